@@ -1,0 +1,27 @@
+import * as z from 'zod';
+import { instant, requiredText } from './text.ts';
+
+export const CreateEnrollmentKey = z
+  .object({
+    name: requiredText(120),
+    max_uses: z.int().min(1).max(10).default(1),
+    expires_in_hours: z.int().min(1).max(168).default(24),
+  })
+  .meta({ id: 'CreateEnrollmentKey' });
+export type CreateEnrollmentKey = z.infer<typeof CreateEnrollmentKey>;
+
+/** A key as it is listed: never with the token. */
+export const EnrollmentKey = z
+  .object({
+    id: z.int(),
+    name: z.string(),
+    max_uses: z.int(),
+    uses: z.int(),
+    expires_at: instant,
+  })
+  .meta({ id: 'EnrollmentKey' });
+export type EnrollmentKey = z.infer<typeof EnrollmentKey>;
+
+/** A key as it is made: the only time the token is shown. */
+export const NewEnrollmentKey = EnrollmentKey.extend({ enrollment_token: z.string() }).meta({ id: 'NewEnrollmentKey' });
+export type NewEnrollmentKey = z.infer<typeof NewEnrollmentKey>;

@@ -1,0 +1,50 @@
+import * as z from 'zod';
+import { Peer } from './peer.ts';
+import { requiredText, text } from './text.ts';
+
+const Routes = z.array(text(32)).max(50, { error: 'must be at most 50 routes' });
+
+export const CreateNetwork = z
+  .object({
+    name: requiredText(120),
+    private_cidr: text(32),
+    description: text(1000).optional(),
+    routes: Routes.optional(),
+    vpn_type: z.literal('wireguard').optional(),
+  })
+  .meta({ id: 'CreateNetwork' });
+export type CreateNetwork = z.infer<typeof CreateNetwork>;
+
+/** Fields that are left out stay as they are. */
+export const ChangeNetwork = z
+  .object({
+    name: requiredText(120).optional(),
+    description: text(1000).optional(),
+    routes: Routes.optional(),
+  })
+  .meta({ id: 'ChangeNetwork' });
+export type ChangeNetwork = z.infer<typeof ChangeNetwork>;
+
+export const NetworkSummary = z
+  .object({
+    id: z.int(),
+    name: z.string(),
+    description: z.string(),
+    private_cidr: z.cidrv4(),
+    routes: z.array(z.string()),
+    vpn_type: z.literal('wireguard'),
+    revision: z
+      .int()
+      .meta({ description: 'Grows with every change of the network or of a peer in it; also its ETag.' }),
+  })
+  .meta({ id: 'NetworkSummary' });
+export type NetworkSummary = z.infer<typeof NetworkSummary>;
+
+export const Network = NetworkSummary.extend({ peers: z.array(Peer) }).meta({ id: 'Network' });
+export type Network = z.infer<typeof Network>;
+
+/** The reply to an enrolment. The access token speaks for this one peer; it is shown once, and again to an idempotent replay. */
+export const Enrollment = z
+  .object({ peer: Peer, network: Network, access_token: z.string().min(1) })
+  .meta({ id: 'Enrollment' });
+export type Enrollment = z.infer<typeof Enrollment>;

@@ -1,0 +1,57 @@
+import * as z from 'zod';
+import { instant, requiredText, text } from './text.ts';
+
+/** What a host is in its network: a box that serves routes, a person's device, or an origin server. */
+export const PeerType = z.enum(['connector', 'admin_device', 'origin']).meta({ id: 'PeerType' });
+export type PeerType = z.infer<typeof PeerType>;
+
+/** A Curve25519 public key: 32 bytes in base64, as `wg pubkey` prints it. */
+export const publicKeyPattern = /^[A-Za-z0-9+/]{43}=$/;
+export const PublicKey = z.string().max(120).regex(publicKeyPattern, {
+  error: 'must be a WireGuard public key: 43 base64 characters and "="',
+});
+
+/** A short-lived network key. */
+export const EnrollmentToken = z
+  .string()
+  .max(128, { error: 'must be at most 128 characters' })
+  .regex(/^cpn_[\x21-\x7e]+$/, { error: 'must begin with "cpn_"' });
+
+/** `HOST:PORT`, `IPv4:PORT` or `[IPv6]:PORT`; core/endpoint parses it. */
+const Endpoint = text(255);
+
+export const EnrollRequest = z
+  .object({
+    enrollment_token: EnrollmentToken,
+    name: requiredText(120),
+    peer_type: PeerType.optional(),
+    public_key: PublicKey,
+    endpoint: Endpoint.optional(),
+  })
+  .meta({ id: 'EnrollRequest' });
+export type EnrollRequest = z.infer<typeof EnrollRequest>;
+
+/** Fields that are left out stay as they are; `null` takes the endpoint or the limit on routes away. */
+export const ChangePeer = z
+  .object({
+    name: requiredText(120).optional(),
+    public_key: PublicKey.optional(),
+    endpoint: Endpoint.nullable().optional(),
+    routes: z.array(text(32)).max(50).nullable().optional(),
+  })
+  .meta({ id: 'ChangePeer' });
+export type ChangePeer = z.infer<typeof ChangePeer>;
+
+export const Peer = z
+  .object({
+    id: z.int(),
+    name: z.string(),
+    peer_type: PeerType,
+    public_key: PublicKey,
+    address: z.ipv4(),
+    endpoint: z.string().nullable(),
+    routes: z.array(z.string()).optional().meta({ description: 'The routes a connector serves; absent means all.' }),
+    created_at: instant,
+  })
+  .meta({ id: 'Peer' });
+export type Peer = z.infer<typeof Peer>;

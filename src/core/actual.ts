@@ -1,0 +1,68 @@
+import type { Address, Prefix } from './cidr.ts';
+import type { SocketEndpoint } from './endpoint.ts';
+import type { PublicKey } from './keys.ts';
+import type { InterfaceAddress } from './model.ts';
+
+/** Everything a pass needs to know of the host, read anew each time. */
+export interface Actual {
+  /** Our interface, or whatever bears its name; null when there is none. */
+  readonly link: Link | null;
+  /** WireGuard's own table; null when the link is not there or is no WireGuard interface. */
+  readonly device: Device | null;
+  /** Routes of all tables that lead into our interface, without those the kernel made itself. */
+  readonly routes: readonly Route[];
+  /** The comments of the rules in our nft table, `chain comment`; null when the table is not there. */
+  readonly firewall: readonly string[] | null;
+  /** Values of the sysctl keys we care for, as the kernel prints them. */
+  readonly sysctls: Readonly<Record<string, string>>;
+  readonly surroundings: Surroundings;
+}
+
+export interface Link {
+  readonly name: string;
+  readonly mtu: number;
+  readonly up: boolean;
+  /** `ip link … alias`: our mark on an interface that we made. */
+  readonly alias: string | null;
+  readonly addresses: readonly InterfaceAddress[];
+}
+
+export interface Device {
+  /** Null while no private key is set. */
+  readonly publicKey: PublicKey | null;
+  readonly listenPort: number;
+  readonly peers: readonly ActualPeer[];
+}
+
+export interface ActualPeer {
+  readonly publicKey: PublicKey;
+  readonly hasPresharedKey: boolean;
+  readonly endpoint: SocketEndpoint | null;
+  readonly allowedIps: readonly Prefix[];
+  /** Seconds, or null when off. */
+  readonly keepalive: number | null;
+  /** Seconds since the epoch by the host's wall clock; null when there was none yet. */
+  readonly latestHandshake: number | null;
+  readonly rxBytes: number;
+  readonly txBytes: number;
+}
+
+export interface Route {
+  readonly prefix: Prefix;
+  /** The routing table: `main` or a number. */
+  readonly table: string;
+  /** Who made it, as iproute2 prints it: a name or a number. */
+  readonly protocol: string;
+}
+
+/** What lies around the tunnel, and must not be cut off by it. */
+export interface Surroundings {
+  /** Subnets that this host is in, but for those of our own interface. */
+  readonly connected: readonly { readonly prefix: Prefix; readonly link: string }[];
+  readonly gateways: readonly Address[];
+  readonly resolvers: readonly Address[];
+  /** Where the SSH sessions to this host come from. */
+  readonly sshClients: readonly Address[];
+  /** The smallest MTU of the links with a default route; null when there is no default route. */
+  readonly underlayMtu: number | null;
+}

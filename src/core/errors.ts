@@ -1,0 +1,167 @@
+/** What a failure knows beside its sentence; never a secret, because facts are logged. */
+export type Facts = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
+
+interface Details {
+  readonly facts?: Facts;
+  readonly cause?: unknown;
+  /** True when the same attempt may succeed later with nothing changed by a person. */
+  readonly retry?: boolean;
+}
+
+/**
+ * The base of every failure this program foresees. The message is for a person: what was wrong, with which value, and
+ * what to do next. Exit codes are given in cli/exit-code, HTTP statuses in control-plane/error-reply, nowhere else.
+ */
+export abstract class CpnError extends Error {
+  abstract override readonly name: string;
+  readonly facts: Facts;
+  readonly retry: boolean;
+
+  constructor(message: string, details: Details = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.facts = details.facts ?? {};
+    this.retry = details.retry ?? false;
+  }
+}
+
+/** A value that a person, a file or the wire gave breaks a rule. */
+export class InvalidValue extends CpnError {
+  override readonly name = 'InvalidValue';
+  readonly field: string;
+  readonly rule: string;
+
+  constructor(field: string, value: unknown, rule: string, remedy?: string) {
+    super(`${field} ${quote(value)} ${rule}${remedy ? `; ${remedy}` : ''}`, { facts: { field, rule } });
+    this.field = field;
+    this.rule = rule;
+  }
+}
+
+/** The command as given cannot be carried out: a flag is missing, or two of them exclude each other. */
+export class WrongUsage extends CpnError {
+  override readonly name = 'WrongUsage';
+}
+
+/** The program lacks a right on this host. */
+export class MissingPrivilege extends CpnError {
+  override readonly name = 'MissingPrivilege';
+
+  constructor(what: string, remedy: string) {
+    super(`${what} needs root (CAP_NET_ADMIN); ${remedy}`, { facts: { what } });
+  }
+}
+
+/** A tool of the operating system is not there. */
+export class MissingTool extends CpnError {
+  override readonly name = 'MissingTool';
+
+  constructor(tool: string, remedy: string) {
+    super(`${tool} was not found on this host; ${remedy}`, { facts: { tool } });
+  }
+}
+
+/** An interface, a file or a table that we would have to touch is somebody else's. */
+export class NotOurs extends CpnError {
+  override readonly name = 'NotOurs';
+
+  constructor(what: string, target: string, remedy: string) {
+    super(`${what} ${quote(target)} exists and was not made by cpn; ${remedy}`, { facts: { what, target } });
+  }
+}
+
+/** A tool of the operating system failed; says which, how, and what it wrote to stderr. */
+export class CommandFailed extends CpnError {
+  override readonly name = 'CommandFailed';
+
+  constructor(command: string, exitCode: number | null, stderr: string, cause?: unknown) {
+    const ending = exitCode === null ? 'did not finish' : `exited with ${exitCode}`;
+    super(`${command} ${ending}${stderr ? `: ${stderr.trim()}` : ''}`, {
+      facts: { command, exitCode, stderr },
+      cause,
+      retry: true,
+    });
+  }
+}
+
+/** The host does not hold what was just applied to it. */
+export class NotConverged extends CpnError {
+  override readonly name = 'NotConverged';
+
+  constructor(networkInterface: string, pending: readonly string[]) {
+    super(`${networkInterface} is not as it should be after the change; still pending: ${pending.join(', ')}`, {
+      facts: { interface: networkInterface, pending },
+      retry: true,
+    });
+  }
+}
+
+/** The host has not joined what the command names. */
+export class NotJoined extends CpnError {
+  override readonly name = 'NotJoined';
+}
+
+/** A state file or a wg-quick file cannot be read as what it should be; it is left as it is. */
+export class UnreadableFile extends CpnError {
+  override readonly name = 'UnreadableFile';
+
+  constructor(path: string, problem: string, remedy: string, cause?: unknown) {
+    super(`${path} ${problem}; ${remedy}`, { facts: { path, problem }, cause });
+  }
+}
+
+/** Another cpn is at work on this host. */
+export class Locked extends CpnError {
+  override readonly name = 'Locked';
+
+  constructor(path: string, pid: string) {
+    super(`another cpn (pid ${pid}) holds ${path}; wait for it to end, or stop it`, {
+      facts: { path, pid },
+      retry: true,
+    });
+  }
+}
+
+/** The control plane answered, and refused: 401, 403, 404, 413 or 422. Repeating the request would not help. */
+export class Refused extends CpnError {
+  override readonly name = 'Refused';
+  readonly status: number;
+
+  constructor(status: number, what: string, reason: string, remedy: string) {
+    super(`${what} was refused (${status}): ${reason}; ${remedy}`, { facts: { status, what } });
+    this.status = status;
+  }
+}
+
+/** The control plane could not be reached, or kept answering 429 or 5xx, until the deadline. */
+export class Unreachable extends CpnError {
+  override readonly name = 'Unreachable';
+
+  constructor(url: string, problem: string, cause?: unknown) {
+    super(`the control plane at ${url} is out of reach: ${problem}`, {
+      facts: { url, problem },
+      cause,
+      retry: true,
+    });
+  }
+}
+
+/** What answered does not speak the contract: no JSON, a missing field, a redirect, too many bytes. */
+export class BadReply extends CpnError {
+  override readonly name = 'BadReply';
+
+  constructor(url: string, problem: string, remedy: string, cause?: unknown) {
+    super(`the reply from ${url} ${problem}; ${remedy}`, { facts: { url, problem }, cause });
+  }
+}
+
+/** A value as people read it in a message: short, and with nothing a terminal would obey. */
+export function quote(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+  const shown = printable(text);
+  return JSON.stringify(shown.length > 80 ? `${shown.slice(0, 77)}...` : shown);
+}
+
+/** `text` without control, C1, bidirectional and zero-width characters: what came over the wire, made safe for a terminal. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}');
+}

@@ -1,0 +1,79 @@
+import type { PeerType } from '../contract/peer.ts';
+import type { Address, Prefix } from './cidr.ts';
+import type { Endpoint, SocketEndpoint } from './endpoint.ts';
+import type { PublicKey } from './keys.ts';
+import type { Secret } from './secret.ts';
+
+/** The service's name for a peer. Ours are integers; another service may give strings. */
+export type PeerId = number | string;
+
+/** A host in a private network, as the control plane describes it. */
+export interface Peer {
+  readonly id: PeerId;
+  readonly name: string;
+  readonly type: PeerType;
+  readonly publicKey: PublicKey;
+  readonly address: Address;
+  readonly endpoint: Endpoint | null;
+  /** The network's routes that this connector serves; null means all of them. */
+  readonly routes: readonly Prefix[] | null;
+}
+
+/** A network and all its peers at one revision: what a host is told. */
+export interface NetworkMap {
+  readonly id: number;
+  readonly name: string;
+  readonly cidr: Prefix;
+  readonly routes: readonly Prefix[];
+  /** The strong ETag under which the service served it, where it has such a thing. */
+  readonly revision: string | null;
+  readonly peers: readonly Peer[];
+}
+
+/** What the person who joined this host decided; it outlives every pass. */
+export interface Options {
+  readonly listenPort: number | null;
+  readonly mtu: number | null;
+  readonly acceptRoutes: boolean;
+  readonly masquerade: boolean;
+  /** Prefixes that the guard must let through. */
+  readonly allowRoutes: readonly Prefix[];
+}
+
+/** A peer as WireGuard is to hold it. Null is a value: no key, no endpoint known, no keepalive. */
+export interface DesiredPeer {
+  readonly publicKey: PublicKey;
+  readonly presharedKey: Secret | null;
+  readonly endpoint: SocketEndpoint | null;
+  readonly allowedIps: readonly Prefix[];
+  /** Seconds between keepalives, or null for none. */
+  readonly keepalive: number | null;
+}
+
+/** A wg-quick configuration in typed values: what is written to the file, and what the interface is to be. */
+export interface TunnelConfig {
+  readonly privateKey: Secret;
+  /** Null leaves the port to the kernel. */
+  readonly listenPort: number | null;
+  readonly mtu: number;
+  /** The interface's own address with the length of the range that is on-link. */
+  readonly address: InterfaceAddress;
+  readonly peers: readonly DesiredPeer[];
+}
+
+/** An address and the prefix length it is assigned with: `10.77.0.5/24` keeps its host bits. */
+export interface InterfaceAddress {
+  readonly address: Address;
+  readonly length: number;
+}
+
+export function formatInterfaceAddress({ address, length }: InterfaceAddress): string {
+  return `${address}/${length}`;
+}
+
+/** Orders ids so that every host orders them alike: numbers by size, before strings by code unit. */
+export function comparePeerIds(a: PeerId, b: PeerId): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  if (typeof a !== typeof b) return typeof a === 'number' ? -1 : 1;
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,31 @@
+import { inspect } from 'node:util';
+
+const shown = '[secret]';
+
+/**
+ * A value that must not be seen: a private key, an enrolment key, a token. It prints, logs and serialises as
+ * `[secret]`; only `reveal()` gives it up, so that a reader can find every place that does.
+ */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return shown;
+  }
+
+  toJSON(): string {
+    return shown;
+  }
+
+  [inspect.custom](): string {
+    return shown;
+  }
+}

@@ -1,0 +1,112 @@
+import type { Prefix } from './cidr.ts';
+import type { PublicKey } from './keys.ts';
+import type { DesiredPeer, InterfaceAddress } from './model.ts';
+import type { Secret } from './secret.ts';
+
+/** One difference between the host and what it should be, for people and scripts; no secret is ever in it. */
+export interface Change {
+  readonly action: 'add' | 'remove' | 'update';
+  readonly kind: 'interface' | 'address' | 'peer' | 'route' | 'rule' | 'sysctl' | 'firewall' | 'dns' | 'hosts' | 'file';
+  readonly target: string;
+  readonly before: ChangeValue;
+  readonly after: ChangeValue;
+  readonly reason: string;
+}
+
+export type ChangeValue =
+  | string
+  | number
+  | boolean
+  | null
+  | { readonly [field: string]: string | number | null | readonly string[] };
+
+/**
+ * One action on the host and the changes it makes. Steps are applied in the order of the plan; each is one process at
+ * the most, except where an operating system needs two ways to make an interface.
+ */
+export type Step = (
+  | CreateLink
+  | ConfigureDevice
+  | RemovePeers
+  | ConfigureLink
+  | SetFirewall
+  | RemoveFirewall
+  | SetSysctl
+  | DeleteLink
+) & { readonly changes: readonly Change[] };
+
+/** Makes a WireGuard interface, in user space where the kernel has no module. */
+export interface CreateLink {
+  readonly do: 'create-link';
+  readonly link: string;
+}
+
+/** Sets what is named, adds and updates the peers named, and leaves the rest of WireGuard's table alone. */
+export interface ConfigureDevice {
+  readonly do: 'configure-device';
+  readonly link: string;
+  readonly privateKey?: Secret;
+  readonly listenPort?: number;
+  readonly peers: readonly DeviceChange[];
+}
+
+/** A peer to add or update; an `endpoint` of null leaves the one in the kernel as it is. */
+export type DeviceChange = DesiredPeer;
+
+export interface RemovePeers {
+  readonly do: 'remove-peers';
+  readonly link: string;
+  readonly publicKeys: readonly PublicKey[];
+}
+
+/** Link settings, addresses and routes, in this order, as one batch. */
+export interface ConfigureLink {
+  readonly do: 'configure-link';
+  readonly link: string;
+  readonly commands: readonly LinkCommand[];
+}
+
+export type LinkCommand =
+  | { readonly set: 'mtu'; readonly value: number }
+  | { readonly set: 'alias'; readonly value: string }
+  | { readonly set: 'up' }
+  | { readonly add: 'address'; readonly address: InterfaceAddress }
+  | { readonly remove: 'address'; readonly address: InterfaceAddress }
+  | { readonly add: 'route'; readonly prefix: Prefix }
+  | { readonly remove: 'route'; readonly prefix: Prefix; readonly protocol: string };
+
+/** Replaces our table of packet rules as a whole, in one transaction. */
+export interface SetFirewall {
+  readonly do: 'set-firewall';
+  readonly firewall: Firewall;
+}
+
+export interface RemoveFirewall {
+  readonly do: 'remove-firewall';
+  /** The interface whose table goes. */
+  readonly link: string;
+}
+
+export interface SetSysctl {
+  readonly do: 'set-sysctl';
+  /** Dotted, as `sysctl` prints it. */
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface DeleteLink {
+  readonly do: 'delete-link';
+  readonly link: string;
+}
+
+/** What a connector does to the packets it forwards. */
+export interface Firewall {
+  readonly link: string;
+  readonly rules: readonly FirewallRule[];
+}
+
+export type FirewallRule =
+  /** Lowers the MSS of TCP connections that leave by the tunnel to what fits through it. */
+  | { readonly rule: 'clamp-mss' }
+  /** Gives packets from the tunnel to the LAN this host's address, so that the LAN needs no route back. */
+  | { readonly rule: 'masquerade'; readonly from: Prefix; readonly to: Prefix };
