@@ -6,13 +6,13 @@ export const PeerType = z.enum(['connector', 'admin_device', 'origin']).meta({ i
 export type PeerType = z.infer<typeof PeerType>;
 
 /** A Curve25519 public key: 32 bytes in base64, as `wg pubkey` prints it. */
-export const publicKeyPattern = /^[A-Za-z0-9+/]{43}=$/;
-export const PublicKey = z.string().max(120).regex(publicKeyPattern, {
+const publicKeyPattern = /^[A-Za-z0-9+/]{43}=$/;
+const PublicKey = z.string().max(120).regex(publicKeyPattern, {
   error: 'must be a WireGuard public key: 43 base64 characters and "="',
 });
 
 /** A short-lived network key. */
-export const EnrollmentToken = z
+const EnrollmentToken = z
   .string()
   .max(128, { error: 'must be at most 128 characters' })
   .regex(/^cpn_[\x21-\x7e]+$/, { error: 'must begin with "cpn_"' });

@@ -59,6 +59,8 @@ export interface Route {
 export interface Surroundings {
   /** Subnets that this host is in, but for those of our own interface. */
   readonly connected: readonly { readonly prefix: Prefix; readonly link: string }[];
+  /** What somebody else routes elsewhere: the main table without default routes and those the kernel made itself. */
+  readonly routed: readonly { readonly prefix: Prefix; readonly link: string }[];
   readonly gateways: readonly Address[];
   readonly resolvers: readonly Address[];
   /** Where the SSH sessions to this host come from. */

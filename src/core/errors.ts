@@ -24,14 +24,15 @@ export abstract class CpnError extends Error {
   }
 }
 
-/** A value that a person, a file or the wire gave breaks a rule. */
+/** A value that a person, a file or the wire gave breaks a rule; a value that must not be seen is left undefined. */
 export class InvalidValue extends CpnError {
   override readonly name = 'InvalidValue';
   readonly field: string;
   readonly rule: string;
 
   constructor(field: string, value: unknown, rule: string, remedy?: string) {
-    super(`${field} ${quote(value)} ${rule}${remedy ? `; ${remedy}` : ''}`, { facts: { field, rule } });
+    const shown = value === undefined ? '' : ` ${quote(value)}`;
+    super(`${field}${shown} ${rule}${remedy ? `; ${remedy}` : ''}`, { facts: { field, rule } });
     this.field = field;
     this.rule = rule;
   }
@@ -75,7 +76,8 @@ export class CommandFailed extends CpnError {
 
   constructor(command: string, exitCode: number | null, stderr: string, cause?: unknown) {
     const ending = exitCode === null ? 'did not finish' : `exited with ${exitCode}`;
-    super(`${command} ${ending}${stderr ? `: ${stderr.trim()}` : ''}`, {
+    const said = stderr.trim().replaceAll('\n', '; ');
+    super(`${command} ${ending}${said ? `: ${said}` : ''}`, {
       facts: { command, exitCode, stderr },
       cause,
       retry: true,
@@ -125,23 +127,29 @@ export class Locked extends CpnError {
 export class Refused extends CpnError {
   override readonly name = 'Refused';
   readonly status: number;
+  /** True when an earlier attempt, whose reply was lost, may have been carried out: this refusal may be its echo. */
+  readonly repeated: boolean;
 
-  constructor(status: number, what: string, reason: string, remedy: string) {
+  constructor(status: number, what: string, reason: string, remedy: string, repeated = false) {
     super(`${what} was refused (${status}): ${reason}; ${remedy}`, { facts: { status, what } });
     this.status = status;
+    this.repeated = repeated;
   }
 }
 
 /** The control plane could not be reached, or kept answering 429 or 5xx, until the deadline. */
 export class Unreachable extends CpnError {
   override readonly name = 'Unreachable';
+  /** False when no byte of any attempt can have reached it: then nothing was done there. */
+  readonly delivered: boolean;
 
-  constructor(url: string, problem: string, cause?: unknown) {
+  constructor(url: string, problem: string, cause?: unknown, delivered = true) {
     super(`the control plane at ${url} is out of reach: ${problem}`, {
       facts: { url, problem },
       cause,
       retry: true,
     });
+    this.delivered = delivered;
   }
 }
 

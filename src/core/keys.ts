@@ -22,7 +22,7 @@ export function makeKeyPair(random: Uint8Array): KeyPair {
 export function keyPairOf(privateKey: Secret): KeyPair {
   const bytes = Buffer.from(privateKey.reveal(), 'base64');
   if (!keyPattern.test(privateKey.reveal()) || bytes.length !== nacl.scalarMult.scalarLength) {
-    throw new InvalidValue('private key', '[secret]', 'is not 32 bytes in base64');
+    throw new InvalidValue('private key', undefined, 'is not 32 bytes in base64');
   }
   return { privateKey, publicKey: Buffer.from(nacl.scalarMult.base(bytes)).toString('base64') as PublicKey };
 }

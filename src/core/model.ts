@@ -4,6 +4,9 @@ import type { Endpoint, SocketEndpoint } from './endpoint.ts';
 import type { PublicKey } from './keys.ts';
 import type { Secret } from './secret.ts';
 
+/** Every kind of peer, in the contract's words. */
+export const peerTypes = ['connector', 'admin_device', 'origin'] as const satisfies readonly PeerType[];
+
 /** The service's name for a peer. Ours are integers; another service may give strings. */
 export type PeerId = number | string;
 
@@ -28,6 +31,13 @@ export interface NetworkMap {
   /** The strong ETag under which the service served it, where it has such a thing. */
   readonly revision: string | null;
   readonly peers: readonly Peer[];
+}
+
+/** Where a control plane is, and whether plain http may be spoken to it beyond loopback, because somebody said so. */
+export interface ServiceAddress {
+  /** The base address, without a trailing slash. */
+  readonly url: string;
+  readonly insecureHttp: boolean;
 }
 
 /** What the person who joined this host decided; it outlives every pass. */

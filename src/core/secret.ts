@@ -29,3 +29,8 @@ export class Secret {
     return shown;
   }
 }
+
+/** Leaves of each enrolment key and token its prefix only. */
+export function maskTokens(text: string): string {
+  return text.replace(/\b(cp[nps]_)[\w.~+/=-]+/g, '$1[secret]');
+}

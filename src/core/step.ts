@@ -1,24 +1,8 @@
+import type { Change } from './change.ts';
 import type { Prefix } from './cidr.ts';
 import type { PublicKey } from './keys.ts';
 import type { DesiredPeer, InterfaceAddress } from './model.ts';
 import type { Secret } from './secret.ts';
-
-/** One difference between the host and what it should be, for people and scripts; no secret is ever in it. */
-export interface Change {
-  readonly action: 'add' | 'remove' | 'update';
-  readonly kind: 'interface' | 'address' | 'peer' | 'route' | 'rule' | 'sysctl' | 'firewall' | 'dns' | 'hosts' | 'file';
-  readonly target: string;
-  readonly before: ChangeValue;
-  readonly after: ChangeValue;
-  readonly reason: string;
-}
-
-export type ChangeValue =
-  | string
-  | number
-  | boolean
-  | null
-  | { readonly [field: string]: string | number | null | readonly string[] };
 
 /**
  * One action on the host and the changes it makes. Steps are applied in the order of the plan; each is one process at

@@ -1,0 +1,64 @@
+import type { Surroundings } from './actual.ts';
+import { type Address, covers, lengthOf, overlaps, type Prefix } from './cidr.ts';
+
+/** Everything that a route into the tunnel must not take away from this host. */
+export interface Ground {
+  readonly surroundings: Surroundings;
+  /** The addresses of the control plane. */
+  readonly api: readonly Address[];
+  /** The addresses at which the peers are reached outside the tunnel. */
+  readonly endpoints: readonly Address[];
+  /** What the other networks of this host have taken. */
+  readonly taken: readonly { readonly prefix: Prefix; readonly by: string }[];
+  /** Prefixes that a person lets through. */
+  readonly allowed: readonly Prefix[];
+}
+
+/** Says why `prefix` must not lead into the tunnel, or null when it may. */
+export function refuse(prefix: Prefix, ground: Ground): string | null {
+  if (ground.allowed.includes(prefix)) return null;
+  return refuseKind(prefix) ?? refuseOverlap(prefix, ground) ?? refuseCover(prefix, ground);
+}
+
+function refuseKind(prefix: Prefix): string | null {
+  if (lengthOf(prefix) === 0) return 'is the default route';
+  if (lengthOf(prefix) === 1) return 'is half of the default route';
+  const special = specialRanges.find(([range]) => overlaps(range as Prefix, prefix));
+  return special ? `overlaps ${special[1]} addresses` : null;
+}
+
+function refuseOverlap(prefix: Prefix, { surroundings, taken }: Ground): string | null {
+  const subnet = surroundings.connected.find((connected) => overlaps(connected.prefix, prefix));
+  if (subnet) return `overlaps ${subnet.prefix}, which this host is in (${subnet.link})`;
+  const other = taken.find((network) => overlaps(network.prefix, prefix));
+  if (other) return `overlaps ${other.prefix} of ${other.by}`;
+  const route = surroundings.routed.find((routed) => routed.prefix === prefix);
+  return route ? `leads to ${route.link} on this host already` : null;
+}
+
+function refuseCover(prefix: Prefix, { surroundings, api, endpoints }: Ground): string | null {
+  const keep: readonly (readonly [string, readonly Address[]])[] = [
+    ['the control plane', api],
+    ["a peer's endpoint", endpoints],
+    ['the default gateway', surroundings.gateways],
+    ['a resolver', surroundings.resolvers],
+    ['an SSH client', surroundings.sshClients],
+  ];
+  for (const [what, addresses] of keep) {
+    const lost = addresses.find((address) => covers(prefix, address));
+    if (lost) return `covers ${what} (${lost})`;
+  }
+  return null;
+}
+
+/** RFC 6890 and RFC 4291: ranges that never lead to another host's network. */
+const specialRanges: readonly (readonly [string, string])[] = [
+  ['0.0.0.0/8', 'unspecified'],
+  ['127.0.0.0/8', 'loopback'],
+  ['169.254.0.0/16', 'link-local'],
+  ['224.0.0.0/4', 'multicast'],
+  ['240.0.0.0/4', 'reserved'],
+  ['::/127', 'loopback'],
+  ['fe80::/10', 'link-local'],
+  ['ff00::/8', 'multicast'],
+];

@@ -1,0 +1,106 @@
+import type { Actual, ActualPeer } from './actual.ts';
+import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
+import type { Desired } from './desired.ts';
+import { type Endpoint, formatEndpoint, sameEndpoint } from './endpoint.ts';
+import { isFresh } from './health.ts';
+import type { DesiredPeer } from './model.ts';
+import type { DeviceChange, Step } from './step.ts';
+
+/** Sets key and port where they differ, and adds or updates the peers that differ; names no other peer. */
+export function planDevice({ link, config, keyPair }: Desired, { device }: Actual, now: number): Step[] {
+  const changes: Change[] = [];
+  const keyDiffers = device?.publicKey !== keyPair.publicKey;
+  if (keyDiffers && device !== null) {
+    changes.push(differs(link, 'public key', device.publicKey, keyPair.publicKey));
+  }
+  const port = config.listenPort !== null && device?.listenPort !== config.listenPort ? config.listenPort : null;
+  if (port !== null && device !== null) changes.push(differs(link, 'listen port', device.listenPort, port));
+  const known = new Map(device?.peers.map((peer) => [peer.publicKey, peer]));
+  const peers: DeviceChange[] = [];
+  for (const peer of config.peers) {
+    const planned = planPeer(peer, known.get(peer.publicKey) ?? null, now);
+    if (planned === null) continue;
+    peers.push(planned.set);
+    changes.push(planned.change);
+  }
+  if (!keyDiffers && port === null && peers.length === 0) return [];
+  return [
+    {
+      do: 'configure-device',
+      link,
+      ...(keyDiffers && { privateKey: keyPair.privateKey }),
+      ...(port !== null && { listenPort: port }),
+      peers,
+      changes,
+    },
+  ];
+}
+
+/** Removes the peers that are not of the network. */
+export function planPeerRemoval({ link, config }: Desired, { device }: Actual): Step[] {
+  const wanted = new Set(config.peers.map((peer) => peer.publicKey));
+  const surplus = device?.peers.filter((peer) => !wanted.has(peer.publicKey)) ?? [];
+  if (surplus.length === 0) return [];
+  return [
+    {
+      do: 'remove-peers',
+      link,
+      publicKeys: surplus.map((peer) => peer.publicKey),
+      changes: surplus.map((peer) => removed('peer', peer.publicKey, describe(peer), 'not a peer of the network')),
+    },
+  ];
+}
+
+/** True when both hold the same members, whatever their order. */
+export function sameMembers(one: readonly string[], other: readonly string[]): boolean {
+  const members = new Set(one);
+  return members.size === new Set(other).size && other.every((member) => members.has(member));
+}
+
+function planPeer(
+  peer: DesiredPeer,
+  actual: ActualPeer | null,
+  now: number,
+): { set: DeviceChange; change: Change } | null {
+  if (actual === null) {
+    return { set: peer, change: added('peer', peer.publicKey, describe(peer), 'a peer of the network is missing') };
+  }
+  const moved = peer.endpoint !== null && !sameEndpoint(peer.endpoint, actual.endpoint);
+  // A peer that roamed is found where it last spoke from; sending our endpoint again would undo that.
+  const keepsLearned = isFresh(actual.latestHandshake, now);
+  const differing = [
+    ...(sameMembers(peer.allowedIps, actual.allowedIps) ? [] : ['allowed IPs']),
+    ...(moved && !keepsLearned ? ['endpoint'] : []),
+    ...(peer.keepalive === actual.keepalive ? [] : ['keepalive']),
+    ...((peer.presharedKey !== null) === actual.hasPresharedKey ? [] : ['preshared key']),
+  ];
+  if (differing.length === 0) return null;
+  const set = keepsLearned ? { ...peer, endpoint: null } : peer;
+  const after = { ...peer, endpoint: set.endpoint ?? actual.endpoint };
+  return {
+    set,
+    change: updated('peer', peer.publicKey, describe(actual), describe(after), `${differing.join(', ')} differ`),
+  };
+}
+
+function describe(peer: DescribedPeer): ChangeValue {
+  const { endpoint, allowedIps, keepalive } = peer;
+  return {
+    endpoint: endpoint && formatEndpoint(endpoint),
+    allowed_ips: allowedIps,
+    keepalive,
+    preshared_key: (peer.hasPresharedKey ?? peer.presharedKey != null) ? 'set' : null,
+  };
+}
+
+interface DescribedPeer {
+  readonly endpoint: Endpoint | null;
+  readonly allowedIps: readonly string[];
+  readonly keepalive: number | null;
+  readonly hasPresharedKey?: boolean;
+  readonly presharedKey?: unknown;
+}
+
+function differs(link: string, what: string, before: string | number | null, after: string | number): Change {
+  return updated('interface', link, { [what]: before }, { [what]: after }, `the ${what} differs`);
+}

@@ -1,0 +1,109 @@
+import type { Actual, Link } from './actual.ts';
+import { added, type Change, removed, updated } from './change.ts';
+import { familyOf, type Prefix } from './cidr.ts';
+import type { Desired } from './desired.ts';
+import { formatInterfaceAddress, type InterfaceAddress } from './model.ts';
+import type { LinkCommand, Step } from './step.ts';
+
+/**
+ * The number that marks routes as ours in the kernel (`ip route … proto 157`); iproute2's rt_protos gives it to nobody.
+ */
+export const routeProtocol = '157';
+
+/** Makes the interface where there is none. */
+export function planCreation({ link }: Desired, actual: Actual): Step[] {
+  if (actual.link !== null) return [];
+  return [{ do: 'create-link', link, changes: [added('interface', link, 'wireguard', 'the interface is not there')] }];
+}
+
+/** Mark, MTU, addresses, state and routes of the interface, as one batch. */
+export function planSettings(desired: Desired, actual: Actual): Step[] {
+  const commands: Planned[] = [
+    ...planMark(desired, actual),
+    ...planMtu(desired, actual),
+    ...planAddresses(desired, actual.link),
+    ...planUp(desired, actual),
+    ...planRoutes(desired, actual),
+  ];
+  if (commands.length === 0) return [];
+  return [
+    {
+      do: 'configure-link',
+      link: desired.link,
+      commands: commands.map(([command]) => command),
+      changes: commands.flatMap(([, change]) => change ?? []),
+    },
+  ];
+}
+
+/** A command and the change it makes; what follows from making the interface is no change of its own. */
+type Planned = readonly [LinkCommand, Change | null];
+
+function planMark({ alias }: Desired, { link }: Actual): Planned[] {
+  return link === null ? [[{ set: 'alias', value: alias }, null]] : [];
+}
+
+function planMtu({ link, config: { mtu } }: Desired, actual: Actual): Planned[] {
+  if (actual.link?.mtu === mtu) return [];
+  const before = actual.link?.mtu;
+  const change = before === undefined ? null : updated('interface', link, { mtu: before }, { mtu }, 'the MTU differs');
+  return [[{ set: 'mtu', value: mtu }, change]];
+}
+
+function planUp({ link }: Desired, actual: Actual): Planned[] {
+  if (actual.link?.up) return [];
+  const change = actual.link && updated('interface', link, { state: 'down' }, { state: 'up' }, 'the interface is down');
+  return [[{ set: 'up' }, change]];
+}
+
+/**
+ * Removals come first here: of two addresses in one subnet the kernel makes the second a secondary one, and drops the
+ * secondaries with the primary.
+ */
+function planAddresses({ link, config }: Desired, actual: Link | null): Planned[] {
+  const present = actual?.addresses.filter((address) => !isLinkLocal(address)) ?? [];
+  const surplus = present.filter((address) => !isSameAddress(address, config.address));
+  const removals = surplus.map((address): Planned => {
+    const target = formatInterfaceAddress(address);
+    return [{ remove: 'address', address }, removed('address', target, link, 'not the address of this peer')];
+  });
+  if (surplus.length < present.length) return removals;
+  const target = formatInterfaceAddress(config.address);
+  const reason = "the peer's address is not on the interface";
+  return [...removals, [{ add: 'address', address: config.address }, added('address', target, link, reason)]];
+}
+
+function planRoutes({ link, routes, config }: Desired, actual: Actual): Planned[] {
+  // With its last IPv4 address an interface loses all its IPv4 routes (fib_disable_ip in net/ipv4/fib_frontend.c).
+  const keepsAddress = actual.link?.addresses.some((each) => isSameAddress(each, config.address)) ?? false;
+  const present = actual.routes.filter(
+    ({ table, prefix }) => table === 'main' && (keepsAddress || familyOf(prefix) === 6),
+  );
+  const kept = new Set<Prefix>(present.map((route) => route.prefix));
+  const wanted = new Set(routes);
+  const additions = [...wanted]
+    .filter((prefix) => !kept.has(prefix))
+    .map((prefix): Planned => [{ add: 'route', prefix }, added('route', prefix, link, 'a peer serves it')]);
+  const removals = present
+    .filter(({ prefix, protocol }) => !wanted.has(prefix) && isOurRoute(protocol))
+    .map(
+      ({ prefix, protocol }): Planned => [
+        { remove: 'route', prefix, protocol },
+        removed('route', prefix, link, 'no peer serves it'),
+      ],
+    );
+  return [...additions, ...removals];
+}
+
+/** On our own interface wg-quick's routes (`boot`) stand for ours; those of a routing daemon are its own. */
+function isOurRoute(protocol: string): boolean {
+  return protocol === routeProtocol || protocol === 'boot';
+}
+
+function isSameAddress(one: InterfaceAddress, other: InterfaceAddress): boolean {
+  return one.address === other.address && one.length === other.length;
+}
+
+function isLinkLocal({ address }: InterfaceAddress): boolean {
+  return address.startsWith('fe80:');
+}

@@ -1,0 +1,115 @@
+import { parseAddress, parsePrefix } from '../cidr.ts';
+import { isLiteral, parseEndpoint, type SocketEndpoint } from '../endpoint.ts';
+import { InvalidValue } from '../errors.ts';
+import { keyPairOf, parsePublicKey } from '../keys.ts';
+import type { DesiredPeer, InterfaceAddress, TunnelConfig } from '../model.ts';
+import { Secret } from '../secret.ts';
+
+/**
+ * Reads a wg-quick file strictly: one `[Interface]`, then `[Peer]`s; only the keys we write ourselves, each once, in our
+ * spelling. Hooks, names to resolve, comments behind a value and everything else that wg-quick's own parser would make
+ * something of are refused with the line's number.
+ */
+export function parseConfig(text: string): TunnelConfig {
+  const [first, ...rest] = readSections(text);
+  if (first?.name !== 'Interface')
+    throw new InvalidValue('wg-quick file', undefined, 'does not begin with [Interface]');
+  const wrong = rest.find((section) => section.name !== 'Peer');
+  if (wrong) throw new InvalidValue('wg-quick file', `[${wrong.name}]`, `is not expected on line ${wrong.line}`);
+  return { ...readInterface(first), peers: rest.map(readPeer) };
+}
+
+interface Section {
+  readonly name: string;
+  readonly line: number;
+  readonly values: ReadonlyMap<string, string>;
+}
+
+const keys: Readonly<Record<string, readonly string[]>> = {
+  Interface: ['PrivateKey', 'Address', 'ListenPort', 'MTU'],
+  Peer: ['PublicKey', 'PresharedKey', 'AllowedIPs', 'Endpoint', 'PersistentKeepalive'],
+};
+
+function readSections(text: string): Section[] {
+  const sections: { name: string; line: number; values: Map<string, string> }[] = [];
+  for (const [index, line] of text.split('\n').entries()) {
+    const number = index + 1;
+    if (line === '' || /^# [\x20-\x7e]*$/.test(line)) continue;
+    const [, name] = /^\[([A-Za-z]+)\]$/.exec(line) ?? [];
+    if (name !== undefined) {
+      sections.push({ name, line: number, values: new Map() });
+      continue;
+    }
+    const [, key, value] = /^([A-Za-z]+) = ([A-Za-z0-9+/=.:,[\] ]+)$/.exec(line) ?? [];
+    const section = sections.at(-1);
+    if (key === undefined || value === undefined || section === undefined) {
+      throw new InvalidValue(
+        `line ${number} of the wg-quick file`,
+        undefined,
+        'is neither a section, nor "Key = value"',
+      );
+    }
+    if (!keys[section.name]?.includes(key) || section.values.has(key)) {
+      throw new InvalidValue(`line ${number} of the wg-quick file`, key, `is not expected in [${section.name}]`);
+    }
+    section.values.set(key, value);
+  }
+  return sections;
+}
+
+function readInterface(section: Section): Omit<TunnelConfig, 'peers'> {
+  const port = section.values.get('ListenPort');
+  return {
+    privateKey: keyPairOf(new Secret(need(section, 'PrivateKey'))).privateKey,
+    address: readInterfaceAddress(need(section, 'Address')),
+    listenPort: port === undefined ? null : readNumber('ListenPort', port, 1, 65535),
+    mtu: readNumber('MTU', need(section, 'MTU'), 576, 65535),
+  };
+}
+
+function readPeer(section: Section): DesiredPeer {
+  const { values } = section;
+  const endpoint = values.get('Endpoint');
+  const keepalive = values.get('PersistentKeepalive');
+  const presharedKey = values.get('PresharedKey');
+  return {
+    publicKey: parsePublicKey(need(section, 'PublicKey'), 'PublicKey'),
+    presharedKey: presharedKey === undefined ? null : readKey(presharedKey),
+    allowedIps:
+      values
+        .get('AllowedIPs')
+        ?.split(', ')
+        .map((prefix) => parsePrefix(prefix, 'AllowedIPs')) ?? [],
+    endpoint: endpoint === undefined ? null : readEndpoint(endpoint),
+    keepalive: keepalive === undefined ? null : readNumber('PersistentKeepalive', keepalive, 1, 65535),
+  };
+}
+
+function need({ name, line, values }: Section, key: string): string {
+  const value = values.get(key);
+  if (value === undefined)
+    throw new InvalidValue('wg-quick file', undefined, `has no ${key} in the [${name}] of line ${line}`);
+  return value;
+}
+
+function readInterfaceAddress(text: string): InterfaceAddress {
+  const [address = '', length = ''] = text.split('/');
+  return { address: parseAddress(address, 'Address'), length: readNumber('Address', length, 0, 128) };
+}
+
+function readEndpoint(text: string): SocketEndpoint {
+  const endpoint = parseEndpoint(text, 'Endpoint');
+  if (!isLiteral(endpoint)) throw new InvalidValue('Endpoint', text, 'is a name', 'the file holds addresses only');
+  return endpoint;
+}
+
+function readKey(text: string): Secret {
+  keyPairOf(new Secret(text));
+  return new Secret(text);
+}
+
+function readNumber(field: string, text: string, min: number, max: number): number {
+  const number = /^(0|[1-9][0-9]{0,4})$/.test(text) ? Number(text) : Number.NaN;
+  if (!(number >= min && number <= max)) throw new InvalidValue(field, text, `is not a number from ${min} to ${max}`);
+  return number;
+}

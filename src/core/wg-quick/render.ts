@@ -1,0 +1,46 @@
+import { formatEndpoint } from '../endpoint.ts';
+import { type DesiredPeer, formatInterfaceAddress, type TunnelConfig } from '../model.ts';
+import { parseConfig } from './parse.ts';
+
+const banner = '# Written by cpn, which replaces it as a whole; "cpn status" shows what it stands for.';
+
+/** Writes a configuration as a wg-quick file, and reads it back before anybody else does: what comes out is what went in. */
+export function renderConfig(config: TunnelConfig): string {
+  const text = [banner, ...renderInterface(config), ...config.peers.flatMap(renderPeer), ''].join('\n');
+  if (reveal(parseConfig(text)) !== reveal(config)) throw new Error('a wg-quick file does not read back as written');
+  return text;
+}
+
+function renderInterface({ privateKey, address, listenPort, mtu }: TunnelConfig): string[] {
+  return [
+    '[Interface]',
+    `PrivateKey = ${privateKey.reveal()}`,
+    `Address = ${formatInterfaceAddress(address)}`,
+    ...(listenPort === null ? [] : [`ListenPort = ${listenPort}`]),
+    `MTU = ${mtu}`,
+  ];
+}
+
+function renderPeer({ publicKey, presharedKey, allowedIps, endpoint, keepalive }: DesiredPeer): string[] {
+  return [
+    '',
+    '[Peer]',
+    `PublicKey = ${publicKey}`,
+    ...(presharedKey === null ? [] : [`PresharedKey = ${presharedKey.reveal()}`]),
+    ...(allowedIps.length === 0 ? [] : [`AllowedIPs = ${allowedIps.join(', ')}`]),
+    ...(endpoint === null ? [] : [`Endpoint = ${formatEndpoint(endpoint)}`]),
+    ...(keepalive === null ? [] : [`PersistentKeepalive = ${keepalive}`]),
+  ];
+}
+
+/** Everything in the open, secrets too: for comparing, never for showing. */
+function reveal(config: TunnelConfig): string {
+  const peers = config.peers.map((peer) => ({ ...peer, presharedKey: peer.presharedKey?.reveal() ?? null }));
+  const { privateKey, address, listenPort, mtu } = config;
+  return JSON.stringify([privateKey.reveal(), address.address, address.length, listenPort, mtu, peers.map(ordered)]);
+}
+
+function ordered(peer: Omit<DesiredPeer, 'presharedKey'> & { presharedKey: string | null }): unknown[] {
+  const { publicKey, presharedKey, allowedIps, endpoint, keepalive } = peer;
+  return [publicKey, presharedKey, allowedIps, endpoint && formatEndpoint(endpoint), keepalive];
+}

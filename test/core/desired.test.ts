@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { parseEndpoint } from '../../src/core/endpoint.ts';
+import { address, desireFor, dialled, ground, network, options, peer, prefix, surroundings } from './samples.ts';
+
+const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
+const laptop = peer(3, { type: 'admin_device' });
+const office = network([connector, laptop]);
+const lan = {
+  ...ground,
+  surroundings: { ...surroundings, connected: [{ prefix: prefix('192.168.50.0/24'), link: 'wlan0' }] },
+};
+
+describe('what a host should be', () => {
+  it('has its address in the range of the network, so that only routes beyond it are needed', () => {
+    const desired = desireFor(laptop, office);
+    expect(desired.config.address).toEqual({ address: '10.77.0.3', length: 24 });
+    expect(desired.routes).toEqual(['192.168.50.0/24']);
+    expect(desired.report).toEqual([{ prefix: '192.168.50.0/24', via: 'peer-1', state: 'taken', reason: null }]);
+  });
+
+  it('leaves out one refused route, says why, and keeps the rest', () => {
+    const desired = desireFor(laptop, office, {}, lan);
+    expect(desired.routes).toEqual([]);
+    expect(desired.config.peers[0]?.allowedIps).toEqual(['10.77.0.0/24', '10.77.0.1/32']);
+    expect(desired.report[0]).toMatchObject({
+      state: 'refused',
+      reason: 'overlaps 192.168.50.0/24, which this host is in (wlan0)',
+    });
+  });
+
+  it('goes by single addresses where the range of the network is refused', () => {
+    const connected = [{ prefix: prefix('10.77.0.0/25'), link: 'eth1' }];
+    const far = peer(200);
+    const desired = desireFor(
+      laptop,
+      network([connector, laptop, far]),
+      {},
+      { ...ground, surroundings: { ...surroundings, connected } },
+    );
+    expect(desired.config.address.length).toBe(32);
+    expect(desired.config.peers[0]?.allowedIps).toEqual(['10.77.0.200/32', '192.168.50.0/24']);
+    expect(desired.routes).toEqual(['10.77.0.200/32', '192.168.50.0/24']);
+    expect(desired.report[0]).toMatchObject({ prefix: '10.77.0.0/24', state: 'refused' });
+  });
+
+  it('forwards, masquerades and clamps on a connector, and nowhere else', () => {
+    const desired = desireFor(connector, office);
+    expect(desired.sysctls).toEqual({ 'net.ipv4.ip_forward': '1' });
+    expect(desired.firewall?.rules).toEqual([
+      { rule: 'clamp-mss' },
+      { rule: 'masquerade', from: '10.77.0.0/24', to: '192.168.50.0/24' },
+    ]);
+    expect(desireFor(connector, office, { options: { ...options, masquerade: false } }).firewall?.rules).toEqual([
+      { rule: 'clamp-mss' },
+    ]);
+    expect(desireFor(laptop, office)).toMatchObject({ firewall: null, sysctls: {} });
+  });
+
+  it('writes the last known address of an endpoint that is a name, and none where it never resolved', () => {
+    const map = network([peer(1, { type: 'connector', endpoint: parseEndpoint('cp.example.net:51820') }), laptop]);
+    const resolved = { 'cp.example.net': address('198.51.100.7') };
+    expect(desireFor(laptop, map, { resolved }).config.peers[0]?.endpoint).toEqual({
+      host: '198.51.100.7',
+      port: 51820,
+    });
+    expect(desireFor(laptop, map).config.peers[0]?.endpoint).toBeNull();
+  });
+
+  it.each(['127.0.0.1', '169.254.169.254', '0.0.0.0', '224.0.0.1'])('dials nobody at %s', (host) => {
+    const map = network([peer(1, { type: 'connector', endpoint: parseEndpoint(`${host}:51820`) }), laptop]);
+    expect(desireFor(laptop, map).config.peers[0]?.endpoint).toBeNull();
+  });
+
+  it.each([
+    [1500, 1420],
+    [1400, 1320],
+    [9000, 1420],
+    [1300, 1280],
+    [null, 1420],
+  ])('fits the MTU to an underlay of %s', (underlayMtu, mtu) => {
+    expect(
+      desireFor(laptop, office, {}, { ...ground, surroundings: { ...surroundings, underlayMtu } }).config.mtu,
+    ).toBe(mtu);
+  });
+
+  it('uses the MTU and the port that a person chose', () => {
+    const chosen = { ...options, mtu: 1300, listenPort: 51821 };
+    expect(desireFor(laptop, office, { options: chosen }).config).toMatchObject({ mtu: 1300, listenPort: 51821 });
+  });
+});

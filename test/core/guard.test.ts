@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { type Ground, refuse } from '../../src/core/guard.ts';
+import { address, ground, prefix, surroundings } from './samples.ts';
+
+const on = (changes: Partial<Ground>): Ground => ({ ...ground, ...changes });
+
+describe('the guard', () => {
+  it('lets an ordinary route pass', () => {
+    expect(refuse(prefix('192.168.50.0/24'), ground)).toBeNull();
+    expect(refuse(prefix('fd12::/64'), ground)).toBeNull();
+  });
+
+  it.each([
+    ['0.0.0.0/0', 'default route'],
+    ['::/0', 'default route'],
+    ['0.0.0.0/1', 'half'],
+    ['128.0.0.0/1', 'half'],
+    ['8000::/1', 'half'],
+    ['127.0.0.0/8', 'loopback'],
+    ['127.0.0.53/32', 'loopback'],
+    ['126.0.0.0/7', 'loopback'],
+    ['::1/128', 'loopback'],
+    ['169.254.169.254/32', 'link-local'],
+    ['fe80::/64', 'link-local'],
+    ['224.0.0.0/4', 'multicast'],
+    ['239.1.0.0/16', 'multicast'],
+    ['ff02::/16', 'multicast'],
+    ['0.0.0.0/8', 'unspecified'],
+    ['240.0.0.0/4', 'reserved'],
+  ])('refuses %s as %s', (text, kind) => {
+    expect(refuse(prefix(text), ground)).toContain(kind);
+  });
+
+  it.each(['203.0.113.0/24', '203.0.113.128/25', '203.0.112.0/20'])(
+    'refuses %s, which overlaps a connected subnet',
+    (text) => {
+      expect(refuse(prefix(text), ground)).toBe('overlaps 203.0.113.0/24, which this host is in (eth0)');
+    },
+  );
+
+  it('refuses what another network has', () => {
+    const taken = [{ prefix: prefix('10.78.0.0/16'), by: 'network lab (cpn1)' }];
+    expect(refuse(prefix('10.78.5.0/24'), on({ taken }))).toBe('overlaps 10.78.0.0/16 of network lab (cpn1)');
+  });
+
+  it('refuses what somebody else routes elsewhere, and lets pass what is only within it', () => {
+    expect(refuse(prefix('172.31.0.0/16'), ground)).toBe('leads to eth1 on this host already');
+    expect(refuse(prefix('172.31.5.0/24'), ground)).toBeNull();
+  });
+
+  it.each<[string, Partial<Ground>]>([
+    ['the control plane', { api: [address('198.51.100.1')] }],
+    ["a peer's endpoint", { endpoints: [address('198.51.100.1')] }],
+    ['the default gateway', { surroundings: { ...surroundings, connected: [], gateways: [address('198.51.100.1')] } }],
+    ['a resolver', { surroundings: { ...surroundings, resolvers: [address('198.51.100.1')] } }],
+    ['an SSH client', { surroundings: { ...surroundings, resolvers: [], sshClients: [address('198.51.100.1')] } }],
+  ])('refuses what covers %s', (what, changes) => {
+    expect(refuse(prefix('198.51.100.0/24'), on(changes))).toBe(`covers ${what} (198.51.100.1)`);
+    expect(refuse(prefix('192.0.2.0/24'), on(changes))).toBeNull();
+  });
+
+  it('lets pass exactly what a person names', () => {
+    const named = on({ allowed: [prefix('203.0.113.0/24')] });
+    expect(refuse(prefix('203.0.113.0/24'), named)).toBeNull();
+    expect(refuse(prefix('203.0.113.0/25'), named)).not.toBeNull();
+  });
+});

@@ -1,0 +1,57 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { InvalidValue } from '../../src/core/errors.ts';
+import { keyPairOf, makeKeyPair, parsePublicKey } from '../../src/core/keys.ts';
+import { Secret } from '../../src/core/secret.ts';
+
+const wg = (command: string, input?: string) => execFileSync('wg', [command], { input, encoding: 'utf8' }).trim();
+
+describe('key pairs', () => {
+  it('derive the public key that wg pubkey derives', () => {
+    for (let round = 0; round < 20; round += 1) {
+      const { privateKey, publicKey } = makeKeyPair(randomBytes(32));
+      expect(publicKey).toMatch(/^[A-Za-z0-9+/]{43}=$/);
+      expect(publicKey).toBe(wg('pubkey', privateKey.reveal()));
+    }
+  });
+
+  it('are clamped as those of wg genkey are', () => {
+    const clamped = [
+      makeKeyPair(new Uint8Array(32).fill(255)),
+      makeKeyPair(new Uint8Array(32)),
+      keyPairOf(new Secret(wg('genkey'))),
+    ];
+    for (const { privateKey } of clamped) {
+      const bytes = Buffer.from(privateKey.reveal(), 'base64');
+      expect([(bytes[0] ?? 0) & 7, (bytes[31] ?? 0) & 128, (bytes[31] ?? 0) & 64]).toEqual([0, 0, 64]);
+    }
+  });
+
+  it('are made of exactly 32 bytes', () => {
+    expect(() => makeKeyPair(new Uint8Array(31))).toThrow(RangeError);
+    expect(() => keyPairOf(new Secret('short'))).toThrow(InvalidValue);
+  });
+
+  it('do not show their private half', () => {
+    const pair = makeKeyPair(randomBytes(32));
+    const private64 = pair.privateKey.reveal();
+    for (const text of [
+      JSON.stringify(pair),
+      inspect(pair, { depth: 9 }),
+      String(pair.privateKey),
+      `${pair.privateKey}`,
+    ]) {
+      expect(text).not.toContain(private64);
+      expect(text).toContain('[secret]');
+    }
+  });
+
+  it.each(['', 'A'.repeat(44), `${'A'.repeat(42)}B=`, `${'A'.repeat(43)}=\n`, `${'_'.repeat(43)}=`])(
+    'refuse %j as a public key',
+    (text) => {
+      expect(() => parsePublicKey(text)).toThrow(InvalidValue);
+    },
+  );
+});

@@ -1,0 +1,205 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Actual } from '../../src/core/actual.ts';
+import type { Desired } from '../../src/core/desired.ts';
+import type { Peer } from '../../src/core/model.ts';
+import { isOurs, plan } from '../../src/core/plan.ts';
+import { planTakeBack, record } from '../../src/core/receipt.ts';
+import type { Step } from '../../src/core/step.ts';
+import { address, bare, desireFor, dialled, keyPair, network, networks, options, peer, prefix } from './samples.ts';
+import { simulate } from './simulate.ts';
+
+const now = 1_800_000_000;
+const router: Actual = { ...bare, sysctls: { 'net.ipv4.ip_forward': '0' } };
+
+/** What a host of this network should be, seen from a peer that is chosen. */
+const desires = fc.tuple(networks, fc.nat(), fc.boolean(), fc.boolean()).map(([map, at, masquerade, acceptRoutes]) => {
+  const self = map.peers[at % map.peers.length] as Peer;
+  return desireFor(self, map, { options: { ...options, masquerade, acceptRoutes } });
+});
+
+const kinds = (steps: readonly Step[]) => steps.map((step) => step.do);
+const changes = (steps: readonly Step[]) => steps.flatMap((step) => step.changes);
+
+const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
+const laptop = peer(3, { type: 'admin_device' });
+const office = network([connector, laptop]);
+
+function settled(desired: Desired): Actual {
+  return simulate(router, plan(desired, router, now));
+}
+
+describe('a plan', () => {
+  it('applied to a bare host gives what is desired, and a second one is empty', () => {
+    fc.assert(
+      fc.property(desires, (desired) => {
+        expect(plan(desired, settled(desired), now)).toEqual([]);
+      }),
+    );
+  });
+
+  it('applied to a host that was something else before gives what is desired, and a second one is empty', () => {
+    fc.assert(
+      fc.property(desires, desires, (before, after) => {
+        const actual = settled({ ...before, alias: after.alias });
+        expect(plan(after, simulate(actual, plan(after, actual, now)), now)).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('names every change it makes, and takes as many steps as kinds of things differ', () => {
+    const desired = desireFor(laptop, office);
+    const steps = plan(desired, bare, now);
+    expect(kinds(steps)).toEqual(['create-link', 'configure-device', 'configure-link']);
+    expect(changes(steps).map(({ action, kind, target }) => `${action} ${kind} ${target}`)).toEqual([
+      'add interface cpn0',
+      `add peer ${connector.publicKey}`,
+      'add address 10.77.0.3/24',
+      'add route 192.168.50.0/24',
+    ]);
+  });
+
+  it('holds no secret in what it prints', () => {
+    const desired = desireFor(laptop, office);
+    const private64 = keyPair(3).privateKey.reveal();
+    expect(desired.config.privateKey.reveal()).toBe(private64);
+    expect(JSON.stringify(plan(desired, bare, now))).not.toContain(private64);
+  });
+
+  it('names only the peer that differs', () => {
+    const map = network([connector, laptop, peer(4, { endpoint: dialled(4) })]);
+    const desired = desireFor(laptop, map);
+    const actual = settled(desired);
+    const spoiled = {
+      ...actual,
+      device: {
+        ...actual.device,
+        peers: actual.device?.peers.map((each) =>
+          each.publicKey === peer(4).publicKey ? { ...each, keepalive: null } : each,
+        ),
+      },
+    } as Actual;
+    const [step, ...rest] = plan(desired, spoiled, now);
+    expect(rest).toEqual([]);
+    expect(step).toMatchObject({ do: 'configure-device', peers: [{ publicKey: peer(4).publicKey, keepalive: 25 }] });
+    expect(step).not.toHaveProperty('privateKey');
+  });
+
+  it('leaves a learned endpoint alone while its handshake is fresh, also when it sets something else', () => {
+    const desired = desireFor(laptop, office);
+    const roamed = (latestHandshake: number, keepalive: number | null): Actual => {
+      const actual = settled(desired);
+      const endpoint = { host: address('198.51.100.9'), port: 4000 };
+      return {
+        ...actual,
+        device: {
+          ...actual.device,
+          peers: actual.device?.peers.map((each) => ({ ...each, endpoint, latestHandshake, keepalive })),
+        },
+      } as Actual;
+    };
+    expect(plan(desired, roamed(now - 180, 25), now)).toEqual([]);
+    expect(plan(desired, roamed(now - 181, 25), now)).toMatchObject([
+      { peers: [{ endpoint: { host: '203.0.113.1', port: 51820 } }] },
+    ]);
+    expect(plan(desired, roamed(now - 10, null), now)).toMatchObject([{ peers: [{ endpoint: null, keepalive: 25 }] }]);
+  });
+
+  it('clears what is to be cleared', () => {
+    const desired = desireFor(connector, office);
+    const actual = settled(desired);
+    const spoiled = {
+      ...actual,
+      device: {
+        ...actual.device,
+        peers: actual.device?.peers.map((each) => ({ ...each, keepalive: 25, hasPresharedKey: true })),
+      },
+    } as Actual;
+    expect(plan(desired, spoiled, now)).toMatchObject([
+      { do: 'configure-device', peers: [{ keepalive: null, presharedKey: null }] },
+    ]);
+  });
+
+  it('adds before it removes', () => {
+    const before = desireFor(laptop, office);
+    const after = desireFor(
+      laptop,
+      network([peer(5, { type: 'connector', endpoint: dialled(5) }), laptop], { routes: [prefix('192.168.60.0/24')] }),
+    );
+    const steps = plan(after, settled(before), now);
+    expect(kinds(steps)).toEqual(['configure-device', 'configure-link', 'remove-peers']);
+    expect(steps[1]).toMatchObject({
+      commands: [
+        { add: 'route', prefix: '192.168.60.0/24' },
+        { remove: 'route', prefix: '192.168.50.0/24' },
+      ],
+    });
+  });
+
+  it('takes the routes of wg-quick for ours, and leaves those of a routing daemon', () => {
+    const desired = desireFor(laptop, network([connector, laptop], { routes: [] }));
+    const routes = [
+      { prefix: prefix('192.168.50.0/24'), table: 'main', protocol: 'boot' },
+      { prefix: prefix('192.168.60.0/24'), table: 'main', protocol: 'bird' },
+    ];
+    expect(plan(desired, { ...settled(desired), routes }, now)).toMatchObject([
+      { commands: [{ remove: 'route', prefix: '192.168.50.0/24' }] },
+    ]);
+  });
+
+  it('sets packet rules before it forwards', () => {
+    expect(kinds(plan(desireFor(connector, office), router, now)).slice(-2)).toEqual(['set-firewall', 'set-sysctl']);
+  });
+
+  it('knows an interface of our name that is not ours', () => {
+    const desired = desireFor(laptop, office);
+    const actual = settled(desired);
+    const foreign = {
+      ...actual,
+      link: actual.link && { ...actual.link, alias: null },
+      device: { ...actual.device, publicKey: keyPair(99).publicKey },
+    } as Actual;
+    expect(isOurs(desired, actual)).toBe(true);
+    expect(isOurs(desired, { ...actual, link: actual.link && { ...actual.link, alias: null } })).toBe(true);
+    expect(isOurs(desired, bare)).toBe(true);
+    expect(isOurs(desired, foreign)).toBe(false);
+  });
+});
+
+describe('a receipt', () => {
+  it('takes a host back to what it was', () => {
+    fc.assert(
+      fc.property(desires, (desired) => {
+        const steps = plan(desired, router, now);
+        const receipt = record([], steps, router);
+        const up = simulate(router, steps);
+        expect(simulate(up, planTakeBack(receipt, up))).toEqual(router);
+      }),
+    );
+  });
+
+  it('remembers what was there before the first change, not before the last', () => {
+    const desired = desireFor(connector, office);
+    const first = record([], plan(desired, router, now), router);
+    const cleared: Actual = { ...settled(desired), sysctls: { 'net.ipv4.ip_forward': '2' } };
+    expect(record(first, plan(desired, cleared, now), cleared)).toEqual(first);
+  });
+
+  it('leaves a sysctl that was right before us, and one that somebody changed since', () => {
+    const desired = desireFor(connector, office);
+    const forwarding: Actual = { ...bare, sysctls: { 'net.ipv4.ip_forward': '1' } };
+    expect(record([], plan(desired, forwarding, now), forwarding).map(({ made }) => made)).toEqual([
+      'interface',
+      'firewall',
+    ]);
+    const receipt = record([], plan(desired, router, now), router);
+    const changed: Actual = { ...settled(desired), sysctls: { 'net.ipv4.ip_forward': '2' } };
+    expect(kinds(planTakeBack(receipt, changed))).toEqual(['remove-firewall', 'delete-link']);
+  });
+
+  it('has nothing to take back from a host that lost everything', () => {
+    const receipt = record([], plan(desireFor(connector, office), router, now), router);
+    expect(planTakeBack(receipt, router)).toEqual([]);
+  });
+});

@@ -1,0 +1,107 @@
+import fc from 'fast-check';
+import type { Actual, Surroundings } from '../../src/core/actual.ts';
+import { type Address, addressAt, type Prefix, parseAddress, parsePrefix, rangeOf } from '../../src/core/cidr.ts';
+import { type Desired, desire, type Intent } from '../../src/core/desired.ts';
+import { parseEndpoint } from '../../src/core/endpoint.ts';
+import type { Ground } from '../../src/core/guard.ts';
+import { makeKeyPair } from '../../src/core/keys.ts';
+import type { NetworkMap, Options, Peer } from '../../src/core/model.ts';
+
+/** A key pair that is always the same for one number. */
+export const keyPair = (number: number) => makeKeyPair(new Uint8Array(32).fill(number).fill(number >> 8, 0, 8));
+
+export const prefix = (text: string): Prefix => parsePrefix(text);
+export const address = (text: string): Address => parseAddress(text);
+
+/** A peer with a number of its own, behind NAT unless told otherwise. */
+export function peer(number: number, changes: Partial<Peer> = {}): Peer {
+  return {
+    id: number,
+    name: `peer-${number}`,
+    type: 'origin',
+    publicKey: keyPair(number).publicKey,
+    address: address(`10.77.0.${number}`),
+    endpoint: null,
+    routes: null,
+    ...changes,
+  };
+}
+
+export const dialled = (number: number) => parseEndpoint(`203.0.113.${number}:51820`);
+
+export function network(peers: readonly Peer[], changes: Partial<NetworkMap> = {}): NetworkMap {
+  return {
+    id: 7,
+    name: 'office',
+    cidr: prefix('10.77.0.0/24'),
+    routes: [prefix('192.168.50.0/24')],
+    revision: '"1"',
+    peers,
+    ...changes,
+  };
+}
+
+export const options: Options = {
+  listenPort: null,
+  mtu: null,
+  acceptRoutes: true,
+  masquerade: true,
+  allowRoutes: [],
+};
+
+/** A host on the internet with nothing special around it. */
+export const surroundings: Surroundings = {
+  connected: [{ prefix: prefix('203.0.113.0/24'), link: 'eth0' }],
+  routed: [{ prefix: prefix('172.31.0.0/16'), link: 'eth1' }],
+  gateways: [address('203.0.113.254')],
+  resolvers: [address('198.51.100.53')],
+  sshClients: [],
+  underlayMtu: 1500,
+};
+
+export const ground: Ground = { surroundings, api: [], endpoints: [], taken: [], allowed: [] };
+
+/** A host on which nothing of ours is. */
+export const bare: Actual = { link: null, device: null, routes: [], firewall: null, sysctls: {}, surroundings };
+
+/** What `self` should be in the network of these peers. */
+export function desireFor(self: Peer, map: NetworkMap, changes: Partial<Intent> = {}, on: Ground = ground): Desired {
+  const keys = keyPair(Number(self.id));
+  return desire({ link: 'cpn0', map, self, keyPair: keys, options, resolved: {}, ...changes }, on);
+}
+
+/** Networks of 1 to 12 peers of every kind, with routes, some of them limited to some connectors. */
+export const networks: fc.Arbitrary<NetworkMap> = fc
+  .record({
+    kinds: fc.array(
+      fc.record({
+        type: fc.constantFrom('connector' as const, 'admin_device' as const, 'origin' as const),
+        dialled: fc.boolean(),
+        serves: fc.option(fc.subarray([0, 1, 2])),
+      }),
+      { minLength: 1, maxLength: 12 },
+    ),
+    routes: fc.subarray(['192.168.50.0/24', '192.168.60.0/24', '172.20.0.0/14']),
+  })
+  .map(({ kinds, routes }) => {
+    const prefixes = routes.map(prefix);
+    const peers = kinds.map(({ type, dialled: isDialled, serves }, index) =>
+      peer(index + 1, {
+        type,
+        endpoint: isDialled ? dialled(index + 1) : null,
+        routes: serves?.flatMap((at) => prefixes[at] ?? []) ?? null,
+      }),
+    );
+    return network(peers, { routes: prefixes });
+  });
+
+/** IPv4 prefixes of every length, canonical. */
+export const prefixes: fc.Arbitrary<Prefix> = fc
+  .tuple(fc.integer({ min: 0, max: 0xffffffff }), fc.integer({ min: 0, max: 32 }))
+  .map(([number, length]) => {
+    const host = 32n - BigInt(length);
+    return `${addressAt((BigInt(number) >> host) << host)}/${length}` as Prefix;
+  });
+
+/** The first address of a prefix. */
+export const firstOf = (range: Prefix): Address => addressAt(rangeOf(range).first);

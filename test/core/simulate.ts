@@ -1,0 +1,107 @@
+import type { Actual, ActualPeer, Link } from '../../src/core/actual.ts';
+import { familyOf } from '../../src/core/cidr.ts';
+import { firewallMarks } from '../../src/core/firewall.ts';
+import { keyPairOf } from '../../src/core/keys.ts';
+import type { DesiredPeer, InterfaceAddress } from '../../src/core/model.ts';
+import { routeProtocol } from '../../src/core/plan-link.ts';
+import type { LinkCommand, Step } from '../../src/core/step.ts';
+
+/** A strict stand-in for a host: does what the kernel would do, and throws where the kernel would refuse. */
+export function simulate(actual: Actual, steps: readonly Step[]): Actual {
+  return steps.reduce(applyStep, actual);
+}
+
+function applyStep(actual: Actual, step: Step): Actual {
+  switch (step.do) {
+    case 'create-link':
+      if (actual.link !== null) throw new Error(`${step.link} exists`);
+      return {
+        ...actual,
+        link: { name: step.link, mtu: 1420, up: false, alias: null, addresses: [] },
+        device: { publicKey: null, listenPort: 40000, peers: [] },
+      };
+    case 'delete-link':
+      if (actual.link === null) throw new Error('no such device');
+      return { ...actual, link: null, device: null, routes: [] };
+    case 'configure-device': {
+      if (actual.device === null) throw new Error('no such device');
+      const peers = new Map(actual.device.peers.map((peer) => [peer.publicKey, peer]));
+      for (const peer of step.peers) peers.set(peer.publicKey, setPeer(peer, peers.get(peer.publicKey)));
+      return {
+        ...actual,
+        device: {
+          publicKey: step.privateKey ? keyPairOf(step.privateKey).publicKey : actual.device.publicKey,
+          listenPort: step.listenPort ?? actual.device.listenPort,
+          peers: [...peers.values()],
+        },
+      };
+    }
+    case 'remove-peers': {
+      if (actual.device === null) throw new Error('no such device');
+      const peers = actual.device.peers.filter((peer) => !step.publicKeys.includes(peer.publicKey));
+      return { ...actual, device: { ...actual.device, peers } };
+    }
+    case 'configure-link':
+      return step.commands.reduce(applyCommand, actual);
+    case 'set-firewall':
+      return { ...actual, firewall: firewallMarks(step.firewall) };
+    case 'remove-firewall':
+      return { ...actual, firewall: null };
+    case 'set-sysctl':
+      return { ...actual, sysctls: { ...actual.sysctls, [step.key]: step.value } };
+  }
+}
+
+function setPeer(peer: DesiredPeer, before: ActualPeer | undefined): ActualPeer {
+  return {
+    latestHandshake: null,
+    rxBytes: 0,
+    txBytes: 0,
+    ...before,
+    publicKey: peer.publicKey,
+    hasPresharedKey: peer.presharedKey !== null,
+    endpoint: peer.endpoint ?? before?.endpoint ?? null,
+    allowedIps: peer.allowedIps,
+    keepalive: peer.keepalive,
+  };
+}
+
+function applyCommand(actual: Actual, command: LinkCommand): Actual {
+  const { link } = actual;
+  if (link === null) throw new Error('no such device');
+  const withLink = (changes: Partial<Link>): Actual => ({ ...actual, link: { ...link, ...changes } });
+  if ('set' in command) {
+    if (command.set === 'mtu') return withLink({ mtu: command.value });
+    if (command.set === 'alias') return withLink({ alias: command.value });
+    return withLink({ up: true });
+  }
+  if ('add' in command && command.add === 'address') {
+    if (link.addresses.some((each) => same(each, command.address))) throw new Error('File exists');
+    return withLink({ addresses: [...link.addresses, command.address] });
+  }
+  if ('remove' in command && command.remove === 'address') return removeAddress(actual, link, command.address);
+  if ('add' in command) {
+    if (!link.up) throw new Error('Device for nexthop is not up');
+    if (actual.routes.some((route) => route.prefix === command.prefix)) throw new Error('File exists');
+    return {
+      ...actual,
+      routes: [...actual.routes, { prefix: command.prefix, table: 'main', protocol: routeProtocol }],
+    };
+  }
+  const routes = actual.routes.filter(
+    (route) => route.prefix !== command.prefix || route.protocol !== command.protocol,
+  );
+  if (routes.length === actual.routes.length) throw new Error('No such process');
+  return { ...actual, routes };
+}
+
+/** With its last IPv4 address an interface loses its IPv4 routes. */
+function removeAddress(actual: Actual, link: Link, address: InterfaceAddress): Actual {
+  const addresses = link.addresses.filter((each) => !same(each, address));
+  if (addresses.length === link.addresses.length) throw new Error('Cannot assign requested address');
+  const routes = addresses.length > 0 ? actual.routes : actual.routes.filter((route) => familyOf(route.prefix) === 6);
+  return { ...actual, link: { ...link, addresses }, routes };
+}
+
+const same = (one: InterfaceAddress, other: InterfaceAddress) =>
+  one.address === other.address && one.length === other.length;

@@ -1,0 +1,121 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { covers, hostPrefix, overlaps } from '../../src/core/cidr.ts';
+import type { NetworkMap, Peer } from '../../src/core/model.ts';
+import { reachPeers, type Topology } from '../../src/core/topology.ts';
+import { dialled, network, networks, peer, prefix } from './samples.ts';
+
+const reach = (map: NetworkMap, self: Peer, changes = {}): Topology =>
+  reachPeers({ map, self, acceptRoutes: true, failed: new Set(), takesRange: true, ...changes });
+
+const allowedIps = (topology: Topology, id: number) => topology.reaches.find(({ peer }) => peer.id === id)?.allowedIps;
+
+const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
+const origin = peer(2, { endpoint: dialled(2) });
+const laptop = peer(3, { type: 'admin_device' });
+const phone = peer(4, { type: 'admin_device' });
+const office = network([connector, origin, laptop, phone]);
+
+describe('who reaches whom', () => {
+  it('dials a peer that has an endpoint, and gives it its own address', () => {
+    expect(allowedIps(reach(office, laptop), 2)).toEqual(['10.77.0.2/32']);
+  });
+
+  it('lets a peer without an endpoint dial in to a host that has one', () => {
+    const [entry] = reach(office, origin).reaches.filter(({ peer }) => peer.id === 3);
+    expect(entry).toMatchObject({ endpoint: null, allowedIps: ['10.77.0.3/32'], keepalive: null });
+  });
+
+  it('meets peers without endpoints through the active connector, with its routes', () => {
+    const topology = reach(office, laptop);
+    expect(topology.relay?.id).toBe(1);
+    expect(allowedIps(topology, 1)).toEqual(['10.77.0.0/24', '10.77.0.1/32', '192.168.50.0/24']);
+    expect(allowedIps(topology, 4)).toBeUndefined();
+  });
+
+  it('keeps a NAT open from behind it, and only from there', () => {
+    expect(reach(office, laptop).reaches.map(({ keepalive }) => keepalive)).toEqual([25, 25]);
+    expect(reach(office, origin).reaches.map(({ keepalive }) => keepalive)).toEqual([null, null, null]);
+  });
+
+  it('needs no relay on a host with an endpoint', () => {
+    expect(reach(office, origin).relay).toBeNull();
+    expect(allowedIps(reach(office, origin), 1)).toEqual(['10.77.0.1/32', '192.168.50.0/24']);
+  });
+
+  it('never takes a route that it serves', () => {
+    const second = peer(5, { type: 'connector', endpoint: dialled(5) });
+    const topology = reach(network([connector, second]), connector);
+    expect(allowedIps(topology, 5)).toEqual(['10.77.0.5/32']);
+    expect(topology.routes).toMatchObject([{ prefix: '192.168.50.0/24', via: null, note: 'served here' }]);
+  });
+
+  it('takes a route from the other connector when it is limited to others itself', () => {
+    const limited = peer(5, { type: 'connector', endpoint: dialled(5), routes: [] });
+    expect(allowedIps(reach(network([connector, limited]), limited), 1)).toEqual(['10.77.0.1/32', '192.168.50.0/24']);
+  });
+
+  it('prefers the healthy, then those with an endpoint, then the lowest id', () => {
+    const hidden = peer(1, { type: 'connector' });
+    const [second, third] = [5, 6].map((id) => peer(id, { type: 'connector', endpoint: dialled(id) }));
+    if (!second || !third) throw new Error('unreachable');
+    const map = network([hidden, third, second, origin]);
+    const via = (failed: number[]) => reach(map, origin, { failed: new Set(failed) }).routes[0]?.via?.id;
+    expect([via([]), via([5]), via([5, 6]), via([1, 5, 6])]).toEqual([5, 6, 1, 5]);
+  });
+
+  it('hands packets for a connector that it cannot reach to the relay', () => {
+    const hidden = peer(5, { type: 'connector', routes: [prefix('192.168.50.0/24')] });
+    const relay = peer(6, { type: 'connector', endpoint: dialled(6), routes: [] });
+    const topology = reach(network([hidden, relay, laptop]), laptop);
+    expect(topology.routes[0]).toMatchObject({ via: { id: 5 }, hop: { id: 6 } });
+    expect(allowedIps(topology, 6)).toContain('192.168.50.0/24');
+  });
+
+  it('gives the relay single addresses where the range cannot be taken', () => {
+    const topology = reach(office, laptop, { takesRange: false });
+    expect(allowedIps(topology, 1)).toEqual(['10.77.0.1/32', '10.77.0.4/32', '192.168.50.0/24']);
+  });
+
+  it('takes no routes where none are wanted', () => {
+    const topology = reach(office, laptop, { acceptRoutes: false });
+    expect(allowedIps(topology, 1)).toEqual(['10.77.0.0/24', '10.77.0.1/32']);
+    expect(topology.routes[0]).toMatchObject({ hop: null, note: 'not accepted' });
+  });
+
+  it('gives every prefix one owner, and every peer that can be reached exactly one way', () => {
+    fc.assert(
+      fc.property(networks, fc.nat(), fc.boolean(), (map, at, takesRange) => {
+        const self = map.peers[at % map.peers.length] as Peer;
+        const topology = reach(map, self, { takesRange });
+        const owned = topology.reaches.flatMap((entry) => entry.allowedIps);
+        expect(new Set(owned).size).toBe(owned.length);
+        // The one overlap there is: a peer's own address is more specific than the range of the relay.
+        for (const [index, one] of owned.entries()) {
+          for (const other of owned.slice(index + 1)) {
+            if (overlaps(one, other)) expect(covers(map.cidr, one) && covers(map.cidr, other)).toBe(true);
+          }
+        }
+        for (const other of map.peers) {
+          if (other.id === self.id) continue;
+          const direct = self.endpoint !== null || other.endpoint !== null;
+          const ways = topology.reaches.filter(({ allowedIps: ips }) => ips.includes(hostPrefix(other.address)));
+          if (direct) expect(ways.map(({ peer: way }) => way.id)).toEqual([other.id]);
+          else if (topology.relay && !takesRange)
+            expect(ways.map(({ peer: way }) => way.id)).toEqual([topology.relay.id]);
+          else expect(ways).toEqual([]);
+        }
+      }),
+    );
+  });
+
+  it('depends on the order of nothing', () => {
+    fc.assert(
+      fc.property(networks, fc.nat(), (map, at) => {
+        const self = map.peers[at % map.peers.length] as Peer;
+        const turned = { ...map, peers: map.peers.toReversed() };
+        expect(reach(turned, self)).toEqual(reach(map, self));
+      }),
+    );
+  });
+});

@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { InvalidValue } from '../../src/core/errors.ts';
+import type { TunnelConfig } from '../../src/core/model.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { parseConfig } from '../../src/core/wg-quick/parse.ts';
+import { renderConfig } from '../../src/core/wg-quick/render.ts';
+import { address, keyPair, prefixes } from './samples.ts';
+
+const peers = fc.uniqueArray(
+  fc.record({
+    publicKey: fc.integer({ min: 1, max: 4000 }).map((number) => keyPair(number).publicKey),
+    presharedKey: fc.option(fc.constant(keyPair(9).privateKey)),
+    endpoint: fc.option(
+      fc.record({
+        host: fc.oneof(fc.ipV4(), fc.constant('2001:db8::1')).map(address),
+        port: fc.integer({ min: 1, max: 65535 }),
+      }),
+    ),
+    allowedIps: fc.uniqueArray(prefixes, { maxLength: 4 }),
+    keepalive: fc.option(fc.integer({ min: 1, max: 65535 })),
+  }),
+  { selector: (peer) => peer.publicKey, maxLength: 5 },
+);
+
+const configs: fc.Arbitrary<TunnelConfig> = fc.record({
+  privateKey: fc.constant(keyPair(1).privateKey),
+  listenPort: fc.option(fc.integer({ min: 1, max: 65535 })),
+  mtu: fc.integer({ min: 576, max: 65535 }),
+  address: fc.record({ address: fc.ipV4().map(address), length: fc.integer({ min: 0, max: 32 }) }),
+  peers,
+});
+
+const valid = renderConfig({
+  privateKey: keyPair(1).privateKey,
+  listenPort: 51820,
+  mtu: 1420,
+  address: { address: address('10.77.0.2'), length: 24 },
+  peers: [
+    {
+      publicKey: keyPair(2).publicKey,
+      presharedKey: null,
+      endpoint: { host: address('203.0.113.1'), port: 51820 },
+      allowedIps: [],
+      keepalive: 25,
+    },
+  ],
+});
+
+describe('the wg-quick file', () => {
+  it('reads back as what was written', () => {
+    fc.assert(
+      fc.property(configs, (config) => renderConfig(parseConfig(renderConfig(config))) === renderConfig(config)),
+    );
+  });
+
+  it('holds nothing but the keys that it needs', () => {
+    fc.assert(
+      fc.property(configs, (config) => {
+        const keys = renderConfig(config)
+          .split('\n')
+          .filter((line) => line !== '' && !/^[#[]/.test(line))
+          .map((line) => line.split(' ')[0]);
+        const known = [
+          'PrivateKey',
+          'Address',
+          'ListenPort',
+          'MTU',
+          'PublicKey',
+          'PresharedKey',
+          'AllowedIPs',
+          'Endpoint',
+          'PersistentKeepalive',
+        ];
+        expect(known).toEqual(expect.arrayContaining(keys));
+      }),
+    );
+  });
+
+  it.each([
+    ['a hook', (text: string) => text.replace('MTU = 1420', 'PostUp = reboot')],
+    ['a hook in other letters', (text: string) => text.replace('MTU = 1420', 'pOsTuP = reboot')],
+    ['a hook behind a NUL', (text: string) => text.replace('MTU = 1420', 'Post\0Up = reboot')],
+    ['a hook behind a CR', (text: string) => text.replace('MTU = 1420', 'MTU = 1420\rPostUp = reboot')],
+    ['another table', (text: string) => text.replace('MTU = 1420', 'Table = off')],
+    ['a saved config', (text: string) => text.replace('MTU = 1420', 'SaveConfig = true')],
+    ['a resolver', (text: string) => text.replace('MTU = 1420', 'DNS = 10.0.0.1')],
+    ['a glob as the address', (text: string) => text.replace('10.77.0.2/24', '/etc/host*')],
+    ['a second [Interface]', (text: string) => `${text}\n[Interface]\nMTU = 1420\n`],
+    ['a section behind a comment', (text: string) => `${text}\n[Interface] # x\nMTU = 1420\n`],
+    ['a key twice', (text: string) => text.replace('MTU = 1420', 'MTU = 1420\nMTU = 1300')],
+    ['a comment behind a value', (text: string) => text.replace('MTU = 1420', 'MTU = 1420 # x')],
+    ['an endpoint that is a name', (text: string) => text.replace('203.0.113.1:51820', 'example.net:51820')],
+    ['a keepalive of zero', (text: string) => text.replace('= 25', '= 0')],
+    ['a free MTU', (text: string) => text.replace('1420', '1420; reboot')],
+    ['no private key', (text: string) => text.replace(/PrivateKey.*\n/, '')],
+    ['a peer without a key', (text: string) => text.replace(/PublicKey.*\n/, '')],
+    ['no interface', (text: string) => text.slice(text.indexOf('[Peer]'))],
+    ['a key before any section', (text: string) => `MTU = 1420\n${text}`],
+    ['leading space', (text: string) => text.replace('MTU', ' MTU')],
+    ['host bits', (text: string) => text.replace('Endpoint', 'AllowedIPs = 10.0.0.5/24\nEndpoint')],
+  ])('refuses %s', (_what, spoil) => {
+    expect(spoil(valid)).not.toBe(valid);
+    expect(() => parseConfig(spoil(valid))).toThrow(InvalidValue);
+  });
+
+  it('throws nothing but InvalidValue, whatever it is given', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.string().map((text) => valid.replace('1420', text)),
+        ),
+        (text) => {
+          try {
+            parseConfig(text);
+          } catch (error) {
+            expect(error).toBeInstanceOf(InvalidValue);
+          }
+        },
+      ),
+    );
+  });
+
+  it('never shows a private key in an error', () => {
+    const canary = keyPair(1).privateKey.reveal();
+    expect(valid).toContain(canary);
+    expect(() => parseConfig(valid.replace(canary, `${canary}x`))).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining(canary) }),
+    );
+    expect(() => renderConfig({ ...parseConfig(valid), privateKey: new Secret(`${canary}\nPostUp = x`) })).toThrow(
+      InvalidValue,
+    );
+  });
+});
