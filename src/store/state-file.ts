@@ -1,0 +1,114 @@
+import * as z from 'zod';
+import { parseAddress, parsePrefix } from '../core/cidr.ts';
+import { formatEndpoint, parseEndpoint } from '../core/endpoint.ts';
+import { keyPairOf, parsePublicKey } from '../core/keys.ts';
+import { type Peer, peerTypes } from '../core/model.ts';
+import { Secret } from '../core/secret.ts';
+import type { State } from './state.ts';
+
+/** The version of the format of a state file; a file of a later version is left alone. */
+export const stateVersion = 1;
+
+const address = z.string().transform((text) => parseAddress(text));
+const prefix = z.string().transform((text) => parsePrefix(text));
+const endpoint = z.string().transform((text) => parseEndpoint(text));
+const publicKey = z.string().transform((text) => parsePublicKey(text));
+const secret = z
+  .string()
+  .min(1)
+  .transform((text) => new Secret(text));
+const peerType = z.enum(peerTypes);
+const peerId = z.union([z.int(), z.string()]);
+
+const peer = z.object({
+  id: peerId,
+  name: z.string(),
+  type: peerType,
+  publicKey,
+  address,
+  endpoint: endpoint.nullable(),
+  routes: z.array(prefix).nullable(),
+});
+
+const map = z.object({
+  id: z.int(),
+  name: z.string(),
+  cidr: prefix,
+  routes: z.array(prefix),
+  revision: z.string().nullable(),
+  peers: z.array(peer),
+});
+
+const made = z.discriminatedUnion('made', [
+  z.object({ made: z.literal('interface'), link: z.string() }),
+  z.object({ made: z.literal('firewall'), link: z.string() }),
+  z.object({ made: z.literal('sysctl'), key: z.string(), before: z.string(), after: z.string() }),
+  z.object({ made: z.literal('folder'), path: z.string() }),
+]);
+
+const schema = z.object({
+  version: z.literal(stateVersion),
+  interface: z.string(),
+  createdAt: z.iso.datetime(),
+  privateKey: secret.transform((privateKey) => keyPairOf(privateKey)),
+  service: z.object({ url: z.string(), insecureHttp: z.boolean() }),
+  enrollment: z.object({
+    idempotencyKey: z.string(),
+    tokenHash: z.string(),
+    name: z.string(),
+    type: peerType,
+    endpoint: endpoint.nullable(),
+  }),
+  membership: z
+    .object({ peer: z.object({ id: peerId, name: z.string(), address }), accessToken: secret.nullable(), map })
+    .nullable(),
+  options: z.object({
+    listenPort: z.int().nullable(),
+    mtu: z.int().nullable(),
+    acceptRoutes: z.boolean(),
+    masquerade: z.boolean(),
+    allowRoutes: z.array(prefix),
+  }),
+  enabled: z.boolean(),
+  resolved: z.record(z.string(), address),
+  receipt: z.array(made),
+});
+
+/** The state as the text of its file, secrets in the open. */
+export function formatState({ keyPair, ...state }: State): string {
+  const { membership } = state;
+  const text = {
+    version: stateVersion,
+    ...state,
+    privateKey: keyPair.privateKey.reveal(),
+    enrollment: {
+      ...state.enrollment,
+      endpoint: state.enrollment.endpoint && formatEndpoint(state.enrollment.endpoint),
+    },
+    membership: membership && {
+      ...membership,
+      accessToken: membership.accessToken?.reveal() ?? null,
+      map: { ...membership.map, peers: membership.map.peers.map(formatPeer) },
+    },
+  };
+  return `${JSON.stringify(text, null, 2)}\n`;
+}
+
+/** Reads what {@link formatState} wrote; throws whatever is wrong with it. */
+export function parseState(text: string): State {
+  const { version: _, privateKey, ...state } = schema.parse(JSON.parse(text));
+  return { ...state, keyPair: privateKey };
+}
+
+/** The version a text claims to be of, or null when it is no state at all. */
+export function versionOf(text: string): number | null {
+  try {
+    return z.object({ version: z.int() }).parse(JSON.parse(text)).version;
+  } catch {
+    return null;
+  }
+}
+
+function formatPeer({ endpoint: at, ...rest }: Peer) {
+  return { ...rest, endpoint: at && formatEndpoint(at) };
+}

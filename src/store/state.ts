@@ -1,0 +1,46 @@
+import type { PeerType } from '../contract/peer.ts';
+import type { Address } from '../core/cidr.ts';
+import type { Endpoint } from '../core/endpoint.ts';
+import type { KeyPair } from '../core/keys.ts';
+import type { NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
+import type { Receipt } from '../core/receipt.ts';
+import type { Secret } from '../core/secret.ts';
+
+/** Everything that a host remembers of one network. */
+export interface State {
+  readonly interface: string;
+  /** When the join began; of two networks that overlap the earlier one has the right of way. */
+  readonly createdAt: string;
+  readonly keyPair: KeyPair;
+  readonly service: ServiceAddress;
+  readonly enrollment: EnrollmentIntent;
+  /** Null until the control plane answered. */
+  readonly membership: Membership | null;
+  readonly options: Options;
+  /** False after `cpn down`: the network is joined, and stays down until `cpn up`. */
+  readonly enabled: boolean;
+  /** The last known address of each endpoint name. */
+  readonly resolved: Readonly<Record<string, Address>>;
+  readonly receipt: Receipt;
+}
+
+/** What was or is to be sent. The enrolment key itself is kept by whoever gave it. */
+export interface EnrollmentIntent {
+  readonly idempotencyKey: string;
+  /** SHA-256 of the enrolment key, by which a second join with it is known. */
+  readonly tokenHash: string;
+  readonly name: string;
+  readonly type: PeerType;
+  readonly endpoint: Endpoint | null;
+}
+
+/** What the control plane answered, and the newest map since. */
+export interface Membership {
+  readonly peer: { readonly id: PeerId; readonly name: string; readonly address: Address };
+  /** A bearer for this peer alone, where the service gives one. */
+  readonly accessToken: Secret | null;
+  readonly map: NetworkMap;
+}
+
+/** The state of a network whose control plane answered the enrolment. */
+export type Joined = State & { readonly membership: Membership };

@@ -1,0 +1,152 @@
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { UnreadableFile } from '../../src/core/errors.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { State } from '../../src/store/state.ts';
+import { formatState, parseState } from '../../src/store/state-file.ts';
+import { type Folders, fileStore, type Store } from '../../src/store/store.ts';
+import { address, dialled, keyPair, network, options, peer, prefix } from '../core/samples.ts';
+
+let root: string;
+let folders: Folders;
+let store: Store;
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'cpn-store-'));
+  folders = { config: join(root, 'etc/wireguard'), state: join(root, 'state'), runtime: join(root, 'run') };
+  store = fileStore(folders);
+});
+
+afterEach(() => rm(root, { recursive: true }));
+
+const state: State = {
+  interface: 'cpn0',
+  createdAt: '2026-11-20T12:00:00.000Z',
+  keyPair: keyPair(1),
+  service: { url: 'https://cp.example.net', insecureHttp: false },
+  enrollment: { idempotencyKey: 'once', tokenHash: 'ab', name: 'edge-1', type: 'connector', endpoint: dialled(1) },
+  membership: {
+    peer: { id: 1, name: 'edge-1', address: address('10.77.0.1') },
+    accessToken: new Secret('cpp_canary'),
+    map: network([
+      peer(1, { type: 'connector', endpoint: dialled(1) }),
+      peer(2, { routes: [prefix('192.168.50.0/24')] }),
+    ]),
+  },
+  options: { ...options, allowRoutes: [prefix('192.168.1.0/24')] },
+  enabled: true,
+  resolved: { 'cp.example.net': address('2001:db8::1') },
+  receipt: [{ made: 'sysctl', key: 'net.ipv4.ip_forward', before: '0', after: '1' }],
+};
+
+describe('a state file', () => {
+  it('gives back what was written, secrets included', async () => {
+    await store.write(state);
+    expect(formatState((await store.read('cpn0')) as State)).toBe(formatState(state));
+    expect((await store.read('cpn0'))?.membership?.accessToken?.reveal()).toBe('cpp_canary');
+  });
+
+  it('of an unfinished join gives back that, too', () => {
+    const begun = { ...state, membership: null };
+    expect(parseState(formatState(begun))).toEqual(begun);
+  });
+
+  it('is for its owner alone, in a folder that is', async () => {
+    await store.write(state);
+    expect((await stat(join(folders.state, 'cpn0.json'))).mode & 0o777).toBe(0o600);
+    expect((await stat(folders.state)).mode & 0o777).toBe(0o700);
+  });
+
+  it('that is damaged is left as it is, and said to be', async () => {
+    await store.write(state);
+    const path = join(folders.state, 'cpn0.json');
+    for (const text of ['', '{', 'null', '{"version":1}', formatState(state).replace('10.77.0.2', '10.77.0')]) {
+      await writeFile(path, text);
+      await expect(store.read('cpn0')).rejects.toThrow(UnreadableFile);
+      expect(await readFile(path, 'utf8')).toBe(text);
+    }
+  });
+
+  it('of a later version is refused, and preserved', async () => {
+    await store.write(state);
+    const path = join(folders.state, 'cpn0.json');
+    const later = formatState(state).replace('"version": 1', '"version": 2');
+    await writeFile(path, later);
+    await expect(store.read('cpn0')).rejects.toThrow(/is of version 2; use the cpn that wrote it/);
+    expect(await readFile(path, 'utf8')).toBe(later);
+  });
+
+  it('does not show its secrets in an error', async () => {
+    await store.write(state);
+    const path = join(folders.state, 'cpn0.json');
+    await writeFile(path, formatState(state).replace('"enabled": true', '"enabled": 7'));
+    const error = await store.read('cpn0').catch((failure: Error) => failure);
+    expect(`${(error as Error).stack}${JSON.stringify(error)}${(error as Error).cause}`).not.toMatch(
+      new RegExp(`cpp_canary|${state.keyPair.privateKey.reveal().slice(0, 20)}`),
+    );
+  });
+
+  it('is listed by its interface, and a stranger is not', async () => {
+    await store.write({ ...state, interface: 'cpn1' });
+    await store.write(state);
+    await writeFile(join(folders.state, 'notes.txt'), '');
+    expect((await store.list()).map((each) => each.interface)).toEqual(['cpn0', 'cpn1']);
+  });
+});
+
+describe('a file', () => {
+  it('is replaced as a whole: a link in its place is not followed', async () => {
+    await mkdir(folders.config, { recursive: true });
+    const target = join(root, 'precious');
+    await writeFile(target, 'precious');
+    await symlink(target, store.configPath('cpn0'));
+    await store.writeConfig('cpn0', 'new');
+    expect(await readFile(target, 'utf8')).toBe('precious');
+    expect(await store.readConfig('cpn0')).toBe('new');
+  });
+
+  it('keeps its old text when the new one cannot be written', async () => {
+    await store.writeConfig('cpn0', 'old');
+    const path = store.configPath('cpn0');
+    await rm(path);
+    await mkdir(path);
+    await writeFile(join(path, 'inside'), '');
+    await expect(store.writeConfig('cpn0', 'new')).rejects.toThrow();
+    expect(await readdir(folders.config)).toEqual(['cpn0.conf']);
+  });
+
+  it('loses loose permissions when it is replaced', async () => {
+    await store.writeConfig('cpn0', 'old');
+    await chmod(store.configPath('cpn0'), 0o644);
+    await store.writeConfig('cpn0', 'new');
+    expect((await stat(store.configPath('cpn0'))).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe('the folders', () => {
+  it('that we made go with the last network, and others stay', async () => {
+    await mkdir(folders.config, { recursive: true });
+    expect(await store.prepare()).toEqual([folders.state, folders.runtime]);
+    await store.lock(() => store.write(state));
+    expect(await readdir(root)).toEqual(['etc', 'run', 'state']);
+    const later = fileStore(folders);
+    await later.lock(() => later.forget('cpn0', [folders.state, folders.runtime]));
+    expect(await readdir(root)).toEqual(['etc']);
+  });
+
+  it('that were there before stay, without our lock', async () => {
+    await mkdir(folders.runtime);
+    await store.lock(async () => {});
+    expect(await readdir(folders.runtime)).toEqual([]);
+  });
+
+  it('that hold something of others stay', async () => {
+    await store.prepare();
+    await writeFile(join(folders.config, 'wg0.conf'), '');
+    await store.lock(async () => {});
+    expect(await readdir(folders.config)).toEqual(['wg0.conf']);
+    expect(await readdir(root)).toEqual(['etc']);
+  });
+});
