@@ -1,20 +1,12 @@
-import type { Role } from '../contract/auth.ts';
-import type { NewEnrollmentKey } from '../contract/enrollment-key.ts';
-import type { CreateNetwork, Network, NetworkSummary } from '../contract/network.ts';
-import type { PeerType } from '../contract/peer.ts';
+import type { Profile as ProfileReply } from '../contract/auth.ts';
+import type { CreateEnrollmentKey, NewEnrollmentKey } from '../contract/enrollment-key.ts';
+import type { CreateNetwork, NetworkSummary as NetworkSummaryReply } from '../contract/network.ts';
+import type { Peer as PeerReply, PeerType } from '../contract/peer.ts';
 import type { Address } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import type { PublicKey } from '../core/keys.ts';
 import type { NetworkMap, PeerId } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
-
-/** Where a control plane is, and what we may send it over plain http. */
-export interface ServiceAddress {
-  /** The base address, without a trailing slash. */
-  readonly url: string;
-  /** Plain http beyond loopback, because somebody said so. */
-  readonly insecureHttp: boolean;
-}
 
 export interface EnrollmentRequest {
   readonly token: Secret;
@@ -42,18 +34,27 @@ export interface PeerService {
   removePeer(network: number, peer: PeerId, token: Secret): Promise<void>;
 }
 
-/** What an administrator asks of the service. */
+/** `Whole`, from a service that need not tell the fields in `Gaps`: they are null then. */
+type Told<Whole, Gaps extends keyof Whole> = Omit<Whole, Gaps> & { readonly [Gap in Gaps]: Whole[Gap] | null };
+
+/** The contract's resources as an administrator gets them, in the contract's names whatever the service calls them. */
+export type NetworkSummary = Told<NetworkSummaryReply, 'revision'>;
+type NetworkPeer = Told<Omit<PeerReply, 'id'>, 'created_at'> & { readonly id: PeerId };
+export type Network = NetworkSummary & { readonly peers: NetworkPeer[] };
+export type NewKey = Told<NewEnrollmentKey, 'id' | 'expires_at'>;
+export type Session = { readonly token: Secret; readonly expiresAt: string | null };
+export type Profile = Pick<ProfileReply, 'email' | 'role' | 'organization'>;
+
+/** What an administrator asks of the service. All but `login` need the token that it gave. */
 export interface AdminService {
-  login(email: string, password: Secret, device: string): Promise<{ token: Secret; expiresAt: string }>;
+  login(email: string, password: Secret, device: string): Promise<Session>;
   logout(): Promise<void>;
-  profile(): Promise<{ email: string; role: Role; organization: { id: number; name: string } }>;
+  profile(): Promise<Profile>;
   listNetworks(): Promise<NetworkSummary[]>;
   readNetwork(network: number): Promise<Network>;
   createNetwork(network: CreateNetwork): Promise<Network>;
   deleteNetwork(network: number): Promise<void>;
-  createKey(
-    network: number,
-    key: { name: string; max_uses: number; expires_in_hours: number },
-  ): Promise<NewEnrollmentKey>;
-  removePeer(network: number, peer: number): Promise<void>;
+  createKey(network: number, key: CreateEnrollmentKey): Promise<NewKey>;
+  /** Takes a peer out of its network. One that is not there is a Refused 404: the id may have been a slip. */
+  removePeer(network: number, peer: PeerId): Promise<void>;
 }

@@ -1,0 +1,100 @@
+import { LoginRequest } from '../contract/auth.ts';
+import { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
+import { CreateNetwork } from '../contract/network.ts';
+import { WrongUsage } from '../core/errors.ts';
+import type { ServiceAddress } from '../core/model.ts';
+import type { Secret } from '../core/secret.ts';
+import type { Call } from './attempt.ts';
+import { checkRequest } from './check-request.ts';
+import type { ClientOptions } from './client-options.ts';
+import { decodeNetworks, decodeNewKey, decodeProfile, decodeSession, decodeWholeNetwork } from './decode-admin.ts';
+import { HttpClient } from './http.ts';
+import type { AdminService } from './service.ts';
+
+const read = { method: 'GET', repeatable: true, answered: true } as const;
+const remove = { method: 'DELETE', repeatable: true, answered: false } as const;
+/** Without an Idempotency-Key a second request makes a second token, network or key. */
+const create = { method: 'POST', repeatable: false, answered: true } as const;
+
+const loginRemedies = {
+  401: 'check the email and the password; with two-factor authentication, make a personal token and give --token-file',
+  403: 'make a personal token and give --token-file',
+};
+const goneRemedies = { 404: 'see "cpn network list" for the ids there are' };
+
+/**
+ * What an administrator asks of the control plane at `address`; `token` is null before the login. Throws InvalidValue for an
+ * address that nothing may be sent to.
+ */
+export function connectAdminService(
+  address: ServiceAddress,
+  token: Secret | null,
+  options: ClientOptions = {},
+): AdminService {
+  const http = new HttpClient(address, options);
+  const call = async (request: Call) => {
+    if (token === null) throw new WrongUsage(`${request.what} needs a login; sign in with "cpn login"`);
+    return http.call({ remedies: goneRemedies, ...request, bearer: token });
+  };
+  return {
+    login: (email, password, device) => login(http, email, password, device),
+
+    async logout() {
+      await call({ ...create, what: 'the logout', path: '/api/auth/logout', answered: false });
+    },
+
+    async profile() {
+      const { body, reading } = await call({ ...read, what: 'reading the profile', path: '/api/auth/me' });
+      return decodeProfile(body, reading);
+    },
+
+    async listNetworks() {
+      const { body, reading } = await call({ ...read, what: 'listing the networks', path: '/api/networks' });
+      return decodeNetworks(body, reading);
+    },
+
+    async readNetwork(network) {
+      const { body, reading } = await call({ ...read, what: `reading network ${network}`, path: pathOf(network) });
+      return decodeWholeNetwork(body, reading);
+    },
+
+    async createNetwork(network) {
+      const json = checkRequest(CreateNetwork, network);
+      const { body, reading } = await call({ ...create, what: 'making the network', path: '/api/networks', json });
+      return decodeWholeNetwork(body, reading);
+    },
+
+    async deleteNetwork(network) {
+      await call({ ...remove, what: `deleting network ${network}`, path: pathOf(network) });
+    },
+
+    async createKey(network, key) {
+      const json = checkRequest(CreateEnrollmentKey, key);
+      const path = `${pathOf(network)}/enrollment-keys`;
+      const { body, reading } = await call({ ...create, what: `making a key for network ${network}`, path, json });
+      return decodeNewKey(body, reading, json);
+    },
+
+    async removePeer(network, peer) {
+      const path = `${pathOf(network)}/peers/${encodeURIComponent(peer)}`;
+      await call({ ...remove, what: `removing peer ${peer} of network ${network}`, path });
+    },
+  };
+}
+
+async function login(http: HttpClient, email: string, password: Secret, device: string) {
+  const json = checkRequest(LoginRequest, { email, password: password.reveal(), device_name: device });
+  const { body, reading } = await http.call({
+    ...create,
+    what: 'the login',
+    path: '/api/auth/login',
+    json,
+    secrets: [password],
+    remedies: loginRemedies,
+  });
+  return decodeSession(body, reading);
+}
+
+function pathOf(network: number): string {
+  return `/api/networks/${network}`;
+}

@@ -1,0 +1,54 @@
+/**
+ * The names under which each field is understood, ours first. The public contract names no field of a reply; what stands behind
+ * our own name is what a service without our extensions may call the same thing. Nothing else in the program knows them.
+ */
+export const aliases = {
+  network: {
+    id: ['id', 'network_id'],
+    name: ['name', 'network_name'],
+    description: ['description'],
+    cidr: ['private_cidr', 'privateCidr', 'cidr', 'network_cidr', 'subnet'],
+    routes: ['routes', 'advertised_routes', 'private_routes'],
+    vpnType: ['vpn_type', 'vpnType'],
+    revision: ['revision'],
+    peers: ['peers', 'members', 'nodes'],
+  },
+  peer: {
+    id: ['id', 'peer_id', 'uuid'],
+    name: ['name', 'peer_name', 'hostname'],
+    type: ['peer_type', 'peerType', 'type'],
+    publicKey: ['public_key', 'publicKey', 'pubkey', 'wireguard_public_key'],
+    address: ['address', 'ip', 'ip_address', 'ipAddress', 'private_ip', 'assigned_ip', 'tunnel_ip', 'vpn_ip'],
+    endpoint: ['endpoint', 'public_endpoint'],
+    routes: ['routes', 'served_routes'],
+    createdAt: ['created_at', 'createdAt'],
+  },
+  enrollment: {
+    peer: ['peer', 'wireguard_peer', 'node'],
+    network: ['network', 'private_network'],
+    accessToken: ['access_token', 'accessToken', 'peer_token', 'token'],
+  },
+  key: {
+    id: ['id', 'key_id'],
+    name: ['name'],
+    token: ['enrollment_token', 'enrollmentToken', 'enrollment_key', 'token', 'key'],
+    maxUses: ['max_uses', 'maxUses'],
+    uses: ['uses', 'used'],
+    expiresAt: ['expires_at', 'expiresAt'],
+  },
+  session: {
+    token: ['access_token', 'accessToken', 'token'],
+    type: ['token_type', 'tokenType'],
+    expiresAt: ['expires_at', 'expiresAt'],
+  },
+  profile: {
+    email: ['email'],
+    role: ['role'],
+    organization: ['organization', 'organisation', 'team'],
+    id: ['id'],
+    name: ['name'],
+  },
+} as const satisfies Record<string, Record<string, Names>>;
+
+/** A field's own name, and what else it may be called. */
+export type Names = readonly [string, ...string[]];

@@ -1,0 +1,132 @@
+import { readRetryAfter } from '../core/backoff.ts';
+import { BadReply, type CpnError, InvalidValue } from '../core/errors.ts';
+import type { Secret } from '../core/secret.ts';
+import { AttemptFailed } from './attempt-failed.ts';
+import { discard, header, type Reading, readJson } from './body.ts';
+import type { Connection, Message, Response } from './connection.ts';
+import { type Remedies, refusal, statusName } from './refusal.ts';
+import { shown } from './shown.ts';
+
+/** One operation of the service. */
+export interface Call {
+  /** What it is, as the subject of "was refused". */
+  readonly what: string;
+  readonly method: Message['method'];
+  /** Below the base address. */
+  readonly path: string;
+  readonly bearer?: Secret;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly json?: object;
+  /** What `headers` and `json` carry that must never be shown. */
+  readonly secrets?: readonly Secret[];
+  /** True when asking twice does no more than asking once. */
+  readonly repeatable: boolean;
+  /** True when a 404 means that what was asked for is the case already. */
+  readonly goneIsDone?: boolean;
+  /** False when there is nothing in the answer to decode. */
+  readonly answered: boolean;
+  readonly remedies?: Remedies;
+}
+
+export interface Answer {
+  readonly status: number;
+  /** The JSON that came, or null where none was to come. */
+  readonly body: unknown;
+  readonly etag: string | null;
+  readonly reading: Reading;
+}
+
+/** What an attempt needs to know beside its call. */
+export interface Attempt {
+  readonly message: Message;
+  readonly reading: Reading;
+  /** Milliseconds since the epoch by this host's clock. */
+  readonly now: number;
+  /** An earlier attempt may have been carried out. */
+  readonly perhapsDone: boolean;
+}
+
+const maxRetryAfterMs = 60_000;
+
+/** The request that a call becomes, with the base address's path in front. */
+export function compose(call: Call, basePath: string): Message {
+  const authorization = call.bearer ? { authorization: `Bearer ${credential(call.bearer)}` } : {};
+  const type = call.json ? { 'content-type': 'application/json' } : {};
+  return {
+    method: call.method,
+    path: `${basePath}${call.path}`,
+    headers: {
+      accept: 'application/json',
+      'accept-encoding': 'gzip',
+      'user-agent': 'cpn',
+      ...type,
+      ...authorization,
+      ...call.headers,
+    },
+    body: call.json ? JSON.stringify(call.json) : null,
+  };
+}
+
+/** Sends a call once. What another attempt could mend is an AttemptFailed, everything else an error of the catalogue. */
+export async function attempt(connection: Connection, call: Call, circumstances: Attempt): Promise<Answer> {
+  const { message, reading, now, perhapsDone } = circumstances;
+  const response = await connection.send(message);
+  const status = response.statusCode;
+  const answer = (body: unknown) => ({ status, body, etag: header(response, 'etag'), reading });
+
+  if (status >= 200 && status < 300 && call.answered) return answer(await readJson(response, reading));
+  if (status >= 400 && status < 500 && status !== 429 && !isGone(call, status, perhapsDone)) {
+    throw await refusal(response, { ...call, repeated: perhapsDone }, reading);
+  }
+  discard(response);
+  if (status === 429 || status >= 500) throw busy(response, now);
+  const unchanged = status === 304 && call.headers?.['if-none-match'] !== undefined;
+  if (status >= 300 && status < 400 && !unchanged) throw redirect(response, reading);
+  return answer(null);
+}
+
+/** A deletion is done when there is nothing to delete, if not by this attempt then by one whose reply was lost. */
+function isGone(call: Call, status: number, perhapsDone: boolean): boolean {
+  return status === 404 && call.method === 'DELETE' && (call.goneIsDone === true || perhapsDone);
+}
+
+function busy(response: Response, now: number): AttemptFailed {
+  const status = response.statusCode;
+  // Counted from the server's own clock where it tells it, so that a wrong clock here makes no difference.
+  const servedAt = Date.parse(header(response, 'date') ?? '');
+  const from = Number.isNaN(servedAt) ? now : servedAt;
+  return new AttemptFailed(`it answered ${status} (${statusName(status)})`, {
+    retry: true,
+    sent: true,
+    perhapsDone: status !== 429 && status !== 503,
+    retryAfterMs: readRetryAfter(header(response, 'retry-after'), from, maxRetryAfterMs),
+  });
+}
+
+function redirect(response: Response, { url, secrets }: Reading): CpnError {
+  const location = header(response, 'location');
+  const target = location === null ? null : URL.parse(location, url);
+  const where = target ? ` to ${shown(`${target.origin}${readable(target.pathname)}`, secrets, 100)}` : '';
+  return new BadReply(
+    url,
+    `is a redirect (${response.statusCode})${where}, and redirects are not followed`,
+    'give --api the address that answers itself',
+  );
+}
+
+/** A path without its percent signs, behind which a secret would not be known. */
+function readable(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return '';
+  }
+}
+
+function credential(bearer: Secret): string {
+  const value = bearer.reveal();
+  if (!/^[\x21-\x7e]+$/.test(value)) {
+    throw new InvalidValue('access token', undefined, 'is empty or has a character that no token has', 'copy it again');
+  }
+  return value;
+}

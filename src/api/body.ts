@@ -1,0 +1,81 @@
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { BadReply } from '../core/errors.ts';
+import type { Secret } from '../core/secret.ts';
+import { AttemptFailed } from './attempt-failed.ts';
+import type { Response } from './connection.ts';
+import { shown } from './shown.ts';
+
+/** What is read of a reply, and what must not be shown of it. */
+export interface Reading {
+  readonly url: string;
+  /** Of the body, as it comes and again once inflated. */
+  readonly maxBytes: number;
+  readonly secrets: readonly Secret[];
+}
+
+const inflate = promisify(gunzip);
+const wrongService = 'check that --api names the control plane itself';
+
+/**
+ * Reads a body that must be JSON, and never holds more of it than the cap. Anything else is a BadReply that shows nothing of
+ * the body, for that may be a token. A body that breaks off is an AttemptFailed.
+ */
+export async function readJson(response: Response, reading: Reading): Promise<unknown> {
+  const type = header(response, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const bytes = await inflated(response, await readBytes(response, reading), reading);
+  if (!/^application\/(?:[\w.+-]+\+)?json$/.test(type)) {
+    const found = type === '' ? 'something of no known type' : shown(type, reading.secrets, 40);
+    throw new BadReply(reading.url, `is not JSON but ${found}`, wrongService);
+  }
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    // The SyntaxError quotes what it read: it is no cause to pass on.
+    throw new BadReply(reading.url, 'says that it is JSON and is not', wrongService);
+  }
+}
+
+/** A header that came once; null when it didn't come, or more than once. */
+export function header(response: Response, name: string): string | null {
+  const value = response.headers[name];
+  return typeof value === 'string' ? value : null;
+}
+
+/** Leaves the rest of a body unread; its connection ends with it. */
+export function discard(response: Response): void {
+  response.body.on('error', () => {}).destroy();
+}
+
+async function readBytes(response: Response, reading: Reading): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of response.body) {
+      length += chunk.length;
+      if (length > reading.maxBytes) throw tooLong(reading);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw error instanceof BadReply ? error : AttemptFailed.from(error, false);
+  }
+  return Buffer.concat(chunks, length);
+}
+
+async function inflated(response: Response, bytes: Buffer, reading: Reading): Promise<Buffer> {
+  const coding = response.headers['content-encoding'];
+  if (coding === undefined || coding === 'identity') return bytes;
+  if (coding !== 'gzip') {
+    throw new BadReply(reading.url, 'is encoded otherwise than with gzip, which alone was asked for', wrongService);
+  }
+  try {
+    return await inflate(bytes, { maxOutputLength: reading.maxBytes });
+  } catch (error) {
+    if (error instanceof RangeError) throw tooLong(reading);
+    throw new BadReply(reading.url, 'says that it is gzip and is not', wrongService);
+  }
+}
+
+function tooLong({ url, maxBytes }: Reading): BadReply {
+  return new BadReply(url, `is longer than ${maxBytes} bytes`, wrongService);
+}

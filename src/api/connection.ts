@@ -1,0 +1,54 @@
+import { buildConnector, Client, type Dispatcher } from 'undici';
+import { AttemptFailed } from './attempt-failed.ts';
+
+/** What goes over the wire in one attempt. */
+export interface Message {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+}
+
+export type Response = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
+
+const connectTimeoutMs = 10_000;
+
+/**
+ * The connection of one call to one origin, used again by the attempts of that call alone. An undici `Client` is bound to
+ * its origin, so no mistake above can carry a token elsewhere; and as no socket waits between calls, a request that must not be
+ * sent twice never goes out on one that the server has just closed. When `signal` aborts, everything under way ends at
+ * once, a TCP or TLS handshake included, which undici's own `signal` would leave running.
+ */
+export class Connection {
+  readonly #client: Client;
+  /** Errors from before there was a connection: nothing was sent. */
+  readonly #unconnected = new WeakSet<Error>();
+
+  constructor(origin: string, signal: AbortSignal) {
+    const connect = buildConnector({ allowH2: false, timeout: connectTimeoutMs, signal });
+    this.#client = new Client(origin, {
+      // The deadline of the whole call bounds these.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: (options, done) =>
+        connect(options, (...[error, socket]) => {
+          if (error) this.#unconnected.add(error);
+          if (socket) done(null, socket);
+          else done(error as Error, null);
+        }),
+    });
+  }
+
+  /** One request and the head of its reply; redirects are not followed. Fails with {@link AttemptFailed}. */
+  async send(message: Message): Promise<Response> {
+    try {
+      return await this.#client.request(message);
+    } catch (error) {
+      throw AttemptFailed.from(error, this.#unconnected.has(error as Error));
+    }
+  }
+
+  close(): void {
+    void this.#client.destroy();
+  }
+}

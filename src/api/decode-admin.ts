@@ -1,0 +1,94 @@
+import { Role } from '../contract/auth.ts';
+import type { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
+import { formatEndpoint } from '../core/endpoint.ts';
+import { aliases } from './aliases.ts';
+import { decodeToken } from './decode.ts';
+import { decodeNetwork, decodePeers } from './decode-network.ts';
+import { Field, type Source } from './field.ts';
+import type { Network, NetworkSummary, NewKey, Profile, Session } from './service.ts';
+
+const maxNetworks = 10_000;
+
+/** What a login gives: the token must be there, and be a bearer. */
+export function decodeSession(body: unknown, source: Source): Session {
+  const session = Field.ofReply(body, source);
+  const type = session.find(aliases.session.type);
+  if (type && type.text(20).toLowerCase() !== 'bearer') throw type.wrong('is not Bearer');
+  return {
+    token: decodeToken(session.need(aliases.session.token)),
+    expiresAt: decodeInstant(session.find(aliases.session.expiresAt)),
+  };
+}
+
+export function decodeProfile(body: unknown, source: Source): Profile {
+  const profile = Field.ofReply(body, source);
+  const role = profile.need(aliases.profile.role);
+  const known = Role.safeParse(role.value);
+  if (!known.success) throw role.wrong(`is none of ${Role.options.join(', ')}`);
+  const organization = profile.need(aliases.profile.organization);
+  return {
+    email: profile.need(aliases.profile.email).text(320),
+    role: known.data,
+    organization: {
+      id: organization.need(aliases.profile.id).integer(),
+      name: organization.need(aliases.profile.name).text(1000),
+    },
+  };
+}
+
+export function decodeNetworks(body: unknown, source: Source): NetworkSummary[] {
+  return Field.ofReply(body, source).as('networks').items(maxNetworks).map(decodeSummary);
+}
+
+/** A network with its peers, under the same checks as a host's map; one that lists no peers, as just made, has none. */
+export function decodeWholeNetwork(body: unknown, source: Source): Network {
+  const network = Field.ofReply(body, source).as('network');
+  const summary = decodeSummary(network);
+  const list = network.find(aliases.network.peers);
+  if (!list) return { ...summary, peers: [] };
+  const created = list.items(Number.POSITIVE_INFINITY).map((field) => field.find(aliases.peer.createdAt));
+  const peers = decodePeers(list, decodeNetwork(network).cidr).map((peer, index) => ({
+    id: peer.id,
+    name: peer.name,
+    peer_type: peer.type,
+    public_key: peer.publicKey,
+    address: peer.address,
+    endpoint: peer.endpoint && formatEndpoint(peer.endpoint),
+    ...(peer.routes ? { routes: [...peer.routes] } : {}),
+    created_at: decodeInstant(created[index] ?? null),
+  }));
+  return { ...summary, peers };
+}
+
+/** A key just made. Only the token must be there, for it is shown this once; the limits are those asked for unless told. */
+export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollmentKey): NewKey {
+  const key = Field.ofReply(body, source);
+  return {
+    id: key.find(aliases.key.id)?.integer() ?? null,
+    name: key.find(aliases.key.name)?.text(120) ?? asked.name,
+    enrollment_token: decodeToken(key.need(aliases.key.token)).reveal(),
+    max_uses: key.find(aliases.key.maxUses)?.integer() ?? asked.max_uses,
+    uses: key.find(aliases.key.uses)?.integer() ?? 0,
+    expires_at: decodeInstant(key.find(aliases.key.expiresAt)),
+  };
+}
+
+function decodeSummary(network: Field): NetworkSummary {
+  const { id, name, cidr, routes } = decodeNetwork(network);
+  return {
+    id,
+    name,
+    description: network.find(aliases.network.description)?.text(1000) ?? '',
+    private_cidr: cidr,
+    routes: [...routes],
+    vpn_type: 'wireguard',
+    revision: network.find(aliases.network.revision)?.integer() ?? null,
+  };
+}
+
+function decodeInstant(field: Field | null): string | null {
+  if (!field) return null;
+  const instant = field.text(64);
+  if (Number.isNaN(Date.parse(instant))) throw field.wrong('is not an instant');
+  return instant;
+}

@@ -1,0 +1,104 @@
+import { backoffDelay } from '../core/backoff.ts';
+import { Unreachable } from '../core/errors.ts';
+import type { ServiceAddress } from '../core/model.ts';
+import { parseServiceAddress } from '../core/service-address.ts';
+import { type Answer, type Attempt, attempt, type Call, compose } from './attempt.ts';
+import { AttemptFailed } from './attempt-failed.ts';
+import { type ClientOptions, withDefaults } from './client-options.ts';
+import { Connection } from './connection.ts';
+
+const backoff = { baseMs: 500, capMs: 8_000 };
+
+/**
+ * Asks one control plane. A call comes back with an answer of 2xx, or of 304 to `If-None-Match`; all else is an error of the
+ * catalogue, and so is the end of the one deadline over all attempts, the waits between them and the body.
+ *
+ * The retries are made by hand because undici's interceptor has no jitter and no deadline over all attempts, and takes POST
+ * either always or never, whether or not it carries an Idempotency-Key. Here an attempt is repeated after a 429, a
+ * 5xx, a connection that failed and a reply that broke off; but one of a call that is not `repeatable` only where nothing
+ * can have been done: never connected, 429 or 503.
+ */
+export class HttpClient {
+  readonly #url: URL;
+  readonly #options: ReturnType<typeof withDefaults>;
+
+  constructor(address: ServiceAddress, options: ClientOptions) {
+    this.#url = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
+    this.#options = withDefaults(options);
+  }
+
+  async call(call: Call): Promise<Answer> {
+    const { signal: caller, deadlineMs } = this.#options;
+    caller.throwIfAborted();
+    const end = new AbortController();
+    const stop = () => end.abort();
+    caller.addEventListener('abort', stop);
+    const timer = setTimeout(stop, deadlineMs);
+    const connection = new Connection(this.#url.origin, end.signal);
+    try {
+      return await this.#repeat(call, connection, end.signal);
+    } catch (error) {
+      caller.throwIfAborted();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      caller.removeEventListener('abort', stop);
+      connection.close();
+    }
+  }
+
+  async #repeat(call: Call, connection: Connection, end: AbortSignal): Promise<Answer> {
+    const { clock, random, attempts, deadlineMs, maxBodyBytes, onRetry } = this.#options;
+    const message = compose(call, this.#url.pathname.replace(/\/$/, ''));
+    const secrets = [...(call.secrets ?? []), ...(call.bearer ? [call.bearer] : [])];
+    const reading = { url: `${this.#url.origin}${message.path}`, maxBytes: maxBodyBytes, secrets };
+    const started = clock.monotonic();
+    let sent = false;
+    let perhapsDone = false;
+    const late = `no complete answer came within ${deadlineMs / 1000} s`;
+    let before = '';
+    for (let number = 1; ; number++) {
+      const circumstances: Attempt = { message, reading, now: clock.wall(), perhapsDone };
+      const failed: Answer | AttemptFailed = await attempt(connection, call, circumstances).catch(attemptFailure);
+      if (!(failed instanceof AttemptFailed)) return failed;
+      const { outcome, message: problem }: AttemptFailed = failed;
+      sent ||= outcome.sent;
+      perhapsDone ||= outcome.perhapsDone;
+
+      const elapsedMs = clock.monotonic() - started;
+      const doubt = perhapsDone && !call.repeatable;
+      const giveUp = (why: string) => this.#unreachable(why, { number, elapsedMs, doubt, sent });
+      if (end.aborted) throw giveUp(`${late}${before}`);
+      if (!outcome.retry || doubt || number >= attempts) throw giveUp(problem);
+      const delayMs = (outcome.retryAfterMs ?? 0) + backoffDelay(number, backoff, random());
+      if (elapsedMs + delayMs >= deadlineMs) throw giveUp(`${problem}, and the next attempt would come too late`);
+      onRetry({ attempt: number, delayMs, problem });
+      before = `; before that, ${problem}`;
+      await clock.sleep(delayMs, end).catch((error) => {
+        throw end.aborted ? giveUp(`${late}${before}`) : error;
+      });
+    }
+  }
+
+  #unreachable(why: string, { number, elapsedMs, doubt, sent }: Ending): Unreachable {
+    const seconds = (elapsedMs / 1000).toFixed(1);
+    const spent = number === 1 ? `1 attempt in ${seconds} s` : `${number} attempts in ${seconds} s`;
+    const warning = doubt ? '; it may have been carried out all the same: look before you repeat it' : '';
+    const { origin, pathname } = this.#url;
+    return new Unreachable(`${origin}${pathname.replace(/\/$/, '')}`, `${why} (${spent})${warning}`, undefined, sent);
+  }
+}
+
+/** How a call stood when it was given up. */
+interface Ending {
+  readonly number: number;
+  readonly elapsedMs: number;
+  /** It may have been carried out, and must not be sent again. */
+  readonly doubt: boolean;
+  readonly sent: boolean;
+}
+
+function attemptFailure(error: unknown): AttemptFailed {
+  if (error instanceof AttemptFailed) return error;
+  throw error;
+}

@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'vitest';
+import { connectPeerService } from '../../src/api/peer-service.ts';
+import type { EnrollmentRequest } from '../../src/api/service.ts';
+import { parseEndpoint } from '../../src/core/endpoint.ts';
+import { InvalidValue } from '../../src/core/errors.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { enrollmentBody, enrollmentRequest, failureOf, keyOf, networkBody } from './samples.ts';
+import { json, serve } from './server.ts';
+
+const token = new Secret('token-sample');
+
+describe('enroll', () => {
+  test('sends what the contract asks for, and no bearer', async () => {
+    const { address, asked } = await serve(json(201, { data: enrollmentBody() }));
+    const endpoint = parseEndpoint('[2001:db8::1]:51820');
+    await connectPeerService(address).enroll(enrollmentRequest({ endpoint, type: 'connector' }));
+    expect(asked).toHaveLength(1);
+    const { method, path, headers, body } = asked[0] ?? expect.unreachable();
+    expect([method, path]).toEqual(['POST', '/api/networks/enroll']);
+    expect(headers).toMatchObject({ accept: 'application/json', 'content-type': 'application/json' });
+    expect(headers['idempotency-key']).toBe('idempotency-sample');
+    expect(headers.authorization).toBeUndefined();
+    expect(JSON.parse(body)).toEqual({
+      enrollment_token: 'cpn_sample',
+      name: 'host-1',
+      peer_type: 'connector',
+      public_key: keyOf(1),
+      endpoint: '[2001:db8::1]:51820',
+    });
+  });
+
+  test('leaves out an endpoint that there is not', async () => {
+    const { address, asked } = await serve(json(201, { data: enrollmentBody() }));
+    await connectPeerService(address).enroll(enrollmentRequest());
+    expect(Object.keys(JSON.parse(asked[0]?.body ?? ''))).not.toContain('endpoint');
+  });
+
+  test.each([
+    ['name', { name: '' }, 'must not be empty'],
+    ['name', { name: ' \t' }, 'must not be empty'],
+    ['name', { name: 'a'.repeat(121) }, 'must be at most 120 characters'],
+    ['enrollment_token', { token: new Secret('xyz_canary') }, 'must begin with "cpn_"'],
+    ['enrollment_token', { token: new Secret('') }, 'must begin with "cpn_"'],
+    ['enrollment_token', { token: new Secret('cpn_ canary') }, 'must begin with "cpn_"'],
+    ['enrollment_token', { token: new Secret(`cpn_${'canary'.repeat(30)}`) }, 'must be at most 128 characters'],
+    ['public_key', { publicKey: 'no key' as EnrollmentRequest['publicKey'] }, 'must be a WireGuard public key'],
+    ['peer_type', { type: 'router' as EnrollmentRequest['type'] }, 'must be connector or admin_device or origin'],
+    ['endpoint', { endpoint: { host: 'a'.repeat(250), port: 51820 } }, 'must be at most 255 characters'],
+  ] as [string, Partial<EnrollmentRequest>, string][])(
+    'refuses a bad %s before anything is sent: %j',
+    async (field, changes, rule) => {
+      const { address, asked } = await serve(json(201, { data: enrollmentBody() }));
+      const failure = await failureOf(connectPeerService(address).enroll(enrollmentRequest(changes)));
+      expect(failure).toBeInstanceOf(InvalidValue);
+      expect((failure as InvalidValue).field).toBe(field);
+      expect((failure as InvalidValue).rule).toContain(rule);
+      expect(failure.message).not.toContain('canary');
+      expect(asked).toHaveLength(0);
+    },
+  );
+
+  test('shows the value that is wrong, of a key only its beginning', async () => {
+    const service = connectPeerService({ url: 'http://127.0.0.1:1', insecureHttp: false });
+    const long = await failureOf(service.enroll(enrollmentRequest({ type: 'router' as never })));
+    expect(long.message).toBe('peer_type "router" must be connector or admin_device or origin');
+    const key = await failureOf(service.enroll(enrollmentRequest({ token: new Secret('xyz_canary') })));
+    expect(key.message).toBe('enrollment_token "xyz_..." must begin with "cpn_"');
+  });
+
+  test.each([
+    ['120 characters beyond the basic plane', { name: '\u{1f600}'.repeat(120) }],
+    ['a key of 128 characters', { token: new Secret(`cpn_${'a'.repeat(124)}`) }],
+  ])('takes %s', async (_, changes) => {
+    const { address, asked } = await serve(json(201, { data: enrollmentBody() }));
+    await connectPeerService(address).enroll(enrollmentRequest(changes));
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe('readMap', () => {
+  test('sends the bearer, and at first no revision', async () => {
+    const { address, asked } = await serve(json(200, { data: networkBody() }, { etag: '"12"' }));
+    const map = await connectPeerService(address).readMap(7, token, null);
+    expect(map?.revision).toBe('"12"');
+    const { method, path, headers, body } = asked[0] ?? expect.unreachable();
+    expect([method, path, body]).toEqual(['GET', '/api/networks/7', '']);
+    expect(headers.authorization).toBe('Bearer token-sample');
+    expect(headers['if-none-match']).toBeUndefined();
+    expect(headers['content-type']).toBeUndefined();
+  });
+
+  test('is null while the revision is the one known', async () => {
+    const { address, asked } = await serve((response) => response.writeHead(304, { etag: '"12"' }).end());
+    expect(await connectPeerService(address).readMap(7, token, '"12"')).toBeNull();
+    expect(asked[0]?.headers['if-none-match']).toBe('"12"');
+  });
+
+  test('has no revision from a service that gives none', async () => {
+    const { address } = await serve(json(200, { data: networkBody() }));
+    expect((await connectPeerService(address).readMap(7, token, '"12"'))?.revision).toBeNull();
+  });
+
+  test('of another network than the one asked for is refused', async () => {
+    const { address } = await serve(json(200, { data: networkBody() }));
+    const failure = await failureOf(connectPeerService(address).readMap(8, token, null));
+    expect(failure).toMatchObject({ name: 'BadReply' });
+  });
+
+  test.each(['', 'to ken', 'token\r\nx-evil: 1', 'tokén'])(
+    'with the token %j is refused before anything is sent',
+    async (value) => {
+      const { address, asked } = await serve(json(200, { data: networkBody() }));
+      const failure = await failureOf(connectPeerService(address).readMap(7, new Secret(value), null));
+      expect(failure).toBeInstanceOf(InvalidValue);
+      if (value !== '') expect(failure.message).not.toContain(value);
+      expect(asked).toHaveLength(0);
+    },
+  );
+});
+
+describe('removePeer', () => {
+  test.each([200, 202, 204, 404])('is done after %i, whatever the body', async (status) => {
+    const { address, asked } = await serve((response) =>
+      response.writeHead(status).end(status === 204 ? '' : '<not json>'),
+    );
+    await connectPeerService(address).removePeer(7, 3, token);
+    expect(asked.map((one) => [one.method, one.path])).toEqual([['DELETE', '/api/networks/7/peers/3']]);
+    expect(asked[0]?.headers.authorization).toBe('Bearer token-sample');
+  });
+
+  test('is not done after 403', async () => {
+    const { address } = await serve(json(403, { message: 'no' }));
+    expect(await failureOf(connectPeerService(address).removePeer(7, 3, token))).toMatchObject({
+      name: 'Refused',
+      status: 403,
+    });
+  });
+});
+
+test('two calls at once do not disturb each other', async () => {
+  const { address } = await serve((response, { path }) => {
+    const id = Number(path.split('/').at(-1));
+    setTimeout(() => json(200, { data: networkBody({ id }) })(response, {} as never), id === 1 ? 30 : 0);
+  });
+  const service = connectPeerService(address);
+  const maps = await Promise.all([1, 2, 3].map((id) => service.readMap(id, token, null)));
+  expect(maps.map((map) => map?.id)).toEqual([1, 2, 3]);
+});
+
+// Well before the server, or undici, would end an idle connection by itself.
+test('no connection outlives its call', { timeout: 2_000 }, async () => {
+  let closed = () => {};
+  const gone = new Promise<void>((resolve) => {
+    closed = resolve;
+  });
+  const { address } = await serve((response) => {
+    response.socket?.on('close', closed);
+    json(200, { data: networkBody() })(response, {} as never);
+  });
+  expect((await connectPeerService(address).readMap(7, token, null))?.id).toBe(7);
+  await gone;
+});

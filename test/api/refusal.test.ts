@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest';
+import { connectAdminService } from '../../src/api/admin-service.ts';
+import { connectPeerService } from '../../src/api/peer-service.ts';
+import { Refused } from '../../src/core/errors.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { enrollmentRequest, failureOf } from './samples.ts';
+import { bytes, json, type Reply, serve, slowLoris } from './server.ts';
+
+const token = new Secret('token-sample');
+
+async function enrolmentRefused(reply: Reply) {
+  const { address } = await serve(reply);
+  const failure = await failureOf(connectPeerService(address, { deadlineMs: 500 }).enroll(enrollmentRequest()));
+  expect(failure).toBeInstanceOf(Refused);
+  return failure.message;
+}
+
+describe('a refusal', () => {
+  test("says what was refused, the server's reason, and what to do", async () => {
+    expect(await enrolmentRefused(json(403, { message: 'The key is used up.' }))).toBe(
+      'the enrolment was refused (403): The key is used up; the key is expired, used up or revoked: make a new key with "cpn key create"',
+    );
+  });
+
+  test('names the fields of a 422', async () => {
+    const errors = { name: ['must not be empty', 'must be text'], endpoint: ['is loopback'] };
+    const message = await enrolmentRefused(json(422, { message: 'Two fields are wrong', errors }));
+    expect(message).toContain(
+      'Two fields are wrong (name: must not be empty, must be text; endpoint: is loopback); correct what it names',
+    );
+  });
+
+  test.each([
+    ['no JSON', bytes(403, '<h1>no</h1>', { 'content-type': 'text/html' })],
+    ['broken JSON', bytes(403, '{')],
+    ['a list', json(403, ['no'])],
+    ['no message', json(403, { error: 7 })],
+    ['a message that is no text', json(403, { message: { text: 'no' }, errors: 'none' })],
+    ['64 KiB and more', json(403, { message: 'a'.repeat(70_000) })],
+    ['no end', slowLoris(403)],
+  ] satisfies [string, Reply][])('with %s is told by its status', async (_, reply) => {
+    const { address } = await serve(reply);
+    const failure = await failureOf(connectPeerService(address, { deadlineMs: 200 }).enroll(enrollmentRequest()));
+    expect(failure.message).toContain('(403): Forbidden;');
+  });
+
+  test('is short and obeys no terminal, whatever the server writes', async () => {
+    const errors = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`field${n}\u001b[2J`, ['b'.repeat(500)]]));
+    const message = await enrolmentRefused(json(422, { message: `\u001b[31m\n\u202e${'a'.repeat(5_000)}`, errors }));
+    expect(message.length).toBeLessThan(1_500);
+    expect(message).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(message).toContain('field4');
+    expect(message).not.toContain('field5');
+  });
+
+  test.each([
+    [401, 'cpn key create'],
+    [403, 'cpn key create'],
+    [404, '--api'],
+    [413, 'send less'],
+    [422, 'correct what it names'],
+    [418, '--api'],
+  ])('of an enrolment with %i tells to %s', async (status, remedy) => {
+    expect(await enrolmentRefused(json(status, { message: 'no' }))).toContain(remedy);
+  });
+
+  test.each([401, 403, 404])("of a host's own map with %i says that the tunnel stays", async (status) => {
+    const { address } = await serve(json(status, { message: 'no' }));
+    const failure = await failureOf(connectPeerService(address).readMap(7, token, null));
+    expect(failure.message).toContain(`reading network 7 was refused (${status}): no; the tunnel stays as it is`);
+  });
+
+  test.each([
+    [401, 'cpn login'],
+    [403, 'owner or an admin'],
+    [404, 'cpn network list'],
+  ])('of an administrator with %i tells of %s', async (status, remedy) => {
+    const { address } = await serve(json(status, { message: 'no' }));
+    expect((await failureOf(connectAdminService(address, token).readNetwork(7))).message).toContain(remedy);
+  });
+
+  test.each([
+    [401, 'check the email and the password'],
+    [403, 'personal token'],
+  ])('of a login with %i tells to %s', async (status, remedy) => {
+    const { address } = await serve(json(status, { message: 'no' }));
+    const login = connectAdminService(address, null).login('a@example.net', new Secret('pw'), 'laptop');
+    expect((await failureOf(login)).message).toContain(remedy);
+  });
+});
