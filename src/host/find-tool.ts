@@ -1,0 +1,35 @@
+import { access, constants, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { MissingTool } from '../core/errors.ts';
+
+/** Where tools are looked for; the caller's PATH may hold somebody else's. */
+export const toolFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'] as const;
+
+/** The tools that are run, and how a person gets them. */
+const remedies = {
+  wg: 'install it: apt install wireguard-tools',
+  ip: 'install it: apt install iproute2',
+  nft: 'install it: apt install nftables',
+  'wireguard-go': 'install it: apt install wireguard-go',
+  'boringtun-cli': 'install it: cargo install boringtun-cli, into /usr/local/bin',
+} as const;
+
+export type Tool = keyof typeof remedies;
+
+/** The path of a tool: the first regular file of its name that may be executed. */
+export async function findTool(tool: Tool, folders: readonly string[] = toolFolders): Promise<string> {
+  for (const folder of folders) {
+    const path = join(folder, tool);
+    if (await isExecutable(path)) return path;
+  }
+  throw new MissingTool(tool, remedies[tool]);
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return (await stat(path)).isFile();
+  } catch {
+    return false;
+  }
+}

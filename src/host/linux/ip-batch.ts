@@ -1,0 +1,49 @@
+import { InvalidValue } from '../../core/errors.ts';
+import { formatInterfaceAddress } from '../../core/model.ts';
+import { routeProtocol } from '../../core/plan-link.ts';
+import type { ConfigureLink, LinkCommand } from '../../core/step.ts';
+
+/** Goes on after a line that fails, so that one route never stops the others; the exit code tells of it all the same. */
+export const batchArgs = ['-force', '-batch', '-'];
+
+/** Writes each command of a step as a line for `ip -batch -` (ip(8)). IPv4 and IPv6 need no telling apart there. */
+export function renderBatch({ link, commands }: ConfigureLink): string[] {
+  return commands.map((command) => renderLine(link, command));
+}
+
+/** `ip` says `Command failed -:3`; a person wants to know which line that was. */
+export function nameFailedLines(said: string, lines: readonly string[]): string {
+  return said.replace(/Command failed -:(\d+)/g, (_, number) => `from "ip ${lines[Number(number) - 1] ?? '?'}"`);
+}
+
+function renderLine(link: string, command: LinkCommand): string {
+  if ('set' in command) return renderSetting(link, command);
+  const verb = 'add' in command ? 'add' : 'delete';
+  if ('address' in command) return `address ${verb} ${formatInterfaceAddress(command.address)} dev ${link}`;
+  const protocol = 'remove' in command ? checkProtocol(command.protocol) : routeProtocol;
+  return `route ${verb} ${command.prefix} dev ${link} proto ${protocol}`;
+}
+
+function renderSetting(link: string, command: Extract<LinkCommand, { set: unknown }>): string {
+  switch (command.set) {
+    case 'up':
+      return `link set dev ${link} up`;
+    case 'mtu':
+      return `link set dev ${link} mtu ${command.value}`;
+    case 'alias':
+      return `link set dev ${link} alias "${checkAlias(command.value)}"`;
+  }
+}
+
+/** iproute2's batch reader cuts a line at `#` even inside quotes, and knows no escape but for the end of a line. */
+function checkAlias(alias: string): string {
+  if (!/^[^\p{C}"#\\]{1,255}$/u.test(alias) || Buffer.byteLength(alias) > 255) {
+    throw new InvalidValue('alias', alias, 'cannot be an alias', 'use 1 to 255 bytes without quotes, "#" and "\\"');
+  }
+  return alias;
+}
+
+function checkProtocol(protocol: string): string {
+  if (!/^[a-z0-9_-]{1,32}$/i.test(protocol)) throw new InvalidValue('protocol', protocol, 'is no route protocol');
+  return protocol;
+}

@@ -1,0 +1,93 @@
+import { readFile } from 'node:fs/promises';
+import type { Actual, Device, Link, Route } from '../../core/actual.ts';
+import { findTool } from '../find-tool.ts';
+import type { Host, Question } from '../host.ts';
+import { type Run, run as runHere, saidBy } from '../run.ts';
+import { applyStep } from './apply-step.ts';
+import { parseShown, type Shown, showArgs, showInput } from './ip-show.ts';
+import { checkLinkName } from './link-name.ts';
+import { findSource, nudge, resolve } from './network.ts';
+import { listArgs, parseRules } from './nft.ts';
+import { checkPrivilege } from './privilege.ts';
+import { gatherSurroundings, readNeighbours } from './surroundings.ts';
+import { readSysctls } from './sysctl.ts';
+import { parseDump } from './wg.ts';
+
+/** This Linux host, through `ip`, `wg`, `nft` and /proc. A `run` of one's own sees every process that is started. */
+export function linuxHost(run: Run = runHere): Host {
+  return {
+    check: async ({ firewall }) => {
+      await checkPrivilege();
+      await Promise.all([findTool('wg'), findTool('ip'), ...(firewall ? [findTool('nft')] : [])]);
+    },
+    observe: (question) => observe(run, question),
+    apply: (step) => applyStep(run, step),
+    links: readLinkNames,
+    resolve,
+    sourceAddress: findSource,
+    nudge,
+  };
+}
+
+/** Reads everything anew, at once: two processes, and a third for the packet rules. */
+async function observe(run: Run, { link, firewall, sysctls }: Question): Promise<Actual> {
+  checkLinkName(link);
+  const [device, shown, marks, values, neighbours] = await Promise.all([
+    readDevice(run, link),
+    run('ip', showArgs, { input: showInput }).then(parseShown),
+    firewall ? readFirewall(run, link) : null,
+    readSysctls(sysctls),
+    readNeighbours(process.env.SSH_CONNECTION),
+  ]);
+  const found = findLink(shown, link);
+  return {
+    link: found,
+    // A socket of that name may be one of an interface in another network namespace.
+    device: found && device,
+    routes: findRoutes(shown, link),
+    firewall: marks,
+    sysctls: values,
+    surroundings: gatherSurroundings(link, shown, neighbours),
+  };
+}
+
+/** ENODEV, and what a kernel says of a link that is no WireGuard interface: with the module, and without it. */
+const noDevice = /No such device|Operation not supported|Protocol not supported/;
+
+async function readDevice(run: Run, link: string): Promise<Device | null> {
+  try {
+    return parseDump(await run('wg', ['show', link, 'dump']));
+  } catch (error) {
+    if (noDevice.test(saidBy(error))) return null;
+    throw error;
+  }
+}
+
+async function readFirewall(run: Run, link: string): Promise<string[] | null> {
+  try {
+    return parseRules(await run('nft', listArgs(link)));
+  } catch (error) {
+    if (saidBy(error).includes('No such file or directory')) return null;
+    throw error;
+  }
+}
+
+function findLink({ links }: Shown, name: string): Link | null {
+  const link = links.find((each) => each.name === name);
+  if (!link) return null;
+  const { mtu, up, alias } = link;
+  const addresses = link.addresses.map(({ address, length }) => ({ address, length }));
+  return { name, mtu, up, alias, addresses };
+}
+
+function findRoutes({ routes }: Shown, link: string): Route[] {
+  return routes
+    .filter(({ links, protocol }) => links.includes(link) && protocol !== 'kernel')
+    .map(({ prefix, table, protocol }) => ({ prefix, table, protocol }));
+}
+
+/** From /proc/net/dev: /sys shows the network namespace in which it was mounted, which need not be ours. */
+async function readLinkNames(): Promise<ReadonlySet<string>> {
+  const lines = (await readFile('/proc/net/dev', 'utf8')).split('\n');
+  return new Set(lines.flatMap((line) => /^\s*(\S+):/.exec(line)?.[1] ?? []));
+}

@@ -1,0 +1,58 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Address, familyOf } from '../../core/cidr.ts';
+import { unusableAddress } from '../../core/endpoint.ts';
+import { readAddress } from './read-address.ts';
+
+/** discard (RFC 863): whoever gets a datagram there does nothing with it. */
+const discardPort = 9;
+
+/**
+ * Asks the host's resolver for the addresses of a name, in the order in which it prefers them (RFC 6724), without
+ * those at which no peer can listen. Empty when it fails or takes longer than `deadlineMs`.
+ */
+export async function resolve(name: string, deadlineMs: number): Promise<Address[]> {
+  const timer = new AbortController();
+  const expiry = sleep(deadlineMs, [], { signal: timer.signal }).catch(() => []);
+  const answer = lookup(name, { all: true, order: 'verbatim' }).catch(() => []);
+  const found = await Promise.race([answer, expiry]);
+  timer.abort();
+  const addresses = found.flatMap(({ address }: { address: string }) => readAddress(address) ?? []);
+  return [...new Set(addresses)].filter((address) => unusableAddress(address) === null);
+}
+
+/** The address that the kernel would send from: connecting a datagram socket looks up the route and sends nothing. */
+export async function findSource(destination: Address): Promise<Address | null> {
+  const socket = openSocket(destination);
+  try {
+    await new Promise<void>((done, failed) => {
+      socket.once('error', failed);
+      socket.once('connect', done);
+      socket.connect(discardPort, destination);
+    });
+    return readAddress(socket.address().address);
+  } catch {
+    // ENETUNREACH and its kin: there is no way there.
+    return null;
+  } finally {
+    socket.close();
+  }
+}
+
+/**
+ * Sends one byte to `address`. That it cannot be sent is no failure: WireGuard answers ENOKEY or EDESTADDRREQ for a
+ * peer without keys or endpoint, and has begun its handshake by then if it can.
+ */
+export async function nudge(address: Address): Promise<void> {
+  const socket = openSocket(address);
+  await new Promise<void>((done) => {
+    socket.once('error', () => done());
+    socket.send(Buffer.alloc(1), discardPort, address, () => done());
+  });
+  socket.close();
+}
+
+function openSocket(address: Address): Socket {
+  return createSocket(familyOf(address) === 4 ? 'udp4' : 'udp6');
+}

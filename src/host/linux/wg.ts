@@ -1,0 +1,101 @@
+import type { ActualPeer, Device } from '../../core/actual.ts';
+import { formatEndpoint, type SocketEndpoint } from '../../core/endpoint.ts';
+import { InvalidValue } from '../../core/errors.ts';
+import { parsePublicKey } from '../../core/keys.ts';
+import { Secret } from '../../core/secret.ts';
+import type { ConfigureDevice, DeviceChange, RemovePeers } from '../../core/step.ts';
+import { readAddress, readPrefix } from './read-address.ts';
+
+/** Parses `wg show IF dump` (wg(8), "dump"). Private and preshared keys are dropped here. */
+export function parseDump(text: string): Device {
+  const [first = '', ...rest] = text.split('\n').filter((line) => line !== '');
+  const [, publicKey, listenPort, ...tooMany] = first.split('\t');
+  if (publicKey === undefined || listenPort === undefined || tooMany.length !== 1) throw notADump('the interface');
+  return {
+    publicKey: publicKey === '(none)' ? null : parsePublicKey(publicKey, 'public key'),
+    listenPort: readNumber(listenPort),
+    peers: rest.map(parsePeer),
+  };
+}
+
+/**
+ * Writes the text for `wg addconf IF /dev/stdin`. What a peer lacks is set to its empty value, because `addconf` leaves
+ * alone what is not named; allowed IPs alone are replaced, by none where none are named (config.c of wireguard-tools).
+ */
+export function renderDevice({ privateKey, listenPort, peers }: ConfigureDevice): Secret {
+  const lines: string[] = [];
+  if (privateKey !== undefined || listenPort !== undefined) lines.push('[Interface]');
+  if (privateKey !== undefined) lines.push(`PrivateKey = ${revealKey(privateKey, 'private key')}`);
+  if (listenPort !== undefined) lines.push(`ListenPort = ${listenPort}`);
+  for (const peer of peers) lines.push(...renderPeer(peer));
+  return new Secret(`${lines.join('\n')}\n`);
+}
+
+/** The arguments of the calls that remove peers: one, unless they are too many for one argument list. */
+export function removalArgs({ link, publicKeys }: RemovePeers): string[][] {
+  const calls: string[][] = [];
+  for (let start = 0; start < publicKeys.length; start += mostRemovals) {
+    const some = publicKeys.slice(start, start + mostRemovals);
+    calls.push(['set', link, ...some.flatMap((key) => ['peer', key, 'remove'])]);
+  }
+  return calls;
+}
+
+/** 60 KB of arguments; execve(2) promises 128 KiB whatever the stack's limit is. */
+const mostRemovals = 1000;
+
+/** 32 zero bytes: WireGuard's "no preshared key". */
+const noKey = `${'A'.repeat(43)}=`;
+
+function parsePeer(line: string): ActualPeer {
+  const fields = line.split('\t');
+  if (fields.length !== 8) throw notADump('a peer');
+  const [publicKey = '', presharedKey, endpoint = '', allowedIps = '', ...numbers] = fields;
+  const [handshake = '', rx = '', tx = '', keepalive = ''] = numbers;
+  return {
+    publicKey: parsePublicKey(publicKey, 'public key'),
+    hasPresharedKey: presharedKey !== '(none)',
+    endpoint: endpoint === '(none)' ? null : readEndpoint(endpoint),
+    allowedIps: allowedIps === '(none)' ? [] : allowedIps.split(',').map(readPrefix),
+    keepalive: keepalive === 'off' ? null : readNumber(keepalive),
+    latestHandshake: readNumber(handshake) || null,
+    rxBytes: readNumber(rx),
+    txBytes: readNumber(tx),
+  };
+}
+
+/** More lenient than core: WireGuard learns endpoints with zones, and takes port 0 from whoever sets it. */
+function readEndpoint(text: string): SocketEndpoint {
+  const [, inBrackets, plain, port] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = readAddress(inBrackets ?? plain ?? '');
+  if (host === null) throw new InvalidValue('endpoint', text, 'is none that wg prints');
+  return { host, port: Number(port) };
+}
+
+function readNumber(text: string): number {
+  if (!/^\d{1,20}$/.test(text)) throw new InvalidValue('number', text, 'is none that wg prints');
+  return Number(text);
+}
+
+function renderPeer({ publicKey, presharedKey, allowedIps, endpoint, keepalive }: DeviceChange): string[] {
+  return [
+    '[Peer]',
+    `PublicKey = ${parsePublicKey(publicKey)}`,
+    `PresharedKey = ${presharedKey === null ? noKey : revealKey(presharedKey, 'preshared key')}`,
+    ...(allowedIps.length === 0 ? [] : [`AllowedIPs = ${allowedIps.join(', ')}`]),
+    ...(endpoint === null ? [] : [`Endpoint = ${formatEndpoint(endpoint)}`]),
+    `PersistentKeepalive = ${keepalive ?? 'off'}`,
+  ];
+}
+
+/** `wg` quotes a key that it cannot parse in its error, so that none such is shown to it. */
+function revealKey(key: Secret, field: string): string {
+  const text = key.reveal();
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(text)) throw new InvalidValue(field, undefined, 'is not 32 bytes in base64');
+  return text;
+}
+
+/** Says nothing of the text itself: the private key may be in it. */
+function notADump(what: string): InvalidValue {
+  return new InvalidValue('wg show dump', undefined, `has another number of fields for ${what} than wg(8) says`);
+}

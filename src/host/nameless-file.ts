@@ -1,0 +1,43 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { CommandFailed } from '../core/errors.ts';
+
+/** Folders in memory first (file-hierarchy(7)): what is handed to a tool need not touch a disk. */
+const folders = ['/dev/shm', '/run', '/tmp'];
+
+/** O_TMPFILE of include/uapi/asm-generic/fcntl.h; Node has no name for it. */
+const namelessFlag = 0o20000000 | constants.O_DIRECTORY;
+
+/**
+ * Opens a file that no folder ever lists and that is gone when the last process closes it. It stands in for a pipe:
+ * Node's pipes are sockets, which a tool that opens `/dev/stdin` cannot open (ENXIO).
+ */
+export async function openNameless(text = ''): Promise<FileHandle> {
+  const file = await openFirst();
+  try {
+    // At a position, so that the offset, which the tool shares, stays at the beginning.
+    await file.write(text, 0);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** The whole text of such a file, however far it was read or written. */
+export async function readNameless(file: FileHandle, mostBytes: number): Promise<string> {
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(mostBytes), position: 0 });
+  return buffer.toString('utf8', 0, bytesRead);
+}
+
+async function openFirst(): Promise<FileHandle> {
+  const problems: string[] = [];
+  for (const folder of folders) {
+    try {
+      return await open(folder, constants.O_RDWR | namelessFlag, 0o600);
+    } catch (error) {
+      problems.push((error as Error).message);
+    }
+  }
+  throw new CommandFailed('opening a file without a name', null, problems.join('; '));
+}

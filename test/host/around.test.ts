@@ -1,0 +1,86 @@
+import { describe, expect, test, vi } from 'vitest';
+import { parseAddress } from '../../src/core/cidr.ts';
+import { labSupport } from '../lab/support.ts';
+import { Machine } from './machine.ts';
+import { at, makePeer, newKeyPair } from './samples.ts';
+import { addRoutes, address6, configure, peersOf, question, silent, startTunnel } from './steps.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+describe.skipIf(!labSupport().possible)('what lies around', () => {
+  test('is read from links, routes, files and connections', async () => {
+    await using machine = await startTunnel();
+    await machine.sh(`ip link add eth0 type veth peer name lan; ip link set lan up; ip link set eth0 mtu 1400 up
+      ip address add 192.0.2.10/24 dev eth0; ip address add 2001:db8::10/64 dev eth0 nodad
+      ip route add default via 192.0.2.1 dev eth0; ip -6 route add default via 2001:db8::1 dev eth0
+      printf 'nameserver 192.0.2.53\\nnameserver fe80::53%%eth0\\n' >/run/resolv.conf; mount --bind /run/resolv.conf /etc/resolv.conf
+      mkdir -p /run/systemd/resolve; echo 'nameserver 192.0.2.54' >/run/systemd/resolve/resolv.conf`);
+    // One session over IPv4 and one over IPv6, both to a socket that takes either family.
+    const sessions = `const net = require('net'), open = (host) => new Promise((done) => net.connect(22, host, done));
+      net.createServer().listen(22, '::', () => Promise.all(['192.0.2.10', '2001:db8::10'].map(open)).then(() => console.log('open')))`;
+    await machine.sh(`timeout 20 ${process.execPath} -e "${sessions}" >/run/sessions 2>&1 &
+      for try in $(seq 200); do grep -q open /run/sessions && exit; sleep 0.05; done; cat /run/sessions; exit 1`);
+    const { surroundings } = await machine.host.observe(question);
+    expect(surroundings).toEqual({
+      connected: [
+        { prefix: '192.0.2.0/24', link: 'eth0' },
+        { prefix: '2001:db8::/64', link: 'eth0' },
+      ],
+      routed: [],
+      gateways: ['192.0.2.1', '2001:db8::1'],
+      underlayMtu: 1400,
+      resolvers: ['192.0.2.53', 'fe80::53', '192.0.2.54'],
+      sshClients: expect.arrayContaining(['192.0.2.10', '2001:db8::10']),
+    });
+    expect(machine.spawned).toHaveLength(2);
+  });
+
+  test('names are resolved to what a peer can listen at, or to nothing', async () => {
+    await using machine = await Machine.start();
+    await machine.sh(`printf '203.0.113.9 peer.example\\n127.0.0.1 peer.example\\n2001:db8:0::9 peer.example\\n169.254.169.254 meta.example\\n' >/run/hosts
+      mount --bind /run/hosts /etc/hosts
+      echo 'nameserver 127.0.0.1' >/run/resolv.conf; mount --bind /run/resolv.conf /etc/resolv.conf`);
+    const { host } = machine;
+    expect([...(await host.resolve('peer.example', 10_000))].sort()).toEqual(['2001:db8::9', '203.0.113.9']);
+    expect(await host.resolve('meta.example', 10_000)).toEqual([]);
+    expect(await host.resolve('nobody.example', 10_000)).toEqual([]);
+    expect(await host.resolve('203.0.113.7', 10_000)).toEqual(['203.0.113.7']);
+    expect(machine.spawned).toEqual([]);
+  });
+
+  test('a resolver that does not answer is not waited for', async () => {
+    await using machine = await startTunnel();
+    // Datagrams into a tunnel without peers are dropped without a word, and the resolver has minutes to try.
+    await machine.sh(`ip address add 192.0.2.1/24 dev cpn0; ip link add sink type veth peer name sunk; ip link set sink up; ip link set sunk up
+      ip address add 198.51.100.1/24 dev sink; ip neigh add 198.51.100.53 lladdr 02:00:00:00:00:01 dev sink
+      printf 'nameserver 198.51.100.53\\noptions timeout:30 attempts:5\\n' >/run/resolv.conf; mount --bind /run/resolv.conf /etc/resolv.conf`);
+    expect(await machine.host.resolve('peer.example', 100)).toEqual([]);
+    expect(await machine.host.links()).toContain('cpn0');
+  });
+
+  test('the source address of a route is told without sending, and nothing where there is no route', async () => {
+    await using machine = await startTunnel({ add: 'address', address: address6 }, ...addRoutes('10.1.0.0/16'));
+    const sourceOf = (text: string) => machine.host.sourceAddress(parseAddress(text));
+    expect(await sourceOf('127.0.0.1')).toBe('127.0.0.1');
+    expect(await sourceOf('10.1.2.3')).toBe('10.77.0.5');
+    expect(await sourceOf('fd77::9')).toBe('fd77::5');
+    expect(await sourceOf('203.0.113.1')).toBeNull();
+    expect(await sourceOf('2001:db8::1')).toBeNull();
+    expect(machine.spawned).toEqual([]);
+  });
+
+  test('a nudge makes WireGuard begin a handshake, and is no error where none can be', async () => {
+    await using machine = await startTunnel();
+    const { host } = machine;
+    const peer = makePeer({ endpoint: at('127.0.0.1', 9999) });
+    await host.apply(configure({ privateKey: newKeyPair().privateKey, peers: [peer] }));
+    expect(peersOf(await host.observe(question))).toEqual([silent(peer)]);
+    await host.nudge(parseAddress('10.77.0.9'));
+    await vi.waitFor(async () => expect(peersOf(await host.observe(question))[0]?.txBytes).toBe(148), {
+      timeout: 10_000,
+    });
+    await host.nudge(parseAddress('10.77.0.8'));
+    await host.nudge(parseAddress('203.0.113.1'));
+    await host.nudge(parseAddress('2001:db8::1'));
+  });
+});

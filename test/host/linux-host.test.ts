@@ -1,0 +1,348 @@
+import fc from 'fast-check';
+import { describe, expect, test, vi } from 'vitest';
+import type { ActualPeer } from '../../src/core/actual.ts';
+import { comparePrefixes, hostPrefix, maskPrefix, parseAddress, parsePrefix } from '../../src/core/cidr.ts';
+import { firewallMarks } from '../../src/core/firewall.ts';
+import type { PublicKey } from '../../src/core/keys.ts';
+import type { DesiredPeer } from '../../src/core/model.ts';
+import type { Firewall, Step } from '../../src/core/step.ts';
+import { labSupport } from '../lab/support.ts';
+import { Machine } from './machine.ts';
+import { at, makePeer, newKeyPair, newPresharedKey } from './samples.ts';
+import {
+  addRoutes,
+  address,
+  address6,
+  configure,
+  create,
+  destroy,
+  everything,
+  peerOf,
+  peersOf,
+  prefixesOf,
+  question,
+  removePeers,
+  settle,
+  silent,
+  sortPeers,
+  startTunnel,
+  traces,
+} from './steps.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+describe.skipIf(!labSupport().possible)('a real Linux host', () => {
+  test('is observed as it was made, by two processes or three', async () => {
+    await using machine = await Machine.start();
+    const { host } = machine;
+    const empty = await host.observe(everything);
+    expect(empty).toMatchObject({ link: null, device: null, routes: [], firewall: null, sysctls: {} });
+
+    const self = newKeyPair();
+    const peers = [
+      makePeer({ presharedKey: newPresharedKey(), endpoint: at('203.0.113.22', 51820), keepalive: 25 }),
+      makePeer({
+        endpoint: at('2001:db8::1', 3),
+        allowedIps: ['10.77.0.3/32', '192.168.7.0/24', 'fd07::/64'].map((each) => parsePrefix(each)),
+      }),
+      makePeer({ allowedIps: [] }),
+    ];
+    await host.apply(create);
+    expect((await host.observe(question)).device).toEqual({
+      publicKey: null,
+      listenPort: expect.any(Number),
+      peers: [],
+    });
+    await host.apply(configure({ privateKey: self.privateKey, listenPort: 51820, peers }));
+    await host.apply(
+      settle(
+        { set: 'alias', value: "cpn:7 it's ours" },
+        { set: 'mtu', value: 1380 },
+        { add: 'address', address },
+        { add: 'address', address: address6 },
+        { set: 'up' },
+        ...addRoutes('192.168.7.0/24', '10.99.0.1/32', '0.0.0.0/0', 'fd07::/64', '::/0'),
+      ),
+    );
+    expect(machine.spawned).toEqual(['ip -force -batch -']);
+
+    const actual = await host.observe(question);
+    expect([...machine.spawned].sort()).toEqual(['ip -json -details -Numeric -batch -', 'wg show cpn0 dump']);
+    const { addresses = [], ...link } = actual.link ?? {};
+    expect(link).toEqual({ name: 'cpn0', mtu: 1380, up: true, alias: "cpn:7 it's ours" });
+    expect(addresses.filter((each) => !each.address.startsWith('fe80:'))).toEqual([address, address6]);
+    expect(actual.device).toMatchObject({ publicKey: self.publicKey, listenPort: 51820 });
+    expect(peersOf(actual)).toEqual(sortPeers(peers.map(silent)));
+    expect([...actual.routes].sort((a, b) => comparePrefixes(a.prefix, b.prefix))).toEqual(
+      ['0.0.0.0/0', '10.99.0.1/32', '192.168.7.0/24', '::/0', 'fd07::/64'].map((prefix) => ({
+        prefix,
+        table: 'main',
+        protocol: '157',
+      })),
+    );
+    // The tunnel's own subnets and default routes are not around it.
+    expect(actual.surroundings).toMatchObject({ connected: [], gateways: [], underlayMtu: null });
+
+    await host.observe(everything);
+    expect(machine.spawned).toHaveLength(3);
+    expect(JSON.stringify(await host.observe(everything))).not.toContain(self.privateKey.reveal());
+  });
+
+  test('changes one peer and leaves the session of another alone', async () => {
+    await using machine = await startTunnel();
+    const { host } = machine;
+    const [self, other, third] = [newKeyPair(), newKeyPair(), newKeyPair()];
+    const presharedKey = newPresharedKey();
+    // The other end is in the same namespaces: it knows where we are, and we learn its endpoint from it.
+    const far = [
+      { ...makePeer(), publicKey: self.publicKey, presharedKey, endpoint: at('127.0.0.1', 51820), keepalive: 1 },
+    ];
+    await host.apply({ ...create, link: 'far0' });
+    await host.apply({ ...configure({ privateKey: other.privateKey, listenPort: 51821, peers: far }), link: 'far0' });
+    const near = makePeer({ publicKey: other.publicKey, presharedKey, keepalive: 21 });
+    await host.apply(configure({ privateKey: self.privateKey, listenPort: 51820, peers: [near] }));
+    await host.apply({ ...settle({ set: 'up' }), link: 'far0' });
+    const before = await vi.waitUntil(
+      async () => {
+        const peer = peerOf(await host.observe(question), other.publicKey);
+        return peer?.latestHandshake != null && peer;
+      },
+      { timeout: 20_000, interval: 50 },
+    );
+    expect(before.endpoint).toEqual(at('127.0.0.1', 51821));
+
+    const moving = makePeer({ publicKey: third.publicKey, allowedIps: [parsePrefix('10.77.0.3/32')] });
+    await host.apply(configure({ peers: [moving] }));
+    await host.apply(configure({ peers: [{ ...moving, keepalive: 5, endpoint: at('192.0.2.1', 1) }] }));
+    await host.apply(removePeers(third.publicKey));
+    // Naming the peer itself without an endpoint keeps the learned one.
+    await host.apply(configure({ peers: [{ ...near, keepalive: 22 }] }));
+    const after = await host.observe(question);
+    expect(after.device?.peers).toHaveLength(1);
+    const { rxBytes, txBytes, ...rest } = before;
+    expect(peerOf(after, other.publicKey)).toMatchObject({ ...rest, keepalive: 22 });
+  });
+
+  test('clears what a peer is to have no more', async () => {
+    await using machine = await startTunnel();
+    const { host } = machine;
+    const full = makePeer({ presharedKey: newPresharedKey(), keepalive: 25, endpoint: at('192.0.2.1', 1) });
+    const bare: DesiredPeer = { ...full, presharedKey: null, keepalive: null, endpoint: null, allowedIps: [] };
+    await host.apply(configure({ privateKey: newKeyPair().privateKey, peers: [full] }));
+    expect(peersOf(await host.observe(question))).toEqual([silent(full)]);
+    await host.apply(configure({ peers: [bare] }));
+    expect(peersOf(await host.observe(question))).toEqual([{ ...silent(bare), endpoint: full.endpoint }]);
+    expect(await machine.sh('wg show cpn0 preshared-keys')).toBe(`${full.publicKey}\t(none)\n`);
+    expect(await machine.sh('wg show cpn0 persistent-keepalive')).toBe(`${full.publicKey}\toff\n`);
+  });
+
+  test('adds and removes a thousand peers by one process each', async () => {
+    await using machine = await startTunnel();
+    const { host } = machine;
+    const peers = Array.from({ length: 1000 }, (_, index) =>
+      makePeer({ allowedIps: [hostPrefix(parseAddress(`10.78.${index >> 8}.${index & 255}`))] }),
+    );
+    await host.apply(configure({ peers }));
+    expect(machine.spawned).toEqual(['wg addconf cpn0 /dev/stdin']);
+    expect((await host.observe(question)).device?.peers).toHaveLength(1000);
+    await host.apply(removePeers(...peers.slice(1).map((peer) => peer.publicKey)));
+    expect(machine.spawned).toHaveLength(1);
+    expect(peersOf(await host.observe(question)).map((peer) => peer.publicKey)).toEqual([peers[0]?.publicKey]);
+  });
+
+  test('holds, after any changes of peers, what they say', async () => {
+    await using machine = await startTunnel();
+    const { host } = machine;
+    await host.apply(configure({ privateKey: newKeyPair().privateKey }));
+    const keys = [newKeyPair(), newKeyPair(), newKeyPair()].map((pair) => pair.publicKey);
+    const peer = fc.nat(keys.length - 1).chain((which) =>
+      fc.record({
+        publicKey: fc.constant(keys[which] as PublicKey),
+        presharedKey: fc.option(fc.constant(newPresharedKey())),
+        endpoint: fc.option(
+          fc
+            .tuple(fc.constantFrom('192.0.2.1', '2001:db8::1'), fc.integer({ min: 1, max: 65535 }))
+            .map(([host, port]) => at(host, port)),
+        ),
+        // Ranges of its own for each peer: WireGuard gives a shared one to the last.
+        allowedIps: fc.uniqueArray(
+          fc
+            .tuple(fc.nat(255), fc.integer({ min: 16, max: 32 }), fc.boolean())
+            .map(([part, length, six]) =>
+              maskPrefix(six ? `fd0${which}:${part}::1/${length + 16}` : `10.${which}.${part}.255/${length}`),
+            ),
+          { maxLength: 5 },
+        ),
+        keepalive: fc.option(fc.integer({ min: 1, max: 65535 })),
+      }),
+    );
+    const change = fc.oneof(
+      { weight: 3, arbitrary: fc.uniqueArray(peer, { selector: (each) => each.publicKey, minLength: 1 }) },
+      { weight: 1, arbitrary: fc.subarray(keys, { minLength: 1 }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 4 }), async (changes) => {
+        await host.apply(removePeers(...keys));
+        const expected = new Map<PublicKey, ActualPeer>();
+        for (const each of changes) {
+          if (each.every((item) => typeof item === 'string')) {
+            await host.apply(removePeers(...(each as PublicKey[])));
+            for (const key of each as PublicKey[]) expected.delete(key);
+            continue;
+          }
+          await host.apply(configure({ peers: each as DesiredPeer[] }));
+          for (const item of each as DesiredPeer[]) {
+            const endpoint = item.endpoint ?? expected.get(item.publicKey)?.endpoint ?? null;
+            expected.set(item.publicKey, { ...silent(item), endpoint });
+          }
+        }
+        // WireGuard may have sent something to a peer that has an endpoint and a keepalive.
+        const actual = peersOf(await host.observe(question)).map((each) => ({ ...each, txBytes: 0 }));
+        expect(actual).toEqual(sortPeers([...expected.values()]));
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  test('gains and loses the routes that it is told to', async () => {
+    await using machine = await startTunnel({ add: 'address', address: address6 });
+    const { host } = machine;
+    const range = fc
+      .tuple(fc.boolean(), fc.nat(255), fc.nat(255), fc.integer({ min: 9, max: 32 }))
+      .map(([six, a, b, length]) =>
+        maskPrefix(six ? `fd00:${a}:${b}::1/${length * 4}` : `172.${(a % 16) + 16}.${b}.9/${length}`),
+      );
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(range, { maxLength: 12 }), async (prefixes) => {
+        await host.apply(settle(...addRoutes(...prefixes)));
+        expect(prefixesOf(await host.observe(question))).toEqual([...prefixes].sort(comparePrefixes));
+        await host.apply(settle(...prefixes.map((prefix) => ({ remove: 'route', prefix, protocol: '157' }) as const)));
+        expect((await host.observe(question)).routes).toEqual([]);
+      }),
+      { numRuns: 15 },
+    );
+  });
+
+  test("shows others' routes with their table and protocol, and removes only what is named", async () => {
+    await using machine = await startTunnel(...addRoutes('10.1.0.0/16'));
+    await machine.sh(`ip route add 10.2.0.0/16 dev cpn0; ip route add 10.3.0.0/16 dev cpn0 table 200 proto static
+      ip route add 10.4.0.0/16 proto 77 nexthop dev cpn0 nexthop dev cpn0; ip -6 route add fd99::/64 dev cpn0 proto ra`);
+    const { routes } = await machine.host.observe(question);
+    expect([...routes].sort((a, b) => comparePrefixes(a.prefix, b.prefix))).toEqual([
+      { prefix: '10.1.0.0/16', table: 'main', protocol: '157' },
+      { prefix: '10.2.0.0/16', table: 'main', protocol: 'boot' },
+      { prefix: '10.3.0.0/16', table: '200', protocol: 'static' },
+      { prefix: '10.4.0.0/16', table: 'main', protocol: '77' },
+      { prefix: 'fd99::/64', table: 'main', protocol: 'ra' },
+    ]);
+    const wrong = machine.host.apply(settle({ remove: 'route', prefix: parsePrefix('10.2.0.0/16'), protocol: '157' }));
+    await expect(wrong).rejects.toThrow('No such process');
+    await machine.host.apply(settle({ remove: 'route', prefix: parsePrefix('10.2.0.0/16'), protocol: 'boot' }));
+    expect(prefixesOf(await machine.host.observe(question))).not.toContain('10.2.0.0/16');
+  });
+
+  test('names the line that failed, and does the others', async () => {
+    await using machine = await startTunnel(...addRoutes('10.1.0.0/16'));
+    const attempt = machine.host.apply(settle(...addRoutes('10.1.0.0/16', '10.2.0.0/16')));
+    await expect(attempt).rejects.toMatchObject({
+      name: 'CommandFailed',
+      message:
+        'ip -batch exited with 1: RTNETLINK answers: File exists; from "ip route add 10.1.0.0/16 dev cpn0 proto 157"',
+    });
+    expect(prefixesOf(await machine.host.observe(question))).toEqual(['10.1.0.0/16', '10.2.0.0/16']);
+  });
+
+  test('keeps an address that was added before another of its subnet is removed', async () => {
+    await using machine = await startTunnel(...addRoutes('10.1.0.0/16'));
+    const next = { ...address, address: parseAddress('10.77.0.6') };
+    await machine.host.apply(settle({ add: 'address', address: next }, { remove: 'address', address }));
+    const actual = await machine.host.observe(question);
+    expect(actual.link?.addresses.filter((each) => !each.address.includes(':'))).toEqual([next]);
+    expect(prefixesOf(actual)).toEqual(['10.1.0.0/16']);
+  });
+
+  test('holds, shows and loses a firewall', async () => {
+    await using machine = await Machine.start();
+    const { host } = machine;
+    const firewall = (link: string, to: string): Firewall => ({
+      link,
+      rules: [
+        { rule: 'clamp-mss' },
+        { rule: 'masquerade', from: parsePrefix('10.77.0.0/24'), to: parsePrefix(to) },
+        { rule: 'masquerade', from: parsePrefix('fd77::/64'), to: parsePrefix('fd07::/64') },
+      ],
+    });
+    const set = (link: string, to: string): Step => ({ do: 'set-firewall', firewall: firewall(link, to), changes: [] });
+    const seen = async (link: string) => (await host.observe({ link, firewall: true, sysctls: [] })).firewall;
+
+    for (const link of ['cpn0', 'wg.7-a_b', '9.x']) {
+      await host.apply(set(link, '192.168.7.0/24'));
+      expect(machine.spawned).toEqual(['nft -f -']);
+      expect(await seen(link)).toEqual(firewallMarks(firewall(link, '192.168.7.0/24')));
+      await host.apply(set(link, '192.168.8.0/24'));
+      expect(await seen(link)).toEqual(firewallMarks(firewall(link, '192.168.8.0/24')));
+    }
+    expect(await machine.sh('nft list table inet cpn_wg.7-a_b')).toContain('oifname != "wg.7-a_b" masquerade');
+
+    await machine.sh('nft flush chain inet cpn_cpn0 postrouting');
+    expect(await seen('cpn0')).toEqual([expect.stringContaining('forward cpn clamp-mss')]);
+    await machine.sh('nft add rule inet cpn_cpn0 forward accept');
+    expect(await seen('cpn0')).toContain('forward (no comment)');
+
+    const remove: Step = { do: 'remove-firewall', link: 'cpn0', changes: [] };
+    await host.apply(remove);
+    expect(await seen('cpn0')).toBeNull();
+    await host.apply(remove);
+    expect(await seen('9.x')).toHaveLength(3);
+  });
+
+  test('holds sysctls', async () => {
+    await using machine = await Machine.start();
+    const { host } = machine;
+    const key = 'net.ipv4.ip_forward';
+    const read = async () => (await host.observe({ ...question, sysctls: [key, 'net.ipv4.no_such_key'] })).sysctls;
+    for (const value of ['1', '0']) {
+      await host.apply({ do: 'set-sysctl', key, value, changes: [] });
+      expect(await read()).toEqual({ [key]: value });
+    }
+    const set = (key: string): Promise<void> => host.apply({ do: 'set-sysctl', key, value: '1', changes: [] });
+    await expect(set('net.ipv4.no_such_key')).rejects.toMatchObject({ name: 'CommandFailed' });
+    for (const bad of ['kernel.hostname', 'net', 'net..ipv4', 'net/ipv4', 'net.ipv4.ip_forward\n', 'net.../kernel']) {
+      await expect(set(bad)).rejects.toMatchObject({ name: 'InvalidValue' });
+    }
+  });
+
+  test('is as before when the interface is deleted', async () => {
+    await using machine = await Machine.start();
+    const { host } = machine;
+    const before = await machine.sh(traces);
+    for (const round of [1, 2]) {
+      await host.apply(create);
+      await host.apply(settle({ add: 'address', address }, { set: 'up' }, ...addRoutes('10.1.0.0/16', 'fd01::/64')));
+      await host.apply(configure({ privateKey: newKeyPair().privateKey, listenPort: 51820, peers: [makePeer()] }));
+      expect(await machine.sh(traces), `round ${round}`).not.toBe(before);
+      await host.apply(destroy);
+      await vi.waitFor(async () => expect(await machine.sh(traces)).toBe(before), { timeout: 5000, interval: 50 });
+    }
+    await host.apply(destroy);
+    expect(await machine.sh(traces)).toBe(before);
+  });
+
+  test('does not take another interface of the name for WireGuard', async () => {
+    await using machine = await Machine.start();
+    await machine.sh('ip link add cpn0 type veth peer name other; ip tuntap add mode tun name cpn1');
+    for (const link of ['cpn0', 'cpn1']) {
+      const actual = await machine.host.observe({ ...question, link });
+      expect(actual.link).toMatchObject({ name: link, up: false, alias: null });
+      expect(actual.device).toBeNull();
+    }
+    await expect(machine.host.apply(create)).rejects.toMatchObject({
+      name: 'CommandFailed',
+      message: expect.stringContaining('File exists'),
+    });
+    await expect(machine.host.apply(configure({ peers: [makePeer()] }))).rejects.toMatchObject({
+      name: 'CommandFailed',
+    });
+    expect([...(await machine.host.links())].sort()).toEqual(['cpn0', 'cpn1', 'lo', 'other']);
+  });
+});

@@ -1,0 +1,131 @@
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface, type Interface } from 'node:readline';
+import { promisify } from 'node:util';
+import type { Facts } from '../../src/core/errors.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { Host } from '../../src/host/host.ts';
+import { Namespace } from '../lab/namespace.ts';
+import { labPath, labSupport } from '../lab/support.ts';
+
+export interface Request {
+  readonly call: keyof Host;
+  readonly args: readonly unknown[];
+}
+
+export interface Reply {
+  readonly value?: unknown;
+  readonly error?: { readonly name: string; readonly message: string; readonly facts: Facts; readonly cause?: string };
+  /** The commands that the call started. */
+  readonly spawned: readonly string[];
+}
+
+/** An error as the driver met it. */
+class RemoteError extends Error {
+  override readonly name: string;
+  readonly facts: Facts;
+
+  constructor({ name, message, facts, cause }: NonNullable<Reply['error']>) {
+    super(message, { cause });
+    this.name = name;
+    this.facts = facts;
+  }
+}
+
+/** Its first process prepares the namespaces, leaves no orphan a zombie, and ends with its input. */
+const holder = `
+set -e
+read -r pid _ </proc/self/stat
+mount -t proc proc /proc
+mount -t tmpfs tmpfs /run
+mkdir /run/wireguard
+ip link set lo up
+echo "ready $pid"
+exec env --ignore-signal=CHLD cat >/dev/null
+`;
+
+/** Namespaces of their own with a LinuxHost inside. `await using machine = await Machine.start()` ends all of it. */
+export class Machine {
+  readonly #namespace: Namespace;
+  readonly #prefix: readonly string[];
+  #driver: ChildProcessWithoutNullStreams;
+  #replies: Interface;
+  /** The commands that the last call started. */
+  spawned: readonly string[] = [];
+  /** The host inside, called through its driver. */
+  readonly host: Host = new Proxy({} as Host, {
+    get: (_, call) =>
+      call === 'then' ? undefined : (...args: unknown[]) => this.#call({ call: call as keyof Host, args }),
+  });
+
+  private constructor(namespace: Namespace, prefix: readonly string[]) {
+    this.#namespace = namespace;
+    this.#prefix = prefix;
+    [this.#driver, this.#replies] = this.#startDriver();
+  }
+
+  /** @param prefix what the driver is started with, such as `setpriv` */
+  static async start(...prefix: string[]): Promise<Machine> {
+    const support = labSupport();
+    const userNamespace = support.possible && support.how === 'user namespace';
+    const env = { PATH: labPath() };
+    return new Machine(
+      await Namespace.start({ label: 'machine', script: holder, args: [], env, userNamespace }),
+      prefix,
+    );
+  }
+
+  /** Runs a shell script inside and returns what it printed. */
+  async sh(script: string): Promise<string> {
+    const [file = '', ...args] = this.#namespace.enter(['sh', '-ec', script]);
+    const { stdout } = await promisify(execFile)(file, args, { timeout: 20_000, env: { PATH: labPath() } });
+    return stdout;
+  }
+
+  /** Ctrl-C at the driver's terminal: the signal goes to its whole process group. Then a new driver takes its place. */
+  async interrupt(): Promise<void> {
+    const { pid } = this.#driver;
+    const ended = new Promise((done) => this.#driver.once('close', done));
+    if (pid !== undefined) process.kill(-pid, 'SIGINT');
+    await ended;
+    [this.#driver, this.#replies] = this.#startDriver();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#driver.stdin.end();
+    await this.#namespace.stop();
+  }
+
+  #startDriver(): [ChildProcessWithoutNullStreams, Interface] {
+    const argv = [...this.#prefix, process.execPath, join(import.meta.dirname, 'driver.ts')];
+    const [file = '', ...args] = this.#namespace.enter(argv);
+    const driver = spawn(file, args, { detached: true, env: { PATH: labPath(), CANARY: 'of-the-caller' } });
+    driver.stderr.pipe(process.stderr);
+    driver.stdin.on('error', () => {});
+    return [driver, createInterface({ input: driver.stdout })];
+  }
+
+  async #call(request: Request): Promise<unknown> {
+    const ended = new AbortController();
+    const { signal } = ended;
+    const reply = Promise.race([
+      once(this.#replies, 'line', { signal }),
+      once(this.#replies, 'close', { signal }).then(() => {
+        throw new Error('the driver ended');
+      }),
+    ]).finally(() => ended.abort());
+    this.#driver.stdin.write(`${JSON.stringify(request, revealSecrets)}\n`);
+    const [line] = await reply;
+    const { value, error, spawned }: Reply = JSON.parse(line);
+    this.spawned = spawned;
+    if (error) throw new RemoteError(error);
+    return value;
+  }
+}
+
+/** A Secret is `[secret]` in JSON by the time a replacer sees it, but for `this`. */
+function revealSecrets(this: Record<string, unknown>, key: string, value: unknown): unknown {
+  const original = this[key];
+  return original instanceof Secret ? { secret: original.reveal() } : value;
+}

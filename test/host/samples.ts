@@ -1,0 +1,29 @@
+import { randomBytes } from 'node:crypto';
+import { type Address, parseAddress, parsePrefix } from '../../src/core/cidr.ts';
+import { type KeyPair, makeKeyPair } from '../../src/core/keys.ts';
+import type { DesiredPeer } from '../../src/core/model.ts';
+import { Secret } from '../../src/core/secret.ts';
+
+export function newKeyPair(): KeyPair {
+  return makeKeyPair(randomBytes(32));
+}
+
+export function newPresharedKey(): Secret {
+  return new Secret(randomBytes(32).toString('base64'));
+}
+
+/** A peer with one allowed IP and nothing else, but for what `given` says. */
+export function makePeer(given: Partial<DesiredPeer> = {}): DesiredPeer {
+  return {
+    publicKey: newKeyPair().publicKey,
+    presharedKey: null,
+    endpoint: null,
+    allowedIps: [parsePrefix('10.77.0.9/32')],
+    keepalive: null,
+    ...given,
+  };
+}
+
+export function at(host: string, port: number): { host: Address; port: number } {
+  return { host: parseAddress(host), port };
+}
