@@ -1,0 +1,36 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, RawServerDefault } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Access, Caller, UserCaller } from './caller.ts';
+
+/** The HTTP server that routes are added to; request and reply types come from their schemas. */
+export type App = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Every route says who may call it; a route that does not is an error at start. */
+    access?: Access;
+  }
+  interface FastifyRequest {
+    caller: Caller | null;
+  }
+}
+
+/** Who calls, on a route that is not for anyone. */
+export function callerOf(request: Pick<FastifyRequest, 'caller'>): Caller {
+  if (!request.caller) throw new Error('a route for anyone asked who calls');
+  return request.caller;
+}
+
+/** Which person calls, on a route that is not for peers. */
+export function userOf(request: Pick<FastifyRequest, 'caller'>): UserCaller {
+  const caller = callerOf(request);
+  if (caller.kind !== 'user') throw new Error('a route for peers asked which user calls');
+  return caller;
+}

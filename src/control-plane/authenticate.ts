@@ -1,0 +1,27 @@
+import { Secret } from '../core/secret.ts';
+import type { App } from './app.ts';
+import { checkAccess } from './caller.ts';
+import { Unauthenticated } from './errors.ts';
+import type { Context } from './service/context.ts';
+import { identify } from './service/sessions.ts';
+
+/** Finds out who calls, and refuses whom the route is not for, before the body of the request is read. */
+export function authenticate(app: App, context: Context): void {
+  app.decorateRequest('caller', null);
+  app.addHook('onRoute', (route) => {
+    if (!route.config?.access) throw new Error(`${route.method} ${route.url} does not say who may call it`);
+  });
+  app.addHook('onRequest', async (request) => {
+    const access = request.routeOptions.config.access;
+    // Without a route there is nothing to protect: the reply is a 404.
+    if (access === undefined || access === 'anyone') return;
+    request.caller = await identify(context, bearerOf(request.headers.authorization));
+    checkAccess(request.caller, access);
+  });
+}
+
+function bearerOf(header: string | undefined): Secret {
+  const [, token] = /^Bearer +([\x21-\x7e]{1,256})$/i.exec(header ?? '') ?? [];
+  if (token === undefined) throw new Unauthenticated('this needs a bearer token in the Authorization header');
+  return new Secret(token);
+}

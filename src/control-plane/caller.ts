@@ -1,0 +1,43 @@
+import type { Role } from '../contract/auth.ts';
+import { Forbidden } from './errors.ts';
+
+/** A person, by the session token that the request brought. */
+export interface UserCaller {
+  readonly kind: 'user';
+  readonly userId: number;
+  readonly organizationId: number;
+  readonly role: Role;
+  readonly sessionId: number;
+}
+
+/** A peer, by its own access token: it speaks for itself, in its own network. */
+export interface PeerCaller {
+  readonly kind: 'peer';
+  readonly peerId: number;
+  readonly networkId: number;
+  readonly organizationId: number;
+}
+
+export type Caller = UserCaller | PeerCaller;
+
+/** Who may call an operation: nobody in particular, or users of these roles and, where it says so, a peer for itself. */
+export type Access = 'anyone' | { readonly roles: readonly Role[]; readonly peer: boolean };
+
+const everyRole: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
+const editingRoles: readonly Role[] = ['owner', 'admin', 'member'];
+
+export const readers: Access = { roles: everyRole, peer: false };
+export const readersAndPeer: Access = { roles: everyRole, peer: true };
+export const editors: Access = { roles: editingRoles, peer: false };
+export const editorsAndPeer: Access = { roles: editingRoles, peer: true };
+
+/** Refuses a caller whom the operation is not for. */
+export function checkAccess(caller: Caller, access: Exclude<Access, 'anyone'>): void {
+  if (caller.kind === 'peer') {
+    if (!access.peer) throw new Forbidden('the token of a peer may read its own network and change or remove itself');
+    return;
+  }
+  if (!access.roles.includes(caller.role)) {
+    throw new Forbidden(`the role ${caller.role} may not do this; ask one of: ${access.roles.join(', ')}`);
+  }
+}

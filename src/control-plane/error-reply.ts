@@ -1,0 +1,53 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Refusal } from '../contract/reply.ts';
+import { Forbidden, InvalidRequest, NotFound, TooManyRequests, Unauthenticated } from './errors.ts';
+
+interface ErrorReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Refusal;
+}
+
+/** Translates any error to what the caller is told. What the program did not foresee tells nothing. */
+function toErrorReply(error: unknown): ErrorReply {
+  if (error instanceof InvalidRequest) return refusal(422, error.message, {}, error.fields);
+  if (error instanceof Unauthenticated) return refusal(401, error.message, { 'www-authenticate': 'Bearer' });
+  if (error instanceof Forbidden) return refusal(403, error.message);
+  if (error instanceof NotFound) return refusal(404, error.message);
+  if (error instanceof TooManyRequests) {
+    return refusal(429, error.message, { 'retry-after': String(error.retryAfterSeconds) });
+  }
+  return fromFastify(error) ?? refusal(500, 'the control plane failed; its log says why');
+}
+
+/** Sends the reply to an error, and logs an error of our own making. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, headers, body } = toErrorReply(error);
+  if (status >= 500) request.log.error({ err: error }, 'request failed');
+  return reply.code(status).headers(headers).send(body);
+}
+
+/** Fastify's own refusals: of a URL that is none, and of a body that it cannot read. */
+function fromFastify(error: unknown): ErrorReply | null {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refusal(413, 'the body of the request is larger than 64 KiB');
+  if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return refusal(404, 'there is no such path');
+  const problem = unreadableBody[code];
+  return problem === undefined ? null : refusal(422, `the body of the request ${problem}`, {}, { body: [problem] });
+}
+
+const unreadableBody: Readonly<Record<string, string>> = {
+  FST_ERR_CTP_INVALID_JSON_BODY: 'is not valid JSON',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'must be JSON, with Content-Type: application/json',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'has another length than Content-Length says',
+};
+
+function refusal(
+  status: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+  errors?: InvalidRequest['fields'],
+): ErrorReply {
+  const fields = errors && Object.fromEntries(Object.entries(errors).map(([name, rules]) => [name, [...rules]]));
+  return { status, headers, body: { message, ...(fields && { errors: fields }) } };
+}

@@ -1,0 +1,59 @@
+import { CpnError } from '../core/errors.ts';
+
+/** The rules that each field of a request broke. */
+export type BrokenRules = Readonly<Record<string, readonly string[]>>;
+
+/** A request says something that breaks a rule; each field is named with its rules. */
+export class InvalidRequest extends CpnError {
+  override readonly name = 'InvalidRequest';
+  readonly fields: BrokenRules;
+
+  constructor(fields: BrokenRules) {
+    const names = Object.keys(fields);
+    super(`the request breaks a rule for ${names.join(', ')}`, { facts: { fields: names } });
+    this.fields = fields;
+  }
+}
+
+/** The request brought no credential, or one that nobody holds. */
+export class Unauthenticated extends CpnError {
+  override readonly name = 'Unauthenticated';
+}
+
+/** The caller is known, and may not do this. */
+export class Forbidden extends CpnError {
+  override readonly name = 'Forbidden';
+}
+
+/** What the request names is not there, or belongs to another organization: the caller cannot tell which. */
+export class NotFound extends CpnError {
+  override readonly name = 'NotFound';
+
+  constructor(what: string) {
+    super(`there is no such ${what}`, { facts: { what } });
+  }
+}
+
+/** The caller asked too often, and may ask again after a while. */
+export class TooManyRequests extends CpnError {
+  override readonly name = 'TooManyRequests';
+  readonly retryAfterSeconds: number;
+
+  constructor(what: string, retryAfterSeconds: number) {
+    super(`too many ${what}; try again in ${retryAfterSeconds} s`, { facts: { what, retryAfterSeconds }, retry: true });
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** The address to listen on cannot be had. */
+export class CannotListen extends CpnError {
+  override readonly name = 'CannotListen';
+
+  constructor(host: string, port: number, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(`cannot listen on ${host} port ${port}: ${reason}; choose another with --listen`, {
+      facts: { host, port },
+      cause,
+    });
+  }
+}

@@ -1,0 +1,54 @@
+import rateLimit, { normalizeIP } from '@fastify/rate-limit';
+import type { FastifyRequest } from 'fastify';
+import type { App } from './app.ts';
+import { Forbidden, TooManyRequests, Unauthenticated } from './errors.ts';
+import { createTurns } from './turns.ts';
+
+/** What one address may do in a minute. */
+export interface Limits {
+  readonly failedLogins: number;
+  readonly failedEnrollments: number;
+  readonly requests: number;
+}
+
+export const defaultLimits: Limits = { failedLogins: 10, failedEnrollments: 20, requests: 6000 };
+
+const timeWindow = 60_000;
+
+/** Refuses requests of any kind from an address that sends too many. */
+export async function limitRequests(app: App, max: number): Promise<void> {
+  await app.register(rateLimit, { global: false });
+  const count = app.createRateLimit({ max, timeWindow });
+  app.addHook('onRequest', async (request) => {
+    const state = await count(request);
+    if (!state.isAllowed && state.isExceeded) throw new TooManyRequests('requests', state.ttlInSeconds);
+  });
+}
+
+/** Does the work of a request unless too many requests from its address were refused as {@link isRefusedCredential}. */
+export type FailureLimit = <Result>(request: FastifyRequest, work: () => Promise<Result>) => Promise<Result>;
+
+/**
+ * Counts the failures of each address, and its successes not at all. The requests of one address take turns, so that
+ * a burst cannot slip in more guesses than one after another could.
+ */
+export function limitFailures(app: App, max: number, what: string): FailureLimit {
+  const count = app.createRateLimit({ max, timeWindow });
+  const takeTurn = createTurns();
+  return (request, work) =>
+    takeTurn(normalizeIP(request.ip), async () => {
+      const state = await count(request, { increment: false });
+      if (!state.isAllowed && state.remaining === 0) throw new TooManyRequests(what, state.ttlInSeconds);
+      try {
+        return await work();
+      } catch (error) {
+        if (isRefusedCredential(error)) await count(request);
+        throw error;
+      }
+    });
+}
+
+/** A request with a broken field guesses nothing; one whose credential is refused may be a guess. */
+function isRefusedCredential(error: unknown): boolean {
+  return error instanceof Unauthenticated || error instanceof Forbidden;
+}

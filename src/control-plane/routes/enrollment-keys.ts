@@ -1,0 +1,56 @@
+import * as z from 'zod';
+import { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../../contract/enrollment-key.ts';
+import { Refusal, reply } from '../../contract/reply.ts';
+import { type App, callerOf } from '../app.ts';
+import { editors } from '../caller.ts';
+import type { Context } from '../service/context.ts';
+import { createKey, listKeys, revokeKey } from '../service/enrollment-keys.ts';
+import { KeyPath, NetworkPath, Nothing, nothing } from './parts.ts';
+
+export function addEnrollmentKeyRoutes(app: App, context: Context): void {
+  app.route({
+    method: 'POST',
+    url: '/api/networks/:network/enrollment-keys',
+    config: { access: editors },
+    schema: {
+      operationId: 'createEnrollmentKey',
+      summary: 'Make a key with which hosts enrol; the only time that it is shown',
+      params: NetworkPath,
+      body: CreateEnrollmentKey,
+      response: { 201: reply(NewEnrollmentKey), 404: Refusal },
+    },
+    handler: async (request, response) => {
+      const { key, token } = await createKey(context, callerOf(request), request.params.network, request.body);
+      return response.code(201).send({ data: { ...key, enrollment_token: token.reveal() } });
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/networks/:network/enrollment-keys',
+    config: { access: editors },
+    schema: {
+      operationId: 'listEnrollmentKeys',
+      summary: 'The keys of a network that were not revoked',
+      params: NetworkPath,
+      response: { 200: reply(z.array(EnrollmentKey)), 404: Refusal },
+    },
+    handler: async (request) => ({ data: await listKeys(context, callerOf(request), request.params.network) }),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/networks/:network/enrollment-keys/:key',
+    config: { access: editors },
+    schema: {
+      operationId: 'revokeEnrollmentKey',
+      summary: 'Revoke a key',
+      params: KeyPath,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => {
+      await revokeKey(context, callerOf(request), request.params.network, request.params.key);
+      return nothing;
+    },
+  });
+}

@@ -1,0 +1,98 @@
+import * as z from 'zod';
+import { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../contract/network.ts';
+import { Refusal, reply } from '../../contract/reply.ts';
+import { type App, callerOf } from '../app.ts';
+import { editors, readers, readersAndPeer } from '../caller.ts';
+import type { Context } from '../service/context.ts';
+import { changeNetwork, createNetwork, deleteNetwork, listNetworks, readNetwork } from '../service/networks.ts';
+import { formatETag, matches } from './etag.ts';
+import { NetworkPath, Nothing, nothing } from './parts.ts';
+
+export function addNetworkRoutes(app: App, context: Context): void {
+  app.route({
+    method: 'GET',
+    url: '/api/networks',
+    config: { access: readers },
+    schema: {
+      operationId: 'listNetworks',
+      summary: "The organization's networks, without their peers",
+      response: { 200: reply(z.array(NetworkSummary)) },
+    },
+    handler: async (request) => ({ data: await listNetworks(context, callerOf(request)) }),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/networks',
+    config: { access: editors },
+    schema: {
+      operationId: 'createNetwork',
+      summary: 'Make a network',
+      body: CreateNetwork,
+      response: { 201: reply(Network) },
+    },
+    handler: async (request, response) => {
+      const network = await createNetwork(context, callerOf(request), request.body);
+      return response.code(201).send({ data: network });
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/networks/:network',
+    config: { access: readersAndPeer },
+    schema: {
+      operationId: 'readNetwork',
+      summary: 'A network with its peers',
+      description: "The strong ETag is the network's revision; with If-None-Match the same revision is a 304.",
+      params: NetworkPath,
+      headers: z.looseObject({
+        'if-none-match': z.string().optional().meta({ description: 'The ETag of the revision that the caller has.' }),
+      }),
+      response: {
+        200: reply(Network),
+        304: z.undefined().meta({ description: 'The revision is still the one named.' }),
+        404: Refusal,
+      },
+    },
+    handler: async (request, response) => {
+      const network = await readNetwork(context, callerOf(request), request.params.network);
+      const etag = formatETag(network.revision);
+      response.header('etag', etag);
+      if (matches(request.headers['if-none-match'], etag)) return response.code(304).send();
+      return response.code(200).send({ data: network });
+    },
+  });
+
+  app.route({
+    method: 'PATCH',
+    url: '/api/networks/:network',
+    config: { access: editors },
+    schema: {
+      operationId: 'changeNetwork',
+      summary: 'Change name, description or routes of a network',
+      params: NetworkPath,
+      body: ChangeNetwork,
+      response: { 200: reply(Network), 404: Refusal },
+    },
+    handler: async (request) => ({
+      data: await changeNetwork(context, callerOf(request), request.params.network, request.body),
+    }),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/networks/:network',
+    config: { access: editors },
+    schema: {
+      operationId: 'deleteNetwork',
+      summary: 'Remove a network with its keys and peers',
+      params: NetworkPath,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => {
+      await deleteNetwork(context, callerOf(request), request.params.network);
+      return nothing;
+    },
+  });
+}

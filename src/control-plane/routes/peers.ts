@@ -1,0 +1,42 @@
+import { ChangePeer, Peer } from '../../contract/peer.ts';
+import { Refusal, reply } from '../../contract/reply.ts';
+import { type App, callerOf } from '../app.ts';
+import { editorsAndPeer } from '../caller.ts';
+import type { Context } from '../service/context.ts';
+import { changePeer, removePeer } from '../service/peers.ts';
+import { Nothing, nothing, PeerPath } from './parts.ts';
+
+export function addPeerRoutes(app: App, context: Context): void {
+  app.route({
+    method: 'PATCH',
+    url: '/api/networks/:network/peers/:peer',
+    config: { access: editorsAndPeer },
+    schema: {
+      operationId: 'changePeer',
+      summary: 'Change endpoint, public key, name or routes of a peer; the peer itself may not change its routes',
+      params: PeerPath,
+      body: ChangePeer,
+      response: { 200: reply(Peer), 404: Refusal },
+    },
+    handler: async (request) => {
+      const { network, peer } = request.params;
+      return { data: await changePeer(context, callerOf(request), network, peer, request.body) };
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/networks/:network/peers/:peer',
+    config: { access: editorsAndPeer },
+    schema: {
+      operationId: 'removePeer',
+      summary: 'Take a peer out of its network',
+      params: PeerPath,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => {
+      await removePeer(context, callerOf(request), request.params.network, request.params.peer);
+      return nothing;
+    },
+  });
+}

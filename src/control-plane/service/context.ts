@@ -1,0 +1,13 @@
+import type { Db } from '../store/tables.ts';
+import type { Random } from '../tokens.ts';
+
+/** What every use case needs: the database, the time, randomness, and what the operator decided. */
+export interface Context {
+  readonly db: Db;
+  readonly now: () => Date;
+  readonly random: Random;
+  /** Networks may offer routes to public addresses. */
+  readonly allowPublicRoutes: boolean;
+  /** Only this machine can call, so its peers may well be at loopback addresses. */
+  readonly onLoopback: boolean;
+}

@@ -1,0 +1,46 @@
+import type { CreateEnrollmentKey, EnrollmentKey } from '../../contract/enrollment-key.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { Caller } from '../caller.ts';
+import { NotFound } from '../errors.ts';
+import * as store from '../store/enrollment-keys.ts';
+import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
+import type { Context } from './context.ts';
+import { requireNetwork } from './networks.ts';
+import { presentKey } from './present.ts';
+
+/** Makes a key to a network. The token is shown this once: only its hash is kept. */
+export async function createKey(
+  { db, now, random }: Context,
+  caller: Caller,
+  networkId: number,
+  asked: CreateEnrollmentKey,
+): Promise<{ key: EnrollmentKey; token: Secret }> {
+  const token = mintToken(tokenPrefixes.enrollmentKey, random);
+  const at = now();
+  return db.transaction().execute(async (transaction) => {
+    await requireNetwork(transaction, caller, networkId);
+    const key = await store.insertKey(transaction, {
+      network_id: networkId,
+      name: asked.name,
+      token_hash: hashToken(token),
+      max_uses: asked.max_uses,
+      uses: 0,
+      created_at: at.toISOString(),
+      expires_at: new Date(at.getTime() + asked.expires_in_hours * 3600 * 1000).toISOString(),
+    });
+    return { key: presentKey(key), token };
+  });
+}
+
+/** The keys of a network that were not revoked. */
+export async function listKeys({ db }: Context, caller: Caller, networkId: number): Promise<EnrollmentKey[]> {
+  await requireNetwork(db, caller, networkId);
+  return (await store.listKeys(db, networkId)).map(presentKey);
+}
+
+/** Makes a key useless from now on. */
+export async function revokeKey({ db, now }: Context, caller: Caller, networkId: number, id: number): Promise<void> {
+  await requireNetwork(db, caller, networkId);
+  const revoked = await store.revokeKey(db, networkId, id, now().toISOString());
+  if (!revoked) throw new NotFound('enrollment key');
+}

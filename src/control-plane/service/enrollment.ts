@@ -1,0 +1,108 @@
+import type { Network } from '../../contract/network.ts';
+import type { EnrollRequest, Peer } from '../../contract/peer.ts';
+import { parsePublicKey } from '../../core/keys.ts';
+import { Secret } from '../../core/secret.ts';
+import { allocate, capacityOf } from '../address-allocation.ts';
+import { Forbidden, InvalidRequest, Unauthenticated } from '../errors.ts';
+import { readFields } from '../field-rules.ts';
+import { parsePeerEndpoint } from '../network-rules.ts';
+import { holdKey, type StoredKey, takeUse } from '../store/enrollment-keys.ts';
+import { findEnrollment, insertEnrollment } from '../store/enrollments.ts';
+import * as networks from '../store/networks.ts';
+import { insertPeer, isKeyEnrolled, listPeers, type NewPeer, type StoredPeer } from '../store/peers.ts';
+import type { Db } from '../store/tables.ts';
+import { derivePeerToken, hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
+import type { Context } from './context.ts';
+import { presentNetwork } from './present.ts';
+
+export interface Enrolled {
+  readonly peer: Peer;
+  readonly network: Network;
+  readonly token: Secret;
+}
+
+/**
+ * Lets a host into the network of its enrolment key, for one use of the key. With an idempotency key, a repetition gets
+ * the same peer, address and token again and uses nothing, even when the key has no use left or has expired; a revoked
+ * key gives nothing to anybody. A refusal uses nothing either.
+ */
+export async function enroll(
+  context: Context,
+  request: EnrollRequest,
+  idempotencyKey: Secret | null,
+): Promise<Enrolled> {
+  const { publicKey, endpoint } = readFields((read) => ({
+    publicKey: read(() => parsePublicKey(request.public_key)),
+    endpoint: read(() => readEndpoint(request.endpoint, context)),
+  }));
+  const keyToken = new Secret(request.enrollment_token);
+  return context.db.transaction().execute(async (db) => {
+    const key = await holdKey(db, hashToken(keyToken));
+    if (!key) throw new Unauthenticated('the enrolment key is unknown');
+    if (key.revoked_at !== null) throw new Forbidden('the enrolment key was revoked');
+    const identity = idempotencyKey && {
+      enrollment_key_id: key.id,
+      public_key: publicKey,
+      idempotency_hash: hashToken(idempotencyKey),
+    };
+    const earlier = identity && (await findEnrollment(db, identity));
+    if (earlier) {
+      const token = derivePeerToken(keyToken, idempotencyKey, earlier.token_salt);
+      return present(db, key.network_id, earlier.peer_id, token);
+    }
+    const salt = Buffer.from(context.random(32)).toString('base64url');
+    const token = idempotencyKey
+      ? derivePeerToken(keyToken, idempotencyKey, salt)
+      : mintToken(tokenPrefixes.peer, context.random);
+    const now = context.now().toISOString();
+    if (!(await takeUse(db, key.id, now))) throw unusable(key, now);
+    const peer = await addPeer(db, {
+      network_id: key.network_id,
+      name: request.name,
+      peer_type: request.peer_type ?? 'origin',
+      public_key: publicKey,
+      endpoint,
+      token_hash: hashToken(token),
+      created_at: now,
+    });
+    if (identity) await insertEnrollment(db, { ...identity, peer_id: peer.id, token_salt: salt });
+    return present(db, key.network_id, peer.id, token);
+  });
+}
+
+function readEndpoint(text: string | undefined, { onLoopback }: Context): string | null {
+  return text === undefined ? null : parsePeerEndpoint(text, onLoopback);
+}
+
+/** Adds the peer at the next address of the network. */
+async function addPeer(db: Db, peer: Omit<NewPeer, 'address'>): Promise<StoredPeer> {
+  const id = peer.network_id;
+  await networks.reviseNetwork(db, id);
+  if (await isKeyEnrolled(db, id, peer.public_key)) {
+    throw new InvalidRequest({ public_key: ['is enrolled in this network already'] });
+  }
+  const { range } = await networks.readNetwork(db, id);
+  for (;;) {
+    const next = allocate({ range, ...(await networks.readAddressUse(db, id)) });
+    if (!next) throw networkFull(range);
+    await (next.fresh ? networks.countAddress(db, id) : networks.reuseAddress(db, id, next.address));
+    // An address that is taken against all records, as after a repair by hand, is passed over.
+    const added = await insertPeer(db, { ...peer, address: next.address });
+    if (added) return added;
+  }
+}
+
+async function present(db: Db, networkId: number, peerId: number, token: Secret): Promise<Enrolled> {
+  const network = presentNetwork(await networks.readNetwork(db, networkId), await listPeers(db, networkId));
+  const peer = network.peers.find(({ id }) => id === peerId);
+  if (!peer) throw new Error('an enrolment outlived its peer');
+  return { peer, network, token };
+}
+
+function unusable(key: StoredKey, now: string): Forbidden {
+  return new Forbidden(key.expires_at <= now ? 'the enrolment key has expired' : 'the enrolment key is used up');
+}
+
+function networkFull(range: Parameters<typeof capacityOf>[0]): InvalidRequest {
+  return new InvalidRequest({ private_cidr: [`${range} is full: all its ${capacityOf(range)} addresses are in use`] });
+}

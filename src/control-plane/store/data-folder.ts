@@ -1,0 +1,54 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CpnError, Locked, UnreadableFile } from '../../core/errors.ts';
+import { isBusy, openSqlite } from './sqlite.ts';
+
+/** A folder that this process alone works in, until it gives it up or dies. */
+export interface DataFolder {
+  readonly database: string;
+  release(): void;
+}
+
+/**
+ * Makes the folder, closed to others, and takes it for this process. The lock is the kernel's, on a file of its own: it
+ * goes with the process, however that ends, and it leaves the database open to `sqlite3` and to a backup.
+ */
+export function takeDataFolder(path: string): DataFolder {
+  try {
+    return take(path);
+  } catch (error) {
+    if (error instanceof CpnError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UnreadableFile(path, `cannot be used as a data folder (${reason})`, 'choose another with --data', error);
+  }
+}
+
+function take(path: string): DataFolder {
+  const database = join(path, 'control-plane.db');
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  // Somebody may have given us a folder with other things in it; its mode is not ours to change.
+  if (existsSync(database) || readdirSync(path).length === 0) chmodSync(path, 0o700);
+  const pidFile = join(path, 'control-plane.pid');
+  const release = lock(join(path, 'control-plane.lock'), pidFile);
+  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
+  return { database, release };
+}
+
+function lock(path: string, pidFile: string): () => void {
+  const file = openSqlite(path, ['busy_timeout = 0']);
+  try {
+    file.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    file.close();
+    throw isBusy(error) ? new Locked(path, readPid(pidFile)) : error;
+  }
+  return () => file.close();
+}
+
+function readPid(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch {
+    return 'unknown';
+  }
+}

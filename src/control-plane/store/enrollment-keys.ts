@@ -1,0 +1,56 @@
+import type { Insertable, Selectable } from 'kysely';
+import type { Db, Tables } from './tables.ts';
+
+export type StoredKey = Selectable<Tables['enrollment_keys']>;
+
+/** The keys of a network that were not revoked, used up and expired ones among them. */
+export async function listKeys(db: Db, networkId: number): Promise<StoredKey[]> {
+  return db
+    .selectFrom('enrollment_keys')
+    .selectAll()
+    .where('network_id', '=', networkId)
+    .where('revoked_at', 'is', null)
+    .orderBy('id')
+    .execute();
+}
+
+export async function insertKey(db: Db, key: Insertable<Tables['enrollment_keys']>): Promise<StoredKey> {
+  return db.insertInto('enrollment_keys').values(key).returningAll().executeTakeFirstOrThrow();
+}
+
+/** Revokes a key; false when there was none to revoke. The row stays, so that its holder is told why it is refused. */
+export async function revokeKey(db: Db, networkId: number, id: number, now: string): Promise<boolean> {
+  const row = await db
+    .updateTable('enrollment_keys')
+    .set({ revoked_at: now })
+    .where('id', '=', id)
+    .where('network_id', '=', networkId)
+    .where('revoked_at', 'is', null)
+    .returning('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Finds a key by its token. Until the transaction ends, all others who come with the same key wait. */
+export async function holdKey(db: Db, tokenHash: string): Promise<StoredKey | undefined> {
+  return db
+    .updateTable('enrollment_keys')
+    .set((eb) => ({ uses: eb.ref('uses') }))
+    .where('token_hash', '=', tokenHash)
+    .returningAll()
+    .executeTakeFirst();
+}
+
+/** Takes one use of a key that still has one; all conditions stand in the one statement that takes it. */
+export async function takeUse(db: Db, id: number, now: string): Promise<boolean> {
+  const row = await db
+    .updateTable('enrollment_keys')
+    .set((eb) => ({ uses: eb('uses', '+', 1) }))
+    .where('id', '=', id)
+    .whereRef('uses', '<', 'max_uses')
+    .where('expires_at', '>', now)
+    .where('revoked_at', 'is', null)
+    .returning('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}

@@ -1,0 +1,137 @@
+import type { Selectable } from 'kysely';
+import type { Address, Prefix } from '../../core/cidr.ts';
+import type { Db, Tables } from './tables.ts';
+
+export interface StoredNetwork {
+  readonly id: number;
+  readonly name: string;
+  readonly description: string;
+  readonly range: Prefix;
+  readonly routes: readonly Prefix[];
+  readonly revision: number;
+}
+
+export type NetworkFields = Partial<Pick<StoredNetwork, 'name' | 'description' | 'routes'>>;
+
+export async function listNetworks(db: Db, organizationId: number): Promise<StoredNetwork[]> {
+  const rows = await db
+    .selectFrom('networks')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .orderBy('id')
+    .execute();
+  return rows.map(toNetwork);
+}
+
+export async function findNetwork(db: Db, organizationId: number, id: number): Promise<StoredNetwork | undefined> {
+  const row = await db
+    .selectFrom('networks')
+    .selectAll()
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirst();
+  return row && toNetwork(row);
+}
+
+/** The network that a key or a peer belongs to, whosever it is. */
+export async function readNetwork(db: Db, id: number): Promise<StoredNetwork> {
+  return toNetwork(await db.selectFrom('networks').selectAll().where('id', '=', id).executeTakeFirstOrThrow());
+}
+
+/** Adds a network, at revision 1 and without peers. */
+export async function insertNetwork(
+  db: Db,
+  organizationId: number,
+  network: Pick<StoredNetwork, 'name' | 'description' | 'range' | 'routes'>,
+  now: string,
+): Promise<StoredNetwork> {
+  const row = await db
+    .insertInto('networks')
+    .values({
+      organization_id: organizationId,
+      name: network.name,
+      description: network.description,
+      private_cidr: network.range,
+      routes: JSON.stringify(network.routes),
+      revision: 1,
+      addresses_given: 0,
+      created_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toNetwork(row);
+}
+
+/**
+ * Counts the revision up and sets the fields given. In a transaction this comes before every change in a network: it
+ * makes all others who change the same network wait.
+ */
+export async function reviseNetwork(db: Db, id: number, { routes, ...fields }: NetworkFields = {}): Promise<void> {
+  await db
+    .updateTable('networks')
+    .set((eb) => ({
+      revision: eb('revision', '+', 1),
+      ...fields,
+      ...(routes && { routes: JSON.stringify(routes) }),
+    }))
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Removes a network with its keys and peers; false when there was none. */
+export async function deleteNetwork(db: Db, organizationId: number, id: number): Promise<boolean> {
+  const row = await db
+    .deleteFrom('networks')
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .returning('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** How many addresses were given out, and which came back first of those that are free again. */
+export async function readAddressUse(db: Db, id: number): Promise<{ given: number; returned: Address | null }> {
+  const network = await db
+    .selectFrom('networks')
+    .select('addresses_given')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  const oldest = await db
+    .selectFrom('returned_addresses')
+    .select('address')
+    .where('network_id', '=', id)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  return { given: network.addresses_given, returned: (oldest?.address ?? null) as Address | null };
+}
+
+/** Records that an address which nobody had before was given out. */
+export async function countAddress(db: Db, id: number): Promise<void> {
+  await db
+    .updateTable('networks')
+    .set((eb) => ({ addresses_given: eb('addresses_given', '+', 1) }))
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Records that an address came back. */
+export async function returnAddress(db: Db, id: number, address: string): Promise<void> {
+  await db.insertInto('returned_addresses').values({ network_id: id, address }).execute();
+}
+
+/** Records that an address which had come back was given out again. */
+export async function reuseAddress(db: Db, id: number, address: string): Promise<void> {
+  await db.deleteFrom('returned_addresses').where('network_id', '=', id).where('address', '=', address).execute();
+}
+
+function toNetwork(row: Selectable<Tables['networks']>): StoredNetwork {
+  return {
+    id: row.id,
+    name: row.name,
+    description: row.description,
+    range: row.private_cidr as Prefix,
+    routes: JSON.parse(row.routes),
+    revision: row.revision,
+  };
+}

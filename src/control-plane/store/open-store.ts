@@ -1,0 +1,37 @@
+import { Kysely } from 'kysely';
+import { CpnError, UnreadableFile } from '../../core/errors.ts';
+import { takeDataFolder } from './data-folder.ts';
+import { migrate } from './migrations.ts';
+import { durable, openSqlite, sqliteDialect } from './sqlite.ts';
+import type { Db, Tables } from './tables.ts';
+
+export interface Store {
+  readonly db: Db;
+  close(): Promise<void>;
+}
+
+/** Opens the database in a folder, which no other process may use meanwhile, and brings its tables up to date. */
+export async function openStore(folder: string): Promise<Store> {
+  const { database, release } = takeDataFolder(folder);
+  try {
+    const db = new Kysely<Tables>({ dialect: sqliteDialect(openSqlite(database, durable)) });
+    const close = async () => {
+      await db.destroy();
+      release();
+    };
+    await migrate(db).catch(async (error) => {
+      await db.destroy();
+      throw error;
+    });
+    return { db, close };
+  } catch (error) {
+    release();
+    throw error instanceof CpnError ? error : unreadable(database, error);
+  }
+}
+
+function unreadable(database: string, error: unknown): UnreadableFile {
+  const reason = error instanceof Error ? error.message : String(error);
+  const remedy = 'restore it from a backup, or run the cpn that wrote it';
+  return new UnreadableFile(database, `cannot be used as a control plane's database (${reason})`, remedy, error);
+}

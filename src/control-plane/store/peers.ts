@@ -1,0 +1,86 @@
+import type { Insertable, Selectable } from 'kysely';
+import type { PeerCaller } from '../caller.ts';
+import type { Db, Tables } from './tables.ts';
+
+export type StoredPeer = Omit<Selectable<Tables['peers']>, 'token_hash'>;
+export type NewPeer = Insertable<Tables['peers']>;
+export type PeerFields = Partial<Pick<StoredPeer, 'name' | 'public_key' | 'endpoint' | 'routes'>>;
+
+export async function listPeers(db: Db, networkId: number): Promise<StoredPeer[]> {
+  return db.selectFrom('peers').select(columns).where('network_id', '=', networkId).orderBy('id').execute();
+}
+
+export async function findPeer(db: Db, networkId: number, id: number): Promise<StoredPeer | undefined> {
+  return db
+    .selectFrom('peers')
+    .select(columns)
+    .where('id', '=', id)
+    .where('network_id', '=', networkId)
+    .executeTakeFirst();
+}
+
+/** True when a peer of the network, other than `except`, has this public key. */
+export async function isKeyEnrolled(db: Db, networkId: number, publicKey: string, except = 0): Promise<boolean> {
+  const row = await db
+    .selectFrom('peers')
+    .select('id')
+    .where('network_id', '=', networkId)
+    .where('public_key', '=', publicKey)
+    .where('id', '!=', except)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Adds a peer; undefined when another one has its address. */
+export async function insertPeer(db: Db, peer: NewPeer): Promise<StoredPeer | undefined> {
+  return db
+    .insertInto('peers')
+    .values(peer)
+    .onConflict((conflict) => conflict.columns(['network_id', 'address']).doNothing())
+    .returning(columns)
+    .executeTakeFirst();
+}
+
+export async function updatePeer(db: Db, networkId: number, id: number, fields: PeerFields): Promise<StoredPeer> {
+  return db
+    .updateTable('peers')
+    .set(fields)
+    .where('id', '=', id)
+    .where('network_id', '=', networkId)
+    .returning(columns)
+    .executeTakeFirstOrThrow();
+}
+
+/** Removes a peer and gives the address it had; undefined when there was none. */
+export async function deletePeer(db: Db, networkId: number, id: number): Promise<string | undefined> {
+  const row = await db
+    .deleteFrom('peers')
+    .where('id', '=', id)
+    .where('network_id', '=', networkId)
+    .returning('address')
+    .executeTakeFirst();
+  return row?.address;
+}
+
+/** Which peer holds this access token. */
+export async function findPeerCaller(db: Db, tokenHash: string): Promise<PeerCaller | undefined> {
+  const row = await db
+    .selectFrom('peers')
+    .innerJoin('networks', 'networks.id', 'peers.network_id')
+    .select(['peers.id as peerId', 'networks.id as networkId', 'networks.organization_id as organizationId'])
+    .where('peers.token_hash', '=', tokenHash)
+    .executeTakeFirst();
+  return row && { kind: 'peer', ...row };
+}
+
+const columns = [
+  'id',
+  'network_id',
+  'name',
+  'peer_type',
+  'public_key',
+  'address',
+  'endpoint',
+  'routes',
+  'created_at',
+] as const;

@@ -1,0 +1,79 @@
+import { chmodSync, closeSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { SqliteAdapter, type SqliteDatabase, SqliteDialect } from 'kysely';
+
+/** With these a write that was acknowledged is on disk: the log is synced at every commit. */
+export const durable: readonly string[] = [
+  'busy_timeout = 5000',
+  'journal_mode = WAL',
+  'synchronous = FULL',
+  'foreign_keys = ON',
+  'trusted_schema = OFF',
+];
+
+/** Opens a database file, making it where it is not there, readable by its owner alone. */
+export function openSqlite(path: string, pragmas: readonly string[]): DatabaseSync {
+  createPrivately(path);
+  const database = new DatabaseSync(path);
+  try {
+    for (const pragma of pragmas) database.exec(`PRAGMA ${pragma}`);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+  return database;
+}
+
+/** Kysely's SQLite dialect over node:sqlite. */
+export function sqliteDialect(database: DatabaseSync): SqliteDialect {
+  return new CrashSafeSqliteDialect({ database: adapt(database) });
+}
+
+/** True for the error of a statement that another connection's lock stopped. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && error.errcode === sqliteBusy;
+}
+
+const sqliteBusy = 5;
+
+/** SQLite gives its log and its index the mode of the database. */
+function createPrivately(path: string): void {
+  try {
+    // An existing file is not opened: closing it again would drop the locks that this process holds on it (fcntl(2)).
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    chmodSync(path, 0o600);
+  }
+}
+
+/** Kysely asks for better-sqlite3's interface; node:sqlite differs in how it takes parameters and tells reads from writes. */
+function adapt(database: DatabaseSync): SqliteDatabase {
+  return {
+    close: () => database.close(),
+    prepare: (sql) => {
+      const statement = database.prepare(sql);
+      return {
+        reader: statement.columns().length > 0,
+        all: (parameters) => statement.all(...(parameters as Value[])),
+        run: (parameters) => statement.run(...(parameters as Value[])),
+        iterate: (parameters) => statement.iterate(...(parameters as Value[])),
+      };
+    },
+  };
+}
+
+type Value = string | number | null;
+
+/** SQLite can roll a CREATE TABLE back; told so, Kysely runs all migrations in one transaction. */
+class CrashSafeSqliteDialect extends SqliteDialect {
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalSqliteAdapter();
+  }
+}
+
+class TransactionalSqliteAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}

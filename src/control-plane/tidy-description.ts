@@ -1,0 +1,74 @@
+/** A JSON object of which nothing is known. */
+type Json = { [name: string]: unknown };
+
+/**
+ * Puts right what the generators leave in an OpenAPI document: each schema twice, as it is read and as it is written;
+ * header names in lower case; replies without a description; and objects closed to additional properties, which the
+ * contract leaves open.
+ */
+export function tidyDescription(document: Json): Json {
+  const opened = JSON.parse(JSON.stringify(document, (name, value) => (isClosure(name, value) ? undefined : value)));
+  for (const path of Object.values<Json>(opened.paths)) {
+    for (const operation of Object.values(path)) tidyOperation(operation as Operation);
+  }
+  return mergeSchemas(opened);
+}
+
+interface Operation {
+  parameters?: { in: string; name: string }[];
+  responses: Record<string, Json>;
+}
+
+function isClosure(name: string, value: unknown): boolean {
+  return name === 'additionalProperties' && value === false;
+}
+
+function tidyOperation({ parameters = [], responses }: Operation): void {
+  for (const parameter of parameters) {
+    if (parameter.in === 'header') parameter.name = parameter.name.replace(/(^|-)[a-z]/g, (text) => text.toUpperCase());
+  }
+  const isConditional = parameters.some(({ name }) => name === 'If-None-Match');
+  for (const [status, response] of Object.entries(responses)) {
+    if (response.description === 'Default Response') response.description = meanings[status];
+    if (status === '429') response.headers = { 'Retry-After': retryAfter };
+    if (isConditional && /^[23]/.test(status)) response.headers = { ETag: etag };
+  }
+}
+
+const meanings: Readonly<Record<string, string>> = {
+  200: 'Done.',
+  201: 'Made.',
+  401: 'There is no credential, or nobody holds it.',
+  403: 'The role may not do this; or the enrolment key has expired, is used up or was revoked.',
+  404: 'It is not there, or belongs to another organization.',
+  413: 'The body is larger than 64 KiB.',
+  422: 'Fields break rules; errors names each with its rules. Nothing was done and no use of a key taken.',
+  429: 'Too many requests, or too many failures; try again later. No use of a key was taken.',
+};
+
+const retryAfter = { description: 'Seconds until it is worth trying again.', schema: { type: 'integer', minimum: 1 } };
+const etag = { description: "The network's revision, as a strong ETag.", schema: { type: 'string' } };
+
+/** Keeps the schemas that the operations use, each once: `NameInput`, where a request uses it, becomes `Name`. */
+function mergeSchemas(document: Json): Json {
+  const components = document.components as { schemas: Json };
+  const used = new Set<string>();
+  const follow = (part: unknown) => {
+    for (const [, name = ''] of JSON.stringify(part).matchAll(reference)) {
+      if (used.has(name)) continue;
+      used.add(name);
+      follow(components.schemas[name]);
+    }
+  };
+  follow(document.paths);
+  const kept = [...used].filter((name) => !used.has(`${name}Input`)).sort();
+  const schemas = Object.fromEntries(kept.map((name) => [plainName(name), components.schemas[name]]));
+  const merged = JSON.stringify({ ...document, components: { ...components, schemas } });
+  return JSON.parse(merged.replace(reference, (_all, name) => `"#/components/schemas/${plainName(name)}"`));
+}
+
+const reference = /"#\/components\/schemas\/(\w+)"/g;
+
+function plainName(name: string): string {
+  return name.replace(/Input$/, '');
+}

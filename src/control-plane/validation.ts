@@ -1,0 +1,48 @@
+import type { FastifySchemaCompiler } from 'fastify';
+import * as z from 'zod';
+import { InvalidRequest, NotFound } from './errors.ts';
+
+/** Checks each part of a request against its schema. A path that names nothing possible is a 404, all else a 422. */
+export const validateRequest: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
+  return (data) => {
+    const result = z.safeParse(schema, data ?? undefined, { error: describeRule });
+    if (result.success) return { value: result.data };
+    if (httpPart === 'params') return { error: new NotFound(String(result.error.issues[0]?.path[0])) };
+    return { error: new InvalidRequest(brokenRules(result.error.issues)) };
+  };
+};
+
+function brokenRules(issues: readonly z.core.$ZodIssue[]): Record<string, string[]> {
+  const fields: Record<string, string[]> = {};
+  for (const { path, message } of issues) {
+    const [field = 'body', ...inside] = path.map(String);
+    const rule = inside.length > 0 ? `item ${inside.join('.')} ${message}` : message;
+    fields[field] = [...(fields[field] ?? []), rule];
+  }
+  return fields;
+}
+
+/** The rule that a value broke, to be read after the name of its field. A schema's own words go before these. */
+function describeRule(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? 'is required' : `must be ${withArticle(issue.expected)}`;
+    case 'invalid_value':
+      return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
+    case 'invalid_format':
+      return issue.format === 'email' ? 'must be an e-mail address' : `must be a valid ${issue.format}`;
+    case 'too_small':
+      return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
+    case 'too_big':
+      return issue.origin === 'string'
+        ? `must be at most ${issue.maximum} characters`
+        : `must be at most ${issue.maximum}`;
+    default:
+      return undefined;
+  }
+}
+
+function withArticle(type: string): string {
+  const name = type === 'int' ? 'integer' : type;
+  return `${/^[aeio]/.test(name) ? 'an' : 'a'} ${name}`;
+}

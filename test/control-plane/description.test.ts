@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { closePlane, openPlane, type Plane } from './harness.ts';
+
+interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly { in: string; name: string; required?: boolean; schema: object }[];
+  readonly requestBody?: { content: Record<string, { schema: object }> };
+  readonly responses: Record<string, { description: string; content?: object; headers?: Record<string, object> }>;
+  readonly security: readonly Record<string, readonly string[]>[];
+  readonly 'x-roles': readonly string[];
+}
+
+let plane: Plane;
+// biome-ignore lint/suspicious/noExplicitAny: the document is what is under test.
+let document: any;
+const operations = new Map<string, Operation>();
+
+beforeAll(async () => {
+  plane = await openPlane();
+  const reply = await plane.call('GET', '/docs/api/openapi.json');
+  expect(reply.status).toBe(200);
+  document = reply.body;
+  for (const [path, item] of Object.entries<Record<string, Operation>>(document.paths)) {
+    for (const [method, operation] of Object.entries(item)) {
+      operations.set(`${method.toUpperCase()} ${path}`, operation);
+    }
+  }
+});
+afterAll(() => closePlane(plane));
+
+const all = ['owner', 'admin', 'member', 'viewer'];
+const oam = ['owner', 'admin', 'member'];
+const refusals = ['401', '403', '422', '429'];
+const expected: Record<string, { roles: string[]; peer?: true; replies: string[] }> = {
+  'GET /healthz': { roles: [], replies: ['200', '429'] },
+  'GET /docs/api/openapi.json': { roles: [], replies: ['200', '429'] },
+  'POST /api/auth/login': { roles: [], replies: ['200', '413', ...refusals] },
+  'GET /api/auth/me': { roles: all, replies: ['200', ...refusals] },
+  'POST /api/auth/logout': { roles: all, replies: ['200', ...refusals] },
+  'GET /api/networks': { roles: all, replies: ['200', ...refusals] },
+  'POST /api/networks': { roles: oam, replies: ['201', '413', ...refusals] },
+  'GET /api/networks/{network}': { roles: all, peer: true, replies: ['200', '304', '404', ...refusals] },
+  'PATCH /api/networks/{network}': { roles: oam, replies: ['200', '404', '413', ...refusals] },
+  'DELETE /api/networks/{network}': { roles: oam, replies: ['200', '404', ...refusals] },
+  'POST /api/networks/{network}/enrollment-keys': { roles: oam, replies: ['201', '404', '413', ...refusals] },
+  'GET /api/networks/{network}/enrollment-keys': { roles: oam, replies: ['200', '404', ...refusals] },
+  'DELETE /api/networks/{network}/enrollment-keys/{key}': { roles: oam, replies: ['200', '404', ...refusals] },
+  'POST /api/networks/enroll': { roles: [], replies: ['201', '413', ...refusals] },
+  'PATCH /api/networks/{network}/peers/{peer}': { roles: oam, peer: true, replies: ['200', '404', '413', ...refusals] },
+  'DELETE /api/networks/{network}/peers/{peer}': { roles: oam, peer: true, replies: ['200', '404', ...refusals] },
+};
+
+test('the document is OpenAPI 3.1 with the version of the contract', () => {
+  expect(document.openapi).toMatch(/^3\.1\.\d+$/);
+  expect(document.info).toMatchObject({ title: expect.any(String), version: '1.0.0' });
+  expect(document.components.securitySchemes).toMatchObject({
+    session: { type: 'http', scheme: 'bearer' },
+    peer: { type: 'http', scheme: 'bearer' },
+  });
+});
+
+test('it lists each operation, and no other', () => {
+  expect([...operations.keys()].sort()).toEqual(Object.keys(expected).sort());
+  const ids = [...operations.values()].map(({ operationId }) => operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+test.each(Object.entries(expected))(
+  '%s has its roles, its credentials and its replies',
+  (name, { roles, peer, replies }) => {
+    const operation = operations.get(name);
+    expect(operation?.['x-roles']).toEqual(roles);
+    const session = roles.length === 0 ? [] : [{ session: [] }];
+    expect(operation?.security).toEqual([...session, ...(peer ? [{ peer: [] }] : [])]);
+    expect(Object.keys(operation?.responses ?? {}).sort()).toEqual([...replies].sort());
+    expect(operation?.summary).toEqual(expect.any(String));
+  },
+);
+
+test.each(Object.keys(expected))('%s describes each reply, and each part of its path', (name) => {
+  const operation = operations.get(name);
+  for (const [status, { description, content, headers }] of Object.entries(operation?.responses ?? {})) {
+    expect(description).toMatch(/^[A-Z].*\.$/);
+    if (Number(status) >= 400) {
+      const schema = { $ref: '#/components/schemas/Refusal' };
+      expect(content).toEqual({ 'application/json': { schema } });
+    }
+    if (status === '429') expect(Object.keys(headers ?? {})).toEqual(['Retry-After']);
+  }
+  const inPath = [...name.matchAll(/\{(\w+)\}/g)].map(([, part]) => part);
+  const declared = (operation?.parameters ?? []).filter((parameter) => parameter.in === 'path');
+  expect(declared.map((parameter) => parameter.name)).toEqual(inPath);
+  for (const { required, schema } of declared) expect([required, schema]).toMatchObject([true, { type: 'integer' }]);
+});
+
+test('every reference leads somewhere, and no schema is there for nothing', () => {
+  const text = JSON.stringify(document);
+  const referenced = new Set([...text.matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name));
+  expect([...referenced].sort()).toEqual(Object.keys(document.components.schemas).sort());
+  expect(text.match(/\$ref/g)?.length).toBe(text.match(/"\$ref":"#\/components\/schemas\/\w+"/g)?.length);
+});
+
+test('the extensions are named, so that a connector finds them', () => {
+  const enroll = operations.get('POST /api/networks/enroll');
+  expect(enroll?.parameters).toContainEqual(
+    expect.objectContaining({ in: 'header', name: 'Idempotency-Key', required: false }),
+  );
+  expect(enroll?.description).toContain('Idempotency-Key');
+  expect(document.components.schemas.Enrollment.required).toContain('access_token');
+  const read = operations.get('GET /api/networks/{network}');
+  expect(read?.parameters).toContainEqual(
+    expect.objectContaining({ in: 'header', name: 'If-None-Match', required: false }),
+  );
+  for (const status of ['200', '304']) expect(read?.responses[status]?.headers).toHaveProperty('ETag');
+  expect(JSON.stringify(document)).not.toContain('Prefer');
+});
+
+test('requests are described as they may be sent, and replies as open to more', () => {
+  const { schemas } = document.components;
+  expect(schemas.CreateEnrollmentKey.required).toEqual(['name']);
+  expect(schemas.CreateEnrollmentKey.properties.max_uses).toMatchObject({ minimum: 1, maximum: 10, default: 1 });
+  expect(schemas.CreateNetwork.properties.name).toMatchObject({ minLength: 1, maxLength: 120 });
+  expect(JSON.stringify(document)).not.toContain('"additionalProperties":false');
+});

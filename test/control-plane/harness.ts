@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { Kysely } from 'kysely';
+import { pino } from 'pino';
+import { afterAll, onTestFinished } from 'vitest';
+import type { Role } from '../../src/contract/auth.ts';
+import type { Limits } from '../../src/control-plane/limits.ts';
+import { type ControlPlane, type ServeOptions, serve } from '../../src/control-plane/serve.ts';
+import { insertSession } from '../../src/control-plane/store/sessions.ts';
+import { durable, openSqlite, sqliteDialect } from '../../src/control-plane/store/sqlite.ts';
+import type { Tables } from '../../src/control-plane/store/tables.ts';
+import { insertOrganization, insertUser } from '../../src/control-plane/store/users.ts';
+import { hashToken, mintToken } from '../../src/control-plane/tokens.ts';
+import { Secret } from '../../src/core/secret.ts';
+
+export const owner = { email: 'owner@example.net', password: 'correct horse battery staple' };
+
+/** A control plane over a folder of its own, with a clock that only the test moves. */
+export interface Plane {
+  readonly url: string;
+  readonly dataDir: string;
+  readonly clock: { advance(ms: number): void; now(): Date };
+  readonly log: () => string;
+  readonly server: ControlPlane;
+  /** A session of a new user with this role; of another organization when it is named. */
+  signIn(role: Role, organization?: number): Promise<string>;
+  addOrganization(name: string): Promise<number>;
+  call(method: string, path: string, request?: CallOptions): Promise<Reply>;
+}
+
+export interface CallOptions {
+  readonly token?: string | undefined;
+  readonly body?: unknown;
+  /** The body as it is, where it is not to be JSON. */
+  readonly raw?: string;
+  readonly headers?: Record<string, string>;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look at bodies of every shape, right and wrong ones.
+  readonly body: any;
+}
+
+export const hour = 3600 * 1000;
+
+/** Starts a control plane that ends with the test. */
+export async function startPlane(options: Partial<ServeOptions> & { limits?: Partial<Limits> } = {}): Promise<Plane> {
+  const plane = await openPlane(options);
+  onTestFinished(() => closePlane(plane));
+  return plane;
+}
+
+/** Starts a control plane that the caller closes. */
+export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Plane> {
+  const dataDir = options.dataDir ?? makeFolder();
+  const lines: string[] = [];
+  const sink = new Writable({
+    write: (chunk, _encoding, done) => {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  let at = new Date('2030-01-01T00:00:00.000Z');
+  const server = await serve({
+    host: '127.0.0.1',
+    port: 0,
+    dataDir,
+    owner: { email: owner.email, password: new Secret(owner.password) },
+    allowPublicRoutes: false,
+    logger: pino({ level: 'trace' }, sink),
+    now: () => at,
+    // One test after another fails on purpose, all from one address.
+    limits: { failedLogins: 1000, failedEnrollments: 1000 },
+    ...options,
+  });
+  const clock = {
+    now: () => at,
+    advance: (ms: number) => {
+      at = new Date(at.getTime() + ms);
+    },
+  };
+  const addOrganization = (name: string) => withDatabase(dataDir, (db) => insertOrganization(db, name));
+  return {
+    url: server.url,
+    dataDir,
+    clock,
+    log: () => lines.join(''),
+    server,
+    addOrganization,
+    signIn: (role, organization = 1) => addSession(dataDir, role, organization, clock.now()),
+    call: (method, path, request) => call(server.url, method, path, request),
+  };
+}
+
+export async function closePlane({ server }: Plane): Promise<void> {
+  await server.close();
+}
+
+/** A folder that is gone when the tests of the file are done. */
+export function makeFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'cpn-control-plane-'));
+  folders.push(folder);
+  return folder;
+}
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** Works on the database of a folder beside its control plane. */
+export async function withDatabase<Result>(
+  dataDir: string,
+  work: (db: Kysely<Tables>) => Promise<Result>,
+): Promise<Result> {
+  const file = openSqlite(join(dataDir, 'control-plane.db'), durable);
+  const db = new Kysely<Tables>({ dialect: sqliteDialect(file) });
+  try {
+    return await work(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
+export async function call(url: string, method: string, path: string, options: CallOptions = {}): Promise<Reply> {
+  const { token, body, raw = body === undefined ? undefined : JSON.stringify(body), headers = {} } = options;
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      accept: 'application/json',
+      ...(raw !== undefined && { 'content-type': 'application/json' }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    ...(raw !== undefined && { body: raw }),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+/** Any 32 bytes are a public key. */
+export function publicKey(): string {
+  return randomBytes(32).toString('base64');
+}
+
+/** Makes a network and gives its id. */
+export async function makeNetwork(plane: Plane, token: string, fields: object = {}): Promise<number> {
+  const body = { name: 'office', private_cidr: '10.77.0.0/24', ...fields };
+  const reply = await plane.call('POST', '/api/networks', { token, body });
+  if (reply.status !== 201) throw new Error(`no network: ${JSON.stringify(reply.body)}`);
+  return reply.body.data.id;
+}
+
+/** Makes an enrolment key and gives its token. */
+export async function makeKey(plane: Plane, token: string, network: number, fields: object = {}): Promise<string> {
+  const path = `/api/networks/${network}/enrollment-keys`;
+  const reply = await plane.call('POST', path, { token, body: { name: 'rack', max_uses: 10, ...fields } });
+  if (reply.status !== 201) throw new Error(`no key: ${JSON.stringify(reply.body)}`);
+  return reply.body.data.enrollment_token;
+}
+
+/** Enrols a host with a key pair of its own, or with what the fields say. */
+export function enroll(plane: Pick<Plane, 'call'>, key: string, fields: object = {}, idempotencyKey?: string) {
+  return plane.call('POST', '/api/networks/enroll', {
+    body: { enrollment_token: key, name: 'edge', peer_type: 'origin', public_key: publicKey(), ...fields },
+    headers: idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
+  });
+}
+
+async function addSession(dataDir: string, role: Role, organization: number, now: Date): Promise<string> {
+  const token = mintToken('cpu_', randomBytes);
+  await withDatabase(dataDir, async (db) => {
+    const created_at = now.toISOString();
+    const email = `${role}-${randomBytes(4).toString('hex')}@example.net`;
+    const user = { organization_id: organization, email, password_hash: 'none', role, created_at };
+    await insertSession(db, {
+      user_id: await insertUser(db, user),
+      name: 'test',
+      token_hash: hashToken(token),
+      created_at,
+      expires_at: new Date(now.getTime() + 24 * hour).toISOString(),
+    });
+  });
+  return token.reveal();
+}

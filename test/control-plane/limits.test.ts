@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { enroll, makeKey, makeNetwork, owner, type Plane, publicKey, type Reply, startPlane } from './harness.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: new Date('2030-01-01T00:00:00Z') });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const minute = 60_000;
+const statuses = (replies: Reply[]) => replies.map(({ status }) => status);
+const count = (replies: Reply[], status: number) => statuses(replies).filter((is) => is === status).length;
+const many = <Result>(times: number, work: () => Promise<Result>) => Promise.all(Array.from({ length: times }, work));
+const login = (plane: Plane, password: string) =>
+  plane.call('POST', '/api/auth/login', { body: { ...owner, password } });
+
+function expectTooMany(reply: Reply, seconds: number): void {
+  expect(reply.status).toBe(429);
+  expect(reply.headers.get('retry-after')).toBe(String(seconds));
+  expect(reply.body).toEqual({ message: expect.stringContaining(`${seconds} s`) });
+}
+
+test('ten failed logins a minute, even at once, and then not even the right password', async () => {
+  const plane = await startPlane({ limits: {} });
+  for (let times = 0; times < 3; times += 1) expect((await login(plane, owner.password)).status).toBe(200);
+  const replies = await many(14, () => login(plane, 'wrong'));
+  expect([count(replies, 401), count(replies, 429)]).toEqual([10, 4]);
+  vi.setSystemTime(Date.now() + 20_000);
+  expectTooMany(await login(plane, owner.password), 40);
+  vi.setSystemTime(Date.now() + 40_000);
+  expect((await login(plane, owner.password)).status).toBe(200);
+});
+
+test('twenty failed enrolments a minute, even at once; a refusal for that takes no use of a key', async () => {
+  const plane = await startPlane({ limits: {} });
+  const token = await plane.signIn('owner');
+  const network = await makeNetwork(plane, token);
+  const key = await makeKey(plane, token, network);
+  const replies = await many(30, () => enroll(plane, `cpn_${publicKey()}`));
+  expect([count(replies, 401), count(replies, 429)]).toEqual([20, 10]);
+  expectTooMany(await enroll(plane, key), 60);
+  const keys = await plane.call('GET', `/api/networks/${network}/enrollment-keys`, { token });
+  expect(keys.body.data[0].uses).toBe(0);
+  vi.setSystemTime(Date.now() + minute);
+  expect((await enroll(plane, key)).status).toBe(201);
+});
+
+test('a used-up key counts as a failure, a broken field does not', async () => {
+  const plane = await startPlane({ limits: { failedEnrollments: 2 } });
+  const token = await plane.signIn('owner');
+  const key = await makeKey(plane, token, await makeNetwork(plane, token), { max_uses: 1 });
+  await enroll(plane, key);
+  const replies: Reply[] = [];
+  for (const endpoint of ['bad', 'bad', 'bad', undefined, undefined, undefined]) {
+    replies.push(await enroll(plane, key, { endpoint }));
+  }
+  expect(statuses(replies)).toEqual([422, 422, 422, 403, 403, 429]);
+});
+
+test('a whole rack behind one address enrols at once', async () => {
+  const plane = await startPlane({ limits: {} });
+  const token = await plane.signIn('owner');
+  const network = await makeNetwork(plane, token);
+  const keys = await Promise.all(Array.from({ length: 6 }, () => makeKey(plane, token, network)));
+  const replies = await Promise.all(keys.flatMap((key) => Array.from({ length: 10 }, () => enroll(plane, key))));
+  expect(count(replies, 201)).toBe(60);
+});
+
+test('requests of every kind count, those that match no route too', async () => {
+  const plane = await startPlane({ limits: { requests: 5 } });
+  const replies: Reply[] = [];
+  for (const path of ['/healthz', '/nowhere', '/api/networks', '/docs/api/openapi.json', '/healthz']) {
+    replies.push(await plane.call('GET', path));
+  }
+  expect(statuses(replies)).toEqual([200, 404, 401, 200, 200]);
+  for (const path of ['/healthz', '/nowhere', '/api/networks']) expectTooMany(await plane.call('GET', path), 60);
+  vi.setSystemTime(Date.now() + minute);
+  expect((await plane.call('GET', '/healthz')).status).toBe(200);
+});

@@ -1,0 +1,55 @@
+import { spawnSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { enroll, makeKey, makeNetwork, owner, type Plane, publicKey, startPlane } from './harness.ts';
+
+/** Every secret that a day's work brings about, by what it is. */
+async function work(plane: Plane): Promise<Record<string, string>> {
+  const login = async () => (await plane.call('POST', '/api/auth/login', { body: owner })).body.data.access_token;
+  const session = await login();
+  const ended = await login();
+  await plane.call('POST', '/api/auth/logout', { token: ended });
+  await plane.call('POST', '/api/auth/login', { body: { ...owner, password: 'wrong-password-canary' } });
+  const network = await makeNetwork(plane, session);
+  const key = await makeKey(plane, session, network);
+  const replayed = { public_key: publicKey() };
+  await enroll(plane, key, replayed, 'idempotency-canary');
+  const peer = (await enroll(plane, key, replayed, 'idempotency-canary')).body.data.access_token;
+  const plainPeer = (await enroll(plane, key)).body.data.access_token;
+  await plane.call('GET', `/api/networks/${network}?token=query-canary`, { token: peer });
+  await plane.call('GET', '/nowhere/path-canary', { token: 'cpu_unknown-token-canary' });
+  await enroll(plane, 'cpn_unknown-key-canary');
+  await plane.call('POST', '/api/networks/enroll', { raw: '{"enrollment_token": "cpn_broken-body-canary"' });
+  return {
+    ...{ session, ended, key, peer, plainPeer, password: owner.password, wrong: 'wrong-password-canary' },
+    ...{ idempotency: 'idempotency-canary', unknownToken: 'unknown-token-canary', unknownKey: 'unknown-key-canary' },
+    ...{ query: 'query-canary', path: 'path-canary', body: 'broken-body-canary' },
+  };
+}
+
+test('neither the files of the database nor the log hold a token, a key or a password', async () => {
+  const plane = await startPlane();
+  const secrets = await work(plane);
+  // Reading the files in this process would drop SQLite's locks on them.
+  const inFiles = (text: string) => spawnSync('grep', ['-raqF', '--', text, plane.dataDir]).status === 0;
+  expect(inFiles(owner.email)).toBe(true);
+  expect(plane.log()).toContain(owner.email);
+  expect(plane.log()).toContain('/api/networks/enroll');
+  for (const [what, secret] of Object.entries(secrets)) {
+    expect([what, inFiles(secret)]).toEqual([what, false]);
+    expect([what, plane.log().includes(secret)]).toEqual([what, false]);
+  }
+});
+
+test('log messages are constant; what differs stands in fields', async () => {
+  const plane = await startPlane();
+  await work(plane);
+  const lines = plane
+    .log()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(new Set(lines.map(({ msg }) => msg))).toEqual(new Set(['first owner made', 'listening', 'request answered']));
+  expect(lines).toContainEqual(
+    expect.objectContaining({ method: 'POST', route: '/api/auth/login', status: 401, address: '127.0.0.1' }),
+  );
+});

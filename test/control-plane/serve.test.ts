@@ -1,0 +1,177 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { CannotListen } from '../../src/control-plane/errors.ts';
+import { Locked, UnreadableFile, WrongUsage } from '../../src/core/errors.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { makeFolder, openPlane, owner, startPlane, withDatabase } from './harness.ts';
+
+const mode = (path: string) => statSync(path).mode & 0o777;
+
+describe('the first owner', () => {
+  test('must be named when there is no user', async () => {
+    const refused = openPlane({ owner: null });
+    await expect(refused).rejects.toThrow(WrongUsage);
+    await expect(refused).rejects.toThrow(/--owner-email.*--owner-password-file/);
+  });
+
+  test.each([
+    ['no e-mail address', { email: 'owner', password: new Secret('x') }],
+    ['no password', { email: owner.email, password: new Secret('') }],
+  ])('needs more than %s', async (_what, first) => {
+    await expect(openPlane({ owner: first })).rejects.toThrow(WrongUsage);
+  });
+
+  test('is made once: later ones are not, and the password stays', async () => {
+    const dataDir = makeFolder();
+    const first = await openPlane({ dataDir });
+    await first.server.close();
+    const again = await startPlane({ dataDir, owner: { email: 'thief@example.net', password: new Secret('x') } });
+    const login = (body: object) => again.call('POST', '/api/auth/login', { body });
+    expect((await login({ email: 'thief@example.net', password: 'x' })).status).toBe(401);
+    expect((await login(owner)).status).toBe(200);
+  });
+});
+
+describe('the data folder', () => {
+  test('is made, closed to others, and so are its files', async () => {
+    const dataDir = join(makeFolder(), 'deep', 'data');
+    await startPlane({ dataDir });
+    expect(mode(dataDir)).toBe(0o700);
+    const files = readdirSync(dataDir);
+    expect(files).toContain('control-plane.db-wal');
+    for (const file of files) expect([file, mode(join(dataDir, file))]).toEqual([file, 0o600]);
+  });
+
+  test('is closed to others when it was open', async () => {
+    const dataDir = makeFolder();
+    chmodSync(dataDir, 0o755);
+    await startPlane({ dataDir });
+    expect(mode(dataDir)).toBe(0o700);
+  });
+
+  test('keeps its mode when it holds what is not ours', async () => {
+    const dataDir = makeFolder();
+    mkdirSync(join(dataDir, 'lost+found'));
+    chmodSync(dataDir, 0o755);
+    await startPlane({ dataDir });
+    expect(mode(dataDir)).toBe(0o755);
+    expect(mode(join(dataDir, 'control-plane.db'))).toBe(0o600);
+  });
+
+  test('serves one control plane at a time', async () => {
+    const plane = await startPlane();
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      const refused = openPlane({ dataDir: plane.dataDir });
+      await expect(refused).rejects.toThrow(Locked);
+      await expect(refused).rejects.toThrow(`pid ${process.pid}`);
+    }
+    expect((await plane.call('GET', '/healthz')).status).toBe(200);
+  });
+
+  test('that cannot be one is refused by name', async () => {
+    const dataDir = join(makeFolder(), 'file');
+    writeFileSync(dataDir, '');
+    const refused = openPlane({ dataDir });
+    await expect(refused).rejects.toThrow(UnreadableFile);
+    await expect(refused).rejects.toThrow(dataDir);
+  });
+
+  test('with a database of a later version is refused and left alone', async () => {
+    const dataDir = makeFolder();
+    await (await openPlane({ dataDir })).server.close();
+    await withDatabase(dataDir, (db) =>
+      db
+        // biome-ignore lint/suspicious/noExplicitAny: the table is Kysely's own.
+        .insertInto('kysely_migration' as any)
+        .values({ name: '9999-later', timestamp: '2031-01-01' })
+        .execute(),
+    );
+    await expect(openPlane({ dataDir })).rejects.toThrow(UnreadableFile);
+  });
+
+  test('with something else in the place of the database is refused, and can be tried again', async () => {
+    const dataDir = makeFolder();
+    writeFileSync(join(dataDir, 'control-plane.db'), 'no database at all, but long enough to look like one'.repeat(9));
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      await expect(openPlane({ dataDir })).rejects.toThrow(UnreadableFile);
+    }
+  });
+});
+
+describe('listening', () => {
+  test('on a port that is taken is an error that names it, and leaves nothing held', async () => {
+    const taken = await startPlane();
+    const port = Number(new URL(taken.url).port);
+    const dataDir = makeFolder();
+    const refused = openPlane({ dataDir, port });
+    await expect(refused).rejects.toThrow(CannotListen);
+    await expect(refused).rejects.toThrow(`port ${port}`);
+    expect((await (await startPlane({ dataDir })).call('GET', '/healthz')).status).toBe(200);
+  });
+
+  test('is on the address asked for alone', async () => {
+    const { url } = await startPlane();
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    const socket = connect(Number(new URL(url).port), '127.0.0.2');
+    await expect(new Promise((resolve, reject) => socket.on('connect', resolve).on('error', reject))).rejects.toThrow(
+      /ECONNREFUSED/,
+    );
+  });
+
+  test('ends with close, which may be called twice and lets the next one in', async () => {
+    const dataDir = makeFolder();
+    const plane = await openPlane({ dataDir });
+    const token = await plane.signIn('owner');
+    await Promise.all([plane.server.close(), plane.server.close()]);
+    await expect(plane.call('GET', '/healthz')).rejects.toThrow();
+    expect(existsSync(join(dataDir, 'control-plane.db-wal'))).toBe(false);
+    const again = await startPlane({ dataDir, owner: null });
+    expect((await again.call('GET', '/api/auth/me', { token })).status).toBe(200);
+  });
+});
+
+describe('every reply', () => {
+  test('forbids to guess its type, to keep it and to frame it', async () => {
+    const plane = await startPlane();
+    for (const path of ['/healthz', '/nowhere', '/api/networks']) {
+      const { headers } = await plane.call('GET', path);
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+        'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+        'content-type': 'application/json; charset=utf-8',
+      });
+    }
+  });
+
+  test('to what is not there is a 404 with the body of an error', async () => {
+    const plane = await startPlane();
+    for (const [method, path] of [
+      ['GET', '/'],
+      ['GET', '/api/networks/%zz'],
+      ['PUT', '/api/networks'],
+      ['GET', `/api/networks/${'9'.repeat(200)}`],
+    ] as const) {
+      const { status, body } = await plane.call(method, path);
+      expect([path, status, body]).toEqual([path, 404, { message: 'there is no such path' }]);
+    }
+  });
+
+  test('to what fails inside tells nothing, and the log says why', async () => {
+    const plane = await startPlane();
+    const token = await plane.signIn('owner');
+    await withDatabase(plane.dataDir, (db) => db.schema.dropTable('enrollments').execute());
+    await withDatabase(plane.dataDir, (db) => db.schema.alterTable('peers').renameTo('hidden').execute());
+    await plane.call('POST', '/api/networks', { token, body: { name: 'n', private_cidr: '10.0.0.0/24' } });
+    const { status, body } = await plane.call('GET', '/api/networks/1', { token });
+    expect([status, body]).toEqual([500, { message: 'the control plane failed; its log says why' }]);
+    expect(plane.log()).toMatch(/"level":50.*no such table: peers.*"msg":"request failed"/);
+  });
+});
+
+test('health needs no token', async () => {
+  const plane = await startPlane();
+  expect(await plane.call('GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+});
