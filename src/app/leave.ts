@@ -1,0 +1,95 @@
+import { CpnError, NotConverged, Refused } from '../core/errors.ts';
+import { tableOf } from '../core/firewall.ts';
+import type { State } from '../store/state.ts';
+import { isJoined, selectStates } from './select.ts';
+import { inherit, takeBack } from './take-back.ts';
+import type { Tools } from './tools.ts';
+
+/** What leaving a network did. */
+export interface LeaveReport {
+  readonly interface: string;
+  /** Whether the control plane forgot this peer too; false where it could not be asked. */
+  readonly removed: boolean;
+}
+
+/** Takes networks down; forgets nothing, and keeps them down until `bringUp`. */
+export async function takeDown(tools: Tools, network?: string): Promise<string[]> {
+  return tools.store.lock(async () => {
+    const states = await selectStates(tools.store, network);
+    for (const state of states) {
+      // Saved first: a pass between the two must not bring it up again.
+      const disabled = { ...state, enabled: false };
+      await tools.store.write(disabled);
+      await takeBack(tools, disabled);
+    }
+    return states.map((state) => state.interface);
+  });
+}
+
+/**
+ * Leaves networks: takes the peer out of the network where the service can, takes everything back from the host, and
+ * removes file and state. Also clears what an unfinished join left.
+ */
+export async function leaveNetworks(tools: Tools, network?: string): Promise<LeaveReport[]> {
+  return tools.store.lock(async () => {
+    const reports: LeaveReport[] = [];
+    for (const state of await selectStates(tools.store, network)) {
+      const removed = await removeFromService(tools, state);
+      const left = await takeBack(tools, { ...state, enabled: false });
+      await forget(tools, left);
+      reports.push({ interface: state.interface, removed });
+    }
+    return reports;
+  });
+}
+
+/**
+ * Makes sure that nothing of a left network is on the host any more.
+ *
+ * @throws NotConverged with what is still there
+ */
+export async function verifyLeft(tools: Tools, link: string): Promise<void> {
+  const actual = await tools.host.observe({ link, firewall: true, sysctls: [] });
+  const left = [
+    ...(actual.link === null ? [] : [`interface ${link}`]),
+    ...(actual.firewall === null ? [] : [`nft table ${tableOf(link)}`]),
+    ...((await tools.store.readConfig(link)) === null ? [] : [tools.store.configPath(link)]),
+    ...((await tools.store.read(link)) === null ? [] : [`state of ${link}`]),
+  ];
+  if (left.length > 0) throw new NotConverged(link, left);
+}
+
+/** Removes file and state; the folders that we made go with the last network. */
+export async function forget(tools: Tools, state: State): Promise<void> {
+  const folders = state.receipt.filter((entry) => entry.made === 'folder');
+  const heir = (await tools.store.list()).find((other) => other.interface !== state.interface);
+  if (heir) await inherit(tools, heir, folders);
+  await tools.store.forget(
+    state.interface,
+    folders.map((folder) => folder.path),
+  );
+}
+
+/** Milliseconds. Somebody waits for this, and leaving goes on without it. */
+const removalDeadline = 8_000;
+
+async function removeFromService(tools: Tools, state: State): Promise<boolean> {
+  if (!isJoined(state)) return false;
+  const { peer, map, accessToken } = state.membership;
+  const stays = `peer ${peer.id} stays in network ${map.name} until "cpn peer remove" takes it out`;
+  if (accessToken === null) {
+    tools.warn(`${state.service.url} gave this host no token to remove itself with; ${stays}`);
+    return false;
+  }
+  try {
+    tools.progress(`taking peer ${peer.id} out of network ${map.name}`);
+    await (await tools.connect(state.service, removalDeadline)).removePeer(map.id, peer.id, accessToken);
+    return true;
+  } catch (error) {
+    // The token of a peer that is gone is refused: an earlier, interrupted leave got this far.
+    if (error instanceof Refused && error.status === 401) return true;
+    if (!(error instanceof CpnError)) throw error;
+    tools.warn(`${error.message}; ${stays}`);
+    return false;
+  }
+}

@@ -1,0 +1,47 @@
+import { aliasOf } from '../core/desired.ts';
+import { NotOurs } from '../core/errors.ts';
+import { isOurs } from '../core/plan.ts';
+import { type Made, planTakeBack } from '../core/receipt.ts';
+import type { State } from '../store/state.ts';
+import { isJoined } from './select.ts';
+import { questionOf } from './survey.ts';
+import type { Tools } from './tools.ts';
+
+/**
+ * Takes back from the host what was made on it for one network, and returns the state without it; what another network
+ * still needs is handed over to that one. Folders stay: they are taken back at the end, by whoever removes the state.
+ */
+export async function takeBack(tools: Tools, state: State): Promise<State> {
+  const actual = await tools.host.observe(questionOf(state));
+  const ours = { alias: isJoined(state) ? aliasOf(state.membership.map) : '', keyPair: state.keyPair };
+  const foreign = actual.link !== null && !isOurs(ours, actual);
+  if (foreign && state.receipt.some((entry) => entry.made === 'interface')) {
+    tools.warn(new NotOurs('the interface', state.interface, 'it is left as it is').message);
+  }
+  const shared = state.receipt.filter((entry) => entry.made === 'sysctl');
+  const heir = await findHeir(tools, state);
+  if (heir && shared.length > 0) await inherit(tools, heir, shared);
+  const own = state.receipt.filter((entry) => entry.made === 'firewall' || (entry.made === 'sysctl' && heir === null));
+  // wg-quick makes our interface too, and writes no receipt for it.
+  const link: Made[] = foreign ? [] : [{ made: 'interface', link: state.interface }];
+  for (const step of planTakeBack([...link, ...own], actual)) await tools.host.apply(step);
+  const left: State = { ...state, receipt: state.receipt.filter((entry) => entry.made === 'folder') };
+  await tools.store.write(left);
+  return left;
+}
+
+/** Adds entries to the receipt of another network, which takes them back in its turn. */
+export async function inherit(tools: Tools, heir: State, entries: readonly Made[]): Promise<void> {
+  const known = new Set(heir.receipt.map((entry) => JSON.stringify(entry)));
+  const added = entries.filter((entry) => !known.has(JSON.stringify(entry)));
+  await tools.store.write({ ...heir, receipt: [...added, ...heir.receipt] });
+}
+
+/** Another network of this host that is up and forwards packets. */
+async function findHeir(tools: Tools, state: State): Promise<State | null> {
+  const others = await tools.store.list();
+  const forwarding = others.filter(
+    (other) => other.enabled && isJoined(other) && other.enrollment.type === 'connector',
+  );
+  return forwarding.find((other) => other.interface !== state.interface) ?? null;
+}

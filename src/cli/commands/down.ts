@@ -1,0 +1,20 @@
+import { type Command, networkArgument } from '../command.ts';
+import { openTools } from '../context.ts';
+import { exitCodes } from '../exit-code.ts';
+import { note } from '../output.ts';
+
+export const down: Command = {
+  name: 'down',
+  argument: networkArgument,
+  summary: 'Take networks down and keep them down; forgets nothing',
+  flags: {},
+  examples: ['cpn down office'],
+  async run(input) {
+    const { takeDown } = await import('../../app/leave.ts');
+    const tools = await openTools(input);
+    await tools.host.check({ firewall: false });
+    for (const link of await takeDown(tools, input.argument('network')))
+      note(`${link} is down; "cpn up ${link}" brings it up`);
+    return exitCodes.done;
+  },
+};

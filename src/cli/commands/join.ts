@@ -1,0 +1,132 @@
+import { hostname } from 'node:os';
+import type { JoinReport, JoinRequest } from '../../app/join.ts';
+import type { PeerType } from '../../contract/peer.ts';
+import { InvalidValue, WrongUsage } from '../../core/errors.ts';
+import { peerTypes } from '../../core/model.ts';
+import { apiFlags, type Command, jsonFlag } from '../command.ts';
+import { openTools } from '../context.ts';
+import { exitCodes } from '../exit-code.ts';
+import type { Input } from '../input.ts';
+import { bold, green, note, print, printJson, yellow } from '../output.ts';
+import { readSecret } from '../secrets.ts';
+import { needServiceAddress } from '../service-address.ts';
+
+export const join: Command = {
+  name: 'join',
+  argument: {
+    usage: '[key]',
+    summary: 'the cpn_ key; also file:PATH, "-" for standard input, or CPN_ENROLLMENT_KEY',
+  },
+  summary: 'Join a private network: make keys, enrol, write the wg-quick file, bring the interface up',
+  flags: {
+    ...apiFlags,
+    ...jsonFlag,
+    name: { kind: 'text', value: 'NAME', summary: 'name of this host in the network', byDefault: 'the host name' },
+    type: { kind: 'text', value: 'TYPE', summary: 'connector, admin_device or origin', byDefault: 'origin' },
+    endpoint: {
+      kind: 'text',
+      value: 'HOST:PORT',
+      summary: 'where peers can dial this host, or "auto"; none behind NAT',
+    },
+    interface: { kind: 'text', value: 'IF', summary: 'name of the interface', byDefault: 'first free cpnN' },
+    'listen-port': {
+      kind: 'text',
+      value: 'PORT',
+      summary: 'UDP port to listen on',
+      byDefault: "the endpoint's, else any",
+    },
+    mtu: { kind: 'text', value: 'BYTES', summary: 'MTU of the interface', byDefault: 'fitted to the underlay' },
+    'accept-routes': { kind: 'switch', summary: 'take the routes that connectors serve', byDefault: 'yes' },
+    masquerade: {
+      kind: 'switch',
+      summary: "as a connector, give the tunnel's packets this host's address",
+      byDefault: 'yes',
+    },
+    wait: { kind: 'text', value: 'SECONDS', summary: 'how long to wait for a first handshake', byDefault: '7' },
+    'allow-route': { kind: 'list', value: 'CIDR', summary: 'take this route although the guard refuses it' },
+  },
+  examples: ['cpn join - --api https://cp.example.net --type origin --endpoint 203.0.113.22:51820 <key'],
+  async run(input) {
+    const request = await readRequest(input);
+    const { joinNetwork } = await import('../../app/join.ts');
+    const report = await joinNetwork(await openTools(input), request);
+    show(report, input.switch('json'));
+    return exitCodes.done;
+  },
+};
+
+async function readRequest(input: Input): Promise<JoinRequest> {
+  const { parseEndpoint } = await import('../../core/endpoint.ts');
+  const { parseInterfaceName } = await import('../../app/choose-interface.ts');
+  const link = input.text('interface');
+  const endpoint = input.text('endpoint');
+  const patience = input.number('wait', 0, 3600);
+  return {
+    service: needServiceAddress(input),
+    name: input.text('name') ?? hostname(),
+    type: readType(input.text('type') ?? 'origin'),
+    endpoint:
+      endpoint === undefined || endpoint === 'auto' ? (endpoint ?? null) : parseEndpoint(endpoint, '--endpoint'),
+    interface: link === undefined ? null : parseInterfaceName(link),
+    options: {
+      listenPort: input.number('listen-port', 1, 65535) ?? null,
+      mtu: input.number('mtu', 576, 65535) ?? null,
+      acceptRoutes: input.switch('accept-routes', true),
+      masquerade: input.switch('masquerade', true),
+      allowRoutes: await readAllowedRoutes(input),
+    },
+    token: await readKey(input),
+    patience: patience === undefined ? null : 1000 * patience,
+  };
+}
+
+function readType(text: string): PeerType {
+  const type = peerTypes.find((each) => each === text);
+  if (type) return type;
+  throw new InvalidValue('--type', text, `is none of ${peerTypes.join(', ')}`);
+}
+
+async function readAllowedRoutes(input: Input) {
+  const { lengthOf, parsePrefix } = await import('../../core/cidr.ts');
+  return input.list('allow-route').map((text) => {
+    const prefix = parsePrefix(text, '--allow-route');
+    if (lengthOf(prefix) <= 1) {
+      throw new InvalidValue('--allow-route', text, 'would be a full tunnel, which this version does not make');
+    }
+    return prefix;
+  });
+}
+
+async function readKey(input: Input) {
+  const given = input.argument('key') ?? input.environment.CPN_ENROLLMENT_KEY;
+  if (given === undefined) {
+    throw new WrongUsage(
+      'the enrolment key is missing; give it as file:PATH, on standard input with "-", or in CPN_ENROLLMENT_KEY',
+    );
+  }
+  return readSecret(given, 'the enrolment key');
+}
+
+function show({ state, handshake }: JoinReport, json: boolean): void {
+  const { membership, interface: link, keyPair } = state;
+  const { map, peer } = membership;
+  if (json) {
+    printJson({
+      interface: link,
+      address: peer.address,
+      network: { id: map.id, name: map.name },
+      peer: { id: peer.id, name: peer.name },
+      public_key: keyPair.publicKey,
+      handshake: handshake === true,
+    });
+  } else {
+    print(`${green('joined')} ${bold(map.name)} as ${peer.name}: ${link} has ${bold(peer.address)}`);
+    note(describeHandshake(handshake, link));
+  }
+}
+
+function describeHandshake(handshake: boolean | null, link: string): string {
+  if (handshake === true) return 'a peer answered';
+  if (handshake === null) return 'no peer of this network can be dialled from here yet';
+  return `${yellow('no peer answered yet')}; they learn of this host at their next pass; see "cpn status ${link}"`;
+}

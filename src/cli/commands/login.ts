@@ -1,0 +1,60 @@
+import { hostname } from 'node:os';
+import { WrongUsage } from '../../core/errors.ts';
+import { Secret } from '../../core/secret.ts';
+import { connectAdmin, loginFolder } from '../admin.ts';
+import { apiFlags, type Command, jsonFlag } from '../command.ts';
+import { exitCodes } from '../exit-code.ts';
+import type { Input } from '../input.ts';
+import { green, print, printJson } from '../output.ts';
+import { readSecretFile } from '../secrets.ts';
+import { needServiceAddress } from '../service-address.ts';
+
+export const login: Command = {
+  name: 'login',
+  summary: 'Log in as an administrator of a control plane; asks for the password on a terminal',
+  flags: {
+    ...apiFlags,
+    ...jsonFlag,
+    email: { kind: 'text', value: 'EMAIL', summary: 'who logs in' },
+    'password-file': { kind: 'text', value: 'PATH', summary: 'a file that holds the password alone' },
+    'token-file': {
+      kind: 'text',
+      value: 'PATH',
+      summary: 'a file with a personal token, instead of e-mail and password',
+    },
+  },
+  examples: ['cpn login --api https://cp.example.net --email me@example.net'],
+  async run(input) {
+    const service = needServiceAddress(input);
+    const token = await obtainToken(input);
+    const profile = await (await connectAdmin(service, token.value)).profile();
+    const { writeLogin } = await import('../../store/login-file.ts');
+    await writeLogin(loginFolder(input), { service, token: token.value });
+    if (input.switch('json')) printJson({ email: profile.email, role: profile.role, expires_at: token.expiresAt });
+    else
+      print(
+        `${green('logged in')} at ${service.url} as ${profile.email}, ${profile.role} of ${profile.organization.name}`,
+      );
+    return exitCodes.done;
+  },
+};
+
+async function obtainToken(input: Input): Promise<{ value: Secret; expiresAt: string | null }> {
+  const tokenFile = input.text('token-file');
+  if (tokenFile !== undefined) return { value: await readSecretFile(tokenFile, 'the personal token'), expiresAt: null };
+  const email = input.need('email', 'or give --token-file');
+  const password = await obtainPassword(input);
+  const service = await connectAdmin(needServiceAddress(input), null);
+  const { token, expiresAt } = await service.login(email, password, `cpn on ${hostname()}`);
+  return { value: token, expiresAt };
+}
+
+async function obtainPassword(input: Input): Promise<Secret> {
+  const file = input.text('password-file');
+  if (file !== undefined) return readSecretFile(file, 'the password');
+  if (!process.stdin.isTTY) throw new WrongUsage('--password-file is missing, and there is no terminal to ask on');
+  const prompts = await import('@clack/prompts');
+  const answer = await prompts.password({ message: 'Password', output: process.stderr });
+  if (typeof answer !== 'string' || answer === '') throw new WrongUsage('no password was given');
+  return new Secret(answer);
+}

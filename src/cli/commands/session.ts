@@ -1,0 +1,31 @@
+import { loginFolder, openAdmin } from '../admin.ts';
+import { apiFlags, type Command, jsonFlag } from '../command.ts';
+import { exitCodes } from '../exit-code.ts';
+import { note, print, printJson } from '../output.ts';
+
+export const whoami: Command = {
+  name: 'whoami',
+  summary: 'Show who is logged in, and check that the token still holds',
+  flags: { ...apiFlags, ...jsonFlag },
+  examples: ['cpn whoami'],
+  async run(input) {
+    const profile = await (await openAdmin(input)).profile();
+    if (input.switch('json')) printJson(profile);
+    else print(`${profile.email}, ${profile.role} of ${profile.organization.name}`);
+    return exitCodes.done;
+  },
+};
+
+export const logout: Command = {
+  name: 'logout',
+  summary: 'Revoke the stored token, and forget it',
+  flags: apiFlags,
+  examples: ['cpn logout'],
+  async run(input) {
+    await (await openAdmin(input)).logout();
+    const { removeLogin } = await import('../../store/login-file.ts');
+    await removeLogin(loginFolder(input));
+    note('logged out');
+    return exitCodes.done;
+  },
+};

@@ -1,0 +1,19 @@
+import { CpnError } from '../core/errors.ts';
+
+/** What the program ends with; scripts rely on it. */
+export const exitCodes = { done: 0, failed: 1, usage: 2, pending: 3, refused: 4, unreachable: 5 } as const;
+
+/** The one place where a failure becomes an exit code. */
+export function exitCodeOf(error: unknown): number {
+  if (!(error instanceof CpnError)) return exitCodes.failed;
+  return byName[error.name] ?? exitCodes.failed;
+}
+
+const byName: Readonly<Record<string, number>> = {
+  InvalidValue: exitCodes.usage,
+  WrongUsage: exitCodes.usage,
+  NotJoined: exitCodes.usage,
+  NotOurs: exitCodes.usage,
+  Refused: exitCodes.refused,
+  Unreachable: exitCodes.unreachable,
+};

@@ -1,0 +1,74 @@
+import { InvalidValue, WrongUsage } from '../core/errors.ts';
+import type { Flags } from './command.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What a person gave to a command: its argument and flags, each from the command line or, failing that, a variable. */
+export class Input {
+  readonly #given: Readonly<Record<string, unknown>>;
+  readonly #flags: Flags;
+  readonly environment: Environment;
+
+  constructor(given: Readonly<Record<string, unknown>>, flags: Flags, environment: Environment) {
+    this.#given = given;
+    this.#flags = flags;
+    this.environment = environment;
+  }
+
+  /** The positional argument; undefined when it was left out. */
+  argument(name: string): string | undefined {
+    const value = this.#given[name];
+    return value === undefined ? undefined : String(value);
+  }
+
+  text(flag: string): string | undefined {
+    const value = this.#read(flag);
+    if (Array.isArray(value)) throw new WrongUsage(`--${flag} was given ${value.length} times; give it once`);
+    if (value === '') throw new WrongUsage(`--${flag} is empty; give it a value, or leave it out`);
+    return value === undefined ? undefined : String(value);
+  }
+
+  /** The value of a flag that must be there. */
+  need(flag: string, remedy = ''): string {
+    const value = this.text(flag);
+    if (value === undefined) throw new WrongUsage(`--${flag} is missing${remedy ? `; ${remedy}` : ''}`);
+    return value;
+  }
+
+  number(flag: string, min: number, max: number): number | undefined {
+    const text = this.text(flag);
+    if (text === undefined) return undefined;
+    const number = /^(0|[1-9][0-9]{0,9})$/.test(text) ? Number(text) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw new InvalidValue(`--${flag}`, text, `is not a number from ${min} to ${max}`);
+  }
+
+  /** Each value of a flag that may be given several times; a variable separates them by commas. */
+  list(flag: string): string[] {
+    const value = this.#read(flag);
+    if (Array.isArray(value)) return value.map(String);
+    return value === undefined
+      ? []
+      : String(value)
+          .split(',')
+          .map((item) => item.trim());
+  }
+
+  switch(flag: string, byDefault = false): boolean {
+    const value = this.#read(flag);
+    if (value === undefined || typeof value === 'boolean') return value ?? byDefault;
+    if (/^(1|true|yes|on)$/i.test(String(value))) return true;
+    if (/^(0|false|no|off)$/i.test(String(value))) return false;
+    throw new InvalidValue(`--${flag}`, String(value), 'is neither yes nor no');
+  }
+
+  #read(flag: string): unknown {
+    if (this.#flags[flag] === undefined) throw new Error(`the command has no flag --${flag}`);
+    return this.#given[flag] ?? this.environment[variableOf(flag)];
+  }
+}
+
+/** The variable that stands in for a flag: `--listen-port` is `CPN_LISTEN_PORT`. */
+function variableOf(flag: string): string {
+  return `CPN_${flag.replaceAll('-', '_').toUpperCase()}`;
+}

@@ -1,0 +1,48 @@
+import type { PassReport } from '../app/reconcile.ts';
+import type { Change, ChangeValue } from '../core/change.ts';
+import { printable } from '../core/errors.ts';
+import { exitCodeOf, exitCodes } from './exit-code.ts';
+import { bold, dim, green, print, printError, printJson, red, yellow } from './output.ts';
+
+interface Showing {
+  readonly json: boolean;
+  /** What is said of an interface without changes. */
+  readonly nothing: string;
+  /** The exit code when there are changes. */
+  readonly exitCode: number;
+}
+
+/** Shows what a pass changed or would change, and returns the exit code: that of a failure, where there was one. */
+export function showPass(reports: readonly PassReport[], { json, nothing, exitCode }: Showing): number {
+  if (json) printJson({ networks: reports.map(({ interface: link, changes }) => ({ interface: link, changes })) });
+  for (const { interface: link, changes, failure } of reports) {
+    if (failure) {
+      printError(failure);
+    } else if (!json) {
+      print(changes.length === 0 ? `${bold(link)} ${nothing}` : [bold(link), ...changes.map(describe)].join('\n'));
+    }
+  }
+  const failed = reports.find((report) => report.failure !== null);
+  if (failed) return exitCodeOf(failed.failure);
+  return reports.some((report) => report.changes.length > 0) ? exitCode : exitCodes.done;
+}
+
+/** One change as one line: sign, what, from what to what, and why. */
+export function describe({ action, kind, target, before, after, reason }: Change): string {
+  const sign = { add: green('+'), remove: red('-'), update: yellow('~') }[action];
+  const values = [before, after].filter((value) => value !== null).map(describeValue);
+  return `  ${sign} ${kind} ${printable(target)}  ${printable(values.join(' → '))}  ${dim(`(${reason})`)}`;
+}
+
+function describeValue(value: ChangeValue): string {
+  if (value === null || typeof value !== 'object') return String(value);
+  if (isList(value)) return value.join(', ');
+  return Object.entries(value)
+    .filter(([, field]) => field !== null)
+    .map(([name, field]) => `${name} ${describeValue(field)}`)
+    .join(' ');
+}
+
+function isList(value: object): value is readonly string[] {
+  return Array.isArray(value);
+}

@@ -1,0 +1,34 @@
+import { describe, expect, it } from 'vitest';
+import { exitCodeOf } from '../../src/cli/exit-code.ts';
+import * as errors from '../../src/core/errors.ts';
+
+const cases: [number, Error][] = [
+  [1, new TypeError('a bug')],
+  [1, new errors.MissingPrivilege('cpn', 'use sudo')],
+  [1, new errors.MissingTool('wg', 'install it')],
+  [1, new errors.CommandFailed('wg', 1, 'no')],
+  [1, new errors.BadReply('https://x', 'is not JSON', 'look')],
+  [1, new errors.NotConverged('cpn0', [])],
+  [1, new errors.Locked('/run/cpn/lock', '7')],
+  [1, new errors.UnreadableFile('/x', 'is damaged', 'restore it')],
+  [2, new errors.InvalidValue('--mtu', 'x', 'is no number')],
+  [2, new errors.WrongUsage('--api is missing')],
+  [2, new errors.NotOurs('the interface', 'wg0', 'choose another')],
+  [2, new errors.NotJoined('no')],
+  [4, new errors.Refused(403, 'the enrolment', 'used up', 'make a new key')],
+  [5, new errors.Unreachable('https://x', 'refused')],
+];
+
+describe('exit codes', () => {
+  it.each(cases)('%i for %o', (code, error) => {
+    expect(exitCodeOf(error)).toBe(code);
+  });
+
+  it('cover every failure of the catalogue', () => {
+    const catalogue = Object.values(errors).filter(
+      (each) => typeof each === 'function' && each.prototype instanceof errors.CpnError,
+    );
+    const covered = new Set(cases.map(([, error]) => error.name));
+    expect(catalogue.map((each) => each.name).filter((name) => !covered.has(name))).toEqual([]);
+  });
+});

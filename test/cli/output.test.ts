@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { table } from '../../src/cli/output.ts';
+import { describe as describeChange } from '../../src/cli/show-pass.ts';
+import { printable, quote } from '../../src/core/errors.ts';
+
+const hostile = 'a\u001b[31mred\u0007\u009b2J\u202egnp.exe\r\nroot# \u200b';
+
+describe('what came over the wire', () => {
+  it('cannot make a terminal obey', () => {
+    for (const shown of [
+      printable(hostile),
+      quote(hostile),
+      table(['name'], [[hostile]])
+        .split('\n')
+        .slice(1)
+        .join(''),
+    ]) {
+      expect(shown).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    }
+    const line = describeChange({
+      action: 'add',
+      kind: 'peer',
+      target: hostile,
+      before: null,
+      after: { endpoint: hostile },
+      reason: 'x',
+    });
+    expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  });
+
+  it('cannot break a table', () => {
+    expect(
+      table(
+        ['name', 'address'],
+        [
+          ['a\nb', '10.0.0.1'],
+          ['longer name', '10.0.0.2'],
+        ],
+      ).split('\n'),
+    ).toHaveLength(3);
+  });
+});
+
+describe('a table', () => {
+  it('has its columns two spaces apart', () => {
+    expect(
+      table(
+        ['peer', 'state'],
+        [
+          ['edge', 'up'],
+          ['a-long-name', 'down'],
+        ],
+      ),
+    ).toBe('peer         state\nedge         up\na-long-name  down');
+  });
+});
+
+describe('a change', () => {
+  it('reads as one line: what, from what to what, why', () => {
+    const change = {
+      action: 'update',
+      kind: 'sysctl',
+      target: 'net.ipv4.ip_forward',
+      before: '0',
+      after: '1',
+      reason: 'a connector forwards',
+    } as const;
+    expect(describeChange(change)).toBe('  ~ sysctl net.ipv4.ip_forward  0 → 1  (a connector forwards)');
+  });
+});
