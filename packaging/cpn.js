@@ -1,0 +1,45 @@
+#!/bin/sh
+':' /*sh
+# The command cpn, a file for two interpreters.
+# Run by itself, it is this shell script, which starts the private Node that npm installed with the package, or else the one on PATH.
+self=$0
+[ -h "$self" ] && self=$(readlink -f "$self")
+dist=${self%/*}
+# The private Node needs the C library of its architecture.
+if [ -e /lib64/ld-linux-x86-64.so.2 ]; then arch=x64; elif [ -e /lib/ld-linux-aarch64.so.1 ]; then arch=arm64; else arch=none; fi
+for modules in "$dist/../node_modules" "$dist/../.."; do
+  node=$modules/node-linux-$arch/bin/node
+  [ -x "$node" ] && exec "$node" "$dist/main.js" "$@"
+done
+exec node "$self" "$@"
+*/;
+// Run by Node, it is this module. It keeps to what an old Node reads, so that it can say what is wrong with it.
+const NEEDED = [22, 19];
+const [major, minor] = process.versions.node.split('.').map(Number);
+
+if (major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1])) await import('./main.js');
+else await runPrivateNode();
+
+async function runPrivateNode() {
+  const { spawn } = await import('node:child_process');
+  const { existsSync } = await import('node:fs');
+  const { fileURLToPath } = await import('node:url');
+  const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));
+  const name = `node-${process.platform}-${process.arch}/bin/node`;
+  const node = [path(`../node_modules/${name}`), path(`../../${name}`)].find(existsSync);
+  if (node === undefined) return tellNeed();
+  const child = spawn(node, [path('./main.js'), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
+  for (const signal of signals) process.on(signal, () => child.kill(signal));
+  child.on('error', tellNeed);
+  child.on('exit', (code, signal) => {
+    for (const each of signals) process.removeAllListeners(each);
+    if (signal === null) process.exitCode = code;
+    else process.kill(process.pid, signal);
+  });
+}
+
+function tellNeed() {
+  console.error(`cpn needs Node ${NEEDED.join('.')} or newer; this is ${process.version}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Host } from './host.ts';
+import type { Lab } from './lab.ts';
+import type { Outcome, Process } from './process.ts';
+
+/** A control plane in the lab, and its administrator's shell. */
+export interface ControlPlane {
+  readonly host: Host;
+  readonly url: string;
+  readonly process: Process;
+  /** Runs a command as the owner, who is logged in. */
+  cpn(args: readonly string[]): Promise<Outcome>;
+}
+
+/** Starts the embedded control plane on a host of its own on the wan, and logs its first owner in there. */
+export async function startControlPlane(lab: Lab, address = '203.0.113.1'): Promise<ControlPlane> {
+  const host = await lab.addHost('control-plane', { address: `${address}/24` });
+  const passwordFile = join(host.homeDir, 'password');
+  await writeFile(passwordFile, randomBytes(18).toString('base64url'), { mode: 0o600 });
+  const url = `http://${address}:8787`;
+  const process = await serveControlPlane(host, address, passwordFile);
+  const login = [
+    'login',
+    '--api',
+    url,
+    '--insecure-http',
+    '--email',
+    'owner@example.net',
+    '--password-file',
+    passwordFile,
+  ];
+  await host.cpn(login);
+  return { host, url, process, cpn: (args) => host.cpn(args) };
+}
+
+/** Makes an enrolment key as the owner. */
+export async function makeKey(
+  { cpn }: ControlPlane,
+  network: string,
+  name: string,
+  ...more: string[]
+): Promise<string> {
+  return (await cpn(['key', 'create', network, '--name', name, ...more])).stdout.trim();
+}
+
+/** What `cpn join --json` says. */
+export interface Joined {
+  readonly interface: string;
+  readonly address: string;
+  readonly network: { readonly id: number; readonly name: string };
+  readonly peer: { readonly id: number; readonly name: string };
+  readonly public_key: string;
+  readonly handshake: boolean;
+}
+
+/** How a host joins. */
+export interface Joining {
+  readonly network: string;
+  readonly flags?: readonly string[];
+  /** Hosts that joined before: they make their passes meanwhile, as daemons would, and so learn of the new one. */
+  readonly before?: readonly Host[];
+}
+
+/** Joins a host to a network with a key of its own. */
+export async function joinHost(controlPlane: ControlPlane, host: Host, joining: Joining): Promise<Joined> {
+  const { network, flags = [], before = [] } = joining;
+  const key = await makeKey(controlPlane, network, host.name);
+  const argv = ['join', '-', '--api', controlPlane.url, '--insecure-http', '--name', host.name, '--json', ...flags];
+  const joined = host.cpn(argv, { input: key });
+  const done = joined.then(
+    () => true,
+    () => true,
+  );
+  const pass = async () => {
+    for (const other of before) await other.cpn(['reconcile']);
+    return before.length === 0 && (await done);
+  };
+  while (!(await Promise.race([done, pass()]))) {}
+  return JSON.parse((await joined).stdout);
+}
+
+async function serveControlPlane(host: Host, address: string, passwordFile: string): Promise<Process> {
+  const data = join(host.folder, 'data');
+  const owner = ['--owner-email', 'owner@example.net', '--owner-password-file', passwordFile];
+  const process = await host.spawnCpn([
+    'control-plane',
+    'serve',
+    '--listen',
+    `${address}:8787`,
+    '--data',
+    data,
+    ...owner,
+  ]);
+  await process.waitForLine(/listening on/);
+  return process;
+}

@@ -1,0 +1,25 @@
+import { type Outcome, Process, ProcessError, type ProcessOptions } from './process.ts';
+
+/** Options of a whole run. */
+export interface RunOptions extends ProcessOptions {
+  /** SIGKILL after this many milliseconds; 15,000 unless told. */
+  readonly timeoutMs?: number | undefined;
+  /** True to return a failure as any other outcome instead of throwing. */
+  readonly allowFailure?: boolean | undefined;
+}
+
+/** Runs a program to its end. Throws a {@link ProcessError} when it fails, unless told to allow that. */
+export async function run(argv: readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  const timeoutMs = options.timeoutMs ?? 15_000;
+  const started = performance.now();
+  const program = new Process(argv, options);
+  const outcome = await program.endWithin(timeoutMs);
+  if (outcome.signal === 'SIGKILL' && performance.now() - started >= timeoutMs) {
+    throw new ProcessError(`${program.label}: took longer than ${timeoutMs} ms`, outcome);
+  }
+  if (outcome.exitCode !== 0 && options.allowFailure !== true) {
+    const how = outcome.exitCode === null ? `ended by ${outcome.signal}` : `exit code ${outcome.exitCode}`;
+    throw new ProcessError(`${program.label}: ${how}`, outcome);
+  }
+  return outcome;
+}

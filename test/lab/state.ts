@@ -1,0 +1,145 @@
+/**
+ * The whole state of a host as a text with one fact a line, for comparing before and after. What changes by itself is left out or
+ * made the same: interface numbers, timers, lifetimes, counters, handshakes, process ids, random link-local addresses.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { Host } from './host.ts';
+
+/** A line with this word and a name starts each section; no tool prints it. */
+const MARK = '@@@';
+
+/** The observers. Each may fail (a host without IPv6 has no IPv6 rules), which then shows as an empty section. */
+const OBSERVE = `
+sec() { echo "${MARK} $1"; }
+sec self; echo $$
+sec links; ip -j -d link
+sec addresses; ip -j address
+sec routes4; ip -j -4 -d route show table all
+sec routes6; ip -j -6 -d route show table all
+sec rules4; ip -j -4 rule
+sec rules6; ip -j -6 rule
+sec nftables; nft -s list ruleset
+sec wireguard; wg show all dump
+sec sysctls; grep -rs . /proc/sys/net/ipv4 /proc/sys/net/ipv6
+sec processes; ps -e -o pid=,ppid=,args=
+`;
+
+/** Sysctls that the kernel changes by itself, or that hold a secret of it. */
+const VOLATILE_SYSCTL = /\/(tcp_fastopen_key|stable_secret|ip6frag_secret_interval|route\/flush)$/;
+
+type Json = Record<string, unknown>;
+
+/** Reads the state of a running host. */
+export async function hostState(host: Host): Promise<string> {
+  const { stdout } = await host.exec(['sh', '-c', OBSERVE], { allowFailure: true });
+  const raw = new Map<string, string>();
+  for (const part of stdout.split(new RegExp(`^${MARK} `, 'm')).slice(1)) {
+    const end = part.indexOf('\n');
+    raw.set(part.slice(0, end), part.slice(end + 1).trimEnd());
+  }
+  const lines = (name: string): string[] => (raw.get(name) ?? '').split('\n').filter((line) => line !== '');
+  const items = (name: string): Json[] => JSON.parse(raw.get(name) || '[]') as Json[];
+  const sections: Record<string, string[]> = {
+    links: sorted(items('links').map(linkLine)),
+    addresses: sorted(items('addresses').flatMap(addressLines)),
+    routes: sorted([...items('routes4').map(routeLine), ...items('routes6').map(routeLine)]),
+    rules: [...items('rules4').map((rule) => `4 ${text(rule)}`), ...items('rules6').map((rule) => `6 ${text(rule)}`)],
+    nftables: lines('nftables'),
+    wireguard: lines('wireguard').map(wireguardLine),
+    sysctls: sorted(lines('sysctls').flatMap(sysctlLine)),
+    processes: sorted(processLines(lines('processes'), raw.get('self') ?? '')),
+    files: sorted(await fileLines(host)),
+  };
+  return Object.entries(sections)
+    .map(([name, facts]) => [`# ${name}`, ...facts].join('\n'))
+    .join('\n\n');
+}
+
+function linkLine(link: Json): string {
+  const info = link.linkinfo as Json | undefined;
+  const up = (link.flags as string[]).includes('UP') ? 'up' : 'down';
+  const optional = ['master', 'ifalias'].filter((key) => link[key] !== undefined).map((key) => `${key} ${link[key]}`);
+  return [link.ifname, info?.info_kind ?? link.link_type, up, `mtu ${link.mtu}`, ...optional].join(' ');
+}
+
+function addressLines(link: Json): string[] {
+  return (link.addr_info as Json[]).map((address) => {
+    const peer = address.address === undefined ? '' : ` peer ${address.address}`;
+    return `${link.ifname} ${stable(`${address.local}`)}/${address.prefixlen}${peer} ${address.scope}`;
+  });
+}
+
+function routeLine({ expires: _expires, flags: _flags, ...route }: Json): string {
+  return text({ ...route, dst: stable(`${route.dst}`) });
+}
+
+/** The settings of an interface (5 columns) or a peer (9 columns), no private or preshared key, nothing learned or counted. */
+function wireguardLine(line: string): string {
+  const columns = line.split('\t');
+  if (columns.length === 5) return `${columns[0]} interface ${columns[2]} port ${columns[3]} fwmark ${columns[4]}`;
+  const [name, peer, psk, endpoint, allowedIps = '', , , , keepalive] = columns;
+  const sortedIps = allowedIps.split(',').sort().join(',');
+  const preshared = psk === '(none)' ? 'without psk' : 'with psk';
+  return `${name} peer ${peer} ${preshared} endpoint ${endpoint} allowed-ips ${sortedIps} keepalive ${keepalive}`;
+}
+
+function sysctlLine(line: string): string[] {
+  const at = line.indexOf(':');
+  const path = line.slice(0, at);
+  return VOLATILE_SYSCTL.test(path)
+    ? []
+    : [`${path.slice('/proc/sys/'.length)} = ${line.slice(at + 1).replaceAll('\t', ' ')}`];
+}
+
+/** All but the holder and the observer with its children. */
+function processLines(lines: string[], self: string): string[] {
+  const rows = lines.map((line) => /^ *(\d+) +(\d+) (.*)$/.exec(line) ?? ['', '', '', line]);
+  return rows.filter(([, pid, parent]) => pid !== '1' && pid !== self && parent !== self).map((row) => `${row[3]}`);
+}
+
+/** Everything in the host's folder, but for the links that make up its /etc. */
+async function fileLines(host: Host): Promise<string[]> {
+  const entries = await readdir(host.folder, { recursive: true, withFileTypes: true });
+  const lines = entries.map(async (entry) => {
+    const path = join(entry.parentPath, entry.name);
+    // A file may go while we look: then it isn't part of the state.
+    const line = await describeFile(path).catch(() => undefined);
+    if (line === undefined || line.startsWith(`-> ${host.folder}/machine-etc/`)) return [];
+    return [`${relative(host.folder, path)} ${line}`];
+  });
+  return (await Promise.all(lines)).flat();
+}
+
+async function describeFile(path: string): Promise<string> {
+  const info = await lstat(path);
+  if (info.isSymbolicLink()) return `-> ${await readlink(path)}`;
+  const mode = (info.mode & 0o7777).toString(8).padStart(4, '0');
+  if (info.isDirectory()) return `${mode} folder`;
+  if (!info.isFile()) return `${mode} ${info.isSocket() ? 'socket' : 'special'}`;
+  const hash = createHash('sha256')
+    .update(await readFile(path))
+    .digest('hex');
+  return `${mode} ${info.size} bytes sha256:${hash.slice(0, 16)}`;
+}
+
+/** Link-local addresses come from random numbers; one is as good as another. */
+function stable(address: string): string {
+  return address.replace(/^fe80::[0-9a-f:]+/, (found) => (found === 'fe80::' ? found : 'fe80::*'));
+}
+
+function text(item: Json): string {
+  return Object.keys(item)
+    .sort()
+    .map((key) =>
+      item[key] === null ? key : `${key}=${typeof item[key] === 'object' ? JSON.stringify(item[key]) : item[key]}`,
+    )
+    .join(' ');
+}
+
+function sorted(lines: string[]): string[] {
+  return lines.toSorted();
+}

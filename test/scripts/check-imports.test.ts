@@ -1,0 +1,81 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkImports } from '../../scripts/check-imports.ts';
+import { run } from '../lab/run.ts';
+
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cpn-imports-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A source tree with this one file. */
+function tree(name: string, file: string, text: string): string {
+  const root = join(folder, name.replace(/\W/g, '-'));
+  mkdirSync(dirname(join(root, file)), { recursive: true });
+  writeFileSync(join(root, file), text);
+  return root;
+}
+
+test.each([
+  ['core that reads files', 'src/core/a.ts', "import { readFileSync } from 'node:fs';", 'node:fs'],
+  ['core that hashes', 'src/core/a.ts', "import { createHash } from 'node:crypto';", 'node:crypto'],
+  ['core that looks up', 'src/core/a.ts', "import type { Tools } from '../app/tools.ts';", 'src/app/tools.ts'],
+  ['a contract that knows more', 'src/contract/a.ts', "import { x } from '../core/cidr.ts';", 'src/core/cidr.ts'],
+  ['a use case that takes an adapter', 'src/app/a.ts', "import { x } from '../store/store.ts';", 'src/store/store.ts'],
+  ['a use case that takes it lazily', 'src/app/a.ts', "await import('../host/run.ts')", 'src/host/run.ts'],
+  [
+    'a use case that knows a platform',
+    'src/app/a.ts',
+    "import type { x } from '../host/linux/x.ts';",
+    'src/host/linux/x.ts',
+  ],
+  ['a use case that passes on', 'src/app/a.ts', "export { x } from '../store/store.ts';", 'src/store/store.ts'],
+  ['a command that makes an adapter', 'src/cli/commands/a.ts', "import('../../host/run.ts')", 'src/host/run.ts'],
+  [
+    'an eager control plane',
+    'src/cli/commands/control-plane.ts',
+    "import '../../control-plane/a.ts';",
+    'src/control-plane/a.ts',
+  ],
+  ['a second spawner', 'src/host/linux/a.ts', "import { spawn } from 'node:child_process';", 'node:child_process'],
+  ['execa elsewhere', 'src/app/a.ts', "const { execa } = await import('execa');", 'execa'],
+  ['undici elsewhere', 'src/control-plane/a.ts', "import {\n  request,\n} from 'undici';", 'undici'],
+  ['tweetnacl elsewhere', 'src/api/a.ts', 'import nacl from "tweetnacl";', 'tweetnacl'],
+  ['SQL elsewhere', 'src/store/store.ts', "import { DatabaseSync } from 'node:sqlite';", 'node:sqlite'],
+  ['an adapter that knows another', 'src/api/a.ts', "import { x } from '../store/store.ts';", 'src/store/store.ts'],
+  ['a computed import', 'src/cli/a.ts', 'await import(name)', '(computed)'],
+  ['main that skips a floor', 'src/main.ts', "import { join } from './app/join.ts';", 'src/app/join.ts'],
+])('refuses %s', (name, file, text, target) => {
+  const [line, ...others] = checkImports(tree(name, file, `// first\n${text}\n`));
+  expect(line).toMatch(new RegExp(`^${file}:\\d+: \\S+ may not import ${target.replace(/[().]/g, '\\$&')}`));
+  expect(others).toEqual([]);
+});
+
+test('refuses a place that it has no rule for', () => {
+  expect(checkImports(tree('unknown', 'src/misc/a.ts', ''))).toEqual([
+    expect.stringContaining('no rule for this place'),
+  ]);
+});
+
+test('allows what the table says', () => {
+  const texts = {
+    'src/app/a.ts':
+      "import type { Store } from '../store/store.ts';\nimport { Cidr } from '../core/cidr.ts';\nimport './b.ts';",
+    'src/cli/commands/control-plane.ts': "const { serve } = await import('../../control-plane/serve.ts');",
+    'src/control-plane/a.ts':
+      "import { Migrator } from 'kysely/migration';\nimport { sleep } from 'node:timers/promises';",
+  };
+  for (const [file, text] of Object.entries(texts)) expect(checkImports(tree('allowed', file, text))).toEqual([]);
+});
+
+test('fails as a command', async () => {
+  const script = join(import.meta.dirname, '..', '..', 'scripts', 'check-imports.ts');
+  const root = tree('command', 'src/core/a.ts', "import { x } from '../host/host.ts';");
+  const { stdout, exitCode } = await run([process.execPath, script, root], { allowFailure: true });
+  expect(exitCode).toBe(1);
+  expect(stdout).toContain('src/core/a.ts:1: src/core/ may not import src/host/host.ts');
+});

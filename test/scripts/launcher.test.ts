@@ -1,0 +1,100 @@
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Process } from '../lab/process.ts';
+import { run } from '../lab/run.ts';
+
+/** Says which Node runs it and with what, exits with the first argument, or waits for a signal. */
+const MAIN = `const [first, ...rest] = process.argv.slice(2);
+if (first === 'wait') { process.on('SIGTERM', () => process.exit(9)); setInterval(() => {}, 1000); }
+else process.exitCode = Number(first);
+console.log(JSON.stringify([process.execPath, process.env.PRETENDS ?? '', first, ...rest]));`;
+
+const PRETEND_OLD =
+  'data:text/javascript,Object.defineProperty(process,"versions",{value:{node:"20.1.0"}});process.env.PRETENDS="old"';
+const ARCH = `node-linux-${process.arch}`;
+
+let folder: string;
+
+/** A folder with the package in it, and a private Node at `privateNode`, which says so. */
+function install(name: string, packageFolder: string, privateNode?: string): string {
+  const root = join(folder, name);
+  const dist = join(root, packageFolder, 'dist');
+  mkdirSync(dist, { recursive: true });
+  writeFileSync(join(dist, '..', 'package.json'), '{"type":"module"}');
+  writeFileSync(join(dist, 'main.js'), MAIN);
+  copyFileSync(join(import.meta.dirname, '..', '..', 'packaging', 'cpn.js'), join(dist, 'cpn.js'));
+  if (privateNode !== undefined) {
+    const bin = join(root, privateNode, ARCH, 'bin');
+    mkdirSync(bin, { recursive: true });
+    // Works as a copy would, without its 120 MB.
+    writeFileSync(join(bin, 'node'), `#!/bin/sh\nPRETENDS=private exec "${process.execPath}" "$@"\n`, { mode: 0o755 });
+  }
+  return join(dist, 'cpn.js');
+}
+
+const path = (...folders: string[]): Record<string, string> => ({ PATH: [...folders, '/usr/bin', '/bin'].join(':') });
+
+async function launch(
+  argv: readonly string[],
+  env: Record<string, string>,
+): Promise<{ exitCode: number | null; said: unknown }> {
+  const { stdout, stderr, exitCode } = await run(argv, { env, allowFailure: true });
+  return { exitCode, said: stdout === '' ? stderr : JSON.parse(stdout) };
+}
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cpn-launcher-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test.each([
+  ['in the package', 'lib/cpn', 'lib/cpn/node_modules'],
+  ['hoisted beside the package', 'node_modules/cpn', 'node_modules'],
+])('run by itself, it takes the private Node %s, also through links', async (name, packageFolder, privateNode) => {
+  const program = install(name, packageFolder, privateNode);
+  const expected = { exitCode: 3, said: [process.execPath, 'private', '3', 'a b', '*'] };
+  expect(await launch([program, '3', 'a b', '*'], path())).toEqual(expected);
+  const links = join(folder, `${name} links`);
+  mkdirSync(links);
+  symlinkSync(program, join(links, 'one'));
+  symlinkSync('one', join(links, 'cpn'));
+  expect(await launch([join(links, 'cpn'), '3', 'a b', '*'], path())).toEqual(expected);
+  expect(await launch(['sh', '-c', 'cpn 3 "a b" "*"'], path(links))).toEqual(expected);
+});
+
+test('run by itself without a private Node, it takes the one on PATH', async () => {
+  const program = install('bare', 'cpn');
+  expect(await launch([program, '0'], path(dirname(process.execPath)))).toEqual({
+    exitCode: 0,
+    said: [process.execPath, '', '0'],
+  });
+});
+
+test('run by a new Node, it is a module', async () => {
+  const program = install('module', 'cpn', 'cpn/node_modules');
+  expect(await launch([process.execPath, program, '4'], path())).toEqual({
+    exitCode: 4,
+    said: [process.execPath, '', '4'],
+  });
+});
+
+test('run by an old Node, it hands over to the private one, and passes on signals and the exit code', async () => {
+  const program = install('old', 'cpn', 'cpn/node_modules');
+  const argv = [process.execPath, `--import=${PRETEND_OLD}`, program];
+  expect(await launch([...argv, '5', 'x'], path())).toEqual({
+    exitCode: 5,
+    said: [process.execPath, 'private', '5', 'x'],
+  });
+  const daemon = new Process([...argv, 'wait'], { env: path() });
+  await daemon.waitForLine(/wait/);
+  expect((await daemon.stop()).exitCode).toBe(9);
+});
+
+test('run by an old Node alone, it says what it needs', async () => {
+  const program = install('old-alone', 'cpn');
+  const { exitCode, said } = await launch([process.execPath, `--import=${PRETEND_OLD}`, program, '0'], path());
+  expect(exitCode).toBe(1);
+  expect(said).toMatch(/^cpn needs Node 22\.19 or newer; this is v\d+\.\d+\.\d+\n$/);
+});

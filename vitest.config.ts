@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config';
+
+/** Tests that start simulated hosts: slower, and with deadlines of their own inside. */
+const LAB_TESTS = ['test/{lab,e2e,host,faults,hostile}/**/*.test.ts'];
+
+export default defineConfig({
+  test: {
+    environment: 'node',
+    retry: 0,
+    passWithNoTests: false,
+    projects: [
+      { test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: LAB_TESTS } },
+      { test: { name: 'lab', include: LAB_TESTS, testTimeout: 60_000, hookTimeout: 60_000 } },
+    ],
+  },
+});
