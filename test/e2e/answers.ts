@@ -1,0 +1,13 @@
+/**
+ * A server that gives one answer to everything: `node answers.ts PORT STATUS CONTENT-TYPE BODY`.
+ *
+ * @module
+ */
+import { createServer } from 'node:http';
+
+const [port, status, type, body] = process.argv.slice(2);
+
+createServer((request, response) => {
+  request.resume();
+  response.writeHead(Number(status), { 'content-type': type ?? '' }).end(body);
+}).listen(Number(port), () => process.stdout.write('listening\n'));

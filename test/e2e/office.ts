@@ -1,0 +1,46 @@
+import { type ControlPlane, type Joined, joinHost, startControlPlane } from '../lab/control-plane.ts';
+import type { Host } from '../lab/host.ts';
+import { Lab } from '../lab/lab.ts';
+
+/** A lab with a control plane and the network `office`, 10.77.0.0/24 with the route 192.168.50.0/24. */
+export interface Office {
+  readonly lab: Lab;
+  readonly controlPlane: ControlPlane;
+  /** The flags that name the control plane to `join`. */
+  readonly api: readonly string[];
+}
+
+export async function startOffice(): Promise<Office> {
+  const lab = await Lab.start();
+  const controlPlane = await startControlPlane(lab);
+  await controlPlane.cpn([
+    'network',
+    'create',
+    '--name',
+    'office',
+    '--cidr',
+    '10.77.0.0/24',
+    '--route',
+    '192.168.50.0/24',
+  ]);
+  return { lab, controlPlane, api: ['--api', controlPlane.url, '--insecure-http'] };
+}
+
+/** Joins a host to the office with a key of its own, and waits for nobody. */
+export async function join(office: Office, host: Host, ...flags: string[]): Promise<Joined> {
+  return joinHost(office.controlPlane, host, { network: 'office', flags: ['--wait', '0', ...flags] });
+}
+
+/** The changes that `cpn plan` sees on a host, and its exit code. */
+export async function plan(host: Host): Promise<{ exitCode: number | null; changes: unknown[] }> {
+  const { stdout, exitCode } = await host.cpn(['plan', '--json'], { allowFailure: true });
+  return {
+    exitCode,
+    changes: JSON.parse(stdout).networks.flatMap((network: { changes: unknown[] }) => network.changes),
+  };
+}
+
+/** The first network in `cpn status --json`. */
+export async function status(host: Host) {
+  return JSON.parse((await host.cpn(['status', '--json'])).stdout).networks[0];
+}

@@ -1,0 +1,57 @@
+import { copyFile, mkdir, readFile, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { commands } from '../../src/cli/commands.ts';
+import type { Host } from '../lab/host.ts';
+import { Lab } from '../lab/lab.ts';
+
+const repository = join(import.meta.dirname, '../..');
+let lab: Lab;
+let readme: string;
+
+beforeAll(async () => {
+  lab = await Lab.start();
+  readme = await readFile(join(repository, 'README.md'), 'utf8');
+});
+
+afterAll(() => lab?.stop());
+
+/** Runs a block of README in the home of a host, as a person would type it. */
+async function type(host: Host, block: string) {
+  const bin = join(host.folder, 'bin');
+  const script = `cd; PATH=${bin}:$PATH; set -e; ${block}`;
+  // Hosts of the lab share the machine's /var/lib.
+  return host.exec(['sh', '-c', script], { timeoutMs: 50_000, env: { CPN_DATA: join(host.folder, 'data') } });
+}
+
+async function addHost(name: string, address: string): Promise<Host> {
+  const host = await lab.addHost(name, { address });
+  await mkdir(join(host.folder, 'bin'));
+  await symlink(join(repository, 'dist/cpn.js'), join(host.folder, 'bin/cpn'));
+  return host;
+}
+
+describe('README', () => {
+  it('shows a set-up that works as it stands', async () => {
+    const blocks = [...readme.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block ?? '');
+    const [first, second, last] = ['control-plane serve', '<key-2', 'cpn reconcile\n'].map((word) =>
+      blocks.filter((block) => block.includes(word)),
+    );
+    if (first?.length !== 1 || second?.length !== 1 || last?.length !== 1)
+      throw new Error('README has other blocks than this test knows');
+    const here = await addHost('here', '203.0.113.1/24');
+    const there = await addHost('there', '203.0.113.22/24');
+    await type(here, `${first}`);
+    await copyFile(join(here.homeDir, 'key-2'), join(there.homeDir, 'key-2'));
+    await type(there, `${second}`);
+    expect((await type(here, `${last}`)).stdout).toMatch(/[1-3] received/);
+  });
+
+  it('names every command there is, and no other', () => {
+    const rows = readme.split('\n').filter((line) => line.startsWith('| `cpn '));
+    const named = rows.flatMap((row) =>
+      [...(row.split(' | ')[0] ?? '').matchAll(/`cpn ([a-z -]*[a-z])/g)].map(([, name]) => name ?? ''),
+    );
+    expect(named.toSorted()).toEqual(commands.map(({ name }) => name).toSorted());
+  });
+});

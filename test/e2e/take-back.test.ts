@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { join, type Office, plan, startOffice } from './office.ts';
+
+let office: Office;
+
+beforeAll(async () => {
+  office = await startOffice();
+}, 60_000);
+
+afterAll(() => office?.lab.stop());
+
+describe('what was made on a host', () => {
+  it.each([
+    ['a connector', 11, ['--type', 'connector', '--endpoint', '203.0.113.11:51820']],
+    ['an origin', 12, ['--type', 'origin', '--endpoint', '203.0.113.12:51820']],
+    ['a laptop', 13, ['--type', 'admin_device']],
+  ])('is taken back by leave, as if %s had never joined', async (name, number, flags) => {
+    const host = await office.lab.addHost(name.replace(/\W/g, '-'), { address: `203.0.113.${number}/24` });
+    const before = await host.state();
+    await join(office, host, ...flags);
+    expect(await host.state()).not.toBe(before);
+    const { stderr } = await host.cpn(['leave', '--verify']);
+    expect(stderr).toContain('nothing of it is on this host any more');
+    expect(await host.state()).toBe(before);
+  });
+
+  it('is taken back by down but for files, and comes up again without a control plane', async () => {
+    const host = await office.lab.addHost('router', { address: '203.0.113.21/24' });
+    const network = async () => (await host.state()).split('# files')[0];
+    const before = await network();
+    await join(office, host, '--type', 'connector', '--endpoint', '203.0.113.21:51820');
+    const up = await network();
+    await host.cpn(['down']);
+    expect(await network()).toBe(before);
+    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+    await host.links[0]?.unplug();
+    await host.links[0]?.restore();
+    await host.cpn(['up'], { env: { CPN_API_URL: 'http://127.0.0.1:1' } });
+    expect(await network()).toBe(up);
+  });
+
+  it('leaves alone what was there before: forwarding that was on, another table, another route', async () => {
+    const host = await office.lab.addHost('busy-router', { address: '203.0.113.31/24' });
+    await host.exec([
+      'sh',
+      '-c',
+      'echo 1 >/proc/sys/net/ipv4/ip_forward; ip route add 198.18.0.0/15 via 203.0.113.1; exec nft add table inet theirs',
+    ]);
+    const before = await host.state();
+    await join(office, host, '--type', 'connector', '--endpoint', '203.0.113.31:51820');
+    await host.cpn(['leave']);
+    expect(await host.state()).toBe(before);
+  });
+
+  it('gives the address back to the network', async () => {
+    const host = await office.lab.addHost('guest', { address: '203.0.113.41/24' });
+    const { peer } = await join(office, host);
+    const listed = async () =>
+      JSON.parse((await office.controlPlane.cpn(['network', 'show', 'office', '--json'])).stdout).peers.map(
+        ({ id }: { id: number }) => id,
+      );
+    expect(await listed()).toContain(peer.id);
+    await host.cpn(['leave']);
+    expect(await listed()).not.toContain(peer.id);
+  });
+
+  it('is taken back with the control plane away, which is said', async () => {
+    const host = await office.lab.addHost('orphan', { address: '203.0.113.42/24' });
+    const before = await host.state();
+    const { peer } = await join(office, host);
+    await office.controlPlane.host.links[0]?.unplug();
+    try {
+      const { stderr } = await host.cpn(['leave']);
+      expect(stderr).toContain(`peer ${peer.id} stays in network office until "cpn peer remove" takes it out`);
+    } finally {
+      await office.controlPlane.host.links[0]?.restore();
+    }
+    expect(await host.state()).toBe(before);
+  });
+
+  it('is handed over while a second network still needs it', async () => {
+    const host = await office.lab.addHost('two-networks', { address: '203.0.113.51/24' });
+    const before = await host.state();
+    await office.controlPlane.cpn(['network', 'create', '--name', 'lab', '--cidr', '10.78.0.0/24']);
+    await join(office, host, '--type', 'connector', '--endpoint', '203.0.113.51:51820');
+    const key = (await office.controlPlane.cpn(['key', 'create', 'lab', '--name', 'x'])).stdout.trim();
+    const second = [
+      'join',
+      '-',
+      ...office.api,
+      '--type',
+      'connector',
+      '--endpoint',
+      '203.0.113.51:51821',
+      '--json',
+      '--wait',
+      '0',
+    ];
+    expect(JSON.parse((await host.cpn(second, { input: key })).stdout).interface).toBe('cpn1');
+    const forwarding = async () => (await host.exec(['cat', '/proc/sys/net/ipv4/ip_forward'])).stdout.trim();
+    await host.cpn(['leave', 'office']);
+    expect(await forwarding()).toBe('1');
+    await host.cpn(['leave', 'lab']);
+    expect(await forwarding()).toBe('0');
+    expect(await host.state()).toBe(before);
+  });
+});
