@@ -60,7 +60,8 @@ async function join(host: Host, type: string, ...more: string[]): Promise<void> 
 }
 
 async function ping(from: Host, to: string, address: string): Promise<void> {
-  const { sent, received } = await from.ping(address);
+  // WireGuard repeats a handshake that got no answer after 5 s, and keeps the packet meanwhile.
+  const { sent, received } = await from.ping(address, { waitMs: 8000 });
   lost += sent - received;
   const answer = received === sent ? styleText('green', 'answered') : styleText('red', 'lost');
   say(`${from.name} → ${to} (${address}): ${answer}`);

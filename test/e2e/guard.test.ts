@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { joinHost } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
-import { join, type Office, plan, startOffice, status } from './office.ts';
+import { join, type Office, patiently, plan, startOffice, status } from './office.ts';
 
 let office: Office;
 let connector: Host;
@@ -43,7 +43,7 @@ describe('a route that would harm the host', () => {
     ]);
     expect(await routes()).toBe(before);
     expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
-    expect(await host.ping('10.77.0.1')).toMatchObject({ received: 1 });
+    expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
   });
 
   it('is let through by --allow-route', async () => {

@@ -3,7 +3,7 @@ import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Joined, joinHost } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
-import { type Office, plan, startOffice, status } from './office.ts';
+import { type Office, patiently, plan, startOffice, status } from './office.ts';
 
 /** A connector with a LAN behind it, an origin, and a laptop behind NAT, all in one network. */
 let office: Office;
@@ -55,14 +55,16 @@ describe('three hosts that joined a network', () => {
     for (const from of joined.keys()) {
       for (const [to, { address }] of joined) {
         if (to !== from)
-          expect({ from: from.name, to: to.name, ...(await from.ping(address)) }).toMatchObject({ received: 1 });
+          expect({ from: from.name, to: to.name, ...(await from.ping(address, patiently)) }).toMatchObject({
+            received: 1,
+          });
       }
     }
   });
 
   it('reach the LAN behind the connector, which knows no way back to them', async () => {
-    expect(await origin.ping('192.168.50.10')).toMatchObject({ received: 1 });
-    expect(await laptop.ping('192.168.50.10')).toMatchObject({ received: 1 });
+    expect(await origin.ping('192.168.50.10', patiently)).toMatchObject({ received: 1 });
+    expect(await laptop.ping('192.168.50.10', patiently)).toMatchObject({ received: 1 });
     expect((await printer.exec(['ip', '-j', 'route'])).stdout).not.toContain('10.77.0');
   });
 

@@ -31,6 +31,9 @@ export async function join(office: Office, host: Host, ...flags: string[]): Prom
   return joinHost(office.controlPlane, host, { network: 'office', flags: ['--wait', '0', ...flags] });
 }
 
+/** How to ping where there may be no session yet: a handshake without an answer is tried again after 5 s, and the packet waits for it. */
+export const patiently = { waitMs: 8000 };
+
 /** The changes that `cpn plan` sees on a host, and its exit code. */
 export async function plan(host: Host): Promise<{ exitCode: number | null; changes: unknown[] }> {
   const { stdout, exitCode } = await host.cpn(['plan', '--json'], { allowFailure: true });

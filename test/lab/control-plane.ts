@@ -63,22 +63,21 @@ export interface Joining {
   readonly before?: readonly Host[];
 }
 
-/** Joins a host to a network with a key of its own. */
+/** Joins a host to a network with a key of its own. Afterwards all of them know each other. */
 export async function joinHost(controlPlane: ControlPlane, host: Host, joining: Joining): Promise<Joined> {
   const { network, flags = [], before = [] } = joining;
   const key = await makeKey(controlPlane, network, host.name);
   const argv = ['join', '-', '--api', controlPlane.url, '--insecure-http', '--name', host.name, '--json', ...flags];
-  const joined = host.cpn(argv, { input: key });
-  const done = joined.then(
-    () => true,
-    () => true,
-  );
-  const pass = async () => {
-    for (const other of before) await other.cpn(['reconcile']);
-    return before.length === 0 && (await done);
-  };
-  while (!(await Promise.race([done, pass()]))) {}
-  return JSON.parse((await joined).stdout);
+  let done = false;
+  const joined = host.cpn(argv, { input: key }).finally(() => {
+    done = true;
+  });
+  joined.catch(() => {});
+  const pass = () => Promise.all(before.map((other) => other.cpn(['reconcile'])));
+  while (!done && before.length > 0) await pass();
+  const { stdout } = await joined;
+  await pass();
+  return JSON.parse(stdout);
 }
 
 async function serveControlPlane(host: Host, address: string, passwordFile: string): Promise<Process> {
