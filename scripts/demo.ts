@@ -2,12 +2,18 @@ import { styleText } from 'node:util';
 import { joinHost, startControlPlane } from '../test/lab/control-plane.ts';
 import type { Host } from '../test/lab/host.ts';
 import { Lab } from '../test/lab/lab.ts';
+import { labSupport } from '../test/lab/support.ts';
 
 const started = performance.now();
 const seconds = () => `${((performance.now() - started) / 1000).toFixed(1)} s`;
 const say = (text: string) => process.stdout.write(`${text}\n`);
 const title = (text: string) => say(`\n${styleText('bold', text)}`);
 
+const support = labSupport();
+if (!support.possible) {
+  process.stderr.write(`scripts/demo needs ${support.needs}\n`);
+  process.exit(1);
+}
 await using lab = await Lab.start();
 title('A control plane, and three hosts: a connector with a LAN behind it, an origin, a laptop behind NAT');
 const controlPlane = await startControlPlane(lab);

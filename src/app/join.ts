@@ -10,7 +10,7 @@ import { apply } from './apply.ts';
 import { awaitHandshake } from './await-handshake.ts';
 import { chooseInterface } from './choose-interface.ts';
 import { resolveEndpoints } from './ground.ts';
-import { forget } from './leave.ts';
+import { forget, removeFromService } from './leave.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
 import { isJoined } from './select.ts';
 import { survey } from './survey.ts';
@@ -100,12 +100,28 @@ async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean)
     const { peer, map, accessToken } = await service.enroll({ token, name, type, publicKey, endpoint, idempotencyKey });
     const joined: Joined = { ...state, membership: { peer, map, accessToken } };
     await tools.store.write(joined);
+    await refuseTwin(tools, joined);
     await tools.store.writeSync(state.interface, { lastSuccess: tools.now().toISOString(), error: null });
     return joined;
   } catch (error) {
     if (isNew && isHarmless(error)) await forget(tools, state);
     throw error;
   }
+}
+
+/** A host is in a network once: a second time, through another key, is undone at once. */
+async function refuseTwin(tools: Tools, state: Joined): Promise<void> {
+  const { map } = state.membership;
+  const twin = (await tools.store.list()).find(
+    ({ interface: link, service, membership }) =>
+      link !== state.interface && service.url === state.service.url && membership?.map.id === map.id,
+  );
+  if (!twin) return;
+  await removeFromService(tools, state);
+  await forget(tools, state);
+  throw new WrongUsage(
+    `this host is in network ${map.name} already, as ${twin.interface}; "cpn leave ${twin.interface}" first`,
+  );
 }
 
 /** True when nothing can come of new keys, because nothing was done with them. Keys of an earlier attempt may be enrolled. */

@@ -73,7 +73,8 @@ export async function forget(tools: Tools, state: State): Promise<void> {
 /** Milliseconds. Somebody waits for this, and leaving goes on without it. */
 const removalDeadline = 8_000;
 
-async function removeFromService(tools: Tools, state: State): Promise<boolean> {
+/** Takes the peer out of its network; says what stays behind where that cannot be done. */
+export async function removeFromService(tools: Tools, state: State): Promise<boolean> {
   if (!isJoined(state)) return false;
   const { peer, map, accessToken } = state.membership;
   const stays = `peer ${peer.id} stays in network ${map.name} until "cpn peer remove" takes it out`;

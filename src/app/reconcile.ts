@@ -2,7 +2,7 @@ import type { Change } from '../core/change.ts';
 import { CpnError } from '../core/errors.ts';
 import type { Joined } from '../store/state.ts';
 import { apply } from './apply.ts';
-import { type Refreshed, refresh } from './refresh.ts';
+import { refresh } from './refresh.ts';
 import { selectJoined } from './select.ts';
 import { survey } from './survey.ts';
 import type { Tools } from './tools.ts';
@@ -11,6 +11,8 @@ import type { Tools } from './tools.ts';
 export interface PassReport {
   readonly interface: string;
   readonly changes: readonly Change[];
+  /** What kept the newest map away; the pass went by the last known one. */
+  readonly unsynced: CpnError | null;
   /** What stopped the pass of this network; the others went on. */
   readonly failure: CpnError | null;
 }
@@ -19,8 +21,8 @@ export interface PassReport {
 export async function planNetworks(tools: Tools, network?: string): Promise<PassReport[]> {
   return eachNetwork(tools, network, async (state) => {
     const refreshed = await refresh(tools, state);
-    warnOfFailure(tools, refreshed);
-    return state.enabled ? (await survey(tools, refreshed.state)).changes : [];
+    const changes = state.enabled ? (await survey(tools, refreshed.state)).changes : [];
+    return { changes, unsynced: refreshed.failure };
   });
 }
 
@@ -29,12 +31,11 @@ export async function reconcileNetworks(tools: Tools, network?: string): Promise
   return tools.store.lock(() =>
     eachNetwork(tools, network, async (state) => {
       const refreshed = await refresh(tools, state);
-      warnOfFailure(tools, refreshed);
       await tools.store.writeSync(state.interface, refreshed.sync);
       const planned = state.enabled ? await survey(tools, refreshed.state) : null;
       if (isNews(state, refreshed.state)) await tools.store.write(refreshed.state);
       if (planned) await apply(tools, planned);
-      return planned?.changes ?? [];
+      return { changes: planned?.changes ?? [], unsynced: refreshed.failure };
     }),
   );
 }
@@ -47,7 +48,7 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
       const planned = await survey(tools, enabled);
       if (!state.enabled) await tools.store.write(enabled);
       await apply(tools, planned);
-      return planned.changes;
+      return { changes: planned.changes, unsynced: null };
     }),
   );
 }
@@ -56,23 +57,18 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
 async function eachNetwork(
   tools: Tools,
   network: string | undefined,
-  work: (state: Joined) => Promise<readonly Change[]>,
+  work: (state: Joined) => Promise<Pick<PassReport, 'changes' | 'unsynced'>>,
 ): Promise<PassReport[]> {
   const reports: PassReport[] = [];
-  for (const state of await selectJoined(tools.store, network)) {
+  for (const state of await selectJoined(tools, network)) {
     try {
-      reports.push({ interface: state.interface, changes: await work(state), failure: null });
+      reports.push({ interface: state.interface, ...(await work(state)), failure: null });
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;
-      reports.push({ interface: state.interface, changes: [], failure: error });
+      reports.push({ interface: state.interface, changes: [], unsynced: null, failure: error });
     }
   }
   return reports;
-}
-
-function warnOfFailure(tools: Tools, { state, failure }: Refreshed): void {
-  if (failure === null) return;
-  tools.warn(`${state.interface}: ${failure.message}; going by the map of the last success`);
 }
 
 function isNews(before: Joined, after: Joined): boolean {

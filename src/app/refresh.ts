@@ -4,6 +4,9 @@ import type { Sync } from '../store/store.ts';
 import { resolveEndpoints } from './ground.ts';
 import type { Tools } from './tools.ts';
 
+/** Milliseconds. Without an answer the host is kept right all the same, and should not wait for it long. */
+const mapDeadline = 10_000;
+
 /** A network's state after asking its control plane, and how that went. Nothing is saved yet. */
 export interface Refreshed {
   readonly state: Joined;
@@ -20,7 +23,7 @@ export async function refresh(tools: Tools, state: Joined): Promise<Refreshed> {
     return { state: await resolveEndpoints(tools, state), sync: known, failure: null };
   }
   try {
-    const service = await tools.connect(state.service);
+    const service = await tools.connect(state.service, mapDeadline);
     const newer = await service.readMap(map.id, accessToken, map.revision);
     const current: Joined = newer === null ? state : { ...state, membership: { ...state.membership, map: newer } };
     const sync = { lastSuccess: tools.now().toISOString(), error: null };

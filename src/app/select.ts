@@ -1,6 +1,7 @@
 import { NotJoined, quote } from '../core/errors.ts';
 import type { Joined, State } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
+import type { Tools } from './tools.ts';
 
 /**
  * The networks of this host that `network` names: an interface, a network's id or its name; all of them when nothing is
@@ -17,14 +18,13 @@ export async function selectStates(store: Store, network: string | undefined): P
   throw new NotJoined(`this host has not joined a network ${quote(network)}; joined: ${joined}`);
 }
 
-/** Like {@link selectStates}, without those whose join was never finished. */
-export async function selectJoined(store: Store, network: string | undefined): Promise<Joined[]> {
-  const states = await selectStates(store, network);
-  const unfinished = states.find((state) => !isJoined(state));
-  if (unfinished && network !== undefined) {
-    throw new NotJoined(
-      `the join of ${unfinished.interface} was not finished; run "cpn join" with the same key again, or "cpn leave ${unfinished.interface}"`,
-    );
+/** Like {@link selectStates}, without those whose join was never finished, which a person is told. */
+export async function selectJoined(tools: Tools, network: string | undefined): Promise<Joined[]> {
+  const states = await selectStates(tools.store, network);
+  for (const { interface: link } of states.filter((state) => !isJoined(state))) {
+    const problem = `the join of ${link} was not finished; run "cpn join" with the same key again, or "cpn leave ${link}"`;
+    if (network !== undefined) throw new NotJoined(problem);
+    tools.warn(problem);
   }
   return states.filter(isJoined);
 }

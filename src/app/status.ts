@@ -51,7 +51,7 @@ export interface RouteStatus {
 
 /** Looks at the networks of this host; asks no control plane and changes nothing. */
 export async function readStatus(tools: Tools, network?: string): Promise<NetworkStatus[]> {
-  const states = await selectJoined(tools.store, network);
+  const states = await selectJoined(tools, network);
   return Promise.all(states.map((state) => readNetwork(tools, state)));
 }
 

@@ -34,7 +34,7 @@ export async function takeBack(tools: Tools, state: State): Promise<State> {
 export async function inherit(tools: Tools, heir: State, entries: readonly Made[]): Promise<void> {
   const known = new Set(heir.receipt.map((entry) => JSON.stringify(entry)));
   const added = entries.filter((entry) => !known.has(JSON.stringify(entry)));
-  await tools.store.write({ ...heir, receipt: [...added, ...heir.receipt] });
+  if (added.length > 0) await tools.store.write({ ...heir, receipt: [...added, ...heir.receipt] });
 }
 
 /** Another network of this host that is up and forwards packets. */

@@ -2,7 +2,7 @@ import type { PassReport } from '../app/reconcile.ts';
 import type { Change, ChangeValue } from '../core/change.ts';
 import { printable } from '../core/errors.ts';
 import { exitCodeOf, exitCodes } from './exit-code.ts';
-import { bold, dim, green, print, printError, printJson, red, yellow } from './output.ts';
+import { bold, dim, green, print, printError, printJson, red, warn, yellow } from './output.ts';
 
 interface Showing {
   readonly json: boolean;
@@ -10,20 +10,23 @@ interface Showing {
   readonly nothing: string;
   /** The exit code when there are changes. */
   readonly exitCode: number;
+  /** Whether a pass without the newest map counts as a failure; it went by the last known one all the same. */
+  readonly needsSync?: boolean;
 }
 
 /** Shows what a pass changed or would change, and returns the exit code: that of a failure, where there was one. */
-export function showPass(reports: readonly PassReport[], { json, nothing, exitCode }: Showing): number {
+export function showPass(reports: readonly PassReport[], { json, nothing, exitCode, needsSync }: Showing): number {
   if (json) printJson({ networks: reports.map(({ interface: link, changes }) => ({ interface: link, changes })) });
-  for (const { interface: link, changes, failure } of reports) {
+  for (const { interface: link, changes, failure, unsynced } of reports) {
+    if (unsynced) warn(`${link} goes by the last known map: ${unsynced.message}`);
     if (failure) {
       printError(failure);
     } else if (!json) {
       print(changes.length === 0 ? `${bold(link)} ${nothing}` : [bold(link), ...changes.map(describe)].join('\n'));
     }
   }
-  const failed = reports.find((report) => report.failure !== null);
-  if (failed) return exitCodeOf(failed.failure);
+  const failures = reports.flatMap(({ failure, unsynced }) => failure ?? (needsSync ? unsynced : null) ?? []);
+  if (failures.length > 0) return exitCodeOf(failures[0]);
   return reports.some((report) => report.changes.length > 0) ? exitCode : exitCodes.done;
 }
 

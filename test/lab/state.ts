@@ -49,7 +49,7 @@ export async function hostState(host: Host): Promise<string> {
     routes: sorted([...items('routes4').map(routeLine), ...items('routes6').map(routeLine)]),
     rules: [...items('rules4').map((rule) => `4 ${text(rule)}`), ...items('rules6').map((rule) => `6 ${text(rule)}`)],
     nftables: lines('nftables'),
-    wireguard: lines('wireguard').map(wireguardLine),
+    wireguard: sorted(lines('wireguard').map(wireguardLine)),
     sysctls: sorted(lines('sysctls').flatMap(sysctlLine)),
     processes: sorted(processLines(lines('processes'), raw.get('self') ?? '')),
     files: sorted(await fileLines(host)),

@@ -17,6 +17,7 @@ export const reconcile: Command = {
       json: input.switch('json'),
       nothing: 'is as it should be',
       exitCode: exitCodes.done,
+      needsSync: true,
     });
   },
 };

@@ -1,0 +1,113 @@
+import { writeFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeKey } from '../lab/control-plane.ts';
+import type { Host } from '../lab/host.ts';
+import { join, type Office, plan, startOffice, status } from './office.ts';
+
+let office: Office;
+let hosts = 0;
+
+beforeAll(async () => {
+  office = await startOffice();
+  const connector = await newHost('connector');
+  await join(office, connector, '--type', 'connector', '--endpoint', `${connector.address}:51820`);
+});
+
+afterAll(() => office?.lab.stop());
+
+function newHost(name: string): Promise<Host> {
+  hosts += 1;
+  return office.lab.addHost(name, { address: `203.0.113.${hosts + 10}/24` });
+}
+
+const show = async () => JSON.parse((await office.controlPlane.cpn(['network', 'show', 'office', '--json'])).stdout);
+
+describe('join', () => {
+  it('does as its flags say', async () => {
+    const host = await newHost('particular');
+    const flags = ['--interface', 'wg-office.1', '--listen-port', '40001', '--mtu', '1300', '--no-accept-routes'];
+    const joined = await join(office, host, ...flags);
+    expect(joined.interface).toBe('wg-office.1');
+    expect(await status(host)).toMatchObject({
+      interface: 'wg-office.1',
+      listen_port: 40001,
+      mtu: 1300,
+      routes: [{ prefix: '192.168.50.0/24', state: 'missing', reason: 'not accepted' }],
+    });
+    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+  });
+
+  it('finds its own endpoint, and listens there', async () => {
+    const host = await newHost('public');
+    const { peer } = await join(office, host, '--endpoint', 'auto');
+    const listed = (await show()).peers.find(({ id }: { id: number }) => id === peer.id);
+    expect(listed.endpoint).toBe(`${host.address}:51820`);
+    expect((await status(host)).listen_port).toBe(51820);
+  });
+
+  it('takes everything from variables, and the key from a file', async () => {
+    const host = await newHost('automated');
+    const file = path(host.homeDir, 'key');
+    await writeFile(file, `${await makeKey(office.controlPlane, 'office', 'automated')}\n`);
+    const env = {
+      CPN_API_URL: office.controlPlane.url,
+      CPN_INSECURE_HTTP: '1',
+      CPN_ENROLLMENT_KEY: `file:${file}`,
+      CPN_TYPE: 'admin_device',
+      CPN_NAME: 'Zoë’s laptop 💻',
+      CPN_WAIT: '0',
+    };
+    const joined = JSON.parse((await host.cpn(['join', '--json'], { env })).stdout);
+    expect(joined.peer.name).toBe('Zoë’s laptop 💻');
+    expect((await show()).peers.find(({ id }: { id: number }) => id === joined.peer.id).peer_type).toBe('admin_device');
+  });
+
+  it('refuses to be in one network twice, and leaves no second peer behind', async () => {
+    const host = await newHost('twin');
+    await join(office, host);
+    const look = async () => ({ state: (await host.state()).replace(/lock\.pid.*/, ''), peers: (await show()).peers });
+    const before = await look();
+    const key = await makeKey(office.controlPlane, 'office', 'twin');
+    const again = await host.cpn(['join', '-', ...office.api], { input: key, allowFailure: true });
+    expect(again.stderr).toContain('this host is in network office already, as cpn0; "cpn leave cpn0" first');
+    expect(again.exitCode).toBe(2);
+    expect(await look()).toEqual(before);
+  });
+});
+
+describe('a pass', () => {
+  it('without the control plane goes by the last known map, repairs the host, and says so', async () => {
+    const host = await newHost('alone');
+    await join(office, host);
+    await host.exec(['ip', 'route', 'del', '192.168.50.0/24', 'dev', 'cpn0']);
+    await office.controlPlane.host.links[0]?.unplug();
+    try {
+      const { exitCode, stderr, stdout } = await host.cpn(['reconcile', '--json'], { allowFailure: true });
+      expect(stderr).toMatch(/cpn0 goes by the last known map: the control plane at .* is out of reach/);
+      expect(JSON.parse(stdout).networks[0].changes).toMatchObject([
+        { action: 'add', kind: 'route', target: '192.168.50.0/24' },
+      ]);
+      expect(exitCode).toBe(5);
+      expect(await status(host)).toMatchObject({ drift: [], sync: { error: expect.stringContaining('out of reach') } });
+    } finally {
+      await office.controlPlane.host.links[0]?.restore();
+    }
+    expect((await host.cpn(['reconcile'])).exitCode).toBe(0);
+    expect((await status(host)).sync.error).toBeUndefined();
+  });
+
+  it('tells of a join that was not finished', async () => {
+    const host = await newHost('interrupted');
+    const key = await makeKey(office.controlPlane, 'office', 'interrupted');
+    const joining = await host.spawnCpn(['join', '-', ...office.api], { input: key });
+    await joining.waitForLine(/enrolling/);
+    joining.signal('SIGKILL');
+    await joining.exited;
+    await office.controlPlane.cpn(['network', 'list']);
+    const { stderr } = await host.cpn(['status']);
+    expect(stderr).toMatch(
+      /the join of cpn0 was not finished; run "cpn join" with the same key again, or "cpn leave cpn0"/,
+    );
+  });
+});
