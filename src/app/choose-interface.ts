@@ -1,28 +1,9 @@
-import { InvalidValue, NotOurs } from '../core/errors.ts';
+import { NotOurs } from '../core/errors.ts';
 import type { State } from '../store/state.ts';
 import type { Tools } from './tools.ts';
 
-/** What wg-quick takes for a name, without `=` and `+`, which nft's names cannot hold; 15 bytes are the kernel's IFNAMSIZ. */
-const namePattern = /^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,14}$/;
-
-/** Names that `wg` and /proc/sys read as something else. */
-const reserved = ['all', 'default', 'interfaces', 'lo'];
-
 /** How many names are tried: more tunnels than this on one host are a mistake somewhere. */
 const mostInterfaces = 1000;
-
-/** Checks the name of an interface to be. */
-export function parseInterfaceName(text: string): string {
-  if (!namePattern.test(text) || reserved.includes(text)) {
-    throw new InvalidValue(
-      '--interface',
-      text,
-      'is not an interface name',
-      'use 1 to 15 of letters, digits, "_", "-" and "."',
-    );
-  }
-  return text;
-}
 
 /** The interface for a new network: the one asked for if nobody has it, else the first free `cpnN`. */
 export async function chooseInterface(tools: Tools, wanted: string | null, states: readonly State[]): Promise<string> {

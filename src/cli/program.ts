@@ -5,11 +5,7 @@ import { commands } from './commands.ts';
 import { exitCodeOf, exitCodes } from './exit-code.ts';
 import { Input } from './input.ts';
 import { printError } from './output.ts';
-
-declare const __CPN_VERSION__: string | undefined;
-
-/** The version of this build; `dev` when it runs from its sources. */
-const version = typeof __CPN_VERSION__ === 'undefined' ? 'dev' : __CPN_VERSION__;
+import { version } from './version.ts';
 
 const groups: Readonly<Record<string, string>> = {
   network: 'Look after private networks',

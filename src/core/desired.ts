@@ -123,6 +123,7 @@ function refuseAddresses(map: NetworkMap, ground: Ground): Prefix[] {
 function reportRoute({ prefix, via, hop, note }: RouteOwner, ground: Ground): RouteReport {
   const name = via?.name ?? null;
   if (note === 'served here') return { prefix, via: null, state: 'served', reason: null };
+  if (note === 'not accepted') return { prefix, via: name, state: 'refused', reason: 'not accepted' };
   if (hop === null) return { prefix, via: name, state: 'missing', reason: note };
   const reason = refuse(prefix, ground);
   return { prefix, via: name, state: reason === null ? 'taken' : 'refused', reason };

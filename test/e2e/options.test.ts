@@ -33,7 +33,8 @@ describe('join', () => {
       interface: 'wg-office.1',
       listen_port: 40001,
       mtu: 1300,
-      routes: [{ prefix: '192.168.50.0/24', state: 'missing', reason: 'not accepted' }],
+      state: 'up',
+      routes: [{ prefix: '192.168.50.0/24', state: 'refused', reason: 'not accepted' }],
     });
     expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
   });

@@ -57,7 +57,7 @@ export const join: Command = {
 
 async function readRequest(input: Input): Promise<JoinRequest> {
   const { parseEndpoint } = await import('../../core/endpoint.ts');
-  const { parseInterfaceName } = await import('../../app/choose-interface.ts');
+  const { parseLinkName } = await import('../../core/link-name.ts');
   const link = input.text('interface');
   const endpoint = input.text('endpoint');
   const patience = input.number('wait', 0, 3600);
@@ -67,7 +67,7 @@ async function readRequest(input: Input): Promise<JoinRequest> {
     type: readType(input.text('type') ?? 'origin'),
     endpoint:
       endpoint === undefined || endpoint === 'auto' ? (endpoint ?? null) : parseEndpoint(endpoint, '--endpoint'),
-    interface: link === undefined ? null : parseInterfaceName(link),
+    interface: link === undefined ? null : parseLinkName(link, '--interface'),
     options: {
       listenPort: input.number('listen-port', 1, 65535) ?? null,
       mtu: input.number('mtu', 576, 65535) ?? null,

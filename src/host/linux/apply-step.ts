@@ -1,9 +1,9 @@
 import { familyOf } from '../../core/cidr.ts';
 import { CommandFailed } from '../../core/errors.ts';
+import { parseLinkName } from '../../core/link-name.ts';
 import type { ConfigureLink, Step } from '../../core/step.ts';
 import { type Run, saidBy } from '../run.ts';
 import { batchArgs, nameFailedLines, renderBatch } from './ip-batch.ts';
-import { checkLinkName } from './link-name.ts';
 import { renderFirewall, renderRemoval } from './nft.ts';
 import { promoteSecondaries, writeSysctl } from './sysctl.ts';
 import { awaitEnd, startUserspace } from './userspace.ts';
@@ -11,7 +11,7 @@ import { removalArgs, renderDevice } from './wg.ts';
 
 /** Does one step with the tools of a Linux host, or throws CommandFailed with the tool's own words. */
 export async function applyStep(run: Run, step: Step): Promise<void> {
-  if ('link' in step) checkLinkName(step.link);
+  if ('link' in step) parseLinkName(step.link);
   switch (step.do) {
     case 'create-link':
       return createLink(run, step.link);
@@ -24,7 +24,7 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
     case 'configure-link':
       return configureLink(run, step);
     case 'set-firewall':
-      checkLinkName(step.firewall.link);
+      parseLinkName(step.firewall.link);
       await run('nft', ['-f', '-'], { input: renderFirewall(step.firewall) });
       return;
     case 'remove-firewall':

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { Actual, Device, Link, Route } from '../../core/actual.ts';
+import { parseLinkName } from '../../core/link-name.ts';
 import { findTool } from '../find-tool.ts';
 import type { Host, Question } from '../host.ts';
 import { type Run, run as runHere, saidBy } from '../run.ts';
 import { applyStep } from './apply-step.ts';
 import { parseShown, type Shown, showArgs, showInput } from './ip-show.ts';
-import { checkLinkName } from './link-name.ts';
 import { findSource, nudge, resolve } from './network.ts';
 import { listArgs, parseRules } from './nft.ts';
 import { checkPrivilege } from './privilege.ts';
@@ -31,7 +31,7 @@ export function linuxHost(run: Run = runHere): Host {
 
 /** Reads everything anew, at once: two processes, and a third for the packet rules. */
 async function observe(run: Run, { link, firewall, sysctls }: Question): Promise<Actual> {
-  checkLinkName(link);
+  parseLinkName(link);
   const [device, shown, marks, values, neighbours] = await Promise.all([
     readDevice(run, link),
     run('ip', showArgs, { input: showInput }).then(parseShown),

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Address, maskPrefix } from '../../../src/core/cidr.ts';
 import { InvalidValue } from '../../../src/core/errors.ts';
+import { parseLinkName } from '../../../src/core/link-name.ts';
 import type { Shown, ShownLink, ShownRoute } from '../../../src/host/linux/ip-show.ts';
-import { checkLinkName } from '../../../src/host/linux/link-name.ts';
 import { mayAdminister } from '../../../src/host/linux/privilege.ts';
 import { readAddress } from '../../../src/host/linux/read-address.ts';
 import { parseSshClients } from '../../../src/host/linux/ssh-clients.ts';
@@ -162,6 +162,6 @@ test.each([
 test.each(['', '-h', 'all', 'default', 'interfaces', 'a b', 'a/b', '..', 'a\nb', 'a=b', 'abcdefghijklmnop', 'é'])(
   'no interface is called %j',
   (name) => {
-    expect(() => checkLinkName(name)).toThrow(InvalidValue);
+    expect(() => parseLinkName(name)).toThrow(InvalidValue);
   },
 );
