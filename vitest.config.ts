@@ -7,6 +7,8 @@ export default defineConfig({
   test: {
     environment: 'node',
     retry: 0,
+    // Lab tests mostly wait, for handshakes and deadlines: more of them than cores run well side by side.
+    maxWorkers: 3,
     passWithNoTests: false,
     projects: [
       { test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: LAB_TESTS } },
