@@ -44,16 +44,15 @@ export interface JoinReport {
  */
 export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<JoinReport> {
   await tools.host.check({ firewall: request.type === 'connector' });
-  return tools.store.lock(async () => {
-    const { state, isNew } = await beginJoin(tools, request);
-    const joined = isJoined(state) ? state : await enroll(tools, state, request.token, isNew);
-    const up = await bringUp(tools, joined);
-    return { state: up, handshake: await awaitHandshake(tools, up, request.patience) };
+  const state = await tools.store.lock(async () => {
+    const { begun, isNew } = await beginJoin(tools, request);
+    return bringUp(tools, isJoined(begun) ? begun : await enroll(tools, begun, request.token, isNew));
   });
+  return { state, handshake: await awaitHandshake(tools, state, request.patience) };
 }
 
 /** The state of an earlier, unfinished or finished join with this key, with the options now asked for; else a new one. */
-async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ state: State; isNew: boolean }> {
+async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ begun: State; isNew: boolean }> {
   const tokenHash = createHash('sha256').update(request.token.reveal()).digest('hex');
   const states = await tools.store.list();
   const earlier = states.find(
@@ -67,28 +66,33 @@ async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ state: S
   const { name, type, options, service } = request;
   if (earlier) {
     tools.progress(`going on with the join of ${earlier.interface}`);
-    const resumed: State = { ...earlier, service, options, enabled: true };
-    await tools.store.write(resumed);
-    return { state: resumed, isNew: false };
+    const begun: State = { ...earlier, service, options: fixPort(options, earlier.enrollment.endpoint), enabled: true };
+    await tools.store.write(begun);
+    return { begun, isNew: false };
   }
   const link = await chooseInterface(tools, request.interface, states);
   const endpoint = await findOwnEndpoint(tools, request);
   const folders = await tools.store.prepare();
   tools.progress('making the key pair');
-  const state: State = {
+  const begun: State = {
     interface: link,
     createdAt: tools.now().toISOString(),
     keyPair: makeKeyPair(tools.random(32)),
     service,
     enrollment: { idempotencyKey: makeIdempotencyKey(tools), tokenHash, name, type, endpoint },
     membership: null,
-    options: { ...options, listenPort: options.listenPort ?? endpoint?.port ?? null },
+    options: fixPort(options, endpoint),
     enabled: true,
     resolved: {},
     receipt: folders.map((path) => ({ made: 'folder', path })),
   };
-  await tools.store.write(state);
-  return { state, isNew: true };
+  await tools.store.write(begun);
+  return { begun, isNew: true };
+}
+
+/** A host that is to be dialled at an endpoint listens on its port, unless it is told another: a router may map one to the other. */
+function fixPort(options: Options, endpoint: Endpoint | null): Options {
+  return { ...options, listenPort: options.listenPort ?? endpoint?.port ?? null };
 }
 
 async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean): Promise<Joined> {
@@ -138,7 +142,9 @@ async function bringUp(tools: Tools, state: Joined): Promise<Joined> {
   try {
     return await apply(tools, planned);
   } catch (error) {
-    await takeBack(tools, (await tools.store.read(state.interface)) ?? resolved);
+    // A tunnel that was there before is somebody's connection: better half changed than gone.
+    const isNew = planned.actual.link === null;
+    if (isNew) await takeBack(tools, (await tools.store.read(state.interface)) ?? resolved);
     throw error;
   }
 }

@@ -74,7 +74,7 @@ const schema = z.object({
   receipt: z.array(made),
 });
 
-/** The state as the text of its file, secrets in the open. */
+/** The state as the text of its file, secrets in the open. The same state always gives the same text. */
 export function formatState({ keyPair, ...state }: State): string {
   const { membership } = state;
   const text = {
@@ -91,7 +91,7 @@ export function formatState({ keyPair, ...state }: State): string {
       map: { ...membership.map, peers: membership.map.peers.map(formatPeer) },
     },
   };
-  return `${JSON.stringify(text, null, 2)}\n`;
+  return `${JSON.stringify(text, sortKeys, 2)}\n`;
 }
 
 /** Reads what {@link formatState} wrote; throws whatever is wrong with it. */
@@ -107,6 +107,11 @@ export function versionOf(text: string): number | null {
   } catch {
     return null;
   }
+}
+
+function sortKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 function formatPeer({ endpoint: at, ...rest }: Peer) {

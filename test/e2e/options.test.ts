@@ -77,6 +77,29 @@ describe('join', () => {
   });
 });
 
+describe('a tunnel that is up', () => {
+  it('stays when a repeated join with other options fails, and a pass makes it right again', async () => {
+    const host = await newHost('stubborn');
+    const key = await makeKey(office.controlPlane, 'office', 'stubborn');
+    await host.cpn(['join', '-', ...office.api, '--wait', '0'], { input: key });
+    const taken = host.spawn([
+      'node',
+      '-e',
+      "require('dgram').createSocket('udp4').bind(40055, () => console.log('bound'))",
+    ]);
+    await taken.waitForLine(/bound/);
+    const again = ['join', '-', ...office.api, '--wait', '0', '--listen-port', '40055'];
+    const { exitCode, stderr } = await host.cpn(again, { input: key, allowFailure: true });
+    expect(stderr).toMatch(/wg addconf cpn0 .*Address already in use/);
+    expect(exitCode).toBe(1);
+    expect((await host.exec(['ip', '-br', 'address', 'show', 'cpn0'])).stdout).toContain('10.77.0.');
+    await taken.stop();
+    await host.cpn(['reconcile']);
+    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+    expect((await status(host)).listen_port).toBe(40055);
+  });
+});
+
 describe('a pass', () => {
   it('without the control plane goes by the last known map, repairs the host, and says so', async () => {
     const host = await newHost('alone');

@@ -31,7 +31,7 @@ export function addRoutes(...prefixes: string[]): LinkCommand[] {
 
 /** What a test may leave behind, in the words of the tools. */
 export const traces =
-  'ip -json address; ip route show table all; ip -6 route show table all; nft list ruleset; ls /run/wireguard; ps -eo args | grep -i [w]ireguard || true';
+  'ip -json address; ip route show table all; ip -6 route show table all; nft list ruleset; ls /run/wireguard; ps -eo comm= | grep wireguard || true';
 
 /** A script that puts `by` in place of every tool of that name: a file that may not be executed hides it. */
 export function hide(tool: string, by = '/dev/null'): string {

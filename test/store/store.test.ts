@@ -73,6 +73,7 @@ describe('a state file', () => {
     await store.write(state);
     const path = join(folders.state, 'cpn0.json');
     const later = formatState(state).replace('"version": 1', '"version": 2');
+    expect(later).toContain('"version": 2');
     await writeFile(path, later);
     await expect(store.read('cpn0')).rejects.toThrow(/is of version 2; use the cpn that wrote it/);
     expect(await readFile(path, 'utf8')).toBe(later);

@@ -70,7 +70,7 @@ async function readRequest(input: Input): Promise<JoinRequest> {
     interface: link === undefined ? null : parseLinkName(link, '--interface'),
     options: {
       listenPort: input.number('listen-port', 1, 65535) ?? null,
-      mtu: input.number('mtu', 576, 65535) ?? null,
+      mtu: input.number('mtu', 576, 9000) ?? null,
       acceptRoutes: input.switch('accept-routes', true),
       masquerade: input.switch('masquerade', true),
       allowRoutes: await readAllowedRoutes(input),
