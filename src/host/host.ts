@@ -11,6 +11,26 @@ export interface Question {
   readonly sysctls: readonly string[];
 }
 
+/**
+ * That something changed, and roughly what: a hint to look, never the state itself. Changes may be missing. The kernel
+ * announces no IPv4 route that goes with its link or with its source address, and no alias of a link that is down; a link that is renamed goes by its new name
+ * only, and later events of its addresses and routes may still bear the old one.
+ */
+export interface HostEvent {
+  readonly kind: 'link' | 'address' | 'route' | 'rule';
+  /** Null where it is of no one link: rules, routes into none or several, and {@link lookAtEverything}. */
+  readonly link: string | null;
+  readonly removed: boolean;
+}
+
+/** Events may have been lost: anything may have changed. */
+export const lookAtEverything: HostEvent = { kind: 'link', link: null, removed: false };
+
+export interface Watch {
+  /** Settles when nothing of it runs any more; no event comes after the call. */
+  close(): Promise<void>;
+}
+
 /** The waist between the program and an operating system: everything above it is data. */
 export interface Host {
   /** Throws MissingPrivilege or MissingTool when this process could not configure a tunnel here. */
@@ -26,4 +46,9 @@ export interface Host {
   sourceAddress(destination: Address): Promise<Address | null>;
   /** Sends one datagram that needs no answer, so that WireGuard makes a handshake with the owner of `address`. */
   nudge(address: Address): Promise<void>;
+  /**
+   * Calls `listener`, which must not throw, for each change from the time that this resolves on, in bursts of thousands where
+   * thousands of routes change. Throws MissingTool; what fails later is tried again until the watch is closed.
+   */
+  watch(listener: (event: HostEvent) => void): Promise<Watch>;
 }

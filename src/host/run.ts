@@ -1,6 +1,8 @@
-import { CommandFailed, printable } from '../core/errors.ts';
+import { CommandFailed } from '../core/errors.ts';
 import { Secret } from '../core/secret.ts';
+import { explain, nameCommand, tidy } from './explain.ts';
 import { findTool, type Tool, toolFolders } from './find-tool.ts';
+import { splitLines } from './lines.ts';
 import { openNameless, readNameless } from './nameless-file.ts';
 
 export interface RunOptions {
@@ -17,14 +19,45 @@ export interface RunOptions {
 /** Runs a tool to its end and returns what it printed on stdout; throws MissingTool or CommandFailed. */
 export type Run = (tool: Tool, args: readonly string[], options?: RunOptions) => Promise<string>;
 
+/** A tool that runs until it is closed. */
+export interface Child {
+  /** Undefined where it could not be started. */
+  readonly pid: number | undefined;
+  /** Settles, and never rejects, when it is gone and all its lines were handed on. */
+  readonly ended: Promise<void>;
+  /** Ends it, with SIGKILL where it ignores SIGTERM; no line comes after the call. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a tool and hands on what it prints, on stdout and stderr alike, line by line; null stands for a line that was too
+ * long to keep. Throws MissingTool. It ends with us when we exit; when we are killed, it ends with the next line that it
+ * tries to print (SIGPIPE), which for `ip monitor` is the next change on this host.
+ */
+export type Start = (tool: Tool, args: readonly string[], onLine: (line: string | null) => void) => Promise<Child>;
+
 const mostOutput = 64 * 1024 * 1024;
 /** Of what a daemon says before it goes into the background. */
 const mostBanner = 64 * 1024;
+/** Of a line that does not end. */
+const mostLine = 64 * 1024;
 /** From SIGTERM to SIGKILL, for a tool past its deadline. */
 const graceMs = 1000;
 
-/** Runs tools of the operating system. Nothing else in the program starts a process. */
+/** What every tool gets. */
+const common = {
+  env: { PATH: toolFolders.join(':'), LC_ALL: 'C' },
+  extendEnv: false,
+  cwd: '/',
+  // A session of its own: Ctrl-C in our terminal must neither cut a step short nor end a tunnel in user space or a watch.
+  detached: true,
+  forceKillAfterDelay: graceMs,
+  reject: false,
+} as const;
+
+/** Runs tools of the operating system. Nothing else in the program starts a process, but for {@link start}. */
 export const run: Run = runFrom(toolFolders);
+export const start: Start = startFrom(toolFolders);
 
 /** A Run that finds its tools in `folders`. */
 export function runFrom(folders: readonly string[]): Run {
@@ -37,20 +70,14 @@ export function runFrom(folders: readonly string[]): Run {
     try {
       const { execa } = await import('execa');
       const child = execa(path, args, {
+        ...common,
         // Execa's types allow only the descriptors 0 to 2 here; Node, which gets them as they are, takes any.
         stdin: (stdin?.fd as 0 | undefined) ?? 'ignore',
         stdout: (output?.fd as 1 | undefined) ?? 'pipe',
         stderr: (output?.fd as 2 | undefined) ?? 'pipe',
-        env: { PATH: toolFolders.join(':'), LC_ALL: 'C' },
-        extendEnv: false,
-        cwd: '/',
-        // A session of its own: Ctrl-C in our terminal must neither cut a step short nor end a tunnel in user space.
-        detached: true,
         timeout: deadlineMs,
-        forceKillAfterDelay: graceMs,
         maxBuffer: mostOutput,
         stripFinalNewline: false,
-        reject: false,
       });
       // A killed tool's own children may hold our pipes, and execa would wait for these.
       overdue = setTimeout(() => {
@@ -66,7 +93,7 @@ export function runFrom(folders: readonly string[]): Run {
       throw new CommandFailed(
         nameCommand(tool, args),
         exitCode,
-        explain(ending, tidy(strike(said, input)), deadlineMs),
+        explain(ending, tidy(said, input), { deadlineMs, mostOutput }),
       );
     } finally {
       clearTimeout(overdue);
@@ -76,41 +103,28 @@ export function runFrom(folders: readonly string[]): Run {
   };
 }
 
+/** A Start that finds its tools in `folders`. */
+export function startFrom(folders: readonly string[]): Start {
+  return async (tool, args, onLine) => {
+    const path = await findTool(tool, folders);
+    const { execa } = await import('execa');
+    const child = execa(path, args, { ...common, stdin: 'ignore', buffer: false });
+    const streams = [child.stdout, child.stderr];
+    for (const stream of streams) stream.setEncoding('utf8').on('data', splitLines(mostLine, onLine));
+    // Execa's own cleanup leaves alone what has a session of its own.
+    const kill = () => child.kill();
+    process.once('exit', kill);
+    const ended = child.then(() => void process.off('exit', kill));
+    const close = () => {
+      for (const stream of streams) stream.destroy();
+      kill();
+      return ended;
+    };
+    return { pid: child.pid, ended, close };
+  };
+}
+
 /** What a tool wrote to stderr before it failed; empty for any other error. */
 export function saidBy(error: unknown): string {
   return error instanceof CommandFailed ? String(error.facts.stderr) : '';
-}
-
-/** What execa tells of a process that failed. */
-interface Ending {
-  readonly timedOut: boolean;
-  readonly isMaxBuffer: boolean;
-  readonly exitCode?: number | undefined;
-  readonly signal?: string | undefined;
-  readonly code?: string | undefined;
-}
-
-function nameCommand(tool: Tool, args: readonly string[]): string {
-  return [tool, ...args.slice(0, 3), ...(args.length > 3 ? ['...'] : [])].join(' ');
-}
-
-function explain({ timedOut, isMaxBuffer, exitCode, signal, code }: Ending, said: string, deadlineMs: number): string {
-  if (timedOut) return `no end within ${deadlineMs} ms`;
-  if (isMaxBuffer) return `it printed more than ${mostOutput / 1024 / 1024} MiB`;
-  if (said !== '') return said;
-  return exitCode === undefined ? (signal ?? code ?? 'it could not be started') : '';
-}
-
-/** `wg` quotes what it cannot parse. Shorter words than these are no keys. */
-function strike(said: string, input: RunOptions['input']): string {
-  if (!(input instanceof Secret)) return said;
-  const words = input.reveal().match(/[^\s,]{20,}/g) ?? [];
-  return words.reduce((text, word) => text.replaceAll(word, '[secret]'), said);
-}
-
-/** One line without what is not words: nft's carets, and wireguard-go's banner, which is in a box. */
-function tidy(said: string): string {
-  const lines = said.split('\n').map((line) => printable(line.trim()));
-  const telling = lines.filter((line) => /[\p{L}\p{N}]/u.test(line) && !line.startsWith('│'));
-  return telling.join('; ').slice(0, 2000);
 }

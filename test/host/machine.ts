@@ -7,6 +7,7 @@ import type { Facts } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Host } from '../../src/host/host.ts';
 import { Namespace } from '../lab/namespace.ts';
+import { Process } from '../lab/process.ts';
 import { labPath, labSupport } from '../lab/support.ts';
 
 export interface Request {
@@ -81,6 +82,12 @@ export class Machine {
     const [file = '', ...args] = this.#namespace.enter(['sh', '-ec', script]);
     const { stdout } = await promisify(execFile)(file, args, { timeout: 20_000, env: { PATH: labPath() } });
     return stdout;
+  }
+
+  /** Starts a program of Node's inside, which reads until `closeInput`. */
+  start(script: string): Process {
+    const argv = this.#namespace.enter([process.execPath, script]);
+    return new Process(argv, { wrapped: true, holdInput: true, env: { PATH: labPath() }, label: script });
   }
 
   /** Ctrl-C at the driver's terminal: the signal goes to its whole process group. Then a new driver takes its place. */

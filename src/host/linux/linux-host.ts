@@ -3,8 +3,9 @@ import type { Actual, Device, Link, Route } from '../../core/actual.ts';
 import { parseLinkName } from '../../core/link-name.ts';
 import { findTool } from '../find-tool.ts';
 import type { Host, Question } from '../host.ts';
-import { type Run, run as runHere, saidBy } from '../run.ts';
+import { type Run, run as runHere, type Start, saidBy, start as startHere } from '../run.ts';
 import { applyStep } from './apply-step.ts';
+import { watchEvents } from './events.ts';
 import { parseShown, type Shown, showArgs, showInput } from './ip-show.ts';
 import { findSource, nudge, resolve } from './network.ts';
 import { listArgs, parseRules } from './nft.ts';
@@ -13,8 +14,8 @@ import { gatherSurroundings, readNeighbours } from './surroundings.ts';
 import { readSysctls } from './sysctl.ts';
 import { parseDump } from './wg.ts';
 
-/** This Linux host, through `ip`, `wg`, `nft` and /proc. A `run` of one's own sees every process that is started. */
-export function linuxHost(run: Run = runHere): Host {
+/** This Linux host, through `ip`, `wg`, `nft` and /proc. A `run` and a `start` of one's own see every process. */
+export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
   return {
     check: async ({ firewall }) => {
       await checkPrivilege();
@@ -26,6 +27,7 @@ export function linuxHost(run: Run = runHere): Host {
     resolve,
     sourceAddress: findSource,
     nudge,
+    watch: (listener) => watchEvents(listener, start),
   };
 }
 

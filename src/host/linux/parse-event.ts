@@ -1,0 +1,43 @@
+import { printable } from '../../core/errors.ts';
+import type { HostEvent } from '../host.ts';
+
+/**
+ * Reads a line of `ip -oneline monitor link address route rule` (iproute2 6.1); null for one that tells of no change. A link's
+ * name holds neither space nor colon, as the kernel sees to; of one with an `@`, only what is before it is told.
+ */
+export function parseEvent(line: string): HostEvent | null {
+  const deleted = line.startsWith(deletedMark);
+  const text = deleted ? line.slice(deletedMark.length) : line;
+
+  const link = linkLine.exec(text)?.[1];
+  // A bridge also announces each port that leaves it as a deleted link, but without a queueing discipline.
+  if (link) return { kind: 'link', link: printable(link), removed: deleted && text.includes(' qdisc ') };
+  const owner = addressLine.exec(text)?.[1];
+  if (owner) return { kind: 'address', link: printable(owner), removed: deleted };
+  if (ruleLine.test(text)) return { kind: 'rule', link: null, removed: deleted };
+  if (routeLine.test(text)) return { kind: 'route', link: findOnlyHop(text), removed: deleted };
+  return null;
+}
+
+/** Whether `ip` says that the kernel had more to tell than the socket could hold (ENOBUFS); it goes on after that. */
+export function tellsLoss(line: string): boolean {
+  return line.startsWith('netlink receive error');
+}
+
+const deletedMark = 'Deleted ';
+
+/** `3: v0@v1: <BROADCAST,…`; bounds, because names have 15 characters and a line may have 65,536. */
+const linkLine = /^\d{1,10}: ([^\s:]{1,15}?)(?:@[^\s:]{1,15})?: </;
+/** `3: v0    inet 10.1.0.1/24 …` */
+const addressLine = /^\d{1,10}: ([^\s:]{1,15}) +inet6? /;
+/** `32765:⇥from all fwmark 0x5 lookup 77` */
+const ruleLine = /^\d{1,10}:\t/;
+/** `10.9.0.0/16 via …`, `default dev …`, `unreachable fd05::/64 dev …` */
+const routeLine = /^(?:[a-z]{1,20} )?(?:default|(?!\d{1,10}: )[\da-f]{0,4}[.:][\da-f.:]{1,45}(?:\/\d{1,3})?) /;
+const hop = / dev (\S{1,15})(?!\S)/g;
+
+function findOnlyHop(text: string): string | null {
+  const links = new Set([...text.matchAll(hop)].map(([, link = '']) => link));
+  const [only] = links;
+  return only !== undefined && links.size === 1 ? printable(only) : null;
+}
