@@ -5,6 +5,7 @@ import { AttemptFailed } from './attempt-failed.ts';
 import { discard, header, type Reading, readJson } from './body.ts';
 import type { Connection, Message, Response } from './connection.ts';
 import { type Remedies, refusal, statusName } from './refusal.ts';
+import type { Wait } from './service.ts';
 import { shown } from './shown.ts';
 
 /** One operation of the service. */
@@ -17,6 +18,8 @@ export interface Call {
   readonly bearer?: Secret;
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: object;
+  /** How long the service may hold its answer back; it adds to the deadline of the call. */
+  readonly wait?: Wait;
   /** What `headers` and `json` carry that must never be shown. */
   readonly secrets?: readonly Secret[];
   /** True when asking twice does no more than asking once. */
@@ -33,6 +36,8 @@ export interface Answer {
   /** The JSON that came, or null where none was to come. */
   readonly body: unknown;
   readonly etag: string | null;
+  /** The service says that it heeded `wait`. */
+  readonly waited: boolean;
   readonly reading: Reading;
 }
 
@@ -48,9 +53,11 @@ export interface Attempt {
 
 const maxRetryAfterMs = 60_000;
 
-/** The request that a call becomes, with the base address's path in front. */
-export function compose(call: Call, basePath: string): Message {
+/** The request that a call becomes after so long, with the base address's path in front. */
+export function compose(call: Call, basePath: string, elapsedMs: number): Message {
   const authorization = call.bearer ? { authorization: `Bearer ${credential(call.bearer)}` } : {};
+  const left = call.wait && Math.max(0, Math.ceil(call.wait.seconds - elapsedMs / 1000));
+  const prefer = left === undefined ? {} : { prefer: `wait=${left}` };
   const type = call.json ? { 'content-type': 'application/json' } : {};
   return {
     method: call.method,
@@ -61,6 +68,7 @@ export function compose(call: Call, basePath: string): Message {
       'user-agent': 'cpn',
       ...type,
       ...authorization,
+      ...prefer,
       ...call.headers,
     },
     body: call.json ? JSON.stringify(call.json) : null,
@@ -72,7 +80,8 @@ export async function attempt(connection: Connection, call: Call, circumstances:
   const { message, reading, now, perhapsDone } = circumstances;
   const response = await connection.send(message);
   const status = response.statusCode;
-  const answer = (body: unknown) => ({ status, body, etag: header(response, 'etag'), reading });
+  const waited = /^\s*wait\s*=/i.test(header(response, 'preference-applied') ?? '');
+  const answer = (body: unknown) => ({ status, body, etag: header(response, 'etag'), waited, reading });
 
   if (status >= 200 && status < 300 && call.answered) return answer(await readJson(response, reading));
   if (status >= 400 && status < 500 && status !== 429 && !isGone(call, status, perhapsDone)) {

@@ -28,36 +28,42 @@ export class HttpClient {
   }
 
   async call(call: Call): Promise<Answer> {
-    const { signal: caller, deadlineMs } = this.#options;
-    caller.throwIfAborted();
+    const signals = [this.#options.signal, ...(call.wait?.signal ? [call.wait.signal] : [])];
+    for (const signal of signals) signal.throwIfAborted();
     const end = new AbortController();
     const stop = () => end.abort();
-    caller.addEventListener('abort', stop);
-    const timer = setTimeout(stop, deadlineMs);
+    for (const signal of signals) signal.addEventListener('abort', stop);
+    const timer = setTimeout(stop, this.#deadlineOf(call));
     const connection = new Connection(this.#url.origin, end.signal);
     try {
       return await this.#repeat(call, connection, end.signal);
     } catch (error) {
-      caller.throwIfAborted();
+      for (const signal of signals) signal.throwIfAborted();
       throw error;
     } finally {
       clearTimeout(timer);
-      caller.removeEventListener('abort', stop);
+      for (const signal of signals) signal.removeEventListener('abort', stop);
       connection.close();
     }
   }
 
+  #deadlineOf({ wait }: Call): number {
+    return this.#options.deadlineMs + (wait?.seconds ?? 0) * 1000;
+  }
+
   async #repeat(call: Call, connection: Connection, end: AbortSignal): Promise<Answer> {
-    const { clock, random, attempts, deadlineMs, maxBodyBytes, onRetry } = this.#options;
-    const message = compose(call, this.#url.pathname.replace(/\/$/, ''));
+    const { clock, random, attempts, maxBodyBytes, onRetry } = this.#options;
+    const deadlineMs = this.#deadlineOf(call);
+    const basePath = this.#url.pathname.replace(/\/$/, '');
     const secrets = [...(call.secrets ?? []), ...(call.bearer ? [call.bearer] : [])];
-    const reading = { url: `${this.#url.origin}${message.path}`, maxBytes: maxBodyBytes, secrets };
+    const reading = { url: `${this.#url.origin}${basePath}${call.path}`, maxBytes: maxBodyBytes, secrets };
     const started = clock.monotonic();
     let sent = false;
     let perhapsDone = false;
     const late = `no complete answer came within ${deadlineMs / 1000} s`;
     let before = '';
     for (let number = 1; ; number++) {
+      const message = compose(call, basePath, clock.monotonic() - started);
       const circumstances: Attempt = { message, reading, now: clock.wall(), perhapsDone };
       const failed: Answer | AttemptFailed = await attempt(connection, call, circumstances).catch(attemptFailure);
       if (!(failed instanceof AttemptFailed)) return failed;

@@ -26,18 +26,19 @@ export function connectPeerService(address: ServiceAddress, options: ClientOptio
   return {
     enroll: (request) => enroll(http, request),
 
-    async readMap(network, token, revision) {
-      const { status, body, etag, reading } = await http.call({
+    async readMap(network, token, revision, wait) {
+      const { status, body, etag, waited, reading } = await http.call({
         what: `reading network ${network}`,
         method: 'GET',
         path: `/api/networks/${network}`,
         bearer: token,
         ...(revision === null ? {} : { headers: { 'if-none-match': revision } }),
+        ...(wait && { wait }),
         repeatable: true,
         answered: true,
         remedies: ownRemedies,
       });
-      return status === 304 ? null : decodeMap(body, reading, { network, etag });
+      return { map: status === 304 ? null : decodeMap(body, reading, { network, etag }), waited };
     },
 
     async removePeer(network, peer, token) {

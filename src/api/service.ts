@@ -25,11 +25,29 @@ export interface Enrolled {
   readonly accessToken: Secret | null;
 }
 
+/** How long an answer may be held back. */
+export interface Wait {
+  /** A service may wait for less. */
+  readonly seconds: number;
+  /** Ends the call at once; it then fails with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+export interface MapReading {
+  /** Null while the revision is the one named. */
+  readonly map: NetworkMap | null;
+  /** The service knows how to wait, and did so as far as there was anything to wait for; else it is to be polled. */
+  readonly waited: boolean;
+}
+
 /** What a host asks of the service, decoded and checked: nothing comes through that is not of its type. */
 export interface PeerService {
   enroll(request: EnrollmentRequest): Promise<Enrolled>;
-  /** The network's map, or null when its revision still is `revision`. */
-  readMap(network: number, token: Secret, revision: string | null): Promise<NetworkMap | null>;
+  /**
+   * The network's map, if its revision is another than `revision`. With `wait` the service is asked to hold its answer
+   * until that is so; the deadline of the call is put off by as long.
+   */
+  readMap(network: number, token: Secret, revision: string | null, wait?: Wait): Promise<MapReading>;
   /** Takes the peer out of the network. One that is gone already is no error. */
   removePeer(network: number, peer: PeerId, token: Secret): Promise<void>;
 }

@@ -24,7 +24,7 @@ export async function refresh(tools: Tools, state: Joined): Promise<Refreshed> {
   }
   try {
     const service = await tools.connect(state.service, mapDeadline);
-    const newer = await service.readMap(map.id, accessToken, map.revision);
+    const { map: newer } = await service.readMap(map.id, accessToken, map.revision);
     const current: Joined = newer === null ? state : { ...state, membership: { ...state.membership, map: newer } };
     const sync = { lastSuccess: tools.now().toISOString(), error: null };
     return { state: await resolveEndpoints(tools, current), sync, failure: null };

@@ -1,6 +1,6 @@
 import { Secret } from '../core/secret.ts';
 import type { App } from './app.ts';
-import { checkAccess } from './caller.ts';
+import { type Access, type Caller, checkAccess } from './caller.ts';
 import { Unauthenticated } from './errors.ts';
 import type { Context } from './service/context.ts';
 import { identify } from './service/sessions.ts';
@@ -15,9 +15,22 @@ export function authenticate(app: App, context: Context): void {
     const access = request.routeOptions.config.access;
     // Without a route there is nothing to protect: the reply is a 404.
     if (access === undefined || access === 'anyone') return;
-    request.caller = await identify(context, bearerOf(request.headers.authorization));
-    checkAccess(request.caller, access);
+    request.caller = await recognize(context, request);
   });
+}
+
+/** Who makes this request, as of now; refuses whom its route is not for, and whose token is void. */
+export async function recognize(context: Context, request: RequestFacts): Promise<Caller> {
+  const { access } = request.routeOptions.config;
+  if (access === undefined || access === 'anyone') throw new Error('a route for anyone asked who calls');
+  const caller = await identify(context, bearerOf(request.headers.authorization));
+  checkAccess(caller, access);
+  return caller;
+}
+
+interface RequestFacts {
+  readonly headers: { readonly authorization?: string | undefined };
+  readonly routeOptions: { readonly config: { readonly access?: Access } };
 }
 
 function bearerOf(header: string | undefined): Secret {

@@ -39,7 +39,7 @@ export async function describeRoutes(app: App): Promise<void> {
 const description = [
   'The private-network part of the customer API, for hosts of one organization and the people who run them.',
   'Extensions that a client may rely on because they are described here: Idempotency-Key and access_token at',
-  'POST /api/networks/enroll; If-None-Match at GET /api/networks/{network}; the operations that change and remove',
+  'POST /api/networks/enroll; If-None-Match and Prefer: wait=N at GET /api/networks/{network}; the operations that change and remove',
   'networks, peers and enrolment keys.',
 ].join('\n');
 

@@ -10,6 +10,7 @@ import { createServer } from './server.ts';
 import { makeFirstOwner, type Owner } from './service/owner.ts';
 import { openStore } from './store/open-store.ts';
 import type { Random } from './tokens.ts';
+import { Waiters } from './waiters.ts';
 
 export interface ServeOptions {
   readonly host: string;
@@ -26,20 +27,23 @@ export interface ServeOptions {
   readonly logger: Logger;
   readonly now?: () => Date;
   readonly random?: Random;
+  /** Where requests wait for changes, for who wants to look on. */
+  readonly waiters?: Waiters;
 }
 
 export interface ControlPlane {
   readonly url: string;
-  /** Answers the requests under way, takes no others, and closes the database. */
+  /** Answers the requests under way, also those that wait, takes no others, and closes the database. */
   close(): Promise<void>;
 }
 
 /** Runs the control plane until it is closed. When this returns it answers; what it acknowledges survives a kill. */
 export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const { dataDir, owner = null, allowPublicRoutes, logger, now = () => new Date(), random = randomBytes } = options;
+  const { waiters = new Waiters() } = options;
   const store = await openStore(dataDir);
   try {
-    const context = { db: store.db, now, random, allowPublicRoutes, onLoopback: isLoopback(options.host) };
+    const context = { db: store.db, now, random, waiters, allowPublicRoutes, onLoopback: isLoopback(options.host) };
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
     const app = await createServer(context, { ...defaultLimits, ...options.limits }, logger);
     const url = await startListening(app, options);

@@ -2,6 +2,7 @@ import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { App } from './app.ts';
 import { authenticate } from './authenticate.ts';
+import { closePromptly } from './closing.ts';
 import { describeRoutes } from './description.ts';
 import { sendError } from './error-reply.ts';
 import { NotFound } from './errors.ts';
@@ -33,6 +34,7 @@ export async function createServer(context: Context, limits: Limits, logger: Fas
     throw new NotFound('path');
   });
   readJsonOnly(app);
+  closePromptly(app, context.waiters);
   setSecurityHeaders(app);
   logRequests(app);
   await limitRequests(app, limits.requests);

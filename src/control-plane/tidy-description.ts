@@ -27,11 +27,13 @@ function tidyOperation({ parameters = [], responses }: Operation): void {
   for (const parameter of parameters) {
     if (parameter.in === 'header') parameter.name = parameter.name.replace(/(^|-)[a-z]/g, (text) => text.toUpperCase());
   }
-  const isConditional = parameters.some(({ name }) => name === 'If-None-Match');
+  const takes = (header: string) => parameters.some(({ name }) => name === header);
   for (const [status, response] of Object.entries(responses)) {
     if (response.description === 'Default Response') response.description = meanings[status];
     if (status === '429') response.headers = { 'Retry-After': retryAfter };
-    if (isConditional && /^[23]/.test(status)) response.headers = { ETag: etag };
+    if (takes('If-None-Match') && /^[23]/.test(status)) {
+      response.headers = { ETag: etag, ...(takes('Prefer') && { 'Preference-Applied': applied }) };
+    }
   }
 }
 
@@ -48,6 +50,11 @@ const meanings: Readonly<Record<string, string>> = {
 
 const retryAfter = { description: 'Seconds until it is worth trying again.', schema: { type: 'integer', minimum: 1 } };
 const etag = { description: "The network's revision, as a strong ETag.", schema: { type: 'string' } };
+
+const applied = {
+  description: 'wait=N, when the reply would have waited that many seconds for another revision.',
+  schema: { type: 'string' },
+};
 
 /** Keeps the schemas that the operations use, each once: `NameInput`, where a request uses it, becomes `Name`. */
 function mergeSchemas(document: Json): Json {

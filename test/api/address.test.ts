@@ -90,7 +90,7 @@ describe('a client', () => {
     const url = `http://0.0.0.0:${port}`;
     expect(() => connectPeerService({ url, insecureHttp: false })).toThrow(/plain http/);
     expect(connections()).toBe(0);
-    const map = await connectPeerService({ url, insecureHttp: true }).readMap(7, new Secret('t'), null);
+    const { map } = await connectPeerService({ url, insecureHttp: true }).readMap(7, new Secret('t'), null);
     expect(map?.id).toBe(7);
   });
 

@@ -35,14 +35,14 @@ describe('a body', () => {
     ['201', bytes(201, text)],
   ])('is read when it is %s', async (_, reply) => {
     const { read, asked } = await readFrom(reply);
-    expect((await read)?.peers).toHaveLength(3);
+    expect((await read).map?.peers).toHaveLength(3);
     expect(asked[0]?.headers['accept-encoding']).toBe('gzip');
     expect(asked[0]?.headers.accept).toBe('application/json');
   });
 
   test('of exactly the cap is read, of a byte more refused', async () => {
     const { read } = await readFrom(bytes(200, text), text.length);
-    expect((await read)?.id).toBe(7);
+    expect((await read).map?.id).toBe(7);
     expect(await refusalOf(bytes(200, text), text.length - 1)).toContain(`longer than ${text.length - 1} bytes`);
   });
 
@@ -130,7 +130,7 @@ describe('a body', () => {
 
   test('that breaks off is asked for again', async () => {
     const { read, asked } = await readFrom(brokenOff);
-    expect((await read)?.id).toBe(7);
+    expect((await read).map?.id).toBe(7);
     expect(asked).toHaveLength(2);
   });
 
@@ -141,7 +141,7 @@ describe('a body', () => {
       response.write(text, () => response.destroy());
     };
     const { read, asked } = await readFrom(cut);
-    expect((await read)?.id).toBe(7);
+    expect((await read).map?.id).toBe(7);
     expect(asked).toHaveLength(2);
   });
 });

@@ -64,8 +64,8 @@ describe('with our own control plane', () => {
 
     const token = first.accessToken ?? expect.unreachable();
     // The revision of the reply is the one under which the map is served.
-    expect(await peers.readMap(network.id, token, first.map.revision)).toBeNull();
-    const map = await peers.readMap(network.id, token, null);
+    expect(await peers.readMap(network.id, token, first.map.revision)).toMatchObject({ map: null });
+    const { map } = await peers.readMap(network.id, token, null);
     expect(map).toEqual(first.map);
     expect(map?.peers).toEqual([
       expect.objectContaining({ id: first.peer.id, type: 'connector', endpoint: request.endpoint }),

@@ -80,7 +80,7 @@ describe('enroll', () => {
 describe('readMap', () => {
   test('sends the bearer, and at first no revision', async () => {
     const { address, asked } = await serve(json(200, { data: networkBody() }, { etag: '"12"' }));
-    const map = await connectPeerService(address).readMap(7, token, null);
+    const { map } = await connectPeerService(address).readMap(7, token, null);
     expect(map?.revision).toBe('"12"');
     const { method, path, headers, body } = asked[0] ?? expect.unreachable();
     expect([method, path, body]).toEqual(['GET', '/api/networks/7', '']);
@@ -91,13 +91,13 @@ describe('readMap', () => {
 
   test('is null while the revision is the one known', async () => {
     const { address, asked } = await serve((response) => response.writeHead(304, { etag: '"12"' }).end());
-    expect(await connectPeerService(address).readMap(7, token, '"12"')).toBeNull();
+    expect(await connectPeerService(address).readMap(7, token, '"12"')).toEqual({ map: null, waited: false });
     expect(asked[0]?.headers['if-none-match']).toBe('"12"');
   });
 
   test('has no revision from a service that gives none', async () => {
     const { address } = await serve(json(200, { data: networkBody() }));
-    expect((await connectPeerService(address).readMap(7, token, '"12"'))?.revision).toBeNull();
+    expect((await connectPeerService(address).readMap(7, token, '"12"')).map?.revision).toBeNull();
   });
 
   test('of another network than the one asked for is refused', async () => {
@@ -144,7 +144,7 @@ test('two calls at once do not disturb each other', async () => {
   });
   const service = connectPeerService(address);
   const maps = await Promise.all([1, 2, 3].map((id) => service.readMap(id, token, null)));
-  expect(maps.map((map) => map?.id)).toEqual([1, 2, 3]);
+  expect(maps.map(({ map }) => map?.id)).toEqual([1, 2, 3]);
 });
 
 // Well before the server, or undici, would end an idle connection by itself.
@@ -157,6 +157,6 @@ test('no connection outlives its call', { timeout: 2_000 }, async () => {
     response.socket?.on('close', closed);
     json(200, { data: networkBody() })(response, {} as never);
   });
-  expect((await connectPeerService(address).readMap(7, token, null))?.id).toBe(7);
+  expect((await connectPeerService(address).readMap(7, token, null)).map?.id).toBe(7);
   await gone;
 });

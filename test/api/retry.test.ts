@@ -52,7 +52,7 @@ describe('reading a map', () => {
   test.each([...doubtful, ...undone])('goes on after %s', async (_, failure) => {
     const { address, asked } = await serve(failure, failure, map);
     const { options, sleeps, retries } = unhurried();
-    expect((await connectPeerService(address, options).readMap(7, token, null))?.name).toBe('office');
+    expect((await connectPeerService(address, options).readMap(7, token, null)).map?.name).toBe('office');
     expect(asked).toHaveLength(3);
     // Half of 500 and of 1000 ms: full jitter under a doubling ceiling.
     expect(sleeps).toEqual([250, 500]);

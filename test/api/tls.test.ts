@@ -43,7 +43,7 @@ describe('https', () => {
     const certificate = makeCertificate();
     trust(certificate.cert);
     const { port, requests } = await serveTls(certificate);
-    expect((await (await read(port)).map)?.name).toBe('office');
+    expect((await (await read(port)).map).map?.name).toBe('office');
     expect(requests()).toBe(1);
   });
 

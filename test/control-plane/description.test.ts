@@ -113,8 +113,12 @@ test('the extensions are named, so that a connector finds them', () => {
   expect(read?.parameters).toContainEqual(
     expect.objectContaining({ in: 'header', name: 'If-None-Match', required: false }),
   );
-  for (const status of ['200', '304']) expect(read?.responses[status]?.headers).toHaveProperty('ETag');
-  expect(JSON.stringify(document)).not.toContain('Prefer');
+  expect(read?.parameters).toContainEqual(expect.objectContaining({ in: 'header', name: 'Prefer', required: false }));
+  expect(read?.description).toContain('Prefer: wait=N');
+  expect(document.info.description).toContain('Prefer: wait=N at GET /api/networks/{network}');
+  for (const status of ['200', '304']) {
+    expect(Object.keys(read?.responses[status]?.headers ?? {})).toEqual(['ETag', 'Preference-Applied']);
+  }
 });
 
 test('requests are described as they may be sent, and replies as open to more', () => {

@@ -2,11 +2,11 @@ import * as z from 'zod';
 import { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../contract/network.ts';
 import { Refusal, reply } from '../../contract/reply.ts';
 import { type App, callerOf } from '../app.ts';
-import { editors, readers, readersAndPeer } from '../caller.ts';
+import { editors, readers } from '../caller.ts';
 import type { Context } from '../service/context.ts';
-import { changeNetwork, createNetwork, deleteNetwork, listNetworks, readNetwork } from '../service/networks.ts';
-import { formatETag, matches } from './etag.ts';
+import { changeNetwork, createNetwork, deleteNetwork, listNetworks } from '../service/networks.ts';
 import { NetworkPath, Nothing, nothing } from './parts.ts';
+import { addReadNetworkRoute } from './read-network.ts';
 
 export function addNetworkRoutes(app: App, context: Context): void {
   app.route({
@@ -37,32 +37,7 @@ export function addNetworkRoutes(app: App, context: Context): void {
     },
   });
 
-  app.route({
-    method: 'GET',
-    url: '/api/networks/:network',
-    config: { access: readersAndPeer },
-    schema: {
-      operationId: 'readNetwork',
-      summary: 'A network with its peers',
-      description: "The strong ETag is the network's revision; with If-None-Match the same revision is a 304.",
-      params: NetworkPath,
-      headers: z.looseObject({
-        'if-none-match': z.string().optional().meta({ description: 'The ETag of the revision that the caller has.' }),
-      }),
-      response: {
-        200: reply(Network),
-        304: z.undefined().meta({ description: 'The revision is still the one named.' }),
-        404: Refusal,
-      },
-    },
-    handler: async (request, response) => {
-      const network = await readNetwork(context, callerOf(request), request.params.network);
-      const etag = formatETag(network.revision);
-      response.header('etag', etag);
-      if (matches(request.headers['if-none-match'], etag)) return response.code(304).send();
-      return response.code(200).send({ data: network });
-    },
-  });
+  addReadNetworkRoute(app, context);
 
   app.route({
     method: 'PATCH',

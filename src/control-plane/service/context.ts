@@ -1,11 +1,13 @@
 import type { Db } from '../store/tables.ts';
 import type { Random } from '../tokens.ts';
+import type { Waiters } from '../waiters.ts';
 
-/** What every use case needs: the database, the time, randomness, and what the operator decided. */
+/** What every use case needs: the database, the time, randomness, and who waits, and what the operator decided. */
 export interface Context {
   readonly db: Db;
   readonly now: () => Date;
   readonly random: Random;
+  readonly waiters: Waiters;
   /** Networks may offer routes to public addresses. */
   readonly allowPublicRoutes: boolean;
   /** Only this machine can call, so its peers may well be at loopback addresses. */

@@ -14,6 +14,7 @@ import type { Db } from '../store/tables.ts';
 import { derivePeerToken, hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
 import type { Context } from './context.ts';
 import { presentNetwork } from './present.ts';
+import { type Revise, revising } from './revising.ts';
 
 export interface Enrolled {
   readonly peer: Peer;
@@ -36,7 +37,7 @@ export async function enroll(
     endpoint: read(() => readEndpoint(request.endpoint, context)),
   }));
   const keyToken = new Secret(request.enrollment_token);
-  return context.db.transaction().execute(async (db) => {
+  return revising(context, async (db, revise) => {
     const key = await holdKey(db, hashToken(keyToken));
     if (!key) throw new Unauthenticated('the enrolment key is unknown');
     if (key.revoked_at !== null) throw new Forbidden('the enrolment key was revoked');
@@ -56,7 +57,7 @@ export async function enroll(
       : mintToken(tokenPrefixes.peer, context.random);
     const now = context.now().toISOString();
     if (!(await takeUse(db, key.id, now))) throw unusable(key, now);
-    const peer = await addPeer(db, {
+    const peer = await addPeer(db, revise, {
       network_id: key.network_id,
       name: request.name,
       peer_type: request.peer_type ?? 'origin',
@@ -75,9 +76,9 @@ function readEndpoint(text: string | undefined, { onLoopback }: Context): string
 }
 
 /** Adds the peer at the next address of the network. */
-async function addPeer(db: Db, peer: Omit<NewPeer, 'address'>): Promise<StoredPeer> {
+async function addPeer(db: Db, revise: Revise, peer: Omit<NewPeer, 'address'>): Promise<StoredPeer> {
   const id = peer.network_id;
-  await networks.reviseNetwork(db, id);
+  await revise(id);
   if (await isKeyEnrolled(db, id, peer.public_key)) {
     throw new InvalidRequest({ public_key: ['is enrolled in this network already'] });
   }

@@ -9,6 +9,7 @@ import { listPeers } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
 import { presentNetwork, presentSummary } from './present.ts';
+import { revising } from './revising.ts';
 
 export async function listNetworks({ db }: Context, caller: Caller): Promise<NetworkSummary[]> {
   return (await store.listNetworks(db, caller.organizationId)).map(presentSummary);
@@ -31,26 +32,27 @@ export async function readNetwork({ db }: Context, caller: Caller, id: number): 
 
 /** Sets the fields given; what is the same already makes no revision. */
 export async function changeNetwork(
-  { db, allowPublicRoutes }: Context,
+  context: Context,
   caller: Caller,
   id: number,
   asked: ChangeNetwork,
 ): Promise<Network> {
-  return db.transaction().execute(async (transaction) => {
+  return revising(context, async (transaction, revise) => {
     const network = await requireNetwork(transaction, caller, id);
     const { routes } = readFields((read) => ({
-      routes: read(() => parseRoutes(asked.routes ?? network.routes, network.range, allowPublicRoutes)),
+      routes: read(() => parseRoutes(asked.routes ?? network.routes, network.range, context.allowPublicRoutes)),
     }));
     const { name = network.name, description = network.description } = asked;
     const changed = { name, description, routes };
-    if (!isDeepStrictEqual({ ...network, ...changed }, network)) await store.reviseNetwork(transaction, id, changed);
+    if (!isDeepStrictEqual({ ...network, ...changed }, network)) await revise(id, changed);
     return loadNetwork(transaction, caller, id);
   });
 }
 
 /** Removes a network with all its keys and peers. */
-export async function deleteNetwork({ db }: Context, caller: Caller, id: number): Promise<void> {
+export async function deleteNetwork({ db, waiters }: Context, caller: Caller, id: number): Promise<void> {
   if (!(await store.deleteNetwork(db, caller.organizationId, id))) throw new NotFound('network');
+  waiters.wake(id);
 }
 
 /** The network as the caller may see it: of its organization, and for a peer its own. */

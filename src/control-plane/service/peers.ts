@@ -6,21 +6,22 @@ import type { Caller } from '../caller.ts';
 import { Forbidden, InvalidRequest, NotFound } from '../errors.ts';
 import { readFields } from '../field-rules.ts';
 import { parsePeerEndpoint, parseServedRoutes } from '../network-rules.ts';
-import { returnAddress, reviseNetwork, type StoredNetwork } from '../store/networks.ts';
+import { returnAddress, type StoredNetwork } from '../store/networks.ts';
 import * as store from '../store/peers.ts';
 import type { Context } from './context.ts';
 import { requireNetwork } from './networks.ts';
 import { presentPeer } from './present.ts';
+import { revising } from './revising.ts';
 
 /** Sets the fields given; what is the same already makes no revision. A peer may change itself, but not its routes. */
 export async function changePeer(
-  { db, onLoopback }: Context,
+  context: Context,
   caller: Caller,
   networkId: number,
   id: number,
   asked: ChangePeer,
 ): Promise<Peer> {
-  return db.transaction().execute(async (transaction) => {
+  return revising(context, async (transaction, revise) => {
     const network = await requireNetwork(transaction, caller, networkId);
     checkSelf(caller, id);
     if (caller.kind === 'peer' && asked.routes !== undefined) {
@@ -28,9 +29,9 @@ export async function changePeer(
     }
     const peer = await store.findPeer(transaction, networkId, id);
     if (!peer) throw new NotFound('peer');
-    const fields = readChange(asked, peer, network, onLoopback);
+    const fields = readChange(asked, peer, network, context.onLoopback);
     if (isDeepStrictEqual({ ...peer, ...fields }, { ...peer })) return presentPeer(network, peer);
-    await reviseNetwork(transaction, networkId);
+    await revise(networkId);
     if (await store.isKeyEnrolled(transaction, networkId, fields.public_key, id)) {
       throw new InvalidRequest({ public_key: ['is enrolled in this network already'] });
     }
@@ -39,11 +40,11 @@ export async function changePeer(
 }
 
 /** Takes a peer out of its network. Its address is given again when there is no other left; its token is void. */
-export async function removePeer({ db }: Context, caller: Caller, networkId: number, id: number): Promise<void> {
-  await db.transaction().execute(async (transaction) => {
+export async function removePeer(context: Context, caller: Caller, networkId: number, id: number): Promise<void> {
+  await revising(context, async (transaction, revise) => {
     await requireNetwork(transaction, caller, networkId);
     checkSelf(caller, id);
-    await reviseNetwork(transaction, networkId);
+    await revise(networkId);
     const address = await store.deletePeer(transaction, networkId, id);
     if (address === undefined) throw new NotFound('peer');
     await returnAddress(transaction, networkId, address);
