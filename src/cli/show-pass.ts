@@ -4,7 +4,8 @@ import { printable } from '../core/errors.ts';
 import { exitCodeOf, exitCodes } from './exit-code.ts';
 import { bold, dim, green, print, printError, printJson, red, warn, yellow } from './output.ts';
 
-interface Showing {
+/** How a pass is shown. */
+export interface Showing {
   readonly json: boolean;
   /** What is said of an interface without changes. */
   readonly nothing: string;

@@ -1,0 +1,28 @@
+import type { PassReport } from '../app/reconcile.ts';
+import type { Tools } from '../app/tools.ts';
+import { type Command, jsonFlag, networkArgument } from './command.ts';
+import { openTools } from './context.ts';
+import { type Showing, showPass } from './show-pass.ts';
+
+/** What tells the commands apart that make, or only plan, a pass over networks. */
+interface Pass extends Pick<Command, 'name' | 'summary' | 'examples'>, Omit<Showing, 'json'> {
+  /** Loads the use case, which is heavy, and carries it out. */
+  perform(tools: Tools, network: string | undefined): Promise<PassReport[]>;
+}
+
+/** A command that makes or plans a pass, and shows what it changed or would change. */
+export function passCommand({ name, summary, examples, perform, ...showing }: Pass): Command {
+  return {
+    name,
+    argument: networkArgument,
+    summary,
+    flags: jsonFlag,
+    examples,
+    async run(input) {
+      const tools = await openTools(input);
+      await tools.host.check({ firewall: false });
+      const reports = await perform(tools, input.argument('network'));
+      return showPass(reports, { ...showing, json: input.switch('json') });
+    },
+  };
+}
