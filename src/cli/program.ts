@@ -1,5 +1,6 @@
 import yargs, { type Argv } from 'yargs';
 import { quote, WrongUsage } from '../core/errors.ts';
+import { maskTokens } from '../core/secret.ts';
 import type { Command, Flag } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCodeOf, exitCodes } from './exit-code.ts';
@@ -97,8 +98,12 @@ function describeFlag({ kind, summary, value, byDefault }: Flag) {
 
 /** yargs suggests a command without saying what was wrong with the one given. */
 function explain(message: string, argv: readonly string[]): string {
-  const said = message.replaceAll('\n', '; ');
+  // What was typed may hold a key.
+  const said = maskTokens(message.replaceAll('\n', '; '));
+  const words = maskTokens(argv.filter((word) => !word.startsWith('-')).join(' '));
   if (said.includes('--help')) return said;
+  if (said.startsWith('Not enough non-option'))
+    return `the command lacks an argument; "cpn ${words} --help" shows which`;
   if (!said.startsWith('Did you mean')) return `${said}; "cpn --help" lists commands and flags`;
-  return `there is no command ${quote(argv.filter((word) => !word.startsWith('-')).join(' '))}; ${said.replace('Did', 'did')}`;
+  return `there is no command ${quote(words)}; ${said.replace('Did', 'did')}`;
 }
