@@ -1,13 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
 import { parseAddress } from '../../src/core/cidr.ts';
-import { labSupport } from '../lab/support.ts';
 import { Machine } from './machine.ts';
 import { at, makePeer, newKeyPair } from './samples.ts';
 import { addRoutes, address6, configure, peersOf, question, silent, startTunnel } from './steps.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-describe.skipIf(!labSupport().possible)('what lies around', () => {
+describe('what lies around', () => {
   test('is read from links, routes, files and connections', async () => {
     await using machine = await startTunnel();
     await machine.sh(`ip link add eth0 type veth peer name lan; ip link set lan up; ip link set eth0 mtu 1400 up

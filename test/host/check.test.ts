@@ -1,11 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
-import { labSupport } from '../lab/support.ts';
 import { Machine } from './machine.ts';
 import { hide } from './steps.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-describe.skipIf(!labSupport().possible)('check', () => {
+describe('check', () => {
   test('passes where everything is there', async () => {
     await using machine = await Machine.start();
     await machine.host.check({ firewall: true });

@@ -6,7 +6,6 @@ import { firewallMarks } from '../../src/core/firewall.ts';
 import type { PublicKey } from '../../src/core/keys.ts';
 import type { DesiredPeer } from '../../src/core/model.ts';
 import type { Firewall, Step } from '../../src/core/step.ts';
-import { labSupport } from '../lab/support.ts';
 import { Machine } from './machine.ts';
 import { at, makePeer, newKeyPair, newPresharedKey } from './samples.ts';
 import {
@@ -31,7 +30,7 @@ import {
 
 vi.setConfig({ testTimeout: 60_000 });
 
-describe.skipIf(!labSupport().possible)('a real Linux host', () => {
+describe('a real Linux host', () => {
   test('is observed as it was made, by two processes or three', async () => {
     await using machine = await Machine.start();
     const { host } = machine;

@@ -69,7 +69,8 @@ export class Machine {
   /** @param prefix what the driver is started with, such as `setpriv` */
   static async start(...prefix: string[]): Promise<Machine> {
     const support = labSupport();
-    const userNamespace = support.possible && support.how === 'user namespace';
+    if (!support.possible) throw new Error(`no simulated host on this machine: ${support.needs}`);
+    const userNamespace = support.how === 'user namespace';
     const env = { PATH: labPath() };
     return new Machine(
       await Namespace.start({ label: 'machine', script: holder, args: [], env, userNamespace }),

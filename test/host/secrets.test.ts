@@ -1,11 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
-import { labSupport } from '../lab/support.ts';
 import { makePeer, newKeyPair, newPresharedKey } from './samples.ts';
 import { configure, hide, question, startTunnel } from './steps.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-describe.skipIf(!labSupport().possible)('secrets', () => {
+describe('secrets', () => {
   test('are in no argument, no environment and no error of a child', async () => {
     await using machine = await startTunnel();
     await machine.sh(`cp $(command -v wg) /run/real-wg

@@ -1,11 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
-import { labSupport } from '../lab/support.ts';
 import { Machine } from './machine.ts';
 import { address, create, destroy, hide, question, startTunnel } from './steps.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-describe.skipIf(!labSupport().possible)('WireGuard in user space', () => {
+describe('WireGuard in user space', () => {
   test('lives on after Ctrl-C and the end of the process that started it', async () => {
     await using machine = await startTunnel();
     await machine.interrupt();

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import type { HostEvent } from '../../src/host/host.ts';
 import type { Process } from '../lab/process.ts';
-import { labSupport } from '../lab/support.ts';
 import { Machine } from './machine.ts';
 import { hide } from './steps.ts';
 import type { Mark } from './watcher.ts';
@@ -32,33 +31,33 @@ async function monitors(machine: Machine): Promise<string[]> {
   return found.split('\n').filter((pid) => pid !== '');
 }
 
-describe.skipIf(!labSupport().possible)('watching a real Linux host', () => {
+describe('watching a real Linux host', () => {
   test('tells of each kind of change', async () => {
     await using machine = await Machine.start();
     const watcher = await startWatcher(machine);
-    const after = async (script: string, ...event: [HostEvent['kind'], string | null, boolean?]) => {
+    const announced = async (script: string, ...event: [HostEvent['kind'], string | null, boolean?]) => {
       await machine.sh(script);
       await meets(watcher, ...event);
     };
-    await after('ip link add v0 type veth peer name v1', 'link', 'v0');
-    await after('ip link set v0 mtu 1400', 'link', 'v0');
-    await after('ip link set v1 up; ip link set v0 up', 'link', 'v0');
-    await after("ip link set v0 alias 'x\nDeleted 1: lo: <'", 'link', 'v0');
-    await after('ip address add 10.1.0.1/24 dev v0', 'address', 'v0');
-    await after('ip address add fd01::1/64 dev v0 nodad', 'address', 'v0');
-    await after('ip route add 10.9.0.0/16 via 10.1.0.2', 'route', 'v0');
-    await after('ip route add fd02::/64 dev v0 table 77', 'route', 'v0');
-    await after('ip route add blackhole 10.11.0.0/16', 'route', null);
-    await after('ip rule add fwmark 5 lookup 77', 'rule', null);
-    await after('ip -6 rule add iif v0 lookup 77', 'rule', null);
-    await after('ip -6 rule del iif v0 lookup 77', 'rule', null, true);
-    await after('ip rule del fwmark 5 lookup 77', 'rule', null, true);
-    await after('ip route del blackhole 10.11.0.0/16', 'route', null, true);
-    await after('ip route del 10.9.0.0/16', 'route', 'v0', true);
-    await after('ip address del 10.1.0.1/24 dev v0', 'address', 'v0', true);
-    await after('ip link set v0 down', 'link', 'v0');
-    await after('ip link set v0 name v2', 'link', 'v2');
-    await after('ip link del v2', 'link', 'v2', true);
+    await announced('ip link add v0 type veth peer name v1', 'link', 'v0');
+    await announced('ip link set v0 mtu 1400', 'link', 'v0');
+    await announced('ip link set v1 up; ip link set v0 up', 'link', 'v0');
+    await announced("ip link set v0 alias 'x\nDeleted 1: lo: <'", 'link', 'v0');
+    await announced('ip address add 10.1.0.1/24 dev v0', 'address', 'v0');
+    await announced('ip address add fd01::1/64 dev v0 nodad', 'address', 'v0');
+    await announced('ip route add 10.9.0.0/16 via 10.1.0.2', 'route', 'v0');
+    await announced('ip route add fd02::/64 dev v0 table 77', 'route', 'v0');
+    await announced('ip route add blackhole 10.11.0.0/16', 'route', null);
+    await announced('ip rule add fwmark 5 lookup 77', 'rule', null);
+    await announced('ip -6 rule add iif v0 lookup 77', 'rule', null);
+    await announced('ip -6 rule del iif v0 lookup 77', 'rule', null, true);
+    await announced('ip rule del fwmark 5 lookup 77', 'rule', null, true);
+    await announced('ip route del blackhole 10.11.0.0/16', 'route', null, true);
+    await announced('ip route del 10.9.0.0/16', 'route', 'v0', true);
+    await announced('ip address del 10.1.0.1/24 dev v0', 'address', 'v0', true);
+    await announced('ip link set v0 down', 'link', 'v0');
+    await announced('ip link set v0 name v2', 'link', 'v2');
+    await announced('ip link del v2', 'link', 'v2', true);
     expect(watcher.output.stdout).not.toContain('{"kind":"link","link":"lo"');
   });
 
