@@ -10,5 +10,9 @@ async function main(argv: readonly string[]): Promise<number> {
   return runProgram(argv, process.env);
 }
 
-// A resolver that does not answer would hold the process open long after its work is done.
-process.exit(await main(process.argv.slice(2)));
+// A reader that went away, such as `head`, wants no more.
+process.stdout.on('error', () => {});
+const exitCode = await main(process.argv.slice(2));
+// Without the exit, a resolver that does not answer would hold the process open long after its work is done; without the wait, a
+// pipe that is read slowly would lose what it could not take at once.
+process.stdout.write('', () => process.exit(exitCode));

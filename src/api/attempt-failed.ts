@@ -6,6 +6,8 @@ interface Outcome {
   readonly sent: boolean;
   /** Whether the service may have carried the request out. */
   readonly perhapsDone: boolean;
+  /** Something at its address answered: with a status, a reset, or bytes that are no HTTP. */
+  readonly heard: boolean;
   /** What `Retry-After` asked for, clamped. */
   readonly retryAfterMs?: number | null;
 }
@@ -31,6 +33,7 @@ export class AttemptFailed extends Error {
         retry: false,
         sent: false,
         perhapsDone: false,
+        heard: true,
       });
     }
     if (!unconnected && notHttp(error, code)) {
@@ -38,10 +41,16 @@ export class AttemptFailed extends Error {
         retry: false,
         sent: true,
         perhapsDone: false,
+        heard: true,
       });
     }
     const problem = problems[code] ?? `the connection failed (${code})`;
-    return new AttemptFailed(problem, { retry: true, sent: !unconnected, perhapsDone: !unconnected });
+    return new AttemptFailed(problem, {
+      retry: true,
+      sent: !unconnected,
+      perhapsDone: !unconnected,
+      heard: code === 'ECONNREFUSED' || code === 'ECONNRESET',
+    });
   }
 }
 

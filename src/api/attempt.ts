@@ -51,7 +51,8 @@ export interface Attempt {
   readonly perhapsDone: boolean;
 }
 
-const maxRetryAfterMs = 60_000;
+/** A service that is overloaded may ask for more than one call waits; a daemon can heed it. */
+const maxRetryAfterMs = 300_000;
 
 /** The request that a call becomes after so long, with the base address's path in front. */
 export function compose(call: Call, basePath: string, elapsedMs: number): Message {
@@ -108,6 +109,7 @@ function busy(response: Response, now: number): AttemptFailed {
     retry: true,
     sent: true,
     perhapsDone: status !== 429 && status !== 503,
+    heard: true,
     retryAfterMs: readRetryAfter(header(response, 'retry-after'), from, maxRetryAfterMs),
   });
 }

@@ -73,7 +73,7 @@ export class HttpClient {
 
       const elapsedMs = clock.monotonic() - started;
       const doubt = perhapsDone && !call.repeatable;
-      const giveUp = (why: string) => this.#unreachable(why, { number, elapsedMs, doubt, sent });
+      const giveUp = (why: string) => this.#unreachable(why, { number, elapsedMs, doubt, sent, outcome });
       if (end.aborted) throw giveUp(`${late}${before}`);
       if (!outcome.retry || doubt || number >= attempts) throw giveUp(problem);
       const delayMs = (outcome.retryAfterMs ?? 0) + backoffDelay(number, backoff, random());
@@ -86,12 +86,16 @@ export class HttpClient {
     }
   }
 
-  #unreachable(why: string, { number, elapsedMs, doubt, sent }: Ending): Unreachable {
+  #unreachable(why: string, { number, elapsedMs, doubt, sent, outcome }: Ending): Unreachable {
     const seconds = (elapsedMs / 1000).toFixed(1);
     const spent = number === 1 ? `1 attempt in ${seconds} s` : `${number} attempts in ${seconds} s`;
     const warning = doubt ? '; it may have been carried out all the same: look before you repeat it' : '';
     const { origin, pathname } = this.#url;
-    return new Unreachable(`${origin}${pathname.replace(/\/$/, '')}`, `${why} (${spent})${warning}`, undefined, sent);
+    return new Unreachable(`${origin}${pathname.replace(/\/$/, '')}`, `${why} (${spent})${warning}`, {
+      delivered: sent,
+      heard: outcome.heard,
+      retryAfterMs: outcome.retryAfterMs ?? null,
+    });
   }
 }
 
@@ -102,6 +106,8 @@ interface Ending {
   /** It may have been carried out, and must not be sent again. */
   readonly doubt: boolean;
   readonly sent: boolean;
+  /** Of the last attempt. */
+  readonly outcome: AttemptFailed['outcome'];
 }
 
 function attemptFailure(error: unknown): AttemptFailed {

@@ -6,13 +6,14 @@ import { makeKeyPair } from '../core/keys.ts';
 import type { Options, ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Joined, State } from '../store/state.ts';
-import { apply } from './apply.ts';
+import { apply, save } from './apply.ts';
 import { awaitHandshake } from './await-handshake.ts';
 import { chooseInterface } from './choose-interface.ts';
-import { resolveEndpoints } from './ground.ts';
 import { forget, removeFromService } from './leave.ts';
+import { amendNotes } from './notes.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
-import { isJoined } from './select.ts';
+import { resolveNames } from './resolve.ts';
+import { isJoined, refuseUnreadable } from './select.ts';
 import { survey } from './survey.ts';
 import { takeBack } from './take-back.ts';
 import type { Tools } from './tools.ts';
@@ -54,7 +55,9 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
 /** The state of an earlier, unfinished or finished join with this key, with the options now asked for; else a new one. */
 async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ begun: State; isNew: boolean }> {
   const tokenHash = createHash('sha256').update(request.token.reveal()).digest('hex');
-  const states = await tools.store.list();
+  const { states, unreadable } = await tools.store.list();
+  // This very key may have been used by it: a second time it would make a second peer.
+  refuseUnreadable(unreadable);
   const earlier = states.find(
     ({ enrollment, service }) => enrollment.tokenHash === tokenHash && service.url === request.service.url,
   );
@@ -84,6 +87,7 @@ async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ begun: S
     options: fixPort(options, endpoint),
     enabled: true,
     resolved: {},
+    refused: null,
     receipt: folders.map((path) => ({ made: 'folder', path })),
   };
   await tools.store.write(begun);
@@ -105,7 +109,8 @@ async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean)
     const joined: Joined = { ...state, membership: { peer, map, accessToken } };
     await tools.store.write(joined);
     await refuseTwin(tools, joined);
-    await tools.store.writeSync(state.interface, { lastSuccess: tools.now().toISOString(), error: null });
+    const sync = { mode: 'poll', lastSuccess: tools.now().toISOString(), error: null } as const;
+    await amendNotes(tools, state.interface, { sync });
     return joined;
   } catch (error) {
     if (isNew && isHarmless(error)) await forget(tools, state);
@@ -116,7 +121,7 @@ async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean)
 /** A host is in a network once: a second time, through another key, is undone at once. */
 async function refuseTwin(tools: Tools, state: Joined): Promise<void> {
   const { map } = state.membership;
-  const twin = (await tools.store.list()).find(
+  const twin = (await tools.store.list()).states.find(
     ({ interface: link, service, membership }) =>
       link !== state.interface && service.url === state.service.url && membership?.map.id === map.id,
   );
@@ -135,16 +140,18 @@ function isHarmless(error: unknown): boolean {
 }
 
 async function bringUp(tools: Tools, state: Joined): Promise<Joined> {
-  const resolved = await resolveEndpoints(tools, state);
-  const planned = await survey(tools, resolved);
+  const located: Joined = { ...state, resolved: await resolveNames(tools, state) };
+  const planned = await survey(tools, located);
   tools.progress(`bringing ${state.interface} up as ${state.membership.peer.address}`);
-  await tools.store.write(resolved);
+  await tools.store.write(located);
   try {
-    return await apply(tools, planned);
+    const applied = await apply(tools, planned, located);
+    await save(tools, applied, located, planned);
+    return applied;
   } catch (error) {
     // A tunnel that was there before is somebody's connection: better half changed than gone.
     const isNew = planned.actual.link === null;
-    if (isNew) await takeBack(tools, (await tools.store.read(state.interface)) ?? resolved);
+    if (isNew) await takeBack(tools, (await tools.store.read(state.interface)) ?? located);
     throw error;
   }
 }

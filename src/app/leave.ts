@@ -1,7 +1,9 @@
 import { CpnError, NotConverged, Refused } from '../core/errors.ts';
 import { tableOf } from '../core/firewall.ts';
+import { findOurRules } from '../core/plan-rules.ts';
+import { formatRule } from '../core/rule.ts';
 import type { State } from '../store/state.ts';
-import { isJoined, selectStates } from './select.ts';
+import { isJoined, refuseUnreadable, selectStates } from './select.ts';
 import { inherit, takeBack } from './take-back.ts';
 import type { Tools } from './tools.ts';
 
@@ -15,13 +17,14 @@ export interface LeaveReport {
 /** Takes networks down; forgets nothing, and keeps them down until `bringUp`. */
 export async function takeDown(tools: Tools, network?: string): Promise<string[]> {
   return tools.store.lock(async () => {
-    const states = await selectStates(tools.store, network);
+    const { states, unreadable } = await selectStates(tools.store, network);
     for (const state of states) {
       // Saved first: a pass between the two must not bring it up again.
       const disabled = { ...state, enabled: false };
       await tools.store.write(disabled);
       await takeBack(tools, disabled);
     }
+    refuseUnreadable(unreadable);
     return states.map((state) => state.interface);
   });
 }
@@ -33,12 +36,14 @@ export async function takeDown(tools: Tools, network?: string): Promise<string[]
 export async function leaveNetworks(tools: Tools, network?: string): Promise<LeaveReport[]> {
   return tools.store.lock(async () => {
     const reports: LeaveReport[] = [];
-    for (const state of await selectStates(tools.store, network)) {
+    const { states, unreadable } = await selectStates(tools.store, network);
+    for (const state of states) {
       const removed = await removeFromService(tools, state);
       const left = await takeBack(tools, { ...state, enabled: false });
       await forget(tools, left);
       reports.push({ interface: state.interface, removed });
     }
+    refuseUnreadable(unreadable);
     return reports;
   });
 }
@@ -50,9 +55,12 @@ export async function leaveNetworks(tools: Tools, network?: string): Promise<Lea
  */
 export async function verifyLeft(tools: Tools, link: string): Promise<void> {
   const actual = await tools.host.observe({ link, firewall: true, sysctls: [] });
+  // The rules of a full tunnel are one network's, which may be another one.
+  const others = (await tools.store.list()).states.filter((state) => state.interface !== link);
   const left = [
     ...(actual.link === null ? [] : [`interface ${link}`]),
     ...(actual.firewall === null ? [] : [`nft table ${tableOf(link)}`]),
+    ...(others.length > 0 ? [] : findOurRules(actual.rules).map((rule) => `rule ${formatRule(rule)}`)),
     ...((await tools.store.readConfig(link)) === null ? [] : [tools.store.configPath(link)]),
     ...((await tools.store.read(link)) === null ? [] : [`state of ${link}`]),
   ];
@@ -62,7 +70,7 @@ export async function verifyLeft(tools: Tools, link: string): Promise<void> {
 /** Removes file and state; the folders that we made go with the last network. */
 export async function forget(tools: Tools, state: State): Promise<void> {
   const folders = state.receipt.filter((entry) => entry.made === 'folder');
-  const heir = (await tools.store.list()).find((other) => other.interface !== state.interface);
+  const heir = (await tools.store.list()).states.find((other) => other.interface !== state.interface);
   if (heir) await inherit(tools, heir, folders);
   await tools.store.forget(
     state.interface,

@@ -1,8 +1,12 @@
 import type { Change } from '../core/change.ts';
 import { CpnError } from '../core/errors.ts';
 import type { Joined } from '../store/state.ts';
-import { apply } from './apply.ts';
+import { apply, save } from './apply.ts';
+import { withNews } from './news.ts';
+import { amendNotes } from './notes.ts';
+import { passNetwork, usualConfirmation } from './pass.ts';
 import { refresh } from './refresh.ts';
+import { resolveNames } from './resolve.ts';
 import { selectJoined } from './select.ts';
 import { survey } from './survey.ts';
 import type { Tools } from './tools.ts';
@@ -20,24 +24,27 @@ export interface PassReport {
 /** What a pass over the networks would change, and why. Changes nothing. */
 export async function planNetworks(tools: Tools, network?: string): Promise<PassReport[]> {
   return eachNetwork(tools, network, async (state) => {
-    const refreshed = await refresh(tools, state);
-    const changes = state.enabled ? (await survey(tools, refreshed.state)).changes : [];
-    return { changes, unsynced: refreshed.failure };
+    const { news, failure } = await refreshWhole(tools, state);
+    const next = withNews(state, news);
+    return { changes: next.enabled ? (await survey(tools, next)).changes : [], unsynced: failure };
   });
 }
 
-/** One pass over the networks: reads the newest maps, and makes the host what it should be. */
-export async function reconcileNetworks(tools: Tools, network?: string): Promise<PassReport[]> {
-  return tools.store.lock(() =>
-    eachNetwork(tools, network, async (state) => {
-      const refreshed = await refresh(tools, state);
-      await tools.store.writeSync(state.interface, refreshed.sync);
-      const planned = state.enabled ? await survey(tools, refreshed.state) : null;
-      if (isNews(state, refreshed.state)) await tools.store.write(refreshed.state);
-      if (planned) await apply(tools, planned);
-      return { changes: planned?.changes ?? [], unsynced: refreshed.failure };
-    }),
-  );
+/**
+ * One pass over the networks: reads the newest maps, and makes the host what it should be. A change that could cut it off is
+ * taken back unless it is confirmed within `confirmMs`, 20 s unless told.
+ */
+export async function reconcileNetworks(
+  tools: Tools,
+  network?: string,
+  confirmMs = usualConfirmation,
+): Promise<PassReport[]> {
+  return eachNetwork(tools, network, async (state) => {
+    const { news, notes, failure } = await refreshWhole(tools, state);
+    await amendNotes(tools, state.interface, notes);
+    const pass = await passNetwork(tools, state.interface, news, { withinMs: confirmMs });
+    return { changes: pass?.changes ?? [], unsynced: failure };
+  });
 }
 
 /** Brings networks up from what was last known, asking no control plane. */
@@ -47,10 +54,17 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
       const enabled: Joined = { ...state, enabled: true };
       const planned = await survey(tools, enabled);
       if (!state.enabled) await tools.store.write(enabled);
-      await apply(tools, planned);
+      await save(tools, await apply(tools, planned, enabled), enabled, planned);
       return { changes: planned.changes, unsynced: null };
     }),
   );
+}
+
+/** A pass of its own has nobody who follows the names, as a daemon does. */
+async function refreshWhole(tools: Tools, state: Joined) {
+  const refreshed = await refresh(tools, state);
+  const resolved = await resolveNames(tools, withNews(state, refreshed.news));
+  return { ...refreshed, news: { ...refreshed.news, resolved } };
 }
 
 /** One network's failure is its own; what nobody foresaw stops everything. */
@@ -59,18 +73,19 @@ async function eachNetwork(
   network: string | undefined,
   work: (state: Joined) => Promise<Pick<PassReport, 'changes' | 'unsynced'>>,
 ): Promise<PassReport[]> {
-  const reports: PassReport[] = [];
-  for (const state of await selectJoined(tools, network)) {
+  const { states, unreadable } = await selectJoined(tools, network);
+  const reports: PassReport[] = unreadable.map(({ interface: link, error }) => failed(link, error));
+  for (const state of states) {
     try {
       reports.push({ interface: state.interface, ...(await work(state)), failure: null });
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;
-      reports.push({ interface: state.interface, changes: [], unsynced: null, failure: error });
+      reports.push(failed(state.interface, error));
     }
   }
   return reports;
 }
 
-function isNews(before: Joined, after: Joined): boolean {
-  return before.membership !== after.membership || JSON.stringify(before.resolved) !== JSON.stringify(after.resolved);
+function failed(link: string, failure: CpnError): PassReport {
+  return { interface: link, changes: [], unsynced: null, failure };
 }

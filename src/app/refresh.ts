@@ -1,36 +1,85 @@
-import { CpnError } from '../core/errors.ts';
+import type { Wait } from '../api/service.ts';
+import { CpnError, Unconfirmed } from '../core/errors.ts';
+import type { NetworkMap } from '../core/model.ts';
+import { emptiesTunnel } from '../core/newer-map.ts';
 import type { Joined } from '../store/state.ts';
-import type { Sync } from '../store/store.ts';
-import { resolveEndpoints } from './ground.ts';
+import type { Notes } from '../store/store.ts';
+import { type News, noNews, withNews } from './news.ts';
+import { namesOf, resolveNames } from './resolve.ts';
 import type { Tools } from './tools.ts';
 
 /** Milliseconds. Without an answer the host is kept right all the same, and should not wait for it long. */
 const mapDeadline = 10_000;
 
-/** A network's state after asking its control plane, and how that went. Nothing is saved yet. */
+/** Seconds between an answer that would empty the tunnel and the one that confirms it, at the least. */
+export const usualInterval = 30;
+
+/** What a network's control plane said, and how that went. Nothing is saved yet. */
 export interface Refreshed {
-  readonly state: Joined;
-  readonly sync: Sync;
+  readonly news: News;
+  /** What of the network's notes is different now. */
+  readonly notes: Pick<Notes, 'sync' | 'held'>;
+  /** The service held its answer back until there was one. */
+  readonly waited: boolean;
   /** What kept the newest map away; the last known one stands in its place. */
   readonly failure: CpnError | null;
 }
 
-/** Reads the newest map and resolves its endpoints; whatever fails, what was known before stays known. */
-export async function refresh(tools: Tools, state: Joined): Promise<Refreshed> {
-  const { map, accessToken } = state.membership;
-  const known = await tools.store.readSync(state.interface);
-  if (accessToken === null) {
-    return { state: await resolveEndpoints(tools, state), sync: known, failure: null };
-  }
+export interface RefreshOptions {
+  /** Seconds; {@link usualInterval} unless told. */
+  readonly interval?: number;
+  readonly wait?: Wait;
+}
+
+/**
+ * Asks for the newest map, and resolves names in it that are new; whatever fails, what was known before stays known.
+ *
+ * @throws the reason of `wait.signal` when that ends it
+ */
+export async function refresh(
+  tools: Tools,
+  state: Joined,
+  { interval = usualInterval, wait }: RefreshOptions = {},
+): Promise<Refreshed> {
+  const { sync, held } = await tools.store.readNotes(state.interface);
+  const { map: known, accessToken } = state.membership;
+  if (accessToken === null) return { news: noNews, notes: { sync, held: null }, waited: false, failure: null };
   try {
     const service = await tools.connect(state.service, mapDeadline);
-    const { map: newer } = await service.readMap(map.id, accessToken, map.revision);
-    const current: Joined = newer === null ? state : { ...state, membership: { ...state.membership, map: newer } };
-    const sync = { lastSuccess: tools.now().toISOString(), error: null };
-    return { state: await resolveEndpoints(tools, current), sync, failure: null };
+    const revision = known.revision && (state.refused ?? known.revision);
+    const { map, waited } = await service.readMap(known.id, accessToken, revision, wait);
+    if (map !== null && emptiesTunnel(known, map, state.keyPair.publicKey)) {
+      const since = held?.since ?? tools.uptime();
+      if (held === null || tools.uptime() - since < interval) {
+        const failure = unconfirmed(state, map, interval);
+        return { news: noNews, notes: fail(failure, { sync, held: { since } }), waited: false, failure };
+      }
+    }
+    const mode = wait === undefined ? sync.mode : waited ? 'push' : 'poll';
+    const notes = { sync: { mode, lastSuccess: tools.now().toISOString(), error: null }, held: null };
+    return { news: await resolveNew(tools, state, map), notes, waited, failure: null };
   } catch (error) {
+    wait?.signal?.throwIfAborted();
     if (!(error instanceof CpnError)) throw error;
-    const sync = { lastSuccess: known.lastSuccess, error: error.message };
-    return { state: await resolveEndpoints(tools, state), sync, failure: error };
+    return { news: noNews, notes: fail(error, { sync, held }), waited: false, failure: error };
   }
+}
+
+function fail(error: CpnError, { sync, held }: Pick<Notes, 'sync' | 'held'>): Pick<Notes, 'sync' | 'held'> {
+  return { sync: { ...sync, error: error.message }, held };
+}
+
+async function resolveNew(tools: Tools, state: Joined, map: NetworkMap | null): Promise<News> {
+  if (map === null) return noNews;
+  const next = withNews(state, { map, resolved: null });
+  const unknown = new Set(namesOf(next).filter((name) => next.resolved[name] === undefined));
+  return { map, resolved: unknown.size === 0 ? null : await resolveNames(tools, next, unknown) };
+}
+
+function unconfirmed({ service, keyPair, membership }: Joined, map: NetworkMap, interval: number): Unconfirmed {
+  const listed = map.peers.some((peer) => peer.publicKey === keyPair.publicKey);
+  const problem = listed
+    ? `lists no other peer in network ${map.name}`
+    : `no longer lists this host (peer ${membership.peer.id}) in network ${map.name}`;
+  return new Unconfirmed(service.url, problem, interval);
 }

@@ -1,32 +1,47 @@
 import { NotJoined, quote } from '../core/errors.ts';
 import type { Joined, State } from '../store/state.ts';
-import type { Store } from '../store/store.ts';
+import type { Listing, Store } from '../store/store.ts';
 import type { Tools } from './tools.ts';
+
+/** The networks that a command is for. Those that cannot be read are for the caller to report, when it has done the others. */
+export interface Selection<S extends State = State> {
+  readonly states: readonly S[];
+  readonly unreadable: Listing['unreadable'];
+}
 
 /**
  * The networks of this host that `network` names: an interface, a network's id or its name; all of them when nothing is
  * named.
  *
  * @throws NotJoined when something is named that this host has not joined
+ * @throws what makes its state unreadable, when an interface is named
  */
-export async function selectStates(store: Store, network: string | undefined): Promise<State[]> {
-  const states = await store.list();
-  if (network === undefined) return states;
+export async function selectStates(store: Store, network: string | undefined): Promise<Selection> {
+  const { states, unreadable } = await store.list();
+  if (network === undefined) return { states, unreadable };
   const chosen = states.filter((state) => namesOf(state).includes(network));
-  if (chosen.length > 0) return chosen;
+  if (chosen.length > 0) return { states: chosen, unreadable: [] };
+  for (const { interface: link, error } of unreadable) if (link === network) throw error;
   const joined = states.map((state) => state.interface).join(', ') || 'none';
-  throw new NotJoined(`this host has not joined a network ${quote(network)}; joined: ${joined}`);
+  const hidden = unreadable.map((each) => each.interface).join(', ');
+  const rest = hidden && `, and what cannot be read: ${hidden}`;
+  throw new NotJoined(`this host has not joined a network ${quote(network)}; joined: ${joined}${rest}`);
 }
 
 /** Like {@link selectStates}, without those whose join was never finished, which a person is told. */
-export async function selectJoined(tools: Tools, network: string | undefined): Promise<Joined[]> {
-  const states = await selectStates(tools.store, network);
+export async function selectJoined(tools: Tools, network: string | undefined): Promise<Selection<Joined>> {
+  const { states, unreadable } = await selectStates(tools.store, network);
   for (const { interface: link } of states.filter((state) => !isJoined(state))) {
     const problem = `the join of ${link} was not finished; run "cpn join" with the same key again, or "cpn leave ${link}"`;
     if (network !== undefined) throw new NotJoined(problem);
     tools.warn(problem);
   }
-  return states.filter(isJoined);
+  return { states: states.filter(isJoined), unreadable };
+}
+
+/** Throws why the first of them cannot be read, if there is one. */
+export function refuseUnreadable(unreadable: Listing['unreadable']): void {
+  for (const { error } of unreadable) throw error;
 }
 
 export function isJoined(state: State): state is Joined {

@@ -1,28 +1,30 @@
 import type { Change } from '../core/change.ts';
-import type { RouteReport } from '../core/desired.ts';
-import { formatEndpoint } from '../core/endpoint.ts';
 import { CpnError } from '../core/errors.ts';
-import { judgePeer, type PeerState } from '../core/health.ts';
+import type { PeerState } from '../core/health.ts';
 import type { PeerId } from '../core/model.ts';
 import type { Joined } from '../store/state.ts';
-import type { Sync } from '../store/store.ts';
+import type { Notes, Sync } from '../store/store.ts';
+import { describeSurvey } from './describe-survey.ts';
 import { selectJoined } from './select.ts';
-import { type Survey, survey } from './survey.ts';
+import { survey } from './survey.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
 /** What `cpn status` tells of one network; its JSON follows these names closely. */
 export interface NetworkStatus {
-  readonly network: { readonly id: number; readonly name: string };
+  /** Null, like `address` and `publicKey`, where the network's state cannot be read. */
+  readonly network: { readonly id: number; readonly name: string } | null;
   readonly interface: string;
   readonly state: 'up' | 'degraded' | 'down';
-  readonly address: string;
-  readonly publicKey: string;
+  readonly address: string | null;
+  readonly publicKey: string | null;
   readonly listenPort: number | null;
   readonly mtu: number | null;
   readonly peers: readonly PeerStatus[];
   readonly routes: readonly RouteStatus[];
   readonly drift: readonly Change[];
-  readonly sync: { readonly mode: 'poll' | 'local' } & Sync;
+  readonly sync: Omit<Sync, 'mode'> & { readonly mode: Sync['mode'] | 'local' };
+  /** What a person should know, and look into. */
+  readonly warnings: readonly string[];
   /** What kept the network from being looked at. */
   readonly failure: CpnError | null;
 }
@@ -49,92 +51,52 @@ export interface RouteStatus {
   readonly reason: string | null;
 }
 
-/** Looks at the networks of this host; asks no control plane and changes nothing. */
+/** Looks at the networks of this host; asks no control plane and changes nothing. One that cannot be read hides no other. */
 export async function readStatus(tools: Tools, network?: string): Promise<NetworkStatus[]> {
-  const states = await selectJoined(tools, network);
-  return Promise.all(states.map((state) => readNetwork(tools, state)));
+  const { states, unreadable } = await selectJoined(tools, network);
+  const read = await Promise.all(states.map((state) => readNetwork(tools, state)));
+  return [...read, ...unreadable.map(describeUnreadable)].toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
 }
 
 async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> {
-  const sync = await tools.store.readSync(state.interface);
+  const notes = await tools.store.readNotes(state.interface);
+  const known = describeState(state, notes);
   try {
-    return describeSurvey(await survey(tools, state), sync, secondsNow(tools));
+    return { ...known, ...describeSurvey(await survey(tools, state), notes, secondsNow(tools)) };
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
-    return { ...describeState(state, sync), state: 'degraded', failure: error };
+    return { ...known, state: 'degraded', warnings: notes.troubles, failure: error };
   }
 }
 
-function describeState(state: Joined, sync: Sync): NetworkStatus {
-  const { map, peer, accessToken } = state.membership;
+function describeState({ membership, interface: link, keyPair }: Joined, { sync }: Notes): NetworkStatus {
+  const { map, peer, accessToken } = membership;
   return {
+    ...unknown,
     network: { id: map.id, name: map.name },
-    interface: state.interface,
-    state: 'down',
+    interface: link,
     address: peer.address,
-    publicKey: state.keyPair.publicKey,
-    listenPort: null,
-    mtu: null,
-    peers: [],
-    routes: [],
-    drift: [],
-    sync: { mode: accessToken === null ? 'local' : 'poll', ...sync },
-    failure: null,
+    publicKey: keyPair.publicKey,
+    sync: accessToken === null ? { ...sync, mode: 'local' } : sync,
   };
 }
 
-function describeSurvey({ state, desired, actual, changes }: Survey, sync: Sync, now: number): NetworkStatus {
-  const peers = describePeers({ state, desired, actual }, now);
-  // A network that was taken down is as it should be.
-  const drift = state.enabled ? changes : [];
-  const routes = desired.report.map((route) => describeRoute(route, actual));
-  const troubled =
-    drift.length > 0 ||
-    peers.some((peer) => peer.state === 'stale') ||
-    routes.some((route) => route.state === 'missing');
-  return {
-    ...describeState(state, sync),
-    state: actual.link === null ? 'down' : troubled ? 'degraded' : 'up',
-    listenPort: actual.device?.listenPort ?? null,
-    mtu: actual.link?.mtu ?? null,
-    peers,
-    routes,
-    drift,
-  };
+function describeUnreadable({ interface: link, error }: { interface: string; error: CpnError }): NetworkStatus {
+  return { ...unknown, interface: link, failure: error };
 }
 
-function describePeers(
-  { state, desired, actual }: Pick<Survey, 'state' | 'desired' | 'actual'>,
-  now: number,
-): PeerStatus[] {
-  const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
-  const present = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer]));
-  return state.membership.map.peers
-    .filter((peer) => peer.publicKey !== state.keyPair.publicKey)
-    .map((peer) => {
-      const seen = present.get(peer.publicKey);
-      const endpoint = seen?.endpoint ?? peer.endpoint;
-      return {
-        id: peer.id,
-        name: peer.name,
-        type: peer.type,
-        publicKey: peer.publicKey,
-        address: peer.address,
-        endpoint: endpoint && formatEndpoint(endpoint),
-        allowedIps: wanted.get(peer.publicKey)?.allowedIps ?? [],
-        state: seen === undefined ? 'never' : judgePeer(seen, now),
-        latestHandshake: seen?.latestHandshake ?? null,
-        rxBytes: seen?.rxBytes ?? 0,
-        txBytes: seen?.txBytes ?? 0,
-      };
-    });
-}
-
-function describeRoute({ prefix, via, state, reason }: RouteReport, actual: Survey['actual']): RouteStatus {
-  if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
-  if (state !== 'taken') return { prefix, via, state, reason };
-  const present = actual.routes.some((route) => route.prefix === prefix);
-  return present
-    ? { prefix, via, state: 'active', reason: null }
-    : { prefix, via, state: 'missing', reason: 'not on the host' };
-}
+/** A network of which nothing is known. */
+const unknown = {
+  network: null,
+  state: 'degraded',
+  address: null,
+  publicKey: null,
+  listenPort: null,
+  mtu: null,
+  peers: [],
+  routes: [],
+  drift: [],
+  sync: { mode: 'local', lastSuccess: null, error: null },
+  warnings: [],
+  failure: null,
+} as const satisfies Omit<NetworkStatus, 'interface'>;

@@ -1,7 +1,9 @@
 import type { Actual } from '../core/actual.ts';
 import { added, type Change, updated } from '../core/change.ts';
 import { type Desired, desire, forwardingKey } from '../core/desired.ts';
-import { NotJoined, NotOurs } from '../core/errors.ts';
+import { NotOurs } from '../core/errors.ts';
+import { isDefaultRoute, markedSourceKey } from '../core/full-tunnel.ts';
+import type { NetworkMap, Peer } from '../core/model.ts';
 import { isOurs, plan } from '../core/plan.ts';
 import type { Step } from '../core/step.ts';
 import { renderConfig } from '../core/wg-quick/render.ts';
@@ -13,6 +15,8 @@ import { secondsNow, type Tools } from './tools.ts';
 /** What a network of this host should be, what it is, and the way from the one to the other. Nothing has changed yet. */
 export interface Survey {
   readonly state: Joined;
+  /** False when the network's map has this host no more: then nobody is to be reached, and the key pair is kept. */
+  readonly listed: boolean;
   readonly desired: Desired;
   readonly actual: Actual;
   readonly steps: readonly Step[];
@@ -22,26 +26,27 @@ export interface Survey {
   readonly changes: readonly Change[];
 }
 
-/** Looks at the host and plans a pass from what is known; asks no control plane. */
+/** Looks at the host and plans a pass from what is known; asks neither a control plane nor a resolver. */
 export async function survey(tools: Tools, state: Joined): Promise<Survey> {
-  const self = state.membership.map.peers.find((peer) => peer.publicKey === state.keyPair.publicKey);
-  if (!self) throw noLongerListed(state);
+  const { self, map, listed } = findSelf(state);
   const actual = await tools.host.observe(questionOf(state));
   const ground = await gatherGround(tools, state, actual.surroundings);
-  const { map } = state.membership;
   const { interface: link, keyPair, options, resolved } = state;
   const desired = desire({ link, map, self, keyPair, options, resolved }, ground);
   if (!isOurs(desired, actual)) throw new NotOurs('the interface', link, 'remove it, or leave this network');
   const steps = plan(desired, actual, secondsNow(tools));
   const config = renderConfig(desired.config);
   const changes = [...(await planFile(tools, link, config)), ...steps.flatMap((step) => step.changes)];
-  return { state, desired, actual, steps, config, changes };
+  return { state, listed, desired, actual, steps, config, changes };
 }
 
 /** What must be observed of the host for this network. */
 export function questionOf(state: State): Question {
   const forwards = state.enrollment.type === 'connector' || state.receipt.some((entry) => entry.made === 'firewall');
-  return { link: state.interface, firewall: forwards, sysctls: forwards ? [forwardingKey] : [] };
+  const mayTunnel = state.options.allowRoutes.some(isDefaultRoute);
+  const made = state.receipt.flatMap((entry) => (entry.made === 'sysctl' ? [entry.key] : []));
+  const sysctls = [...(forwards ? [forwardingKey] : []), ...(mayTunnel ? [markedSourceKey] : []), ...made];
+  return { link: state.interface, firewall: forwards, sysctls: [...new Set(sysctls)] };
 }
 
 async function planFile(tools: Tools, link: string, config: string): Promise<Change[]> {
@@ -53,10 +58,12 @@ async function planFile(tools: Tools, link: string, config: string): Promise<Cha
   return [updated('file', target, 'wg-quick', 'wg-quick', 'the text differs')];
 }
 
-function noLongerListed({ membership, service, interface: link }: Joined): NotJoined {
+/** This host as the map has it; one that is not listed has its address still, and nobody around it. */
+function findSelf({ membership, keyPair, enrollment }: Joined): { self: Peer; map: NetworkMap; listed: boolean } {
   const { map, peer } = membership;
-  return new NotJoined(
-    `${service.url} no longer lists this host (peer ${peer.id}) in network ${map.name}; the tunnel ${link} is left as it is; "cpn leave ${link}" removes it, "cpn join" with a new key joins again`,
-    { facts: { network: map.id, peer: peer.id } },
-  );
+  const self = map.peers.find(({ publicKey }) => publicKey === keyPair.publicKey);
+  if (self) return { self, map, listed: true };
+  const { type, endpoint } = enrollment;
+  const outcast: Peer = { ...peer, type, endpoint, publicKey: keyPair.publicKey, routes: [] };
+  return { self: outcast, map: { ...map, routes: [], peers: [outcast] }, listed: false };
 }

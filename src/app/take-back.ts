@@ -1,6 +1,7 @@
-import { aliasOf } from '../core/desired.ts';
+import { aliasOf, forwardingKey } from '../core/desired.ts';
 import { NotOurs } from '../core/errors.ts';
 import { isOurs } from '../core/plan.ts';
+import { holdsTunnel } from '../core/plan-rules.ts';
 import { type Made, planTakeBack } from '../core/receipt.ts';
 import type { State } from '../store/state.ts';
 import { isJoined } from './select.ts';
@@ -18,13 +19,17 @@ export async function takeBack(tools: Tools, state: State): Promise<State> {
   if (foreign && state.receipt.some((entry) => entry.made === 'interface')) {
     tools.warn(new NotOurs('the interface', state.interface, 'it is left as it is').message);
   }
-  const shared = state.receipt.filter((entry) => entry.made === 'sysctl');
+  const shared = state.receipt.filter((entry) => entry.made === 'sysctl' && entry.key === forwardingKey);
   const heir = await findHeir(tools, state);
   if (heir && shared.length > 0) await inherit(tools, heir, shared);
-  const own = state.receipt.filter((entry) => entry.made === 'firewall' || (entry.made === 'sysctl' && heir === null));
-  // wg-quick makes our interface too, and writes no receipt for it.
+  const own = state.receipt.filter(
+    (entry) => entry.made === 'firewall' || (entry.made === 'sysctl' && (heir === null || !shared.includes(entry))),
+  );
+  // wg-quick makes our interface and its rules too, and writes no receipt for them.
   const link: Made[] = foreign ? [] : [{ made: 'interface', link: state.interface }];
-  for (const step of planTakeBack([...link, ...own], actual)) await tools.host.apply(step);
+  const hasRules = state.receipt.some((entry) => entry.made === 'rules') || (!foreign && holdsTunnel(actual));
+  const rules: Made[] = hasRules ? [{ made: 'rules', link: state.interface }] : [];
+  for (const step of planTakeBack([...link, ...rules, ...own], actual)) await tools.host.apply(step);
   const left: State = { ...state, receipt: state.receipt.filter((entry) => entry.made === 'folder') };
   await tools.store.write(left);
   return left;
@@ -39,7 +44,7 @@ export async function inherit(tools: Tools, heir: State, entries: readonly Made[
 
 /** Another network of this host that is up and forwards packets. */
 async function findHeir(tools: Tools, state: State): Promise<State | null> {
-  const others = await tools.store.list();
+  const { states: others } = await tools.store.list();
   const forwarding = others.filter(
     (other) => other.enabled && isJoined(other) && other.enrollment.type === 'connector',
   );

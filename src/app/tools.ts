@@ -9,8 +9,14 @@ export interface Tools {
   readonly store: Store;
   /** A client of the control plane; a call to it ends, one way or another, within `deadlineMs`, 30 s unless told. */
   connect(address: ServiceAddress, deadlineMs?: number): Promise<PeerService>;
+  /** The wall clock, which people and other programs may set. */
   now(): Date;
-  sleep(milliseconds: number): Promise<unknown>;
+  /** Seconds since this host was started, those asleep included. */
+  uptime(): number;
+  /** Seconds of a clock that stands still while the host sleeps, and that nobody sets. */
+  monotonic(): number;
+  /** Ends early, and without an error, when `signal` aborts. */
+  sleep(milliseconds: number, signal?: AbortSignal): Promise<unknown>;
   random(bytes: number): Uint8Array;
   readonly log: Log;
   /** Tells a person which step is under way. */
@@ -22,6 +28,9 @@ export interface Tools {
 /** A log of constant messages; what varies is in the facts. */
 export interface Log {
   debug(facts: object, message: string): void;
+  info(facts: object, message: string): void;
+  warn(facts: object, message: string): void;
+  error(facts: object, message: string): void;
 }
 
 /** Seconds since the epoch, as WireGuard counts handshakes. */

@@ -9,16 +9,20 @@ import { createNetwork, deleteNetwork, listNetworks, showNetwork } from './comma
 import { removePeer } from './commands/peer.ts';
 import { plan } from './commands/plan.ts';
 import { reconcile } from './commands/reconcile.ts';
+import { run } from './commands/run.ts';
 import { logout, whoami } from './commands/session.ts';
 import { status } from './commands/status.ts';
 import { up } from './commands/up.ts';
+import { wait } from './commands/wait.ts';
 
 /** Every command there is, in the order in which help lists them. */
 export const commands: readonly Command[] = [
   join,
   status,
+  wait,
   plan,
   reconcile,
+  run,
   up,
   down,
   leave,

@@ -43,6 +43,16 @@ export class Input {
     throw new InvalidValue(`--${flag}`, text, `is not a number from ${min} to ${max}`);
   }
 
+  /** Milliseconds; people write `20s`, `2m` or `500ms`. */
+  duration(flag: string, maxMs: number): number | undefined {
+    const text = this.text(flag);
+    if (text === undefined) return undefined;
+    const [, amount, unit = ''] = /^(0|[1-9][0-9]{0,5})(ms|s|m)$/.exec(text) ?? [];
+    const duration = Number(amount ?? Number.NaN) * ({ ms: 1, s: 1000, m: 60_000 }[unit] ?? Number.NaN);
+    if (duration <= maxMs) return duration;
+    throw new InvalidValue(`--${flag}`, text, `is not a time up to ${maxMs / 1000} s, such as 20s or 2m`);
+  }
+
   /** Each value of a flag that may be given several times; a variable separates them by commas. */
   list(flag: string): string[] {
     const value = this.#read(flag);

@@ -1,27 +1,29 @@
 import type { PassReport } from '../app/reconcile.ts';
 import type { Tools } from '../app/tools.ts';
-import { type Command, jsonFlag, networkArgument } from './command.ts';
+import { type Command, type Flags, jsonFlag, networkArgument } from './command.ts';
 import { openTools } from './context.ts';
+import type { Input } from './input.ts';
 import { type Showing, showPass } from './show-pass.ts';
 
 /** What tells the commands apart that make, or only plan, a pass over networks. */
 interface Pass extends Pick<Command, 'name' | 'summary' | 'examples'>, Omit<Showing, 'json'> {
+  readonly flags?: Flags;
   /** Loads the use case, which is heavy, and carries it out. */
-  perform(tools: Tools, network: string | undefined): Promise<PassReport[]>;
+  perform(tools: Tools, network: string | undefined, input: Input): Promise<PassReport[]>;
 }
 
 /** A command that makes or plans a pass, and shows what it changed or would change. */
-export function passCommand({ name, summary, examples, perform, ...showing }: Pass): Command {
+export function passCommand({ name, summary, flags, examples, perform, ...showing }: Pass): Command {
   return {
     name,
     argument: networkArgument,
     summary,
-    flags: jsonFlag,
+    flags: { ...jsonFlag, ...flags },
     examples,
     async run(input) {
       const tools = await openTools(input);
       await tools.host.check({ firewall: false });
-      const reports = await perform(tools, input.argument('network'));
+      const reports = await perform(tools, input.argument('network'), input);
       return showPass(reports, { ...showing, json: input.switch('json') });
     },
   };

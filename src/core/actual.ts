@@ -2,6 +2,8 @@ import type { Address, Prefix } from './cidr.ts';
 import type { SocketEndpoint } from './endpoint.ts';
 import type { PublicKey } from './keys.ts';
 import type { InterfaceAddress } from './model.ts';
+import type { Rule } from './rule.ts';
+import type { Secret } from './secret.ts';
 
 /** Everything a pass needs to know of the host, read anew each time. */
 export interface Actual {
@@ -11,6 +13,8 @@ export interface Actual {
   readonly device: Device | null;
   /** Routes of all tables that lead into our interface, without those the kernel made itself. */
   readonly routes: readonly Route[];
+  /** The IPv4 policy rules of the host, without those the kernel made itself. */
+  readonly rules: readonly Rule[];
   /** The comments of the rules in our nft table, `chain comment`; null when the table is not there. */
   readonly firewall: readonly string[] | null;
   /** Values of the sysctl keys we care for, as the kernel prints them. */
@@ -31,12 +35,14 @@ export interface Device {
   /** Null while no private key is set. */
   readonly publicKey: PublicKey | null;
   readonly listenPort: number;
+  /** The mark on the packets that WireGuard itself sends; null when off. */
+  readonly fwmark: number | null;
   readonly peers: readonly ActualPeer[];
 }
 
 export interface ActualPeer {
   readonly publicKey: PublicKey;
-  readonly hasPresharedKey: boolean;
+  readonly presharedKey: Secret | null;
   readonly endpoint: SocketEndpoint | null;
   readonly allowedIps: readonly Prefix[];
   /** Seconds, or null when off. */
@@ -57,6 +63,8 @@ export interface Route {
 
 /** What lies around the tunnel, and must not be cut off by it. */
 export interface Surroundings {
+  /** Addresses at which this host is reached outside its tunnels: without loopback, link-local IPv6 and all our interfaces. */
+  readonly addresses: readonly Address[];
   /** Subnets that this host is in, but for those of our own interface. */
   readonly connected: readonly { readonly prefix: Prefix; readonly link: string }[];
   /** What somebody else routes elsewhere: the main table without default routes and those the kernel made itself. */

@@ -1,8 +1,12 @@
-import { type Address, covers, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
+import { covers, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
 import { type Endpoint, isLiteral, type SocketEndpoint, unusableAddress } from './endpoint.ts';
+import { isDefaultRoute, markedSourceKey, tunnelRules } from './full-tunnel.ts';
 import { type Ground, refuse } from './guard.ts';
 import type { KeyPair } from './keys.ts';
+import { aliasMark, tunnelMark } from './marks.ts';
 import type { DesiredPeer, InterfaceAddress, NetworkMap, Options, Peer, TunnelConfig } from './model.ts';
+import type { Resolved } from './resolved.ts';
+import type { Rule } from './rule.ts';
 import type { Firewall, FirewallRule } from './step.ts';
 import { type Reach, type RouteOwner, reachPeers, servedRoutes } from './topology.ts';
 
@@ -13,8 +17,7 @@ export interface Intent {
   readonly self: Peer;
   readonly keyPair: KeyPair;
   readonly options: Options;
-  /** Addresses of endpoint names, as they were last resolved. */
-  readonly resolved: Readonly<Record<string, Address>>;
+  readonly resolved: Resolved;
 }
 
 /** The whole state that a pass works towards. */
@@ -25,6 +28,8 @@ export interface Desired {
   readonly config: TunnelConfig;
   /** Prefixes that lead into the interface beside the range of its own address. */
   readonly routes: readonly Prefix[];
+  /** The policy rules that a full tunnel needs; none without one. */
+  readonly rules: readonly Rule[];
   readonly firewall: Firewall | null;
   readonly sysctls: Readonly<Record<string, string>>;
   readonly report: readonly RouteReport[];
@@ -35,6 +40,7 @@ export interface RouteReport {
   readonly prefix: Prefix;
   readonly via: string | null;
   readonly state: 'taken' | 'served' | 'refused' | 'missing';
+  /** Why it is so; of a route that is taken, what does not go by it. */
   readonly reason: string | null;
 }
 
@@ -43,7 +49,7 @@ export const forwardingKey = 'net.ipv4.ip_forward';
 
 /** The mark on an interface that is ours. */
 export function aliasOf(map: NetworkMap): string {
-  return `cpn:${map.id}`;
+  return `${aliasMark}${map.id}`;
 }
 
 /** Works out what the host should be: who is reached how, without what the guard refuses. */
@@ -66,6 +72,7 @@ export function desire(intent: Intent, ground: Ground): Desired {
   const peers = topology.reaches.map((reach) => desirePeer(reach, refused, intent));
   const onLink = address.length === 32 ? null : map.cidr;
   const routes = peers.flatMap((peer) => peer.allowedIps).filter((prefix) => !(onLink && covers(onLink, prefix)));
+  const isFull = routes.some(isDefaultRoute);
   const served = servedRoutes(map, self);
   return {
     link,
@@ -74,21 +81,26 @@ export function desire(intent: Intent, ground: Ground): Desired {
     config: {
       privateKey: keyPair.privateKey,
       listenPort: options.listenPort,
+      fwmark: isFull ? tunnelMark : null,
       mtu: options.mtu ?? fitMtu(ground.surroundings.underlayMtu),
       address,
       peers,
     },
     routes,
+    rules: isFull ? tunnelRules(ground) : [],
     firewall: self.type === 'connector' ? { link, rules: forwardingRules(map, served, options) } : null,
-    sysctls: self.type === 'connector' ? { [forwardingKey]: '1' } : {},
+    sysctls: {
+      ...(self.type === 'connector' && { [forwardingKey]: '1' }),
+      ...(isFull && { [markedSourceKey]: '1' }),
+    },
     report: rangeRefused === null ? reports : [reportRange(map, rangeRefused), ...reports],
   };
 }
 
 /** An endpoint at which a packet can be sent without asking a resolver; null when its name never resolved. */
-export function locate(endpoint: Endpoint | null, resolved: Intent['resolved']): SocketEndpoint | null {
+export function locate(endpoint: Endpoint | null, resolved: Resolved): SocketEndpoint | null {
   if (endpoint === null || isLiteral(endpoint)) return endpoint;
-  const host = resolved[endpoint.host];
+  const [host] = resolved[endpoint.host] ?? [];
   return host === undefined ? null : { host, port: endpoint.port };
 }
 
@@ -126,8 +138,12 @@ function reportRoute({ prefix, via, hop, note }: RouteOwner, ground: Ground): Ro
   if (note === 'not accepted') return { prefix, via: name, state: 'refused', reason: 'not accepted' };
   if (hop === null) return { prefix, via: name, state: 'missing', reason: note };
   const reason = refuse(prefix, ground);
-  return { prefix, via: name, state: reason === null ? 'taken' : 'refused', reason };
+  if (reason !== null) return { prefix, via: name, state: 'refused', reason };
+  return { prefix, via: name, state: 'taken', reason: isDefaultRoute(prefix) ? besideTunnel : null };
 }
+
+/** Said of every full tunnel: whoever wants one may think that nothing goes beside it. */
+const besideTunnel = 'IPv6, and questions to the resolver, go outside the tunnel';
 
 function reportRange(map: NetworkMap, reason: string): RouteReport {
   return { prefix: map.cidr, via: null, state: 'refused', reason };

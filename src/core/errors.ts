@@ -1,3 +1,5 @@
+import { getSystemErrorMap } from 'node:util';
+
 /** What a failure knows beside its sentence; never a secret, because facts are logged. */
 export type Facts = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
@@ -97,6 +99,31 @@ export class NotConverged extends CpnError {
   }
 }
 
+/** After a change nobody answered who answered before; the host was made again what it was. */
+export class NotConfirmed extends CpnError {
+  override readonly name = 'NotConfirmed';
+
+  constructor(networkInterface: string, revision: string | null, withinMs: number) {
+    const what = revision === null ? 'the newest map' : `revision ${printable(revision)}`;
+    super(
+      `${networkInterface} was changed back: with ${what} neither the control plane nor a peer that answered before was heard within ${withinMs / 1000} s; it is not tried again until the network changes`,
+      { facts: { interface: networkInterface, revision, withinMs } },
+    );
+  }
+}
+
+/** An answer of the control plane would take away all that this host reaches, and no second one confirmed it yet. */
+export class Unconfirmed extends CpnError {
+  override readonly name = 'Unconfirmed';
+
+  constructor(url: string, problem: string, seconds: number) {
+    super(
+      `the control plane at ${url} ${problem}; the tunnel stays as it is until a second answer, ${seconds} s later or more, says the same`,
+      { facts: { url, problem }, retry: true },
+    );
+  }
+}
+
 /** The host has not joined what the command names. */
 export class NotJoined extends CpnError {
   override readonly name = 'NotJoined';
@@ -111,12 +138,39 @@ export class UnreadableFile extends CpnError {
   }
 }
 
+/** The disk did not do what was asked of it: it is full, read-only or broken, or does not let us. */
+export class DiskFailed extends CpnError {
+  override readonly name = 'DiskFailed';
+
+  /** @param action what was to be done with `path`, such as `write` */
+  constructor(action: string, path: string, { code = 'EIO', errno = 0 }: NodeJS.ErrnoException) {
+    const reason = getSystemErrorMap().get(errno)?.[1] ?? 'the disk failed';
+    super(
+      `cannot ${action} ${path}: ${reason} (${code}); ${diskRemedies[code] ?? 'look at that place, and try again'}`,
+      {
+        facts: { path, code },
+        retry: true,
+      },
+    );
+  }
+}
+
+const diskRemedies: Readonly<Record<string, string>> = {
+  ENOSPC: 'free some space',
+  EDQUOT: 'free some space',
+  EROFS: 'mount it writable, and see in the kernel log why it is not',
+  EIO: 'see in the kernel log what is wrong with the disk',
+  EACCES: 'run as root, or correct the permissions',
+  EPERM: 'run as root, or correct the permissions',
+};
+
 /** Another cpn is at work on this host. */
 export class Locked extends CpnError {
   override readonly name = 'Locked';
 
-  constructor(path: string, pid: string) {
-    super(`another cpn (pid ${pid}) holds ${path}; wait for it to end, or stop it`, {
+  /** @param program what is at work: any command of `cpn`, or the daemon */
+  constructor(path: string, pid: string, program: 'cpn' | 'cpn run' = 'cpn') {
+    super(`another ${program} (pid ${pid}) holds ${path}; wait for it to end, or stop it`, {
       facts: { path, pid },
       retry: true,
     });
@@ -137,19 +191,28 @@ export class Refused extends CpnError {
   }
 }
 
-/** The control plane could not be reached, or kept answering 429 or 5xx, until the deadline. */
-export class Unreachable extends CpnError {
-  override readonly name = 'Unreachable';
+/** What is known of the attempts that ended in {@link Unreachable}. */
+interface Attempts {
   /** False when no byte of any attempt can have reached it: then nothing was done there. */
   readonly delivered: boolean;
+  /** Something at its address answered the last attempt, if only to refuse it: the way there is open. */
+  readonly heard: boolean;
+  /** Milliseconds that it asked to be left alone for. */
+  readonly retryAfterMs: number | null;
+}
 
-  constructor(url: string, problem: string, cause?: unknown, delivered = true) {
-    super(`the control plane at ${url} is out of reach: ${problem}`, {
-      facts: { url, problem },
-      cause,
-      retry: true,
-    });
+/** The control plane could not be reached, or kept answering 429 or 5xx, until the deadline. */
+export class Unreachable extends CpnError implements Attempts {
+  override readonly name = 'Unreachable';
+  readonly delivered: boolean;
+  readonly heard: boolean;
+  readonly retryAfterMs: number | null;
+
+  constructor(url: string, problem: string, { delivered, heard, retryAfterMs }: Attempts) {
+    super(`the control plane at ${url} is out of reach: ${problem}`, { facts: { url, problem }, retry: true });
     this.delivered = delivered;
+    this.heard = heard;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Surroundings } from './actual.ts';
-import { type Address, covers, lengthOf, overlaps, type Prefix } from './cidr.ts';
+import { type Address, covers, familyOf, lengthOf, overlaps, type Prefix } from './cidr.ts';
+import { isDefaultRoute } from './full-tunnel.ts';
 
 /** Everything that a route into the tunnel must not take away from this host. */
 export interface Ground {
@@ -16,8 +17,17 @@ export interface Ground {
 
 /** Says why `prefix` must not lead into the tunnel, or null when it may. */
 export function refuse(prefix: Prefix, ground: Ground): string | null {
-  if (ground.allowed.includes(prefix)) return null;
+  if (ground.allowed.includes(prefix)) return isDefaultRoute(prefix) ? refuseTunnel(prefix, ground) : null;
   return refuseKind(prefix) ?? refuseOverlap(prefix, ground) ?? refuseCover(prefix, ground);
+}
+
+/**
+ * A full tunnel that a person wants is one of IPv4, and one on a host. It keeps out, by policy rules, what it covers.
+ */
+function refuseTunnel(prefix: Prefix, { taken }: Ground): string | null {
+  if (familyOf(prefix) === 6) return 'is a default route of IPv6, for which this host has no address in the network';
+  const other = taken.find((network) => isDefaultRoute(network.prefix));
+  return other ? `overlaps ${other.prefix} of ${other.by}` : null;
 }
 
 function refuseKind(prefix: Prefix): string | null {
@@ -30,7 +40,8 @@ function refuseKind(prefix: Prefix): string | null {
 function refuseOverlap(prefix: Prefix, { surroundings, taken }: Ground): string | null {
   const subnet = surroundings.connected.find((connected) => overlaps(connected.prefix, prefix));
   if (subnet) return `overlaps ${subnet.prefix}, which this host is in (${subnet.link})`;
-  const other = taken.find((network) => overlaps(network.prefix, prefix));
+  // The full tunnel of another network takes only what has no other route.
+  const other = taken.find((network) => !isDefaultRoute(network.prefix) && overlaps(network.prefix, prefix));
   if (other) return `overlaps ${other.prefix} of ${other.by}`;
   const route = surroundings.routed.find((routed) => routed.prefix === prefix);
   return route ? `leads to ${route.link} on this host already` : null;

@@ -6,19 +6,37 @@ export type PeerState = 'connected' | 'idle' | 'stale' | 'never';
 /** Seconds after which a session's keys are refused (REJECT_AFTER_TIME, drivers/net/wireguard/messages.h). */
 const rejectAfter = 180;
 
+/**
+ * Seconds after which a session in use has a newer handshake: keys are renewed after 120 s (REKEY_AFTER_TIME) and the
+ * renewal is given 15 s, as in contrib/reresolve-dns.sh of wireguard-tools.
+ */
+const renewedWithin = 135;
+
+/** True when the peer was heard so lately that where it is found is where it is. */
+export function isRenewed(latestHandshake: number | null, now: number): boolean {
+  return latestHandshake !== null && now - latestHandshake <= renewedWithin;
+}
+
 /** True when the last handshake still carries a session. */
 export function isFresh(latestHandshake: number | null, now: number): boolean {
   return latestHandshake !== null && now - latestHandshake <= rejectAfter;
 }
 
 /**
- * Tells a peer's state from its last handshake: `connected` while the session lives, `stale` when keepalives should have
- * renewed it and did not, `idle` when nobody had reason to, `never` when there was no handshake at all.
+ * Tells a peer's state: `connected` while the session lives and what we send is answered, `stale` when it does not answer or
+ * when keepalives should have renewed the session and did not, `idle` when nobody had reason to, `never` when there was no
+ * handshake at all.
  *
  * @param now seconds since the epoch
+ * @param silentAt bytes received when it was noticed that the peer does not answer; the first byte more undoes it
  */
-export function judgePeer(peer: Pick<ActualPeer, 'latestHandshake' | 'keepalive'>, now: number): PeerState {
+export function judgePeer(
+  peer: Pick<ActualPeer, 'latestHandshake' | 'keepalive' | 'rxBytes'>,
+  now: number,
+  silentAt?: number,
+): PeerState {
   if (peer.latestHandshake === null) return 'never';
+  if (peer.rxBytes === silentAt) return 'stale';
   if (isFresh(peer.latestHandshake, now)) return 'connected';
   return peer.keepalive === null ? 'idle' : 'stale';
 }

@@ -65,6 +65,8 @@ export interface TunnelConfig {
   readonly privateKey: Secret;
   /** Null leaves the port to the kernel. */
   readonly listenPort: number | null;
+  /** The mark on what WireGuard itself sends; null for none. */
+  readonly fwmark: number | null;
   readonly mtu: number;
   /** The interface's own address with the length of the range that is on-link. */
   readonly address: InterfaceAddress;

@@ -2,11 +2,12 @@ import type { Actual, ActualPeer } from './actual.ts';
 import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';
 import { type Endpoint, formatEndpoint, sameEndpoint } from './endpoint.ts';
-import { isFresh } from './health.ts';
+import { isRenewed } from './health.ts';
 import type { DesiredPeer } from './model.ts';
+import type { Secret } from './secret.ts';
 import type { DeviceChange, Step } from './step.ts';
 
-/** Sets key and port where they differ, and adds or updates the peers that differ; names no other peer. */
+/** Sets key, port and mark where they differ, and adds or updates the peers that differ; names no other peer. */
 export function planDevice({ link, config, keyPair }: Desired, { device }: Actual, now: number): Step[] {
   const changes: Change[] = [];
   const keyDiffers = device?.publicKey !== keyPair.publicKey;
@@ -16,6 +17,9 @@ export function planDevice({ link, config, keyPair }: Desired, { device }: Actua
   const port = config.listenPort !== null && device?.listenPort !== config.listenPort ? config.listenPort : null;
   if (port !== null && device !== null) changes.push(differs(link, 'listen port', device.listenPort, port));
   const known = new Map(device?.peers.map((peer) => [peer.publicKey, peer]));
+  const { fwmark } = config;
+  const marks = fwmark !== null && device?.fwmark !== fwmark;
+  if (marks && device !== null) changes.push(differs(link, 'mark', device.fwmark, fwmark));
   const peers: DeviceChange[] = [];
   for (const peer of config.peers) {
     const planned = planPeer(peer, known.get(peer.publicKey) ?? null, now);
@@ -23,16 +27,25 @@ export function planDevice({ link, config, keyPair }: Desired, { device }: Actua
     peers.push(planned.set);
     changes.push(planned.change);
   }
-  if (!keyDiffers && port === null && peers.length === 0) return [];
+  if (!keyDiffers && port === null && !marks && peers.length === 0) return [];
   return [
     {
       do: 'configure-device',
       link,
       ...(keyDiffers && { privateKey: keyPair.privateKey }),
       ...(port !== null && { listenPort: port }),
+      ...(marks && { fwmark }),
       peers,
       changes,
     },
+  ];
+}
+
+/** Takes the mark off, after the rules that it was for: without it a full tunnel would swallow its own packets. */
+export function planUnmarking({ link, config }: Desired, { device }: Actual): Step[] {
+  if (config.fwmark !== null || device === null || device.fwmark === null) return [];
+  return [
+    { do: 'configure-device', link, fwmark: null, peers: [], changes: [differs(link, 'mark', device.fwmark, null)] },
   ];
 }
 
@@ -67,12 +80,12 @@ function planPeer(
   }
   const moved = peer.endpoint !== null && !sameEndpoint(peer.endpoint, actual.endpoint);
   // A peer that roamed is found where it last spoke from; sending our endpoint again would undo that.
-  const keepsLearned = isFresh(actual.latestHandshake, now);
+  const keepsLearned = isRenewed(actual.latestHandshake, now);
   const differing = [
     ...(sameMembers(peer.allowedIps, actual.allowedIps) ? [] : ['allowed IPs']),
     ...(moved && !keepsLearned ? ['endpoint'] : []),
     ...(peer.keepalive === actual.keepalive ? [] : ['keepalive']),
-    ...((peer.presharedKey !== null) === actual.hasPresharedKey ? [] : ['preshared key']),
+    ...(sameSecret(peer.presharedKey, actual.presharedKey) ? [] : ['preshared key']),
   ];
   if (differing.length === 0) return null;
   const set = keepsLearned ? { ...peer, endpoint: null } : peer;
@@ -83,13 +96,17 @@ function planPeer(
   };
 }
 
+function sameSecret(one: Secret | null, other: Secret | null): boolean {
+  return one?.reveal() === other?.reveal();
+}
+
 function describe(peer: DescribedPeer): ChangeValue {
   const { endpoint, allowedIps, keepalive } = peer;
   return {
     endpoint: endpoint && formatEndpoint(endpoint),
     allowed_ips: allowedIps,
     keepalive,
-    preshared_key: (peer.hasPresharedKey ?? peer.presharedKey != null) ? 'set' : null,
+    preshared_key: peer.presharedKey === null ? null : 'set',
   };
 }
 
@@ -97,10 +114,9 @@ interface DescribedPeer {
   readonly endpoint: Endpoint | null;
   readonly allowedIps: readonly string[];
   readonly keepalive: number | null;
-  readonly hasPresharedKey?: boolean;
-  readonly presharedKey?: unknown;
+  readonly presharedKey: Secret | null;
 }
 
-function differs(link: string, what: string, before: string | number | null, after: string | number): Change {
+function differs(link: string, what: string, before: string | number | null, after: string | number | null): Change {
   return updated('interface', link, { [what]: before }, { [what]: after }, `the ${what} differs`);
 }

@@ -1,6 +1,6 @@
 import type { Actual } from './actual.ts';
 import { added, removed, updated } from './change.ts';
-import type { Desired } from './desired.ts';
+import { type Desired, forwardingKey } from './desired.ts';
 import { firewallMarks, tableOf } from './firewall.ts';
 import { sameMembers } from './plan-device.ts';
 import type { Step } from './step.ts';
@@ -32,6 +32,10 @@ export function planSysctls({ sysctls }: Desired, actual: Actual): Step[] {
       do: 'set-sysctl',
       key,
       value,
-      changes: [updated('sysctl', key, actual.sysctls[key] ?? null, value, connectorForwards)],
+      changes: [updated('sysctl', key, actual.sysctls[key] ?? null, value, reasonOf(key))],
     }));
+}
+
+function reasonOf(key: string): string {
+  return key === forwardingKey ? connectorForwards : 'a full tunnel marks its own packets';
 }

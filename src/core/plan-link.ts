@@ -1,14 +1,12 @@
-import type { Actual, Link } from './actual.ts';
+import type { Actual, Link, Route } from './actual.ts';
 import { added, type Change, removed, updated } from './change.ts';
 import { familyOf, type Prefix } from './cidr.ts';
 import type { Desired } from './desired.ts';
+import { routingTableOf } from './full-tunnel.ts';
+import { routeProtocol, tunnelTable } from './marks.ts';
 import { formatInterfaceAddress, type InterfaceAddress } from './model.ts';
+import { planRules } from './plan-rules.ts';
 import type { LinkCommand, Step } from './step.ts';
-
-/**
- * The number that marks routes as ours in the kernel (`ip route … proto 157`); iproute2's rt_protos gives it to nobody.
- */
-export const routeProtocol = '157';
 
 /** Makes the interface where there is none. */
 export function planCreation({ link }: Desired, actual: Actual): Step[] {
@@ -16,14 +14,19 @@ export function planCreation({ link }: Desired, actual: Actual): Step[] {
   return [{ do: 'create-link', link, changes: [added('interface', link, 'wireguard', 'the interface is not there')] }];
 }
 
-/** Mark, MTU, addresses, state and routes of the interface, as one batch. */
+/** Mark, MTU, addresses, state, routes and policy rules of the interface, as one batch. */
 export function planSettings(desired: Desired, actual: Actual): Step[] {
+  // A rule leads to a route that is there: it is added after the routes, and goes before them.
+  const routes = planRoutes(desired, actual);
+  const rules = planRules(desired, actual);
   const commands: Planned[] = [
     ...planMark(desired, actual),
     ...planMtu(desired, actual),
     ...planAddresses(desired, actual.link),
     ...planUp(desired, actual),
-    ...planRoutes(desired, actual),
+    ...routes.filter(adds),
+    ...rules,
+    ...routes.filter((each) => !adds(each)),
   ];
   if (commands.length === 0) return [];
   return [
@@ -38,6 +41,10 @@ export function planSettings(desired: Desired, actual: Actual): Step[] {
 
 /** A command and the change it makes; what follows from making the interface is no change of its own. */
 type Planned = readonly [LinkCommand, Change | null];
+
+function adds([command]: Planned): boolean {
+  return 'add' in command;
+}
 
 function planMark({ alias }: Desired, { link }: Actual): Planned[] {
   return link === null ? [[{ set: 'alias', value: alias }, null]] : [];
@@ -77,22 +84,28 @@ function planRoutes({ link, routes, config }: Desired, actual: Actual): Planned[
   // With its last IPv4 address an interface loses all its IPv4 routes (fib_disable_ip in net/ipv4/fib_frontend.c).
   const keepsAddress = actual.link?.addresses.some((each) => isSameAddress(each, config.address)) ?? false;
   const present = actual.routes.filter(
-    ({ table, prefix }) => table === 'main' && (keepsAddress || familyOf(prefix) === 6),
+    ({ table, prefix }) => (table === 'main' || table === tunnelTable) && (keepsAddress || familyOf(prefix) === 6),
   );
-  const kept = new Set<Prefix>(present.map((route) => route.prefix));
   const wanted = new Set(routes);
+  const isWanted = ({ prefix, table }: Route) => wanted.has(prefix) && table === routingTableOf(prefix);
+  const kept = new Set<Prefix>(present.filter(isWanted).map((route) => route.prefix));
   const additions = [...wanted]
     .filter((prefix) => !kept.has(prefix))
-    .map((prefix): Planned => [{ add: 'route', prefix }, added('route', prefix, link, 'a peer serves it')]);
+    .map((prefix): Planned => {
+      const table = routingTableOf(prefix);
+      return [{ add: 'route', prefix, table }, added('route', prefix, wayTo(link, table), 'a peer serves it')];
+    });
   const removals = present
-    .filter(({ prefix, protocol }) => !wanted.has(prefix) && isOurRoute(protocol))
-    .map(
-      ({ prefix, protocol }): Planned => [
-        { remove: 'route', prefix, protocol },
-        removed('route', prefix, link, 'no peer serves it'),
-      ],
-    );
+    .filter((route) => !isWanted(route) && isOurRoute(route.protocol))
+    .map(({ prefix, protocol, table }): Planned => {
+      const why = wanted.has(prefix) ? 'it is in another table' : 'no peer serves it';
+      return [{ remove: 'route', prefix, protocol, table }, removed('route', prefix, wayTo(link, table), why)];
+    });
   return [...additions, ...removals];
+}
+
+function wayTo(link: string, table: string): string {
+  return table === 'main' ? link : `${link} table ${table}`;
 }
 
 /** On our own interface wg-quick's routes (`boot`) stand for ours; those of a routing daemon are its own. */

@@ -1,6 +1,6 @@
 import type { Actual } from './actual.ts';
 import type { Desired } from './desired.ts';
-import { planDevice, planPeerRemoval } from './plan-device.ts';
+import { planDevice, planPeerRemoval, planUnmarking } from './plan-device.ts';
 import { planFirewall, planSysctls } from './plan-forwarding.ts';
 import { planCreation, planSettings } from './plan-link.ts';
 import type { Step } from './step.ts';
@@ -16,6 +16,7 @@ export function plan(desired: Desired, actual: Actual, now: number): Step[] {
     ...planCreation(desired, actual),
     ...planDevice(desired, actual, now),
     ...planSettings(desired, actual),
+    ...planUnmarking(desired, actual),
     ...planPeerRemoval(desired, actual),
     ...planFirewall(desired, actual),
     ...planSysctls(desired, actual),

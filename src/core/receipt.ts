@@ -1,34 +1,61 @@
 import type { Actual } from './actual.ts';
 import { removed, updated } from './change.ts';
 import { tableOf } from './firewall.ts';
-import type { Step } from './step.ts';
+import { tunnelTable } from './marks.ts';
+import { planRuleRemovals } from './plan-rules.ts';
+import type { ConfigureLink, Step } from './step.ts';
 
 /** Something that we made or changed on a host, and must take back. Written down before it is made. */
 export type Made =
   | { readonly made: 'interface'; readonly link: string }
   | { readonly made: 'firewall'; readonly link: string }
+  /** The policy rules of a full tunnel, which do not go with its interface. */
+  | { readonly made: 'rules'; readonly link: string }
   | { readonly made: 'sysctl'; readonly key: string; readonly before: string; readonly after: string }
   | { readonly made: 'folder'; readonly path: string };
 
 export type Receipt = readonly Made[];
 
-/** The receipt after `steps`: what was there before we first touched it is what stays written. */
+/**
+ * The receipt after `steps`: what was there before we first touched it is what stays written. A full tunnel that is given up
+ * may be another network's from then on, and is struck out. Returns `receipt` itself where nothing is new.
+ */
 export function record(receipt: Receipt, steps: readonly Step[], actual: Actual): Receipt {
   const made = steps.flatMap((step): Made[] => {
     if (step.do === 'create-link') return [{ made: 'interface', link: step.link }];
+    if (step.do === 'configure-link' && entersTunnel(step)) return [{ made: 'rules', link: step.link }];
     if (step.do === 'set-firewall') return [{ made: 'firewall', link: step.firewall.link }];
     if (step.do !== 'set-sysctl') return [];
     const before = actual.sysctls[step.key];
     return before === undefined ? [] : [{ made: 'sysctl', key: step.key, before, after: step.value }];
   });
-  const entries = new Map(receipt.map((entry) => [nameOf(entry), entry]));
+  const kept = steps.some((step) => givesUpTunnel(step, actual))
+    ? receipt.filter(({ made }) => made !== 'rules')
+    : receipt;
+  const entries = new Map(kept.map((entry) => [nameOf(entry), entry]));
   for (const entry of made) if (!entries.has(nameOf(entry))) entries.set(nameOf(entry), entry);
-  return [...entries.values()];
+  return kept === receipt && entries.size === receipt.length ? receipt : [...entries.values()];
+}
+
+/** True when it adds a rule of a full tunnel, or a route for such rules. */
+function entersTunnel({ commands }: ConfigureLink): boolean {
+  return commands.some(
+    (command) =>
+      'add' in command && (command.add === 'rule' || (command.add === 'route' && command.table === tunnelTable)),
+  );
+}
+
+/** True when the last route of a full tunnel goes. */
+function givesUpTunnel(step: Step, { routes }: Actual): boolean {
+  if (step.do !== 'configure-link' || entersTunnel(step)) return false;
+  const removals = step.commands.filter((command) => 'remove' in command && command.remove === 'route');
+  const going = removals.filter(({ table }) => table === tunnelTable).length;
+  return going > 0 && going === routes.filter(({ table }) => table === tunnelTable).length;
 }
 
 /**
- * The steps that take back what the receipt names: packet rules and forwarding first, then the interface, and with it
- * its addresses and routes. A sysctl that somebody changed after us is theirs now.
+ * The steps that take back what the receipt names: packet rules, forwarding and policy rules first, then the interface, and
+ * with it its addresses and routes. A sysctl that somebody changed after us is theirs now.
  */
 export function planTakeBack(receipt: Receipt, actual: Actual): Step[] {
   const reason = 'taken back';
@@ -40,6 +67,12 @@ export function planTakeBack(receipt: Receipt, actual: Actual): Step[] {
     if (entry.made === 'firewall' && actual.firewall !== null) {
       const change = removed('firewall', `inet ${tableOf(entry.link)}`, actual.firewall, reason);
       return [{ do: 'remove-firewall', link: entry.link, changes: [change] }];
+    }
+    if (entry.made === 'rules') {
+      const removals = planRuleRemovals(actual, reason);
+      const commands = removals.map(([command]) => command);
+      const changes = removals.map(([, change]) => change);
+      return commands.length === 0 ? [] : [{ do: 'configure-link', link: entry.link, commands, changes }];
     }
     if (entry.made === 'interface' && actual.link !== null) {
       return [

@@ -2,6 +2,7 @@ import type { Change } from './change.ts';
 import type { Prefix } from './cidr.ts';
 import type { PublicKey } from './keys.ts';
 import type { DesiredPeer, InterfaceAddress } from './model.ts';
+import type { Rule } from './rule.ts';
 import type { Secret } from './secret.ts';
 
 /**
@@ -31,6 +32,8 @@ export interface ConfigureDevice {
   readonly link: string;
   readonly privateKey?: Secret;
   readonly listenPort?: number;
+  /** The mark on what WireGuard itself sends; null turns it off. */
+  readonly fwmark?: number | null;
   readonly peers: readonly DeviceChange[];
 }
 
@@ -43,7 +46,7 @@ export interface RemovePeers {
   readonly publicKeys: readonly PublicKey[];
 }
 
-/** Link settings, addresses and routes, in this order, as one batch. */
+/** Link settings, addresses, routes and policy rules, in the order of the plan, as one batch. */
 export interface ConfigureLink {
   readonly do: 'configure-link';
   readonly link: string;
@@ -56,8 +59,11 @@ export type LinkCommand =
   | { readonly set: 'up' }
   | { readonly add: 'address'; readonly address: InterfaceAddress }
   | { readonly remove: 'address'; readonly address: InterfaceAddress }
-  | { readonly add: 'route'; readonly prefix: Prefix }
-  | { readonly remove: 'route'; readonly prefix: Prefix; readonly protocol: string };
+  /** Into the main table unless told. */
+  | { readonly add: 'route'; readonly prefix: Prefix; readonly table?: string }
+  | { readonly remove: 'route'; readonly prefix: Prefix; readonly protocol: string; readonly table?: string }
+  | { readonly add: 'rule'; readonly rule: Rule }
+  | { readonly remove: 'rule'; readonly rule: Rule };
 
 /** Replaces our table of packet rules as a whole, in one transaction. */
 export interface SetFirewall {

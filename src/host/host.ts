@@ -17,8 +17,11 @@ export interface Question {
  * only, and later events of its addresses and routes may still bear the old one.
  */
 export interface HostEvent {
-  readonly kind: 'link' | 'address' | 'route' | 'rule';
-  /** Null where it is of no one link: rules, routes into none or several, and {@link lookAtEverything}. */
+  readonly kind: 'link' | 'address' | 'route' | 'rule' | 'firewall' | 'sysctl' | 'device';
+  /**
+   * Null where it is of no one link: rules, routes into none or several, forwarding as a whole, and
+   * {@link lookAtEverything}.
+   */
   readonly link: string | null;
   readonly removed: boolean;
 }
@@ -47,8 +50,30 @@ export interface Host {
   /** Sends one datagram that needs no answer, so that WireGuard makes a handshake with the owner of `address`. */
   nudge(address: Address): Promise<void>;
   /**
+   * True when something at `address` answers a TCP connection within `deadlineMs`, be it to refuse it: the way there and back is
+   * open. False says little, as firewalls drop such packets.
+   */
+  answers(address: Address, deadlineMs: number): Promise<boolean>;
+  /**
    * Calls `listener`, which must not throw, for each change from the time that this resolves on, in bursts of thousands where
    * thousands of routes change. Throws MissingTool; what fails later is tried again until the watch is closed.
    */
   watch(listener: (event: HostEvent) => void): Promise<Watch>;
+  /**
+   * As {@link watch}, for our nft tables alone: kind `firewall`, whatever was done to a table of ours or in it. Throws
+   * MissingTool; what fails later is tried again until the watch is closed.
+   */
+  watchFirewall(listener: (event: HostEvent) => void): Promise<Watch>;
+  /**
+   * Tells of WireGuard tables whose configuration changed: kind `device`. Handshakes, counters and endpoints are none of it.
+   * The kernel announces nothing of this, so that it looks every `everyMs` (7 s); the first look, made before this
+   * resolves, is silent. Never throws: what fails is tried again at the next look.
+   */
+  watchDevices(listener: (event: HostEvent) => void, everyMs?: number): Promise<Watch>;
+  /**
+   * The programs that run here, in our network namespace, and are known to change interfaces, routes, packet rules or
+   * WireGuard peers by themselves, each as `name (pid N)`: who may be behind a drift that comes back. Never throws; what
+   * cannot be read is left out.
+   */
+  suspects(): Promise<readonly string[]>;
 }

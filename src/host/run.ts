@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import { CommandFailed } from '../core/errors.ts';
 import { Secret } from '../core/secret.ts';
 import { explain, nameCommand, tidy } from './explain.ts';
@@ -44,6 +45,9 @@ const mostLine = 64 * 1024;
 /** From SIGTERM to SIGKILL, for a tool past its deadline. */
 const graceMs = 1000;
 
+/** Tells tests where a crash could come: before a tool is started, and after it ended. src/store/disk.ts has the same channel. */
+const checkpoints = channel('cpn:checkpoint');
+
 /** What every tool gets. */
 const common = {
   env: { PATH: toolFolders.join(':'), LC_ALL: 'C' },
@@ -69,6 +73,7 @@ export function runFrom(folders: readonly string[]): Run {
     let overdue: NodeJS.Timeout | undefined;
     try {
       const { execa } = await import('execa');
+      announce(tool);
       const child = execa(path, args, {
         ...common,
         // Execa's types allow only the descriptors 0 to 2 here; Node, which gets them as they are, takes any.
@@ -85,6 +90,7 @@ export function runFrom(folders: readonly string[]): Run {
         child.stderr?.destroy();
       }, deadlineMs + graceMs);
       const ending = await child;
+      announce(tool);
       const ended = !ending.timedOut && !ending.isMaxBuffer;
       if (!ending.failed || (ended && allowExitCodes.includes(ending.exitCode ?? -1))) return ending.stdout ?? '';
       const said = output ? await readNameless(output, mostBanner) : (ending.stderr ?? '');
@@ -108,7 +114,9 @@ export function startFrom(folders: readonly string[]): Start {
   return async (tool, args, onLine) => {
     const path = await findTool(tool, folders);
     const { execa } = await import('execa');
+    announce(tool);
     const child = execa(path, args, { ...common, stdin: 'ignore', buffer: false });
+    announce(tool);
     const streams = [child.stdout, child.stderr];
     for (const stream of streams) stream.setEncoding('utf8').on('data', splitLines(mostLine, onLine));
     // Execa's own cleanup leaves alone what has a session of its own.
@@ -122,6 +130,10 @@ export function startFrom(folders: readonly string[]): Start {
     };
     return { pid: child.pid, ended, close };
   };
+}
+
+function announce(tool: Tool): void {
+  if (checkpoints.hasSubscribers) checkpoints.publish({ point: 'spawn', what: tool });
 }
 
 /** What a tool wrote to stderr before it failed; empty for any other error. */

@@ -1,67 +1,94 @@
 import { constants } from 'node:fs';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { link, open, readFile, rename, rm, utimes } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { codeOf, ignore, touch } from './disk.ts';
+import { listFolder, syncFolder } from './folder.ts';
+
+export interface Replacing {
+  /** Whether it is to survive a power cut; true unless told. */
+  readonly durable?: boolean;
+  /** The file's time, where it is not that of the writing. */
+  readonly modified?: Date | null;
+}
 
 /**
  * Replaces a file as a whole, readable for its owner alone: after this returns, the new content survives a power cut;
  * if it does not return, the old content is still there. A link in its place is replaced, not followed.
  *
  * By hand, because the libraries for it do not fsync the folder, without which the rename itself may be lost.
+ *
+ * @throws DiskFailed
  */
-export async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-  await rm(temporary, { force: true });
-  try {
-    const file = await open(temporary, flags, 0o600);
+export async function replaceFile(
+  path: string,
+  text: string,
+  { durable = true, modified }: Replacing = {},
+): Promise<void> {
+  await renameInto(path, async (temporary) => {
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+    const file = await touch('write', path, () => open(temporary, flags, 0o600));
     try {
-      await file.writeFile(text);
-      await file.sync();
+      await touch('write', path, () => file.writeFile(text));
+      if (modified) await file.utimes(modified, modified);
+      if (durable) await touch('fsync', path, () => file.sync());
     } finally {
       await file.close();
     }
-    await rename(temporary, path);
+  });
+  if (durable) await syncFolder(dirname(path));
+}
+
+/** Makes `copy` stand for what `path` is now, and whatever becomes of that; `text` is its content. @throws DiskFailed */
+export async function keepCopy(path: string, copy: string, text: string): Promise<void> {
+  try {
+    await renameInto(copy, (temporary) => touch('link', path, () => link(path, temporary), linkless));
   } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
+    if (!linkless.includes(codeOf(error) ?? '')) throw error;
+    return replaceFile(copy, text);
   }
-  await syncFolder(dirname(path));
+  await syncFolder(dirname(copy));
 }
 
-/** Removes a file for good; one that is gone already is no error. */
+/** What link(2) says on a file system that has no hard links, or no more of them. */
+const linkless = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+/** Sets the time of a file. @throws DiskFailed */
+export async function setTime(path: string, modified: Date): Promise<void> {
+  await touch('write', path, () => utimes(path, modified, modified));
+}
+
+/** Removes a file for good, and what an interrupted {@link replaceFile} left of it; one that is gone already is no error. */
 export async function removeFile(path: string): Promise<void> {
-  await rm(path, { force: true });
-  await syncFolder(dirname(path)).catch(ignoreMissing);
+  const folder = dirname(path);
+  const left = (await listFolder(folder)).filter((name) => isTemporary(name, basename(path)));
+  for (const each of left) await touch('unlink', path, () => rm(join(folder, each), { force: true }));
+  await touch('unlink', path, () => rm(path, { force: true }));
+  await syncFolder(folder, ['ENOENT']);
 }
 
-/** The text of a file, or null when there is none. */
+/** The text of a file, or null when there is none. @throws DiskFailed when it is there and cannot be read */
 export async function readText(path: string): Promise<string | null> {
   try {
-    return await readFile(path, 'utf8');
+    return await touch('read', path, () => readFile(path, 'utf8'), ['ENOENT']);
   } catch (error) {
-    ignoreMissing(error);
-    return null;
+    return ignore(error, ['ENOENT'], null);
   }
 }
 
-/** Makes a folder that only its owner can enter; returns the folders that were not there before, the outermost first. */
-export async function makeFolder(path: string): Promise<string[]> {
-  const topmost = await mkdir(path, { recursive: true, mode: 0o700 });
-  if (topmost === undefined) return [];
-  const made: string[] = [];
-  for (let folder = path; folder.length >= topmost.length; folder = dirname(folder)) made.unshift(folder);
-  return made;
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+/** Renames into `path` what `make` puts at the temporary path that it is given; leaves nothing there, come what may. */
+async function renameInto(path: string, make: (temporary: string) => Promise<void>): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  const clear = () => touch('unlink', path, () => rm(temporary, { force: true }));
+  await clear();
   try {
-    await folder.sync();
+    await make(temporary);
+    await touch('rename', path, () => rename(temporary, path));
   } finally {
-    await folder.close();
+    // A rename onto another name of the same file does nothing at all (rename(2)); and a full disk has more to say than this.
+    await clear().catch(() => {});
   }
 }
 
-function ignoreMissing(error: unknown): void {
-  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+function isTemporary(name: string, of: string): boolean {
+  return name.startsWith(`${of}.`) && /^\d+\.tmp$/.test(name.slice(of.length + 1));
 }

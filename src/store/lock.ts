@@ -1,68 +1,121 @@
 import { open, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Locked } from '../core/errors.ts';
-import { makeFolder } from './atomic-file.ts';
+import { DiskFailed, Locked } from '../core/errors.ts';
+import { ignore, touch } from './disk.ts';
+import { listFolder, makeFolder } from './folder.ts';
 
-/** How long a command waits for another to finish, in milliseconds: longer than a join's request may take. */
-const patience = 45_000;
+/** What one process of this host at a time may hold. */
+export interface Kind {
+  readonly file: string;
+  /** Who holds it, in words for a person. */
+  readonly program: 'cpn' | 'cpn run';
+  /** How long another one waits for it, in milliseconds. */
+  readonly patienceMs: number;
+}
+
+/** Held while a command changes this host; another waits longer than a join's request may take. */
+export const passLock: Kind = { file: 'lock', program: 'cpn', patienceMs: 45_000 };
+/** Held for the whole life of a daemon. */
+export const daemonLock: Kind = { file: 'daemon', program: 'cpn run', patienceMs: 0 };
+
 const pause = 100;
 
 /**
- * Runs `work` while no other cpn on this host changes anything. The lock is SQLite's, so the kernel drops it with the
+ * Runs `work` while no other process of this host holds the same lock. The lock is SQLite's, so the kernel drops it with the
  * process that holds it and there is never a stale one; Node itself has no file locks.
+ *
+ * @throws Locked when another one holds it for longer than the patience of its kind
+ * @throws DiskFailed when the folder cannot hold a lock; `work` was not begun
  */
-export async function withLock<T>(folder: string, work: () => Promise<T>, deadlineMs = patience): Promise<T> {
+export async function withLock<T>(folder: string, work: () => Promise<T>, kind: Kind = passLock): Promise<T> {
   await makeFolder(folder);
-  const path = join(folder, 'lock');
-  const held = await acquire(path, deadlineMs);
+  const path = join(folder, kind.file);
+  const held = await acquire(path, kind);
   try {
-    await writeFile(holderOf(path), `${process.pid}\n`, { mode: 0o600 });
+    // For a person's eyes only: a full disk is no reason not to work.
+    await writeFile(holderOf(path), `${process.pid}\n`, { mode: 0o600 }).catch(() => {});
     return await work();
   } finally {
     held.close();
   }
 }
 
-/** Removes the lock's files; only for the one who holds it. Whoever waits for it notices, and takes a new one. */
-export async function removeLock(folder: string): Promise<void> {
-  const path = join(folder, 'lock');
-  await rm(holderOf(path), { force: true });
-  await rm(path, { force: true });
+/** Removes a lock's files; only for the one who holds it. Whoever waits for it notices, and takes a new one. */
+export async function removeLock(folder: string, { file }: Kind = passLock): Promise<void> {
+  const path = join(folder, file);
+  for (const each of [holderOf(path), path]) await touch('unlink', each, () => rm(each, { force: true }));
 }
 
-async function acquire(path: string, deadlineMs: number): Promise<DatabaseSync> {
+/** Removes the files of a lock that nobody holds, such as those of a process that was killed. */
+export async function removeStale(folder: string, kind: Kind): Promise<void> {
+  if (!(await listFolder(folder)).includes(kind.file)) return;
+  try {
+    await withLock(folder, () => removeLock(folder, kind), { ...kind, patienceMs: 0 });
+  } catch (error) {
+    if (!(error instanceof Locked)) throw error;
+  }
+}
+
+async function acquire(path: string, { patienceMs, program }: Kind): Promise<DatabaseSync> {
   const { DatabaseSync } = await import('node:sqlite');
-  for (let waited = 0; waited <= deadlineMs; waited += pause) {
+  for (let waited = 0; waited <= patienceMs; waited += pause) {
     if (waited > 0) await sleep(pause);
     await createLock(path);
-    const before = await stat(path);
-    const database = new DatabaseSync(path);
-    if (tryLock(database) && (await stat(path).catch(() => null))?.ino === before.ino) return database;
-    database.close();
+    const before = await inodeOf(path);
+    const database = tryLock(path, () => new DatabaseSync(path));
+    if (database !== null && before !== null && (await inodeOf(path)) === before) return database;
+    database?.close();
   }
-  throw new Locked(path, await readHolder(path));
+  throw new Locked(path, await readHolder(path), program);
 }
 
 /** Never opens a file that is there: closing it would drop the locks that this very process holds on it (fcntl(2)). */
 async function createLock(path: string): Promise<void> {
   try {
-    await (await open(path, 'wx', 0o600)).close();
+    await touch('write', path, async () => (await open(path, 'wx', 0o600)).close(), ['EEXIST']);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    ignore(error, ['EEXIST'], undefined);
   }
 }
 
-function tryLock(database: { exec(sql: string): void }): boolean {
+function tryLock(path: string, openDatabase: () => DatabaseSync): DatabaseSync | null {
+  let database: DatabaseSync | null = null;
   try {
+    database = openDatabase();
     // A journal would be a second file, and there is nothing to roll back.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
-    return true;
+    return database;
   } catch (error) {
-    if (/database is locked/.test(String(error))) return false;
-    throw error;
+    database?.close();
+    const result = Number((error as { errcode?: number }).errcode) & 0xff;
+    if (result === busy) return null;
+    const code = diskCodes[result];
+    throw code === undefined ? error : new DiskFailed('lock', path, errnoError(code));
   }
+}
+
+/** SQLite's result codes (sqlite.org/rescode.html), and the errors of the system that they come from. */
+const busy = 5;
+const diskCodes: Readonly<Record<number, 'EACCES' | 'EROFS' | 'EIO' | 'ENOSPC'>> = {
+  3: 'EACCES',
+  8: 'EROFS',
+  10: 'EIO',
+  13: 'ENOSPC',
+  14: 'EACCES',
+};
+
+function errnoError(code: keyof typeof constants.errno): NodeJS.ErrnoException {
+  return Object.assign(new Error(code), { code, errno: -constants.errno[code] });
+}
+
+async function inodeOf(path: string): Promise<number | null> {
+  return stat(path).then(
+    ({ ino }) => ino,
+    () => null,
+  );
 }
 
 async function readHolder(path: string): Promise<string> {

@@ -3,7 +3,8 @@ import * as z from 'zod';
 import { UnreadableFile } from '../core/errors.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import { Secret } from '../core/secret.ts';
-import { makeFolder, readText, removeFile, replaceFile } from './atomic-file.ts';
+import { readText, removeFile, replaceFile } from './atomic-file.ts';
+import { makeFolder } from './folder.ts';
 
 /** An administrator's login at one control plane. */
 export interface Login {

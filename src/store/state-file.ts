@@ -42,6 +42,7 @@ const map = z.object({
 const made = z.discriminatedUnion('made', [
   z.object({ made: z.literal('interface'), link: z.string() }),
   z.object({ made: z.literal('firewall'), link: z.string() }),
+  z.object({ made: z.literal('rules'), link: z.string() }),
   z.object({ made: z.literal('sysctl'), key: z.string(), before: z.string(), after: z.string() }),
   z.object({ made: z.literal('folder'), path: z.string() }),
 ]);
@@ -70,7 +71,8 @@ const schema = z.object({
     allowRoutes: z.array(prefix),
   }),
   enabled: z.boolean(),
-  resolved: z.record(z.string(), address),
+  resolved: z.record(z.string(), z.array(address)),
+  refused: z.string().nullable(),
   receipt: z.array(made),
 });
 
@@ -96,7 +98,7 @@ export function formatState({ keyPair, ...state }: State): string {
 
 /** Reads what {@link formatState} wrote; throws whatever is wrong with it. */
 export function parseState(text: string): State {
-  const { version: _, privateKey, ...state } = schema.parse(JSON.parse(text));
+  const { version: _, privateKey, ...state } = schema.parse(parseJson(text));
   return { ...state, keyPair: privateKey };
 }
 
@@ -106,6 +108,15 @@ export function versionOf(text: string): number | null {
     return z.object({ version: z.int() }).parse(JSON.parse(text)).version;
   } catch {
     return null;
+  }
+}
+
+/** Node's own message would quote a part of the text, which holds keys. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SyntaxError(text.trim() === '' ? 'it is empty' : 'it is not JSON');
   }
 }
 

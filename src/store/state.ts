@@ -4,6 +4,7 @@ import type { Endpoint } from '../core/endpoint.ts';
 import type { KeyPair } from '../core/keys.ts';
 import type { NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
 import type { Receipt } from '../core/receipt.ts';
+import type { Resolved } from '../core/resolved.ts';
 import type { Secret } from '../core/secret.ts';
 
 /** Everything that a host remembers of one network. */
@@ -19,8 +20,9 @@ export interface State {
   readonly options: Options;
   /** False after `cpn down`: the network is joined, and stays down until `cpn up`. */
   readonly enabled: boolean;
-  /** The last known address of each endpoint name. */
-  readonly resolved: Readonly<Record<string, Address>>;
+  readonly resolved: Resolved;
+  /** What the newest map said that was tried, cut this host off and was taken back; it is not tried again. */
+  readonly refused: string | null;
   readonly receipt: Receipt;
 }
 

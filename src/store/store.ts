@@ -1,10 +1,8 @@
-import { readdir, rmdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { UnreadableFile } from '../core/errors.ts';
-import { makeFolder, readText, removeFile, replaceFile } from './atomic-file.ts';
-import { removeLock, withLock } from './lock.ts';
+import type { CpnError } from '../core/errors.ts';
+import type { Notes } from './notes.ts';
 import type { State } from './state.ts';
-import { formatState, parseState, stateVersion, versionOf } from './state-file.ts';
+
+export type { Notes, Sync } from './notes.ts';
 
 /** The folders of one host; many hosts can live on one machine. */
 export interface Folders {
@@ -13,128 +11,49 @@ export interface Folders {
   readonly runtime: string;
 }
 
-/** How the last try to read the network's map went. */
-export interface Sync {
-  /** ISO 8601; null when there was none yet. */
-  readonly lastSuccess: string | null;
-  readonly error: string | null;
+/** The networks of a host; one whose state is damaged, or of a later version, does not hide the others. */
+export interface Listing {
+  /** In the order of their interfaces' names. */
+  readonly states: readonly State[];
+  readonly unreadable: readonly { readonly interface: string; readonly error: CpnError }[];
 }
 
-/** What a host keeps on disk. */
+/** What a host keeps on disk. Whatever the disk itself refuses is thrown as DiskFailed. */
 export interface Store {
-  /** The states of all networks, in the order of their interfaces' names. */
-  list(): Promise<State[]>;
+  list(): Promise<Listing>;
+  /**
+   * The state of one network, or null when there is none. A damaged file is replaced by the previous copy of it in what is
+   * returned, and on disk by the next {@link lock}.
+   *
+   * @throws UnreadableFile when no copy is good, or the file is of a later version
+   */
   read(link: string): Promise<State | null>;
+  /** Replaces the state of a network, and keeps what it was as the previous copy. */
   write(state: State): Promise<void>;
+  /** The interfaces whose state was last read from the previous copy: what a {@link lock} mends. */
+  readonly damaged: ReadonlySet<string>;
   readConfig(link: string): Promise<string | null>;
   writeConfig(link: string, text: string): Promise<void>;
   configPath(link: string): string;
-  readSync(link: string): Promise<Sync>;
-  writeSync(link: string, sync: Sync): Promise<void>;
+  /** What the last passes noted; nothing when there is nothing good on disk. Never throws. */
+  readNotes(link: string): Promise<Notes>;
+  /** Notes that cannot be written are kept by this process alone. Never throws. */
+  writeNotes(link: string, notes: Notes): Promise<void>;
   /** Makes the folders; returns those that this process had to make, for the receipt. */
   prepare(): Promise<readonly string[]>;
   /** Removes all that is kept of one network; the folders named go with the last network, if nothing of others is in them. */
   forget(link: string, folders: readonly string[]): Promise<void>;
-  /** Runs `work` while no other process changes this host; where no network is left afterwards, nothing of ours stays. */
+  /**
+   * Runs `work` while no other process changes this host, with damaged states mended before; where no network is left
+   * afterwards, nothing of ours stays.
+   *
+   * @throws Locked when another one does not end in time
+   */
   lock<T>(work: () => Promise<T>): Promise<T>;
-}
-
-/** The store in files; see README for what is where. */
-export function fileStore(folders: Folders): Store {
-  const paths = pathsIn(folders);
-  const made: string[] = [];
-  const ensure = async (folder: string) => void made.push(...(await makeFolder(folder)));
-  const read = async (link: string) => {
-    const text = await readText(paths.state(link));
-    return text === null ? null : decode(paths.state(link), text);
-  };
-  return {
-    read,
-    async list() {
-      const states = await Promise.all((await listLinks(folders.state)).map(read));
-      return states.filter((state) => state !== null);
-    },
-    async write(state) {
-      await ensure(folders.state);
-      await replaceFile(paths.state(state.interface), formatState(state));
-    },
-    readConfig: (link) => readText(paths.config(link)),
-    async writeConfig(link, text) {
-      await ensure(folders.config);
-      await replaceFile(paths.config(link), text);
-    },
-    configPath: paths.config,
-    async readSync(link) {
-      const text = await readText(paths.sync(link));
-      return text === null ? { lastSuccess: null, error: null } : (JSON.parse(text) as Sync);
-    },
-    async writeSync(link, sync) {
-      await ensure(folders.runtime);
-      await replaceFile(paths.sync(link), JSON.stringify(sync));
-    },
-    async prepare() {
-      for (const folder of [folders.config, folders.state, folders.runtime]) await ensure(folder);
-      return made;
-    },
-    async forget(link, others) {
-      await Promise.all([paths.config(link), paths.sync(link)].map(removeFile));
-      await removeFile(paths.state(link));
-      made.unshift(...others);
-    },
-    async lock(work) {
-      await ensure(folders.runtime);
-      return withLock(folders.runtime, async () => {
-        try {
-          return await work();
-        } finally {
-          if ((await listLinks(folders.state)).length === 0) await removeTraces(folders.runtime, made);
-        }
-      });
-    },
-  };
-}
-
-function pathsIn({ config, state, runtime }: Folders) {
-  return {
-    config: (link: string) => join(config, `${link}.conf`),
-    state: (link: string) => join(state, `${link}.json`),
-    sync: (link: string) => join(runtime, `${link}.sync.json`),
-  };
-}
-
-/** The interfaces of which there is a state. */
-async function listLinks(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch(() => []);
-  const states = names.filter((name) => name.endsWith('.json'));
-  return states.map((name) => name.slice(0, -'.json'.length)).sort();
-}
-
-/** Removes the lock, and the folders that we made, the innermost first, as far as they are empty. */
-async function removeTraces(runtime: string, made: readonly string[]): Promise<void> {
-  await removeLock(runtime);
-  const innermostFirst = [...new Set(made)].sort((a, b) => b.length - a.length);
-  for (const folder of innermostFirst) await rmdir(folder).catch(ignoreInUse);
-}
-
-function decode(path: string, text: string): State {
-  const version = versionOf(text);
-  if (version !== null && version > stateVersion) {
-    const remedy = `use the cpn that wrote it; this one reads version ${stateVersion}`;
-    throw new UnreadableFile(path, `is of version ${version}`, remedy);
-  }
-  try {
-    return parseState(text);
-  } catch (error) {
-    throw new UnreadableFile(
-      path,
-      'is damaged',
-      'it holds the private key: restore it from a backup, or move it away and join again',
-      error,
-    );
-  }
-}
-
-function ignoreInUse(error: unknown): void {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code !== 'ENOTEMPTY' && code !== 'ENOENT' && code !== 'EBUSY') throw error;
+  /**
+   * Runs `work`, the whole life of a daemon, while no other daemon does; beside {@link lock}.
+   *
+   * @throws Locked at once, when there is another one
+   */
+  claim<T>(work: () => Promise<T>): Promise<T>;
 }

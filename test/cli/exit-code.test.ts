@@ -9,14 +9,17 @@ const cases: [number, Error][] = [
   [1, new errors.CommandFailed('wg', 1, 'no')],
   [1, new errors.BadReply('https://x', 'is not JSON', 'look')],
   [1, new errors.NotConverged('cpn0', [])],
+  [1, new errors.NotConfirmed('cpn0', '"7"', 20_000)],
+  [1, new errors.Unconfirmed('https://x', 'lists no other peer', 30)],
   [1, new errors.Locked('/run/cpn/lock', '7')],
   [1, new errors.UnreadableFile('/x', 'is damaged', 'restore it')],
+  [1, new errors.DiskFailed('write', '/x', { name: 'Error', message: '', code: 'ENOSPC', errno: -28 })],
   [2, new errors.InvalidValue('--mtu', 'x', 'is no number')],
   [2, new errors.WrongUsage('--api is missing')],
   [2, new errors.NotOurs('the interface', 'wg0', 'choose another')],
   [2, new errors.NotJoined('no')],
   [4, new errors.Refused(403, 'the enrolment', 'used up', 'make a new key')],
-  [5, new errors.Unreachable('https://x', 'refused')],
+  [5, new errors.Unreachable('https://x', 'refused', { delivered: false, heard: true, retryAfterMs: null })],
 ];
 
 describe('exit codes', () => {

@@ -58,7 +58,7 @@ describe('what a host should be', () => {
 
   it('writes the last known address of an endpoint that is a name, and none where it never resolved', () => {
     const map = network([peer(1, { type: 'connector', endpoint: parseEndpoint('cp.example.net:51820') }), laptop]);
-    const resolved = { 'cp.example.net': address('198.51.100.7') };
+    const resolved = { 'cp.example.net': [address('198.51.100.7'), address('198.51.100.8')] };
     expect(desireFor(laptop, map, { resolved }).config.peers[0]?.endpoint).toEqual({
       host: '198.51.100.7',
       port: 51820,

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Actual } from '../../src/core/actual.ts';
@@ -5,21 +6,42 @@ import type { Desired } from '../../src/core/desired.ts';
 import type { Peer } from '../../src/core/model.ts';
 import { isOurs, plan } from '../../src/core/plan.ts';
 import { planTakeBack, record } from '../../src/core/receipt.ts';
+import { Secret } from '../../src/core/secret.ts';
 import type { Step } from '../../src/core/step.ts';
-import { address, bare, desireFor, dialled, keyPair, network, networks, options, peer, prefix } from './samples.ts';
+import {
+  address,
+  bare,
+  desireFor,
+  dialled,
+  ground,
+  keyPair,
+  network,
+  networksWithExit,
+  options,
+  peer,
+  prefix,
+} from './samples.ts';
 import { simulate } from './simulate.ts';
 
 const now = 1_800_000_000;
-const router: Actual = { ...bare, sysctls: { 'net.ipv4.ip_forward': '0' } };
+const router: Actual = {
+  ...bare,
+  sysctls: { 'net.ipv4.ip_forward': '0', 'net.ipv4.conf.all.src_valid_mark': '0' },
+};
 
 /** What a host of this network should be, seen from a peer that is chosen. */
-const desires = fc.tuple(networks, fc.nat(), fc.boolean(), fc.boolean()).map(([map, at, masquerade, acceptRoutes]) => {
-  const self = map.peers[at % map.peers.length] as Peer;
-  return desireFor(self, map, { options: { ...options, masquerade, acceptRoutes } });
-});
+const desires = fc
+  .tuple(networksWithExit, fc.nat(), fc.boolean(), fc.boolean(), fc.boolean())
+  .map(([map, at, masquerade, acceptRoutes, full]) => {
+    const self = map.peers[at % map.peers.length] as Peer;
+    const allowed = full ? [prefix('0.0.0.0/0')] : [];
+    return desireFor(self, map, { options: { ...options, masquerade, acceptRoutes } }, { ...ground, allowed });
+  });
 
 const kinds = (steps: readonly Step[]) => steps.map((step) => step.do);
 const changes = (steps: readonly Step[]) => steps.flatMap((step) => step.changes);
+
+const psk = (number: number) => new Secret(Buffer.alloc(32, number).toString('base64'));
 
 const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
 const laptop = peer(3, { type: 'admin_device' });
@@ -99,8 +121,8 @@ describe('a plan', () => {
         },
       } as Actual;
     };
-    expect(plan(desired, roamed(now - 180, 25), now)).toEqual([]);
-    expect(plan(desired, roamed(now - 181, 25), now)).toMatchObject([
+    expect(plan(desired, roamed(now - 135, 25), now)).toEqual([]);
+    expect(plan(desired, roamed(now - 136, 25), now)).toMatchObject([
       { peers: [{ endpoint: { host: '203.0.113.1', port: 51820 } }] },
     ]);
     expect(plan(desired, roamed(now - 10, null), now)).toMatchObject([{ peers: [{ endpoint: null, keepalive: 25 }] }]);
@@ -113,12 +135,34 @@ describe('a plan', () => {
       ...actual,
       device: {
         ...actual.device,
-        peers: actual.device?.peers.map((each) => ({ ...each, keepalive: 25, hasPresharedKey: true })),
+        peers: actual.device?.peers.map((each) => ({ ...each, keepalive: 25, presharedKey: psk(1) })),
       },
     } as Actual;
     expect(plan(desired, spoiled, now)).toMatchObject([
       { do: 'configure-device', peers: [{ keepalive: null, presharedKey: null }] },
     ]);
+  });
+
+  it('compares preshared keys by value, and tells none of them', () => {
+    const plain = desireFor(laptop, office);
+    const withKey = (presharedKey: Secret | null): Desired => ({
+      ...plain,
+      config: { ...plain.config, peers: plain.config.peers.map((each) => ({ ...each, presharedKey })) },
+    });
+    const reasons = (wanted: Secret | null, found: Secret | null) =>
+      changes(plan(withKey(wanted), settled(withKey(found)), now)).map(({ reason }) => reason);
+    expect([reasons(psk(1), psk(1)), reasons(null, null)]).toEqual([[], []]);
+    for (const [wanted, found] of [
+      [psk(1), psk(2)],
+      [psk(1), null],
+      [null, psk(2)],
+    ] as const) {
+      expect(reasons(wanted, found)).toEqual(['preshared key differ']);
+      const [step] = plan(withKey(wanted), settled(withKey(found)), now);
+      expect(step).toMatchObject({ do: 'configure-device', peers: [{ publicKey: connector.publicKey }] });
+      const texts = [JSON.stringify([step, settled(withKey(found))]), inspect(step, { depth: 9, showHidden: true })];
+      for (const key of [wanted, found]) for (const text of texts) expect(text).not.toContain(key?.reveal() ?? '?');
+    }
   });
 
   it('adds before it removes', () => {

@@ -51,6 +51,7 @@ export const options: Options = {
 
 /** A host on the internet with nothing special around it. */
 export const surroundings: Surroundings = {
+  addresses: [address('203.0.113.22')],
   connected: [{ prefix: prefix('203.0.113.0/24'), link: 'eth0' }],
   routed: [{ prefix: prefix('172.31.0.0/16'), link: 'eth1' }],
   gateways: [address('203.0.113.254')],
@@ -62,7 +63,15 @@ export const surroundings: Surroundings = {
 export const ground: Ground = { surroundings, api: [], endpoints: [], taken: [], allowed: [] };
 
 /** A host on which nothing of ours is. */
-export const bare: Actual = { link: null, device: null, routes: [], firewall: null, sysctls: {}, surroundings };
+export const bare: Actual = {
+  link: null,
+  device: null,
+  routes: [],
+  rules: [],
+  firewall: null,
+  sysctls: {},
+  surroundings,
+};
 
 /** What `self` should be in the network of these peers. */
 export function desireFor(self: Peer, map: NetworkMap, changes: Partial<Intent> = {}, on: Ground = ground): Desired {
@@ -70,30 +79,37 @@ export function desireFor(self: Peer, map: NetworkMap, changes: Partial<Intent> 
   return desire({ link: 'cpn0', map, self, keyPair: keys, options, resolved: {}, ...changes }, on);
 }
 
+const advertised = ['192.168.50.0/24', '192.168.60.0/24', '172.20.0.0/14'];
+
 /** Networks of 1 to 12 peers of every kind, with routes, some of them limited to some connectors. */
-export const networks: fc.Arbitrary<NetworkMap> = fc
-  .record({
-    kinds: fc.array(
-      fc.record({
-        type: fc.constantFrom('connector' as const, 'admin_device' as const, 'origin' as const),
-        dialled: fc.boolean(),
-        serves: fc.option(fc.subarray([0, 1, 2])),
-      }),
-      { minLength: 1, maxLength: 12 },
-    ),
-    routes: fc.subarray(['192.168.50.0/24', '192.168.60.0/24', '172.20.0.0/14']),
-  })
-  .map(({ kinds, routes }) => {
-    const prefixes = routes.map(prefix);
-    const peers = kinds.map(({ type, dialled: isDialled, serves }, index) =>
-      peer(index + 1, {
-        type,
-        endpoint: isDialled ? dialled(index + 1) : null,
-        routes: serves?.flatMap((at) => prefixes[at] ?? []) ?? null,
-      }),
-    );
-    return network(peers, { routes: prefixes });
+export const networks = networksWith(advertised);
+
+/** Such networks, of which some advertise the default route too. */
+export const networksWithExit = networksWith([...advertised, '0.0.0.0/0']);
+
+function networksWith(routesToChooseFrom: readonly string[]): fc.Arbitrary<NetworkMap> {
+  const kind = fc.record({
+    type: fc.constantFrom('connector' as const, 'admin_device' as const, 'origin' as const),
+    dialled: fc.boolean(),
+    serves: fc.option(fc.subarray([...routesToChooseFrom.keys()])),
   });
+  return fc
+    .record({
+      kinds: fc.array(kind, { minLength: 1, maxLength: 12 }),
+      routes: fc.subarray([...routesToChooseFrom]),
+    })
+    .map(({ kinds, routes }) => {
+      const prefixes = routes.map(prefix);
+      const peers = kinds.map(({ type, dialled: isDialled, serves }, index) =>
+        peer(index + 1, {
+          type,
+          endpoint: isDialled ? dialled(index + 1) : null,
+          routes: serves?.flatMap((at) => prefixes[at] ?? []) ?? null,
+        }),
+      );
+      return network(peers, { routes: prefixes });
+    });
+}
 
 /** IPv4 prefixes of every length, canonical. */
 export const prefixes: fc.Arbitrary<Prefix> = fc

@@ -2,8 +2,9 @@ import type { Actual, ActualPeer, Link } from '../../src/core/actual.ts';
 import { familyOf } from '../../src/core/cidr.ts';
 import { firewallMarks } from '../../src/core/firewall.ts';
 import { keyPairOf } from '../../src/core/keys.ts';
+import { routeProtocol } from '../../src/core/marks.ts';
 import type { DesiredPeer, InterfaceAddress } from '../../src/core/model.ts';
-import { routeProtocol } from '../../src/core/plan-link.ts';
+import { formatRule, sameRule } from '../../src/core/rule.ts';
 import type { LinkCommand, Step } from '../../src/core/step.ts';
 
 /** A strict stand-in for a host: does what the kernel would do, and throws where the kernel would refuse. */
@@ -18,7 +19,7 @@ function applyStep(actual: Actual, step: Step): Actual {
       return {
         ...actual,
         link: { name: step.link, mtu: 1420, up: false, alias: null, addresses: [] },
-        device: { publicKey: null, listenPort: 40000, peers: [] },
+        device: { publicKey: null, listenPort: 40000, fwmark: null, peers: [] },
       };
     case 'delete-link':
       if (actual.link === null) throw new Error('no such device');
@@ -32,6 +33,7 @@ function applyStep(actual: Actual, step: Step): Actual {
         device: {
           publicKey: step.privateKey ? keyPairOf(step.privateKey).publicKey : actual.device.publicKey,
           listenPort: step.listenPort ?? actual.device.listenPort,
+          fwmark: step.fwmark === undefined ? actual.device.fwmark : step.fwmark,
           peers: [...peers.values()],
         },
       };
@@ -59,7 +61,7 @@ function setPeer(peer: DesiredPeer, before: ActualPeer | undefined): ActualPeer 
     txBytes: 0,
     ...before,
     publicKey: peer.publicKey,
-    hasPresharedKey: peer.presharedKey !== null,
+    presharedKey: peer.presharedKey,
     endpoint: peer.endpoint ?? before?.endpoint ?? null,
     allowedIps: peer.allowedIps,
     keepalive: peer.keepalive,
@@ -67,6 +69,7 @@ function setPeer(peer: DesiredPeer, before: ActualPeer | undefined): ActualPeer 
 }
 
 function applyCommand(actual: Actual, command: LinkCommand): Actual {
+  if ('rule' in command) return applyRule(actual, command);
   const { link } = actual;
   if (link === null) throw new Error('no such device');
   const withLink = (changes: Partial<Link>): Actual => ({ ...actual, link: { ...link, ...changes } });
@@ -82,17 +85,33 @@ function applyCommand(actual: Actual, command: LinkCommand): Actual {
   if ('remove' in command && command.remove === 'address') return removeAddress(actual, link, command.address);
   if ('add' in command) {
     if (!link.up) throw new Error('Device for nexthop is not up');
-    if (actual.routes.some((route) => route.prefix === command.prefix)) throw new Error('File exists');
-    return {
-      ...actual,
-      routes: [...actual.routes, { prefix: command.prefix, table: 'main', protocol: routeProtocol }],
-    };
+    const { prefix, table = 'main' } = command;
+    if (actual.routes.some((route) => route.prefix === prefix && route.table === table)) throw new Error('File exists');
+    return { ...actual, routes: [...actual.routes, { prefix, table, protocol: routeProtocol }] };
   }
   const routes = actual.routes.filter(
-    (route) => route.prefix !== command.prefix || route.protocol !== command.protocol,
+    (route) =>
+      route.prefix !== command.prefix ||
+      route.protocol !== command.protocol ||
+      route.table !== (command.table ?? 'main'),
   );
   if (routes.length === actual.routes.length) throw new Error('No such process');
   return { ...actual, routes };
+}
+
+/** Rules are the host's, and need no interface. What a removal does not name may be anything: the first that fits goes. */
+function applyRule(actual: Actual, command: Extract<LinkCommand, { rule: unknown }>): Actual {
+  const { rule } = command;
+  if ('add' in command) {
+    if (actual.rules.some((each) => sameRule(each, rule))) throw new Error('File exists');
+    return { ...actual, rules: [...actual.rules, rule] };
+  }
+  const found = actual.rules.find(
+    (each) =>
+      each.priority === rule.priority && each.protocol === rule.protocol && formatRule(each) === formatRule(rule),
+  );
+  if (found === undefined) throw new Error('No such file or directory');
+  return { ...actual, rules: actual.rules.filter((each) => each !== found) };
 }
 
 /** With its last IPv4 address an interface loses its IPv4 routes. */

@@ -26,6 +26,7 @@ const peers = fc.uniqueArray(
 const configs: fc.Arbitrary<TunnelConfig> = fc.record({
   privateKey: fc.constant(keyPair(1).privateKey),
   listenPort: fc.option(fc.integer({ min: 1, max: 65535 })),
+  fwmark: fc.option(fc.integer({ min: 1, max: 0xffffffff })),
   mtu: fc.integer({ min: 576, max: 65535 }),
   address: fc.record({ address: fc.ipV4().map(address), length: fc.integer({ min: 0, max: 32 }) }),
   peers,
@@ -34,6 +35,7 @@ const configs: fc.Arbitrary<TunnelConfig> = fc.record({
 const valid = renderConfig({
   privateKey: keyPair(1).privateKey,
   listenPort: 51820,
+  fwmark: null,
   mtu: 1420,
   address: { address: address('10.77.0.2'), length: 24 },
   peers: [
@@ -65,6 +67,7 @@ describe('the wg-quick file', () => {
           'PrivateKey',
           'Address',
           'ListenPort',
+          'FwMark',
           'MTU',
           'PublicKey',
           'PresharedKey',

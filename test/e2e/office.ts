@@ -2,7 +2,7 @@ import { type ControlPlane, type Joined, joinHost, startControlPlane } from '../
 import type { Host } from '../lab/host.ts';
 import { Lab } from '../lab/lab.ts';
 
-/** A lab with a control plane and the network `office`, 10.77.0.0/24 with the route 192.168.50.0/24. */
+/** A lab with a control plane and the network `office`, 10.77.0.0/24 unless told, with the route 192.168.50.0/24. */
 export interface Office {
   readonly lab: Lab;
   readonly controlPlane: ControlPlane;
@@ -10,25 +10,31 @@ export interface Office {
   readonly api: readonly string[];
 }
 
-export async function startOffice(): Promise<Office> {
+/** @param flags what its control plane is started with beside the usual */
+export async function startOffice(cidr = '10.77.0.0/24', flags: readonly string[] = []): Promise<Office> {
   const lab = await Lab.start();
-  const controlPlane = await startControlPlane(lab);
-  await controlPlane.cpn([
-    'network',
-    'create',
-    '--name',
-    'office',
-    '--cidr',
-    '10.77.0.0/24',
-    '--route',
-    '192.168.50.0/24',
-  ]);
+  const controlPlane = await startControlPlane(lab, '203.0.113.1', flags);
+  await controlPlane.cpn(['network', 'create', '--name', 'office', '--cidr', cidr, '--route', '192.168.50.0/24']);
   return { lab, controlPlane, api: ['--api', controlPlane.url, '--insecure-http'] };
 }
 
 /** Joins a host to the office with a key of its own, and waits for nobody. */
 export async function join(office: Office, host: Host, ...flags: string[]): Promise<Joined> {
   return joinHost(office.controlPlane, host, { network: 'office', flags: ['--wait', '0', ...flags] });
+}
+
+/** Says what the routes of the office are from now on, as its owner. */
+export async function setRoutes({ controlPlane }: Office, ...routes: string[]): Promise<void> {
+  const script = `
+    const { readFileSync } = require('node:fs');
+    const { token } = JSON.parse(readFileSync(process.env.XDG_CONFIG_HOME + '/cpn/login.json', 'utf8'));
+    const headers = { authorization: 'Bearer ' + token, 'content-type': 'application/json' };
+    const body = JSON.stringify({ routes: process.argv.slice(1) });
+    fetch('${controlPlane.url}/api/networks/1', { method: 'PATCH', headers, body }).then(async (reply) => {
+      console.log(await reply.text());
+      process.exitCode = reply.ok ? 0 : 1;
+    });`;
+  await controlPlane.host.exec(['node', '-e', script, ...routes]);
 }
 
 /** How to ping where there may be no session yet: a handshake without an answer is tried again after 5 s, and the packet waits for it. */

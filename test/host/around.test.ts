@@ -21,6 +21,7 @@ describe('what lies around', () => {
       for try in $(seq 200); do grep -q open /run/sessions && exit; sleep 0.05; done; cat /run/sessions; exit 1`);
     const { surroundings } = await machine.host.observe(question);
     expect(surroundings).toEqual({
+      addresses: ['192.0.2.10', '2001:db8::10'],
       connected: [
         { prefix: '192.0.2.0/24', link: 'eth0' },
         { prefix: '2001:db8::/64', link: 'eth0' },

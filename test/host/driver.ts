@@ -5,10 +5,10 @@
  */
 import { createInterface } from 'node:readline';
 import { CpnError } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
 import type { Host } from '../../src/host/host.ts';
 import { linuxHost } from '../../src/host/linux/linux-host.ts';
 import { run } from '../../src/host/run.ts';
+import { readJson, writeJson } from './json-with-secrets.ts';
 import type { Reply, Request } from './machine.ts';
 
 const spawned: string[] = [];
@@ -18,12 +18,10 @@ const host = linuxHost((tool, args, options) => {
 });
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const request: Request = JSON.parse(line, (_, value) =>
-    typeof value?.secret === 'string' ? new Secret(value.secret) : value,
-  );
+  const request = readJson(line) as Request;
   spawned.length = 0;
   const reply = await answer(host, request);
-  process.stdout.write(`${JSON.stringify({ ...reply, spawned })}\n`);
+  process.stdout.write(`${writeJson({ ...reply, spawned })}\n`);
 }
 // A resolver that was given up still holds a thread.
 process.exit();

@@ -50,6 +50,7 @@ describe('a real Linux host', () => {
     expect((await host.observe(question)).device).toEqual({
       publicKey: null,
       listenPort: expect.any(Number),
+      fwmark: null,
       peers: [],
     });
     await host.apply(configure({ privateKey: self.privateKey, listenPort: 51820, peers }));

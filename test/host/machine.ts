@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { promisify } from 'node:util';
 import type { Facts } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
 import type { Host } from '../../src/host/host.ts';
 import { Namespace } from '../lab/namespace.ts';
 import { Process } from '../lab/process.ts';
 import { labPath, labSupport } from '../lab/support.ts';
+import { readJson, writeJson } from './json-with-secrets.ts';
 
 export interface Request {
   readonly call: keyof Host;
@@ -86,8 +86,8 @@ export class Machine {
   }
 
   /** Starts a program of Node's inside, which reads until `closeInput`. */
-  start(script: string): Process {
-    const argv = this.#namespace.enter([process.execPath, script]);
+  start(script: string, ...args: string[]): Process {
+    const argv = this.#namespace.enter([process.execPath, script, ...args]);
     return new Process(argv, { wrapped: true, holdInput: true, env: { PATH: labPath() }, label: script });
   }
 
@@ -123,17 +123,11 @@ export class Machine {
         throw new Error('the driver ended');
       }),
     ]).finally(() => ended.abort());
-    this.#driver.stdin.write(`${JSON.stringify(request, revealSecrets)}\n`);
+    this.#driver.stdin.write(`${writeJson(request)}\n`);
     const [line] = await reply;
-    const { value, error, spawned }: Reply = JSON.parse(line);
+    const { value, error, spawned } = readJson(line) as Reply;
     this.spawned = spawned;
     if (error) throw new RemoteError(error);
     return value;
   }
-}
-
-/** A Secret is `[secret]` in JSON by the time a replacer sees it, but for `this`. */
-function revealSecrets(this: Record<string, unknown>, key: string, value: unknown): unknown {
-  const original = this[key];
-  return original instanceof Secret ? { secret: original.reveal() } : value;
 }

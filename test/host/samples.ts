@@ -1,8 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
 import { type Address, parseAddress, parsePrefix } from '../../src/core/cidr.ts';
 import { type KeyPair, makeKeyPair } from '../../src/core/keys.ts';
 import type { DesiredPeer } from '../../src/core/model.ts';
 import { Secret } from '../../src/core/secret.ts';
+
+// A Secret hides its value from a comparison too.
+expect.addEqualityTesters([
+  (one: unknown, other: unknown) =>
+    one instanceof Secret && other instanceof Secret ? one.reveal() === other.reveal() : undefined,
+]);
 
 export function newKeyPair(): KeyPair {
   return makeKeyPair(randomBytes(32));

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { makePeer, newKeyPair, newPresharedKey } from './samples.ts';
 import { configure, hide, question, startTunnel } from './steps.ts';
@@ -14,7 +15,15 @@ describe('secrets', () => {
     const peer = makePeer({ presharedKey: newPresharedKey() });
     await machine.host.apply(configure({ privateKey: self.privateKey, peers: [peer] }));
     const actual = await machine.host.observe(question);
-    expect(actual.device).toMatchObject({ publicKey: self.publicKey, peers: [{ hasPresharedKey: true }] });
+    expect(actual.device).toMatchObject({
+      publicKey: self.publicKey,
+      peers: [{ presharedKey: peer.presharedKey }],
+    });
+    const printed = [JSON.stringify(actual), inspect(actual, { depth: 9, showHidden: true }), `${peer.presharedKey}`];
+    for (const text of printed) {
+      expect(text).toContain('[secret]');
+      expect(text).not.toContain(peer.presharedKey?.reveal());
+    }
 
     const seen = await machine.sh('cat /run/seen');
     const lines = [...new Set(seen.trim().split('\n'))];

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { MissingTool } from '../../src/core/errors.ts';
 import { type HostEvent, lookAtEverything } from '../../src/host/host.ts';
 import { splitLines } from '../../src/host/lines.ts';
-import { watchEvents } from '../../src/host/linux/events.ts';
+import { watchEvents, watchFirewall } from '../../src/host/linux/events.ts';
 import { type Start, startFrom } from '../../src/host/run.ts';
 
 const bounded = { timeout: 20_000, interval: 10 };
@@ -22,9 +22,9 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-async function install(script: string): Promise<void> {
-  await writeFile(join(folder, 'ip'), `#!/bin/sh\n${script}\n`);
-  await chmod(join(folder, 'ip'), 0o755);
+async function install(script: string, tool = 'ip'): Promise<void> {
+  await writeFile(join(folder, tool), `#!/bin/sh\n${script}\n`);
+  await chmod(join(folder, tool), 0o755);
 }
 
 describe('a tool that is started', () => {
@@ -88,6 +88,19 @@ describe('a watch', () => {
     await install('echo "default dev v0 "; exec sleep 1000');
     await vi.waitUntil(() => events.some(({ link }) => link === 'v0'), bounded);
     await watch.close();
+  });
+
+  test.each([
+    ['ip', 'netlink receive error No buffer space available (105)', watchEvents],
+    // As nft 1.0.6 printed it; its socket holds 32 MB before it does.
+    ['nft', '# ERROR: We lost some netlink events!', watchFirewall],
+  ] as const)('takes another %s after one that lost something', async (tool, loss, watchBy) => {
+    await install(`echo "${loss}"; exec sleep 1000`, tool);
+    const events: HostEvent[] = [];
+    const watch = await watchBy((event) => events.push(event), start, quick);
+    await vi.waitUntil(() => events.length > 1, bounded);
+    await watch.close();
+    expect(new Set(events)).toEqual(new Set([lookAtEverything]));
   });
 
   test('can be closed while there is no tool', async () => {

@@ -49,7 +49,7 @@ export function silent({ publicKey, presharedKey, endpoint, allowedIps, keepaliv
   const traffic = { latestHandshake: null, rxBytes: 0, txBytes: 0 };
   return {
     publicKey,
-    hasPresharedKey: presharedKey !== null,
+    presharedKey,
     endpoint,
     allowedIps: [...allowedIps].sort(comparePrefixes),
     keepalive,

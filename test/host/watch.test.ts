@@ -1,35 +1,12 @@
-import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import type { HostEvent } from '../../src/host/host.ts';
-import type { Process } from '../lab/process.ts';
 import { Machine } from './machine.ts';
 import { hide } from './steps.ts';
-import type { Mark } from './watcher.ts';
+import { bounded, meets, pidsOf, sees, startWatcher } from './watching.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
-const bounded = { timeout: 20_000, interval: 50 };
-
-async function startWatcher(machine: Machine): Promise<Process> {
-  const watcher = machine.start(join(import.meta.dirname, 'watcher.ts'));
-  await sees(watcher, 'watching');
-  return watcher;
-}
-
-async function sees(watcher: Process, mark: Mark): Promise<void> {
-  await watcher.waitForLine(new RegExp(`^${mark}$`), bounded.timeout);
-}
-
-/** Waits for such an event after those that were waited for. */
-async function meets(watcher: Process, kind: HostEvent['kind'], link: string | null, removed = false): Promise<void> {
-  await watcher.waitForLine(new RegExp(`^${JSON.stringify({ kind, link, removed })}$`), bounded.timeout);
-}
-
-/** The ids, inside, of the `ip monitor` that run there. */
-async function monitors(machine: Machine): Promise<string[]> {
-  const found = await machine.sh(`ps -eo pid=,args= | awk '/ip -oneline [m]onitor/ { print $1 }'`);
-  return found.split('\n').filter((pid) => pid !== '');
-}
+const monitors = (machine: Machine) => pidsOf(machine, 'ip -oneline monitor');
 
 describe('watching a real Linux host', () => {
   test('tells of each kind of change', async () => {
@@ -55,6 +32,10 @@ describe('watching a real Linux host', () => {
     await announced('ip route del blackhole 10.11.0.0/16', 'route', null, true);
     await announced('ip route del 10.9.0.0/16', 'route', 'v0', true);
     await announced('ip address del 10.1.0.1/24 dev v0', 'address', 'v0', true);
+    await announced('echo 1 >/proc/sys/net/ipv4/ip_forward', 'sysctl', null);
+    await announced('echo 0 >/proc/sys/net/ipv4/conf/all/forwarding', 'sysctl', null);
+    await announced('echo 1 >/proc/sys/net/ipv4/conf/v0/forwarding', 'sysctl', 'v0');
+    await announced('echo 1 >/proc/sys/net/ipv6/conf/all/forwarding', 'sysctl', null);
     await announced('ip link set v0 down', 'link', 'v0');
     await announced('ip link set v0 name v2', 'link', 'v2');
     await announced('ip link del v2', 'link', 'v2', true);

@@ -14,13 +14,17 @@ export interface ControlPlane {
   cpn(args: readonly string[]): Promise<Outcome>;
 }
 
-/** Starts the embedded control plane on a host of its own on the wan, and logs its first owner in there. */
-export async function startControlPlane(lab: Lab, address = '203.0.113.1'): Promise<ControlPlane> {
+/** Starts the embedded control plane, with these flags too, on a host of its own on the wan, and logs its first owner in there. */
+export async function startControlPlane(
+  lab: Lab,
+  address = '203.0.113.1',
+  flags: readonly string[] = [],
+): Promise<ControlPlane> {
   const host = await lab.addHost('control-plane', { address: `${address}/24` });
   const passwordFile = join(host.homeDir, 'password');
   await writeFile(passwordFile, randomBytes(18).toString('base64url'), { mode: 0o600 });
   const url = `http://${address}:8787`;
-  const process = await serveControlPlane(host, address, passwordFile);
+  const process = await serveControlPlane(host, address, passwordFile, flags);
   const login = [
     'login',
     '--api',
@@ -80,7 +84,12 @@ export async function joinHost(controlPlane: ControlPlane, host: Host, joining: 
   return JSON.parse(stdout);
 }
 
-async function serveControlPlane(host: Host, address: string, passwordFile: string): Promise<Process> {
+async function serveControlPlane(
+  host: Host,
+  address: string,
+  passwordFile: string,
+  flags: readonly string[],
+): Promise<Process> {
   const data = join(host.folder, 'data');
   const owner = ['--owner-email', 'owner@example.net', '--owner-password-file', passwordFile];
   const process = await host.spawnCpn([
@@ -91,6 +100,7 @@ async function serveControlPlane(host: Host, address: string, passwordFile: stri
     '--data',
     data,
     ...owner,
+    ...flags,
   ]);
   await process.waitForLine(/listening on/);
   return process;

@@ -46,6 +46,9 @@ export interface PlugOptions {
 /** Options of a run inside a host. */
 export type ExecOptions = Pick<RunOptions, 'input' | 'env' | 'timeoutMs' | 'allowFailure'>;
 
+/** Options of a program that is left running inside a host. */
+export type SpawnOptions = Pick<RunOptions, 'input' | 'env' | 'holdInput'>;
+
 /**
  * A simulated host. Its folders are the same paths inside and outside, so a test reads and edits files with plain `fs`. As on a fresh
  * machine there is an empty /etc/wireguard and a home, but no state, runtime or XDG folder yet.
@@ -166,7 +169,7 @@ export class Host {
   }
 
   /** Starts a program and leaves it running. */
-  spawn(argv: readonly string[], options: Pick<ExecOptions, 'input' | 'env'> = {}): Process {
+  spawn(argv: readonly string[], options: SpawnOptions = {}): Process {
     return new Process(this.enter(argv), {
       ...options,
       env: { ...this.env, ...options.env },
@@ -181,7 +184,7 @@ export class Host {
   }
 
   /** Starts the built program as a daemon. */
-  async spawnCpn(args: readonly string[], options: Pick<ExecOptions, 'input' | 'env'> = {}): Promise<Process> {
+  async spawnCpn(args: readonly string[], options: SpawnOptions = {}): Promise<Process> {
     return this.spawn([await builtProgram(), ...args], options);
   }
 

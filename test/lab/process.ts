@@ -112,6 +112,11 @@ export class Process {
     }
   }
 
+  /** Writes to a standard input that is held open. */
+  writeInput(text: string): void {
+    this.#child.stdin?.write(text);
+  }
+
   /** Ends a standard input that was held open. */
   closeInput(): void {
     this.#child.stdin?.end();

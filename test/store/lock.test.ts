@@ -1,31 +1,47 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Locked } from '../../src/core/errors.ts';
-import { removeLock, withLock } from '../../src/store/lock.ts';
+import { DiskFailed, Locked } from '../../src/core/errors.ts';
+import { fileStore } from '../../src/store/file-store.ts';
+import { passLock, removeLock, withLock } from '../../src/store/lock.ts';
+import type { Folders } from '../../src/store/store.ts';
+import { state } from './samples.ts';
 
 let folder: string;
+let folders: Folders;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cpn-lock-'));
+  folders = { config: join(folder, 'etc'), state: join(folder, 'state'), runtime: join(folder, 'run') };
 });
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** Another process that holds the lock until it is killed. */
-async function startHolder() {
-  const module = join(import.meta.dirname, '../../src/store/lock.ts');
-  const script = `import { withLock } from ${JSON.stringify(module)};
-    await withLock(${JSON.stringify(folder)}, async () => { console.log('held'); await new Promise((done) => setTimeout(done, 60_000)); });`;
+const atOnce = { ...passLock, patienceMs: 0 };
+
+/** Another process, with a store, that holds what `call` gives it until it is killed. */
+async function startHolder(call: 'lock' | 'claim') {
+  const module = join(import.meta.dirname, '../../src/store/file-store.ts');
+  const script = `import { fileStore } from ${JSON.stringify(module)};
+    const store = fileStore(${JSON.stringify(folders)});
+    await store.${call}(async () => { console.log('held'); await new Promise((done) => setTimeout(done, 60_000)); });`;
   const holder = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(holder.stdout, 'data');
-  return holder;
+  return {
+    pid: holder.pid,
+    async [Symbol.asyncDispose]() {
+      holder.kill('SIGKILL');
+      if (holder.exitCode === null && holder.signalCode === null) await once(holder, 'exit');
+    },
+  };
 }
+
+const reject = (error: unknown) => error;
 
 describe('the lock', () => {
   it('lets one at a time work', async () => {
@@ -42,25 +58,96 @@ describe('the lock', () => {
   });
 
   it('names the process that holds it, and is free at once when that one is killed', async () => {
-    const holder = await startHolder();
-    try {
-      const refused = await withLock(folder, async () => 'never', 0).catch((error: unknown) => error);
+    {
+      await using holder = await startHolder('lock');
+      const refused = await withLock(folders.runtime, async () => 'never', atOnce).catch(reject);
       expect(refused).toBeInstanceOf(Locked);
-      expect(String(refused)).toContain(`pid ${holder.pid}`);
-    } finally {
-      holder.kill('SIGKILL');
-      await once(holder, 'exit');
+      expect(String(refused)).toContain(`another cpn (pid ${holder.pid})`);
     }
-    expect(await withLock(folder, async () => 'mine', 0)).toBe('mine');
+    expect(await withLock(folders.runtime, async () => 'mine', atOnce)).toBe('mine');
   });
 
   it('is free again after work that failed', async () => {
     await expect(withLock(folder, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
-    expect(await withLock(folder, async () => 'mine', 0)).toBe('mine');
+    expect(await withLock(folder, async () => 'mine', atOnce)).toBe('mine');
   });
 
   it('that was removed by its holder is made anew by the next one', async () => {
     await withLock(folder, () => removeLock(folder));
-    expect(await withLock(folder, async () => 'mine', 0)).toBe('mine');
+    expect(await withLock(folder, async () => 'mine', atOnce)).toBe('mine');
+  });
+
+  it('is held although nobody can be told by whom', async () => {
+    await mkdir(join(folder, 'lock.pid'));
+    expect(await withLock(folder, async () => 'mine', atOnce)).toBe('mine');
+  });
+
+  it('says so where the disk gives none, and the work is not begun', async () => {
+    await writeFile(folders.runtime, 'no folder');
+    let begun = false;
+    const refused = await fileStore(folders)
+      .lock(async () => {
+        begun = true;
+      })
+      .catch(reject);
+    expect(refused).toBeInstanceOf(DiskFailed);
+    expect(begun).toBe(false);
+  });
+});
+
+describe("a daemon's claim", () => {
+  it('refuses a second daemon at once, which is told of the first', async () => {
+    await using holder = await startHolder('claim');
+    const refused = await fileStore(folders)
+      .claim(async () => 'never')
+      .catch(reject);
+    expect(refused).toBeInstanceOf(Locked);
+    expect(String(refused)).toContain(`another cpn run (pid ${holder.pid})`);
+  });
+
+  it('keeps nobody from the lock, not even its own process', async () => {
+    await using _holder = await startHolder('claim');
+    expect(await withLock(folders.runtime, async () => 'mine', atOnce)).toBe('mine');
+    const store = fileStore({ ...folders, runtime: join(folder, 'other') });
+    expect(await store.claim(() => store.lock(async () => 'mine'))).toBe('mine');
+  });
+
+  it('of its own process is still refused when the lock cleared up', async () => {
+    const store = fileStore(folders);
+    await store.claim(async () => {
+      await store.lock(async () => {});
+      await expect(store.claim(async () => 'never')).rejects.toThrow(Locked);
+    });
+  });
+
+  it('takes its files with it, and the folder where nothing else is left', async () => {
+    const store = fileStore(folders);
+    await store.claim(async () => expect(await readdir(folders.runtime)).toEqual(['daemon', 'daemon.pid']));
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('takes the folders of a network that was left in its time with it', async () => {
+    const store = fileStore(folders);
+    const made = await store.prepare();
+    await store.write({ ...state, receipt: made.map((path) => ({ made: 'folder', path })) });
+    const daemon = fileStore(folders);
+    await daemon.claim(async () => {
+      await daemon.list();
+      const command = fileStore(folders);
+      await command.lock(() => command.forget('cpn0', made));
+      expect(await readdir(folder)).toEqual(['run']);
+    });
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it('of a daemon that was killed is in nobody’s way', async () => {
+    {
+      await using _holder = await startHolder('claim');
+    }
+    expect(await readdir(folders.runtime)).toContain('daemon');
+    const store = fileStore(folders);
+    await store.prepare();
+    await store.lock(() => store.forget('cpn0', [folders.runtime]));
+    expect(await readdir(folder)).toEqual([]);
   });
 });

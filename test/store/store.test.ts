@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UnreadableFile } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { fileStore } from '../../src/store/file-store.ts';
 import type { State } from '../../src/store/state.ts';
 import { formatState, parseState } from '../../src/store/state-file.ts';
-import { type Folders, fileStore, type Store } from '../../src/store/store.ts';
-import { address, dialled, keyPair, network, options, peer, prefix } from '../core/samples.ts';
+import type { Folders, Store } from '../../src/store/store.ts';
+import { state } from './samples.ts';
 
 let root: string;
 let folders: Folders;
@@ -20,26 +20,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => rm(root, { recursive: true }));
-
-const state: State = {
-  interface: 'cpn0',
-  createdAt: '2026-11-20T12:00:00.000Z',
-  keyPair: keyPair(1),
-  service: { url: 'https://cp.example.net', insecureHttp: false },
-  enrollment: { idempotencyKey: 'once', tokenHash: 'ab', name: 'edge-1', type: 'connector', endpoint: dialled(1) },
-  membership: {
-    peer: { id: 1, name: 'edge-1', address: address('10.77.0.1') },
-    accessToken: new Secret('cpp_canary'),
-    map: network([
-      peer(1, { type: 'connector', endpoint: dialled(1) }),
-      peer(2, { routes: [prefix('192.168.50.0/24')] }),
-    ]),
-  },
-  options: { ...options, allowRoutes: [prefix('192.168.1.0/24')] },
-  enabled: true,
-  resolved: { 'cp.example.net': address('2001:db8::1') },
-  receipt: [{ made: 'sysctl', key: 'net.ipv4.ip_forward', before: '0', after: '1' }],
-};
 
 describe('a state file', () => {
   it('gives back what was written, secrets included', async () => {
@@ -93,7 +73,7 @@ describe('a state file', () => {
     await store.write({ ...state, interface: 'cpn1' });
     await store.write(state);
     await writeFile(join(folders.state, 'notes.txt'), '');
-    expect((await store.list()).map((each) => each.interface)).toEqual(['cpn0', 'cpn1']);
+    expect((await store.list()).states.map((each) => each.interface)).toEqual(['cpn0', 'cpn1']);
   });
 });
 

@@ -87,14 +87,8 @@ function readType(text: string): PeerType {
 }
 
 async function readAllowedRoutes(input: Input) {
-  const { lengthOf, parsePrefix } = await import('../../core/cidr.ts');
-  return input.list('allow-route').map((text) => {
-    const prefix = parsePrefix(text, '--allow-route');
-    if (lengthOf(prefix) <= 1) {
-      throw new InvalidValue('--allow-route', text, 'would be a full tunnel, which this version does not make');
-    }
-    return prefix;
-  });
+  const { parsePrefix } = await import('../../core/cidr.ts');
+  return input.list('allow-route').map((text) => parsePrefix(text, '--allow-route'));
 }
 
 async function readKey(input: Input) {

@@ -22,7 +22,7 @@ export const leave: Command = {
     const tools = await openTools(input);
     await tools.host.check({ firewall: input.switch('verify') });
     const network = input.argument('network');
-    const links = (await selectStates(tools.store, network)).map((state) => state.interface);
+    const links = (await selectStates(tools.store, network)).states.map((state) => state.interface);
     if (links.length > 0 && !(await confirm(`Leave ${links.join(', ')}? The key pair is lost.`, input)))
       return exitCodes.failed;
     const reports = await leaveNetworks(tools, network);

@@ -1,9 +1,16 @@
-import type { NetworkStatus, PeerStatus } from '../../app/status.ts';
+import type { NetworkStatus } from '../../app/status.ts';
+import type { Tools } from '../../app/tools.ts';
+import { printable, WrongUsage } from '../../core/errors.ts';
 import { type Command, jsonFlag, networkArgument } from '../command.ts';
 import { openTools } from '../context.ts';
-import { exitCodes } from '../exit-code.ts';
-import { bold, dim, green, note, print, printError, printJson, red, table, yellow } from '../output.ts';
-import { describe } from '../show-pass.ts';
+import { exitCodeOf, exitCodes } from '../exit-code.ts';
+import type { Input } from '../input.ts';
+import { note, print, printError, printJson, red, yellow } from '../output.ts';
+import { rateMeter } from '../rate-meter.ts';
+import { redraw } from '../redraw.ts';
+import { statusToJson, statusToText } from '../show-status.ts';
+
+const nothing = 'no network is joined; "cpn join" joins one';
 
 export const status: Command = {
   name: 'status',
@@ -12,98 +19,52 @@ export const status: Command = {
   flags: {
     ...jsonFlag,
     check: { kind: 'switch', summary: 'exit with 3 unless every network is up' },
+    watch: { kind: 'switch', summary: 'show it again every 2 s until interrupted' },
   },
-  examples: ['cpn status', 'cpn status --json | jq .networks[0].peers'],
+  examples: ['cpn status', 'cpn status --json | jq .networks[0].peers', 'cpn status --watch'],
   async run(input) {
-    const { readStatus } = await import('../../app/status.ts');
+    if (input.switch('watch') && (input.switch('json') || input.switch('check')))
+      throw new WrongUsage('--watch goes on until it is interrupted; give it without --json and --check');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
-    const networks = await readStatus(tools, input.argument('network'));
-    if (input.switch('json')) printJson({ networks: networks.map(toJson) });
-    else if (networks.length === 0) note('no network is joined; "cpn join" joins one');
-    else print(networks.map((network) => toText(network, tools.now())).join('\n\n'));
-    for (const { failure } of networks) if (failure) printError(failure);
-    const healthy = networks.length > 0 && networks.every((network) => network.state === 'up');
-    return input.switch('check') && !healthy ? exitCodes.pending : exitCodes.done;
+    return input.switch('watch') ? watch(tools, input) : showOnce(tools, input);
   },
 };
 
-function toJson(status: NetworkStatus) {
-  const { network, interface: link, state, address, publicKey, listenPort, mtu, peers, routes, drift, sync } = status;
-  return {
-    network,
-    interface: link,
-    state,
-    address,
-    public_key: publicKey,
-    listen_port: listenPort,
-    mtu,
-    peers: peers.map((peer) => ({
-      id: peer.id,
-      name: peer.name,
-      type: peer.type,
-      public_key: peer.publicKey,
-      address: peer.address,
-      endpoint: peer.endpoint,
-      allowed_ips: peer.allowedIps,
-      state: peer.state,
-      latest_handshake: peer.latestHandshake === null ? null : new Date(peer.latestHandshake * 1000).toISOString(),
-      rx_bytes: peer.rxBytes,
-      tx_bytes: peer.txBytes,
-    })),
-    routes: routes.map(({ reason, ...route }) => (reason === null ? route : { ...route, reason })),
-    drift,
-    sync: { mode: sync.mode, last_success: sync.lastSuccess, ...(sync.error !== null && { error: sync.error }) },
-  };
+async function showOnce(tools: Tools, input: Input): Promise<number> {
+  const { readStatus } = await import('../../app/status.ts');
+  const networks = await readStatus(tools, input.argument('network'));
+  if (input.switch('json')) printJson({ networks: networks.map(statusToJson) });
+  else if (networks.length === 0) note(nothing);
+  else print(networks.map((network) => statusToText(network, tools.now())).join('\n\n'));
+  for (const { failure } of networks) if (failure) printError(failure);
+  return judge(networks, input.switch('check'));
 }
 
-function toText(status: NetworkStatus, now: Date): string {
-  const paint = { up: green, degraded: yellow, down: red }[status.state];
-  const port = status.listenPort === null ? '' : ` · port ${status.listenPort}`;
-  const mtu = status.mtu === null ? '' : ` · MTU ${status.mtu}`;
-  const head = `${bold(status.interface)}  ${paint(status.state)}  network ${status.network.name} (${status.network.id})`;
-  const parts = [`${head}\n${dim(`address ${status.address}${port}${mtu} · key ${status.publicKey}`)}`];
-  if (status.peers.length > 0)
-    parts.push(
-      table(
-        peerHeader,
-        status.peers.map((peer) => peerRow(peer, now)),
-      ),
+function judge(networks: readonly NetworkStatus[], check: boolean): number {
+  const healthy = networks.length > 0 && networks.every((network) => network.state === 'up');
+  if (check) return healthy ? exitCodes.done : exitCodes.pending;
+  const [failure] = networks.flatMap((network) => network.failure ?? []);
+  return failure ? exitCodeOf(failure) : exitCodes.done;
+}
+
+async function watch(tools: Tools, input: Input): Promise<number> {
+  const { readStatus } = await import('../../app/status.ts');
+  const measure = rateMeter();
+  await redraw(async () => {
+    // On a terminal a line between two drawings would be drawn over.
+    const warnings: string[] = [];
+    const networks = await readStatus(
+      { ...tools, warn: (text) => void warnings.push(text) },
+      input.argument('network'),
     );
-  if (status.routes.length > 0) {
-    const rows = status.routes.map(({ prefix, via, state, reason }) => [prefix, via ?? '-', state, reason ?? '']);
-    parts.push(table(['route', 'via', 'state', ''], rows));
-  }
-  if (status.drift.length > 0) parts.push([yellow('drift'), ...status.drift.map(describe)].join('\n'));
-  if (status.sync.error !== null) parts.push(`${yellow('sync')} ${status.sync.error}`);
-  return parts.join('\n');
-}
-
-const peerHeader = ['peer', 'type', 'address', 'state', 'handshake', 'endpoint', 'received', 'sent'];
-
-function peerRow(peer: PeerStatus, now: Date): string[] {
-  const paint = { connected: green, idle: dim, stale: red, never: yellow }[peer.state];
-  return [
-    peer.name,
-    peer.type,
-    peer.address,
-    paint(peer.state),
-    peer.latestHandshake === null ? '-' : describeAge(now.getTime() / 1000 - peer.latestHandshake),
-    peer.endpoint ?? '-',
-    describeBytes(peer.rxBytes),
-    describeBytes(peer.txBytes),
-  ];
-}
-
-function describeAge(seconds: number): string {
-  if (seconds < 120) return `${Math.max(0, Math.round(seconds))} s ago`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min ago`;
-  return `${Math.round(seconds / 3600)} h ago`;
-}
-
-function describeBytes(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
-  const amount = bytes / 1024 ** power;
-  return `${power === 0 ? amount : amount.toFixed(1)} ${units[power]}`;
+    const rates = measure(networks, tools.monotonic());
+    const texts = networks.map((network) => {
+      const text = statusToText(network, tools.now(), rates);
+      return network.failure ? `${text}\n${red('failed')} ${printable(network.failure.message)}` : text;
+    });
+    const told = warnings.map((text) => `${yellow('warning')} ${printable(text)}`);
+    return [...(networks.length === 0 ? [nothing] : texts), ...told].join('\n\n');
+  });
+  return exitCodes.done;
 }

@@ -26,7 +26,7 @@ interface Section {
 }
 
 const keys: Readonly<Record<string, readonly string[]>> = {
-  Interface: ['PrivateKey', 'Address', 'ListenPort', 'MTU'],
+  Interface: ['PrivateKey', 'Address', 'ListenPort', 'FwMark', 'MTU'],
   Peer: ['PublicKey', 'PresharedKey', 'AllowedIPs', 'Endpoint', 'PersistentKeepalive'],
 };
 
@@ -59,10 +59,12 @@ function readSections(text: string): Section[] {
 
 function readInterface(section: Section): Omit<TunnelConfig, 'peers'> {
   const port = section.values.get('ListenPort');
+  const mark = section.values.get('FwMark');
   return {
     privateKey: keyPairOf(new Secret(need(section, 'PrivateKey'))).privateKey,
     address: readInterfaceAddress(need(section, 'Address')),
     listenPort: port === undefined ? null : readNumber('ListenPort', port, 1, 65535),
+    fwmark: mark === undefined ? null : readMark(mark),
     mtu: readNumber('MTU', need(section, 'MTU'), 576, 65535),
   };
 }
@@ -95,6 +97,12 @@ function need({ name, line, values }: Section, key: string): string {
 function readInterfaceAddress(text: string): InterfaceAddress {
   const [address = '', length = ''] = text.split('/');
   return { address: parseAddress(address, 'Address'), length: readNumber('Address', length, 0, 128) };
+}
+
+/** In the spelling of `wg showconf`. */
+function readMark(text: string): number {
+  if (/^0x[1-9a-f][0-9a-f]{0,7}$/.test(text)) return Number(text);
+  throw new InvalidValue('FwMark', text, 'is not a mark', 'write it like 0xca6c');
 }
 
 function readEndpoint(text: string): SocketEndpoint {

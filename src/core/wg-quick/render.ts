@@ -11,12 +11,13 @@ export function renderConfig(config: TunnelConfig): string {
   return text;
 }
 
-function renderInterface({ privateKey, address, listenPort, mtu }: TunnelConfig): string[] {
+function renderInterface({ privateKey, address, listenPort, fwmark, mtu }: TunnelConfig): string[] {
   return [
     '[Interface]',
     `PrivateKey = ${privateKey.reveal()}`,
     `Address = ${formatInterfaceAddress(address)}`,
     ...(listenPort === null ? [] : [`ListenPort = ${listenPort}`]),
+    ...(fwmark === null ? [] : [`FwMark = 0x${fwmark.toString(16)}`]),
     `MTU = ${mtu}`,
   ];
 }
@@ -36,8 +37,9 @@ function renderPeer({ publicKey, presharedKey, allowedIps, endpoint, keepalive }
 /** Everything in the open, secrets too: for comparing, never for showing. */
 function reveal(config: TunnelConfig): string {
   const peers = config.peers.map((peer) => ({ ...peer, presharedKey: peer.presharedKey?.reveal() ?? null }));
-  const { privateKey, address, listenPort, mtu } = config;
-  return JSON.stringify([privateKey.reveal(), address.address, address.length, listenPort, mtu, peers.map(ordered)]);
+  const { privateKey, address, listenPort, fwmark, mtu } = config;
+  const { address: own, length } = address;
+  return JSON.stringify([privateKey.reveal(), own, length, listenPort, fwmark, mtu, peers.map(ordered)]);
 }
 
 function ordered(peer: Omit<DesiredPeer, 'presharedKey'> & { presharedKey: string | null }): unknown[] {

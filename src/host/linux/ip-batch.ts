@@ -1,6 +1,7 @@
 import { InvalidValue } from '../../core/errors.ts';
+import { routeProtocol } from '../../core/marks.ts';
 import { formatInterfaceAddress } from '../../core/model.ts';
-import { routeProtocol } from '../../core/plan-link.ts';
+import { formatRule, type Rule } from '../../core/rule.ts';
 import type { ConfigureLink, LinkCommand } from '../../core/step.ts';
 
 /** Goes on after a line that fails, so that one route never stops the others; the exit code tells of it all the same. */
@@ -20,8 +21,17 @@ function renderLine(link: string, command: LinkCommand): string {
   if ('set' in command) return renderSetting(link, command);
   const verb = 'add' in command ? 'add' : 'delete';
   if ('address' in command) return `address ${verb} ${formatInterfaceAddress(command.address)} dev ${link}`;
-  const protocol = 'remove' in command ? checkProtocol(command.protocol) : routeProtocol;
-  return `route ${verb} ${command.prefix} dev ${link} proto ${protocol}`;
+  if ('rule' in command) return `rule ${verb} ${renderRule(command.rule)}`;
+  const protocol = 'remove' in command ? checkWord('protocol', command.protocol) : routeProtocol;
+  const table =
+    command.table === undefined || command.table === 'main' ? [] : ['table', checkWord('table', command.table)];
+  return [`route ${verb} ${command.prefix} dev ${link}`, ...table, 'proto', protocol].join(' ');
+}
+
+/** Its priority and protocol tell it from any rule that differs only in what we do not write. */
+function renderRule(rule: Rule): string {
+  if (rule.table !== null) checkWord('table', rule.table);
+  return `${formatRule(rule)} priority ${rule.priority} protocol ${checkWord('protocol', rule.protocol)}`;
 }
 
 function renderSetting(link: string, command: Extract<LinkCommand, { set: unknown }>): string {
@@ -43,7 +53,8 @@ function checkAlias(alias: string): string {
   return alias;
 }
 
-function checkProtocol(protocol: string): string {
-  if (!/^[a-z0-9_-]{1,32}$/i.test(protocol)) throw new InvalidValue('protocol', protocol, 'is no route protocol');
-  return protocol;
+/** A name or a number, as iproute2's tables of names hold them. */
+function checkWord(field: string, word: string): string {
+  if (!/^[a-z0-9_-]{1,32}$/i.test(word)) throw new InvalidValue(field, word, 'is neither a name nor a number');
+  return word;
 }

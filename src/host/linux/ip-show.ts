@@ -1,12 +1,15 @@
 import { type Address, maskPrefix, type Prefix } from '../../core/cidr.ts';
-import { InvalidValue } from '../../core/errors.ts';
 import type { InterfaceAddress } from '../../core/model.ts';
+import type { Rule } from '../../core/rule.ts';
 import { readAddress, readPrefix } from './read-address.ts';
+import { readRule } from './read-rule.ts';
+import { type Entry, isEntry, listOf, nameProtocol, nameTable, notShown, numberOf } from './shown-entry.ts';
 
-/** What `ip` tells of all links and of the routes of all tables. */
+/** What `ip` tells of all links, of the routes of all tables, and of the IPv4 policy rules. */
 export interface Shown {
   readonly links: readonly ShownLink[];
   readonly routes: readonly ShownRoute[];
+  readonly rules: readonly Rule[];
 }
 
 export interface ShownLink {
@@ -36,46 +39,33 @@ export interface ShownRoute {
 
 /**
  * One process for everything. Details because aliases are among them; numbers instead of names because a host may have
- * named any table or protocol; and a call for each family because both print their default route as `default`.
+ * named any table or protocol; and a call for each family because both print their default route as `default`. IPv6 has rules of
+ * its own, which a batch cannot ask for beside those of IPv4.
  */
 export const showArgs = ['-json', '-details', '-Numeric', '-batch', '-'];
 export const showInput = `address show
 route show table all type unicast root 0.0.0.0/0
 route show table all type unicast root ::/0
+rule show
 `;
 
-/** Parses what `ip` prints for {@link showInput}: three lines, each a JSON array (ip-address(8), ip-route(8)). */
+/** Parses what `ip` prints for {@link showInput}: four lines, each a JSON array (ip-address(8), ip-route(8), ip-rule(8)). */
 export function parseShown(text: string): Shown {
-  const [links = [], ...families] = text
+  const lists = text
     .split('\n')
     .filter((line) => line.trim() !== '')
     .map(parseList);
-  if (families.length !== everything.length) throw notShown('has not three lines');
+  const [links = [], four = [], six = [], rules = []] = lists;
+  if (lists.length !== 4) throw notShown('has not four lines');
   return {
     links: links.filter((entry) => typeof entry.ifname === 'string').map(readLink),
-    routes: families.flatMap((entries, index) =>
-      entries.filter(isUnicast).map((entry) => readRoute(entry, everything[index] as Prefix)),
-    ),
+    routes: [
+      ...four.filter(isUnicast).map((entry) => readRoute(entry, maskPrefix('0.0.0.0/0'))),
+      ...six.filter(isUnicast).map((entry) => readRoute(entry, maskPrefix('::/0'))),
+    ],
+    rules: rules.map(readRule),
   };
 }
-
-/** What `default` stands for, in the order of the calls. */
-const everything = [maskPrefix('0.0.0.0/0'), maskPrefix('::/0')];
-
-/** Protocols that the kernel's rtnetlink.h defines, by the names that iproute2 takes for them. */
-const protocols: Readonly<Record<string, string>> = {
-  1: 'redirect',
-  2: 'kernel',
-  3: 'boot',
-  4: 'static',
-  9: 'ra',
-  16: 'dhcp',
-};
-
-/** The main table's number (RT_TABLE_MAIN); `ip` leaves it out, or not, by version. */
-const mainTable = '254';
-
-type Entry = Readonly<Record<string, unknown>>;
 
 function readLink(entry: Entry): ShownLink {
   const flags = listOf(entry.flags);
@@ -103,12 +93,10 @@ function isUnicast({ type, dst }: Entry): boolean {
 function readRoute(entry: Entry, whole: Prefix): ShownRoute {
   const hops = [entry, ...listOf(entry.nexthops).filter(isEntry)];
   const [metrics] = listOf(entry.metrics).filter(isEntry);
-  const table = String(entry.table ?? 'main');
-  const protocol = String(entry.protocol ?? 'boot');
   return {
     prefix: entry.dst === 'default' ? whole : readPrefix(String(entry.dst)),
-    table: table === mainTable ? 'main' : table,
-    protocol: protocols[protocol] ?? protocol,
+    table: nameTable(entry.table ?? 'main'),
+    protocol: nameProtocol(entry.protocol ?? 'boot'),
     links: hops.flatMap((hop) => (typeof hop.dev === 'string' ? [hop.dev] : [])),
     gateways: hops.flatMap((hop) => readGateway(hop) ?? []),
     mtu: typeof metrics?.mtu === 'number' ? metrics.mtu : null,
@@ -128,21 +116,4 @@ function parseList(line: string): readonly Entry[] {
     if (Array.isArray(value)) return value.filter(isEntry);
   } catch {}
   throw notShown('is not a list in JSON');
-}
-
-function isEntry(value: unknown): value is Entry {
-  return typeof value === 'object' && value !== null;
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function numberOf(value: unknown, field: string): number {
-  if (typeof value !== 'number' || !Number.isInteger(value)) throw notShown(`has no number for ${field}`);
-  return value;
-}
-
-function notShown(rule: string): InvalidValue {
-  return new InvalidValue('the output of ip', undefined, rule, 'is this iproute2 4.20 or newer?');
 }

@@ -5,13 +5,15 @@ import { findTool } from '../find-tool.ts';
 import type { Host, Question } from '../host.ts';
 import { type Run, run as runHere, type Start, saidBy, start as startHere } from '../run.ts';
 import { applyStep } from './apply-step.ts';
-import { watchEvents } from './events.ts';
+import { watchEvents, watchFirewall } from './events.ts';
 import { parseShown, type Shown, showArgs, showInput } from './ip-show.ts';
-import { findSource, nudge, resolve } from './network.ts';
+import { answers, findSource, nudge, resolve } from './network.ts';
 import { listArgs, parseRules } from './nft.ts';
 import { checkPrivilege } from './privilege.ts';
 import { gatherSurroundings, readNeighbours } from './surroundings.ts';
+import { findSuspects } from './suspects.ts';
 import { readSysctls } from './sysctl.ts';
+import { watchDevices } from './watch-devices.ts';
 import { parseDump } from './wg.ts';
 
 /** This Linux host, through `ip`, `wg`, `nft` and /proc. A `run` and a `start` of one's own see every process. */
@@ -27,7 +29,11 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
     resolve,
     sourceAddress: findSource,
     nudge,
+    answers,
     watch: (listener) => watchEvents(listener, start),
+    watchFirewall: (listener) => watchFirewall(listener, start),
+    watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs),
+    suspects: findSuspects,
   };
 }
 
@@ -47,6 +53,7 @@ async function observe(run: Run, { link, firewall, sysctls }: Question): Promise
     // A socket of that name may be one of an interface in another network namespace.
     device: found && device,
     routes: findRoutes(shown, link),
+    rules: shown.rules.filter(({ protocol }) => protocol !== 'kernel'),
     firewall: marks,
     sysctls: values,
     surroundings: gatherSurroundings(link, shown, neighbours),

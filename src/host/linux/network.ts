@@ -1,5 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Address, familyOf } from '../../core/cidr.ts';
 import { unusableAddress } from '../../core/endpoint.ts';
@@ -51,6 +52,20 @@ export async function nudge(address: Address): Promise<void> {
     socket.send(Buffer.alloc(1), discardPort, address, () => done());
   });
   socket.close();
+}
+
+/** Connects to a port at which hardly anybody listens: a reset tells as much as a connection. */
+export async function answers(address: Address, deadlineMs: number): Promise<boolean> {
+  const socket = connect({ host: address, port: discardPort, timeout: deadlineMs });
+  try {
+    return await new Promise<boolean>((done) => {
+      socket.once('connect', () => done(true));
+      socket.once('timeout', () => done(false));
+      socket.once('error', ({ code }: NodeJS.ErrnoException) => done(code === 'ECONNREFUSED'));
+    });
+  } finally {
+    socket.destroy();
+  }
 }
 
 function openSocket(address: Address): Socket {

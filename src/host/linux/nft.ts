@@ -27,12 +27,22 @@ export function listArgs(link: string): string[] {
   return ['--json', 'list', 'table', 'inet', tableOf(link)];
 }
 
-/** Parses `nft --json list table` (libnftables-json(5)) into each rule's `chain comment`, sorted. */
+/**
+ * Parses `nft --json list table` (libnftables-json(5)) into each rule's `chain comment`, sorted. What keeps rules that are
+ * right from their work is told like a rule: a table that is dormant, and a chain that drops what no rule takes.
+ */
 export function parseRules(text: string): string[] {
-  return readObjects(text)
+  const objects = readObjects(text);
+  const rules = objects
     .flatMap(({ rule }) => (isObject(rule) ? [rule] : []))
-    .map(({ chain, comment }) => `${String(chain)} ${typeof comment === 'string' ? comment : '(no comment)'}`)
-    .sort();
+    .map(({ chain, comment }) => `${String(chain)} ${typeof comment === 'string' ? comment : '(no comment)'}`);
+  const policies = objects
+    .flatMap(({ chain }) => (isObject(chain) ? [chain] : []))
+    .filter(({ policy }) => policy !== undefined && policy !== 'accept')
+    .map(({ name, policy }) => `${String(name)} (policy ${String(policy)})`);
+  // What nft 1.0.6 names as the flags is something else.
+  const flagged = objects.some(({ table }) => isObject(table) && table.flags !== undefined);
+  return [...rules, ...policies, ...(flagged ? ['(table with flags)'] : [])].sort();
 }
 
 type Entry = Readonly<Record<string, unknown>>;

@@ -2,13 +2,16 @@ import { printable } from '../../core/errors.ts';
 import type { HostEvent } from '../host.ts';
 
 /**
- * Reads a line of `ip -oneline monitor link address route rule` (iproute2 6.1); null for one that tells of no change. A link's
- * name holds neither space nor colon, as the kernel sees to; of one with an `@`, only what is before it is told.
+ * Reads a line of `ip -oneline monitor link address route rule netconf` (iproute2 6.1); null for one that tells of no change
+ * that matters: of netconf, only what switches forwarding does. A link's name holds neither space nor colon, as the kernel
+ * sees to; of one with an `@`, only what is before it is told.
  */
 export function parseEvent(line: string): HostEvent | null {
   const deleted = line.startsWith(deletedMark);
   const text = deleted ? line.slice(deletedMark.length) : line;
 
+  // First, because `inet default forwarding on` reads like a route.
+  if (netconfLine.test(text)) return readForwarding(text);
   const link = linkLine.exec(text)?.[1];
   // A bridge also announces each port that leaves it as a deleted link, but without a queueing discipline.
   if (link) return { kind: 'link', link: printable(link), removed: deleted && text.includes(' qdisc ') };
@@ -24,7 +27,19 @@ export function tellsLoss(line: string): boolean {
   return line.startsWith('netlink receive error');
 }
 
+function readForwarding(text: string): HostEvent | null {
+  const name = forwardingLine.exec(text)?.[1];
+  if (name === undefined) return null;
+  const link = name === 'all' || name === 'default' ? null : printable(name);
+  return { kind: 'sysctl', link, removed: false };
+}
+
 const deletedMark = 'Deleted ';
+
+/** `inet all …`; older versions print `ipv4 all …` and `ipv4 dev eth0 …`. */
+const netconfLine = /^(?:inet6?|ipv[46]) /;
+/** And nothing else: a link that is made is announced with all its settings. No link may be named `all` or `default`. */
+const forwardingLine = /^\S{1,5} (?:dev )?(\S{1,15}) forwarding (?:on|off) *$/;
 
 /** `3: v0@v1: <BROADCAST,…`; bounds, because names have 15 characters and a line may have 65,536. */
 const linkLine = /^\d{1,10}: ([^\s:]{1,15}?)(?:@[^\s:]{1,15})?: </;

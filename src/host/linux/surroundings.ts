@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Surroundings } from '../../core/actual.ts';
 import { type Address, lengthOf } from '../../core/cidr.ts';
+import { aliasMark } from '../../core/marks.ts';
 import type { Shown } from './ip-show.ts';
 import { readAddress } from './read-address.ts';
 import { parseSshClients } from './ssh-clients.ts';
@@ -39,6 +40,9 @@ export function gatherSurroundings(link: string, { links, routes }: Shown, neigh
     ...(route.mtu === null ? [] : [route.mtu]),
   ]);
   return {
+    addresses: others
+      .filter(({ alias }) => !alias?.startsWith(aliasMark))
+      .flatMap(({ addresses }) => addresses.filter(isRouted).map(({ address }) => address)),
     connected: others.flatMap(({ name, addresses }) =>
       addresses.filter(isRouted).map(({ subnet }) => ({ prefix: subnet, link: name })),
     ),

@@ -6,14 +6,16 @@ import { Secret } from '../../core/secret.ts';
 import type { ConfigureDevice, DeviceChange, RemovePeers } from '../../core/step.ts';
 import { readAddress, readPrefix } from './read-address.ts';
 
-/** Parses `wg show IF dump` (wg(8), "dump"). Private and preshared keys are dropped here. */
+/** Parses `wg show IF dump` (wg(8), "dump"). The private key is dropped here. */
 export function parseDump(text: string): Device {
   const [first = '', ...rest] = text.split('\n').filter((line) => line !== '');
-  const [, publicKey, listenPort, ...tooMany] = first.split('\t');
-  if (publicKey === undefined || listenPort === undefined || tooMany.length !== 1) throw notADump('the interface');
+  const [, publicKey, listenPort, fwmark, ...tooMany] = first.split('\t');
+  if (publicKey === undefined || listenPort === undefined || fwmark === undefined || tooMany.length > 0)
+    throw notADump('the interface');
   return {
     publicKey: publicKey === '(none)' ? null : parsePublicKey(publicKey, 'public key'),
     listenPort: readNumber(listenPort),
+    fwmark: fwmark === 'off' ? null : readMark(fwmark),
     peers: rest.map(parsePeer),
   };
 }
@@ -22,11 +24,12 @@ export function parseDump(text: string): Device {
  * Writes the text for `wg addconf IF /dev/stdin`. What a peer lacks is set to its empty value, because `addconf` leaves
  * alone what is not named; allowed IPs alone are replaced, by none where none are named (config.c of wireguard-tools).
  */
-export function renderDevice({ privateKey, listenPort, peers }: ConfigureDevice): Secret {
+export function renderDevice({ privateKey, listenPort, fwmark, peers }: ConfigureDevice): Secret {
   const lines: string[] = [];
-  if (privateKey !== undefined || listenPort !== undefined) lines.push('[Interface]');
+  if (privateKey !== undefined || listenPort !== undefined || fwmark !== undefined) lines.push('[Interface]');
   if (privateKey !== undefined) lines.push(`PrivateKey = ${revealKey(privateKey, 'private key')}`);
   if (listenPort !== undefined) lines.push(`ListenPort = ${listenPort}`);
+  if (fwmark !== undefined) lines.push(`FwMark = ${fwmark === null ? 'off' : `0x${fwmark.toString(16)}`}`);
   for (const peer of peers) lines.push(...renderPeer(peer));
   return new Secret(`${lines.join('\n')}\n`);
 }
@@ -50,11 +53,11 @@ const noKey = `${'A'.repeat(43)}=`;
 function parsePeer(line: string): ActualPeer {
   const fields = line.split('\t');
   if (fields.length !== 8) throw notADump('a peer');
-  const [publicKey = '', presharedKey, endpoint = '', allowedIps = '', ...numbers] = fields;
+  const [publicKey = '', presharedKey = '', endpoint = '', allowedIps = '', ...numbers] = fields;
   const [handshake = '', rx = '', tx = '', keepalive = ''] = numbers;
   return {
     publicKey: parsePublicKey(publicKey, 'public key'),
-    hasPresharedKey: presharedKey !== '(none)',
+    presharedKey: presharedKey === '(none)' ? null : readKey(presharedKey),
     endpoint: endpoint === '(none)' ? null : readEndpoint(endpoint),
     allowedIps: allowedIps === '(none)' ? [] : allowedIps.split(',').map(readPrefix),
     keepalive: keepalive === 'off' ? null : readNumber(keepalive),
@@ -70,6 +73,17 @@ function readEndpoint(text: string): SocketEndpoint {
   const host = readAddress(inBrackets ?? plain ?? '');
   if (host === null) throw new InvalidValue('endpoint', text, 'is none that wg prints');
   return { host, port: Number(port) };
+}
+
+function readKey(text: string): Secret {
+  const key = new Secret(text);
+  revealKey(key, 'preshared key');
+  return key;
+}
+
+function readMark(text: string): number {
+  if (!/^0x[0-9a-f]{1,8}$/.test(text)) throw new InvalidValue('fwmark', text, 'is none that wg prints');
+  return Number(text);
 }
 
 function readNumber(text: string): number {

@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseAddress, parsePrefix } from '../../../src/core/cidr.ts';
 import { CpnError, InvalidValue } from '../../../src/core/errors.ts';
+import { mainRule, tunnelRule } from '../../../src/core/full-tunnel.ts';
+import { formatRule } from '../../../src/core/rule.ts';
 import type { LinkCommand } from '../../../src/core/step.ts';
 import { nameFailedLines, renderBatch } from '../../../src/host/linux/ip-batch.ts';
 import { parseShown } from '../../../src/host/linux/ip-show.ts';
@@ -13,10 +15,13 @@ const routes4 =
   '[{"type":"1","dst":"10.98.0.0/16","dev":"wg0","table":"200","protocol":"157","scope":"253","flags":[]},{"type":"1","dst":"default","dev":"wg0","table":"254","protocol":"157","scope":"253","flags":[]},{"type":"1","dst":"10.77.0.0/24","dev":"wg0","table":"254","protocol":"2","scope":"253","prefsrc":"10.77.0.5","flags":[]},{"type":"1","dst":"10.99.0.0/16","dev":"wg0","table":"254","protocol":"157","scope":"253","flags":[]}]';
 const routes6 =
   '[{"type":"1","dst":"fd00:1::/64","dev":"wg0","table":"254","protocol":"2","scope":"0","metric":256,"flags":[],"pref":"medium"},{"type":"1","dst":"fd00:9::/64","dev":"wg0","table":"254","protocol":"157","scope":"0","metric":1024,"flags":[],"pref":"medium"},{"type":"1","dst":"fe80::/64","dev":"wg0","table":"254","protocol":"2","scope":"0","metric":256,"flags":[],"pref":"medium"},{"type":"1","dst":"default","dev":"wg0","table":"254","protocol":"3","scope":"0","metric":1024,"flags":[],"pref":"medium"}]';
+/** Printed by iproute2 6.1.0. */
+const rules4 =
+  '[{"priority":0,"src":"all","table":"255","protocol":"2"},{"priority":3,"src":"all","table":"254","suppress_prefixlen":0,"protocol":"0"},{"priority":4,"not":null,"src":"all","fwmark":"0x209d","table":"8349","protocol":"0"},{"priority":5,"src":"10.0.0.0","srclen":8,"iif":"v0","table":"8349","protocol":"0"},{"priority":6,"src":"10.0.0.0","srclen":8,"fwmark":"0x1","fwmask":"0xff","table":"8349","protocol":"0"},{"priority":8,"src":"all","goto":32766,"protocol":"0"},{"priority":9,"src":"1.2.3.4","action":"7","protocol":"0"},{"priority":31570,"src":"203.0.113.5","table":"254","protocol":"157"},{"priority":31571,"src":"all","dst":"198.51.100.0","dstlen":24,"table":"254","protocol":"157"},{"priority":32766,"src":"all","table":"254","protocol":"2"}]';
 
 describe('parseShown', () => {
   test('reads links and their addresses', () => {
-    const shown = parseShown(`${links}\n[]\n[]\n`);
+    const shown = parseShown(`${links}\n[]\n[]\n[]\n`);
     expect(shown.routes).toEqual([]);
     expect(shown.links.map(({ name, up, loopback, mtu, alias }) => ({ name, up, loopback, mtu, alias }))).toEqual([
       { name: 'lo', up: true, loopback: true, mtu: 65536, alias: null },
@@ -30,7 +35,7 @@ describe('parseShown', () => {
   });
 
   test('reads routes, tells the families apart and gives known protocols their names', () => {
-    const { routes } = parseShown(`[]\n${routes4}\n${routes6}\n`);
+    const { routes } = parseShown(`[]\n${routes4}\n${routes6}\n[]\n`);
     expect(routes.map(({ prefix, table, protocol }) => [prefix, table, protocol])).toEqual([
       ['10.98.0.0/16', '200', '157'],
       ['0.0.0.0/0', 'main', '157'],
@@ -56,12 +61,28 @@ describe('parseShown', () => {
       { gateways: ['192.0.2.1', '192.0.2.2'], links: ['a', 'b'] },
     ],
   ])('reads %s', (entry, expected) => {
-    expect(parseShown(`[]\n[${entry}]\n[]\n`).routes).toEqual([expect.objectContaining(expected)]);
+    expect(parseShown(`[]\n[${entry}]\n[]\n[]\n`).routes).toEqual([expect.objectContaining(expected)]);
+  });
+
+  test('reads policy rules, and names what of a rule it does not read', () => {
+    const { rules } = parseShown(`[]\n[]\n[]\n${rules4}\n`);
+    expect(rules.map((rule) => [rule.priority, formatRule(rule), rule.protocol, ...rule.more])).toEqual([
+      [0, 'from all lookup 255', 'kernel'],
+      [3, 'from all lookup main suppress_prefixlength 0', '0'],
+      [4, 'not from all fwmark 0x209d lookup 8349', '0'],
+      [5, 'from 10.0.0.0/8 lookup 8349', '0', 'iif'],
+      [6, 'from 10.0.0.0/8 lookup 8349', '0', 'fwmark', 'fwmask'],
+      [8, 'from all', '0', 'goto'],
+      [9, 'from 1.2.3.4/32', '0', 'action'],
+      [31570, 'from 203.0.113.5/32 lookup main', '157'],
+      [31571, 'from all to 198.51.100.0/24 lookup main', '157'],
+      [32766, 'from all lookup main', 'kernel'],
+    ]);
   });
 
   test('leaves out routes that lead to no other host', () => {
     const others = ['2', '3', '5', 'local', 'unreachable'].map((type) => ({ type, dst: '10.0.0.1', dev: 'wg0' }));
-    expect(parseShown(`[]\n${JSON.stringify(others)}\n[]\n`).routes).toEqual([]);
+    expect(parseShown(`[]\n${JSON.stringify(others)}\n[]\n[]\n`).routes).toEqual([]);
   });
 
   test('reads the subnet around the other end of a point-to-point link', () => {
@@ -71,24 +92,28 @@ describe('parseShown', () => {
       flags: [],
       addr_info: [{ local: '10.0.0.1', address: '10.0.0.9', prefixlen: 32 }],
     };
-    const [shown] = parseShown(`${JSON.stringify([{}, link])}\n[]\n[]\n`).links;
+    const [shown] = parseShown(`${JSON.stringify([{}, link])}\n[]\n[]\n[]\n`).links;
     expect(shown?.addresses).toEqual([{ address: '10.0.0.1', length: 32, subnet: '10.0.0.9/32' }]);
   });
 
   test('reads an alias with control characters, which ip does not escape', () => {
     const text = '[{"ifname":"a","mtu":1,"flags":[],"ifalias":"x\u0001\ty"}]';
-    expect(parseShown(`${text}\n[]\n[]\n`).links[0]?.alias).toBe('x  y');
+    expect(parseShown(`${text}\n[]\n[]\n[]\n`).links[0]?.alias).toBe('x  y');
   });
 
   test.each([
     '',
     '[]',
     '[]\n[]',
-    '[]\n[]\n[]\n[]',
-    '{}\n[]\n[]',
-    'x\n[]\n[]',
-    '[{"ifname":"a"}]\n[]\n[]',
-    '[]\n[{"dst":"x"}]\n[]',
+    '[]\n[]\n[]',
+    '[]\n[]\n[]\n[]\n[]',
+    '{}\n[]\n[]\n[]',
+    'x\n[]\n[]\n[]',
+    '[{"ifname":"a"}]\n[]\n[]\n[]',
+    '[]\n[{"dst":"x"}]\n[]\n[]',
+    '[]\n[]\n[]\n[{"src":"all"}]',
+    '[]\n[]\n[]\n[{"priority":1,"src":"x"}]',
+    '[]\n[]\n[]\n[{"priority":1,"fwmark":"x"}]',
   ])('refuses %j', (text) => {
     expect(() => parseShown(text)).toThrow(InvalidValue);
   });
@@ -107,6 +132,10 @@ describe('parseShown', () => {
         'metrics',
         'table',
         'local',
+        'priority',
+        'src',
+        'srclen',
+        'fwmark',
       ),
       fc.oneof(fc.jsonValue(), fc.constantFrom('10.0.0.0/8', 'default', '::ffff:1.2.3.4/99')),
     );
@@ -115,7 +144,7 @@ describe('parseShown', () => {
       fc.string(),
     );
     fc.assert(
-      fc.property(fc.array(line, { minLength: 2, maxLength: 4 }), (lines) => {
+      fc.property(fc.array(line, { minLength: 3, maxLength: 5 }), (lines) => {
         try {
           parseShown(lines.join('\n'));
         } catch (error) {
@@ -149,6 +178,23 @@ describe('renderBatch', () => {
       'route add fd00::/64 dev cpn0 proto 157',
       'route delete 0.0.0.0/0 dev cpn0 proto boot',
       'address delete 10.77.0.5/24 dev cpn0',
+    ]);
+  });
+
+  test('writes policy rules, and routes of a table of their own', () => {
+    const prefix = parsePrefix('0.0.0.0/0');
+    expect(
+      render(
+        { add: 'route', prefix, table: '8349' },
+        { add: 'rule', rule: mainRule },
+        { remove: 'rule', rule: { ...tunnelRule, priority: 32765, protocol: '0' } },
+        { remove: 'route', prefix, protocol: 'boot', table: '8349' },
+      ),
+    ).toEqual([
+      'route add 0.0.0.0/0 dev cpn0 table 8349 proto 157',
+      'rule add from all lookup main suppress_prefixlength 0 priority 31573 protocol 157',
+      'rule delete not from all fwmark 0x209d lookup 8349 priority 32765 protocol 0',
+      'route delete 0.0.0.0/0 dev cpn0 table 8349 proto boot',
     ]);
   });
 

@@ -67,6 +67,15 @@ const recorded: readonly [string, ...unknown[]][] = [
   ['32765:\tfrom all fwmark 0x5 lookup 77', 'rule', null, false],
   ['32765:\tnot from all fwmark 0x5 lookup 77', 'rule', null, false],
   ['Deleted 32764:\tfrom all iif v0 lookup 77', 'rule', null, true],
+  ['inet all forwarding on ', 'sysctl', null, false],
+  ['inet default forwarding off ', 'sysctl', null, false],
+  ['inet v0 forwarding on ', 'sysctl', 'v0', false],
+  ['inet a.100 forwarding off ', 'sysctl', 'a.100', false],
+  ['inet6 default forwarding on ', 'sysctl', null, false],
+  ['inet6 all forwarding on ', 'sysctl', null, false],
+  // As older versions spell it.
+  ['ipv4 all forwarding off ', 'sysctl', null, false],
+  ['ipv4 dev eth0 forwarding on ', 'sysctl', 'eth0', false],
 ];
 
 describe('parseEvent', () => {
@@ -88,6 +97,13 @@ describe('parseEvent', () => {
     'Cannot open netlink socket: Permission denied',
     'Unknown message: type=0x00000068(104) flags=0x00000000(0) len=0x00000020(32)',
     '3: 4 dev v0 ',
+    'inet v1 forwarding off rp_filter off mc_forwarding off proxy_neigh off ignore_routes_with_linkdown off ',
+    'inet a.100 forwarding off rp_filter off mc_forwarding off proxy_neigh off ignore_routes_with_linkdown off ',
+    'inet v0 rp_filter loose ',
+    'inet all proxy_neigh on ',
+    'inet default rp_filter loose ',
+    'Deleted inet v0 ',
+    'Deleted inet6 fd0.1 ',
   ])('ignores %j', (line) => {
     expect(parseEvent(line)).toBeNull();
   });

@@ -106,13 +106,24 @@ describe('gatherSurroundings', () => {
     link({ name: 'cpn0', mtu: 1280 }, '10.77.0.5/24'),
   ];
   const neighbours = { resolvers: [], sshClients: [] };
-  const gather = (...routes: ShownRoute[]) => gatherSurroundings('cpn0', { links, routes } satisfies Shown, neighbours);
+  const gather = (...routes: ShownRoute[]) =>
+    gatherSurroundings('cpn0', { links, routes, rules: [] } satisfies Shown, neighbours);
 
   test('names the subnets of other links, but for loopback and link-local ones', () => {
     expect(gather().connected).toEqual([
       { prefix: '192.0.2.0/24', link: 'eth0' },
       { prefix: '2001:db8::/64', link: 'eth0' },
       { prefix: '198.51.100.0/30', link: 'eth1' },
+    ]);
+  });
+
+  test('names the addresses outside our tunnels, but for loopback and link-local ones', () => {
+    const another = link({ name: 'cpn1', alias: 'cpn:8' }, '10.78.0.5/24');
+    const shown: Shown = { links: [...links, another], routes: [], rules: [] };
+    expect(gatherSurroundings('cpn0', shown, neighbours).addresses).toEqual([
+      '192.0.2.10',
+      '2001:db8::2',
+      '198.51.100.2',
     ]);
   });
 
@@ -139,6 +150,7 @@ describe('gatherSurroundings', () => {
       route('10.0.0.0/8', { gateways: gateway('192.0.2.7'), mtu: 600 }),
       route('0.0.0.0/0', { gateways: gateway('192.0.2.8'), table: '100', mtu: 600 }),
       route('0.0.0.0/0', { links: ['cpn0'] }),
+      route('0.0.0.0/0', { links: ['cpn1'], table: '8349' }),
     );
     expect(gateways).toEqual(['192.0.2.1', '198.51.100.1', 'fe80::1']);
     expect(underlayMtu).toBe(1380);

@@ -19,28 +19,21 @@ describe('parseDump', () => {
   const [one, two, three] = [newKeyPair().publicKey, newKeyPair().publicKey, newKeyPair().publicKey];
 
   test('reads an interface and its peers', () => {
+    const presharedKey = newPresharedKey();
     const text = dumpOf(
-      [self.privateKey.reveal(), self.publicKey, 51820, 'off'],
-      [
-        one,
-        newPresharedKey().reveal(),
-        '203.0.113.22:51820',
-        '10.77.0.2/32,192.168.7.0/24',
-        1763677842,
-        4312,
-        1880,
-        25,
-      ],
+      [self.privateKey.reveal(), self.publicKey, 51820, '0x209d'],
+      [one, presharedKey.reveal(), '203.0.113.22:51820', '10.77.0.2/32,192.168.7.0/24', 1763677842, 4312, 1880, 25],
       [two, '(none)', '[2001:db8::1]:3', '10.0.0.0/24,fd00::/64', 0, 0, 0, 'off'],
       [three, '(none)', '(none)', '(none)', 0, 0, 148, 'off'],
     );
     expect(parseDump(text)).toEqual({
       publicKey: self.publicKey,
       listenPort: 51820,
+      fwmark: 0x209d,
       peers: [
         {
           publicKey: one,
-          hasPresharedKey: true,
+          presharedKey,
           endpoint: { host: '203.0.113.22', port: 51820 },
           allowedIps: ['10.77.0.2/32', '192.168.7.0/24'],
           keepalive: 25,
@@ -50,7 +43,7 @@ describe('parseDump', () => {
         },
         {
           publicKey: two,
-          hasPresharedKey: false,
+          presharedKey: null,
           endpoint: { host: '2001:db8::1', port: 3 },
           allowedIps: ['10.0.0.0/24', 'fd00::/64'],
           keepalive: null,
@@ -70,7 +63,12 @@ describe('parseDump', () => {
   });
 
   test('reads an interface without a key', () => {
-    expect(parseDump('(none)\t(none)\t48133\toff\n')).toEqual({ publicKey: null, listenPort: 48133, peers: [] });
+    expect(parseDump('(none)\t(none)\t48133\toff\n')).toEqual({
+      publicKey: null,
+      listenPort: 48133,
+      fwmark: null,
+      peers: [],
+    });
   });
 
   test.each([
@@ -94,6 +92,7 @@ describe('parseDump', () => {
     'x',
     'a\tb\tc',
     '(none)\t(none)\tport\toff',
+    '(none)\t(none)\t1\t8349',
     '(none)\tkey\t1\toff',
     '(none)\t(none)\t1\toff\nx\ty',
   ])('refuses %j', (text) => {
@@ -105,6 +104,13 @@ describe('parseDump', () => {
     for (const rest of ['', '\t', '\t(none)', '\tx\ty\tz', `\t(none)\t1\toff\n${one}\t${canary}\tx`]) {
       expect(() => parseDump(`${canary}${rest}`)).toThrow(expect.not.stringContaining(canary));
     }
+  });
+
+  test('takes no preshared key that is none, and does not show it', () => {
+    const canary = newPresharedKey().reveal().slice(1);
+    const text = dumpOf(['(none)', '(none)', 0, 'off'], [one, canary, '(none)', '(none)', 0, 0, 0, 'off']);
+    expect(() => parseDump(text)).toThrow(InvalidValue);
+    expect(() => parseDump(text)).toThrow(expect.not.stringContaining(canary));
   });
 
   test('throws nothing but a CpnError', () => {
@@ -132,10 +138,11 @@ describe('renderDevice', () => {
       }),
       makePeer({ publicKey: two.publicKey, allowedIps: [] }),
     ];
-    const text = renderDevice({ ...step, privateKey: one.privateKey, listenPort: 51820, peers });
+    const text = renderDevice({ ...step, privateKey: one.privateKey, listenPort: 51820, fwmark: 0x209d, peers });
     expect(text.reveal()).toBe(`[Interface]
 PrivateKey = ${one.privateKey.reveal()}
 ListenPort = 51820
+FwMark = 0x209d
 [Peer]
 PublicKey = ${one.publicKey}
 PresharedKey = ${presharedKey.reveal()}
@@ -153,6 +160,7 @@ PersistentKeepalive = off
   test('leaves out what is not to change', () => {
     expect(renderDevice({ ...step, peers: [] }).reveal()).toBe('\n');
     expect(renderDevice({ ...step, listenPort: 1, peers: [] }).reveal()).toBe('[Interface]\nListenPort = 1\n');
+    expect(renderDevice({ ...step, fwmark: null, peers: [] }).reveal()).toBe('[Interface]\nFwMark = off\n');
   });
 
   test('refuses what is no key, and does not show it', () => {

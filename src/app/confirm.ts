@@ -1,0 +1,126 @@
+import type { Change } from '../core/change.ts';
+import { CpnError, NotConfirmed, Unreachable } from '../core/errors.ts';
+import { isFresh } from '../core/health.ts';
+import type { Peer } from '../core/model.ts';
+import { identifyMap } from '../core/newer-map.ts';
+import type { Joined } from '../store/state.ts';
+import { apply } from './apply.ts';
+import { questionOf, type Survey, survey } from './survey.ts';
+import { secondsNow, type Tools } from './tools.ts';
+
+/** How a change that could cut the host off is confirmed. */
+export interface Confirming {
+  /** Milliseconds within which somebody who answered before must answer again. */
+  readonly withinMs: number;
+  /** Ends the wait at once; what is not confirmed by then is taken back. */
+  readonly signal?: AbortSignal;
+}
+
+/** Milliseconds for one question to the control plane, for one to a peer, and between two rounds. */
+const askWithin = 5_000;
+const answerWithin = 1_500;
+const pause = 250;
+const mostWitnesses = 16;
+
+/** A peer that answered before, and when. */
+interface Witness extends Pick<Peer, 'publicKey' | 'address'> {
+  readonly latestHandshake: number | null;
+}
+
+/** True when changes may take away the way to this host: anything but new peers, whose packets go nowhere else yet. */
+export function areRisky(changes: readonly Change[]): boolean {
+  return !changes.every(({ action, kind }) => kind === 'file' || (kind === 'peer' && action === 'add'));
+}
+
+/**
+ * Applies a survey that goes by a map not tried before, and keeps it only if the control plane, or a peer that answered before,
+ * still answers; else makes the host again what `known` says, and remembers what was refused.
+ *
+ * @throws NotConfirmed when it was taken back, and whatever {@link apply} throws, after it was taken back
+ */
+export async function applyConfirmed(
+  tools: Tools,
+  planned: Survey,
+  known: Joined,
+  confirming: Confirming,
+): Promise<Joined> {
+  const { map } = planned.state.membership;
+  const witnesses = findWitnesses(planned, secondsNow(tools));
+  let applied: Joined;
+  try {
+    applied = await apply(tools, planned, known);
+  } catch (error) {
+    await goBack(tools, known);
+    throw error;
+  }
+  if (await isConfirmed(tools, planned, witnesses, confirming)) return applied;
+  const before = await goBack(tools, known);
+  // What was only interrupted is tried again by the next process.
+  if (!confirming.signal?.aborted) await tools.store.write({ ...before, refused: identifyMap(map) });
+  throw new NotConfirmed(known.interface, map.revision, confirming.withinMs);
+}
+
+/** Makes the host what it was before; the receipt on disk may have grown meanwhile, and stays. */
+async function goBack(tools: Tools, known: Joined): Promise<Joined> {
+  const { receipt } = (await tools.store.read(known.interface)) ?? known;
+  const before: Joined = { ...known, receipt };
+  return apply(tools, await survey(tools, before), before);
+}
+
+/** Peers that answered before a change and are to be there after it; some of them, where they are many. */
+function findWitnesses({ state, actual, desired }: Survey, now: number): readonly Witness[] {
+  const stay = new Set(desired.config.peers.map((peer) => peer.publicKey));
+  const heard = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
+  return state.membership.map.peers
+    .filter(({ publicKey }) => stay.has(publicKey) && isFresh(heard.get(publicKey) ?? null, now))
+    .map(({ publicKey, address }) => ({ publicKey, address, latestHandshake: heard.get(publicKey) ?? null }))
+    .slice(0, mostWitnesses);
+}
+
+async function isConfirmed(
+  tools: Tools,
+  { state }: Survey,
+  witnesses: readonly Witness[],
+  { withinMs, signal }: Confirming,
+): Promise<boolean> {
+  if (state.membership.accessToken === null && witnesses.length === 0) return true;
+  const deadline = tools.monotonic() + withinMs / 1000;
+  do {
+    if (await isApiHeard(tools, state, { deadlineMs: Math.min(askWithin, withinMs), signal })) return true;
+    // The control plane may have gone for reasons of its own: then those speak who can.
+    if (!signal?.aborted && (await isPeerHeard(tools, state, witnesses))) return true;
+    await tools.sleep(pause, signal);
+  } while (tools.monotonic() < deadline && !signal?.aborted);
+  return false;
+}
+
+/** Whatever answers there proves that the way is open, be it with a refusal. */
+async function isApiHeard(
+  tools: Tools,
+  { service, membership: { map, accessToken } }: Joined,
+  { deadlineMs, signal }: { deadlineMs: number; signal: AbortSignal | undefined },
+): Promise<boolean> {
+  if (accessToken === null) return false;
+  try {
+    const api = await tools.connect(service, deadlineMs);
+    await api.readMap(map.id, accessToken, map.revision, signal && { seconds: 0, signal });
+    return true;
+  } catch (error) {
+    if (signal?.aborted) return false;
+    if (!(error instanceof CpnError)) throw error;
+    return error instanceof Unreachable ? error.heard : true;
+  }
+}
+
+/**
+ * An answer to a packet of ours, or a new handshake, which takes packets both ways. That something was received is no proof: a
+ * peer that hears nothing of us sends all the same.
+ */
+async function isPeerHeard(tools: Tools, state: Joined, witnesses: readonly Witness[]): Promise<boolean> {
+  if (witnesses.length === 0) return false;
+  const answers = await Promise.all(witnesses.map(({ address }) => tools.host.answers(address, answerWithin)));
+  if (answers.includes(true)) return true;
+  const { device } = await tools.host.observe({ ...questionOf(state), firewall: false, sysctls: [] });
+  const heard = new Map(device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
+  return witnesses.some(({ publicKey, latestHandshake }) => (heard.get(publicKey) ?? 0) > (latestHandshake ?? 0));
+}

@@ -1,0 +1,103 @@
+import type { Prefix } from '../core/cidr.ts';
+import type { RouteReport } from '../core/desired.ts';
+import { type Detour, describeDetour, findDetour, leadsIn } from '../core/detour.ts';
+import { formatEndpoint } from '../core/endpoint.ts';
+import { judgePeer } from '../core/health.ts';
+import type { Joined } from '../store/state.ts';
+import type { Notes } from '../store/store.ts';
+import type { NetworkStatus, PeerStatus, RouteStatus } from './status.ts';
+import type { Survey } from './survey.ts';
+
+/** What a survey tells of a network's state. */
+type Seen = Pick<NetworkStatus, 'state' | 'listenPort' | 'mtu' | 'peers' | 'routes' | 'drift' | 'warnings'>;
+
+/**
+ * Tells how a network is from a survey of it and from what the daemon noted.
+ *
+ * @param now seconds since the epoch
+ */
+export function describeSurvey(seen: Survey, notes: Pick<Notes, 'silent' | 'troubles'>, now: number): Seen {
+  const { state, listed, desired, actual, changes } = seen;
+  // A network that was taken down is as it should be.
+  const drift = state.enabled ? changes : [];
+  const peers = describePeers(seen, notes.silent, now);
+  const detours = findDetours(seen);
+  const routes = desired.report.map((route) => describeRoute(route, actual, detours.get(route.prefix)));
+  const troubled =
+    !listed ||
+    drift.length > 0 ||
+    detours.size > 0 ||
+    peers.some((peer) => peer.state === 'stale') ||
+    routes.some((route) => route.state === 'missing');
+  const rangeDetour = detours.get(state.membership.map.cidr);
+  return {
+    state: actual.link === null ? 'down' : troubled ? 'degraded' : 'up',
+    listenPort: actual.device?.listenPort ?? null,
+    mtu: actual.link?.mtu ?? null,
+    peers,
+    routes,
+    drift,
+    warnings: [
+      ...(listed ? [] : [describeUnlisted(state)]),
+      ...(rangeDetour ? [`${state.membership.map.cidr}: ${describeDetour(rangeDetour)}`] : []),
+      ...(state.refused === null ? [] : [describeRefused(state)]),
+      ...notes.troubles,
+    ],
+  };
+}
+
+function describePeers({ state, desired, actual }: Survey, silent: Notes['silent'], now: number): PeerStatus[] {
+  const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
+  const present = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer]));
+  return state.membership.map.peers
+    .filter((peer) => peer.publicKey !== state.keyPair.publicKey)
+    .map((peer) => {
+      const seen = present.get(peer.publicKey);
+      const endpoint = seen?.endpoint ?? peer.endpoint;
+      return {
+        id: peer.id,
+        name: peer.name,
+        type: peer.type,
+        publicKey: peer.publicKey,
+        address: peer.address,
+        endpoint: endpoint && formatEndpoint(endpoint),
+        allowedIps: wanted.get(peer.publicKey)?.allowedIps ?? [],
+        state: seen === undefined ? 'never' : judgePeer(seen, now, silent[peer.publicKey]),
+        latestHandshake: seen?.latestHandshake ?? null,
+        rxBytes: seen?.rxBytes ?? 0,
+        txBytes: seen?.txBytes ?? 0,
+      };
+    });
+}
+
+function describeRoute(
+  { prefix, via, state, reason }: RouteReport,
+  actual: Survey['actual'],
+  detour: Detour | undefined,
+): RouteStatus {
+  if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
+  if (state !== 'taken') return { prefix, via, state, reason };
+  if (!leadsIn(prefix, actual)) return { prefix, via, state: 'missing', reason: 'not on the host' };
+  return { prefix, via, state: 'active', reason: detour ? describeDetour(detour) : reason };
+}
+
+/** What of the network's range and routes that lead in here is drawn away by somebody's more specific route. */
+function findDetours({ state, desired, actual }: Survey): Map<Prefix, Detour> {
+  const taken = desired.report.filter((route) => route.state === 'taken').map((route) => route.prefix);
+  const leading = [state.membership.map.cidr, ...taken].filter((prefix) => leadsIn(prefix, actual));
+  return new Map(
+    leading.flatMap((prefix): [Prefix, Detour][] => {
+      const detour = findDetour(prefix, actual.surroundings);
+      return detour ? [[prefix, detour]] : [];
+    }),
+  );
+}
+
+function describeRefused({ refused, membership: { map } }: Joined): string {
+  return `network ${map.name} was changed back to what it was: with its newest map (${refused}) nobody was heard any more who answered before; it is tried again when the network changes`;
+}
+
+function describeUnlisted({ membership, service, interface: link }: Joined): string {
+  const { map, peer } = membership;
+  return `${service.url} no longer lists this host (peer ${peer.id}) in network ${map.name}; "cpn leave ${link}" removes the tunnel, "cpn join" with a new key joins again`;
+}

@@ -1,0 +1,74 @@
+import type { Change } from '../core/change.ts';
+import type { Joined } from '../store/state.ts';
+import { apply, save } from './apply.ts';
+import { applyConfirmed, areRisky, type Confirming } from './confirm.ts';
+import { type News, withNews } from './news.ts';
+import { isJoined } from './select.ts';
+import { type Survey, survey } from './survey.ts';
+import type { Tools } from './tools.ts';
+
+/** What a pass over a network saw and did. */
+export interface Pass {
+  /** What was seen before anything was changed; null of a network that was taken down, and is to stay so. */
+  readonly survey: Survey | null;
+  readonly changes: readonly Change[];
+  /** The changes repaired what somebody else did to the host: there were no news. */
+  readonly isDrift: boolean;
+}
+
+export interface PassOptions extends Confirming {
+  /** Asked before drift is repaired; false leaves it to a later pass. */
+  readonly mayRepair?: (drift: readonly Change[]) => boolean;
+}
+
+/** Milliseconds within which a change that could cut the host off is confirmed, or taken back. */
+export const usualConfirmation = 20_000;
+
+/**
+ * One pass over one network: makes the host what state and news say, and saves them. It looks without the lock; where nothing
+ * differs it has written nothing and started only the observers, else it looks again under the lock, and acts on that.
+ *
+ * @returns null when the network is not joined any more
+ */
+export async function passNetwork(tools: Tools, link: string, news: News, options: PassOptions): Promise<Pass | null> {
+  const seen = await look(tools, link, news);
+  if (seen === null) return null;
+  const changes = seen.planned?.changes ?? [];
+  const isDrift = seen.next === seen.known;
+  const isSteady = isDrift && changes.length === 0 && !tools.store.damaged.has(link);
+  const isPostponed = isDrift && changes.length > 0 && options.mayRepair?.(changes) === false;
+  if (isSteady || isPostponed) return { survey: seen.planned, changes: [], isDrift };
+  return tools.store.lock(async () => {
+    const again = await look(tools, link, news);
+    return again && settle(tools, again, options);
+  });
+}
+
+/** What is on disk, what it becomes with the news, and what that means for the host. */
+interface Look {
+  readonly known: Joined;
+  readonly next: Joined;
+  readonly planned: Survey | null;
+}
+
+async function look(tools: Tools, link: string, news: News): Promise<Look | null> {
+  const known = await tools.store.read(link);
+  if (known === null || !isJoined(known)) return null;
+  const next = withNews(known, news);
+  return { known, next, planned: next.enabled ? await survey(tools, next) : null };
+}
+
+async function settle(tools: Tools, { known, next, planned }: Look, options: PassOptions): Promise<Pass> {
+  const isDrift = next === known;
+  if (planned === null) {
+    if (!isDrift) await tools.store.write(next);
+    return { survey: null, changes: [], isDrift };
+  }
+  const isKnown = next.membership.map === known.membership.map;
+  const state =
+    isKnown || !areRisky(planned.changes)
+      ? await apply(tools, planned, known)
+      : await applyConfirmed(tools, planned, known, options);
+  await save(tools, state, known, planned);
+  return { survey: planned, changes: planned.changes, isDrift };
+}

@@ -1,0 +1,47 @@
+import type { Address } from '../core/cidr.ts';
+import { parseAddress } from '../core/cidr.ts';
+import { mergeAddresses, type Resolved } from '../core/resolved.ts';
+import type { Joined } from '../store/state.ts';
+import type { Tools } from './tools.ts';
+
+/** How long a name may take to resolve, in milliseconds. A resolver that is down must not hold up a pass. */
+const resolveDeadline = 3_000;
+
+/** The names that a network cannot do without: those of its peers' endpoints and of its control plane. */
+export function namesOf(state: Joined): string[] {
+  const hosts = state.membership.map.peers.flatMap((peer) => peer.endpoint?.host ?? []);
+  return [...new Set([...hosts, apiHostOf(state)])].filter(isName);
+}
+
+/**
+ * What is known of the network's names after asking this host's resolver for some of them, all unless told; a name without an
+ * answer keeps its last addresses. Returns `state.resolved` itself where nothing is new.
+ */
+export async function resolveNames(tools: Tools, state: Joined, some?: ReadonlySet<string>): Promise<Resolved> {
+  const names = namesOf(state);
+  const { resolved: known } = state;
+  const entries = await Promise.all(
+    names.map(async (name): Promise<[string, readonly Address[]]> => {
+      const before = known[name] ?? [];
+      if (some && !some.has(name)) return [name, before];
+      return [name, mergeAddresses(before, await tools.host.resolve(name, resolveDeadline))];
+    }),
+  );
+  const resolved = entries.filter(([, addresses]) => addresses.length > 0);
+  const same = resolved.length === Object.keys(known).length && resolved.every(([name, each]) => known[name] === each);
+  return same ? known : Object.fromEntries(resolved);
+}
+
+/** The addresses of the control plane, as far as they are known. */
+export function locateApi(state: Joined): readonly Address[] {
+  const host = apiHostOf(state);
+  return isName(host) ? (state.resolved[host] ?? []) : [parseAddress(host)];
+}
+
+function apiHostOf(state: Joined): string {
+  return new URL(state.service.url).hostname.replace(/^\[|\]$/g, '');
+}
+
+function isName(host: string): boolean {
+  return !/^[0-9.]+$|:/.test(host);
+}

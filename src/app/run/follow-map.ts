@@ -1,0 +1,98 @@
+import { type Backoff, backoffDelay } from '../../core/backoff.ts';
+import { Unreachable } from '../../core/errors.ts';
+import { type Pace, pauseFor } from '../../core/pace.ts';
+import type { News } from '../news.ts';
+import { amendNotes } from '../notes.ts';
+import { refresh } from '../refresh.ts';
+import { isJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+import { spread } from './interval.ts';
+import { Once } from './once.ts';
+
+/** Seconds that a service is asked to hold its answer back: below the minute after which common proxies give up. */
+const holdSeconds = 50;
+/** A service that answers at once, though it could wait, is asked no more often than this. */
+const pace: Pace = { most: 10, withinMs: 10_000 };
+/** Milliseconds between two tries, at the least: full jitter alone may be no wait at all. */
+const restMs = 200;
+
+/** Takes news over; resolves, once they were acted on, to whether they were taken. */
+export type TakeNews = (news: News) => Promise<boolean>;
+
+/** Asks the control plane of one network for its map, again and again: once for each change where the service can wait. */
+export class MapFollower {
+  readonly #tools: Tools;
+  readonly #link: string;
+  /** Seconds. */
+  readonly #interval: number;
+  readonly #backoff: Backoff;
+  readonly #once: Once;
+  #round = new AbortController();
+  /** When answers came lately, in milliseconds. */
+  #answers: number[] = [];
+  #failures = 0;
+  /** Whether anything is known of how the control plane is now; until then it is not asked to wait. */
+  #isHeard = false;
+
+  constructor(tools: Tools, link: string, interval: number) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#interval = interval;
+    this.#backoff = { baseMs: 1_000, capMs: interval * 1000 };
+    this.#once = new Once(
+      tools.log,
+      { interface: link },
+      { begins: 'the newest map is out of reach; going by the last one', ends: 'the control plane answers again' },
+    );
+  }
+
+  /** Hands on what is new, until `signal` aborts or the network is not joined any more. */
+  async follow(signal: AbortSignal, takeNews: TakeNews): Promise<void> {
+    while (!signal.aborted) {
+      this.#round = new AbortController();
+      const round = AbortSignal.any([signal, this.#round.signal]);
+      const pauseMs = await this.#ask(round, takeNews);
+      if (pauseMs === null) return;
+      await this.#tools.sleep(pauseMs, round);
+    }
+  }
+
+  /** Asks anew at once: a connection from before a change of network, or a sleep, may be dead without a word. */
+  restart(): void {
+    this.#failures = 0;
+    this.#isHeard = false;
+    this.#round.abort();
+  }
+
+  /** Milliseconds to wait before the next time; null for never. */
+  async #ask(round: AbortSignal, takeNews: TakeNews): Promise<number | null> {
+    const tools = this.#tools;
+    try {
+      const state = await tools.store.read(this.#link);
+      if (state === null || !isJoined(state) || state.membership.accessToken === null) return null;
+      const seconds = this.#isHeard ? holdSeconds : 0;
+      const options = { interval: this.#interval, wait: { seconds, signal: round } };
+      const { news, notes, waited, failure } = await refresh(tools, state, options);
+      const isNew = this.#once.notice(failure);
+      this.#isHeard = failure === null;
+      if (failure === null || isNew) await amendNotes(tools, this.#link, notes);
+      if (failure !== null) return this.#pauseAfter(failure);
+      if (news.map !== null && !(await takeNews(news))) return this.#pauseAfter(null);
+      this.#failures = 0;
+      if (!waited) return spread(this.#interval) * 1000;
+      this.#answers = [...this.#answers, performance.now()].slice(-pace.most);
+      return pauseFor(this.#answers, performance.now(), pace);
+    } catch (error) {
+      if (round.aborted) return 0;
+      this.#once.notice(error);
+      return this.#pauseAfter(error);
+    }
+  }
+
+  #pauseAfter(failure: unknown): number {
+    this.#failures += 1;
+    if (failure !== null && !(failure instanceof Unreachable)) return spread(this.#interval) * 1000;
+    const asked = failure?.retryAfterMs ?? 0;
+    return restMs + asked + backoffDelay(this.#failures, this.#backoff, Math.random());
+  }
+}

@@ -1,0 +1,177 @@
+import { backoffDelay } from '../../core/backoff.ts';
+import type { Change } from '../../core/change.ts';
+import { NotConverged } from '../../core/errors.ts';
+import type { Resolved } from '../../core/resolved.ts';
+import type { HostEvent } from '../../host/host.ts';
+import type { News } from '../news.ts';
+import { amendNotes } from '../notes.ts';
+import { type Pass, passNetwork, usualConfirmation } from '../pass.ts';
+import type { Survey } from '../survey.ts';
+import type { Tools } from '../tools.ts';
+import { Bell } from './bell.ts';
+import { DriftWatch } from './drift-watch.ts';
+import { MapFollower } from './follow-map.ts';
+import { NameFollower } from './follow-names.ts';
+import { spread } from './interval.ts';
+import { Once } from './once.ts';
+import { PeerWatch } from './peer-watch.ts';
+import { PlaceWatch } from './place-watch.ts';
+
+/** Milliseconds in which events that come together are one; those of other interfaces are in less of a hurry. */
+const gather = 100;
+const gatherOthers = 2_000;
+/** Milliseconds between two passes that events ask for, at the least. */
+const rest = 500;
+
+/** News on their way into a pass, and whether it took them. */
+interface Delivery {
+  readonly news: News;
+  readonly taken: PromiseWithResolvers<boolean>;
+}
+
+/** Keeps one network of this host right: all that starts a pass over it, and one pass at a time. */
+export class Keeper {
+  readonly link: string;
+  readonly #tools: Tools;
+  /** Seconds. */
+  readonly #interval: number;
+  readonly #bell = new Bell();
+  readonly #map: MapFollower;
+  readonly #names: NameFollower;
+  readonly #drift: DriftWatch;
+  readonly #peers: PeerWatch;
+  readonly #place = new PlaceWatch();
+  readonly #once: Once;
+  #delivery: Delivery | null = null;
+  #resolved: Resolved | null = null;
+  /** The drift that the pass under way was let repair. */
+  #repairing: readonly Change[] = [];
+  #failures = 0;
+  /** When the last pass ended, in milliseconds of performance.now(). */
+  #passedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(tools: Tools, link: string, interval: number) {
+    this.link = link;
+    this.#tools = tools;
+    this.#interval = interval;
+    this.#map = new MapFollower(tools, link, interval);
+    this.#names = new NameFollower(tools, interval);
+    this.#drift = new DriftWatch(tools, link);
+    this.#peers = new PeerWatch(tools);
+    const trouble = { begins: 'the network could not be made right', ends: 'the network is right again' };
+    this.#once = new Once(tools.log, { interface: link }, trouble);
+  }
+
+  /** Keeps it until `signal` aborts, or until the network is not joined any more. */
+  async keep(signal: AbortSignal): Promise<void> {
+    const ending = new AbortController();
+    const ended = AbortSignal.any([signal, ending.signal]);
+    ended.addEventListener('abort', () => this.#bell.ring());
+    const following = this.#map.follow(ended, (news) => this.#take(news));
+    this.#bell.ring();
+    for (;;) {
+      await this.#bell.rung();
+      if (ended.aborted) break;
+      this.#bell.ring(spread(this.#interval) * 1000);
+      if (!(await this.#pass(ended))) ending.abort();
+    }
+    this.#bell.silence();
+    this.#delivery?.taken.resolve(false);
+    await following;
+  }
+
+  /** Something changed on this host that may be of this network: looks soon. */
+  hear({ link }: HostEvent): void {
+    const rested = this.#passedAt + rest - performance.now();
+    this.#bell.ring(Math.max(rested, link === null || link === this.link ? gather : gatherOthers));
+  }
+
+  /** The host slept, or somebody asks for it: nothing known of the outside holds any more. */
+  startOver(): void {
+    this.#names.forget();
+    this.#map.restart();
+    this.#bell.ring();
+  }
+
+  #take(news: News): Promise<boolean> {
+    const taken = Promise.withResolvers<boolean>();
+    this.#delivery = { news, taken };
+    this.#bell.ring();
+    return taken.promise;
+  }
+
+  /** False when the network is not joined any more. */
+  async #pass(signal: AbortSignal): Promise<boolean> {
+    const delivery = this.#delivery;
+    this.#delivery = null;
+    this.#repairing = [];
+    const resolved = { ...delivery?.news.resolved, ...this.#resolved };
+    this.#resolved = null;
+    const news = { map: delivery?.news.map ?? null, resolved };
+    try {
+      const options = {
+        withinMs: usualConfirmation,
+        signal,
+        mayRepair: (drift: readonly Change[]) => this.#mayRepair(drift),
+      };
+      const pass = await passNetwork(this.#tools, this.link, news, options);
+      if (pass === null) return false;
+      await this.#conclude(pass);
+      delivery?.taken.resolve(true);
+    } catch (error) {
+      this.#once.notice(error);
+      // Undone before we looked again, it was repaired all the same: who is quick at that must not escape being noticed.
+      if (error instanceof NotConverged) await this.#noteRepair(this.#repairing);
+      this.#failures += 1;
+      const backoff = { baseMs: 1_000, capMs: this.#interval * 1000 };
+      this.#bell.ring(gather + backoffDelay(this.#failures, backoff, Math.random()));
+      delivery?.taken.resolve(false);
+    } finally {
+      this.#passedAt = performance.now();
+    }
+    return true;
+  }
+
+  #mayRepair(drift: readonly Change[]): boolean {
+    const pause = this.#drift.pauseBefore(drift);
+    if (pause > 0) this.#bell.ring(pause * 1000);
+    else this.#repairing = drift;
+    return pause === 0;
+  }
+
+  async #noteRepair(drift: readonly Change[]): Promise<void> {
+    const troubles = await this.#drift.note(drift);
+    if (troubles) await amendNotes(this.#tools, this.link, { troubles });
+  }
+
+  async #conclude({ survey, changes, isDrift }: Pass): Promise<void> {
+    this.#failures = 0;
+    this.#once.notice(null);
+    if (changes.length > 0) {
+      const facts = { interface: this.link, changes: changes.map(describe) };
+      this.#tools.log.info(facts, isDrift ? 'drift repaired' : 'change applied');
+    }
+    await this.#noteRepair(isDrift ? changes : []);
+    const silent = survey && this.#peers.note(survey);
+    if (silent) await amendNotes(this.#tools, this.link, { silent });
+    if (survey === null) return;
+    if (this.#place.hasChanged(survey.actual.surroundings)) this.startOver();
+    void this.#followNames(survey);
+  }
+
+  /** Beside the passes: a resolver that does not answer must not hold them up. */
+  async #followNames(seen: Survey): Promise<void> {
+    try {
+      const resolved = await this.#names.follow(seen);
+      if (resolved === null) return;
+      this.#resolved = resolved;
+      this.#bell.ring();
+    } catch (error) {
+      this.#once.notice(error);
+    }
+  }
+}
+
+function describe({ action, kind, target, reason }: Change): string {
+  return `${action} ${kind} ${target}: ${reason}`;
+}

@@ -1,0 +1,112 @@
+import type { HostEvent, Watch } from '../../host/host.ts';
+import { usualInterval } from '../refresh.ts';
+import { isJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+import { Bell } from './bell.ts';
+import { spread } from './interval.ts';
+import { Keeper } from './keeper.ts';
+import { Once } from './once.ts';
+import { watchClock } from './watch-clock.ts';
+
+export interface RunOptions {
+  /** Seconds between two passes that nothing else asked for, give or take a fifth; {@link usualInterval} unless told. */
+  readonly interval?: number;
+  /** Ends it; the tunnels stay up. */
+  readonly signal: AbortSignal;
+  /** Calls `startOver` whenever somebody asks for everything to be looked at anew. */
+  onRequest(startOver: () => void): void;
+}
+
+/** Keeps every joined network of this host right until it is told to stop. @throws Locked when another one runs already */
+export async function runDaemon(tools: Tools, options: RunOptions): Promise<void> {
+  await tools.host.check({ firewall: false });
+  await tools.store.claim(() => new Daemon(tools, options).run());
+}
+
+/** One process for all networks: it starts and stops their keepers, and hands on what concerns all of them. */
+class Daemon {
+  readonly #tools: Tools;
+  readonly #options: RunOptions;
+  readonly #interval: number;
+  readonly #keepers = new Map<string, { readonly keeper: Keeper; readonly kept: Promise<void> }>();
+  readonly #watches = new Map<string, Promise<Watch>>();
+  readonly #bell = new Bell();
+  readonly #once: Once;
+
+  constructor(tools: Tools, options: RunOptions) {
+    this.#tools = tools;
+    this.#options = options;
+    this.#interval = options.interval ?? usualInterval;
+    this.#once = new Once(tools.log, {}, { begins: 'a state cannot be read', ends: 'every state can be read again' });
+  }
+
+  async run(): Promise<void> {
+    const { signal, onRequest } = this.#options;
+    const { log } = this.#tools;
+    signal.addEventListener('abort', () => this.#bell.ring());
+    onRequest(() => this.#startOver({ why: 'somebody asked for it' }));
+    await this.#watch('links', () => this.#tools.host.watch((event) => this.#hear(event)));
+    const clock = watchClock(this.#tools, signal, (seconds) => this.#startOver({ why: 'the clock jumped', seconds }));
+    log.info({ pid: process.pid }, 'started');
+    this.#bell.ring();
+    while (!signal.aborted) {
+      await this.#bell.rung();
+      if (signal.aborted) break;
+      this.#bell.ring(spread(this.#interval) * 1000);
+      await this.#startKeepers();
+    }
+    this.#bell.silence();
+    const watches = await Promise.all(this.#watches.values());
+    await Promise.all(watches.map((watch) => watch.close()));
+    await Promise.all([clock, ...[...this.#keepers.values()].map(({ kept }) => kept)]);
+    log.info({}, 'stopped; the tunnels stay up');
+  }
+
+  /** Networks are joined and left by other processes, at any time. */
+  async #startKeepers(): Promise<void> {
+    try {
+      const { states, unreadable } = await this.#tools.store.list();
+      this.#once.notice(unreadable[0]?.error ?? null);
+      for (const state of states.filter(isJoined)) {
+        if (!this.#keepers.has(state.interface)) this.#start(state.interface);
+        await this.#watch('devices', () => this.#tools.host.watchDevices((event) => this.#hear(event)));
+        if (state.enrollment.type !== 'connector') continue;
+        await this.#watch('firewall', () => this.#tools.host.watchFirewall((event) => this.#hear(event)));
+      }
+    } catch (error) {
+      this.#once.notice(error);
+    }
+  }
+
+  #start(link: string): void {
+    this.#tools.log.info({ interface: link }, 'keeping the network');
+    const keeper = new Keeper(this.#tools, link, this.#interval);
+    const kept = keeper.keep(this.#options.signal).then(() => {
+      this.#keepers.delete(link);
+      this.#tools.log.info({ interface: link }, 'keeping the network no more');
+    });
+    this.#keepers.set(link, { keeper, kept });
+  }
+
+  async #watch(name: string, open: () => Promise<Watch>): Promise<void> {
+    if (this.#watches.has(name)) return;
+    const watch = open();
+    this.#watches.set(name, watch);
+    await watch.catch((error) => {
+      this.#watches.delete(name);
+      throw error;
+    });
+  }
+
+  #hear(event: HostEvent): void {
+    // An interface that comes may be that of a network just joined.
+    if (event.kind === 'link' && !event.removed) this.#bell.ring(100);
+    for (const { keeper } of this.#keepers.values()) keeper.hear(event);
+  }
+
+  #startOver(facts: { readonly why: string; readonly seconds?: number }): void {
+    this.#tools.log.info(facts, 'looking at everything anew');
+    this.#bell.ring();
+    for (const { keeper } of this.#keepers.values()) keeper.startOver();
+  }
+}

@@ -1,0 +1,78 @@
+import { CpnError } from '../core/errors.ts';
+import { type Condition, findLack } from '../core/readiness.ts';
+import type { State } from '../store/state.ts';
+import { isJoined, selectStates } from './select.ts';
+import { questionOf } from './survey.ts';
+import { secondsNow, type Tools } from './tools.ts';
+
+/** Whether a network is as it was waited for. */
+export interface Readiness {
+  readonly interface: string;
+  /** What it lacks; null when it is ready. */
+  readonly missing: string | null;
+}
+
+/** Seconds between two looks at the host. */
+const pause = 0.25;
+
+/**
+ * Waits until the condition holds for the networks that `network` names, and tells how each of them is then. Looks at the host
+ * only, and changes nothing. Where no network is joined it waits for one: a host may be waiting for its first join.
+ *
+ * @param timeout seconds, after which it returns what it saw last; 0 looks once
+ * @throws NotJoined when something is named that this host has not joined
+ */
+export async function waitFor(
+  tools: Tools,
+  network: string | undefined,
+  condition: Condition,
+  timeout: number,
+): Promise<Readiness[]> {
+  const deadline = tools.monotonic() + timeout;
+  let told = '';
+  for (;;) {
+    const networks = await look(tools, network, condition);
+    const left = deadline - tools.monotonic();
+    if (isReady(networks) || left <= 0) return networks;
+    const missing = describeMissing(networks);
+    if (missing !== told) tools.progress(`waiting: ${missing}`);
+    told = missing;
+    await tools.sleep(1000 * Math.min(pause, left));
+  }
+}
+
+/** True when there is a network, and none of them lacks anything. */
+export function isReady(networks: readonly Readiness[]): boolean {
+  return networks.length > 0 && networks.every(({ missing }) => missing === null);
+}
+
+/** What is lacking, as one line. */
+export function describeMissing(networks: readonly Readiness[]): string {
+  return networks.flatMap(({ missing }) => missing ?? []).join('; ') || 'no network is joined';
+}
+
+async function look(tools: Tools, network: string | undefined, condition: Condition): Promise<Readiness[]> {
+  const { states, unreadable } = await selectStates(tools.store, network);
+  const seen = states.map(async (state) => ({
+    interface: state.interface,
+    missing: await findMissing(tools, state, condition),
+  }));
+  const unseen = unreadable.map(({ interface: link, error }) => ({ interface: link, missing: error.message }));
+  return [...(await Promise.all(seen)), ...unseen];
+}
+
+async function findMissing(tools: Tools, state: State, condition: Condition): Promise<string | null> {
+  const { interface: link } = state;
+  if (!isJoined(state)) return `the join of ${link} is not finished`;
+  try {
+    const actual = await tools.host.observe({ ...questionOf(state), firewall: false, sysctls: [] });
+    const { address } = state.membership.peer;
+    const lack = findLack(condition, { link, address }, actual, secondsNow(tools));
+    if (lack === null || state.enabled) return lack;
+    return `${link} was taken down; "cpn up ${link}" brings it up`;
+  } catch (error) {
+    // While a host boots, what fails now may work at the next look.
+    if (error instanceof CpnError) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,61 @@
+import { InvalidValue, printable, WrongUsage } from '../../core/errors.ts';
+import type { Condition } from '../../core/readiness.ts';
+import { type Command, jsonFlag, networkArgument } from '../command.ts';
+import { openTools } from '../context.ts';
+import { exitCodes } from '../exit-code.ts';
+import type { Input } from '../input.ts';
+import { note, printJson, yellow } from '../output.ts';
+
+export const wait: Command = {
+  name: 'wait',
+  argument: { usage: '[network] [cidr]', summary: `${networkArgument.summary}; after "--for route", the route` },
+  summary: 'Wait until the address of a network is up, a peer answers, or a route leads in; changes nothing',
+  flags: {
+    ...jsonFlag,
+    for: { kind: 'text', value: 'WHAT', summary: 'address, handshake, or route with its CIDR', byDefault: 'address' },
+    timeout: { kind: 'text', value: 'SECONDS', summary: 'exit with 3 when it takes longer', byDefault: '60' },
+  },
+  examples: ['cpn wait', 'cpn wait office --for handshake', 'cpn wait office --for route 192.168.50.0/24 --timeout 10'],
+  async run(input) {
+    const { network, condition } = await readCondition(input);
+    const timeout = input.number('timeout', 0, 86_400) ?? 60;
+    const { describeMissing, isReady, waitFor } = await import('../../app/wait.ts');
+    const tools = await openTools(input);
+    await tools.host.check({ firewall: false });
+    const networks = await waitFor(tools, network, condition, timeout);
+    if (input.switch('json')) {
+      const seen = networks.map(({ interface: link, missing }) => ({
+        interface: link,
+        ready: missing === null,
+        ...(missing !== null && { missing }),
+      }));
+      printJson({ networks: seen });
+    }
+    if (isReady(networks)) return exitCodes.done;
+    note(`${yellow('not yet')} after ${timeout} s: ${printable(describeMissing(networks))}`);
+    return exitCodes.pending;
+  },
+};
+
+/** What is waited for and where. To the command line the CIDR after `--for route` is one more argument. */
+async function readCondition(input: Input): Promise<{ network: string | undefined; condition: Condition }> {
+  const kind = input.text('for') ?? 'address';
+  const words = [input.argument('network'), input.argument('cidr')].filter((word) => word !== undefined);
+  if (kind === 'route') return readRoute(words);
+  if (kind !== 'address' && kind !== 'handshake')
+    throw new InvalidValue('--for', kind, 'is none of address, handshake, route');
+  const [network, surplus] = words;
+  if (surplus !== undefined)
+    throw new WrongUsage(`only "--for route" takes a CIDR, and --for is ${kind}; leave out the second argument`);
+  return { network, condition: { for: kind } };
+}
+
+async function readRoute(words: readonly string[]): Promise<{ network: string | undefined; condition: Condition }> {
+  const { parsePrefix } = await import('../../core/cidr.ts');
+  // Whoever reads "--for route CIDR" as one flag puts the network after it.
+  const cidr = words.findLast((word) => /^[0-9a-fA-F.:]+\/[0-9]+$/.test(word));
+  if (cidr === undefined)
+    throw new WrongUsage('--for route lacks its CIDR; write it like "--for route 192.168.50.0/24"');
+  const network = words.find((word) => word !== cidr);
+  return { network, condition: { for: 'route', prefix: parsePrefix(cidr, '--for route') } };
+}

@@ -1,0 +1,107 @@
+import type { NetworkStatus, PeerStatus } from '../app/status.ts';
+import { printable } from '../core/errors.ts';
+import { bold, dim, green, red, table, yellow } from './output.ts';
+import { describe } from './show-pass.ts';
+
+/** Bytes a second of a peer; null where they are not known. */
+export interface Rates {
+  readonly received: number | null;
+  readonly sent: number | null;
+}
+
+type FindRates = (link: string, peer: PeerStatus) => Rates;
+
+const unknownRates: FindRates = () => ({ received: null, sent: null });
+
+/** The status of a network as scripts rely on it. */
+export function statusToJson(status: NetworkStatus) {
+  const { network, interface: link, state, address, publicKey, listenPort, mtu, routes, drift, sync, failure } = status;
+  const warnings = failure ? [...status.warnings, failure.message] : status.warnings;
+  return {
+    network,
+    interface: link,
+    state,
+    address,
+    public_key: publicKey,
+    listen_port: listenPort,
+    mtu,
+    peers: status.peers.map((peer) => ({
+      id: peer.id,
+      name: peer.name,
+      type: peer.type,
+      public_key: peer.publicKey,
+      address: peer.address,
+      endpoint: peer.endpoint,
+      allowed_ips: peer.allowedIps,
+      state: peer.state,
+      latest_handshake: peer.latestHandshake === null ? null : new Date(peer.latestHandshake * 1000).toISOString(),
+      rx_bytes: peer.rxBytes,
+      tx_bytes: peer.txBytes,
+    })),
+    routes: routes.map(({ reason, ...route }) => (reason === null ? route : { ...route, reason })),
+    drift,
+    sync: { mode: sync.mode, last_success: sync.lastSuccess, ...(sync.error !== null && { error: sync.error }) },
+    ...(warnings.length > 0 && { warnings }),
+  };
+}
+
+/** The status of a network as people read it. */
+export function statusToText(status: NetworkStatus, now: Date, findRates: FindRates = unknownRates): string {
+  const { peers, routes, drift, sync, warnings } = status;
+  const parts = [describeHead(status)];
+  if (peers.length > 0) {
+    const rows = peers.map((peer) => peerRow(peer, now, findRates(status.interface, peer)));
+    parts.push(table(peerHeader, rows));
+  }
+  if (routes.length > 0) {
+    const rows = routes.map(({ prefix, via, state, reason }) => [prefix, via ?? '-', state, reason ?? '']);
+    parts.push(table(['route', 'via', 'state', ''], rows));
+  }
+  if (drift.length > 0) parts.push([yellow('drift'), ...drift.map(describe)].join('\n'));
+  if (sync.error !== null) parts.push(`${yellow('sync')} ${printable(sync.error)}`);
+  for (const warning of warnings) parts.push(`${yellow('warning')} ${printable(warning)}`);
+  return parts.join('\n');
+}
+
+function describeHead({ network, state, address, publicKey, listenPort, mtu, ...status }: NetworkStatus): string {
+  const paint = { up: green, degraded: yellow, down: red }[state];
+  const head = `${bold(status.interface)}  ${paint(state)}`;
+  if (network === null) return head;
+  const port = listenPort === null ? '' : ` · port ${listenPort}`;
+  const size = mtu === null ? '' : ` · MTU ${mtu}`;
+  const facts = dim(`address ${address}${port}${size} · key ${publicKey}`);
+  return `${head}  network ${printable(network.name)} (${network.id})\n${facts}`;
+}
+
+const peerHeader = ['peer', 'type', 'address', 'state', 'handshake', 'endpoint', 'received', 'sent'];
+
+function peerRow(peer: PeerStatus, now: Date, { received, sent }: Rates): string[] {
+  const paint = { connected: green, idle: dim, stale: red, never: yellow }[peer.state];
+  return [
+    peer.name,
+    peer.type,
+    peer.address,
+    paint(peer.state),
+    peer.latestHandshake === null ? '-' : describeAge(now.getTime() / 1000 - peer.latestHandshake),
+    peer.endpoint ?? '-',
+    describeTraffic(peer.rxBytes, received),
+    describeTraffic(peer.txBytes, sent),
+  ];
+}
+
+function describeAge(seconds: number): string {
+  if (seconds < 120) return `${Math.max(0, Math.round(seconds))} s ago`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min ago`;
+  return `${Math.round(seconds / 3600)} h ago`;
+}
+
+function describeTraffic(bytes: number, rate: number | null): string {
+  return rate === null ? describeBytes(bytes) : `${describeBytes(bytes)} (${describeBytes(Math.round(rate))}/s)`;
+}
+
+function describeBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const amount = bytes / 1024 ** power;
+  return `${power === 0 ? amount : amount.toFixed(1)} ${units[power]}`;
+}

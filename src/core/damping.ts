@@ -1,0 +1,62 @@
+import type { Change } from './change.ts';
+
+/** When each thing was repaired lately, in seconds of a clock that never jumps; by its kind and target. */
+export type Repairs = ReadonlyMap<string, readonly number[]>;
+
+/** Seconds for which a repair is remembered. */
+const memory = 600;
+/** Repairs of one thing that are made at once; whoever undoes the same again and again means it. */
+const free = 3;
+/** Seconds, the longest pause between two repairs of the same. */
+const longestPause = 60;
+
+/** What keeps being undone. */
+export interface Quarrel {
+  readonly what: string;
+  /** Repairs within the last ten minutes. */
+  readonly repairs: number;
+  /** Seconds between the next repairs. */
+  readonly pause: number;
+}
+
+/** The repairs with these changes made just now. */
+export function noteRepairs(repairs: Repairs, changes: readonly Change[], now: number): Repairs {
+  const noted = new Map([...repairs].flatMap(([name, times]) => recent(name, times, now)));
+  for (const change of changes) noted.set(nameOf(change), [...(noted.get(nameOf(change)) ?? []), now]);
+  return noted;
+}
+
+/**
+ * Seconds for which a repair should wait: none for drift that is new, else a pause that doubles with each repair of the same.
+ * One new thing among old ones is repaired at once, and the old ones with it.
+ */
+export function pauseBefore(repairs: Repairs, changes: readonly Change[], now: number): number {
+  const pauses = changes.map((change) => {
+    const times = repairs.get(nameOf(change)) ?? [];
+    return Math.max(0, (times.at(-1) ?? now) + pauseAfter(times.length) - now);
+  });
+  return pauses.length === 0 ? 0 : Math.min(...pauses);
+}
+
+/** Everything that was repaired so often that its repairs are spaced out. */
+export function findQuarrels(repairs: Repairs, now: number): Quarrel[] {
+  return [...repairs]
+    .flatMap(([name, times]) => recent(name, times, now))
+    .map(([what, times]) => ({ what, repairs: times.length, pause: pauseAfter(times.length) }))
+    .filter(({ pause }) => pause > 0);
+}
+
+function pauseAfter(repairs: number): number {
+  return repairs < free ? 0 : Math.min(longestPause, 2 ** (repairs - free));
+}
+
+function recent(name: string, times: readonly number[], now: number): [string, readonly number[]][] {
+  const kept = times.filter((time) => now - time < memory);
+  return kept.length === 0 ? [] : [[name, kept]];
+}
+
+/** An interface has several settings, each of which may be somebody else's concern. */
+function nameOf({ kind, target, after }: Change): string {
+  const settings = kind === 'interface' && typeof after === 'object' && after !== null ? Object.keys(after) : [];
+  return [kind, target, ...settings].join(' ');
+}

@@ -1,0 +1,37 @@
+import nacl from 'tweetnacl';
+import { formatEndpoint } from './endpoint.ts';
+import type { PublicKey } from './keys.ts';
+import type { NetworkMap } from './model.ts';
+
+/**
+ * True when going by `newer` would take away all that a host reaches: it lists no other peer although there were some, or not
+ * the host itself any more. One such answer may be a slip of the service; a second one is believed.
+ */
+export function emptiesTunnel(known: NetworkMap, newer: NetworkMap, self: PublicKey): boolean {
+  if (lists(known, self) && !lists(newer, self)) return true;
+  return countOthers(known, self) > 0 && countOthers(newer, self) === 0;
+}
+
+/** A name for what a map says: its revision, or where the service tells none, a hash of it. */
+export function identifyMap({ id, name, cidr, routes, revision, peers }: NetworkMap): string {
+  if (revision !== null) return revision;
+  const listed = peers.map((peer) => [
+    peer.id,
+    peer.name,
+    peer.type,
+    peer.publicKey,
+    peer.address,
+    peer.endpoint && formatEndpoint(peer.endpoint),
+    peer.routes,
+  ]);
+  const text = JSON.stringify([id, name, cidr, routes, listed]);
+  return Buffer.from(nacl.hash(Buffer.from(text))).toString('hex', 0, 16);
+}
+
+function lists(map: NetworkMap, self: PublicKey): boolean {
+  return map.peers.some((peer) => peer.publicKey === self);
+}
+
+function countOthers(map: NetworkMap, self: PublicKey): number {
+  return map.peers.filter((peer) => peer.publicKey !== self).length;
+}

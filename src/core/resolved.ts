@@ -1,0 +1,24 @@
+import type { Address } from './cidr.ts';
+
+/** The last known addresses of names, of each the one in use first. */
+export type Resolved = Readonly<Record<string, readonly Address[]>>;
+
+/** A name that gives other addresses each time, as those of large services do, must not grow without end. */
+const most = 16;
+
+/**
+ * The addresses of a name after a resolver's answer: the one in use stays in use while it is among them, those of before are
+ * remembered behind them, and no answer changes nothing. Returns `known` itself where nothing is new.
+ */
+export function mergeAddresses(known: readonly Address[], answer: readonly Address[]): readonly Address[] {
+  const [inUse] = known;
+  const stays = inUse !== undefined && answer.includes(inUse);
+  if (answer.length === 0 || (stays && answer.every((address) => known.includes(address)))) return known;
+  return [...new Set([...(stays ? [inUse] : []), ...answer, ...known])].slice(0, most);
+}
+
+/** True when both say the same of the same names. */
+export function sameResolved(one: Resolved, other: Resolved): boolean {
+  const names = Object.keys(one);
+  return names.length === Object.keys(other).length && names.every((name) => one[name]?.join() === other[name]?.join());
+}

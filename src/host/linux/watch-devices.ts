@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HostEvent, Watch } from '../host.ts';
+import type { Run } from '../run.ts';
+import { type Digests, digestDevices } from './digest-devices.ts';
+
+/** So that a change is found within 10 s, with the time that a look at many peers takes. */
+const usualMs = 7000;
+
+/** For one look: a WireGuard in user space that hangs must not hold up the end of the watch for long. */
+const deadlineMs = 4000;
+
+/** {@link Host.watchDevices}: looks at all WireGuard tables again and again, never twice at once. */
+export async function watchDevices(run: Run, listener: (event: HostEvent) => void, everyMs = usualMs): Promise<Watch> {
+  const closing = new AbortController();
+  const { signal } = closing;
+  let known = await look(run);
+
+  const keep = async () => {
+    while (!signal.aborted) {
+      await sleep(everyMs, undefined, { signal }).catch(() => {});
+      if (signal.aborted) return;
+      const found = await look(run);
+      if (signal.aborted || found === null) continue;
+      if (known !== null) for (const event of compare(known, found)) listener(event);
+      known = found;
+    }
+  };
+  const kept = keep();
+
+  return {
+    close: async () => {
+      closing.abort();
+      await kept;
+    },
+  };
+}
+
+/** Null where it cannot be told: the next look may. */
+async function look(run: Run): Promise<Digests | null> {
+  return run('wg', ['show', 'all', 'dump'], { deadlineMs })
+    .then(digestDevices)
+    .catch(() => null);
+}
+
+function compare(before: Digests, after: Digests): HostEvent[] {
+  const links = [...new Set([...before.keys(), ...after.keys()])];
+  return links
+    .filter((link) => before.get(link) !== after.get(link))
+    .map((link) => ({ kind: 'device', link, removed: !after.has(link) }));
+}

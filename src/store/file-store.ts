@@ -1,0 +1,130 @@
+import { join } from 'node:path';
+import { CpnError, DiskFailed, type UnreadableFile } from '../core/errors.ts';
+import { readText, removeFile, replaceFile } from './atomic-file.ts';
+import { doThen, foreseen } from './do-then.ts';
+import { makeFolder, removeFolder } from './folder.ts';
+import { daemonLock, passLock, removeLock, removeStale, withLock } from './lock.ts';
+import type { Notes } from './notes.ts';
+import { readNotesFile, writeNotesFile } from './notes-file.ts';
+import type { State } from './state.ts';
+import { holdsStates, listLinks, mendState, readState, removeState, writeState } from './state-copies.ts';
+import type { Folders, Listing, Store } from './store.ts';
+
+/** Is told of each state file that is found damaged, once until it is mended; its previous copy stands in for it. */
+export type OnDamage = (path: string, cause: UnreadableFile) => void;
+
+/** The store in files; see README for what is where. */
+export function fileStore(folders: Folders, onDamage: OnDamage = () => {}): Store {
+  const paths = pathsIn(folders);
+  const made = new Set<string>();
+  /** Folders that any process made for a network which this one has seen. */
+  const known = new Set<string>();
+  const damaged = new Set<string>();
+  /** Notes that could not be written. */
+  const unwritten = new Map<string, Notes>();
+
+  async function ensure(folder: string): Promise<void> {
+    for (const each of await makeFolder(folder)) made.add(each);
+  }
+
+  async function read(link: string): Promise<State | null> {
+    const reading = await readState(paths.state(link));
+    if (reading?.damage && !damaged.has(link)) onDamage(paths.state(link), reading.damage);
+    if (reading?.damage) damaged.add(link);
+    else damaged.delete(link);
+    for (const entry of reading?.state.receipt ?? []) if (entry.made === 'folder') known.add(entry.path);
+    return reading?.state ?? null;
+  }
+
+  async function list(): Promise<Listing> {
+    const states: State[] = [];
+    const unreadable: Listing['unreadable'][number][] = [];
+    for (const link of await listLinks(folders.state)) {
+      const reading = await read(link).catch(foreseen);
+      if (reading instanceof CpnError) unreadable.push({ interface: link, error: reading });
+      else if (reading !== null) states.push(reading);
+    }
+    return { states, unreadable };
+  }
+
+  /** What cannot be mended now is read from its previous copy as before, or reported by whoever reads it. */
+  async function mend(): Promise<void> {
+    await list().catch(foreseen);
+    for (const link of damaged) {
+      const failure = await mendState(paths.state(link)).catch(foreseen);
+      if (failure === undefined) damaged.delete(link);
+    }
+  }
+
+  /** Where no network is left, removes the locks, and the folders that we made, the innermost first, as far as they are empty. */
+  async function clearTraces(): Promise<void> {
+    if (await holdsStates(folders.state)) return;
+    await removeLock(folders.runtime, passLock);
+    await removeStale(folders.runtime, daemonLock);
+    const innermostFirst = [...made, ...known].sort((a, b) => b.length - a.length);
+    for (const folder of innermostFirst) await removeFolder(folder);
+  }
+
+  return {
+    read,
+    list,
+    damaged,
+    async write(state) {
+      await ensure(folders.state);
+      await writeState(paths.state(state.interface), state);
+      damaged.delete(state.interface);
+    },
+    readConfig: (link) => readText(paths.config(link)),
+    async writeConfig(link, text) {
+      await ensure(folders.config);
+      await replaceFile(paths.config(link), text);
+    },
+    configPath: paths.config,
+    readNotes: async (link) => unwritten.get(link) ?? readNotesFile(paths.notes(link)),
+    async writeNotes(link, notes) {
+      try {
+        await ensure(folders.runtime);
+        await writeNotesFile(paths.notes(link), notes);
+        unwritten.delete(link);
+      } catch (error) {
+        if (!(error instanceof DiskFailed)) throw error;
+        unwritten.set(link, notes);
+      }
+    },
+    async prepare() {
+      for (const folder of [folders.config, folders.state, folders.runtime]) await ensure(folder);
+      return [...made];
+    },
+    async forget(link, others) {
+      for (const path of [paths.config(link), paths.notes(link)]) await removeFile(path);
+      await removeState(paths.state(link));
+      damaged.delete(link);
+      unwritten.delete(link);
+      for (const folder of others) known.add(folder);
+    },
+    async lock(work) {
+      await ensure(folders.runtime);
+      const mendFirst = async () => {
+        await mend();
+        return work();
+      };
+      return withLock(folders.runtime, () => doThen(mendFirst, clearTraces));
+    },
+    async claim(work) {
+      await ensure(folders.runtime);
+      const release = () => removeLock(folders.runtime, daemonLock);
+      const life = () => withLock(folders.runtime, () => doThen(work, release), daemonLock);
+      // While it lives its own file keeps the folder from going with the last network.
+      const clear = () => withLock(folders.runtime, clearTraces, { ...passLock, patienceMs: 0 }).catch(foreseen);
+      return doThen(life, clear);
+    },
+  };
+}
+
+function pathsIn({ config, state, runtime }: Folders) {
+  return {
+    config: (link: string) => join(config, `${link}.conf`),
+    state: (link: string) => join(state, `${link}.json`),
+    notes: (link: string) => join(runtime, `${link}.notes.json`),
+  };
+}

@@ -1,0 +1,143 @@
+import { DiskFailed, Locked } from '../core/errors.ts';
+import type { Troubles } from './troubles.ts';
+
+/** One kind of content that a disk keeps by interface. */
+export interface Disk<T> {
+  /** What a person would call it; for telling troubles apart. */
+  readonly kind: string;
+  read(link: string): Promise<T | null>;
+  write(link: string, value: T): Promise<void>;
+  /** The same for the same content. */
+  format(value: T): string;
+}
+
+/** What could not be written. */
+interface Unsaved<T> {
+  readonly value: T;
+  /** What the disk held then; where it holds something else now, somebody has written since, and that is newer. */
+  readonly base: string | null;
+  readonly triedAt: number;
+}
+
+/** What a memory needs of those around it. */
+export interface Surroundings {
+  readonly troubles: Troubles;
+  /** Milliseconds of a clock that nobody sets. */
+  now(): number;
+  /** Does work while no other process changes what is on the disk. */
+  alone(work: () => Promise<void>): Promise<void>;
+}
+
+/** Milliseconds between two tries to write what could not be written. */
+const retryEvery = 5_000;
+
+/** The contents of a disk that fails at times: what it could not take is kept here, and tried again. */
+export class Memory<T> {
+  readonly #disk: Disk<T>;
+  readonly #around: Surroundings;
+  readonly #unsaved = new Map<string, Unsaved<T>>();
+  /** What the disk held when it was last read. */
+  readonly #last = new Map<string, T>();
+
+  constructor(disk: Disk<T>, around: Surroundings) {
+    this.#disk = disk;
+    this.#around = around;
+  }
+
+  /** The newest content; where the disk cannot be read, the last one that could. */
+  async read(link: string): Promise<T | null> {
+    try {
+      const value = await this.#disk.read(link);
+      return await this.overlay(link, value);
+    } catch (error) {
+      const value = this.recall(link, error);
+      if (value === null) throw error;
+      return value;
+    }
+  }
+
+  /** The newest content, for a reader that found `value` on the disk. */
+  async overlay(link: string, value: T | null): Promise<T | null> {
+    this.#around.troubles.end(`read ${this.#disk.kind} ${link}`);
+    this.#note(link, value);
+    await this.#retry(link);
+    return this.#unsaved.get(link)?.value ?? this.#last.get(link) ?? null;
+  }
+
+  /** What is remembered, for a reader to whom the disk failed; null for any other error, and where nothing is. */
+  recall(link: string, error: unknown): T | null {
+    const value = this.#unsaved.get(link)?.value ?? this.#last.get(link) ?? null;
+    if (!(error instanceof DiskFailed) || value === null) return null;
+    this.#around.troubles.begin(`read ${this.#disk.kind} ${link}`, error);
+    return value;
+  }
+
+  /** Writes, or keeps in mind what cannot be written; an earlier such content is replaced. */
+  async write(link: string, value: T): Promise<void> {
+    const unsaved = this.#unsaved.get(link);
+    if (unsaved === undefined) return this.#attempt(link, value);
+    this.#unsaved.set(link, { ...unsaved, value });
+    await this.#retry(link);
+  }
+
+  forget(link: string): void {
+    this.#last.delete(link);
+    this.#drop(link);
+    this.#around.troubles.end(`read ${this.#disk.kind} ${link}`);
+  }
+
+  /** The interfaces of which something is remembered. */
+  links(): string[] {
+    return [...new Set([...this.#last.keys(), ...this.#unsaved.keys()])];
+  }
+
+  /** Tries to write what is unsaved, if it is time for that. */
+  async #retry(link: string): Promise<void> {
+    const unsaved = this.#unsaved.get(link);
+    const { now, alone } = this.#around;
+    if (unsaved === undefined || now() - unsaved.triedAt < retryEvery) return;
+    this.#unsaved.set(link, { ...unsaved, triedAt: now() });
+    try {
+      await alone(() => this.#save(link));
+    } catch (error) {
+      if (!(error instanceof DiskFailed || error instanceof Locked)) throw error;
+    }
+  }
+
+  /** Writes what is unsaved, unless somebody else has written. */
+  async #save(link: string): Promise<void> {
+    this.#note(link, await this.#disk.read(link));
+    const unsaved = this.#unsaved.get(link);
+    if (unsaved !== undefined) await this.#attempt(link, unsaved.value);
+  }
+
+  async #attempt(link: string, value: T): Promise<void> {
+    try {
+      await this.#disk.write(link, value);
+      this.#last.set(link, value);
+      this.#drop(link);
+    } catch (error) {
+      if (!(error instanceof DiskFailed)) throw error;
+      const base = await this.#disk.read(link).catch(() => this.#last.get(link) ?? null);
+      this.#unsaved.set(link, { value, base: this.#format(base), triedAt: this.#around.now() });
+      this.#around.troubles.begin(`write ${this.#disk.kind} ${link}`, error);
+    }
+  }
+
+  /** Takes note of what is on the disk. */
+  #note(link: string, value: T | null): void {
+    if (value === null) this.#last.delete(link);
+    else this.#last.set(link, value);
+    const unsaved = this.#unsaved.get(link);
+    if (unsaved !== undefined && this.#format(value) !== unsaved.base) this.#drop(link);
+  }
+
+  #drop(link: string): void {
+    this.#unsaved.delete(link);
+    this.#around.troubles.end(`write ${this.#disk.kind} ${link}`);
+  }
+
+  #format(value: T | null): string | null {
+    return value === null ? null : this.#disk.format(value);
+  }
+}

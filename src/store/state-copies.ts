@@ -1,0 +1,119 @@
+import { rename } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { UnreadableFile } from '../core/errors.ts';
+import { keepCopy, readText, removeFile, replaceFile } from './atomic-file.ts';
+import { touch } from './disk.ts';
+import { listFolder } from './folder.ts';
+import type { State } from './state.ts';
+import { formatState, parseState, stateVersion, versionOf } from './state-file.ts';
+
+/** What was read of one network. */
+export interface Reading {
+  readonly state: State;
+  /** What is wrong with the file, when the state is that of the previous copy. */
+  readonly damage: UnreadableFile | null;
+}
+
+/** What a text turned out to be. */
+type Verdict = { readonly state: State } | { readonly damage: UnreadableFile; readonly later: boolean };
+
+/**
+ * Reads the state at `path`, or where that is damaged its previous copy; null when there is none.
+ *
+ * @throws UnreadableFile when no copy is good, or the file is of a later version: then an earlier copy would be a step back
+ */
+export async function readState(path: string): Promise<Reading | null> {
+  const text = await readText(path);
+  if (text === null) return null;
+  const verdict = judge(path, text);
+  if ('state' in verdict) return { state: verdict.state, damage: null };
+  const previous = verdict.later ? null : await readPrevious(path);
+  if (previous === null) throw verdict.damage;
+  return { state: previous.state, damage: verdict.damage };
+}
+
+/**
+ * Replaces the state at `path`, which is whole at every instant. What was there is kept: if it was good, as the previous
+ * copy; if it was damaged, as what it is.
+ *
+ * @throws UnreadableFile when what is there is of a later version: it is left as it is
+ */
+export async function writeState(path: string, state: State): Promise<void> {
+  const text = await readText(path);
+  if (text === null) {
+    await setStrayAside(path);
+  } else {
+    const verdict = judge(path, text);
+    if ('damage' in verdict && verdict.later) throw verdict.damage;
+    await keepCopy(path, 'state' in verdict ? previousOf(path) : damagedOf(path), text);
+  }
+  await replaceFile(path, formatState(state));
+}
+
+/** Sets a damaged file aside, and puts its previous copy in its place. Does nothing where there is nothing to mend. */
+export async function mendState(path: string): Promise<void> {
+  const text = await readText(path);
+  if (text === null) return;
+  const verdict = judge(path, text);
+  if ('state' in verdict || verdict.later) return;
+  const previous = await readPrevious(path);
+  if (previous === null) return;
+  await keepCopy(path, damagedOf(path), text);
+  // A file of its own, and no second name of the copy: what befalls one must not befall the other.
+  await replaceFile(path, previous.text);
+}
+
+/** Removes all copies; the state itself last, so that whoever is interrupted finds something left to remove. */
+export async function removeState(path: string): Promise<void> {
+  for (const each of [previousOf(path), damagedOf(path), path]) await removeFile(each);
+}
+
+/** The interfaces that have a state in this folder. */
+export async function listLinks(folder: string): Promise<string[]> {
+  const states = (await listFolder(folder)).filter((name) => name.endsWith('.json'));
+  return states.map((name) => name.slice(0, -'.json'.length)).sort();
+}
+
+/** Whether this folder holds a state of any kind, good or not. */
+export async function holdsStates(folder: string): Promise<boolean> {
+  return (await listFolder(folder)).some((name) => /\.json(\.previous)?$/.test(name));
+}
+
+async function readPrevious(path: string): Promise<{ state: State; text: string } | null> {
+  const text = await readText(previousOf(path));
+  if (text === null) return null;
+  const verdict = judge(path, text);
+  return 'state' in verdict ? { state: verdict.state, text } : null;
+}
+
+/** A copy whose state somebody removed by hand is no copy of the next network; it may hold the only key of the last one. */
+async function setStrayAside(path: string): Promise<void> {
+  const stray = previousOf(path);
+  if (!(await listFolder(dirname(path))).includes(basename(stray))) return;
+  await touch('rename', stray, () => rename(stray, damagedOf(path)));
+}
+
+function judge(path: string, text: string): Verdict {
+  const version = versionOf(text);
+  if (version !== null && version > stateVersion) {
+    const remedy = `use the cpn that wrote it; this one reads version ${stateVersion}`;
+    return { damage: new UnreadableFile(path, `is of version ${version}`, remedy), later: true };
+  }
+  try {
+    const state = parseState(text);
+    const name = `${state.interface}.json`;
+    if (name !== basename(path)) throw new Error(`it is the state of ${state.interface}`);
+    return { state };
+  } catch (error) {
+    const remedy = 'it holds the private key: restore it from a backup, or move it away and join again';
+    return { damage: new UnreadableFile(path, 'is damaged', remedy, error), later: false };
+  }
+}
+
+function previousOf(path: string): string {
+  return `${path}.previous`;
+}
+
+function damagedOf(path: string): string {
+  return `${path}.damaged`;
+}

@@ -1,0 +1,164 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { MapReading, PeerService, Wait } from '../../src/api/service.ts';
+import type { Tools } from '../../src/app/tools.ts';
+import type { Actual, ActualPeer } from '../../src/core/actual.ts';
+import type { Address } from '../../src/core/cidr.ts';
+import type { NetworkMap, Peer } from '../../src/core/model.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { Step } from '../../src/core/step.ts';
+import type { Host } from '../../src/host/host.ts';
+import { fileStore } from '../../src/store/file-store.ts';
+import type { Joined } from '../../src/store/state.ts';
+import { bare, keyPair, network, options, peer } from '../core/samples.ts';
+import { simulate } from '../core/simulate.ts';
+
+/** What the control plane is asked for, and what it says: answers in their order, the last one for ever. */
+export type Answer = (revision: string | null, wait: Wait | undefined) => MapReading | Promise<MapReading>;
+
+/** A host of one network that exists in memory, but for its files; time goes on only while it sleeps. */
+export class Desk {
+  actual: Actual = bare;
+  /** Everything that was done to the host, in order. */
+  readonly steps: Step[] = [];
+  /** How often the host was looked at. */
+  looks = 0;
+  /** The questions for the map. */
+  readonly asked: { readonly revision: string | null; readonly wait: Wait | undefined }[] = [];
+  answers: Answer[] = [];
+  /** What the resolver knows. */
+  names: Record<string, readonly Address[]> = {};
+  readonly resolved: string[] = [];
+  /** The addresses in the tunnel at which somebody answers. */
+  readonly alive = new Set<string>();
+  readonly logged: { readonly level: string; readonly facts: object; readonly message: string }[] = [];
+  seconds = 1_000;
+  readonly tools: Tools;
+
+  private constructor(folder: string) {
+    const log = (level: string) => (facts: object, message: string) => void this.logged.push({ level, facts, message });
+    this.tools = {
+      host: this.#host(),
+      store: fileStore({ config: join(folder, 'etc'), state: join(folder, 'state'), runtime: join(folder, 'run') }),
+      connect: async () => this.#service(),
+      now: () => new Date(1_700_000_000_000 + this.seconds * 1000),
+      uptime: () => this.seconds,
+      monotonic: () => this.seconds,
+      sleep: async (milliseconds, signal) => {
+        if (!signal?.aborted) this.seconds += milliseconds / 1000;
+      },
+      random: (bytes) => new Uint8Array(bytes),
+      log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+      progress: () => {},
+      warn: () => {},
+    };
+  }
+
+  /** A desk on which a state lies; nothing of it is on the host yet. */
+  static async with(state: Joined): Promise<Desk> {
+    const desk = new Desk(await mkdtemp(join(tmpdir(), 'cpn-desk-')));
+    await desk.tools.store.write(state);
+    return desk;
+  }
+
+  /** The one state that is on disk. */
+  async state(): Promise<Joined> {
+    return (await this.tools.store.read('cpn0')) as Joined;
+  }
+
+  /** Changes what WireGuard's own table says of a peer. */
+  touch(number: number, changes: Partial<ActualPeer>): void {
+    const { device } = this.actual;
+    if (device === null) throw new Error('there is no interface');
+    const { publicKey } = keyPair(number);
+    const peers = device.peers.map((each) => (each.publicKey === publicKey ? { ...each, ...changes } : each));
+    this.actual = { ...this.actual, device: { ...device, peers } };
+  }
+
+  #host(): Host {
+    const unused = () => {
+      throw new Error('nobody should ask for this');
+    };
+    return {
+      check: async () => {},
+      observe: async () => {
+        this.looks += 1;
+        return this.actual;
+      },
+      apply: async (step) => {
+        this.steps.push(step);
+        this.actual = simulate(this.actual, [step]);
+      },
+      resolve: async (name) => {
+        this.resolved.push(name);
+        return this.names[name] ?? [];
+      },
+      answers: async (address) => this.alive.has(address),
+      nudge: unused,
+      suspects: async () => ['NetworkManager (pid 7)'],
+      links: unused,
+      sourceAddress: unused,
+      watch: unused,
+      watchFirewall: unused,
+      watchDevices: unused,
+    };
+  }
+
+  #service(): PeerService {
+    const unused = () => {
+      throw new Error('nobody should ask for this');
+    };
+    return {
+      enroll: unused,
+      removePeer: unused,
+      readMap: async (_network, _token, revision, wait) => {
+        this.asked.push({ revision, wait });
+        const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
+        if (!answer) throw new Error('the control plane has nothing to say');
+        return answer(revision, wait);
+      },
+    };
+  }
+}
+
+/** This host, number 1, as its network lists it; it can be dialled. */
+export const self: Peer = peer(1);
+
+/** The state of this host, joined to the network of `map`. */
+export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined {
+  return {
+    interface: 'cpn0',
+    createdAt: '2026-01-01T00:00:00.000Z',
+    keyPair: keyPair(1),
+    service: { url: 'https://203.0.113.99', insecureHttp: false },
+    enrollment: { idempotencyKey: 'x', tokenHash: 'y', name: 'peer-1', type: 'origin', endpoint: null },
+    membership: { peer: { id: 1, name: 'peer-1', address: self.address }, accessToken: new Secret('cpp_x'), map },
+    options,
+    enabled: true,
+    resolved: {},
+    refused: null,
+    receipt: [],
+    ...changes,
+  };
+}
+
+/** A map with these peers and this host, at a revision. */
+export function mapAt(revision: string | null, peers: readonly Peer[], changes: Partial<NetworkMap> = {}): NetworkMap {
+  return network([self, ...peers], { revision, ...changes });
+}
+
+/** The service says that nothing changed. */
+export const unchanged: Answer = () => ({ map: null, waited: false });
+
+/** The service answers with this map, unless it is the one named. */
+export function answerWith(map: NetworkMap, waited = false): Answer {
+  return (revision) => ({ map: map.revision !== null && map.revision === revision ? null : map, waited });
+}
+
+/** The service fails. */
+export function fail(error: unknown): Answer {
+  return () => {
+    throw error;
+  };
+}

@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest';
+import { noNews } from '../../src/app/news.ts';
+import { passNetwork } from '../../src/app/pass.ts';
+import { parsePrefix } from '../../src/core/cidr.ts';
+import { BadReply, NotConfirmed, Refused, Unreachable } from '../../src/core/errors.ts';
+import { dialled, peer } from '../core/samples.ts';
+import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
+
+const relay = peer(2, { type: 'connector', endpoint: dialled(2) });
+const before = mapAt('"1"', [relay]);
+/** Moves a route onto this host, and so may cut it off. */
+const after = mapAt('"2"', [relay], { routes: [parsePrefix('192.168.50.0/24'), parsePrefix('192.168.60.0/24')] });
+const news = { map: after, resolved: null };
+const options = { withinMs: 20_000 };
+const gone = new Unreachable('https://203.0.113.99', 'gone', { delivered: false, heard: false, retryAfterMs: null });
+
+/** A host that is as its state says, with one peer that answered just now. */
+async function settledDesk(): Promise<Desk> {
+  const desk = await Desk.with(joinedTo(before));
+  await passNetwork(desk.tools, 'cpn0', noNews, options);
+  desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) - 10, rxBytes: 100, txBytes: 100 });
+  desk.steps.length = 0;
+  desk.looks = 0;
+  return desk;
+}
+
+const routesOf = (desk: Desk) => desk.actual.routes.map((route) => route.prefix);
+
+describe('a pass', () => {
+  it('that finds everything right looks once, and does and saves nothing', async () => {
+    const desk = await settledDesk();
+    const pass = await passNetwork(desk.tools, 'cpn0', noNews, options);
+    expect(pass).toMatchObject({ changes: [], isDrift: true });
+    expect({ looks: desk.looks, steps: desk.steps, asked: desk.asked }).toEqual({ looks: 1, steps: [], asked: [] });
+  });
+
+  it('repairs drift', async () => {
+    const desk = await settledDesk();
+    desk.actual = { ...desk.actual, routes: [] };
+    const pass = await passNetwork(desk.tools, 'cpn0', noNews, options);
+    expect(pass).toMatchObject({ isDrift: true, changes: [{ action: 'add', kind: 'route' }] });
+    expect(routesOf(desk)).toEqual(['192.168.50.0/24']);
+  });
+
+  it('leaves drift for later when it is told to', async () => {
+    const desk = await settledDesk();
+    desk.actual = { ...desk.actual, routes: [] };
+    expect(await passNetwork(desk.tools, 'cpn0', noNews, { ...options, mayRepair: () => false })).toMatchObject({
+      changes: [],
+    });
+    expect(desk.steps).toEqual([]);
+  });
+
+  it('is nobody’s business once the network is left', async () => {
+    const desk = await settledDesk();
+    await desk.tools.store.forget('cpn0', []);
+    expect(await passNetwork(desk.tools, 'cpn0', noNews, options)).toBeNull();
+  });
+
+  it('keeps the tunnel and its key when the network lists this host no more, and reaches nobody', async () => {
+    const desk = await settledDesk();
+    desk.answers = [answerWith(before)];
+    const pass = await passNetwork(
+      desk.tools,
+      'cpn0',
+      { map: { ...before, revision: '"4"', peers: [relay] }, resolved: null },
+      options,
+    );
+    expect(pass?.survey?.listed).toBe(false);
+    expect(desk.actual.link).toMatchObject({ up: true, addresses: [{ address: '10.77.0.1' }] });
+    expect(desk.actual.device?.peers).toEqual([]);
+    expect(desk.actual.device?.publicKey).toBe((await desk.state()).keyPair.publicKey);
+  });
+});
+
+describe('a newer map that could cut the host off', () => {
+  it.each([
+    ['answers', answerWith(after)],
+    ['refuses', fail(new Refused(401, 'reading', 'no', 'look'))],
+    ['answers nonsense', fail(new BadReply('https://x', 'is not JSON', 'look'))],
+    ['answers 503', fail(new Unreachable('https://x', '503', { delivered: true, heard: true, retryAfterMs: null }))],
+  ])('is kept when the control plane still %s', async (_, answer) => {
+    const desk = await settledDesk();
+    desk.answers = [answer];
+    await passNetwork(desk.tools, 'cpn0', news, options);
+    expect(routesOf(desk)).toEqual(['192.168.50.0/24', '192.168.60.0/24']);
+    expect((await desk.state()).membership.map.revision).toBe('"2"');
+    expect(await desk.tools.store.readConfig('cpn0')).toContain('192.168.60.0/24');
+  });
+
+  it('is kept when the control plane is gone, and a peer that answered before answers', async () => {
+    const desk = await settledDesk();
+    desk.answers = [fail(gone)];
+    desk.alive.add('10.77.0.2');
+    await passNetwork(desk.tools, 'cpn0', news, options);
+    expect((await desk.state()).membership.map.revision).toBe('"2"');
+  });
+
+  it('is kept when the control plane is gone, and a peer behind a firewall makes a new handshake', async () => {
+    const desk = await settledDesk();
+    desk.answers = [
+      () => {
+        desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+        throw gone;
+      },
+    ];
+    await passNetwork(desk.tools, 'cpn0', news, options);
+    expect((await desk.state()).membership.map.revision).toBe('"2"');
+  });
+
+  it('is taken back although something is received from a peer, which may hear nothing of us', async () => {
+    const desk = await settledDesk();
+    let rxBytes = 100;
+    desk.answers = [
+      () => {
+        rxBytes += 148;
+        desk.touch(2, { rxBytes });
+        throw gone;
+      },
+    ];
+    await expect(passNetwork(desk.tools, 'cpn0', news, options)).rejects.toBeInstanceOf(NotConfirmed);
+  });
+
+  it('is taken back when nobody is heard any more, and not tried again', async () => {
+    const desk = await settledDesk();
+    const config = await desk.tools.store.readConfig('cpn0');
+    const { routes, link } = desk.actual;
+    desk.answers = [fail(gone)];
+    await expect(passNetwork(desk.tools, 'cpn0', news, options)).rejects.toBeInstanceOf(NotConfirmed);
+    expect(desk.actual).toMatchObject({ routes, link });
+    expect(await desk.tools.store.readConfig('cpn0')).toBe(config);
+    expect(await desk.state()).toMatchObject({ refused: '"2"', membership: { map: { revision: '"1"' } } });
+
+    desk.steps.length = 0;
+    desk.answers = [answerWith(after)];
+    expect(await passNetwork(desk.tools, 'cpn0', news, options)).toMatchObject({ changes: [] });
+    expect(desk.steps).toEqual([]);
+  });
+
+  it('is tried as soon as it is another one', async () => {
+    const desk = await settledDesk();
+    desk.answers = [fail(gone)];
+    await expect(passNetwork(desk.tools, 'cpn0', news, options)).rejects.toBeInstanceOf(NotConfirmed);
+    desk.answers = [answerWith(after)];
+    await passNetwork(desk.tools, 'cpn0', { map: { ...after, revision: '"3"' }, resolved: null }, options);
+    expect(await desk.state()).toMatchObject({ refused: null, membership: { map: { revision: '"3"' } } });
+  });
+
+  it('is taken back, and tried again by the next process, when this one is told to end meanwhile', async () => {
+    const desk = await settledDesk();
+    const stop = new AbortController();
+    desk.answers = [
+      () => {
+        stop.abort();
+        throw gone;
+      },
+    ];
+    await expect(passNetwork(desk.tools, 'cpn0', news, { ...options, signal: stop.signal })).rejects.toBeInstanceOf(
+      NotConfirmed,
+    );
+    expect(routesOf(desk)).toEqual(['192.168.50.0/24']);
+    expect((await desk.state()).refused).toBeNull();
+  });
+
+  it('is on disk only once it is confirmed, so that a crash before goes back to what was known', async () => {
+    const desk = await settledDesk();
+    const seen: unknown[] = [];
+    desk.answers = [
+      async () => {
+        seen.push((await desk.state()).membership.map.revision, routesOf(desk).length);
+        return { map: null, waited: false };
+      },
+    ];
+    await passNetwork(desk.tools, 'cpn0', news, options);
+    expect(seen).toEqual(['"1"', 2]);
+  });
+});
+
+it('a newer map that only adds a peer needs nobody’s confirmation', async () => {
+  const desk = await settledDesk();
+  const more = mapAt('"2"', [relay, peer(3, { endpoint: dialled(3) })]);
+  await passNetwork(desk.tools, 'cpn0', { map: more, resolved: null }, options);
+  expect(desk.asked).toEqual([]);
+  expect((await desk.state()).membership.map.revision).toBe('"2"');
+});

@@ -1,0 +1,46 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { selectStates } from '../../src/app/select.ts';
+import { NotJoined, UnreadableFile } from '../../src/core/errors.ts';
+import { fileStore } from '../../src/store/file-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { foldersIn, state } from '../store/samples.ts';
+
+let root: string;
+let store: Store;
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'cpn-select-'));
+  store = fileStore(foldersIn(root));
+  await store.write(state);
+  await store.write({ ...state, interface: 'cpn1' });
+  await writeFile(join(foldersIn(root).state, 'cpn1.json'), 'not JSON');
+});
+
+afterEach(() => rm(root, { recursive: true }));
+
+describe('a network whose state cannot be read', () => {
+  it('is handed to the caller beside the others when nothing is named', async () => {
+    const { states, unreadable } = await selectStates(store, undefined);
+    expect(states).toEqual([state]);
+    expect(unreadable).toEqual([{ interface: 'cpn1', error: expect.any(UnreadableFile) }]);
+  });
+
+  it('is none of the concern of a command for another one', async () => {
+    for (const name of ['cpn0', 'office', '7']) {
+      expect(await selectStates(store, name)).toEqual({ states: [state], unreadable: [] });
+    }
+  });
+
+  it('is said to be unreadable when its interface is named', async () => {
+    await expect(selectStates(store, 'cpn1')).rejects.toThrow(UnreadableFile);
+  });
+
+  it('is named where it may be the one that was meant', async () => {
+    const refused = selectStates(store, 'another');
+    await expect(refused).rejects.toThrow(NotJoined);
+    await expect(refused).rejects.toThrow('joined: cpn0, and what cannot be read: cpn1');
+  });
+});

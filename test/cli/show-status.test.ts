@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import type { NetworkStatus, PeerStatus } from '../../src/app/status.ts';
+import { rateMeter } from '../../src/cli/rate-meter.ts';
+import { statusToJson, statusToText } from '../../src/cli/show-status.ts';
+import { UnreadableFile } from '../../src/core/errors.ts';
+
+const peer: PeerStatus = {
+  id: 1,
+  name: 'edge-1',
+  type: 'connector',
+  publicKey: 'K1',
+  address: '10.77.0.1',
+  endpoint: '203.0.113.1:51820',
+  allowedIps: ['10.77.0.0/24'],
+  state: 'connected',
+  latestHandshake: 1_800_000_000,
+  rxBytes: 2048,
+  txBytes: 100,
+};
+const office: NetworkStatus = {
+  network: { id: 7, name: 'office' },
+  interface: 'cpn0',
+  state: 'up',
+  address: '10.77.0.3',
+  publicKey: 'K3',
+  listenPort: 51820,
+  mtu: 1420,
+  peers: [peer],
+  routes: [],
+  drift: [],
+  sync: { mode: 'push', lastSuccess: null, error: null },
+  warnings: [],
+  failure: null,
+};
+const failure = new UnreadableFile('/var/lib/cpn/cpn1.json', 'is damaged', 'restore it');
+const unreadable: NetworkStatus = {
+  ...office,
+  network: null,
+  interface: 'cpn1',
+  state: 'degraded',
+  address: null,
+  publicKey: null,
+  peers: [],
+  failure,
+};
+const now = new Date(1_800_000_060_000);
+
+describe('the status as JSON', () => {
+  it('has warnings only where there are some', () => {
+    expect(statusToJson(office)).not.toHaveProperty('warnings');
+    expect(statusToJson({ ...office, warnings: ['route 192.168.50.0/24 keeps coming back'] }).warnings).toEqual([
+      'route 192.168.50.0/24 keeps coming back',
+    ]);
+  });
+
+  it('has every field of a network that cannot be read, and why it cannot', () => {
+    const json = statusToJson(unreadable);
+    expect(Object.keys(json)).toEqual([...Object.keys(statusToJson(office)), 'warnings']);
+    expect(json).toMatchObject({ interface: 'cpn1', state: 'degraded', network: null, warnings: [failure.message] });
+  });
+});
+
+describe('the status as text', () => {
+  it('tells warnings, made printable', () => {
+    const text = statusToText({ ...office, warnings: ['a\u001b[2Jb'] }, now);
+    expect(text.split('\n').at(-1)).toBe('warning a\u{fffd}[2Jb');
+  });
+
+  it('is one line for a network that cannot be read', () => {
+    expect(statusToText(unreadable, now)).toBe('cpn1  degraded');
+  });
+
+  it('tells how fast counters grow between two readings, and nothing of those that began anew', () => {
+    const measure = rateMeter();
+    const row = (rxBytes: number, at: number) => {
+      const networks = [{ ...office, peers: [{ ...peer, rxBytes }] }];
+      const rates = measure(networks, at);
+      return statusToText(networks[0] ?? office, now, rates)
+        .split('\n')
+        .at(-1);
+    };
+    expect(row(2048, 10)).toMatch(/2\.0 KiB {2,}100 B$/);
+    expect(row(6144, 12)).toMatch(/6\.0 KiB \(2\.0 KiB\/s\) {2,}100 B \(0 B\/s\)$/);
+    expect(row(92, 14)).toMatch(/92 B {2,}100 B \(0 B\/s\)$/);
+    expect(row(92, 14)).toMatch(/92 B {2,}100 B$/);
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { removed, updated } from '../../src/core/change.ts';
+import { findQuarrels, noteRepairs, pauseBefore, type Repairs } from '../../src/core/damping.ts';
+
+const route = [removed('route', '192.168.50.0/24', 'cpn0', 'gone')];
+const peer = [removed('peer', 'abc', null, 'gone')];
+
+/** The repairs of one who repairs as soon as it may, and whose work is undone at once, for so many seconds. */
+function quarrelFor(seconds: number): { repairs: Repairs; times: number[] } {
+  let repairs: Repairs = new Map();
+  const times: number[] = [];
+  for (let now = 0; now < seconds; now += 1) {
+    if (pauseBefore(repairs, route, now) > 0) continue;
+    repairs = noteRepairs(repairs, route, now);
+    times.push(now);
+  }
+  return { repairs, times };
+}
+
+describe('repairs of the same', () => {
+  it('are made at once three times, and then less and less often', () => {
+    expect(quarrelFor(200).times).toEqual([0, 1, 2, 3, 5, 9, 17, 33, 65, 125, 185]);
+  });
+
+  it('never wait longer than a minute', () => {
+    const { times } = quarrelFor(3600);
+    const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+    expect(Math.max(...pauses)).toBe(60);
+  });
+
+  it('are told apart from those of others: new drift is repaired at once, together with the old', () => {
+    const { repairs } = quarrelFor(10);
+    expect(pauseBefore(repairs, route, 10)).toBeGreaterThan(0);
+    expect(pauseBefore(repairs, peer, 10)).toBe(0);
+    expect(pauseBefore(repairs, [...route, ...peer], 10)).toBe(0);
+  });
+
+  it('are told apart by the setting of an interface that they mend', () => {
+    const mend = (setting: string) => [updated('interface', 'cpn0', { [setting]: 1 }, { [setting]: 2 }, 'differs')];
+    const repairs = ['mtu', 'listen port', 'state'].reduce(
+      (noted: Repairs, setting) => noteRepairs(noted, mend(setting), 0),
+      new Map(),
+    );
+    expect(findQuarrels(repairs, 0)).toEqual([]);
+  });
+
+  it('are forgotten after ten minutes of peace', () => {
+    const { repairs } = quarrelFor(10);
+    expect(findQuarrels(repairs, 10)).toEqual([{ what: 'route 192.168.50.0/24', repairs: 6, pause: 8 }]);
+    expect(findQuarrels(repairs, 610)).toEqual([]);
+    expect(noteRepairs(repairs, [], 610).size).toBe(0);
+  });
+
+  it('are no quarrel as long as they are few', () => {
+    expect(findQuarrels(quarrelFor(2).repairs, 2)).toEqual([]);
+  });
+});

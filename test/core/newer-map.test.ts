@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest';
+import { emptiesTunnel, identifyMap } from '../../src/core/newer-map.ts';
+import { dialled, network, peer } from './samples.ts';
+
+const self = peer(1);
+const full = network([self, peer(2), peer(3)]);
+const empties = (known = full, newer = full) => emptiesTunnel(known, newer, self.publicKey);
+
+describe('a newer map empties the tunnel', () => {
+  it('when it lists nobody', () => expect(empties(full, network([]))).toBe(true));
+  it('when it lists this host alone', () => expect(empties(full, network([self]))).toBe(true));
+  it('when it lists everybody but this host', () => expect(empties(full, network([peer(2), peer(3)]))).toBe(true));
+  it('not when it lists one peer less', () => expect(empties(full, network([self, peer(2)]))).toBe(false));
+  it('not when there was nobody else before', () => expect(empties(network([self]), network([self]))).toBe(false));
+  it('not when this host was not in the one before either', () => {
+    expect(empties(network([]), network([]))).toBe(false);
+    expect(empties(network([peer(2)]), network([peer(2)]))).toBe(false);
+  });
+});
+
+describe('the name of a map', () => {
+  const unnamed = { revision: null };
+
+  it('is its revision', () => expect(identifyMap(full)).toBe('"1"'));
+
+  it('without a revision is the same for the same content, in whatever order its fields came', () => {
+    const one = network([peer(1, { endpoint: dialled(1) })], unnamed);
+    const turned = network(
+      one.peers.map((each) => Object.fromEntries(Object.entries(each).reverse()) as typeof each),
+      unnamed,
+    );
+    expect(identifyMap(turned)).toBe(identifyMap(one));
+  });
+
+  it('without a revision is another for other content', () => {
+    const names = [
+      network([peer(1)], unnamed),
+      network([peer(1, { endpoint: dialled(1) })], unnamed),
+      network([peer(1), peer(2)], unnamed),
+      network([peer(1)], { ...unnamed, routes: [] }),
+    ].map(identifyMap);
+    expect(new Set(names).size).toBe(names.length);
+  });
+});

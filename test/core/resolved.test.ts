@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { mergeAddresses, sameResolved } from '../../src/core/resolved.ts';
+import { address } from './samples.ts';
+
+const [a, b, c] = ['198.51.100.1', '198.51.100.2', '198.51.100.3'].map(address) as [never, never, never];
+
+describe('the addresses of a name', () => {
+  it('stay as they are when no answer comes', () => {
+    const known = [a, b];
+    expect(mergeAddresses(known, [])).toBe(known);
+  });
+
+  it('stay as they are when the answer says the same in another order', () => {
+    const known = [a, b];
+    expect(mergeAddresses(known, [b, a])).toBe(known);
+  });
+
+  it('keep the one in use in front while it is among the answers', () => {
+    expect(mergeAddresses([a], [b, a])).toEqual([a, b]);
+  });
+
+  it('begin with the answer once the one in use is not among them, and remember the old', () => {
+    expect(mergeAddresses([a, b], [c])).toEqual([c, a, b]);
+    expect(mergeAddresses([a, b], [b])).toEqual([b, a]);
+  });
+
+  it('do not grow without end', () => {
+    const many = Array.from({ length: 100 }, (_, index) => address(`198.51.100.${index}`));
+    expect(many.reduce((known: readonly never[], one) => mergeAddresses(known, [one]) as never[], [])).toHaveLength(16);
+  });
+
+  it('are compared name by name', () => {
+    expect(sameResolved({ x: [a] }, { x: [a] })).toBe(true);
+    expect(sameResolved({ x: [a] }, { x: [a, b] })).toBe(false);
+    expect(sameResolved({ x: [a] }, { y: [a] })).toBe(false);
+    expect(sameResolved({ x: [a] }, {})).toBe(false);
+  });
+});

@@ -1,0 +1,127 @@
+import { readFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startDaemon } from '../faults/daemon.ts';
+import { joinHost } from '../lab/control-plane.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { join, type Office, patiently, plan, setRoutes, startOffice, status } from './office.ts';
+
+/**
+ * Control plane and connector are in 203.0.113.0/24, the hosts under test behind a router of it: a network route over this range, let
+ * through by somebody who should not have, takes away the way to both.
+ */
+let office: Office;
+let connector: Host;
+let router: Host;
+let members = 10;
+
+const fatal = '203.0.113.0/24';
+
+beforeAll(async () => {
+  office = await startOffice('10.77.0.0/24', ['--allow-public-routes']);
+  connector = await office.lab.addHost('connector', { address: '203.0.113.11/24' });
+  const home = await office.lab.addNat('home', { outside: '203.0.113.33/24', inside: '10.0.0.1/24' });
+  router = home.router;
+  addMember = (name, address) => home.addHost(name, address);
+  await join(office, connector, '--type', 'connector', '--endpoint', '203.0.113.11:51820');
+}, 60_000);
+
+afterAll(() => office?.lab.stop());
+
+let addMember: (name: string, address: string) => Promise<Host>;
+
+/** A host that could be cut off, and reaches the connector. */
+async function startMember(): Promise<Host> {
+  members += 1;
+  const host = await addMember(`member-${members}`, `10.0.0.${members}/24`);
+  const flags = ['--type', 'admin_device', '--allow-route', fatal];
+  await joinHost(office.controlPlane, host, { network: 'office', flags, before: [connector] });
+  expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+  return host;
+}
+
+const stateOf = async (host: Host) => JSON.parse(await readFile(path(host.stateDir, 'cpn0.json'), 'utf8'));
+
+describe('a change that cuts the host off', () => {
+  it('is taken back by cpn reconcile, reported, and not tried again until the network changes', async () => {
+    const host = await startMember();
+    const before = await host.state();
+    await setRoutes(office, '192.168.50.0/24', fatal);
+    const { exitCode, stderr } = await host.cpn(['reconcile', '--confirm-within', '3s'], { allowFailure: true });
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('was changed back');
+    const network = (state: string) => state.split('# processes')[0];
+    expect(network(await host.state())).toBe(network(before));
+    expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+    expect((await status(host)).warnings).toEqual([expect.stringContaining('changed back')]);
+
+    expect((await host.cpn(['reconcile'])).stdout).toContain('is as it should be');
+    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+
+    await setRoutes(office, '192.168.50.0/24', '192.168.60.0/24');
+    await host.cpn(['reconcile']);
+    expect(await status(host)).toMatchObject({
+      routes: [{ prefix: '192.168.50.0/24' }, { prefix: '192.168.60.0/24', state: 'active' }],
+    });
+    expect((await status(host)).warnings).toBeUndefined();
+  });
+
+  it('is taken back by the daemon by itself', async () => {
+    const host = await startMember();
+    const daemon = await startDaemon(host, '--interval', '3600');
+    await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
+    await setRoutes(office, '192.168.50.0/24', fatal);
+    const line = await daemon.awaitLog('the trouble', (each) => each.kind === 'NotConfirmed', 0, 50_000);
+    expect(line.error).toContain('was changed back');
+    expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+    await setRoutes(office, '192.168.50.0/24');
+    await eventually('the next change is taken', async () => (await stateOf(host)).refused === null, {
+      timeoutMs: 20_000,
+    });
+    await daemon.stop();
+  });
+
+  it('is taken back when the daemon is told to end before it was confirmed, and tried again by the next one', async () => {
+    const host = await startMember();
+    const daemon = await startDaemon(host, '--interval', '3600');
+    await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
+    const before = (await host.state()).split('# processes')[0];
+    await setRoutes(office, '192.168.50.0/24', fatal);
+    await eventually('the change is on the host', async () =>
+      (await host.exec(['ip', 'route', 'show', fatal])).stdout.includes('cpn0'),
+    );
+    expect(await daemon.process.stop(20_000)).toMatchObject({ exitCode: 0, signal: null });
+    expect((await host.state()).split('# processes')[0]).toBe(before);
+    expect((await stateOf(host)).refused).toBeNull();
+    await setRoutes(office, '192.168.50.0/24');
+  });
+
+  it('does not outlive a power cut either', async () => {
+    const host = await startMember();
+    const daemon = await startDaemon(host, '--interval', '3600');
+    await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
+    await setRoutes(office, '192.168.50.0/24', fatal);
+    await eventually('the change is on the host', async () =>
+      (await host.exec(['ip', 'route', 'show', fatal])).stdout.includes('cpn0'),
+    );
+    daemon.process.signal('SIGKILL');
+    await daemon.process.exited;
+    await host.cpn(['up']);
+    expect((await host.exec(['ip', 'route', 'show', fatal])).stdout).toBe('');
+    expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+    await setRoutes(office, '192.168.50.0/24');
+  });
+
+  it('is kept when only the control plane went, and a peer that answered before still does', async () => {
+    const host = await startMember();
+    await setRoutes(office, '192.168.50.0/24', '192.168.70.0/24');
+    await router.exec(['nft', 'add table ip cut { chain c { type filter hook forward priority -10; }; }']);
+    const daemon = await startDaemon(host, '--interval', '3600');
+    await eventually('the change is taken', async () =>
+      (await host.exec(['ip', 'route', 'show', '192.168.70.0/24'])).stdout.includes('cpn0'),
+    );
+    await daemon.stop();
+    expect((await stateOf(host)).refused).toBeNull();
+  });
+});

@@ -1,0 +1,171 @@
+import { appendFile, writeFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Daemon, startDaemon } from '../faults/daemon.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { join, type Office, patiently, plan, startOffice, status } from './office.ts';
+
+/** An interval that no test lives to see: whatever happens, something else asked for it. */
+const never = ['--interval', '3600'];
+
+let office: Office;
+let hosts = 1;
+
+beforeAll(async () => {
+  office = await startOffice();
+}, 60_000);
+
+afterAll(() => office?.lab.stop());
+
+/** A host that joined the office, with a daemon on it that has made its first pass. */
+async function startKept(...flags: string[]): Promise<{ host: Host; daemon: Daemon; address: string }> {
+  hosts += 1;
+  const host = await office.lab.addHost(`host-${hosts}`, { address: `203.0.113.${hosts}/24` });
+  const { address } = await join(office, host, '--endpoint', `203.0.113.${hosts}:51820`);
+  const daemon = await startDaemon(host, ...flags);
+  await awaitSync(host);
+  return { host, daemon, address };
+}
+
+/** Until the daemon waits at the control plane, which it does once its first pass is over. */
+async function awaitSync(host: Host): Promise<void> {
+  await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
+}
+
+/** Up, and nothing to repair; degraded all the same, as nobody serves the office's route. */
+const right = { state: 'degraded', drift: [], routes: [{ state: 'missing' }] };
+
+const said = (daemon: Daemon, message: string) => daemon.log.filter((line) => line.msg === message).length;
+
+describe('cpn run passes', () => {
+  it('when the control plane says that the network changed', async () => {
+    const { host, daemon } = await startKept(...never);
+    const other = await office.lab.addHost('newcomer', { address: '203.0.113.101/24' });
+    const mark = daemon.mark();
+    const { address } = await join(office, other, '--endpoint', '203.0.113.101:51820');
+    await daemon.awaitLog('the change', (line) => line.msg === 'change applied', mark);
+    expect(await host.ping(address, patiently)).toMatchObject({ received: 1 });
+    await daemon.stop();
+  });
+
+  it('when something happens to its interface', async () => {
+    const { host, daemon } = await startKept(...never);
+    const mark = daemon.mark();
+    await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
+    await daemon.awaitLog('the repair', (line) => line.msg === 'drift repaired', mark);
+    expect((await status(host)).mtu).toBe(1420);
+    await daemon.stop();
+  });
+
+  it('when its time has come, and nothing at all happened', async () => {
+    const { host, daemon } = await startKept('--interval', '1');
+    const mark = daemon.mark();
+    await appendFile(path(host.configDir, 'cpn0.conf'), '# edited\n');
+    await daemon.awaitLog('the repair', (line) => line.msg === 'drift repaired', mark);
+    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+    await daemon.stop();
+  });
+
+  it('when it is sent SIGHUP, and asks everybody anew', async () => {
+    const { host, daemon } = await startKept(...never);
+    await writeFile(path(host.configDir, 'cpn0.conf'), '');
+    const mark = daemon.mark();
+    daemon.process.signal('SIGHUP');
+    await daemon.awaitLog('the repair', (line) => line.msg === 'drift repaired', mark);
+    expect(daemon.since(mark)[0]).toMatchObject({ msg: 'looking at everything anew' });
+    await awaitSync(host);
+    await daemon.stop();
+  });
+
+  it('over a network that is joined while it runs, and no more over one that is left', async () => {
+    hosts += 1;
+    const host = await office.lab.addHost(`host-${hosts}`, { address: `203.0.113.${hosts}/24` });
+    const daemon = await startDaemon(host, ...never);
+    await daemon.awaitLog('the start', (line) => line.msg === 'started');
+    await join(office, host, '--endpoint', `203.0.113.${hosts}:51820`);
+    await daemon.awaitLog('the network', (line) => line.msg === 'keeping the network');
+    await awaitSync(host);
+    await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
+    await daemon.awaitLog('the repair', (line) => line.msg === 'drift repaired');
+    await host.cpn(['leave', '--yes']);
+    await daemon.awaitLog('the end of it', (line) => line.msg === 'keeping the network no more');
+    expect((await host.exec(['ip', 'link', 'show', 'cpn0'], { allowFailure: true })).exitCode).not.toBe(0);
+    await daemon.stop();
+  });
+
+  it('leaves a network down that was taken down, and brings it up again with the rest', async () => {
+    const { host, daemon } = await startKept(...never);
+    await host.cpn(['down']);
+    daemon.process.signal('SIGHUP');
+    await awaitSync(host);
+    expect((await status(host)).state).toBe('down');
+    await host.cpn(['up']);
+    expect(await status(host)).toMatchObject(right);
+    expect(said(daemon, 'drift repaired')).toBe(0);
+    await daemon.stop();
+  });
+});
+
+describe('cpn run ends', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('on %s with nothing lost, and leaves the tunnel up', async (signal) => {
+    const { host, daemon } = await startKept(...never);
+    const before = await networkState(host);
+    daemon.process.signal(signal);
+    expect(await daemon.process.endWithin(30_000)).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(daemon.log.at(-1)).toMatchObject({ msg: 'stopped; the tunnels stay up' });
+    expect(await status(host)).toMatchObject(right);
+    expect(await networkState(host)).toBe(before);
+  });
+
+  it('at once when another one runs, whose pid it names', async () => {
+    const { host, daemon } = await startKept(...never);
+    const { exitCode, stderr } = await host.cpn(['run'], { allowFailure: true });
+    const pid = daemon.log.find((line) => line.msg === 'started')?.pid;
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(`(pid ${pid})`);
+    await daemon.stop();
+    const next = await startDaemon(host, ...never);
+    await next.awaitLog('the start', (line) => line.msg === 'started');
+    await next.stop();
+  });
+});
+
+describe('several networks on one host', () => {
+  it('are kept apart: one whose control plane, interface and state fail does not stop another', async () => {
+    const { host, daemon } = await startKept('--interval', '1');
+    await office.controlPlane.cpn(['network', 'create', '--name', 'lab', '--cidr', '10.88.0.0/24']);
+    const second = { ...office, controlPlane: office.controlPlane };
+    await joinSecond(second, host);
+    await host.exec(['ip', 'link', 'del', 'cpn1']);
+    await daemon.awaitLog('the second', (line) => line.msg === 'drift repaired' && line.interface === 'cpn1');
+
+    // Somebody else's interface now bears its name.
+    await host.exec(['sh', '-c', 'ip link del cpn1; ip link add cpn1 type bridge']);
+    const mark = daemon.mark();
+    await daemon.awaitLog('the trouble', (line) => line.level === 40 && line.interface === 'cpn1');
+    await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
+    await daemon.awaitLog('the repair', (line) => line.msg === 'drift repaired' && line.interface === 'cpn0', mark);
+
+    await writeFile(path(host.stateDir, 'cpn1.json'), '{"version": 999}');
+    await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1301']);
+    await eventually('the second repair', async () => (await networkOf(host, 'cpn0')).mtu === 1420);
+    expect(await networkOf(host, 'cpn0')).toMatchObject(right);
+    await daemon.stop();
+  });
+});
+
+/** Everything but processes and files. */
+async function networkState(host: Host): Promise<string | undefined> {
+  return (await host.state()).split('# processes')[0];
+}
+
+async function joinSecond(at: Office, host: Host): Promise<void> {
+  const key = (await at.controlPlane.cpn(['key', 'create', 'lab', '--name', host.name])).stdout.trim();
+  await host.cpn(['join', '-', ...at.api, '--wait', '0'], { input: key });
+}
+
+async function networkOf(host: Host, link: string) {
+  const { stdout } = await host.cpn(['status', '--json'], { allowFailure: true });
+  return JSON.parse(stdout).networks.find((network: { interface: string }) => network.interface === link);
+}

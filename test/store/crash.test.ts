@@ -1,0 +1,179 @@
+import { spawn } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fileStore } from '../../src/store/file-store.ts';
+import { formatState } from '../../src/store/state-file.ts';
+import type { Store } from '../../src/store/store.ts';
+import { foldersIn, state } from './samples.ts';
+
+const older = { ...state, enabled: false };
+/** More checkpoints than anything here passes. */
+const most = 200;
+
+/** One thing that a process may be killed at. */
+interface Scene {
+  readonly call: 'write' | 'config' | 'mend' | 'leave';
+  prepare(store: Store, root: string): Promise<void>;
+  /** Looks at what a killed process left, with a store that knows nothing of it. */
+  check(store: Store, root: string): Promise<void>;
+}
+
+/** Kills a process at each of its checkpoints, and checks what it leaves; returns how many there are. */
+async function killEverywhere({ call, prepare, check }: Scene): Promise<number> {
+  for (let at = 1; at <= most; at += 1) {
+    const root = await mkdtemp(join(tmpdir(), 'cpn-crash-'));
+    try {
+      await prepare(fileStore(foldersIn(root)), root);
+      const wasKilled = await runWriter(root, call, at);
+      await check(fileStore(foldersIn(root)), root);
+      if (!wasKilled) return at - 1;
+    } finally {
+      await rm(root, { recursive: true, force: true });
+    }
+  }
+  throw new Error(`${call} passes more than ${most} checkpoints`);
+}
+
+/** Whether it was killed; fails when it failed by itself. */
+async function runWriter(root: string, call: string, at: number): Promise<boolean> {
+  const [preload, script] = ['../lab/kill-at.ts', 'writer.ts'].map((name) => join(import.meta.dirname, name));
+  const child = spawn(process.execPath, ['--import', preload as string, script as string, root, call], {
+    env: { ...process.env, KILL_AT: String(at), NODE_COMPILE_CACHE: cache },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [code, signal] = await once(child, 'exit');
+  if (code !== null) expect(code).toBe(0);
+  return signal === 'SIGKILL';
+}
+
+/** Spares each of the many processes the compiling. */
+let cache: string;
+
+beforeAll(async () => {
+  cache = await mkdtemp(join(tmpdir(), 'cpn-compiled-'));
+});
+
+afterAll(() => rm(cache, { recursive: true, force: true }));
+
+/** What is done to the disk, in order, as the checkpoints tell. */
+async function record(work: () => Promise<unknown>): Promise<string[]> {
+  const seen: string[] = [];
+  const listen = (message: unknown) => {
+    const { point, what } = message as { point: string; what: string };
+    seen.push(`${point} ${basename(what)}`);
+  };
+  subscribe('cpn:checkpoint', listen);
+  try {
+    await work();
+  } finally {
+    unsubscribe('cpn:checkpoint', listen);
+  }
+  // Each is told before and after.
+  expect(seen.filter((_, at) => at % 2 === 0)).toEqual(seen.filter((_, at) => at % 2 === 1));
+  return seen.filter((_, at) => at % 2 === 0);
+}
+
+describe('a power cut', () => {
+  it('finds on the disk what was written, because it is there before it takes its name, and the name before we go on', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'cpn-crash-'));
+    try {
+      const store = fileStore(foldersIn(root));
+      const first = await record(() => store.write(older));
+      expect(first.slice(0, 2)).toEqual(['mkdir state', `fsync ${basename(root)}`]);
+      const told = (await record(() => store.write(state))).filter((each) => !each.startsWith('unlink'));
+      const copied = ['link cpn0.json', 'rename cpn0.json.previous', 'fsync state'];
+      const replaced = ['write cpn0.json', 'write cpn0.json', 'fsync cpn0.json', 'rename cpn0.json', 'fsync state'];
+      expect(told).toEqual([...copied, ...replaced]);
+    } finally {
+      await rm(root, { recursive: true });
+    }
+  });
+});
+
+describe.concurrent('a process that is killed, wherever it is,', () => {
+  it('while it writes a state leaves the old one or the new one', { timeout: 120_000 }, async () => {
+    const seen = new Set<boolean | undefined>();
+    const points = await killEverywhere({
+      call: 'write',
+      prepare: (store) => store.write(older),
+      async check(store) {
+        const read = await store.read('cpn0');
+        expect([older, state]).toContainEqual(read);
+        expect(store.damaged.size).toBe(0);
+        seen.add(read?.enabled);
+        await store.write(state);
+        expect(await store.read('cpn0')).toEqual(state);
+      },
+    });
+    expect(points).toBeGreaterThan(12);
+    expect(seen).toEqual(new Set([false, true]));
+  });
+
+  it('while it writes the first state leaves none or that', { timeout: 120_000 }, async () => {
+    const points = await killEverywhere({
+      call: 'write',
+      prepare: async () => {},
+      async check(store) {
+        expect([null, state]).toContainEqual(await store.read('cpn0'));
+      },
+    });
+    expect(points).toBeGreaterThan(8);
+  });
+
+  it('while it writes the wg-quick file leaves the old one or the new one', { timeout: 120_000 }, async () => {
+    const points = await killEverywhere({
+      call: 'config',
+      prepare: (store) => store.writeConfig('cpn0', 'old'),
+      async check(store) {
+        expect(['old', 'new']).toContain(await store.readConfig('cpn0'));
+      },
+    });
+    expect(points).toBeGreaterThan(8);
+  });
+
+  it('while it mends a damaged state leaves something that reads as the previous copy', {
+    timeout: 120_000,
+  }, async () => {
+    const points = await killEverywhere({
+      call: 'mend',
+      async prepare(store, root) {
+        await store.write(older);
+        await store.write(state);
+        await writeFile(join(foldersIn(root).state, 'cpn0.json'), '\0\0\0');
+      },
+      async check(store, root) {
+        const folder = foldersIn(root).state;
+        expect(await store.read('cpn0')).toEqual(older);
+        await store.lock(async () => {});
+        expect(await readFile(join(folder, 'cpn0.json'), 'utf8')).toBe(formatState(older));
+        expect(await readFile(join(folder, 'cpn0.json.damaged'), 'utf8')).toBe('\0\0\0');
+      },
+    });
+    expect(points).toBeGreaterThan(20);
+  });
+
+  it('while it leaves a network leaves what the next leave takes away', { timeout: 120_000 }, async () => {
+    const points = await killEverywhere({
+      call: 'leave',
+      async prepare(store) {
+        await store.prepare();
+        await store.write(older);
+        await store.write(state);
+        await store.writeConfig('cpn0', 'text');
+      },
+      async check(store, root) {
+        const folders = foldersIn(root);
+        // Whoever looks for it by its state finds it as long as anything of it is there.
+        const left = (await readdir(folders.state).catch(() => [])).filter((name) => !name.endsWith('.tmp'));
+        if (left.length > 0) expect(left).toContain('cpn0.json');
+        await store.lock(() => store.forget('cpn0', Object.values(folders)));
+        expect(await readdir(root)).toEqual([]);
+      },
+    });
+    expect(points).toBeGreaterThan(20);
+  });
+});

@@ -1,0 +1,104 @@
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fileStore } from '../../src/store/file-store.ts';
+import { noNotes } from '../../src/store/notes.ts';
+import type { Folders, Notes, Store } from '../../src/store/store.ts';
+
+let root: string;
+let folders: Folders;
+let store: Store;
+let path: string;
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'cpn-notes-'));
+  folders = { config: join(root, 'etc'), state: join(root, 'state'), runtime: join(root, 'run') };
+  store = fileStore(folders);
+  path = join(folders.runtime, 'cpn0.notes.json');
+});
+
+afterEach(() => rm(root, { recursive: true }));
+
+const notes: Notes = {
+  sync: { mode: 'push', lastSuccess: '2026-11-20T12:00:00.123Z', error: null },
+  held: { since: 12.5 },
+  silent: { b: 7, a: 5 },
+  troubles: ['somebody takes a route away'],
+};
+const synced = (lastSuccess: string | null, error: string | null = null): Notes => ({
+  ...notes,
+  sync: { mode: 'poll', lastSuccess, error },
+});
+/** What tells whether a file was written, and not only touched. */
+const trace = async () => [(await stat(path)).ino, await readFile(path, 'utf8')];
+
+describe('notes', () => {
+  it.each([
+    ['after a success', notes],
+    ['after a failure', synced('2026-11-20T12:00:00.000Z', 'out of reach')],
+    ['before any success', synced(null)],
+    ['before any success, and after a failure', synced(null, 'out of reach')],
+  ])('%s come back as they were written', async (_, written) => {
+    await store.writeNotes('cpn0', written);
+    expect(await fileStore(folders).readNotes('cpn0')).toEqual(written);
+  });
+
+  it('come back to the millisecond', async () => {
+    for (const millisecond of [1, 29, 57, 113, 559, 999]) {
+      const at = new Date(Date.UTC(2026, 10, 20, 12, 0, 0, millisecond)).toISOString();
+      await store.writeNotes('cpn0', synced(at));
+      expect((await store.readNotes('cpn0')).sync.lastSuccess).toBe(at);
+    }
+  });
+
+  it('of a success like the last one are no more than the time of the file', async () => {
+    await store.writeNotes('cpn0', notes);
+    const before = await trace();
+    const next = { ...notes, sync: { ...notes.sync, lastSuccess: '2026-11-20T12:01:00.000Z' } };
+    await store.writeNotes('cpn0', next);
+    expect(await trace()).toEqual(before);
+    expect((await stat(path)).mtime.toISOString()).toBe(next.sync.lastSuccess);
+    expect(await store.readNotes('cpn0')).toEqual(next);
+  });
+
+  it('that say the same again are not written, in whatever order', async () => {
+    await store.writeNotes('cpn0', notes);
+    const before = [...(await trace()), (await stat(path)).ctimeMs];
+    await store.writeNotes('cpn0', { ...notes, silent: { a: 5, b: 7 } });
+    expect([...(await trace()), (await stat(path)).ctimeMs]).toEqual(before);
+  });
+
+  it('that say nothing make no file', async () => {
+    expect(await store.readNotes('cpn0')).toEqual(noNotes);
+    await store.writeNotes('cpn0', noNotes);
+    expect(await readdir(folders.runtime)).toEqual([]);
+  });
+
+  it('that are damaged are none', async () => {
+    await store.writeNotes('cpn0', notes);
+    for (const text of ['', '\0\0\0', '{"sync":{}}']) {
+      await writeFile(path, text);
+      expect(await store.readNotes('cpn0')).toEqual(noNotes);
+    }
+    await store.writeNotes('cpn0', notes);
+    expect(await store.readNotes('cpn0')).toEqual(notes);
+  });
+
+  it('that cannot be written are known to this process all the same, and no error', async () => {
+    await writeFile(folders.runtime, 'a file in the place of the folder');
+    await store.writeNotes('cpn0', notes);
+    expect(await store.readNotes('cpn0')).toEqual(notes);
+    await rm(folders.runtime);
+    await store.writeNotes('cpn0', notes);
+    expect(await fileStore(folders).readNotes('cpn0')).toEqual(notes);
+  });
+
+  it('are for the owner alone, and gone when the network is left', async () => {
+    await store.writeNotes('cpn0', notes);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    await store.forget('cpn0', []);
+    expect(await store.readNotes('cpn0')).toEqual(noNotes);
+    expect(await readdir(folders.runtime)).toEqual([]);
+  });
+});

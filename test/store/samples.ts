@@ -1,0 +1,32 @@
+import { join } from 'node:path';
+import { Secret } from '../../src/core/secret.ts';
+import type { State } from '../../src/store/state.ts';
+import type { Folders } from '../../src/store/store.ts';
+import { address, dialled, keyPair, network, options, peer, prefix } from '../core/samples.ts';
+
+/** The state of a network that was joined, with something in every field. */
+export const state: State = {
+  interface: 'cpn0',
+  createdAt: '2026-11-20T12:00:00.000Z',
+  keyPair: keyPair(1),
+  service: { url: 'https://cp.example.net', insecureHttp: false },
+  enrollment: { idempotencyKey: 'once', tokenHash: 'ab', name: 'edge-1', type: 'connector', endpoint: dialled(1) },
+  membership: {
+    peer: { id: 1, name: 'edge-1', address: address('10.77.0.1') },
+    accessToken: new Secret('cpp_canary'),
+    map: network([
+      peer(1, { type: 'connector', endpoint: dialled(1) }),
+      peer(2, { routes: [prefix('192.168.50.0/24')] }),
+    ]),
+  },
+  options: { ...options, allowRoutes: [prefix('192.168.1.0/24')] },
+  enabled: true,
+  resolved: { 'cp.example.net': [address('2001:db8::1')] },
+  refused: null,
+  receipt: [{ made: 'sysctl', key: 'net.ipv4.ip_forward', before: '0', after: '1' }],
+};
+
+/** The folders of a host that lives below `root`. */
+export function foldersIn(root: string): Folders {
+  return { config: join(root, 'etc'), state: join(root, 'state'), runtime: join(root, 'run') };
+}
