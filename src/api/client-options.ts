@@ -44,7 +44,7 @@ const systemClock: Clock = {
 export function withDefaults(options: ClientOptions) {
   return {
     deadlineMs: 30_000,
-    attempts: 5,
+    attempts: 7,
     maxBodyBytes: 16 * 1024 * 1024,
     onRetry: () => {},
     signal: new AbortController().signal,

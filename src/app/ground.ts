@@ -5,7 +5,7 @@ import { CpnError } from '../core/errors.ts';
 import type { Ground } from '../core/guard.ts';
 import { formatInterfaceAddress } from '../core/model.ts';
 import { parseConfig } from '../core/wg-quick/parse.ts';
-import type { Joined } from '../store/state.ts';
+import type { Joined, State } from '../store/state.ts';
 import { locateApi } from './resolve.ts';
 import type { Tools } from './tools.ts';
 
@@ -13,18 +13,23 @@ import type { Tools } from './tools.ts';
 export async function gatherGround(tools: Tools, state: Joined, surroundings: Surroundings): Promise<Ground> {
   const { map } = state.membership;
   const endpoints = map.peers.flatMap((peer) => locate(peer.endpoint, state.resolved)?.host ?? []);
+  const { states } = await tools.store.list();
+  const later = states.filter((other) => other.createdAt > state.createdAt).map((other) => other.interface);
   return {
-    surroundings,
+    surroundings: without(surroundings, later),
     api: locateApi(state),
     endpoints,
-    taken: await readTaken(tools, state),
+    taken: await readTaken(tools, state, states),
     allowed: state.options.allowRoutes,
   };
 }
 
 /** The prefixes that networks joined before this one have in their wg-quick files. */
-async function readTaken(tools: Tools, state: Joined): Promise<{ prefix: Prefix; by: string }[]> {
-  const { states } = await tools.store.list();
+async function readTaken(
+  tools: Tools,
+  state: Joined,
+  states: readonly State[],
+): Promise<{ prefix: Prefix; by: string }[]> {
   const earlier = states.filter(
     (other) => other.interface !== state.interface && other.enabled && other.createdAt < state.createdAt,
   );
@@ -35,6 +40,13 @@ async function readTaken(tools: Tools, state: Joined): Promise<{ prefix: Prefix;
     }),
   );
   return taken.flat();
+}
+
+/** A network that was joined later is the one that stands back: its subnet and routes keep nothing away from this one. */
+function without(surroundings: Surroundings, links: readonly string[]): Surroundings {
+  const { connected, routed } = surroundings;
+  const isOther = ({ link }: { readonly link: string }) => !links.includes(link);
+  return { ...surroundings, connected: connected.filter(isOther), routed: routed.filter(isOther) };
 }
 
 async function readPrefixes(tools: Tools, link: string): Promise<Prefix[]> {

@@ -71,8 +71,9 @@ const schema = z.object({
     allowRoutes: z.array(prefix),
   }),
   enabled: z.boolean(),
-  resolved: z.record(z.string(), z.array(address)),
-  refused: z.string().nullable(),
+  // Before there was `cpn run`, a name had one address, and nothing was refused.
+  resolved: z.record(z.string(), z.union([z.array(address), address.transform((one) => [one])])),
+  refused: z.string().nullable().default(null),
   receipt: z.array(made),
 });
 

@@ -34,7 +34,7 @@ async function addHost(name: string, address: string): Promise<Host> {
 describe('README', () => {
   it('shows a set-up that works as it stands', async () => {
     const blocks = [...readme.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block ?? '');
-    const [first, second, last] = ['control-plane serve', '<key-2', 'cpn reconcile\n'].map((word) =>
+    const [first, second, last] = ['control-plane serve', '<key-2', 'cpn wait '].map((word) =>
       blocks.filter((block) => block.includes(word)),
     );
     if (first?.length !== 1 || second?.length !== 1 || last?.length !== 1)

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { Machine } from './machine.ts';
-import { address, create, destroy, hide, question, startTunnel } from './steps.ts';
+import { address, configure, create, destroy, hide, question, startTunnel } from './steps.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -51,6 +51,17 @@ describe('WireGuard in user space', () => {
     await machine.host.apply(create);
     expect(await machine.sh('cat /run/args')).toBe('--disable-drop-privileges cpn0\n');
     expect((await machine.host.observe(question)).device).not.toBeNull();
+  });
+
+  test('that ended as soon as it had begun is said to have ended', async () => {
+    await using machine = await Machine.start();
+    await machine.sh(`printf '#!/bin/sh\\nexec ip tuntap add dev "$1" mode tun\\n' >/run/short-lived
+      chmod +x /run/short-lived; ${hide('wireguard-go', '/run/short-lived')}`);
+    await machine.host.apply(create);
+    await expect(machine.host.apply(configure({ listenPort: 51820 }))).rejects.toMatchObject({
+      name: 'CommandFailed',
+      message: expect.stringMatching(/Protocol not supported; the program that is cpn0 has ended.*max_user_instances/),
+    });
   });
 
   test('is asked for by name where there is none', async () => {

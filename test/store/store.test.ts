@@ -33,6 +33,13 @@ describe('a state file', () => {
     expect(parseState(formatState(begun))).toEqual(begun);
   });
 
+  it('of a cpn without a daemon is read: a name had one address then, and nothing was refused', () => {
+    const { refused: _, resolved, ...rest } = JSON.parse(formatState(state));
+    expect(resolved).toEqual({ 'cp.example.net': ['2001:db8::1'] });
+    const old = JSON.stringify({ ...rest, resolved: { 'cp.example.net': '2001:db8::1' } });
+    expect(parseState(old)).toEqual(state);
+  });
+
   it('is for its owner alone, in a folder that is', async () => {
     await store.write(state);
     expect((await stat(join(folders.state, 'cpn0.json'))).mode & 0o777).toBe(0o600);

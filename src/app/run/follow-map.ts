@@ -80,8 +80,9 @@ export class MapFollower {
       if (news.map !== null && !(await takeNews(news))) return this.#pauseAfter(null);
       this.#failures = 0;
       if (!waited) return spread(this.#interval) * 1000;
-      this.#answers = [...this.#answers, performance.now()].slice(-pace.most);
-      return pauseFor(this.#answers, performance.now(), pace);
+      const now = tools.monotonic() * 1000;
+      this.#answers = [...this.#answers, now].slice(-pace.most);
+      return pauseFor(this.#answers, now, pace);
     } catch (error) {
       if (round.aborted) return 0;
       this.#once.notice(error);

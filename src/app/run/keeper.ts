@@ -5,7 +5,7 @@ import type { Resolved } from '../../core/resolved.ts';
 import type { HostEvent } from '../../host/host.ts';
 import type { News } from '../news.ts';
 import { amendNotes } from '../notes.ts';
-import { type Pass, passNetwork, usualConfirmation } from '../pass.ts';
+import { type Pass, passNetwork } from '../pass.ts';
 import type { Survey } from '../survey.ts';
 import type { Tools } from '../tools.ts';
 import { Bell } from './bell.ts';
@@ -23,6 +23,14 @@ const gatherOthers = 2_000;
 /** Milliseconds between two passes that events ask for, at the least. */
 const rest = 500;
 
+/** What a person may set. */
+export interface KeeperOptions {
+  /** Seconds between two passes that nothing else asked for, give or take a fifth. */
+  readonly interval: number;
+  /** Milliseconds within which a change that could cut the host off is confirmed, or taken back. */
+  readonly confirmMs: number;
+}
+
 /** News on their way into a pass, and whether it took them. */
 interface Delivery {
   readonly news: News;
@@ -33,8 +41,7 @@ interface Delivery {
 export class Keeper {
   readonly link: string;
   readonly #tools: Tools;
-  /** Seconds. */
-  readonly #interval: number;
+  readonly #options: KeeperOptions;
   readonly #bell = new Bell();
   readonly #map: MapFollower;
   readonly #names: NameFollower;
@@ -50,10 +57,11 @@ export class Keeper {
   /** When the last pass ended, in milliseconds of performance.now(). */
   #passedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(tools: Tools, link: string, interval: number) {
+  constructor(tools: Tools, link: string, options: KeeperOptions) {
+    const { interval } = options;
     this.link = link;
     this.#tools = tools;
-    this.#interval = interval;
+    this.#options = options;
     this.#map = new MapFollower(tools, link, interval);
     this.#names = new NameFollower(tools, interval);
     this.#drift = new DriftWatch(tools, link);
@@ -72,7 +80,7 @@ export class Keeper {
     for (;;) {
       await this.#bell.rung();
       if (ended.aborted) break;
-      this.#bell.ring(spread(this.#interval) * 1000);
+      this.#bell.ring(spread(this.#options.interval) * 1000);
       if (!(await this.#pass(ended))) ending.abort();
     }
     this.#bell.silence();
@@ -110,7 +118,7 @@ export class Keeper {
     const news = { map: delivery?.news.map ?? null, resolved };
     try {
       const options = {
-        withinMs: usualConfirmation,
+        withinMs: this.#options.confirmMs,
         signal,
         mayRepair: (drift: readonly Change[]) => this.#mayRepair(drift),
       };
@@ -123,7 +131,7 @@ export class Keeper {
       // Undone before we looked again, it was repaired all the same: who is quick at that must not escape being noticed.
       if (error instanceof NotConverged) await this.#noteRepair(this.#repairing);
       this.#failures += 1;
-      const backoff = { baseMs: 1_000, capMs: this.#interval * 1000 };
+      const backoff = { baseMs: 1_000, capMs: this.#options.interval * 1000 };
       this.#bell.ring(gather + backoffDelay(this.#failures, backoff, Math.random()));
       delivery?.taken.resolve(false);
     } finally {
@@ -145,8 +153,11 @@ export class Keeper {
   }
 
   async #conclude({ survey, changes, isDrift }: Pass): Promise<void> {
-    this.#failures = 0;
-    this.#once.notice(null);
+    const isPostponed = survey !== null && changes.length < survey.changes.length;
+    if (!isPostponed) {
+      this.#failures = 0;
+      this.#once.notice(null);
+    }
     if (changes.length > 0) {
       const facts = { interface: this.link, changes: changes.map(describe) };
       this.#tools.log.info(facts, isDrift ? 'drift repaired' : 'change applied');

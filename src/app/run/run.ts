@@ -1,4 +1,5 @@
 import type { HostEvent, Watch } from '../../host/host.ts';
+import { usualConfirmation } from '../pass.ts';
 import { usualInterval } from '../refresh.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
@@ -11,6 +12,8 @@ import { watchClock } from './watch-clock.ts';
 export interface RunOptions {
   /** Seconds between two passes that nothing else asked for, give or take a fifth; {@link usualInterval} unless told. */
   readonly interval?: number;
+  /** Milliseconds within which a change that could cut the host off is confirmed; {@link usualConfirmation} unless told. */
+  readonly confirmMs?: number;
   /** Ends it; the tunnels stay up. */
   readonly signal: AbortSignal;
   /** Calls `startOver` whenever somebody asks for everything to be looked at anew. */
@@ -80,7 +83,10 @@ class Daemon {
 
   #start(link: string): void {
     this.#tools.log.info({ interface: link }, 'keeping the network');
-    const keeper = new Keeper(this.#tools, link, this.#interval);
+    const keeper = new Keeper(this.#tools, link, {
+      interval: this.#interval,
+      confirmMs: this.#options.confirmMs ?? usualConfirmation,
+    });
     const kept = keeper.keep(this.#options.signal).then(() => {
       this.#keepers.delete(link);
       this.#tools.log.info({ interface: link }, 'keeping the network no more');

@@ -1,4 +1,5 @@
 import type { Command } from '../command.ts';
+import { confirmFlag, readConfirmation } from '../confirm-flag.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 
@@ -15,17 +16,20 @@ export const run: Command = {
       summary: 'between two passes that nothing else asked for',
       byDefault: '30',
     },
+    ...confirmFlag,
   },
   examples: ['cpn run', 'cpn run --interval 60'],
   async run(input) {
     const { runDaemon } = await import('../../app/run/run.ts');
     const interval = input.number('interval', 1, 3600);
+    const confirmMs = readConfirmation(input);
     const stop = new AbortController();
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
     // A tool that hangs must not hold up the host's own shutdown.
     stop.signal.addEventListener('abort', () => setTimeout(() => process.exit(exitCodes.failed), farewell).unref());
     await runDaemon(await openTools(input, 'daemon'), {
       ...(interval !== undefined && { interval }),
+      ...(confirmMs !== undefined && { confirmMs }),
       signal: stop.signal,
       onRequest: (startOver) => process.on('SIGHUP', startOver),
     });

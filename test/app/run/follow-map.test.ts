@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import type { News } from '../../../src/app/news.ts';
+import { MapFollower } from '../../../src/app/run/follow-map.ts';
+import { Refused, Unreachable } from '../../../src/core/errors.ts';
+import type { NetworkMap } from '../../../src/core/model.ts';
+import { dialled, peer } from '../../core/samples.ts';
+import { type Answer, answerWith, Desk, fail, joinedTo, mapAt, self } from '../desk.ts';
+
+const other = peer(2, { endpoint: dialled(2) });
+const first = mapAt('"1"', [other]);
+const second = mapAt('"2"', [other, peer(3, { endpoint: dialled(3) })]);
+const gone = (retryAfterMs: number | null = null) =>
+  new Unreachable('https://203.0.113.99', 'gone', { delivered: false, heard: false, retryAfterMs });
+
+interface Following {
+  readonly desk: Desk;
+  readonly news: News[];
+  /** The seconds at which there were news. */
+  readonly newsAt: number[];
+  /** The seconds at which the control plane was asked. */
+  readonly times: number[];
+}
+
+/**
+ * Follows the map until the control plane was asked `most` times, each news taken and saved, unless told. The service answers
+ * in the order of `answers`, and with the last one for ever.
+ */
+async function follow(
+  answers: readonly Answer[],
+  most: number,
+  { state = joinedTo(first), takes = true } = {},
+): Promise<Following> {
+  const desk = await Desk.with(state);
+  const stop = new AbortController();
+  const times: number[] = [];
+  desk.answers = answers.map(
+    (answer): Answer =>
+      (revision, wait) => {
+        times.push(desk.seconds);
+        if (times.length >= most) stop.abort();
+        return answer(revision, wait);
+      },
+  );
+  const news: News[] = [];
+  const newsAt: number[] = [];
+  const follower = new MapFollower(desk.tools, 'cpn0', 30);
+  await follower.follow(stop.signal, async (each) => {
+    news.push(each);
+    newsAt.push(desk.seconds);
+    if (takes && each.map) await save(desk, each.map);
+    return takes;
+  });
+  return { desk, news, newsAt, times };
+}
+
+async function save(desk: Desk, map: NetworkMap): Promise<void> {
+  const state = await desk.state();
+  await desk.tools.store.write({ ...state, membership: { ...state.membership, map } });
+}
+
+const revisions = ({ news }: Following) => news.map(({ map }) => map?.revision);
+const warnings = ({ desk }: Following) => desk.logged.filter(({ level }) => level === 'warn');
+const pauses = ({ times }: Following) => times.slice(1).map((time, index) => time - (times[index] ?? 0));
+const notes = ({ desk }: Following) => desk.tools.store.readNotes('cpn0');
+
+describe('a service that can wait', () => {
+  it('is asked how it is, and from then on to wait for another revision than the one that is known', async () => {
+    const following = await follow([answerWith(first, true), answerWith(second, true)], 3);
+    expect(following.desk.asked.map(({ revision, wait }) => [revision, wait?.seconds])).toEqual([
+      ['"1"', 0],
+      ['"1"', 50],
+      ['"2"', 50],
+    ]);
+    expect(revisions(following)).toEqual(['"2"']);
+    expect((await notes(following)).sync).toMatchObject({ mode: 'push', error: null });
+  });
+
+  it('is asked again at once after a change', async () => {
+    const maps = Array.from({ length: 5 }, (_, index) => answerWith(mapAt(`"${index + 2}"`, [other]), true));
+    expect(pauses(await follow(maps, 5))).toEqual([0, 0, 0, 0]);
+  });
+
+  it('is not asked in a tight loop when it never waits, or changes without end', async () => {
+    let revision = 1;
+    const restless: Answer = () => {
+      revision += 1;
+      return { map: mapAt(`"${revision}"`, [other]), waited: true };
+    };
+    const { times } = await follow([restless], 15);
+    expect((times.at(10) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(9);
+  });
+
+  it('is asked again later when the news could not be acted on', async () => {
+    const following = await follow([answerWith(second, true)], 6, { takes: false });
+    expect(revisions(following).length).toBeGreaterThan(3);
+    expect(Math.min(...pauses(following))).toBeGreaterThan(0.1);
+  });
+});
+
+describe('a service that cannot wait', () => {
+  it('is polled at the interval', async () => {
+    const following = await follow([answerWith(first)], 6);
+    for (const pause of pauses(following)) {
+      expect(pause).toBeGreaterThanOrEqual(24);
+      expect(pause).toBeLessThanOrEqual(36);
+    }
+    expect((await notes(following)).sync.mode).toBe('poll');
+  });
+
+  it('gives no news when it tells the same without a revision', async () => {
+    const unnamed = { ...first, revision: null };
+    const following = await follow([() => ({ map: unnamed, waited: false })], 3, { state: joinedTo(unnamed) });
+    expect(following.desk.asked.map(({ revision }) => revision)).toEqual([null, null, null]);
+  });
+});
+
+describe('trouble at the control plane', () => {
+  it.each([
+    ['out of reach', () => gone()],
+    ['401', () => new Refused(401, 'reading', 'no', 'look')],
+    ['404', () => new Refused(404, 'reading', 'no', 'look')],
+  ])('(%s) is told once, noted, and over when it answers', async (_, error) => {
+    const failing = fail(error());
+    const following = await follow([failing, failing, failing, answerWith(first, true), answerWith(first, true)], 5);
+    expect(warnings(following)).toHaveLength(1);
+    expect(following.desk.logged.at(-1)).toMatchObject({ level: 'info', message: 'the control plane answers again' });
+    expect((await notes(following)).sync.error).toBeNull();
+  });
+
+  it('is noted with what is wrong', async () => {
+    const following = await follow([fail(gone())], 3);
+    expect((await notes(following)).sync.error).toContain('out of reach');
+    expect(revisions(following)).toEqual([]);
+  });
+
+  it('is met with pauses up to the interval', async () => {
+    const following = await follow([fail(gone())], 40);
+    expect(Math.max(...pauses(following))).toBeLessThanOrEqual(31);
+    expect(Math.min(...pauses(following))).toBeGreaterThanOrEqual(0.2);
+  });
+
+  it('is left alone for as long as it asks', async () => {
+    const following = await follow([fail(gone(120_000)), answerWith(first, true)], 2);
+    expect(pauses(following)[0]).toBeGreaterThanOrEqual(120);
+  });
+});
+
+describe('an answer that would empty the tunnel', () => {
+  const empty: [string, NetworkMap][] = [
+    ['no other peer', mapAt('"2"', [])],
+    ['not this host', { ...first, revision: '"2"', peers: [other] }],
+    ['nobody', { ...first, revision: '"2"', peers: [] }],
+  ];
+
+  it.each(empty)('(%s) is believed when a second one, an interval later, says the same', async (_, map) => {
+    const following = await follow([answerWith(map, true)], 6);
+    expect(revisions(following)).toEqual(['"2"']);
+    expect((following.newsAt[0] ?? 0) - (following.times[0] ?? 0)).toBeGreaterThanOrEqual(30);
+    expect(warnings(following)).toHaveLength(1);
+    expect((await notes(following)).held).toBeNull();
+  });
+
+  it.each(empty)('(%s) is forgotten when the next one says otherwise', async (_, map) => {
+    const following = await follow([answerWith(map, true), answerWith(first, true)], 4);
+    expect(revisions(following)).toEqual([]);
+    expect(await notes(following)).toMatchObject({ held: null, sync: { error: null } });
+  });
+
+  it('is told in the notes as long as it is held', async () => {
+    const following = await follow([answerWith(mapAt('"2"', []), true)], 1);
+    const { held, sync } = await notes(following);
+    expect(held).toEqual({ since: 1000 });
+    expect(sync.error).toContain('lists no other peer');
+  });
+});
+
+it('a host without a token asks nobody', async () => {
+  const state = joinedTo(first);
+  const alone = { ...state, membership: { ...state.membership, accessToken: null } };
+  const desk = await Desk.with(alone);
+  await new MapFollower(desk.tools, 'cpn0', 30).follow(new AbortController().signal, async () => true);
+  expect(desk.asked).toEqual([]);
+});
+
+it('a restart asks at once, whatever pause was under way', async () => {
+  const desk = await Desk.with(joinedTo(mapAt('"1"', [other, self])));
+  const stop = new AbortController();
+  const follower = new MapFollower(desk.tools, 'cpn0', 30);
+  let waiting = 0;
+  desk.answers = [
+    (_, wait) =>
+      new Promise((resolve, reject) => {
+        if (wait?.seconds === 0) return resolve({ map: null, waited: true });
+        waiting += 1;
+        wait?.signal?.addEventListener('abort', () => reject(new Error('ended')));
+        if (waiting === 1) follower.restart();
+        else stop.abort();
+      }),
+  ];
+  await follower.follow(stop.signal, async () => true);
+  expect(desk.asked.map(({ wait }) => wait?.seconds)).toEqual([0, 50, 0, 50]);
+});

@@ -1,0 +1,77 @@
+import type { ControlPlane } from './control-plane.ts';
+import type { Process } from './process.ts';
+
+/** Runs where the owner is logged in, until its input ends; a line of JSON is a request, and so is its answer. */
+const shell = `
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+const { token } = JSON.parse(readFileSync(process.env.XDG_CONFIG_HOME + '/cpn/login.json', 'utf8'));
+const headers = { authorization: 'Bearer ' + token, 'content-type': 'application/json' };
+for await (const line of createInterface({ input: process.stdin })) {
+  const { method, path, body } = JSON.parse(line);
+  const reply = await fetch(process.argv[1] + path, { method, headers, body: body && JSON.stringify(body) });
+  const text = await reply.text();
+  console.log('answer ' + JSON.stringify(reply.ok ? { data: text && JSON.parse(text).data } : { refusal: reply.status + ' ' + text }));
+}
+process.exit();
+`;
+
+/** A peer, in the names of the wire. */
+export interface ListedPeer {
+  readonly id: number;
+  readonly name: string;
+  readonly public_key: string;
+  readonly address: string;
+}
+
+/** The owner of a control plane, who stays at the keyboard: each order takes milliseconds, where a command takes a program's start. */
+export class Owner {
+  readonly #process: Process;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor({ host, url }: ControlPlane) {
+    this.#process = host.spawn(['node', '--input-type=module', '-e', shell, url], { holdInput: true });
+  }
+
+  /** Creates a network and returns its number. */
+  async createNetwork(name: string, cidr: string, routes: readonly string[] = []): Promise<number> {
+    return (await this.#ask<{ id: number }>('POST', '', { name, private_cidr: cidr, routes })).id;
+  }
+
+  async setRoutes(network: number, routes: readonly string[]): Promise<void> {
+    await this.#ask('PATCH', `/${network}`, { routes });
+  }
+
+  async listPeers(network: number): Promise<readonly ListedPeer[]> {
+    return (await this.#ask<{ peers: ListedPeer[] }>('GET', `/${network}`)).peers;
+  }
+
+  async removePeer(network: number, peer: number): Promise<void> {
+    await this.#ask('DELETE', `/${network}/peers/${peer}`);
+  }
+
+  /** Makes an enrolment key for one use. */
+  async makeKey(network: number, name: string): Promise<string> {
+    const path = `/${network}/enrollment-keys`;
+    return (await this.#ask<{ enrollment_token: string }>('POST', path, { name })).enrollment_token;
+  }
+
+  /** How often each key was used, by its name. */
+  async countUses(network: number): Promise<ReadonlyMap<string, number>> {
+    const keys = await this.#ask<{ name: string; uses: number }[]>('GET', `/${network}/enrollment-keys`);
+    return new Map(keys.map(({ name, uses }) => [name, uses]));
+  }
+
+  /** One request after the other; throws what the control plane refuses. */
+  #ask<Data>(method: string, path: string, body?: unknown): Promise<Data> {
+    const answer = this.#last.then(async () => {
+      this.#process.writeInput(`${JSON.stringify({ method, path: `/api/networks${path}`, body })}\n`);
+      const [, text = ''] = await this.#process.waitForLine(/^answer (.*)$/);
+      const { data, refusal } = JSON.parse(text);
+      if (refusal !== undefined) throw new Error(`${method} ${path}: ${refusal}`);
+      return data;
+    });
+    this.#last = answer.catch(() => {});
+    return answer;
+  }
+}
