@@ -33,7 +33,9 @@ export async function survey(tools: Tools, state: Joined): Promise<Survey> {
   const ground = await gatherGround(tools, state, actual.surroundings);
   const { interface: link, keyPair, options, resolved } = state;
   const desired = desire({ link, map, self, keyPair, options, resolved }, ground);
-  if (!isOurs(desired, actual)) throw new NotOurs('the interface', link, 'remove it, or leave this network');
+  if (!isOurs(desired, actual, state.receipt)) {
+    throw new NotOurs('the interface', link, 'remove it, or leave this network');
+  }
   const steps = plan(desired, actual, secondsNow(tools));
   const config = renderConfig(desired.config);
   const changes = [...(await planFile(tools, link, config)), ...steps.flatMap((step) => step.changes)];

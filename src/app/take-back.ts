@@ -15,7 +15,7 @@ import type { Tools } from './tools.ts';
 export async function takeBack(tools: Tools, state: State): Promise<State> {
   const actual = await tools.host.observe(questionOf(state));
   const ours = { alias: isJoined(state) ? aliasOf(state.membership.map) : '', keyPair: state.keyPair };
-  const foreign = actual.link !== null && !isOurs(ours, actual);
+  const foreign = actual.link !== null && !isOurs(ours, actual, state.receipt);
   if (foreign && state.receipt.some((entry) => entry.made === 'interface')) {
     tools.warn(new NotOurs('the interface', state.interface, 'it is left as it is').message);
   }

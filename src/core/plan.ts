@@ -3,6 +3,7 @@ import type { Desired } from './desired.ts';
 import { planDevice, planPeerRemoval, planUnmarking } from './plan-device.ts';
 import { planFirewall, planSysctls } from './plan-forwarding.ts';
 import { planCreation, planSettings } from './plan-link.ts';
+import type { Receipt } from './receipt.ts';
 import type { Step } from './step.ts';
 
 /**
@@ -23,7 +24,16 @@ export function plan(desired: Desired, actual: Actual, now: number): Step[] {
   ];
 }
 
-/** True when an interface of our name is one that we made: by our mark on it, or by our key in it. */
-export function isOurs(desired: Pick<Desired, 'alias' | 'keyPair'>, { link, device }: Actual): boolean {
-  return link === null || link.alias === desired.alias || device?.publicKey === desired.keyPair.publicKey;
+/**
+ * True when an interface of our name is one that we made: by our mark on it, by our key in it, or because we had set out to make it
+ * and nobody has given it either; that is what we leave when we are killed in between.
+ */
+export function isOurs(
+  { alias, keyPair }: Pick<Desired, 'alias' | 'keyPair'>,
+  { link, device }: Actual,
+  receipt: Receipt,
+): boolean {
+  if (link === null || link.alias === alias || device?.publicKey === keyPair.publicKey) return true;
+  const isBlank = link.alias === null && device?.publicKey === null && device.peers.length === 0;
+  return isBlank && receipt.some(({ made }) => made === 'interface');
 }

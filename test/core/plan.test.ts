@@ -5,7 +5,7 @@ import type { Actual } from '../../src/core/actual.ts';
 import type { Desired } from '../../src/core/desired.ts';
 import type { Peer } from '../../src/core/model.ts';
 import { isOurs, plan } from '../../src/core/plan.ts';
-import { planTakeBack, record } from '../../src/core/receipt.ts';
+import { planTakeBack, type Receipt, record } from '../../src/core/receipt.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Step } from '../../src/core/step.ts';
 import {
@@ -204,10 +204,16 @@ describe('a plan', () => {
       link: actual.link && { ...actual.link, alias: null },
       device: { ...actual.device, publicKey: keyPair(99).publicKey },
     } as Actual;
-    expect(isOurs(desired, actual)).toBe(true);
-    expect(isOurs(desired, { ...actual, link: actual.link && { ...actual.link, alias: null } })).toBe(true);
-    expect(isOurs(desired, bare)).toBe(true);
-    expect(isOurs(desired, foreign)).toBe(false);
+    const receipt: Receipt = [{ made: 'interface', link: 'cpn0' }];
+    const blank = { ...foreign, device: { ...foreign.device, publicKey: null, peers: [] } } as Actual;
+    expect(isOurs(desired, actual, [])).toBe(true);
+    expect(isOurs(desired, { ...actual, link: actual.link && { ...actual.link, alias: null } }, [])).toBe(true);
+    expect(isOurs(desired, bare, [])).toBe(true);
+    expect(isOurs(desired, foreign, receipt)).toBe(false);
+    expect(isOurs(desired, blank, receipt)).toBe(true);
+    expect(isOurs(desired, blank, [])).toBe(false);
+    expect(isOurs(desired, { ...blank, device: foreign.device }, receipt)).toBe(false);
+    expect(isOurs(desired, { ...blank, device: null }, receipt)).toBe(false);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { Change } from '../../core/change.ts';
-import { findQuarrels, noteRepairs, pauseBefore, type Repairs } from '../../core/damping.ts';
+import { findQuarrels, noteRepairs, pauseBefore, type Quarrel, type Repairs } from '../../core/damping.ts';
+import { amendNotes } from '../notes.ts';
 import type { Tools } from '../tools.ts';
 
 /** Spaces out the repairs of what somebody undoes again and again, and says who that may be. */
@@ -8,36 +9,46 @@ export class DriftWatch {
   readonly #link: string;
   #repairs: Repairs = new Map();
   #quarrels = 0;
+  /** The drift whose repair was let begin last. */
+  #begun: readonly Change[] = [];
 
   constructor(tools: Tools, link: string) {
     this.#tools = tools;
     this.#link = link;
   }
 
-  /** Seconds for which this repair is to be put off; 0 for none. */
+  /** Seconds for which this repair is to be put off; 0 lets it begin. */
   pauseBefore(drift: readonly Change[]): number {
-    return pauseBefore(this.#repairs, drift, this.#tools.monotonic());
+    const pause = pauseBefore(this.#repairs, drift, this.#tools.monotonic());
+    this.#begun = pause === 0 ? drift : [];
+    return pause;
   }
 
-  /** Takes note of a repair. Returns what a person should know of it; null where that is no other thing than before. */
-  async note(drift: readonly Change[]): Promise<readonly string[] | null> {
-    const tools = this.#tools;
-    this.#repairs = noteRepairs(this.#repairs, drift, tools.monotonic());
-    const quarrels = findQuarrels(this.#repairs, tools.monotonic());
+  /** Takes note of a repair that did not last until we looked again: who is quick at undoing it must not escape being noticed. */
+  async noteUndone(): Promise<void> {
+    await this.note(this.#begun);
+  }
+
+  /** Takes note of a repair, or that there was nothing to repair; tells log and notes when the quarrels are others than before. */
+  async note(drift: readonly Change[]): Promise<void> {
+    const { host, log, monotonic } = this.#tools;
+    this.#begun = [];
+    this.#repairs = noteRepairs(this.#repairs, drift, monotonic());
+    const quarrels = findQuarrels(this.#repairs, monotonic());
     const before = this.#quarrels;
     this.#quarrels = quarrels.length;
-    if (quarrels.length === before) return null;
-    if (quarrels.length < before) return this.#describe(quarrels, []);
-    const suspects = await tools.host.suspects();
-    const targets = quarrels.map(({ what }) => what);
-    tools.log.warn({ interface: this.#link, targets, suspects }, 'drift keeps coming back; repairs are spaced out');
-    return this.#describe(quarrels, suspects);
+    if (quarrels.length === before) return;
+    const suspects = quarrels.length > before ? await host.suspects() : [];
+    if (quarrels.length > before) {
+      const targets = quarrels.map(({ what }) => what);
+      log.warn({ interface: this.#link, targets, suspects }, 'drift keeps coming back; repairs are spaced out');
+    }
+    const troubles = quarrels.map((quarrel) => describe(quarrel, suspects));
+    await amendNotes(this.#tools, this.#link, { troubles });
   }
+}
 
-  #describe(quarrels: ReturnType<typeof findQuarrels>, suspects: readonly string[]): string[] {
-    const perhaps = suspects.length === 0 ? '' : `; perhaps by ${suspects.join(', ')}`;
-    return quarrels.map(
-      ({ what, repairs }) => `${what} was undone ${repairs} times in ten minutes, and repairs are spaced out${perhaps}`,
-    );
-  }
+function describe({ what, repairs }: Quarrel, suspects: readonly string[]): string {
+  const perhaps = suspects.length === 0 ? '' : `; perhaps by ${suspects.join(', ')}`;
+  return `${what} was undone ${repairs} times in ten minutes, and repairs are spaced out${perhaps}`;
 }

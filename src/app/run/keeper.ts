@@ -4,7 +4,6 @@ import { NotConverged } from '../../core/errors.ts';
 import type { Resolved } from '../../core/resolved.ts';
 import type { HostEvent } from '../../host/host.ts';
 import type { News } from '../news.ts';
-import { amendNotes } from '../notes.ts';
 import { type Pass, passNetwork } from '../pass.ts';
 import type { Survey } from '../survey.ts';
 import type { Tools } from '../tools.ts';
@@ -16,6 +15,7 @@ import { spread } from './interval.ts';
 import { Once } from './once.ts';
 import { PeerWatch } from './peer-watch.ts';
 import { PlaceWatch } from './place-watch.ts';
+import { tellPass } from './tell-pass.ts';
 
 /** Milliseconds in which events that come together are one; those of other interfaces are in less of a hurry. */
 const gather = 100;
@@ -51,8 +51,6 @@ export class Keeper {
   readonly #once: Once;
   #delivery: Delivery | null = null;
   #resolved: Resolved | null = null;
-  /** The drift that the pass under way was let repair. */
-  #repairing: readonly Change[] = [];
   #failures = 0;
   /** When the last pass ended, in milliseconds of performance.now(). */
   #passedAt = Number.NEGATIVE_INFINITY;
@@ -65,7 +63,7 @@ export class Keeper {
     this.#map = new MapFollower(tools, link, interval);
     this.#names = new NameFollower(tools, interval);
     this.#drift = new DriftWatch(tools, link);
-    this.#peers = new PeerWatch(tools);
+    this.#peers = new PeerWatch(tools, link);
     const trouble = { begins: 'the network could not be made right', ends: 'the network is right again' };
     this.#once = new Once(tools.log, { interface: link }, trouble);
   }
@@ -112,30 +110,26 @@ export class Keeper {
   async #pass(signal: AbortSignal): Promise<boolean> {
     const delivery = this.#delivery;
     this.#delivery = null;
-    this.#repairing = [];
     const resolved = { ...delivery?.news.resolved, ...this.#resolved };
     this.#resolved = null;
-    const news = { map: delivery?.news.map ?? null, resolved };
+    let isTaken = false;
     try {
-      const options = {
-        withinMs: this.#options.confirmMs,
-        signal,
-        mayRepair: (drift: readonly Change[]) => this.#mayRepair(drift),
-      };
+      const news = { map: delivery?.news.map ?? null, resolved };
+      const mayRepair = (drift: readonly Change[]) => this.#mayRepair(drift);
+      const options = { withinMs: this.#options.confirmMs, signal, mayRepair };
       const pass = await passNetwork(this.#tools, this.link, news, options);
       if (pass === null) return false;
       await this.#conclude(pass);
-      delivery?.taken.resolve(true);
+      isTaken = true;
     } catch (error) {
       this.#once.notice(error);
-      // Undone before we looked again, it was repaired all the same: who is quick at that must not escape being noticed.
-      if (error instanceof NotConverged) await this.#noteRepair(this.#repairing);
+      if (error instanceof NotConverged) await this.#drift.noteUndone();
       this.#failures += 1;
       const backoff = { baseMs: 1_000, capMs: this.#options.interval * 1000 };
       this.#bell.ring(gather + backoffDelay(this.#failures, backoff, Math.random()));
-      delivery?.taken.resolve(false);
     } finally {
       this.#passedAt = performance.now();
+      delivery?.taken.resolve(isTaken);
     }
     return true;
   }
@@ -143,29 +137,20 @@ export class Keeper {
   #mayRepair(drift: readonly Change[]): boolean {
     const pause = this.#drift.pauseBefore(drift);
     if (pause > 0) this.#bell.ring(pause * 1000);
-    else this.#repairing = drift;
     return pause === 0;
   }
 
-  async #noteRepair(drift: readonly Change[]): Promise<void> {
-    const troubles = await this.#drift.note(drift);
-    if (troubles) await amendNotes(this.#tools, this.link, { troubles });
-  }
-
-  async #conclude({ survey, changes, isDrift }: Pass): Promise<void> {
+  async #conclude(pass: Pass): Promise<void> {
+    const { survey, changes, isDrift } = pass;
     const isPostponed = survey !== null && changes.length < survey.changes.length;
     if (!isPostponed) {
       this.#failures = 0;
       this.#once.notice(null);
     }
-    if (changes.length > 0) {
-      const facts = { interface: this.link, changes: changes.map(describe) };
-      this.#tools.log.info(facts, isDrift ? 'drift repaired' : 'change applied');
-    }
-    await this.#noteRepair(isDrift ? changes : []);
-    const silent = survey && this.#peers.note(survey);
-    if (silent) await amendNotes(this.#tools, this.link, { silent });
+    tellPass(this.#tools.log, this.link, pass);
+    await this.#drift.note(isDrift ? changes : []);
     if (survey === null) return;
+    await this.#peers.note(survey);
     if (this.#place.hasChanged(survey.actual.surroundings)) this.startOver();
     void this.#followNames(survey);
   }
@@ -181,8 +166,4 @@ export class Keeper {
       this.#once.notice(error);
     }
   }
-}
-
-function describe({ action, kind, target, reason }: Change): string {
-  return `${action} ${kind} ${target}: ${reason}`;
 }

@@ -1,24 +1,24 @@
 import { isFresh } from '../../core/health.ts';
 import type { PublicKey } from '../../core/keys.ts';
 import { followTraffic, isSilent, type Traffic } from '../../core/traffic.ts';
+import { amendNotes } from '../notes.ts';
 import type { Survey } from '../survey.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 
 /** Follows from pass to pass whether the peers answer, which one look at the host cannot tell. */
 export class PeerWatch {
   readonly #tools: Tools;
+  readonly #link: string;
   #traffic: ReadonlyMap<PublicKey, Traffic> = new Map();
   #silent = '{}';
 
-  constructor(tools: Tools) {
+  constructor(tools: Tools, link: string) {
     this.#tools = tools;
+    this.#link = link;
   }
 
-  /**
-   * Takes note of one more look. Returns the peers that do not answer although their handshake is fresh, each with the bytes
-   * received from it; null where these are the same as before.
-   */
-  note({ actual }: Survey): Record<PublicKey, number> | null {
+  /** Takes one more look into account; notes which peers do not answer although their handshake is fresh, when they are others. */
+  async note({ actual }: Survey): Promise<void> {
     const at = this.#tools.monotonic();
     const peers = actual.device?.peers ?? [];
     this.#traffic = new Map(
@@ -29,9 +29,8 @@ export class PeerWatch {
       return traffic && isSilent(traffic, at) && isFresh(latestHandshake, secondsNow(this.#tools));
     });
     const found = Object.fromEntries(silent.map((peer) => [peer.publicKey, peer.rxBytes]));
-    const text = JSON.stringify(found);
-    if (text === this.#silent) return null;
-    this.#silent = text;
-    return found;
+    if (JSON.stringify(found) === this.#silent) return;
+    this.#silent = JSON.stringify(found);
+    await amendNotes(this.#tools, this.#link, { silent: found });
   }
 }
