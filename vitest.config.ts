@@ -1,7 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
 /** Tests that start simulated hosts: slower, and with deadlines of their own inside. */
-const LAB_TESTS = ['test/{lab,e2e,host,faults,hostile}/**/*.test.ts'];
+const LAB_TESTS = ['test/{lab,e2e,host,hostile}/**/*.test.ts'];
+
+/** Lab tests whose results are a table too. */
+const FAULT_TESTS = ['test/faults/**/*.test.ts'];
 
 /** Tests have deadlines of their own; these only end one that hangs, also on a machine with much else to do. */
 const patient = { testTimeout: 60_000, hookTimeout: 60_000 };
@@ -14,8 +17,9 @@ export default defineConfig({
     maxWorkers: 3,
     passWithNoTests: false,
     projects: [
-      { test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: LAB_TESTS, ...patient } },
+      { test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...LAB_TESTS, ...FAULT_TESTS], ...patient } },
       { test: { name: 'lab', include: LAB_TESTS, ...patient } },
+      { test: { name: 'faults', include: FAULT_TESTS, globalSetup: 'test/faults/report.ts', ...patient } },
     ],
   },
 });

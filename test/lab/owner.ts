@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { ControlPlane } from './control-plane.ts';
 import type { Process } from './process.ts';
 
@@ -22,6 +23,7 @@ export interface ListedPeer {
   readonly name: string;
   readonly public_key: string;
   readonly address: string;
+  readonly endpoint: string | null;
 }
 
 /** The owner of a control plane, who stays at the keyboard: each order takes milliseconds, where a command takes a program's start. */
@@ -44,6 +46,14 @@ export class Owner {
 
   async listPeers(network: number): Promise<readonly ListedPeer[]> {
     return (await this.#ask<{ peers: ListedPeer[] }>('GET', `/${network}`)).peers;
+  }
+
+  /** Adds a peer that is nobody, and returns its number. */
+  async addStranger(network: number, name: string, endpoint: string): Promise<number> {
+    const enrollment_token = await this.makeKey(network, name);
+    const public_key = randomBytes(32).toString('base64');
+    const request = { enrollment_token, name, public_key, endpoint };
+    return (await this.#ask<{ peer: ListedPeer }>('POST', '/enroll', request)).peer.id;
   }
 
   async removePeer(network: number, peer: number): Promise<void> {

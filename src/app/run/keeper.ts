@@ -73,7 +73,8 @@ export class Keeper {
     const ending = new AbortController();
     const ended = AbortSignal.any([signal, ending.signal]);
     ended.addEventListener('abort', () => this.#bell.ring());
-    const following = this.#map.follow(ended, (news) => this.#take(news));
+    // After the end nobody is left to take news over.
+    const following = this.#map.follow(ended, async (news) => !ended.aborted && this.#take(news));
     this.#bell.ring();
     for (;;) {
       await this.#bell.rung();

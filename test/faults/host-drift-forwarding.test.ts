@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { repairing } from './drift.ts';
+import { type DriftLab, startDriftLab } from './drift-lab.ts';
+import { quarrelling } from './quarrel.ts';
+
+let lab: DriftLab;
+
+beforeAll(async () => {
+  lab = await startDriftLab({ connector: 'kept' });
+});
+
+afterAll(() => lab?.office.lab.stop());
+
+describe('what somebody does to a connector is undone, as soon as the kernel tells of it', () => {
+  it('50: the packet rules are flushed', () =>
+    repairing(50, lab, {
+      how: 'nft flush ruleset',
+      script: 'nft flush ruleset',
+      changes: ['add firewall inet cpn_cpn0: a connector forwards packets'],
+      works: () => lab.reachesLan(),
+    }));
+
+  it('51: forwarding is switched off', () =>
+    repairing(51, lab, {
+      how: 'ip_forward = 0',
+      script: 'echo 0 >/proc/sys/net/ipv4/ip_forward',
+      changes: ['update sysctl net.ipv4.ip_forward: a connector forwards packets'],
+      works: () => lab.reachesLan(),
+    }));
+
+  it('46: the interface is set down', () =>
+    repairing(46, lab, {
+      how: 'ip link set down',
+      script: 'ip link set cpn0 down',
+      changes: ['update interface cpn0: the interface is down'],
+      works: () => lab.reachesLan(),
+      hitsAll: true,
+    }));
+});
+
+it(
+  '35: a network manager that flushes the packet rules all the time is not fought at its pace',
+  () =>
+    quarrelling(35, lab, {
+      monitor: 'nft monitor ruleset',
+      command: 'nft list tables | grep -q . && nft flush ruleset',
+      target: 'firewall inet cpn_cpn0',
+      works: () => lab.reachesLan(),
+    }),
+  120_000,
+);

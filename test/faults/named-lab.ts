@@ -1,0 +1,98 @@
+import { expect } from 'vitest';
+import { type Office, plan, startOffice } from '../e2e/office.ts';
+import { DnsServer } from '../lab/dns.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Daemon, LogLine, Mark } from './daemon.ts';
+import { applies, findActs } from './drift.ts';
+import { addMember, answers, type Member, meet } from './drift-lab.ts';
+
+/** A peer that is found by a name. */
+export interface NamedPeer extends Member {
+  readonly name: string;
+}
+
+const nobody = '203.0.113.250';
+
+/** A host whose daemon is to follow names, and two peers whose names lead nowhere at first: they were never heard. */
+export class NamedLab {
+  readonly office: Office;
+  readonly kept: Member;
+  /** A peer with an address as its endpoint. */
+  readonly untouched: Member;
+  readonly first: NamedPeer;
+  readonly second: NamedPeer;
+  readonly #dns: DnsServer;
+  #zone: Record<string, readonly string[]>;
+
+  private constructor(
+    office: Office,
+    dns: DnsServer,
+    members: Pick<NamedLab, 'kept' | 'untouched' | 'first' | 'second'>,
+  ) {
+    this.office = office;
+    this.kept = members.kept;
+    this.untouched = members.untouched;
+    this.first = members.first;
+    this.second = members.second;
+    this.#dns = dns;
+    this.#zone = { [this.first.name]: [nobody], [this.second.name]: [nobody] };
+  }
+
+  /** Starts it, without a daemon. */
+  static async start(): Promise<NamedLab> {
+    const office = await startOffice();
+    const dns = await DnsServer.start(await office.lab.addHost('dns', { address: '203.0.113.53/24' }));
+    const untouched = await addMember(office, 'untouched', 12);
+    const [first, second] = [await addNamed(office, 'first', 14), await addNamed(office, 'second', 15)];
+    const kept = await addMember(office, 'kept', 13);
+    const lab = new NamedLab(office, dns, { kept, untouched, first, second });
+    await lab.publish();
+    await dns.resolveFor(kept.host);
+    await meet(kept, untouched);
+    for (const { host } of [first, second]) await host.cpn(['reconcile']);
+    return lab;
+  }
+
+  /** Lets the name of a peer lead to where it is, or to `address`. From now on, new questions are waited for. */
+  async publish(peer?: NamedPeer, address = peer?.host.address): Promise<void> {
+    if (peer && address) this.#zone = { ...this.#zone, [peer.name]: [address] };
+    await this.#dns.serve(this.#zone);
+  }
+
+  /** Waits until somebody asks for a peer's name. */
+  awaitQuestion({ name }: NamedPeer): Promise<void> {
+    return this.#dns.awaitQuestion(name);
+  }
+
+  /** Waits until the host has the endpoints of both names, which lead nowhere. */
+  async awaitNowhere(): Promise<void> {
+    await eventually('both names lead nowhere', async () => {
+      const { stdout } = await this.kept.host.exec(['wg', 'show', 'cpn0', 'endpoints']);
+      return stdout.split(`\t${nobody}:51820\n`).length === 3;
+    });
+  }
+
+  /** Whether a peer answers the host. */
+  works({ joined }: Member): Promise<boolean> {
+    return answers(this.kept.host, joined.address);
+  }
+
+  /** Waits until the daemon has found where a peer is now, and proves that it did nothing else since a mark. */
+  async awaitMove(daemon: Daemon, { joined, host }: Member, mark: Mark, found: () => void): Promise<void> {
+    const move = `update peer ${joined.public_key}: endpoint differ`;
+    // A change of before may be told of only now.
+    const tells = ({ msg, changes }: LogLine) => msg === applies && (changes as string[]).includes(move);
+    const line = await daemon.awaitLog('the new endpoint', tells, mark);
+    found();
+    const file = `update file ${this.kept.host.configDir}/cpn0.conf: the text differs`;
+    expect(line.changes).toEqual([file, move]);
+    await eventually(`${host.name} answers`, () => answers(this.kept.host, joined.address), { timeoutMs: 30_000 });
+    expect(await plan(this.kept.host)).toEqual({ exitCode: 0, changes: [] });
+    expect(findActs(daemon, mark + daemon.since(mark).indexOf(line))).toEqual([line]);
+  }
+}
+
+async function addNamed(office: Office, hostName: string, number: number): Promise<NamedPeer> {
+  const name = `${hostName}.example.net`;
+  return { name, ...(await addMember(office, hostName, number, '--endpoint', `${name}:51820`)) };
+}

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { join, type Office, plan, startOffice, status } from '../e2e/office.ts';
+import { joinHost } from '../lab/control-plane.ts';
+import type { Host } from '../lab/host.ts';
+import { addEdge, addHost, addMember, behind, edgeAddress } from './members.ts';
+import { TroubledProxy } from './proxy.ts';
+import { injecting } from './record.ts';
+import { whilePinging } from './while-pinging.ts';
+
+let office: Office;
+let edge: Host;
+
+beforeAll(async () => {
+  office = await startOffice();
+  edge = await addEdge(office);
+});
+
+afterAll(() => office?.lab.stop());
+
+const networks = async (host: Host) => JSON.parse((await host.cpn(['status', '--json'])).stdout).networks;
+
+it('40: of two networks that overlap the second one stands back', () =>
+  injecting(40, async (row) => {
+    const { host } = await addMember(office, edge, 'in-two');
+    const { cpn } = office.controlPlane;
+    await cpn(['network', 'create', '--name', 'branch', '--cidr', '10.77.0.0/20', '--route', '192.168.50.0/24']);
+    const losses = await whilePinging(host, edgeAddress, async () => {
+      row.injected('a network within, and with a route of, the first');
+      const branchEdge = await addHost(office, 'branch-edge');
+      const flags = ['--type', 'connector', '--endpoint', `${branchEdge.address}:51820`, '--wait', '0'];
+      await joinHost(office.controlPlane, branchEdge, { network: 'branch', flags });
+      await joinHost(office.controlPlane, host, { network: 'branch', flags: ['--wait', '0'] });
+      const [first, second] = await networks(host);
+      expect(first).toMatchObject({ drift: [], routes: [{ prefix: '192.168.50.0/24', state: 'active' }] });
+      expect(first.warnings).toEqual([`10.77.0.0/24: ${second.address}/32 of it leads to cpn1`]);
+      expect(second.routes).toMatchObject([
+        { prefix: '10.77.0.0/20', state: 'refused', reason: 'overlaps 10.77.0.0/24, which this host is in (cpn0)' },
+        { prefix: '192.168.50.0/24', state: 'refused', reason: 'overlaps 192.168.50.0/24 of network office (cpn0)' },
+      ]);
+      row.detected();
+      expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+    });
+    row.lost(losses);
+    expect(losses.lost).toBe(0);
+  }));
+
+it('41: routes over the control plane and over an SSH client are refused, and both stay within reach', () =>
+  injecting(41, async (row) => {
+    const { lab } = office;
+    const home = await lab.addNat('home', { outside: '203.0.113.90/24', inside: '192.168.7.1/24' });
+    const host = await home.addHost('homely', '192.168.7.2/24');
+    const desk = await lab.addSegment('desk');
+    await home.router.plug(desk, { address: '198.51.100.1/24' });
+    await home.router.exec(['nft', 'add rule ip nat forward iifname eth2 accept']);
+    const admin = await lab.addHost('admin', { on: desk, address: '198.51.100.5/24', gateway: '198.51.100.1' });
+    const session = await openSession(admin, host);
+    const proxy = await TroubledProxy.start(lab, office.controlPlane, 3);
+    await join(behind(proxy, office), host, '--type', 'admin_device');
+    const routes = ['203.0.113.0/28', '198.51.100.0/24', '192.168.51.0/24'];
+    await proxy.make({ kind: 'map', changes: { network: { routes } } });
+    row.injected('203.0.113.0/28 and 198.51.100.0/24 in the map');
+    await host.cpn(['reconcile']);
+    expect((await status(host)).routes).toMatchObject([
+      { prefix: '203.0.113.0/28', state: 'refused', reason: `covers the control plane (${proxy.host.address})` },
+      { prefix: '198.51.100.0/24', state: 'refused', reason: `covers an SSH client (${admin.address})` },
+      { prefix: '192.168.51.0/24', state: 'active' },
+    ]);
+    row.detected();
+    await session.type('still here');
+    expect((await host.cpn(['reconcile'])).stderr).not.toContain('out of reach');
+    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+  }));
+
+it('44: a route with host bits set is taken as the range that it means, once and for all', () =>
+  injecting(44, async (row) => {
+    const [host, proxy] = [
+      await addHost(office, 'canonical'),
+      await TroubledProxy.start(office.lab, office.controlPlane, 2),
+    ];
+    await join(behind(proxy, office), host, '--endpoint', `${host.address}:51820`);
+    await proxy.make({ kind: 'map', changes: { network: { routes: ['192.168.50.7/24', '10.9.8.7/16'] } } });
+    row.injected('192.168.50.7/24 and 10.9.8.7/16 in the map');
+    await host.cpn(['reconcile']);
+    row.repaired();
+    expect((await status(host)).routes).toMatchObject([
+      { prefix: '192.168.50.0/24', state: 'active' },
+      { prefix: '10.9.0.0/16', state: 'active' },
+    ]);
+    expect((await host.exec(['wg', 'show', 'cpn0', 'allowed-ips'])).stdout).toContain('10.9.0.0/16');
+    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+  }));
+
+/** A TCP session from one host to port 22 of another, which echoes; `type` waits for the echo of a line. */
+async function openSession(from: Host, to: Host): Promise<{ type(line: string): Promise<unknown> }> {
+  const serve = "require('net').createServer((each) => each.pipe(each)).listen(22, () => console.log('listening'))";
+  await to.spawn(['node', '-e', serve]).waitForLine(/listening/);
+  const dial = `process.stdin.pipe(require('net').connect(22, '${to.address}')).pipe(process.stdout)`;
+  const client = from.spawn(['node', '-e', dial], { holdInput: true });
+  const type = (line: string) => {
+    client.writeInput(`${line}\n`);
+    return client.waitForLine(new RegExp(line));
+  };
+  await type('hello');
+  return { type };
+}

@@ -1,0 +1,17 @@
+import type { Host } from '../lab/host.ts';
+import { type Losses, LossMeter } from './loss.ts';
+import { expectUntouched, readSessions } from './sessions.ts';
+
+/** Runs `work` while a tunnel of the host is pinged, and proves that nobody touched these sessions, all of them unless told. */
+export async function whilePinging(
+  host: Host,
+  address: string,
+  work: () => Promise<void>,
+  keys?: readonly string[],
+): Promise<Losses> {
+  const meter = await LossMeter.start(host, address);
+  const before = await readSessions(host);
+  await work();
+  expectUntouched(before, await readSessions(host), keys);
+  return meter.stop();
+}

@@ -1,0 +1,51 @@
+/**
+ * A DNS server for simulated hosts: `node dns-server.ts ADDRESS` answers questions for A records over UDP from a table, which is
+ * empty until an order brings one; see dns.ts.
+ *
+ * @module
+ */
+import { createSocket } from 'node:dgram';
+import type { Zone } from './dns.ts';
+import { followOrders } from './orders.ts';
+
+const [address] = process.argv.slice(2);
+const typeA = 1;
+const flags = { answer: 0x8180, noSuchName: 0x8183 };
+let zone: Zone = {};
+
+const socket = createSocket('udp4');
+socket.on('message', (query, { address: asker, port }) => {
+  const { name, type, end } = readQuestion(query);
+  process.stdout.write(`asked for ${name} (${type === typeA ? 'A' : `type ${type}`})\n`);
+  if (zone === 'silent') return;
+  const addresses = zone[name];
+  const records = type === typeA ? (addresses ?? []).map(record) : [];
+  const header = Buffer.alloc(12);
+  query.copy(header, 0, 0, 2);
+  header.writeUInt16BE(addresses === undefined ? flags.noSuchName : flags.answer, 2);
+  header.writeUInt16BE(1, 4);
+  header.writeUInt16BE(records.length, 6);
+  socket.send(Buffer.concat([header, query.subarray(12, end), ...records]), port, asker);
+});
+socket.bind(53, address, () => process.stdout.write('listening\n'));
+
+void followOrders<Zone>((next) => {
+  zone = next;
+});
+
+/** The one question of a query (RFC 1035, 4.1.2): labels that each begin with their length, then type and class. */
+function readQuestion(query: Buffer): { name: string; type: number; end: number } {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = query.readUInt8(at); length > 0; length = query.readUInt8(at)) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 };
+}
+
+/** An A record of the name in the question, with nothing that a cache may keep (RFC 1035, 4.1.3). */
+function record(ipv4: string): Buffer {
+  const head = [0xc0, 12, 0, typeA, 0, 1, 0, 0, 0, 0, 0, 4];
+  return Buffer.from([...head, ...ipv4.split('.').map(Number)]);
+}

@@ -1,0 +1,44 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Host } from './host.ts';
+import { order } from './orders.ts';
+import type { Process } from './process.ts';
+
+/** The IPv4 addresses of names; any other name does not exist. Or a server that never answers. */
+export type Zone = Readonly<Record<string, readonly string[]>> | 'silent';
+
+/** A DNS server on a host of the lab. No name exists until it is given a zone. */
+export class DnsServer {
+  readonly #server: Process;
+  readonly #address: string;
+
+  private constructor(server: Process, address: string) {
+    this.#server = server;
+    this.#address = address;
+  }
+
+  /** Starts it on the host's first address. */
+  static async start(host: Host, zone: Zone = {}): Promise<DnsServer> {
+    const argv = ['node', join(import.meta.dirname, 'dns-server.ts'), host.address];
+    const server = host.spawn(argv, { holdInput: true });
+    await server.waitForLine(/^listening$/);
+    const dns = new DnsServer(server, host.address);
+    await dns.serve(zone);
+    return dns;
+  }
+
+  /** Answers by this zone from now on. */
+  serve(zone: Zone): Promise<void> {
+    return order(this.#server, zone);
+  }
+
+  /** Waits until somebody asks for a name, by the questions since the last order. */
+  async awaitQuestion(name: string): Promise<void> {
+    await this.#server.waitForLine(new RegExp(`^asked for ${name.replaceAll('.', '\\.')} `));
+  }
+
+  /** Makes it the resolver of a host, which asks it once and waits a second for the answer. */
+  async resolveFor({ etcDir }: Host): Promise<void> {
+    await writeFile(join(etcDir, 'resolv.conf'), `nameserver ${this.#address}\noptions timeout:1 attempts:1\n`);
+  }
+}
