@@ -5,7 +5,8 @@ import { startDaemon } from '../faults/daemon.ts';
 import { joinHost } from '../lab/control-plane.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
-import { join, type Office, patiently, plan, setRoutes, startOffice, status } from './office.ts';
+import { Owner } from '../lab/owner.ts';
+import { join, type Office, patiently, plan, startOffice, status } from './office.ts';
 
 /**
  * Within a few seconds: after 15 s a connector that hears nothing of its peer makes a handshake, and WireGuard answers by the way that
@@ -15,6 +16,7 @@ import { join, type Office, patiently, plan, setRoutes, startOffice, status } fr
  * through by somebody who should not have, takes away the way to both.
  */
 let office: Office;
+let owner: Owner;
 let connector: Host;
 let members = 10;
 
@@ -24,6 +26,7 @@ const controlPlane = '203.0.113.1/32';
 
 beforeAll(async () => {
   office = await startOffice('10.77.0.0/24', ['--allow-public-routes']);
+  owner = new Owner(office.controlPlane);
   connector = await office.lab.addHost('connector', { address: '203.0.113.11/24' });
   const home = await office.lab.addNat('home', { outside: '203.0.113.33/24', inside: '10.0.0.1/24' });
   addMember = (name, address) => home.addHost(name, address);
@@ -50,7 +53,7 @@ describe('a change that cuts the host off', () => {
   it('is taken back by cpn reconcile, reported, and not tried again until the network changes', async () => {
     const host = await startMember();
     const before = await host.state();
-    await setRoutes(office, '192.168.50.0/24', fatal);
+    await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
     const { exitCode, stderr } = await host.cpn(['reconcile', '--confirm-within', '3s'], { allowFailure: true });
     expect(exitCode).toBe(1);
     expect(stderr).toContain('was changed back');
@@ -62,7 +65,7 @@ describe('a change that cuts the host off', () => {
     expect((await host.cpn(['reconcile'])).stdout).toContain('is as it should be');
     expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
 
-    await setRoutes(office, '192.168.50.0/24', '192.168.60.0/24');
+    await owner.setRoutes(1, ['192.168.50.0/24', '192.168.60.0/24']);
     await host.cpn(['reconcile']);
     expect(await status(host)).toMatchObject({
       routes: [{ prefix: '192.168.50.0/24' }, { prefix: '192.168.60.0/24', state: 'active' }],
@@ -74,11 +77,11 @@ describe('a change that cuts the host off', () => {
     const host = await startMember();
     const daemon = await startDaemon(host, '--interval', '3600', '--confirm-within', '3s');
     await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
-    await setRoutes(office, '192.168.50.0/24', fatal);
+    await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
     const line = await daemon.awaitLog('the trouble', (each) => each.kind === 'NotConfirmed', 0, 50_000);
     expect(line.error).toContain('was changed back');
     expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
-    await setRoutes(office, '192.168.50.0/24');
+    await owner.setRoutes(1, ['192.168.50.0/24']);
     await eventually('the next change is taken', async () => (await stateOf(host)).refused === null, {
       timeoutMs: 20_000,
     });
@@ -90,21 +93,21 @@ describe('a change that cuts the host off', () => {
     const daemon = await startDaemon(host, '--interval', '3600');
     await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
     const before = (await host.state()).split('# processes')[0];
-    await setRoutes(office, '192.168.50.0/24', fatal);
+    await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
     await eventually('the change is on the host', async () =>
       (await host.exec(['ip', 'route', 'show', fatal])).stdout.includes('cpn0'),
     );
     expect(await daemon.process.stop(20_000)).toMatchObject({ exitCode: 0, signal: null });
     expect((await host.state()).split('# processes')[0]).toBe(before);
     expect((await stateOf(host)).refused).toBeNull();
-    await setRoutes(office, '192.168.50.0/24');
+    await owner.setRoutes(1, ['192.168.50.0/24']);
   });
 
   it('does not outlive a power cut either', async () => {
     const host = await startMember();
     const daemon = await startDaemon(host, '--interval', '3600');
     await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
-    await setRoutes(office, '192.168.50.0/24', fatal);
+    await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
     await eventually('the change is on the host', async () =>
       (await host.exec(['ip', 'route', 'show', fatal])).stdout.includes('cpn0'),
     );
@@ -113,13 +116,13 @@ describe('a change that cuts the host off', () => {
     await host.cpn(['up']);
     expect((await host.exec(['ip', 'route', 'show', fatal])).stdout).toBe('');
     expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
-    await setRoutes(office, '192.168.50.0/24');
+    await owner.setRoutes(1, ['192.168.50.0/24']);
   });
 
   it('is kept when it takes away the control plane alone, and a peer that answered before still does', async () => {
     const host = await startMember();
     await connector.exec(['nft', '-f', '-'], { input: dropControlPlane });
-    await setRoutes(office, '192.168.50.0/24', controlPlane);
+    await owner.setRoutes(1, ['192.168.50.0/24', controlPlane]);
     await host.cpn(['reconcile', '--confirm-within', '10s']);
     expect((await host.exec(['ip', 'route', 'show', controlPlane])).stdout).toContain('cpn0');
     expect((await host.cpn(['reconcile'], { allowFailure: true })).exitCode).toBe(5);

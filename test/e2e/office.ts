@@ -23,20 +23,6 @@ export async function join(office: Office, host: Host, ...flags: string[]): Prom
   return joinHost(office.controlPlane, host, { network: 'office', flags: ['--wait', '0', ...flags] });
 }
 
-/** Says what the routes of the office are from now on, as its owner. */
-export async function setRoutes({ controlPlane }: Office, ...routes: string[]): Promise<void> {
-  const script = `
-    const { readFileSync } = require('node:fs');
-    const { token } = JSON.parse(readFileSync(process.env.XDG_CONFIG_HOME + '/cpn/login.json', 'utf8'));
-    const headers = { authorization: 'Bearer ' + token, 'content-type': 'application/json' };
-    const body = JSON.stringify({ routes: process.argv.slice(1) });
-    fetch('${controlPlane.url}/api/networks/1', { method: 'PATCH', headers, body }).then(async (reply) => {
-      console.log(await reply.text());
-      process.exitCode = reply.ok ? 0 : 1;
-    });`;
-  await controlPlane.host.exec(['node', '-e', script, ...routes]);
-}
-
 /** How to ping where there may be no session yet: a handshake without an answer is tried again after 5 s, and the packet waits for it. */
 export const patiently = { waitMs: 8000 };
 

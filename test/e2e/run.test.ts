@@ -1,4 +1,4 @@
-import { appendFile, writeFile } from 'node:fs/promises';
+import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../faults/daemon.ts';
@@ -116,6 +116,18 @@ describe('cpn run ends', () => {
     expect(daemon.log.at(-1)).toMatchObject({ msg: 'stopped; the tunnels stay up' });
     expect(await status(host)).toMatchObject(right);
     expect(await networkState(host)).toBe(before);
+  });
+
+  it('although a tool that it started hangs', async () => {
+    const { host, daemon } = await startKept(...never);
+    const [real, hanging, hangs] = ['wg-real', 'wg-hanging', 'hangs'].map((name) => path(host.folder, name));
+    const script = `#!/bin/sh\n[ "$1" = show ] && exec ${real} "$@"\n: >${hangs}\nexec sleep 600\n`;
+    await writeFile(`${hanging}`, script, { mode: 0o755 });
+    await host.exec(['sh', '-c', `cp "$(command -v wg)" ${real}; mount --bind ${hanging} "$(command -v wg)"`]);
+    await host.exec(['ip', 'link', 'del', 'cpn0']);
+    await eventually('wg hangs', async () => (await readFile(`${hangs}`, 'utf8')) === '');
+    daemon.process.signal('SIGTERM');
+    expect(await daemon.process.endWithin(30_000)).toMatchObject({ exitCode: 1, signal: null });
   });
 
   it('at once when another one runs, whose pid it names', async () => {
