@@ -148,9 +148,6 @@ export function mapAt(revision: string | null, peers: readonly Peer[], changes: 
   return network([self, ...peers], { revision, ...changes });
 }
 
-/** The service says that nothing changed. */
-export const unchanged: Answer = () => ({ map: null, waited: false });
-
 /** The service answers with this map, unless it is the one named. */
 export function answerWith(map: NetworkMap, waited = false): Answer {
   return (revision) => ({ map: map.revision !== null && map.revision === revision ? null : map, waited });

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startDaemon } from '../faults/daemon.ts';
 import { joinHost } from '../lab/control-plane.ts';
+import { startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import { Owner } from '../lab/owner.ts';

@@ -1,7 +1,7 @@
 import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Daemon, startDaemon } from '../faults/daemon.ts';
+import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import { join, type Office, patiently, plan, startOffice, status } from './office.ts';

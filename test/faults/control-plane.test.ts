@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Office, patiently, startOffice, status } from '../e2e/office.ts';
+import { startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
-import { startDaemon } from './daemon.ts';
 import { endure } from './endure.ts';
 import { addEdge, edgeAddress } from './members.ts';
 import { injecting } from './record.ts';

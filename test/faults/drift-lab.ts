@@ -1,8 +1,8 @@
 import { join, type Office, patiently, startOffice, status } from '../e2e/office.ts';
 import type { Joined } from '../lab/control-plane.ts';
+import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
-import { type Daemon, startDaemon } from './daemon.ts';
 
 /** A host and what it got when it joined. */
 export interface Member {

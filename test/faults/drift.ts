@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { plan } from '../e2e/office.ts';
+import type { Daemon, LogLine, Mark } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
-import type { Daemon, LogLine, Mark } from './daemon.ts';
 import type { Member } from './drift-lab.ts';
 import { injecting } from './record.ts';
 import { whilePinging } from './while-pinging.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { plan } from '../e2e/office.ts';
+import type { Daemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
-import type { Daemon } from './daemon.ts';
 import { sparing } from './drift.ts';
 import { never } from './drift-lab.ts';
 import { NamedLab } from './named-lab.ts';

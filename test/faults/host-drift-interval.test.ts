@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
-import { type Daemon, startDaemon } from './daemon.ts';
 import { findActs, repairing, sparing } from './drift.ts';
 import { answers } from './drift-lab.ts';
 import { NamedLab } from './named-lab.ts';

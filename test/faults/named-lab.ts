@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import { type Office, plan, startOffice } from '../e2e/office.ts';
+import type { Daemon, LogLine, Mark } from '../lab/daemon.ts';
 import { DnsServer } from '../lab/dns.ts';
 import { eventually } from '../lab/eventually.ts';
-import type { Daemon, LogLine, Mark } from './daemon.ts';
 import { applies, findActs } from './drift.ts';
 import { addMember, answers, type Member, meet } from './drift-lab.ts';
 

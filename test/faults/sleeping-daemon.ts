@@ -1,8 +1,8 @@
 import { glob, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { builtProgram } from '../lab/built-program.ts';
+import { Daemon } from '../lab/daemon.ts';
 import type { Host } from '../lab/host.ts';
-import { Daemon } from './daemon.ts';
 
 /** `cpn run` with a wall clock of its own, for which time can pass as while a host sleeps: other clocks do not notice. */
 export interface SleepingDaemon {

@@ -1,9 +1,9 @@
 import { join, type Office } from '../e2e/office.ts';
 import type { Joined } from '../lab/control-plane.ts';
+import { type Daemon, type LogLine, startDaemon } from '../lab/daemon.ts';
 import type { DnsServer } from '../lab/dns.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
-import { type Daemon, type LogLine, startDaemon } from './daemon.ts';
 import { behind } from './members.ts';
 import { TroubledProxy } from './proxy.ts';
 

@@ -1,6 +1,6 @@
-import { eventually } from '../lab/eventually.ts';
-import type { Host } from '../lab/host.ts';
-import type { Outcome, Process } from '../lab/process.ts';
+import { eventually } from './eventually.ts';
+import type { Host } from './host.ts';
+import type { Outcome, Process } from './process.ts';
 
 /** A line of the daemon's log: a constant message, and facts. */
 export interface LogLine {

@@ -1,0 +1,100 @@
+import { readFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Office, startOffice } from '../e2e/office.ts';
+import type { Joined } from '../lab/control-plane.ts';
+import type { Host } from '../lab/host.ts';
+import { atEach, type Checkpoint, crashAt, isConverged, listCheckpoints, type Start, unharmed } from './crash.ts';
+import { type Lane, type Lanes, listOthers, meetEdge, renew, startLanes } from './lanes.ts';
+import { injecting } from './record.ts';
+
+let office: Office;
+let all: Lanes;
+let checkpoints: Checkpoint[];
+let joins = 0;
+
+beforeAll(async () => {
+  office = await startOffice();
+  all = await startLanes(office);
+  const [lane] = all.lanes as [Lane];
+  const { joinAs } = await prepareJoin(lane);
+  checkpoints = await listCheckpoints(lane.host, office.lab, joinAs);
+  await renew(all, lane);
+});
+
+afterAll(() => office?.lab.stop());
+
+/** A key for one use, and a join with it that has the most to do that a join can have. */
+async function prepareJoin({ host, network }: Lane) {
+  joins += 1;
+  const name = `join-${joins}`;
+  const input = await all.owner.makeKey(network, name);
+  const named = ['--name', name, '--type', 'connector', '--endpoint', `${host.address}:51820`];
+  const argv = ['join', '-', ...office.api, ...named, '--wait', '0', '--json'];
+  const joinAs = (start: Start) => host.cpn(argv, { input, allowFailure: true, ...start });
+  return { name, joinAs };
+}
+
+/** The private key on its disk, if there is one. */
+async function readKey(host: Host): Promise<string | undefined> {
+  const text = await readFile(path(host.stateDir, 'cpn0.json'), 'utf8').catch(() => '{}');
+  return JSON.parse(text).privateKey;
+}
+
+/** What else befalls a host whose join is killed. */
+type Harm = (host: Host) => Promise<void>;
+
+/** Kills a join at a checkpoint, does `harm` to its host, and repeats it; tells how long that took, in milliseconds. */
+async function crashAndJoin(checkpoint: Checkpoint, lane: Lane, harm: Harm): Promise<number> {
+  const { host, network } = lane;
+  const { name, joinAs } = await prepareJoin(lane);
+  expect((await joinAs(crashAt(office.lab, checkpoint))).signal).toBe('SIGKILL');
+  await harm(host);
+  const [sent, key] = [await listOthers(all, lane), await readKey(host)];
+  const crashedAt = performance.now();
+  const { exitCode, stdout, stderr } = await joinAs(unharmed(office.lab));
+  const took = performance.now() - crashedAt;
+  expect(exitCode, stderr).toBe(0);
+  expect(await isConverged(host, office.lab)).toBe(true);
+  // One peer; what was once sent stays, and what was once on the disk is what is sent.
+  const { peer, address, public_key }: Joined = JSON.parse(stdout);
+  const peers = await listOthers(all, lane);
+  expect(peers).toMatchObject([{ id: peer.id, name, address, public_key }]);
+  expect(peers).toMatchObject(sent.length === 0 ? [{}] : sent);
+  expect([undefined, await readKey(host)]).toContain(key);
+  expect((await all.owner.countUses(network)).get(name)).toBe(1);
+  if (checkpoint === checkpoints.at(-1)) await meetEdge(all, lane);
+  return took;
+}
+
+/** Does it at each of these checkpoints, and returns the longest that it took. */
+async function crashEverywhere(at: readonly Checkpoint[], harm: Harm): Promise<number> {
+  let longest = 0;
+  await atEach(at, all.lanes, async (checkpoint, lane) => {
+    const took = await crashAndJoin(checkpoint, lane, harm).finally(() => renew(all, lane));
+    longest = Math.max(longest, took);
+  });
+  return longest;
+}
+
+/** What a power cut leaves is the disk: where that is as it was one checkpoint before, nothing new is to be tried. */
+function findWrites(): Checkpoint[] {
+  return checkpoints.filter(({ name }, index) => !/^spawn | run\//.test(name) || index === checkpoints.length - 1);
+}
+
+describe('a join that did not come to its end comes to it when it is repeated, with the same keys to one peer', () => {
+  it('20: after kill -9 at each of its checkpoints', { timeout: 600_000 }, () =>
+    injecting(20, async (row) => {
+      row.injected(`cpn join, killed at each of ${checkpoints.length} checkpoints`);
+      row.repaired(await crashEverywhere(checkpoints, async () => {}));
+    }),
+  );
+
+  it('18: after a power cut at each of its writes', { timeout: 600_000 }, () =>
+    injecting(18, async (row) => {
+      const writes = findWrites();
+      row.injected(`cpn join, power off at each of ${writes.length} writes`);
+      row.repaired(await crashEverywhere(writes, (host) => host.reboot()));
+    }),
+  );
+});

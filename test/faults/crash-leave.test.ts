@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Office, startOffice } from '../e2e/office.ts';
+import { atEach, type Checkpoint, crashAt, listCheckpoints, unharmed } from './crash.ts';
+import { joinLane, type Lane, type Lanes, listOthers, renew, startLanes } from './lanes.ts';
+import { injecting } from './record.ts';
+
+let office: Office;
+let all: Lanes;
+let checkpoints: Checkpoint[];
+/** The number of the checkpoint from which on there is no state any more. */
+let forgotten: number;
+
+beforeAll(async () => {
+  office = await startOffice();
+  all = await startLanes(office);
+  const [{ host }] = all.lanes as [Lane];
+  await joinLane(all, office, all.lanes[0] as Lane);
+  checkpoints = await listCheckpoints(host, office.lab, (listing) => host.cpn(['leave', '--yes'], listing));
+  forgotten = 1 + (checkpoints.findLast(({ name }) => name === 'unlink state/cpn0.json')?.at ?? 0);
+});
+
+afterAll(() => office?.lab.stop());
+
+/** Without folders that may stay, empty but for the lock, where nobody knows any more that they are ours. */
+function withoutTraces(state: string): string {
+  const trace = /^((run\/cpn|state) 0700 folder|run\/cpn\/lock.*)$/;
+  const lines = state.split('\n').filter((line) => !trace.test(line));
+  return lines.join('\n');
+}
+
+/** Kills a leave at a checkpoint, and repeats it; tells how long that took, in milliseconds. */
+async function crashAndLeave(checkpoint: Checkpoint, lane: Lane): Promise<number> {
+  const { host } = lane;
+  const before = await host.state();
+  await joinLane(all, office, lane);
+  const crash = { ...crashAt(office.lab, checkpoint), allowFailure: true };
+  expect((await host.cpn(['leave', '--yes'], crash)).signal).toBe('SIGKILL');
+  const crashedAt = performance.now();
+  await host.cpn(['leave', '--yes'], unharmed(office.lab));
+  const took = performance.now() - crashedAt;
+  const [left, peers] = [await host.state(), await listOthers(all, lane)];
+  const isForgotten = checkpoint.at >= forgotten;
+  if (isForgotten || left !== before) await renew(all, lane);
+  expect(isForgotten ? withoutTraces(left) : left).toBe(before);
+  expect(peers).toEqual([]);
+  return took;
+}
+
+it(
+  '20: a leave that was killed, at any of its checkpoints, leaves nothing when it is repeated',
+  {
+    timeout: 600_000,
+  },
+  () =>
+    injecting(20, async (row) => {
+      row.injected(`cpn leave, killed at each of ${checkpoints.length} checkpoints`);
+      let longest = 0;
+      await atEach(checkpoints, all.lanes, async (checkpoint, lane) => {
+        longest = Math.max(longest, await crashAndLeave(checkpoint, lane));
+      });
+      row.repaired(longest);
+    }),
+);

@@ -1,0 +1,157 @@
+import { readFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Office, startOffice } from '../e2e/office.ts';
+import { Daemon } from '../lab/daemon.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import type { Outcome } from '../lab/process.ts';
+import { atEach, type Checkpoint, crashAt, isConverged, listCheckpoints, type Start, unharmed } from './crash.ts';
+import { changeMap, joinLane, type Lane, type Lanes, meetEdge, startLanes } from './lanes.ts';
+import { LossMeter } from './loss.ts';
+import { injecting } from './record.ts';
+
+/** A lane whose host has joined, with the key pair that it must keep through everything. */
+interface Member extends Lane {
+  readonly privateKey: string;
+}
+
+let office: Office;
+let all: Lanes;
+let members: readonly Member[];
+
+beforeAll(async () => {
+  office = await startOffice();
+  all = await startLanes(office);
+  members = await Promise.all(
+    all.lanes.map(async (lane): Promise<Member> => {
+      await joinLane(all, office, lane);
+      await meetEdge(all, lane);
+      await changeMap(all, lane);
+      await lane.host.cpn(['reconcile']);
+      return { ...lane, privateKey: await readKey(lane.host) };
+    }),
+  );
+}, 120_000);
+
+afterAll(() => office?.lab.stop());
+
+async function readKey(host: Host): Promise<string> {
+  return JSON.parse(await readFile(path(host.stateDir, 'cpn0.json'), 'utf8')).privateKey;
+}
+
+/** The checkpoints of what `work` does about a change of the map. */
+async function listAfterChange(work: (member: Member, listing: Start) => Promise<unknown>): Promise<Checkpoint[]> {
+  const [member] = members as [Member];
+  await changeMap(all, member);
+  return listCheckpoints(member.host, office.lab, (listing) => work(member, listing));
+}
+
+async function startDaemon({ host }: Lane, start: Start): Promise<Daemon> {
+  return new Daemon(await host.spawnCpn(['run', '--interval', '3600'], start));
+}
+
+/** Starts a daemon, lets it take over a change of the map, and ends it unless it ended by then; tells how it ended. */
+async function runThroughChange(lane: Lane, start: Start): Promise<Outcome> {
+  const daemon = await startDaemon(lane, start);
+  const { process } = daemon;
+  let ended = false;
+  void process.exited.then(() => {
+    ended = true;
+  });
+  const isOver = () => ended || daemon.log.some(({ msg }) => msg === 'change applied');
+  await eventually('the change is applied', isOver, { timeoutMs: 30_000 });
+  // Where a SIGTERM is on its way already, a second one would be an end without ado.
+  if (!ended) process.signal('SIGINT');
+  return process.endWithin(10_000);
+}
+
+/** Lets a daemon that nothing befalls do what is left to do. */
+async function recover(member: Member): Promise<void> {
+  const daemon = await startDaemon(member, unharmed(office.lab));
+  await daemon.awaitLog('the start', ({ msg }) => msg === 'keeping the network');
+  await eventually('all is right', () => isRight(member), { timeoutMs: 30_000 });
+  expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
+}
+
+/** Whether a host is all that the newest map says. It must be who it was in any case. */
+async function isRight({ host, privateKey }: Member): Promise<boolean> {
+  expect(await readKey(host)).toBe(privateKey);
+  return isConverged(host, office.lab);
+}
+
+/** Does `work` at each of these checkpoints, after a change of the map; returns the longest that it took, in milliseconds. */
+async function afterEachChange(
+  checkpoints: readonly Checkpoint[],
+  work: (checkpoint: Checkpoint, member: Member) => Promise<void>,
+): Promise<number> {
+  let longest = 0;
+  await atEach(checkpoints, members, async (checkpoint, member) => {
+    await changeMap(all, member);
+    const startedAt = performance.now();
+    await work(checkpoint, member);
+    longest = Math.max(longest, performance.now() - startedAt);
+  });
+  return longest;
+}
+
+/** How many of the checkpoints of one daemon another passes too, at the least: what comes by itself differs a little. */
+const mostOf = (checkpoints: readonly Checkpoint[]) => checkpoints.length * 0.8;
+
+describe('a pass that did not come to its end is completed by the next one', () => {
+  it('20: after kill -9 at each checkpoint of cpn reconcile', { timeout: 600_000 }, () =>
+    injecting(20, async (row) => {
+      const checkpoints = await listAfterChange(({ host }, listing) => host.cpn(['reconcile'], listing));
+      row.injected(`cpn reconcile, killed at each of ${checkpoints.length} checkpoints`);
+      const longest = await afterEachChange(checkpoints, async (checkpoint, member) => {
+        const crash = { ...crashAt(office.lab, checkpoint), allowFailure: true };
+        expect((await member.host.cpn(['reconcile'], crash)).signal).toBe('SIGKILL');
+        await member.host.cpn(['reconcile'], unharmed(office.lab));
+        expect(await isRight(member)).toBe(true);
+      });
+      row.repaired(longest);
+    }),
+  );
+
+  it('20: after kill -9 at each checkpoint of cpn run', { timeout: 600_000 }, () =>
+    injecting(20, async (row) => {
+      const checkpoints = await listAfterChange(runThroughChange);
+      row.injected(`cpn run, killed at each of ${checkpoints.length} checkpoints`);
+      let killed = 0;
+      const longest = await afterEachChange(checkpoints, async (checkpoint, member) => {
+        const { signal } = await runThroughChange(member, crashAt(office.lab, checkpoint));
+        if (signal === 'SIGKILL') killed += 1;
+        await recover(member);
+      });
+      row.repaired(longest);
+      expect(killed).toBeGreaterThan(mostOf(checkpoints));
+    }),
+  );
+});
+
+describe('SIGTERM in the middle of a change', () => {
+  const says = 'is heeded at each checkpoint of cpn run; the tunnel stays up, and the next start does what is left';
+  it(`26: ${says}`, { timeout: 600_000 }, () =>
+    injecting(26, async (row) => {
+      const meters = await Promise.all(members.map(({ host, edgeAddress }) => LossMeter.start(host, edgeAddress)));
+      const readIndex = async ({ host }: Lane) => (await host.exec(['cat', '/sys/class/net/cpn0/ifindex'])).stdout;
+      const before = await Promise.all(members.map(readIndex));
+      const checkpoints = await listAfterChange(runThroughChange);
+      row.injected(`cpn run, SIGTERM at each of ${checkpoints.length} checkpoints`);
+      let unfinished = 0;
+      const longest = await afterEachChange(checkpoints, async (checkpoint, member) => {
+        const outcome = await runThroughChange(member, crashAt(office.lab, checkpoint, 'SIGTERM'));
+        expect(outcome, outcome.stderr).toMatchObject({ exitCode: 0, signal: null });
+        if (await isRight(member)) return;
+        unfinished += 1;
+        await recover(member);
+      });
+      row.repaired(longest);
+      expect(unfinished).toBeGreaterThan(0);
+      expect(await Promise.all(members.map(readIndex))).toEqual(before);
+      const losses = await Promise.all(meters.map((meter) => meter.stop()));
+      row.lost(...losses);
+      expect(losses).toMatchObject(losses.map(() => ({ lost: 0 })));
+    }),
+  );
+});

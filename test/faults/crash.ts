@@ -1,0 +1,89 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { REPOSITORY } from '../lab/built-program.ts';
+import type { Host } from '../lab/host.ts';
+import type { Lab } from '../lab/lab.ts';
+
+/** A place in a program where a crash could come: before it changes something, or after the last that it changes. */
+export interface Checkpoint {
+  /** Its number among all, counted from 1. */
+  readonly at: number;
+  /** What is done there, such as `rename state/cpn0.json` or `spawn wg`. */
+  readonly name: string;
+}
+
+/** What to start a program with: where it is to crash, or to tell where it could, or only with others a hundred times over. */
+export interface Start {
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** For a program that gets `signal` at a checkpoint. */
+export function crashAt(lab: Lab, { at }: Checkpoint, signal: NodeJS.Signals = 'SIGKILL'): Start {
+  return { env: { ...preloaded(lab), KILL_AT: String(at), KILL_WITH: signal } };
+}
+
+/** For a program that runs unharmed; what one compiled, the next need not. */
+export function unharmed({ folder }: Lab): Start {
+  return { env: { NODE_COMPILE_CACHE: join(folder, 'compiled') } };
+}
+
+/**
+ * Runs `work`, which starts a program on `host` with what it is given, and returns the checkpoints to try: those before each change,
+ * and the last of all. For whatever is outside the program, to crash after one change is to crash before the next.
+ */
+export async function listCheckpoints(
+  host: Host,
+  lab: Lab,
+  work: (listing: Start) => Promise<unknown>,
+): Promise<Checkpoint[]> {
+  const path = join(lab.folder, `checkpoints-${host.name}`);
+  await work({ env: { ...preloaded(lab), CHECKPOINTS: path } });
+  const lines = (await readFile(path, 'utf8')).trim().split('\n');
+  await rm(path);
+  const all = lines.map((line, index) => ({ at: index + 1, name: line.replace(`${host.folder}/`, '') }));
+  const begun = new Set<string>();
+  // Each is told of twice, before and after.
+  const begins = ({ name }: Checkpoint) => !begun.delete(name) && begun.add(name);
+  return all.filter((checkpoint) => begins(checkpoint) || checkpoint === all.at(-1));
+}
+
+function preloaded(lab: Lab): Record<string, string> {
+  return { ...unharmed(lab).env, NODE_OPTIONS: `--import=${join(REPOSITORY, 'test', 'lab', 'kill-at.ts')}` };
+}
+
+/** Whether a host is all that the newest map says. */
+export async function isConverged(host: Host, lab: Lab): Promise<boolean> {
+  return (await host.cpn(['plan'], { ...unharmed(lab), allowFailure: true })).exitCode === 0;
+}
+
+/** Failures after which it is no use to go on. */
+const most = 8;
+
+/**
+ * Does `work` for each checkpoint, shared out among `workers`, each of which does one after another. Goes on where some fail, and
+ * fails at the end with these.
+ */
+export async function atEach<Worker>(
+  checkpoints: readonly Checkpoint[],
+  workers: readonly Worker[],
+  work: (checkpoint: Checkpoint, worker: Worker) => Promise<unknown>,
+): Promise<void> {
+  const failures: string[] = [];
+  const rest = checkpoints.values();
+  const share = async (worker: Worker) => {
+    for (const checkpoint of rest) {
+      await work(checkpoint, worker).catch((error) =>
+        failures.push(`${checkpoint.at} ${checkpoint.name}: ${tell(error)}`),
+      );
+      if (failures.length >= most) return;
+    }
+  };
+  await Promise.all(workers.map(share));
+  if (failures.length > 0) throw new Error(`it went wrong at ${failures.length} checkpoints:\n${failures.join('\n')}`);
+}
+
+/** What went wrong, and where in a test. */
+function tell(error: Error): string {
+  const frames = error.stack?.match(/^ +at .*test\/faults\/.*$/gm) ?? [];
+  return [error.message, ...frames.slice(0, 2)].join('\n');
+}

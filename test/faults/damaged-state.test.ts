@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Office, plan, startOffice, status } from '../e2e/office.ts';
+import { startDaemon } from '../lab/daemon.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { addEdge, addMember, edgeAddress } from './members.ts';
+import { injecting } from './record.ts';
+import { whilePinging } from './while-pinging.ts';
+
+let office: Office;
+let edge: Host;
+/** Each fault is done to a host of its own, whose tunnel works. */
+let hosts: { readonly host: Host }[];
+
+beforeAll(async () => {
+  office = await startOffice();
+  edge = await addEdge(office);
+  hosts = [];
+  for (const name of ['once', 'up', 'started', 'running', 'lost']) {
+    hosts.push(await addMember(office, edge, name, '--wait', '0'));
+  }
+});
+
+afterAll(() => office?.lab.stop());
+
+/** What a power cut, or a bad disk, makes of a file. */
+const damages: Readonly<Record<string, (text: string) => string>> = {
+  truncated: (text) => text.slice(0, text.length / 2),
+  empty: () => '',
+  'all NUL': (text) => '\0'.repeat(text.length),
+  garbage: (text) => randomBytes(text.length).toString('latin1'),
+};
+
+const statePath = (host: Host) => path(host.stateDir, 'cpn0.json');
+
+/** What the host says when a copy stands in for the damaged file. */
+const tells = (host: Host) => `${statePath(host)} is damaged; the previous copy of it is used, and it is set aside`;
+
+async function readKeys(host: Host) {
+  const { privateKey } = JSON.parse(await readFile(statePath(host), 'utf8'));
+  return { privateKey, device: (await host.exec(['wg', 'show', 'cpn0', 'private-key'])).stdout.trim() };
+}
+
+/** Damages the state of a host in every way, and sees `notice` tell of it each time; the host stays who it is. */
+function damaging(
+  { host }: { readonly host: Host },
+  how: string,
+  notice: (host: Host) => Promise<string>,
+): Promise<void> {
+  return injecting(24, async (row) => {
+    const keys = await readKeys(host);
+    expect(keys.device).toBe(keys.privateKey);
+    let longest = 0;
+    row.injected(`${Object.keys(damages).join(', ')}; ${how}`);
+    const losses = await whilePinging(host, edgeAddress, async () => {
+      for (const damage of Object.values(damages)) {
+        const damaged = damage(await readFile(statePath(host), 'utf8'));
+        const damagedAt = performance.now();
+        await writeFile(statePath(host), damaged);
+        expect(await notice(host)).toContain(tells(host));
+        longest = Math.max(longest, performance.now() - damagedAt);
+        expect(await readFile(`${statePath(host)}.damaged`, 'utf8')).toBe(damaged);
+        expect(await readKeys(host)).toEqual(keys);
+        expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+      }
+    });
+    row.repaired(longest);
+    row.lost(losses);
+    expect(losses.lost).toBe(0);
+  });
+}
+
+const hostOf = (index: number) => hosts[index] as { readonly host: Host };
+
+it('24: cpn reconcile goes by the previous copy', () =>
+  damaging(hostOf(0), 'cpn reconcile', async (host) => (await host.cpn(['reconcile'])).stderr));
+
+it('24: cpn up goes by the previous copy', () =>
+  damaging(hostOf(1), 'cpn up', async (host) => (await host.cpn(['up'])).stderr));
+
+it('24: a daemon that starts goes by the previous copy', () =>
+  damaging(hostOf(2), 'cpn run starts', async (host) => {
+    const daemon = await startDaemon(host, '--interval', '3600');
+    const isWhole = async () => JSON.parse(await readFile(statePath(host), 'utf8')).version !== undefined;
+    await eventually('the state is whole', isWhole, { timeoutMs: 30_000 });
+    await eventually('it waits for news', async () => (await status(host)).sync.mode === 'push');
+    expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
+    return daemon.log.map(({ text }) => text).join('\n');
+  }));
+
+it('24: a daemon that runs goes by the previous copy', async () => {
+  const { host } = hostOf(3);
+  const daemon = await startDaemon(host, '--interval', '1');
+  await eventually('it waits for news', async () => (await status(host)).sync.mode === 'push');
+  await damaging({ host }, 'cpn run', async () => {
+    const mark = daemon.mark();
+    const isWhole = async () => JSON.parse(await readFile(statePath(host), 'utf8')).version !== undefined;
+    await eventually('the state is whole', isWhole, { timeoutMs: 30_000 });
+    const said = daemon.since(mark).map(({ text }) => text);
+    expect(said.filter((text) => text === tells(host))).toHaveLength(1);
+    return said.join('\n');
+  });
+  expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
+});
+
+it('24: where no copy is good, nothing is done, least of all a new key made', () =>
+  injecting(24, async (row) => {
+    const { host } = hostOf(4);
+    const { device } = await readKeys(host);
+    const losses = await whilePinging(host, edgeAddress, async () => {
+      row.injected('both copies garbage');
+      for (const file of [statePath(host), `${statePath(host)}.previous`]) await writeFile(file, 'garbage');
+      for (const argv of [['reconcile'], ['up'], ['leave'], ['join', 'cpn_any', ...office.api]]) {
+        const { exitCode, stderr } = await host.cpn(argv, { allowFailure: true });
+        expect(exitCode).toBe(1);
+        expect(stderr).toContain(`${statePath(host)} is damaged; it holds the private key: restore it from a backup`);
+      }
+      row.detected();
+      expect(await readFile(statePath(host), 'utf8')).toBe('garbage');
+      expect((await host.exec(['wg', 'show', 'cpn0', 'private-key'])).stdout.trim()).toBe(device);
+    });
+    row.lost(losses);
+    expect(losses.lost).toBe(0);
+  }));

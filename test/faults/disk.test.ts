@@ -1,0 +1,153 @@
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { join, type Office, patiently, plan, startOffice, status } from '../e2e/office.ts';
+import { type Joined, makeKey } from '../lab/control-plane.ts';
+import { type Daemon, type Mark, startDaemon } from '../lab/daemon.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { addEdge, addHost, edgeAddress } from './members.ts';
+import { TroubledProxy } from './proxy.ts';
+import { injecting, type Recorder } from './record.ts';
+import { fullDisk, readInside, readOnlyDisk, type SickDisk } from './sick-disk.ts';
+import { whilePinging } from './while-pinging.ts';
+
+/** What the daemon says of its disk, once each. */
+const fails = 'the disk fails; going on from memory';
+const recovers = 'the disk takes everything again';
+
+let office: Office;
+let edge: Host;
+let proxy: TroubledProxy;
+let newcomers = 0;
+
+beforeAll(async () => {
+  office = await startOffice();
+  edge = await addEdge(office);
+  proxy = await TroubledProxy.start(office.lab, office.controlPlane);
+});
+
+afterAll(() => office?.lab.stop());
+
+const dialled = (host: Host) => ['--endpoint', `${host.address}:51820`];
+
+/** Adds a host with a tunnel to the edge, on a disk that may become sick. */
+async function addPatient(disk: SickDisk): Promise<Host> {
+  const host = await addHost(office, `patient-${office.lab.hosts.size}`);
+  await disk.prepare(host);
+  await join(office, host, ...dialled(host));
+  await edge.cpn(['reconcile']);
+  return host;
+}
+
+/** Has one more host join the office, which all others are to learn of. */
+async function addNewcomer(): Promise<Joined> {
+  newcomers += 1;
+  const host = await addHost(office, `newcomer-${newcomers}`);
+  return join(office, host, ...dialled(host));
+}
+
+async function startKeeper(host: Host): Promise<Daemon> {
+  const daemon = await startDaemon(host, '--interval', '2');
+  await eventually('it waits for news', async () => (await status(host)).sync.mode === 'push');
+  return daemon;
+}
+
+const statePath = (host: Host) => path(host.stateDir, 'cpn0.json');
+const configPath = (host: Host) => path(host.configDir, 'cpn0.conf');
+
+/** How often the daemon said so since a mark. */
+const count = (daemon: Daemon, message: string, mark: Mark) =>
+  daemon.since(mark).filter(({ msg }) => msg === message).length;
+
+/** While nothing can be written, somebody joins and something drifts: both are seen to from memory, and told of once. */
+async function outlive(host: Host, daemon: Daemon, mark: Mark, disk: SickDisk): Promise<Joined> {
+  const config = await readInside(host, configPath(host));
+  const newcomer = await addNewcomer();
+  const trouble = await daemon.awaitLog('the trouble', ({ msg }) => msg === fails, mark);
+  expect(trouble.error).toContain(`(${disk.code})`);
+  await daemon.awaitLog('the change', ({ msg }) => msg === 'change applied', mark);
+  expect(await host.ping(newcomer.address, patiently)).toMatchObject({ received: 1 });
+  const drifts = daemon.mark();
+  await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
+  await daemon.awaitLog('the repair', ({ msg }) => msg === 'drift repaired', drifts);
+  expect((await status(host)).mtu).toBe(1420);
+  expect(await readInside(host, configPath(host))).toBe(config);
+  expect([fails, recovers].map((message) => count(daemon, message, mark))).toEqual([1, 0]);
+  return newcomer;
+}
+
+/** When everything can be written again, what was kept in memory is on the disk, which is told of once. */
+async function recover(host: Host, daemon: Daemon, mark: Mark, { public_key }: Joined): Promise<void> {
+  await daemon.awaitLog('the end of the trouble', ({ msg }) => msg === recovers, mark);
+  expect(await readInside(host, statePath(host))).toContain(public_key);
+  expect(await readInside(host, configPath(host))).toContain(public_key);
+  expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+  expect([fails, recovers].map((message) => count(daemon, message, mark))).toEqual([1, 1]);
+}
+
+/** A daemon whose disk takes nothing goes on, and loses nothing. */
+async function survive(disk: SickDisk, row: Recorder): Promise<void> {
+  const host = await addPatient(disk);
+  const daemon = await startKeeper(host);
+  const losses = await whilePinging(host, edgeAddress, async () => {
+    const mark = daemon.mark();
+    row.injected(`${disk.how}; a map and a drift`);
+    await disk.begin(host);
+    const newcomer = await outlive(host, daemon, mark, disk);
+    row.detected();
+    await disk.end(host);
+    await recover(host, daemon, mark, newcomer);
+    row.repaired();
+  });
+  row.lost(losses);
+  expect(losses.lost).toBe(0);
+  expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
+}
+
+/** A join that cannot keep its keys sends nothing and leaves nothing; it says what to do, and then it works. */
+async function refuseJoin(disk: SickDisk, row: Recorder): Promise<void> {
+  const host = await addHost(office, `late-${office.lab.hosts.size}`);
+  const input = await makeKey(office.controlPlane, 'office', host.name);
+  const argv = ['join', '-', '--api', proxy.url, '--insecure-http', '--json', '--wait', '0'];
+  await disk.prepare(host);
+  await disk.begin(host);
+  const look = async () => [(await host.exec(['ls', '-lA', host.stateDir, host.configDir])).stdout, await host.state()];
+  const [before, requests] = [await look(), proxy.requests.length];
+  row.injected(`${disk.how}; cpn join`);
+  const { exitCode, stderr } = await host.cpn(argv, { input, allowFailure: true });
+  row.detected();
+  expect(exitCode).toBe(1);
+  expect(stderr).toMatch(new RegExp(`cpn: cannot .*${statePath(host)}: .*\\(${disk.code}\\); `));
+  expect(proxy.requests.length).toBe(requests);
+  expect(await look()).toEqual(before);
+  await disk.end(host);
+  await host.cpn(argv, { input });
+  row.repaired();
+}
+
+describe.each([
+  [22, fullDisk],
+  [23, readOnlyDisk],
+])('%i: a disk that takes nothing', (fault, disk) => {
+  it('does not stop a daemon', () => injecting(fault, (row) => survive(disk, row)));
+
+  it('keeps a host from joining before anything is sent', () => injecting(fault, (row) => refuseJoin(disk, row)));
+});
+
+it('23: a host that boots from a read-only disk comes up from what is on it', () =>
+  injecting(23, async (row) => {
+    const host = await addPatient(readOnlyDisk);
+    row.injected('reboot, read-only from the beginning');
+    await host.reboot();
+    await readOnlyDisk.prepare(host);
+    await readOnlyDisk.begin(host);
+    const daemon = await startKeeper(host);
+    expect(await host.ping(edgeAddress, patiently)).toMatchObject({ received: 1 });
+    expect(await status(host)).toMatchObject({ drift: [] });
+    const newcomer = await outlive(host, daemon, 0, readOnlyDisk);
+    row.detected();
+    await readOnlyDisk.end(host);
+    await recover(host, daemon, 0, newcomer);
+    row.repaired();
+    expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
+  }));

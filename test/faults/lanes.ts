@@ -1,0 +1,84 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { expect } from 'vitest';
+import { type Office, patiently } from '../e2e/office.ts';
+import { joinHost } from '../lab/control-plane.ts';
+import type { Host } from '../lab/host.ts';
+import { type ListedPeer, Owner } from '../lab/owner.ts';
+import { unharmed } from './crash.ts';
+
+/** A host that is tried again and again, and its network, so that what befalls it is no news for the others. */
+export interface Lane {
+  readonly host: Host;
+  /** The network's number. */
+  readonly network: number;
+  readonly name: string;
+  /** The address in it of the host that is never harmed. */
+  readonly edgeAddress: string;
+}
+
+/** Hosts to try side by side. Each has a network of its own; one more host is in all of these. */
+export interface Lanes {
+  readonly owner: Owner;
+  readonly edge: Host;
+  readonly lanes: readonly Lane[];
+}
+
+/** A route that the edge serves in every lane. */
+const edgeRoute = '192.168.50.0/24';
+
+/** As many as a slow machine of two cores can do with. */
+const howMany = 4;
+
+export async function startLanes({ lab, controlPlane }: Office): Promise<Lanes> {
+  const owner = new Owner(controlPlane);
+  const edge = await lab.addHost('edge', { address: '203.0.113.2/24' });
+  const lanes: Lane[] = [];
+  for (let lane = 0; lane < howMany; lane += 1) {
+    const name = `lane-${lane}`;
+    const network = await owner.createNetwork(name, `10.${80 + lane}.0.0/16`, [edgeRoute]);
+    const flags = ['--type', 'connector', '--endpoint', `${edge.address}:${51820 + lane}`, '--wait', '0'];
+    const { address } = await joinHost(controlPlane, edge, { network: name, flags });
+    const host = await lab.addHost(`host-${lane}`, { address: `203.0.113.${10 + lane}/24` });
+    lanes.push({ host, network, name, edgeAddress: address });
+  }
+  return { owner, edge, lanes };
+}
+
+/** The peers of a lane but for the edge and strangers. */
+export async function listOthers({ owner }: Lanes, { network }: Lane): Promise<readonly ListedPeer[]> {
+  return (await owner.listPeers(network)).filter(({ name }) => name !== 'edge' && name !== 'stranger');
+}
+
+/** Changes a map in all that it can: a stranger and a route go, and others come. Each time there is as much to do about it. */
+export async function changeMap({ owner }: Lanes, { network }: Lane): Promise<void> {
+  const before = (await owner.listPeers(network)).find(({ name }) => name === 'stranger');
+  // Its port tells how many there were.
+  const number = 1 + Number(before?.endpoint?.split(':')[1] ?? 0);
+  await owner.addStranger(network, 'stranger', `203.0.113.250:${number}`);
+  if (before) await owner.removePeer(network, before.id);
+  await owner.setRoutes(network, [edgeRoute, `192.168.${60 + (number % 2)}.0/24`]);
+}
+
+/** Joins a lane's host to its network, with the most to do that a join can have. */
+export async function joinLane({ owner }: Lanes, { lab, controlPlane }: Office, lane: Lane): Promise<void> {
+  const { host, network } = lane;
+  const input = await owner.makeKey(network, host.name);
+  const flags = ['--name', host.name, '--type', 'connector', '--endpoint', `${host.address}:51820`, '--wait', '0'];
+  await host.cpn(['join', '-', '--api', controlPlane.url, '--insecure-http', ...flags], { input, ...unharmed(lab) });
+}
+
+/** Lets the edge know of a lane's host, and proves that they reach each other. */
+export async function meetEdge({ edge }: Lanes, { host, name, edgeAddress }: Lane): Promise<void> {
+  await edge.cpn(['reconcile', name]);
+  expect(await host.ping(edgeAddress, patiently)).toMatchObject({ received: 1 });
+}
+
+/** Makes a lane what it was: its host new, and its network without it. */
+export async function renew(all: Lanes, lane: Lane): Promise<void> {
+  const { host, network } = lane;
+  for (const { id } of await listOthers(all, lane)) await all.owner.removePeer(network, id);
+  await host.powerOff();
+  for (const folder of [host.stateDir, host.configDir]) await rm(folder, { recursive: true, force: true });
+  await mkdir(host.configDir, { mode: 0o700 });
+  await host.boot();
+}
