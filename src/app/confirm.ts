@@ -50,7 +50,10 @@ export async function applyConfirmed(
   try {
     applied = await apply(tools, planned, known);
   } catch (error) {
-    await goBack(tools, known);
+    await goBack(tools, known).catch((failure: Error) => {
+      const facts = { interface: known.interface, error: failure.message };
+      tools.log.warn(facts, 'a change failed, and could not be taken back');
+    });
     throw error;
   }
   if (await isConfirmed(tools, planned, witnesses, confirming)) return applied;

@@ -5,6 +5,7 @@ import type { MapReading, PeerService, Wait } from '../../src/api/service.ts';
 import type { Tools } from '../../src/app/tools.ts';
 import type { Actual, ActualPeer } from '../../src/core/actual.ts';
 import type { Address } from '../../src/core/cidr.ts';
+import { CommandFailed } from '../../src/core/errors.ts';
 import type { NetworkMap, Peer } from '../../src/core/model.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Step } from '../../src/core/step.ts';
@@ -33,6 +34,8 @@ export class Desk {
   /** The addresses in the tunnel at which somebody answers. */
   readonly alive = new Set<string>();
   readonly logged: { readonly level: string; readonly facts: object; readonly message: string }[] = [];
+  /** Whether the host refuses a step. */
+  refuses: (step: Step) => boolean = () => false;
   seconds = 1_000;
   readonly tools: Tools;
 
@@ -87,6 +90,7 @@ export class Desk {
         return this.actual;
       },
       apply: async (step) => {
+        if (this.refuses(step)) throw new CommandFailed(step.do, 1, 'no');
         this.steps.push(step);
         this.actual = simulate(this.actual, [step]);
       },

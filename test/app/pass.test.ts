@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { noNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
 import { parsePrefix } from '../../src/core/cidr.ts';
-import { BadReply, NotConfirmed, Refused, Unreachable } from '../../src/core/errors.ts';
+import { BadReply, CommandFailed, NotConfirmed, Refused, Unreachable } from '../../src/core/errors.ts';
 import { dialled, peer } from '../core/samples.ts';
 import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
 
@@ -135,6 +135,20 @@ describe('a newer map that could cut the host off', () => {
     desk.answers = [answerWith(after)];
     expect(await passNetwork(desk.tools, 'cpn0', news, options)).toMatchObject({ changes: [] });
     expect(desk.steps).toEqual([]);
+  });
+
+  it('is taken back when the host refuses a part of it, and tried again', async () => {
+    const desk = await settledDesk();
+    const { device, routes } = desk.actual;
+    desk.refuses = (step) => step.do === 'configure-link' && step.commands.some((command) => 'add' in command);
+    await expect(passNetwork(desk.tools, 'cpn0', news, options)).rejects.toBeInstanceOf(CommandFailed);
+    // What came before the refused step was done, and is undone.
+    expect(desk.steps.map((step) => step.do)).toEqual(['configure-device', 'configure-device']);
+    expect(desk.actual).toMatchObject({ device, routes });
+    desk.refuses = () => false;
+    desk.answers = [answerWith(after)];
+    await passNetwork(desk.tools, 'cpn0', news, options);
+    expect((await desk.state()).membership.map.revision).toBe('"2"');
   });
 
   it('is tried as soon as it is another one', async () => {

@@ -46,14 +46,12 @@ export class MapFollower {
     );
   }
 
-  /** Hands on what is new, until `signal` aborts or the network is not joined any more. */
+  /** Hands on what is new, until `signal` aborts. */
   async follow(signal: AbortSignal, takeNews: TakeNews): Promise<void> {
     while (!signal.aborted) {
       this.#round = new AbortController();
       const round = AbortSignal.any([signal, this.#round.signal]);
-      const pauseMs = await this.#ask(round, takeNews);
-      if (pauseMs === null) return;
-      await this.#tools.sleep(pauseMs, round);
+      await this.#tools.sleep(await this.#ask(round, takeNews), round);
     }
   }
 
@@ -64,12 +62,13 @@ export class MapFollower {
     this.#round.abort();
   }
 
-  /** Milliseconds to wait before the next time; null for never. */
-  async #ask(round: AbortSignal, takeNews: TakeNews): Promise<number | null> {
+  /** Milliseconds to wait before the next time. */
+  async #ask(round: AbortSignal, takeNews: TakeNews): Promise<number> {
     const tools = this.#tools;
     try {
       const state = await tools.store.read(this.#link);
-      if (state === null || !isJoined(state) || state.membership.accessToken === null) return null;
+      // A network that was left may be joined again, by another process, before anybody noticed.
+      if (state === null || !isJoined(state) || state.membership.accessToken === null) return this.#pause();
       const seconds = this.#isHeard ? holdSeconds : 0;
       const options = { interval: this.#interval, wait: { seconds, signal: round } };
       const { news, notes, waited, failure } = await refresh(tools, state, options);
@@ -79,7 +78,7 @@ export class MapFollower {
       if (failure !== null) return this.#pauseAfter(failure);
       if (news.map !== null && !(await takeNews(news))) return this.#pauseAfter(null);
       this.#failures = 0;
-      if (!waited) return spread(this.#interval) * 1000;
+      if (!waited) return this.#pause();
       const now = tools.monotonic() * 1000;
       this.#answers = [...this.#answers, now].slice(-pace.most);
       return pauseFor(this.#answers, now, pace);
@@ -90,9 +89,13 @@ export class MapFollower {
     }
   }
 
+  #pause(): number {
+    return spread(this.#interval) * 1000;
+  }
+
   #pauseAfter(failure: unknown): number {
     this.#failures += 1;
-    if (failure !== null && !(failure instanceof Unreachable)) return spread(this.#interval) * 1000;
+    if (failure !== null && !(failure instanceof Unreachable)) return this.#pause();
     const asked = failure?.retryAfterMs ?? 0;
     return restMs + asked + backoffDelay(this.#failures, this.#backoff, Math.random());
   }

@@ -4,6 +4,7 @@ import { MapFollower } from '../../../src/app/run/follow-map.ts';
 import { Refused, Unreachable } from '../../../src/core/errors.ts';
 import type { NetworkMap } from '../../../src/core/model.ts';
 import { dialled, peer } from '../../core/samples.ts';
+import { eventually } from '../../lab/eventually.ts';
 import { type Answer, answerWith, Desk, fail, joinedTo, mapAt, self } from '../desk.ts';
 
 const other = peer(2, { endpoint: dialled(2) });
@@ -178,8 +179,16 @@ it('a host without a token asks nobody', async () => {
   const state = joinedTo(first);
   const alone = { ...state, membership: { ...state.membership, accessToken: null } };
   const desk = await Desk.with(alone);
-  await new MapFollower(desk.tools, 'cpn0', 30).follow(new AbortController().signal, async () => true);
+  const stop = new AbortController();
+  const following = new MapFollower(desk.tools, 'cpn0', 30).follow(stop.signal, async () => true);
+  await eventually('some intervals', () => desk.seconds > 1_100);
   expect(desk.asked).toEqual([]);
+  // Left and joined anew, it has one.
+  desk.answers = [answerWith(first)];
+  await desk.tools.store.write(state);
+  await eventually('a question', () => desk.asked.length > 0);
+  stop.abort();
+  await following;
 });
 
 it('a restart asks at once, whatever pause was under way', async () => {
