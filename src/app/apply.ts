@@ -19,7 +19,7 @@ export async function apply(tools: Tools, { state, steps, actual }: Survey, know
     tools.log.debug({ interface: state.interface, step: step.do, changes: step.changes }, 'applying a step');
     await tools.host.apply(step);
   }
-  const applied: Joined = { ...state, receipt };
+  const applied: Joined = receipt === state.receipt ? state : { ...state, receipt };
   const pending = (await survey(tools, applied)).steps.flatMap((step) => step.changes);
   if (pending.length > 0) {
     throw new NotConverged(

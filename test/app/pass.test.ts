@@ -3,6 +3,7 @@ import { noNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
 import { parsePrefix } from '../../src/core/cidr.ts';
 import { BadReply, CommandFailed, NotConfirmed, Refused, Unreachable } from '../../src/core/errors.ts';
+import type { Joined } from '../../src/store/state.ts';
 import { dialled, peer } from '../core/samples.ts';
 import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
 
@@ -40,6 +41,21 @@ describe('a pass', () => {
     const pass = await passNetwork(desk.tools, 'cpn0', noNews, options);
     expect(pass).toMatchObject({ isDrift: true, changes: [{ action: 'add', kind: 'route' }] });
     expect(routesOf(desk)).toEqual(['192.168.50.0/24']);
+  });
+
+  it('that repairs drift leaves the files as they are', async () => {
+    const desk = await settledDesk();
+    const written: string[] = [];
+    const { store } = desk.tools;
+    const watched = {
+      ...store,
+      write: async (state: Joined) => void written.push(state.interface),
+      writeConfig: async (link: string) => void written.push(`${link}.conf`),
+    };
+    desk.actual = { ...desk.actual, routes: [] };
+    const tools = { ...desk.tools, store: watched };
+    expect((await passNetwork(tools, 'cpn0', noNews, options))?.changes).toHaveLength(1);
+    expect(written).toEqual([]);
   });
 
   it('leaves drift for later when it is told to', async () => {
