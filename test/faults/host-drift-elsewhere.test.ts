@@ -17,7 +17,7 @@ beforeAll(async () => {
   lab = await NamedLab.start();
   sleeping = await startSleepingDaemon(lab.kept.host, '--interval', String(never));
   daemon = sleeping.daemon;
-  await lab.awaitNowhere();
+  await lab.awaitNowhere(daemon);
 });
 
 afterAll(() => lab?.office.lab.stop());
