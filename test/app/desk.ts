@@ -1,6 +1,7 @@
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import type { MapReading, PeerService, Wait } from '../../src/api/service.ts';
 import type { Tools } from '../../src/app/tools.ts';
 import type { Actual, ActualPeer } from '../../src/core/actual.ts';
@@ -60,7 +61,9 @@ export class Desk {
 
   /** A desk on which a state lies; nothing of it is on the host yet. */
   static async with(state: Joined): Promise<Desk> {
-    const desk = new Desk(await mkdtemp(join(tmpdir(), 'cpn-desk-')));
+    const folder = await mkdtemp(join(tmpdir(), 'cpn-desk-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const desk = new Desk(folder);
     await desk.tools.store.write(state);
     return desk;
   }
