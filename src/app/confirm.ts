@@ -105,7 +105,7 @@ async function isApiHeard(
 ): Promise<boolean> {
   if (accessToken === null) return false;
   try {
-    const api = await tools.connect(service, deadlineMs);
+    const api = await tools.connect(service, { deadlineMs });
     await api.readMap(map.id, accessToken, map.revision, signal && { seconds: 0, signal });
     return true;
   } catch (error) {

@@ -92,7 +92,11 @@ export async function removeFromService(tools: Tools, state: State): Promise<boo
   }
   try {
     tools.progress(`taking peer ${peer.id} out of network ${map.name}`);
-    await (await tools.connect(state.service, removalDeadline)).removePeer(map.id, peer.id, accessToken);
+    await (await tools.connect(state.service, { deadlineMs: removalDeadline })).removePeer(
+      map.id,
+      peer.id,
+      accessToken,
+    );
     return true;
   } catch (error) {
     // The token of a peer that is gone is refused: an earlier, interrupted leave got this far.

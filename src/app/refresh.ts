@@ -11,6 +11,9 @@ import type { Tools } from './tools.ts';
 /** Milliseconds. Without an answer the host is kept right all the same, and should not wait for it long. */
 const mapDeadline = 10_000;
 
+/** Whoever waits for changes asks again and again, and should soon know that nobody answers; one lost packet is no trouble yet. */
+const attemptsOfFollower = 3;
+
 /** Seconds between an answer that would empty the tunnel and the one that confirms it, at the least. */
 export const usualInterval = 30;
 
@@ -45,7 +48,8 @@ export async function refresh(
   const { map: known, accessToken } = state.membership;
   if (accessToken === null) return { news: noNews, notes: { sync, held: null }, waited: false, failure: null };
   try {
-    const service = await tools.connect(state.service, mapDeadline);
+    const attempts = wait && { attempts: attemptsOfFollower };
+    const service = await tools.connect(state.service, { deadlineMs: mapDeadline, ...attempts });
     const revision = known.revision && (state.refused ?? known.revision);
     const { map, waited } = await service.readMap(known.id, accessToken, revision, wait);
     if (map !== null && emptiesTunnel(known, map, state.keyPair.publicKey)) {

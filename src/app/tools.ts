@@ -7,8 +7,8 @@ import type { Store } from '../store/store.ts';
 export interface Tools {
   readonly host: Host;
   readonly store: Store;
-  /** A client of the control plane; a call to it ends, one way or another, within `deadlineMs`, 30 s unless told. */
-  connect(address: ServiceAddress, deadlineMs?: number): Promise<PeerService>;
+  /** A client of the control plane. */
+  connect(address: ServiceAddress, patience?: Patience): Promise<PeerService>;
   /** The wall clock, which people and other programs may set. */
   now(): Date;
   /** Seconds since this host was started, those asleep included. */
@@ -23,6 +23,14 @@ export interface Tools {
   progress(step: string): void;
   /** Tells a person what went otherwise than they may expect, though nothing failed. */
   warn(text: string): void;
+}
+
+/** How long a call to the control plane goes on before it is given up. */
+export interface Patience {
+  /** Milliseconds within which it ends, one way or another; 30 s unless told. */
+  readonly deadlineMs?: number;
+  /** For one who will ask again anyway, the fewer the sooner it is known. */
+  readonly attempts?: number;
 }
 
 /** A log of constant messages; what varies is in the facts. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerService } from '../api/service.ts';
-import type { Log, Tools } from '../app/tools.ts';
+import type { Log, Patience, Tools } from '../app/tools.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import type { Folders, Store } from '../store/store.ts';
 import type { Input } from './input.ts';
@@ -19,7 +19,7 @@ export async function openTools(input: Input, manner: Manner = 'command'): Promi
   return {
     host: linuxHost(),
     store: await openStore(foldersOf(input), manner, voice, log),
-    connect: (address, deadlineMs) => connectService(address, deadlineMs, voice),
+    connect: (address, patience) => connectService(address, { deadlineMs: 30_000, ...patience }, voice),
     log,
     now: () => new Date(),
     uptime,
@@ -42,7 +42,8 @@ function logVoice(log: Log): Voice {
 
 async function openStore(folders: Folders, manner: Manner, { warn }: Voice, log: Log): Promise<Store> {
   const { fileStore } = await import('../store/file-store.ts');
-  const onDamage = (path: string) => warn(`${path} is damaged; the previous copy of it is used, and it is set aside`);
+  const onDamage = (path: string) =>
+    warn(`${path} is damaged; the previous copy of it is used, and the next pass sets it aside`);
   const store = fileStore(folders, onDamage);
   if (manner === 'command') return store;
   const { rememberingStore } = await import('../store/remembering-store.ts');
@@ -52,10 +53,10 @@ async function openStore(folders: Folders, manner: Manner, { warn }: Voice, log:
   });
 }
 
-async function connectService(address: ServiceAddress, deadlineMs = 30_000, { progress }: Voice): Promise<PeerService> {
+async function connectService(address: ServiceAddress, patience: Patience, { progress }: Voice): Promise<PeerService> {
   const { connectPeerService } = await import('../api/peer-service.ts');
   return connectPeerService(address, {
-    deadlineMs,
+    ...patience,
     onRetry: ({ problem, delayMs }) => progress(`${problem}; trying again in ${delayMs} ms`),
   });
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { MapReading, PeerService, Wait } from '../../src/api/service.ts';
-import type { Tools } from '../../src/app/tools.ts';
+import type { Patience, Tools } from '../../src/app/tools.ts';
 import type { Actual, ActualPeer } from '../../src/core/actual.ts';
 import type { Address } from '../../src/core/cidr.ts';
 import { CommandFailed } from '../../src/core/errors.ts';
@@ -29,6 +29,8 @@ export class Desk {
   /** The questions for the map. */
   readonly asked: { readonly revision: string | null; readonly wait: Wait | undefined }[] = [];
   answers: Answer[] = [];
+  /** How patient the last client of the control plane was to be. */
+  patience: Patience | undefined;
   /** What the resolver knows. */
   names: Record<string, readonly Address[]> = {};
   readonly resolved: string[] = [];
@@ -45,7 +47,10 @@ export class Desk {
     this.tools = {
       host: this.#host(),
       store: fileStore({ config: join(folder, 'etc'), state: join(folder, 'state'), runtime: join(folder, 'run') }),
-      connect: async () => this.#service(),
+      connect: async (_, patience) => {
+        this.patience = patience;
+        return this.#service();
+      },
       now: () => new Date(1_700_000_000_000 + this.seconds * 1000),
       uptime: () => this.seconds,
       monotonic: () => this.seconds,

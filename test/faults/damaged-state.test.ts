@@ -37,7 +37,8 @@ const damages: Readonly<Record<string, (text: string) => string>> = {
 const statePath = (host: Host) => path(host.stateDir, 'cpn0.json');
 
 /** What the host says when a copy stands in for the damaged file. */
-const tells = (host: Host) => `${statePath(host)} is damaged; the previous copy of it is used, and it is set aside`;
+const tells = (host: Host) =>
+  `${statePath(host)} is damaged; the previous copy of it is used, and the next pass sets it aside`;
 
 async function readKeys(host: Host) {
   const { privateKey } = JSON.parse(await readFile(statePath(host), 'utf8'));

@@ -134,6 +134,11 @@ describe('trouble at the control plane', () => {
     expect(revisions(following)).toEqual([]);
   });
 
+  it('is known after a few attempts, as there will be others', async () => {
+    const { desk } = await follow([fail(gone())], 1);
+    expect(desk.patience).toEqual({ deadlineMs: 10_000, attempts: 3 });
+  });
+
   it('is met with pauses up to the interval', async () => {
     const following = await follow([fail(gone())], 40);
     expect(Math.max(...pauses(following))).toBeLessThanOrEqual(31);
