@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { instant, text } from './text.ts';
+import { identifier, instant, text, tokenShown } from './text.ts';
 
 /** What a user may do; see each operation's `x-roles` in the served description. */
 export const Role = z.enum(['owner', 'admin', 'member', 'viewer']).meta({ id: 'Role' });
@@ -16,16 +16,16 @@ export type LoginRequest = z.infer<typeof LoginRequest>;
 
 /** A session token, shown once. */
 export const Session = z
-  .object({ access_token: z.string().min(1), token_type: z.literal('Bearer'), expires_at: instant })
+  .object({ access_token: tokenShown, token_type: z.literal('Bearer'), expires_at: instant })
   .meta({ id: 'Session' });
 export type Session = z.infer<typeof Session>;
 
 export const Profile = z
   .object({
-    id: z.int(),
+    id: identifier,
     email: z.email(),
     role: Role,
-    organization: z.object({ id: z.int(), name: z.string() }),
+    organization: z.object({ id: identifier, name: z.string().meta({ maxLength: 1000 }) }),
   })
   .meta({ id: 'Profile' });
 export type Profile = z.infer<typeof Profile>;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { instant, requiredText } from './text.ts';
+import { identifier, instant, nameShown, requiredText } from './text.ts';
 
 export const CreateEnrollmentKey = z
   .object({
@@ -13,15 +13,17 @@ export type CreateEnrollmentKey = z.infer<typeof CreateEnrollmentKey>;
 /** A key as it is listed: never with the token. */
 export const EnrollmentKey = z
   .object({
-    id: z.int(),
-    name: z.string(),
-    max_uses: z.int(),
-    uses: z.int(),
+    id: identifier,
+    name: nameShown,
+    max_uses: z.int().min(1),
+    uses: z.int().min(0),
     expires_at: instant,
   })
   .meta({ id: 'EnrollmentKey' });
 export type EnrollmentKey = z.infer<typeof EnrollmentKey>;
 
 /** A key as it is made: the only time the token is shown. */
-export const NewEnrollmentKey = EnrollmentKey.extend({ enrollment_token: z.string() }).meta({ id: 'NewEnrollmentKey' });
+export const NewEnrollmentKey = EnrollmentKey.extend({
+  enrollment_token: z.string().meta({ minLength: 5, maxLength: 128, pattern: '^cpn_[!-~]+$' }),
+}).meta({ id: 'NewEnrollmentKey' });
 export type NewEnrollmentKey = z.infer<typeof NewEnrollmentKey>;

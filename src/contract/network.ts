@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { Peer } from './peer.ts';
-import { requiredText, text } from './text.ts';
+import { identifier, nameShown, requiredText, text, tokenShown } from './text.ts';
 
 const Routes = z.array(text(32)).max(50, { error: 'must be at most 50 routes' });
 
@@ -27,14 +27,15 @@ export type ChangeNetwork = z.infer<typeof ChangeNetwork>;
 
 export const NetworkSummary = z
   .object({
-    id: z.int(),
-    name: z.string(),
-    description: z.string(),
+    id: identifier,
+    name: nameShown,
+    description: z.string().meta({ maxLength: 1000 }),
     private_cidr: z.cidrv4(),
-    routes: z.array(z.string()),
+    routes: z.array(z.cidrv4()),
     vpn_type: z.literal('wireguard'),
     revision: z
       .int()
+      .min(0)
       .meta({ description: 'Grows with every change of the network or of a peer in it; also its ETag.' }),
   })
   .meta({ id: 'NetworkSummary' });
@@ -43,8 +44,18 @@ export type NetworkSummary = z.infer<typeof NetworkSummary>;
 export const Network = NetworkSummary.extend({ peers: z.array(Peer) }).meta({ id: 'Network' });
 export type Network = z.infer<typeof Network>;
 
+/** What is different in a network since an earlier revision: all of the network itself, and of its peers those alone that are. */
+export const NetworkDelta = NetworkSummary.extend({
+  peers: z.array(Peer).meta({ description: 'Peers that are new, or not as they were; each whole.' }),
+  removed: z.array(z.int()).meta({ description: 'The ids of peers that are no more.' }),
+}).meta({ id: 'NetworkDelta' });
+export type NetworkDelta = z.infer<typeof NetworkDelta>;
+
+/** The instance manipulation (RFC 3229) by which a {@link NetworkDelta} is asked for, in A-IM, and told, in IM. */
+export const deltaManipulation = 'cpn-delta';
+
 /** The reply to an enrolment. The access token speaks for this one peer; it is shown once, and again to an idempotent replay. */
 export const Enrollment = z
-  .object({ peer: Peer, network: Network, access_token: z.string().min(1) })
+  .object({ peer: Peer, network: Network, access_token: tokenShown })
   .meta({ id: 'Enrollment' });
 export type Enrollment = z.infer<typeof Enrollment>;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { instant, requiredText, text } from './text.ts';
+import { identifier, instant, nameShown, requiredText, text } from './text.ts';
 
 /** What a host is in its network: a box that serves routes, a person's device, or an origin server. */
 export const PeerType = z.enum(['connector', 'admin_device', 'origin']).meta({ id: 'PeerType' });
@@ -7,9 +7,14 @@ export type PeerType = z.infer<typeof PeerType>;
 
 /** A Curve25519 public key: 32 bytes in base64, as `wg pubkey` prints it. */
 const publicKeyPattern = /^[A-Za-z0-9+/]{43}=$/;
-const PublicKey = z.string().max(120).regex(publicKeyPattern, {
-  error: 'must be a WireGuard public key: 43 base64 characters and "="',
-});
+const PublicKey = z
+  .string()
+  .max(120)
+  .regex(publicKeyPattern, { error: 'must be a WireGuard public key: 43 base64 characters and "="' })
+  .meta({
+    format: 'wireguard-key',
+    description: '32 bytes in base64; spelled otherwise than base64 writes them it is a 422.',
+  });
 
 /** A short-lived network key. */
 const EnrollmentToken = z
@@ -17,8 +22,10 @@ const EnrollmentToken = z
   .max(128, { error: 'must be at most 128 characters' })
   .regex(/^cpn_[\x21-\x7e]+$/, { error: 'must begin with "cpn_"' });
 
-/** `HOST:PORT`, `IPv4:PORT` or `[IPv6]:PORT`; core/endpoint parses it. */
-const Endpoint = text(255);
+const endpointForms = 'HOST:PORT, IPv4:PORT or [IPv6]:PORT.';
+
+/** core/endpoint parses it. */
+const Endpoint = text(255).meta({ maxLength: 255, format: 'endpoint', description: endpointForms });
 
 export const EnrollRequest = z
   .object({
@@ -38,19 +45,27 @@ export const ChangePeer = z
     public_key: PublicKey.optional(),
     endpoint: Endpoint.nullable().optional(),
     routes: z.array(text(32)).max(50).nullable().optional(),
+    withdrawn: z.array(text(32)).max(51).optional().meta({
+      description:
+        'What a connector takes out of service: routes of the network, and its private_cidr, which stands for relaying. Replaces what was withdrawn before.',
+    }),
   })
   .meta({ id: 'ChangePeer' });
 export type ChangePeer = z.infer<typeof ChangePeer>;
 
 export const Peer = z
   .object({
-    id: z.int(),
-    name: z.string(),
+    id: identifier,
+    name: nameShown,
     peer_type: PeerType,
     public_key: PublicKey,
     address: z.ipv4(),
-    endpoint: z.string().nullable(),
-    routes: z.array(z.string()).optional().meta({ description: 'The routes a connector serves; absent means all.' }),
+    endpoint: z.string().meta({ maxLength: 255, format: 'endpoint', description: endpointForms }).nullable(),
+    routes: z.array(z.cidrv4()).optional().meta({ description: 'The routes a connector serves; absent means all.' }),
+    withdrawn: z.array(z.cidrv4()).optional().meta({
+      description:
+        'What a connector took out of service: routes it would serve, and private_cidr where it does not relay.',
+    }),
     created_at: instant,
   })
   .meta({ id: 'Peer' });

@@ -1,9 +1,13 @@
 import * as z from 'zod';
 
-/** A string of at most `max` characters, counted as the contract counts them: in code points, not UTF-16 units. */
+/**
+ * A string of at most `max` characters, counted as the contract counts them: in code points, not UTF-16 units. It has no NUL, which
+ * PostgreSQL cannot keep (its manual, 8.3).
+ */
 export const text = (max: number) =>
   z
     .string()
+    .refine((value) => !value.includes('\0'), { error: 'must not hold a NUL character' })
     .refine((value) => characterCount(value) <= max, { error: `must be at most ${max} characters` })
     .meta({ maxLength: max });
 
@@ -12,6 +16,15 @@ export const requiredText = (max: number) =>
   text(max)
     .refine((value) => value.trim() !== '', { error: 'must not be empty' })
     .meta({ minLength: 1, maxLength: max });
+
+/** What the service calls a resource. */
+export const identifier = z.int().min(1);
+
+/** A name as the service shows it: what {@link requiredText} let in needs no second look on the way out. */
+export const nameShown = z.string().meta({ maxLength: 120 });
+
+/** A credential as the service shows it: what an Authorization header can carry. */
+export const tokenShown = z.string().min(1).meta({ pattern: '^[!-~]+$' });
 
 /** An instant as the service writes it: ISO 8601 in UTC. */
 export const instant = z.iso.datetime({ offset: true });

@@ -1,0 +1,26 @@
+import * as z from 'zod';
+import { identifier, instant, nameShown, requiredText, tokenShown } from './text.ts';
+
+/** Without `expires_in_days` the token holds until it is revoked. */
+export const CreatePersonalToken = z
+  .object({ name: requiredText(120), expires_in_days: z.int().min(1).max(365).optional() })
+  .meta({ id: 'CreatePersonalToken' });
+export type CreatePersonalToken = z.infer<typeof CreatePersonalToken>;
+
+/** A personal token as it is listed: never with its value. */
+export const PersonalToken = z
+  .object({
+    id: identifier,
+    name: nameShown,
+    created_at: instant,
+    expires_at: instant.nullable(),
+    last_used_at: instant.nullable().meta({ description: 'To the hour; null before the first use.' }),
+  })
+  .meta({ id: 'PersonalToken' });
+export type PersonalToken = z.infer<typeof PersonalToken>;
+
+/** A personal token as it is made: the only time that its value is shown. */
+export const NewPersonalToken = PersonalToken.extend({ access_token: tokenShown }).meta({
+  id: 'NewPersonalToken',
+});
+export type NewPersonalToken = z.infer<typeof NewPersonalToken>;
