@@ -19,7 +19,17 @@ export interface Actual {
   readonly firewall: readonly string[] | null;
   /** Values of the sysctl keys we care for, as the kernel prints them. */
   readonly sysctls: Readonly<Record<string, string>>;
+  /** The hosts file; null where nobody asked for it. */
+  readonly hosts: HostsFile | null;
   readonly surroundings: Surroundings;
+}
+
+/** The hosts file, as far as it matters to one network. */
+export interface HostsFile {
+  /** Our block in it; null when there is none. */
+  readonly block: string | null;
+  /** Why our block cannot be changed, and what to do about it; null when it can be. */
+  readonly trouble: string | null;
 }
 
 export interface Link {

@@ -1,14 +1,18 @@
 import { covers, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
 import { type Endpoint, isLiteral, type SocketEndpoint, unusableAddress } from './endpoint.ts';
+import { forwardingRules } from './forwarding-rules.ts';
 import { isDefaultRoute, markedSourceKey, tunnelRules } from './full-tunnel.ts';
 import { type Ground, refuse } from './guard.ts';
+import { renderBlock } from './hosts-block.ts';
 import type { KeyPair } from './keys.ts';
+import { looseFilter, sourceFilterKey } from './link-sysctl.ts';
 import { aliasMark, tunnelMark } from './marks.ts';
-import type { DesiredPeer, InterfaceAddress, NetworkMap, Options, Peer, TunnelConfig } from './model.ts';
+import type { DesiredPeer, Failure, InterfaceAddress, NetworkMap, Options, Peer, TunnelConfig } from './model.ts';
 import type { Resolved } from './resolved.ts';
+import { type RouteReport, reportRange, reportRoute } from './route-report.ts';
 import type { Rule } from './rule.ts';
-import type { Firewall, FirewallRule } from './step.ts';
-import { type Reach, type RouteOwner, reachPeers, servedRoutes } from './topology.ts';
+import type { Firewall } from './step.ts';
+import { type Reach, reachPeers } from './topology.ts';
 
 /** What a host is to be in one network, before anything of the host is looked at. */
 export interface Intent {
@@ -18,6 +22,9 @@ export interface Intent {
   readonly keyPair: KeyPair;
   readonly options: Options;
   readonly resolved: Resolved;
+  readonly failed: readonly Failure[];
+  /** The network's label in the hosts file; null where that is not to name the peers. */
+  readonly label: string | null;
 }
 
 /** The whole state that a pass works towards. */
@@ -28,20 +35,17 @@ export interface Desired {
   readonly config: TunnelConfig;
   /** Prefixes that lead into the interface beside the range of its own address. */
   readonly routes: readonly Prefix[];
+  /** Interfaces of this host's later networks, whose routes to the same prefixes are taken over. */
+  readonly later: readonly string[];
   /** The policy rules that a full tunnel needs; none without one. */
   readonly rules: readonly Rule[];
   readonly firewall: Firewall | null;
   readonly sysctls: Readonly<Record<string, string>>;
+  /** Our block in the hosts file; null for none. */
+  readonly hosts: string | null;
   readonly report: readonly RouteReport[];
-}
-
-/** What became of a route of the network on this host. */
-export interface RouteReport {
-  readonly prefix: Prefix;
-  readonly via: string | null;
-  readonly state: 'taken' | 'served' | 'refused' | 'missing';
-  /** Why it is so; of a route that is taken, what does not go by it. */
-  readonly reason: string | null;
+  /** Peers that do not answer directly, and the connector that their packets go through meanwhile. */
+  readonly detours: readonly { readonly peer: Peer; readonly via: Peer }[];
 }
 
 /** IPv4 forwarding between interfaces; a connector is nothing without it. */
@@ -49,31 +53,33 @@ export const forwardingKey = 'net.ipv4.ip_forward';
 
 /** The mark on an interface that is ours. */
 export function aliasOf(map: NetworkMap): string {
-  return `${aliasMark}${map.id}`;
+  return `${aliasMark}${map.id ?? 'network'}`;
 }
 
 /** Works out what the host should be: who is reached how, without what the guard refuses. */
 export function desire(intent: Intent, ground: Ground): Desired {
   const { link, map, self, keyPair, options } = intent;
   const rangeRefused = refuse(map.cidr, ground);
+  // A range of one address is this host's own: the network's is not known.
+  const takesRange = rangeRefused === null && lengthOf(map.cidr) < 32;
   const topology = reachPeers({
     map,
     self,
     acceptRoutes: options.acceptRoutes,
-    failed: new Set(),
-    takesRange: rangeRefused === null,
+    failed: intent.failed,
+    takesRange,
   });
-  const reports = topology.routes.map((route) => reportRoute(route, ground));
+  const reports = topology.routes.flatMap((route) => reportRoute(route, intent, ground));
   const refused = new Set([
     ...reports.filter((report) => report.state === 'refused').map((report) => report.prefix),
-    ...(rangeRefused === null ? [] : refuseAddresses(map, ground)),
+    ...(takesRange ? [] : refuseAddresses(map, ground)),
   ]);
   const address: InterfaceAddress = { address: self.address, length: rangeRefused === null ? lengthOf(map.cidr) : 32 };
   const peers = topology.reaches.map((reach) => desirePeer(reach, refused, intent));
   const onLink = address.length === 32 ? null : map.cidr;
   const routes = peers.flatMap((peer) => peer.allowedIps).filter((prefix) => !(onLink && covers(onLink, prefix)));
   const isFull = routes.some(isDefaultRoute);
-  const served = servedRoutes(map, self);
+  const forwards = self.type === 'connector';
   return {
     link,
     alias: aliasOf(map),
@@ -87,13 +93,16 @@ export function desire(intent: Intent, ground: Ground): Desired {
       peers,
     },
     routes,
+    later: ground.later,
     rules: isFull ? tunnelRules(ground) : [],
-    firewall: self.type === 'connector' ? { link, rules: forwardingRules(map, served, options) } : null,
+    firewall: forwards ? { link, rules: forwardingRules({ map, self, options, detours: topology.detours }) } : null,
     sysctls: {
-      ...(self.type === 'connector' && { [forwardingKey]: '1' }),
+      ...(forwards && { [sourceFilterKey(link)]: looseFilter, [forwardingKey]: '1' }),
       ...(isFull && { [markedSourceKey]: '1' }),
     },
+    hosts: intent.label === null ? null : renderBlock(link, map, intent.label),
     report: rangeRefused === null ? reports : [reportRange(map, rangeRefused), ...reports],
+    detours: topology.detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
   };
 }
 
@@ -120,36 +129,16 @@ function desirePeer(
   const located = locate(endpoint, intent.resolved);
   return {
     publicKey: peer.publicKey,
-    presharedKey: null,
+    presharedKey: peer.given?.presharedKey ?? null,
     endpoint: located && unusableAddress(located.host) === null ? located : null,
     allowedIps: allowedIps.filter((prefix) => !refused.has(prefix)),
     keepalive,
   };
 }
 
-/** Where the network's range as a whole is refused, its addresses are judged one by one, so that the rest works. */
+/** Where the network's range as a whole is refused or not known, its addresses are judged one by one, so that the rest works. */
 function refuseAddresses(map: NetworkMap, ground: Ground): Prefix[] {
-  return map.peers.map((peer) => hostPrefix(peer.address)).filter((address) => refuse(address, ground) !== null);
-}
-
-function reportRoute({ prefix, via, hop, note }: RouteOwner, ground: Ground): RouteReport {
-  const name = via?.name ?? null;
-  if (note === 'served here') return { prefix, via: null, state: 'served', reason: null };
-  if (note === 'not accepted') return { prefix, via: name, state: 'refused', reason: 'not accepted' };
-  if (hop === null) return { prefix, via: name, state: 'missing', reason: note };
-  const reason = refuse(prefix, ground);
-  if (reason !== null) return { prefix, via: name, state: 'refused', reason };
-  return { prefix, via: name, state: 'taken', reason: isDefaultRoute(prefix) ? besideTunnel : null };
-}
-
-/** Said of every full tunnel: whoever wants one may think that nothing goes beside it. */
-const besideTunnel = 'IPv6, and questions to the resolver, go outside the tunnel';
-
-function reportRange(map: NetworkMap, reason: string): RouteReport {
-  return { prefix: map.cidr, via: null, state: 'refused', reason };
-}
-
-function forwardingRules(map: NetworkMap, served: readonly Prefix[], options: Options): FirewallRule[] {
-  const masquerade = served.map((to) => ({ rule: 'masquerade', from: map.cidr, to }) as const);
-  return [{ rule: 'clamp-mss' }, ...(options.masquerade ? masquerade : [])];
+  const given = map.peers.flatMap((peer) => peer.given?.allowedIps ?? []);
+  const addresses = map.peers.map((peer) => hostPrefix(peer.address));
+  return [...addresses, ...given].filter((prefix) => refuse(prefix, ground) !== null);
 }

@@ -31,6 +31,13 @@ export function parseEndpoint(text: string, field = 'endpoint'): Endpoint {
   return { host: (plain ?? '').toLowerCase(), port };
 }
 
+/** Parses a DNS name, or an address without brackets. */
+export function parseHost(text: string, field = 'host'): string {
+  if (isIP(text) !== 0) return parseAddress(text, field);
+  if (!namePattern.test(text)) throw new InvalidValue(field, text, 'is neither a name nor an address');
+  return text.toLowerCase();
+}
+
 /** `HOST:PORT`, with an IPv6 address in brackets: what {@link parseEndpoint} reads and `wg` prints. */
 export function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;

@@ -87,6 +87,28 @@ export class CommandFailed extends CpnError {
   }
 }
 
+/** The hosts file is not one that we can change; the tunnel works without names. */
+export class NotNamed extends CpnError {
+  override readonly name = 'NotNamed';
+
+  /** @param trouble what is wrong with the file, and what to do about it */
+  constructor(networkInterface: string, trouble: string) {
+    super(`the hosts file does not name the peers of ${networkInterface}: ${trouble}`, {
+      facts: { interface: networkInterface },
+    });
+  }
+}
+
+/** Somebody else's packet rules drop what this host, a connector, is there to forward. */
+export class ForwardingDropped extends CpnError {
+  override readonly name = 'ForwardingDropped';
+
+  /** @param drops a sentence each: what is dropped, by whom, and what to do about it */
+  constructor(drops: readonly string[]) {
+    super(drops.join('; '), { facts: { drops } });
+  }
+}
+
 /** The host does not hold what was just applied to it. */
 export class NotConverged extends CpnError {
   override readonly name = 'NotConverged';
@@ -199,6 +221,18 @@ interface Attempts {
   readonly heard: boolean;
   /** Milliseconds that it asked to be left alone for. */
   readonly retryAfterMs: number | null;
+}
+
+/** A control plane does not help to take a connector out of service: nobody else would take its routes over. */
+export class CannotWithdraw extends CpnError {
+  override readonly name = 'CannotWithdraw';
+
+  constructor(url: string, problem: string) {
+    super(
+      `routes cannot be withdrawn through the control plane at ${url}: ${problem}; ask an admin to take them from this connector there`,
+      { facts: { url, problem } },
+    );
+  }
 }
 
 /** The control plane could not be reached, or kept answering 429 or 5xx, until the deadline. */

@@ -11,6 +11,8 @@ export interface Ground {
   readonly endpoints: readonly Address[];
   /** What the other networks of this host have taken. */
   readonly taken: readonly { readonly prefix: Prefix; readonly by: string }[];
+  /** The interfaces of networks that this host joined later than this one: they stand back. */
+  readonly later: readonly string[];
   /** Prefixes that a person lets through. */
   readonly allowed: readonly Prefix[];
 }

@@ -2,6 +2,7 @@ import type { PeerType } from '../contract/peer.ts';
 import type { Address, Prefix } from './cidr.ts';
 import type { Endpoint, SocketEndpoint } from './endpoint.ts';
 import type { PublicKey } from './keys.ts';
+import type { ProbeTarget } from './probe-target.ts';
 import type { Secret } from './secret.ts';
 
 /** Every kind of peer, in the contract's words. */
@@ -20,12 +21,35 @@ export interface Peer {
   readonly endpoint: Endpoint | null;
   /** The network's routes that this connector serves; null means all of them. */
   readonly routes: readonly Prefix[] | null;
+  /** What this connector took out of service itself: routes, and the network's range where it is no relay for now. */
+  readonly withdrawn: readonly Prefix[];
+  /** There where the service gave a ready wg-quick text instead of telling who is in the network. */
+  readonly given?: GivenTunnel;
+  /** True of this host where the service never listed it: it is in the map by its enrolment alone. */
+  readonly unlisted?: true;
+}
+
+/** What a ready wg-quick text says of a peer beside its key and endpoint; used as given, as far as the guard lets it. */
+export interface GivenTunnel {
+  readonly allowedIps: readonly Prefix[];
+  readonly presharedKey: Secret | null;
+  /** Seconds between keepalives, or null for none. */
+  readonly keepalive: number | null;
+}
+
+/** A peer that this host saw fail, and avoids where there is another way. */
+export interface Failure {
+  readonly peer: PeerId;
+  /** It is heard again, and trusted again after a while: better than one that is silent, not as good as one that was well. */
+  readonly back: boolean;
 }
 
 /** A network and all its peers at one revision: what a host is told. */
 export interface NetworkMap {
-  readonly id: number;
+  /** Null where the service did not tell it: then the map cannot be read anew. */
+  readonly id: number | null;
   readonly name: string;
+  /** This host's own address alone, where the service did not tell the range. */
   readonly cidr: Prefix;
   readonly routes: readonly Prefix[];
   /** The strong ETag under which the service served it, where it has such a thing. */
@@ -48,6 +72,10 @@ export interface Options {
   readonly masquerade: boolean;
   /** Prefixes that the guard must let through. */
   readonly allowRoutes: readonly Prefix[];
+  /** Hosts behind a connector's routes, by which it tells whether its LAN is well. */
+  readonly probes: readonly ProbeTarget[];
+  /** Whether the hosts file names the peers. */
+  readonly hosts: boolean;
 }
 
 /** A peer as WireGuard is to hold it. Null is a value: no key, no endpoint known, no keepalive. */

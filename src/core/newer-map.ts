@@ -12,6 +12,18 @@ export function emptiesTunnel(known: NetworkMap, newer: NetworkMap, self: Public
   return countOthers(known, self) > 0 && countOthers(newer, self) === 0;
 }
 
+/**
+ * The map with this host in it, as it was known, where the service lists it neither now nor did before: such a service tells of the
+ * others alone. Any other map as it is.
+ */
+export function keepUnlisted(known: NetworkMap, newer: NetworkMap, self: PublicKey): NetworkMap {
+  const own = known.peers.find((peer) => peer.publicKey === self && peer.unlisted);
+  const isTaken = newer.peers.some(
+    ({ publicKey, id, address }) => publicKey === self || id === own?.id || address === own?.address,
+  );
+  return own === undefined || isTaken ? newer : { ...newer, peers: [...newer.peers, own] };
+}
+
 /** A name for what a map says: its revision, or where the service tells none, a hash of it. */
 export function identifyMap({ id, name, cidr, routes, revision, peers }: NetworkMap): string {
   if (revision !== null) return revision;
@@ -23,6 +35,9 @@ export function identifyMap({ id, name, cidr, routes, revision, peers }: Network
     peer.address,
     peer.endpoint && formatEndpoint(peer.endpoint),
     peer.routes,
+    peer.withdrawn,
+    // Where there is none the name of a map is what it was before there could be.
+    ...(peer.given ? [{ ...peer.given, presharedKey: peer.given.presharedKey?.reveal() ?? null }] : []),
   ]);
   const text = JSON.stringify([id, name, cidr, routes, listed]);
   return Buffer.from(nacl.hash(Buffer.from(text))).toString('hex', 0, 16);

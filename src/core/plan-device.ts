@@ -3,6 +3,7 @@ import { added, type Change, type ChangeValue, removed, updated } from './change
 import type { Desired } from './desired.ts';
 import { type Endpoint, formatEndpoint, sameEndpoint } from './endpoint.ts';
 import { isRenewed } from './health.ts';
+import type { PublicKey } from './keys.ts';
 import type { DesiredPeer } from './model.ts';
 import type { Secret } from './secret.ts';
 import type { DeviceChange, Step } from './step.ts';
@@ -21,7 +22,7 @@ export function planDevice({ link, config, keyPair }: Desired, { device }: Actua
   const marks = fwmark !== null && device?.fwmark !== fwmark;
   if (marks && device !== null) changes.push(differs(link, 'mark', device.fwmark, fwmark));
   const peers: DeviceChange[] = [];
-  for (const peer of config.peers) {
+  for (const peer of gainersFirst(config.peers, known)) {
     const planned = planPeer(peer, known.get(peer.publicKey) ?? null, now);
     if (planned === null) continue;
     peers.push(planned.set);
@@ -68,6 +69,19 @@ export function planPeerRemoval({ link, config }: Desired, { device }: Actual): 
 export function sameMembers(one: readonly string[], other: readonly string[]): boolean {
   const members = new Set(one);
   return members.size === new Set(other).size && other.every((member) => members.has(member));
+}
+
+/**
+ * Those first that get a prefix of another peer: it moves at once, while one that is taken away first belongs to nobody until
+ * it is given.
+ */
+function gainersFirst(peers: readonly DesiredPeer[], known: ReadonlyMap<PublicKey, ActualPeer>): DesiredPeer[] {
+  const owners = new Map(
+    [...known.values()].flatMap((peer) => peer.allowedIps.map((ip) => [ip, peer.publicKey] as const)),
+  );
+  const gains = (peer: DesiredPeer) =>
+    peer.allowedIps.some((ip) => owners.has(ip) && owners.get(ip) !== peer.publicKey) ? 0 : 1;
+  return peers.toSorted((one, other) => gains(one) - gains(other));
 }
 
 function planPeer(

@@ -2,6 +2,7 @@ import type { Actual } from './actual.ts';
 import { added, removed, updated } from './change.ts';
 import { type Desired, forwardingKey } from './desired.ts';
 import { firewallMarks, tableOf } from './firewall.ts';
+import { goesWithLink, isStrict } from './link-sysctl.ts';
 import { sameMembers } from './plan-device.ts';
 import type { Step } from './step.ts';
 
@@ -27,7 +28,7 @@ export function planFirewall({ link, firewall }: Desired, actual: Actual): Step[
 /** After the packet rules, so that nothing is forwarded without them. */
 export function planSysctls({ sysctls }: Desired, actual: Actual): Step[] {
   return Object.entries(sysctls)
-    .filter(([key, value]) => actual.sysctls[key] !== value)
+    .filter(([key, value]) => (goesWithLink(key) ? isStrict(key, actual.sysctls) : actual.sysctls[key] !== value))
     .map(([key, value]) => ({
       do: 'set-sysctl',
       key,
@@ -37,5 +38,5 @@ export function planSysctls({ sysctls }: Desired, actual: Actual): Step[] {
 }
 
 function reasonOf(key: string): string {
-  return key === forwardingKey ? connectorForwards : 'a full tunnel marks its own packets';
+  return key === forwardingKey || goesWithLink(key) ? connectorForwards : 'a full tunnel marks its own packets';
 }

@@ -80,7 +80,7 @@ function planAddresses({ link, config }: Desired, actual: Link | null): Planned[
   return [...removals, [{ add: 'address', address: config.address }, added('address', target, link, reason)]];
 }
 
-function planRoutes({ link, routes, config }: Desired, actual: Actual): Planned[] {
+function planRoutes({ link, routes, later, config }: Desired, actual: Actual): Planned[] {
   // With its last IPv4 address an interface loses all its IPv4 routes (fib_disable_ip in net/ipv4/fib_frontend.c).
   const keepsAddress = actual.link?.addresses.some((each) => isSameAddress(each, config.address)) ?? false;
   const present = actual.routes.filter(
@@ -93,7 +93,12 @@ function planRoutes({ link, routes, config }: Desired, actual: Actual): Planned[
     .filter((prefix) => !kept.has(prefix))
     .map((prefix): Planned => {
       const table = routingTableOf(prefix);
-      return [{ add: 'route', prefix, table }, added('route', prefix, wayTo(link, table), 'a peer serves it')];
+      const holder = table === 'main' ? findHolder(prefix, later, actual) : null;
+      if (holder === null) {
+        return [{ add: 'route', prefix, table }, added('route', prefix, wayTo(link, table), 'a peer serves it')];
+      }
+      const reason = 'the network that was joined earlier has the right of way';
+      return [{ add: 'route', prefix, table, replaces: true }, updated('route', prefix, holder, link, reason)];
     });
   const removals = present
     .filter((route) => !isWanted(route) && isOurRoute(route.protocol))
@@ -102,6 +107,12 @@ function planRoutes({ link, routes, config }: Desired, actual: Actual): Planned[
       return [{ remove: 'route', prefix, protocol, table }, removed('route', prefix, wayTo(link, table), why)];
     });
   return [...additions, ...removals];
+}
+
+/** The later network's interface that this very prefix leads into; the kernel takes no second route to it. */
+function findHolder(prefix: Prefix, later: readonly string[], { surroundings }: Actual): string | null {
+  const ways = [...surroundings.routed, ...surroundings.connected];
+  return ways.find((way) => way.prefix === prefix && later.includes(way.link))?.link ?? null;
 }
 
 function wayTo(link: string, table: string): string {

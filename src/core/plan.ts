@@ -2,6 +2,7 @@ import type { Actual } from './actual.ts';
 import type { Desired } from './desired.ts';
 import { planDevice, planPeerRemoval, planUnmarking } from './plan-device.ts';
 import { planFirewall, planSysctls } from './plan-forwarding.ts';
+import { planHosts } from './plan-hosts.ts';
 import { planCreation, planSettings } from './plan-link.ts';
 import type { Receipt } from './receipt.ts';
 import type { Step } from './step.ts';
@@ -21,6 +22,7 @@ export function plan(desired: Desired, actual: Actual, now: number): Step[] {
     ...planPeerRemoval(desired, actual),
     ...planFirewall(desired, actual),
     ...planSysctls(desired, actual),
+    ...planHosts(desired, actual),
   ];
 }
 

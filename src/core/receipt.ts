@@ -1,7 +1,9 @@
 import type { Actual } from './actual.ts';
 import { removed, updated } from './change.ts';
 import { tableOf } from './firewall.ts';
+import { goesWithLink } from './link-sysctl.ts';
 import { tunnelTable } from './marks.ts';
+import { planHostsRemoval } from './plan-hosts.ts';
 import { planRuleRemovals } from './plan-rules.ts';
 import type { ConfigureLink, Step } from './step.ts';
 
@@ -12,6 +14,8 @@ export type Made =
   /** The policy rules of a full tunnel, which do not go with its interface. */
   | { readonly made: 'rules'; readonly link: string }
   | { readonly made: 'sysctl'; readonly key: string; readonly before: string; readonly after: string }
+  /** Our block in the hosts file. */
+  | { readonly made: 'hosts'; readonly link: string }
   | { readonly made: 'folder'; readonly path: string };
 
 export type Receipt = readonly Made[];
@@ -25,7 +29,8 @@ export function record(receipt: Receipt, steps: readonly Step[], actual: Actual)
     if (step.do === 'create-link') return [{ made: 'interface', link: step.link }];
     if (step.do === 'configure-link' && entersTunnel(step)) return [{ made: 'rules', link: step.link }];
     if (step.do === 'set-firewall') return [{ made: 'firewall', link: step.firewall.link }];
-    if (step.do !== 'set-sysctl') return [];
+    if (step.do === 'set-hosts') return [{ made: 'hosts', link: step.link }];
+    if (step.do !== 'set-sysctl' || goesWithLink(step.key)) return [];
     const before = actual.sysctls[step.key];
     return before === undefined ? [] : [{ made: 'sysctl', key: step.key, before, after: step.value }];
   });
@@ -54,7 +59,7 @@ function givesUpTunnel(step: Step, { routes }: Actual): boolean {
 }
 
 /**
- * The steps that take back what the receipt names: packet rules, forwarding and policy rules first, then the interface, and
+ * The steps that take back what the receipt names: packet rules, forwarding, names and policy rules first, then the interface, and
  * with it its addresses and routes. A sysctl that somebody changed after us is theirs now.
  */
 export function planTakeBack(receipt: Receipt, actual: Actual): Step[] {
@@ -68,6 +73,7 @@ export function planTakeBack(receipt: Receipt, actual: Actual): Step[] {
       const change = removed('firewall', `inet ${tableOf(entry.link)}`, actual.firewall, reason);
       return [{ do: 'remove-firewall', link: entry.link, changes: [change] }];
     }
+    if (entry.made === 'hosts') return planHostsRemoval(entry.link, actual, reason);
     if (entry.made === 'rules') {
       const removals = planRuleRemovals(actual, reason);
       const commands = removals.map(([command]) => command);

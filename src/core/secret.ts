@@ -32,5 +32,5 @@ export class Secret {
 
 /** Leaves of each enrolment key and token its prefix only. */
 export function maskTokens(text: string): string {
-  return text.replace(/\b(cp[nps]_)[\w.~+/=-]+/g, '$1[secret]');
+  return text.replace(/\b(cp[npstu]_)[\w.~+/=-]+/g, '$1[secret]');
 }

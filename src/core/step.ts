@@ -1,5 +1,5 @@
 import type { Change } from './change.ts';
-import type { Prefix } from './cidr.ts';
+import type { Address, Prefix } from './cidr.ts';
 import type { PublicKey } from './keys.ts';
 import type { DesiredPeer, InterfaceAddress } from './model.ts';
 import type { Rule } from './rule.ts';
@@ -17,6 +17,8 @@ export type Step = (
   | SetFirewall
   | RemoveFirewall
   | SetSysctl
+  | SetHosts
+  | RemoveHosts
   | DeleteLink
 ) & { readonly changes: readonly Change[] };
 
@@ -59,8 +61,8 @@ export type LinkCommand =
   | { readonly set: 'up' }
   | { readonly add: 'address'; readonly address: InterfaceAddress }
   | { readonly remove: 'address'; readonly address: InterfaceAddress }
-  /** Into the main table unless told. */
-  | { readonly add: 'route'; readonly prefix: Prefix; readonly table?: string }
+  /** Into the main table unless told; `replaces` is set where another interface of ours has this very route, and is to lose it. */
+  | { readonly add: 'route'; readonly prefix: Prefix; readonly table?: string; readonly replaces?: true }
   | { readonly remove: 'route'; readonly prefix: Prefix; readonly protocol: string; readonly table?: string }
   | { readonly add: 'rule'; readonly rule: Rule }
   | { readonly remove: 'rule'; readonly rule: Rule };
@@ -84,6 +86,19 @@ export interface SetSysctl {
   readonly value: string;
 }
 
+/** Puts our block into the hosts file, in place of the one that is there. A host works without it. */
+export interface SetHosts {
+  readonly do: 'set-hosts';
+  readonly link: string;
+  readonly block: string;
+}
+
+export interface RemoveHosts {
+  readonly do: 'remove-hosts';
+  /** The interface whose block goes. */
+  readonly link: string;
+}
+
 export interface DeleteLink {
   readonly do: 'delete-link';
   readonly link: string;
@@ -96,7 +111,32 @@ export interface Firewall {
 }
 
 export type FirewallRule =
-  /** Lowers the MSS of TCP connections that leave by the tunnel to what fits through it. */
-  | { readonly rule: 'clamp-mss' }
+  /** Lowers the MSS of TCP connections that go into the tunnel, or come out of it, to what fits through it. */
+  | { readonly rule: 'clamp-mss'; readonly way: 'in' | 'out' }
+  /**
+   * Refuses what another connector hands on for a peer that does not answer here either: two that both do not hear it would
+   * send its packets to each other until these are too old.
+   */
+  | ({ readonly rule: 'refuse-detour' } & Ways)
+  /** Lets in what belongs to a connection that was let through before. */
+  | { readonly rule: 'accept-replies' }
+  /** Lets in what was sent to this host itself, and is handed on by somebody's rule: a container's published port. */
+  | { readonly rule: 'accept-published'; readonly at: Address }
+  /** Lets through what goes from one peer to another. */
+  | ({ readonly rule: 'accept-relayed' } & Ways)
+  /** Lets through what goes from the network to the LAN, and from the LAN to the network. */
+  | ({ readonly rule: 'accept-inward' | 'accept-outward' } & Ways)
+  /** Refuses what else comes from the tunnel: a peer reaches what is advertised, not all that this host could forward to. */
+  | { readonly rule: 'refuse-rest' }
   /** Gives packets from the tunnel to the LAN this host's address, so that the LAN needs no route back. */
-  | { readonly rule: 'masquerade'; readonly from: Prefix; readonly to: Prefix };
+  | ({ readonly rule: 'masquerade' } & Ways)
+  /** Gives packets from the LAN into the tunnel this peer's address. */
+  | ({ readonly rule: 'masquerade-outward' } & Ways)
+  /** Gives packets from one peer to another this peer's address. */
+  | { readonly rule: 'masquerade-relayed'; readonly from: readonly Prefix[]; readonly except: Address };
+
+/** Where packets come from and where they go, none of either overlapping another. */
+interface Ways {
+  readonly from: readonly Prefix[];
+  readonly to: readonly Prefix[];
+}

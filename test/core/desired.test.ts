@@ -43,16 +43,11 @@ describe('what a host should be', () => {
     expect(desired.report[0]).toMatchObject({ prefix: '10.77.0.0/24', state: 'refused' });
   });
 
-  it('forwards, masquerades and clamps on a connector, and nowhere else', () => {
-    const desired = desireFor(connector, office);
-    expect(desired.sysctls).toEqual({ 'net.ipv4.ip_forward': '1' });
-    expect(desired.firewall?.rules).toEqual([
-      { rule: 'clamp-mss' },
-      { rule: 'masquerade', from: '10.77.0.0/24', to: '192.168.50.0/24' },
-    ]);
-    expect(desireFor(connector, office, { options: { ...options, masquerade: false } }).firewall?.rules).toEqual([
-      { rule: 'clamp-mss' },
-    ]);
+  it('forwards on a connector, and nowhere else', () => {
+    const sysctls = (link: string) => desireFor(connector, office, { link }).sysctls;
+    expect(sysctls('cpn0')).toEqual({ 'net.ipv4.ip_forward': '1', 'net.ipv4.conf.cpn0.rp_filter': '2' });
+    expect(sysctls('wg.7')).toEqual({ 'net.ipv4.ip_forward': '1', 'net.ipv4.conf.wg/7.rp_filter': '2' });
+    expect(desireFor(connector, office).firewall?.link).toBe('cpn0');
     expect(desireFor(laptop, office)).toMatchObject({ firewall: null, sysctls: {} });
   });
 

@@ -8,6 +8,7 @@ import { plan } from '../../src/core/plan.ts';
 import { findOurRules } from '../../src/core/plan-rules.ts';
 import { planTakeBack, record } from '../../src/core/receipt.ts';
 import { formatRule, type Rule, sameRule } from '../../src/core/rule.ts';
+import type { Step } from '../../src/core/step.ts';
 import { address, bare, desireFor, dialled, ground, network, peer, prefix, surroundings } from './samples.ts';
 import { simulate } from './simulate.ts';
 
@@ -220,7 +221,8 @@ describe('the receipt of a full tunnel', () => {
   it('names the rules, which do not go with the interface', () => {
     const receipt = record([], plan(full, host, now), host);
     expect(receipt.map(({ made }) => made)).toEqual(['interface', 'rules', 'sysctl']);
-    const lost: Actual = { ...settle(full), link: null, device: null, routes: [] };
+    const remove: Step = { do: 'delete-link', link: 'cpn0', changes: [] };
+    const lost = simulate(settle(full), [remove]);
     expect(simulate(lost, planTakeBack(receipt, lost))).toEqual(host);
   });
 

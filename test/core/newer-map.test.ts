@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { emptiesTunnel, identifyMap } from '../../src/core/newer-map.ts';
+import type { NetworkMap } from '../../src/core/model.ts';
+import { emptiesTunnel, identifyMap, keepUnlisted } from '../../src/core/newer-map.ts';
 import { dialled, network, peer } from './samples.ts';
 
 const self = peer(1);
@@ -15,6 +16,27 @@ describe('a newer map empties the tunnel', () => {
   it('not when this host was not in the one before either', () => {
     expect(empties(network([]), network([]))).toBe(false);
     expect(empties(network([peer(2)]), network([peer(2)]))).toBe(false);
+  });
+});
+
+describe('a service that lists the others alone', () => {
+  const own = peer(1, { unlisted: true });
+  const keep = (known: NetworkMap, newer: NetworkMap) => keepUnlisted(known, newer, self.publicKey);
+
+  it('takes nobody away by not listing this host', () => {
+    const kept = keep(network([peer(2), own]), network([peer(3)]));
+    expect(kept.peers).toEqual([peer(3), own]);
+    expect(keep(kept, network([peer(4)])).peers).toEqual([peer(4), own]);
+  });
+
+  it('is believed when it once listed this host, and when it does now', () => {
+    expect(keep(full, network([peer(2)])).peers).toEqual([peer(2)]);
+    expect(keep(network([own]), full)).toBe(full);
+  });
+
+  it('is believed when it gave the address of this host to another', () => {
+    const heir = peer(5, { address: own.address });
+    expect(keep(network([own]), network([heir])).peers).toEqual([heir]);
   });
 });
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Actual } from '../../src/core/actual.ts';
 import type { Desired } from '../../src/core/desired.ts';
+import { commonFilterKey } from '../../src/core/link-sysctl.ts';
 import type { Peer } from '../../src/core/model.ts';
 import { isOurs, plan } from '../../src/core/plan.ts';
 import { planTakeBack, type Receipt, record } from '../../src/core/receipt.ts';
@@ -27,20 +28,22 @@ const now = 1_800_000_000;
 const router: Actual = {
   ...bare,
   sysctls: { 'net.ipv4.ip_forward': '0', 'net.ipv4.conf.all.src_valid_mark': '0' },
+  hosts: { block: null, trouble: null },
 };
 
 /** What a host of this network should be, seen from a peer that is chosen. */
 const desires = fc
-  .tuple(networksWithExit, fc.nat(), fc.boolean(), fc.boolean(), fc.boolean())
-  .map(([map, at, masquerade, acceptRoutes, full]) => {
+  .tuple(networksWithExit, fc.nat(), fc.boolean(), fc.boolean(), fc.boolean(), fc.constantFrom(null, 'office', 'lab'))
+  .map(([map, at, masquerade, acceptRoutes, full, label]) => {
     const self = map.peers[at % map.peers.length] as Peer;
     const allowed = full ? [prefix('0.0.0.0/0')] : [];
-    return desireFor(self, map, { options: { ...options, masquerade, acceptRoutes } }, { ...ground, allowed });
+    return desireFor(self, map, { options: { ...options, masquerade, acceptRoutes }, label }, { ...ground, allowed });
   });
 
 const kinds = (steps: readonly Step[]) => steps.map((step) => step.do);
 const changes = (steps: readonly Step[]) => steps.flatMap((step) => step.changes);
 
+const looseKey = 'net.ipv4.conf.cpn0.rp_filter';
 const psk = (number: number) => new Secret(Buffer.alloc(32, number).toString('base64'));
 
 const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
@@ -181,6 +184,22 @@ describe('a plan', () => {
     });
   });
 
+  it('takes over what a network joined later has, and nothing that is somebody else’s', () => {
+    const elsewhere = (link: string, kind: 'routed' | 'connected'): Actual => {
+      const way = { prefix: prefix('192.168.50.0/24'), link };
+      return { ...bare, surroundings: { ...bare.surroundings, [kind]: [way] } };
+    };
+    const desired = desireFor(laptop, office, {}, { ...ground, later: ['cpn1'] });
+    for (const kind of ['routed', 'connected'] as const) {
+      const steps = plan(desired, elsewhere('cpn1', kind), now);
+      expect(steps.at(-1)).toMatchObject({
+        commands: expect.arrayContaining([{ add: 'route', prefix: '192.168.50.0/24', table: 'main', replaces: true }]),
+      });
+      expect(changes(steps).at(-1)).toMatchObject({ action: 'update', before: 'cpn1', after: 'cpn0' });
+      expect(JSON.stringify(plan(desired, elsewhere('eth1', kind), now))).not.toContain('replaces');
+    }
+  });
+
   it('takes the routes of wg-quick for ours, and leaves those of a routing daemon', () => {
     const desired = desireFor(laptop, network([connector, laptop], { routes: [] }));
     const routes = [
@@ -193,7 +212,11 @@ describe('a plan', () => {
   });
 
   it('sets packet rules before it forwards', () => {
-    expect(kinds(plan(desireFor(connector, office), router, now)).slice(-2)).toEqual(['set-firewall', 'set-sysctl']);
+    expect(kinds(plan(desireFor(connector, office), router, now)).slice(-3)).toEqual([
+      'set-firewall',
+      'set-sysctl',
+      'set-sysctl',
+    ]);
   });
 
   it('knows an interface of our name that is not ours', () => {
@@ -227,6 +250,23 @@ describe('a receipt', () => {
         expect(simulate(up, planTakeBack(receipt, up))).toEqual(router);
       }),
     );
+  });
+
+  it('does not name what comes and goes with the interface', () => {
+    const desired = desireFor(connector, office);
+    const steps = plan(desired, router, now);
+    expect(changes(steps)).toContainEqual(expect.objectContaining({ kind: 'sysctl', target: looseKey, after: '2' }));
+    const strict = { ...settled(desired), sysctls: { ...settled(desired).sysctls, [looseKey]: '1' } };
+    const repair = plan(desired, strict, now);
+    expect(repair).toMatchObject([{ do: 'set-sysctl', key: looseKey, value: '2' }]);
+    expect(JSON.stringify([record([], steps, router), record([], repair, strict)])).not.toContain(looseKey);
+    const filtering = (own: string, common: string): Actual => ({
+      ...settled(desired),
+      sysctls: { ...settled(desired).sysctls, [looseKey]: own, [commonFilterKey]: common },
+    });
+    expect(plan(desired, filtering('0', '0'), now)).toEqual([]);
+    expect(plan(desired, filtering('1', '2'), now)).toEqual([]);
+    expect(plan(desired, filtering('0', '1'), now)).toHaveLength(1);
   });
 
   it('remembers what was there before the first change, not before the last', () => {

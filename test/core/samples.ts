@@ -23,6 +23,7 @@ export function peer(number: number, changes: Partial<Peer> = {}): Peer {
     address: address(`10.77.0.${number}`),
     endpoint: null,
     routes: null,
+    withdrawn: [],
     ...changes,
   };
 }
@@ -47,6 +48,8 @@ export const options: Options = {
   acceptRoutes: true,
   masquerade: true,
   allowRoutes: [],
+  probes: [],
+  hosts: false,
 };
 
 /** A host on the internet with nothing special around it. */
@@ -60,7 +63,7 @@ export const surroundings: Surroundings = {
   underlayMtu: 1500,
 };
 
-export const ground: Ground = { surroundings, api: [], endpoints: [], taken: [], allowed: [] };
+export const ground: Ground = { surroundings, api: [], endpoints: [], taken: [], later: [], allowed: [] };
 
 /** A host on which nothing of ours is. */
 export const bare: Actual = {
@@ -70,13 +73,17 @@ export const bare: Actual = {
   rules: [],
   firewall: null,
   sysctls: {},
+  hosts: null,
   surroundings,
 };
 
 /** What `self` should be in the network of these peers. */
 export function desireFor(self: Peer, map: NetworkMap, changes: Partial<Intent> = {}, on: Ground = ground): Desired {
   const keys = keyPair(Number(self.id));
-  return desire({ link: 'cpn0', map, self, keyPair: keys, options, resolved: {}, ...changes }, on);
+  return desire(
+    { link: 'cpn0', map, self, keyPair: keys, options, resolved: {}, failed: [], label: null, ...changes },
+    on,
+  );
 }
 
 const advertised = ['192.168.50.0/24', '192.168.60.0/24', '172.20.0.0/14'];

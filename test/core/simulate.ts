@@ -2,6 +2,7 @@ import type { Actual, ActualPeer, Link } from '../../src/core/actual.ts';
 import { familyOf } from '../../src/core/cidr.ts';
 import { firewallMarks } from '../../src/core/firewall.ts';
 import { keyPairOf } from '../../src/core/keys.ts';
+import { goesWithLink, sourceFilterKey } from '../../src/core/link-sysctl.ts';
 import { routeProtocol } from '../../src/core/marks.ts';
 import type { DesiredPeer, InterfaceAddress } from '../../src/core/model.ts';
 import { formatRule, sameRule } from '../../src/core/rule.ts';
@@ -20,10 +21,11 @@ function applyStep(actual: Actual, step: Step): Actual {
         ...actual,
         link: { name: step.link, mtu: 1420, up: false, alias: null, addresses: [] },
         device: { publicKey: null, listenPort: 40000, fwmark: null, peers: [] },
+        sysctls: { ...actual.sysctls, [sourceFilterKey(step.link)]: '0' },
       };
     case 'delete-link':
       if (actual.link === null) throw new Error('no such device');
-      return { ...actual, link: null, device: null, routes: [] };
+      return { ...actual, link: null, device: null, routes: [], sysctls: withoutLink(actual.sysctls) };
     case 'configure-device': {
       if (actual.device === null) throw new Error('no such device');
       const peers = new Map(actual.device.peers.map((peer) => [peer.publicKey, peer]));
@@ -50,8 +52,17 @@ function applyStep(actual: Actual, step: Step): Actual {
     case 'remove-firewall':
       return { ...actual, firewall: null };
     case 'set-sysctl':
+      if (goesWithLink(step.key) && !(step.key in actual.sysctls)) throw new Error(`${step.key}: no such file`);
       return { ...actual, sysctls: { ...actual.sysctls, [step.key]: step.value } };
+    case 'set-hosts':
+      return { ...actual, hosts: { block: step.block, trouble: null } };
+    case 'remove-hosts':
+      return { ...actual, hosts: { block: null, trouble: null } };
   }
+}
+
+function withoutLink(sysctls: Actual['sysctls']): Actual['sysctls'] {
+  return Object.fromEntries(Object.entries(sysctls).filter(([key]) => !goesWithLink(key)));
 }
 
 function setPeer(peer: DesiredPeer, before: ActualPeer | undefined): ActualPeer {

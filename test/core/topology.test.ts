@@ -1,12 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { covers, hostPrefix, overlaps } from '../../src/core/cidr.ts';
-import type { NetworkMap, Peer } from '../../src/core/model.ts';
+import type { Failure, NetworkMap, Peer } from '../../src/core/model.ts';
 import { reachPeers, type Topology } from '../../src/core/topology.ts';
 import { dialled, network, networks, peer, prefix } from './samples.ts';
 
 const reach = (map: NetworkMap, self: Peer, changes = {}): Topology =>
-  reachPeers({ map, self, acceptRoutes: true, failed: new Set(), takesRange: true, ...changes });
+  reachPeers({ map, self, acceptRoutes: true, failed: [], takesRange: true, ...changes });
+
+const failures = (silent: number[], back: number[] = []): Failure[] => [
+  ...silent.map((id) => ({ peer: id, back: false })),
+  ...back.map((id) => ({ peer: id, back: true })),
+];
 
 const allowedIps = (topology: Topology, id: number) => topology.reaches.find(({ peer }) => peer.id === id)?.allowedIps;
 
@@ -60,8 +65,10 @@ describe('who reaches whom', () => {
     const [second, third] = [5, 6].map((id) => peer(id, { type: 'connector', endpoint: dialled(id) }));
     if (!second || !third) throw new Error('unreachable');
     const map = network([hidden, third, second, origin]);
-    const via = (failed: number[]) => reach(map, origin, { failed: new Set(failed) }).routes[0]?.via?.id;
+    const via = (silent: number[], back: number[] = []) =>
+      reach(map, origin, { failed: failures(silent, back) }).routes[0]?.via?.id;
     expect([via([]), via([5]), via([5, 6]), via([1, 5, 6])]).toEqual([5, 6, 1, 5]);
+    expect([via([], [5]), via([6], [5]), via([1, 6], [5])]).toEqual([6, 1, 5]);
   });
 
   it('hands packets for a connector that it cannot reach to the relay', () => {
@@ -83,11 +90,38 @@ describe('who reaches whom', () => {
     expect(topology.routes[0]).toMatchObject({ hop: null, note: 'not accepted' });
   });
 
-  it('gives every prefix one owner, and every peer that can be reached exactly one way', () => {
+  it('takes a connector that is out of service for neither', () => {
+    const out = peer(1, {
+      type: 'connector',
+      endpoint: dialled(1),
+      routes: [],
+      withdrawn: [prefix('192.168.50.0/24'), prefix('10.77.0.0/24')],
+    });
+    const second = peer(5, { type: 'connector', endpoint: dialled(5) });
+    const topology = reach(network([out, second, laptop]), laptop);
+    expect([topology.relay?.id, topology.routes[0]?.via?.id, topology.routes[0]?.standby]).toEqual([5, 5, []]);
+    expect(reach(network([out, laptop]), laptop)).toMatchObject({ relay: null, routes: [{ note: 'no connector' }] });
+    expect(reach(network([out, second]), out).routes[0]?.note).toBe('withdrawn here');
+  });
+
+  it('sends what is for a host that does not answer through the relay, and keeps listening', () => {
+    const second = peer(5, { type: 'connector', endpoint: dialled(5) });
+    const map = network([connector, second, laptop, phone]);
+    const topology = reach(map, connector, { failed: failures([3]) });
+    expect([allowedIps(topology, 3), allowedIps(topology, 5)]).toEqual([[], ['10.77.0.3/32', '10.77.0.5/32']]);
+    expect(topology.detours.map(({ id }) => id)).toEqual([3]);
+    const lost = reach(map, connector, { failed: failures([3, 5]) });
+    expect([allowedIps(lost, 3), lost.detours]).toEqual([['10.77.0.3/32'], []]);
+  });
+
+  it('gives every prefix one owner, and every peer that can be reached exactly one way, whoever failed', () => {
+    const fails = fc.uniqueArray(fc.record({ peer: fc.integer({ min: 1, max: 12 }), back: fc.boolean() }), {
+      selector: (failure) => failure.peer,
+    });
     fc.assert(
-      fc.property(networks, fc.nat(), fc.boolean(), (map, at, takesRange) => {
+      fc.property(networks, fc.nat(), fc.boolean(), fails, (map, at, takesRange, failed) => {
         const self = map.peers[at % map.peers.length] as Peer;
-        const topology = reach(map, self, { takesRange });
+        const topology = reach(map, self, { takesRange, failed });
         const owned = topology.reaches.flatMap((entry) => entry.allowedIps);
         expect(new Set(owned).size).toBe(owned.length);
         // The one overlap there is: a peer's own address is more specific than the range of the relay.
@@ -100,8 +134,9 @@ describe('who reaches whom', () => {
           if (other.id === self.id) continue;
           const direct = self.endpoint !== null || other.endpoint !== null;
           const ways = topology.reaches.filter(({ allowedIps: ips }) => ips.includes(hostPrefix(other.address)));
-          if (direct) expect(ways.map(({ peer: way }) => way.id)).toEqual([other.id]);
-          else if (topology.relay && !takesRange)
+          const detoured = topology.detours.includes(other);
+          if (direct) expect(ways.map(({ peer: way }) => way.id)).toEqual([detoured ? topology.relay?.id : other.id]);
+          else if (topology.relay !== null && !takesRange)
             expect(ways.map(({ peer: way }) => way.id)).toEqual([topology.relay.id]);
           else expect(ways).toEqual([]);
         }

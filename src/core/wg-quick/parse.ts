@@ -25,10 +25,11 @@ interface Section {
   readonly values: ReadonlyMap<string, string>;
 }
 
-const keys: Readonly<Record<string, readonly string[]>> = {
+/** The keys that a wg-quick file may have, by section: no hook, nothing that runs, resolves or routes beside us. */
+export const allowedKeys = {
   Interface: ['PrivateKey', 'Address', 'ListenPort', 'FwMark', 'MTU'],
   Peer: ['PublicKey', 'PresharedKey', 'AllowedIPs', 'Endpoint', 'PersistentKeepalive'],
-};
+} as const satisfies Record<string, readonly string[]>;
 
 function readSections(text: string): Section[] {
   const sections: { name: string; line: number; values: Map<string, string> }[] = [];
@@ -49,7 +50,8 @@ function readSections(text: string): Section[] {
         'is neither a section, nor "Key = value"',
       );
     }
-    if (!keys[section.name]?.includes(key) || section.values.has(key)) {
+    const allowed: Readonly<Record<string, readonly string[]>> = allowedKeys;
+    if (!allowed[section.name]?.includes(key) || section.values.has(key)) {
       throw new InvalidValue(`line ${number} of the wg-quick file`, key, `is not expected in [${section.name}]`);
     }
     section.values.set(key, value);

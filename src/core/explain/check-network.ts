@@ -1,0 +1,77 @@
+import type { Address } from '../cidr.ts';
+import type { RouteReport } from '../route-report.ts';
+import { type Check, passes, stops } from './check.ts';
+import type { Found, Target } from './find-target.ts';
+import { findWantedOwner, namePeer, type View } from './view.ts';
+
+/** Tells what an address is in its network, and whether this host means to carry packets there. */
+export function checkNetwork(address: Address, { view, target }: Found): Check {
+  const { map, listed, enabled, desired } = view;
+  const what = describeTarget(target, view);
+  const no = (why: string, remedy: string) => stops('network', `${what}; ${why}`, remedy);
+  if (!enabled) return no('the network was taken down on this host', `"cpn up ${desired.link}" brings it up`);
+  if (!listed)
+    return no(
+      'the network lists this host no more',
+      `"cpn leave ${desired.link}" removes the tunnel, "cpn join" with a new key joins again`,
+    );
+  if (target.is === 'self') return passes('network', what);
+  if (target.is === 'unassigned')
+    return no('no peer has this address', 'look it up in "cpn status"; "cpn reconcile" fetches the newest map');
+  if (target.is === 'route') return checkReport(address, target.report, what, view);
+  const owner = findWantedOwner(address, view);
+  if (owner) return passes('network', `${what}, ${describeWay(owner.publicKey, target.peer, view)}`);
+  const range = desired.report.find(({ prefix, state }) => prefix === map.cidr && state === 'refused');
+  if (range) return no(`it is refused here: ${map.cidr} ${range.reason}`, letThrough(map.cidr));
+  return no(
+    'neither it nor this host has an endpoint, and no connector relays',
+    'give one of them an endpoint ("cpn join --endpoint"), or the network a connector',
+  );
+}
+
+function describeTarget(target: Target, { map }: View): string {
+  const network = `network ${map.name}`;
+  if (target.is === 'self') return `this host's own address in ${network}`;
+  if (target.is === 'unassigned') return `in the range ${map.cidr} of ${network}`;
+  if (target.is === 'route') return `behind ${target.report.prefix} of ${network}`;
+  return `${target.peer.name} (${target.peer.type}) of ${network}`;
+}
+
+/** Who gets the packets for a peer: itself, or a relay, and why that. */
+function describeWay(owner: string, peer: { readonly publicKey: string }, view: View): string {
+  if (owner === peer.publicKey) return 'reached directly';
+  const relay = view.map.peers.find((each) => each.publicKey === owner);
+  const detoured = view.desired.detours.some((detour) => detour.peer.publicKey === peer.publicKey);
+  const why = detoured ? 'it does not answer directly' : 'neither it nor this host has an endpoint';
+  return `relayed by ${relay?.name ?? owner}, as ${why}`;
+}
+
+function checkReport(address: Address, report: RouteReport, what: string, view: View): Check {
+  const { prefix, via, state, reason } = report;
+  const no = (why: string, remedy: string) => stops('network', `${what}; ${why}`, remedy);
+  if (state === 'served') return passes('network', `${what}, served by this host`);
+  if (state === 'withdrawn') return passes('network', `${what}, which is this host's own and out of service`);
+  if (state === 'missing')
+    return no(reason ?? 'no connector', 'bring a connector for it into the network, or put one back in service');
+  if (state === 'refused') {
+    const remedy = reason === 'not accepted' ? 'join without --no-accept-routes to take it' : letThrough(prefix);
+    return no(`it is refused here: ${reason}`, remedy);
+  }
+  const standby = view.desired.report.filter((each) => each.prefix === prefix && each.state === 'standby');
+  const others = standby.flatMap((each) => each.via ?? []);
+  const owner = findWantedOwner(address, view);
+  const hop = owner && namePeer(owner.publicKey, view);
+  return passes(
+    'network',
+    [
+      `${what}, by ${via} (active)`,
+      ...(hop === via ? [] : [`reached through ${hop}`]),
+      ...(others.length === 0 ? [] : [`standby: ${others.join(', ')}`]),
+      ...(reason === null ? [] : [reason]),
+    ].join('; '),
+  );
+}
+
+function letThrough(prefix: string): string {
+  return `where that is safe, join with "--allow-route ${prefix}" to let it through`;
+}

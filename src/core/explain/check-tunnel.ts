@@ -1,0 +1,80 @@
+import type { ActualPeer } from '../actual.ts';
+import { describeAge } from '../age.ts';
+import { type Address, familyOf } from '../cidr.ts';
+import { formatEndpoint } from '../endpoint.ts';
+import { judgePeer } from '../health.ts';
+import { type Check, leavesOpen, passes, stops } from './check.ts';
+import { findOwner, findWantedOwner, namePeer, type View } from './view.ts';
+
+const reconcile = '"cpn reconcile" puts it right';
+
+/** Tells which peer of WireGuard's own table gets the packet, and whether that is the one that should. */
+export function checkAllowedIps(address: Address, view: View): Check {
+  const { desired, actual } = view;
+  const wanted = findWantedOwner(address, view);
+  if (actual.device === null) return stops('allowed_ips', `${desired.link} is no WireGuard interface`, reconcile);
+  const owner = findOwner(address, actual.device.peers);
+  if (owner === null) {
+    const whose = wanted === null ? '' : `; it should be ${namePeer(wanted.publicKey, view)}`;
+    return stops('allowed_ips', `no peer of ${desired.link} has it among its allowed IPs${whose}`, reconcile);
+  }
+  const said = `${owner.prefix} belongs to ${namePeer(owner.publicKey, view)}`;
+  if (owner.publicKey === wanted?.publicKey) return passes('allowed_ips', said);
+  const should = wanted === null ? 'nobody should have it' : `it should be ${namePeer(wanted.publicKey, view)}`;
+  return stops('allowed_ips', `${said}; ${should}`, reconcile);
+}
+
+/** Tells whether the peer that gets the packet can be reached, as far as WireGuard's own table and the daemon know. */
+export function checkHandshake(address: Address, view: View, now: number): Check {
+  const owner = findWantedOwner(address, view);
+  const peer = view.actual.device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey);
+  if (owner === null || peer === undefined) return leavesOpen('handshake', 'there is no such peer to ask');
+  const name = namePeer(owner.publicKey, view);
+  const failed = view.map.peers.some(({ id, publicKey }) => publicKey === owner.publicKey && view.failed.includes(id));
+  const state = failed ? 'stale' : judgePeer(peer, now, view.silent[owner.publicKey]);
+  const said = `${name}: ${describeHandshake(peer, now)}`;
+  if (state === 'connected') return passes('handshake', said);
+  if (state === 'idle') return leavesOpen('handshake', `${said}; the next packet asks for a new one`);
+  if (state === 'stale') return stops('handshake', `${said}, and it does not answer`, lookAtPeer(peer, name));
+  if (peer.endpoint !== null && peer.txBytes === 0) return leavesOpen('handshake', `${said}; nothing was sent yet`);
+  return stops('handshake', said, lookAtPeer(peer, name));
+}
+
+/** Tells how large a packet may be, and whether it still fits when WireGuard has wrapped it. */
+export function checkMtu(address: Address, view: View): Check {
+  const { link, device, surroundings } = view.actual;
+  if (link === null) return leavesOpen('mtu', 'there is no interface');
+  const owner = findWantedOwner(address, view);
+  const peer = device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey);
+  const largest = `packets up to ${link.mtu} bytes`;
+  if (!peer?.endpoint) return leavesOpen('mtu', `${largest}; no endpoint is known, and so no way to it`);
+  if (surroundings.underlayMtu === null)
+    return leavesOpen(
+      'mtu',
+      `${largest}; the MTU of the way to ${peer.endpoint.host} is not known without a default route`,
+    );
+  const overhead = overheads[familyOf(peer.endpoint.host)];
+  const { underlayMtu } = surroundings;
+  const sum = `${link.mtu} + ${overhead}`;
+  if (link.mtu + overhead <= underlayMtu)
+    return passes('mtu', `${largest}; wrapped they fit (${sum} ≤ ${underlayMtu})`);
+  return leavesOpen(
+    'mtu',
+    `${largest}; wrapped they do not fit (${sum} > ${underlayMtu}) and go in fragments, which some networks drop`,
+  );
+}
+
+/** What WireGuard puts around a packet: 20 or 40 bytes of IP, 8 of UDP, and 32 of its own (wg-quick(8), whitepaper 5.4.6). */
+const overheads = { 4: 60, 6: 80 } as const;
+
+function describeHandshake({ latestHandshake, endpoint, txBytes }: ActualPeer, now: number): string {
+  const where = endpoint === null ? 'no endpoint is known' : `at ${formatEndpoint(endpoint)}`;
+  if (latestHandshake !== null) return `last handshake ${describeAge(now - latestHandshake)}, ${where}`;
+  const sent = txBytes === 0 ? '' : `, ${txBytes} bytes sent`;
+  return `there was never a handshake, ${where}${sent}`;
+}
+
+function lookAtPeer({ endpoint }: ActualPeer, name: string): string {
+  if (endpoint === null) return `it must speak first: see that cpn runs on ${name}, and reaches this host`;
+  return `see that cpn is up on ${name}, and that UDP to ${formatEndpoint(endpoint)} is let through`;
+}

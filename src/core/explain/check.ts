@@ -1,0 +1,30 @@
+/** What a packet meets on its way, in this order. */
+export type CheckName = 'network' | 'route' | 'allowed_ips' | 'rp_filter' | 'firewall' | 'handshake' | 'mtu';
+
+/** What became of a packet at one place of its way. */
+export interface Check {
+  readonly check: CheckName;
+  /** False where it stops; null where that cannot be told. */
+  readonly ok: boolean | null;
+  readonly detail: string;
+  /** What to do next; null unless it stops here. */
+  readonly remedy: string | null;
+}
+
+export function passes(check: CheckName, detail: string): Check {
+  return { check, ok: true, detail, remedy: null };
+}
+
+export function stops(check: CheckName, detail: string, remedy: string): Check {
+  return { check, ok: false, detail, remedy };
+}
+
+/** It cannot be told, or is none of our business. */
+export function leavesOpen(check: CheckName, detail: string): Check {
+  return { check, ok: null, detail, remedy: null };
+}
+
+/** Where the packet stops: at the first check that says so; null when at none. */
+export function findStop(checks: readonly Check[]): Check | null {
+  return checks.find(({ ok }) => ok === false) ?? null;
+}

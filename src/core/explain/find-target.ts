@@ -1,0 +1,93 @@
+import { type Address, covers, familyOf, hostPrefix, lengthOf, type Prefix } from '../cidr.ts';
+import { isDefaultRoute } from '../full-tunnel.ts';
+import type { Peer } from '../model.ts';
+import type { RouteReport } from '../route-report.ts';
+import { findWantedOwner, type View } from './view.ts';
+
+/** What an address is in a network. */
+export type Target =
+  | { readonly is: 'self' }
+  | { readonly is: 'peer'; readonly peer: Peer }
+  | { readonly is: 'route'; readonly report: RouteReport }
+  /** In the network's range, and nobody's. */
+  | { readonly is: 'unassigned' };
+
+/** An address found in a network. */
+export interface Found<V extends View = View> {
+  readonly view: V;
+  readonly target: Target;
+}
+
+/**
+ * The network that carries an address, by the narrowest prefix, as the kernel would choose; where none carries it, the one that
+ * would if it could. Null when the address is outside them all.
+ *
+ * @param views the network that has the right of way first
+ */
+export function findNetwork<V extends View>(address: Address, views: readonly V[]): Found<V> | null {
+  const found = views.flatMap((view) => {
+    const target = findTarget(address, view);
+    return target === null ? [] : [{ view, target, rank: rank(address, target, view) }];
+  });
+  const [best] = found.toSorted((a, b) => b.rank - a.rank);
+  return best ? { view: best.view, target: best.target } : null;
+}
+
+/** What an address is in this network; null when the network has nothing to do with it. */
+function findTarget(address: Address, view: View): Target | null {
+  const { map } = view;
+  if (address === view.address) return { is: 'self' };
+  const peer = map.peers.find((each) => each.address === address);
+  if (peer) return { is: 'peer', peer };
+  const reports = findReports(address, view);
+  const [narrow] = reports.filter(({ prefix }) => !isDefaultRoute(prefix));
+  if (narrow) return { is: 'route', report: narrow };
+  if (covers(map.cidr, address)) return { is: 'unassigned' };
+  const [tunnel] = reports.filter(({ state }) => state === 'taken');
+  return tunnel && !staysOutside(address, view) ? { is: 'route', report: tunnel } : null;
+}
+
+/** What a person may wonder about who knows of a full tunnel, of an address outside the network. */
+export function explainOutside(address: Address, view: View): string | null {
+  const [tunnel] = findReports(address, view).filter(({ prefix }) => isDefaultRoute(prefix));
+  if (tunnel === undefined) return null;
+  const { prefix, state, reason } = tunnel;
+  if (state === 'taken') return `it stays outside the full tunnel of network ${view.map.name}`;
+  return `${prefix} of network ${view.map.name} is ${state} on this host${reason === null ? '' : `: ${reason}`}`;
+}
+
+/** The routes that the address is behind: those that carry it first, the narrowest first. */
+function findReports(address: Address, { map, listed, desired }: View): RouteReport[] {
+  const unlisted = (prefix: Prefix): RouteReport => ({ prefix, via: null, state: 'missing', reason: null });
+  const reports = listed ? desired.report : map.routes.map(unlisted);
+  return reports
+    .filter(({ prefix, state }) => state !== 'standby' && prefix !== map.cidr && covers(prefix, address))
+    .toSorted((a, b) => weigh(carries(b), b.prefix) - weigh(carries(a), a.prefix));
+}
+
+function rank(address: Address, target: Target, view: View): number {
+  const serves = view.enabled && view.listed;
+  if (target.is === 'unassigned') return weigh(false, view.map.cidr);
+  if (target.is === 'route') return weigh(serves && carries(target.report), target.report.prefix);
+  const reached = target.is === 'self' || findWantedOwner(address, view) !== null;
+  return weigh(serves && reached, hostPrefix(address));
+}
+
+function weigh(carried: boolean, prefix: Prefix): number {
+  return (carried ? 1000 : 0) + lengthOf(prefix);
+}
+
+function carries({ state }: RouteReport): boolean {
+  return state === 'taken' || state === 'served' || state === 'withdrawn';
+}
+
+/** A full tunnel takes what has no other route, and not what it must not: see {@link tunnelRules}. */
+function staysOutside(address: Address, { desired, actual: { surroundings } }: View): boolean {
+  const { addresses, connected, routed } = surroundings;
+  return (
+    familyOf(address) === 6 ||
+    addresses.includes(address) ||
+    [...connected, ...routed].some(({ prefix }) => covers(prefix, address)) ||
+    desired.rules.some(({ to, table }) => table === 'main' && to !== null && covers(to, address))
+  );
+}

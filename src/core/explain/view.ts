@@ -1,0 +1,50 @@
+import type { Actual } from '../actual.ts';
+import { type Address, covers, lengthOf, type Prefix } from '../cidr.ts';
+import type { Desired } from '../desired.ts';
+import type { PublicKey } from '../keys.ts';
+import type { NetworkMap, PeerId } from '../model.ts';
+
+/** A network of this host: its last map, what the host should be in it, and what it is. */
+export interface View {
+  readonly map: NetworkMap;
+  /** This host's own address in it. */
+  readonly address: Address;
+  readonly listed: boolean;
+  /** False after `cpn down`. */
+  readonly enabled: boolean;
+  readonly desired: Desired;
+  readonly actual: Actual;
+  /** The daemon's notes of peers that do not answer: bytes received when that was noticed. */
+  readonly silent: Readonly<Record<string, number>>;
+  /** Peers that this host saw fail, and does not hear. */
+  readonly failed: readonly PeerId[];
+}
+
+/** A peer of a WireGuard table, and the prefix by which it owns an address. */
+export interface Owner {
+  readonly publicKey: PublicKey;
+  readonly prefix: Prefix;
+}
+
+/** The peer that WireGuard hands a packet to: the one with the longest of the allowed IPs that cover its address. */
+export function findOwner(
+  address: Address,
+  peers: readonly { readonly publicKey: PublicKey; readonly allowedIps: readonly Prefix[] }[],
+): Owner | null {
+  const owners = peers.flatMap(({ publicKey, allowedIps }) =>
+    allowedIps.filter((prefix) => covers(prefix, address)).map((prefix) => ({ publicKey, prefix })),
+  );
+  return owners.toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix))[0] ?? null;
+}
+
+/** The owner that the desired state gives an address. */
+export function findWantedOwner(address: Address, { desired }: View): Owner | null {
+  return findOwner(address, desired.config.peers);
+}
+
+/** A peer as people know it: by its name, or by its key where the network has no such peer. */
+export function namePeer(publicKey: PublicKey, { map }: View): string {
+  return (
+    map.peers.find((peer) => peer.publicKey === publicKey)?.name ?? `${publicKey}, which is no peer of ${map.name}`
+  );
+}

@@ -1,0 +1,30 @@
+import type { Prefix } from '../cidr.ts';
+import type { ForwardDrop } from './find-drops.ts';
+
+/** Of a connector with many routes, nobody needs to read more. */
+const mostNamed = 5;
+
+/** A drop as a sentence for a person: what is dropped, by whom, why, and what to type. */
+export function describeDrop({ family, table, author, reason, remedy, paths }: ForwardDrop): string {
+  const by = author === null ? '' : `, probably made by ${author}`;
+  return `packets ${describeWays(paths)} do not get through nft table ${family} ${table}${by} (${reason}); ${remedy}`;
+}
+
+function describeWays(paths: ForwardDrop['paths']): string {
+  const out = paths.filter(({ state, from, to }) => state === 'new' && from !== to).map(({ to }) => to);
+  const back = paths.filter(({ state, from, to }) => state === 'established' && from !== to).map(({ from }) => from);
+  const between = paths.some(({ from, to }) => from === to);
+  if (out.length > 0 && list(out) === list(back) && !between) return `to and from ${list(out)}`;
+  const told = [
+    ...(out.length > 0 ? [`to ${list(out)}`] : []),
+    ...(back.length > 0 ? [`back from ${list(back)}`] : []),
+    ...(between ? ['from one peer to another'] : []),
+  ];
+  return told.join(' and ');
+}
+
+function list(prefixes: readonly Prefix[]): string {
+  const all = [...new Set(prefixes)];
+  const more = all.length - mostNamed;
+  return `${all.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}

@@ -1,0 +1,92 @@
+/**
+ * Whether a connector lives, as told by asking it again and again through the tunnel. Times are in seconds of a clock that stands
+ * still while the host sleeps.
+ *
+ * @module
+ */
+
+/** What is known of one connector. */
+export interface Liveness {
+  /** `back` is one that was silent and is heard again: it is trusted after a while. */
+  readonly state: 'trusted' | 'silent' | 'back';
+  /** Seconds of looking in which nothing was heard of it; endless for one that is silent, until it is heard. */
+  readonly silence: number;
+  /** It answers what it is asked, as far as is known; a firewall may keep it from that for ever. */
+  readonly answers: boolean;
+  /** Seconds for which it has been well without a break. */
+  readonly well: number;
+  /** How often it fell silent lately. */
+  readonly failures: number;
+}
+
+/** Questions in a row that nobody answers before one that used to answer is taken for dead. */
+const patience = 3;
+/**
+ * Seconds of silence of one that is only ever heard: who receives something sends a keepalive after 10 s (KEEPALIVE_TIMEOUT),
+ * and a handshake is tried again after 5 s (REKEY_TIMEOUT, drivers/net/wireguard/messages.h).
+ */
+const patienceWithMute = 15;
+/** Seconds for which one that was silent must be well before it is trusted; doubled with each failure more. */
+const probation = 60;
+const longestProbation = 960;
+/** Seconds of being well that prove that one is not only up for a moment: then it is better than one that is silent. */
+const firstSigns = 5;
+/** Seconds of being well after which failures are forgotten. */
+const memory = 3600;
+
+/** One that nobody looked at yet. */
+export function unknownLiveness(state: Liveness['state']): Liveness {
+  return { state, silence: 0, answers: false, well: 0, failures: state === 'trusted' ? 0 : 1 };
+}
+
+/** It answered, or something else came from it. */
+export function noteHeard(liveness: Liveness, by: 'answer' | 'traffic'): Liveness {
+  return { ...liveness, silence: 0, answers: liveness.answers || by === 'answer' };
+}
+
+/** It is asked at another pace from now on: whoever was asked seldom was silent for long without a question. */
+export function changePace(liveness: Liveness): Liveness {
+  return liveness.state === 'silent' ? liveness : { ...liveness, silence: 0 };
+}
+
+/** How a connector is looked at. */
+export interface Look {
+  /** Since the last look. */
+  readonly seconds: number;
+  /** Seconds between two questions. */
+  readonly every: number;
+  /** It carries packets, for want of a better one perhaps. */
+  readonly inService: boolean;
+}
+
+/**
+ * Time spent looking went by. Of a pause that took longer than it was meant to, no more than `every` counts: the silence of one
+ * that nobody listened to is no sign.
+ */
+export function noteTime(before: Liveness, { seconds, every, inService }: Look): Liveness {
+  const spent = Math.min(seconds, every);
+  const silence = before.silence + spent;
+  const { state, answers } = before;
+  if (silence >= (answers ? patience * every : patienceWithMute)) {
+    const failures = before.failures + (state === 'silent' ? 0 : 1);
+    // When it comes back a firewall may have come with it.
+    return { state: 'silent', silence: Number.POSITIVE_INFINITY, answers: false, well: 0, failures };
+  }
+  const well = before.well + spent;
+  const failures = well > memory ? 0 : before.failures;
+  return { ...before, state: nextState({ ...before, well }, inService), silence, well, failures };
+}
+
+function nextState({ state, well, answers, failures }: Liveness, inService: boolean): Liveness['state'] {
+  // Until one that is only heard is heard, nothing can be said of it.
+  const signs = answers ? firstSigns : patienceWithMute + firstSigns;
+  if (state === 'silent') return well < signs ? 'silent' : 'back';
+  const trusted = Math.min(longestProbation, probation * 2 ** Math.max(0, failures - 1));
+  // Whoever had to step in is not sent away again for another that comes back.
+  return state === 'back' && (inService || well >= trusted) ? 'trusted' : state;
+}
+
+/** True when a question went unanswered for so long that the counters are worth a look: something else may have come. */
+export function isDoubtful({ silence, answers }: Liveness, { every }: Pick<Look, 'every'>): boolean {
+  return silence > (answers ? 1.5 * every : every);
+}

@@ -1,0 +1,56 @@
+import type { Prefix } from './cidr.ts';
+import { isDefaultRoute } from './full-tunnel.ts';
+import { type Ground, refuse } from './guard.ts';
+import type { Failure, NetworkMap, Peer } from './model.ts';
+import type { RouteOwner } from './topology.ts';
+
+/** What became of a route of the network on this host. */
+export interface RouteReport {
+  readonly prefix: Prefix;
+  readonly via: string | null;
+  readonly state: 'taken' | 'standby' | 'served' | 'withdrawn' | 'refused' | 'missing';
+  /** Why it is so; of a route that is taken, what does not go by it. */
+  readonly reason: string | null;
+}
+
+/** Tells what became of a route: one entry for what is done with it, and one for each connector that would take over. */
+export function reportRoute(
+  { prefix, via, hop, standby, note }: RouteOwner,
+  { map, failed }: { readonly map: NetworkMap; readonly failed: readonly Failure[] },
+  ground: Ground,
+): RouteReport[] {
+  const name = via?.name ?? null;
+  if (note === 'served here') return [{ prefix, via: null, state: 'served', reason: null }];
+  if (note === 'withdrawn here') return [{ prefix, via: null, state: 'withdrawn', reason: null }];
+  if (note === 'not accepted') return [{ prefix, via: name, state: 'refused', reason: 'not accepted' }];
+  if (hop === null) return [{ prefix, via: name, state: 'missing', reason: note && explainMissing(prefix, map) }];
+  const reason = refuse(prefix, ground);
+  if (reason !== null) return [{ prefix, via: name, state: 'refused', reason }];
+  const health = (peer: Peer | null) => {
+    const failure = failed.find((each) => each.peer === peer?.id);
+    return failure ? (failure.back ? 'answers again, and waits to be trusted' : 'does not answer') : null;
+  };
+  const taken: RouteReport = {
+    prefix,
+    via: name,
+    state: 'taken',
+    reason: isDefaultRoute(prefix) ? besideTunnel : health(via),
+  };
+  return [
+    taken,
+    ...standby.map((peer) => ({ prefix, via: peer.name, state: 'standby' as const, reason: health(peer) })),
+  ];
+}
+
+function explainMissing(prefix: Prefix, map: NetworkMap): string {
+  const withdrawn = map.peers.filter((peer) => peer.withdrawn.includes(prefix)).map((peer) => peer.name);
+  return withdrawn.length === 0 ? 'no connector' : `no connector; out of service at ${withdrawn.join(', ')}`;
+}
+
+/** Said of every full tunnel: whoever wants one may think that nothing goes beside it. */
+const besideTunnel = 'IPv6, and questions to the resolver, go outside the tunnel';
+
+/** Tells that the network's range as a whole is not taken. */
+export function reportRange(map: NetworkMap, reason: string): RouteReport {
+  return { prefix: map.cidr, via: null, state: 'refused', reason };
+}

@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest';
+import type { ActualPeer } from '../../src/core/actual.ts';
+import type { Prefix } from '../../src/core/cidr.ts';
+import { type Check, findStop } from '../../src/core/explain/check.ts';
+import type { View } from '../../src/core/explain/view.ts';
+import { tunnelRule } from '../../src/core/full-tunnel.ts';
+import type { KernelRoute } from '../../src/core/kernel-route.ts';
+import { away, check, connector, explain, heard, into, now, office, viewOf, withFilter } from './explain-samples.ts';
+import { address, keyPair, prefix } from './samples.ts';
+
+describe('the route', () => {
+  const stop = (to: string, view: View, there: KernelRoute) => findStop(explain(to, view, there));
+
+  it('stops a packet that a narrower route, a rule, a refusal or an own address draws away', () => {
+    const view = viewOf(office);
+    const ruled = {
+      ...view,
+      actual: { ...view.actual, rules: [{ ...tunnelRule, priority: 100, not: false, fwmark: null, table: '100' }] },
+    };
+    const found: [Check | null, RegExp, RegExp][] = [
+      [
+        stop('192.168.50.200', view, away('192.168.50.128/25')),
+        /by eth0 .*not into cpn0$/,
+        /the route to 192\.168\.50\.128\/25 by eth0/,
+      ],
+      [stop('192.168.50.200', view, away('0.0.0.0/0')), /the way by 192\.168\.50\.0\/24 is gone$/, /cpn reconcile/],
+      [
+        stop('10.77.0.1', ruled, away('0.0.0.0/0', { table: '100' })),
+        /policy rule "100: from all lookup 100" leads there$/,
+        /take away that rule/,
+      ],
+      [stop('10.77.0.1', view, { link: null, why: 'blackhole' }), /^a blackhole route or rule/, /take away/],
+      [stop('10.77.0.1', view, { link: null, why: 'none' }), /no route there$/, /cpn reconcile/],
+      [
+        stop('10.77.0.1', view, away('10.77.0.1/32', { local: true, table: '255' })),
+        /has that address itself$/,
+        /take the address away/,
+      ],
+      [
+        stop('10.77.0.1', view, into('10.77.0.0/24', { source: address('203.0.113.22') })),
+        /instead of 10\.77\.0\.3/,
+        /cpn reconcile/,
+      ],
+    ];
+    for (const [at, detail, remedy] of found)
+      expect(at).toMatchObject({
+        check: 'route',
+        detail: expect.stringMatching(detail),
+        remedy: expect.stringMatching(remedy),
+      });
+  });
+
+  it('stops where the interface is not there, is down or has no address', () => {
+    const view = viewOf(office);
+    const { link } = view.actual;
+    const gone = { ...view, actual: { ...view.actual, link: null, device: null } };
+    const down = { ...view, actual: { ...view.actual, link: link && { ...link, up: false } } };
+    const naked = { ...view, actual: { ...view.actual, link: link && { ...link, addresses: [] } } };
+    expect(stop('10.77.0.1', gone, away('0.0.0.0/0'))?.detail).toMatch(
+      /^there is no interface cpn0: the packet leaves by eth0/,
+    );
+    expect(stop('10.77.0.1', down, away('0.0.0.0/0'))?.detail).toMatch(/^cpn0 is down/);
+    expect(stop('10.77.0.3', naked, away('0.0.0.0/0'))?.detail).toMatch(/^cpn0 does not have the address 10\.77\.0\.3/);
+  });
+});
+
+describe('WireGuard', () => {
+  const way = into('10.77.0.0/24');
+  const owning = (number: number, allowedIps: readonly Prefix[]): View => {
+    const view = viewOf(office);
+    const { device } = view.actual;
+    const peers = device?.peers.map((each) =>
+      each.publicKey === keyPair(number).publicKey ? { ...each, allowedIps } : each,
+    );
+    return { ...view, actual: { ...view.actual, device: device && { ...device, peers: peers ?? [] } } };
+  };
+
+  it('stops what belongs to nobody, or to another than it should', () => {
+    expect(check(explain('192.168.50.9', owning(1, []), way), 'allowed_ips')).toMatchObject({
+      ok: false,
+      detail: 'no peer of cpn0 has it among its allowed IPs; it should be edge-1',
+    });
+    expect(
+      check(explain('10.77.0.1', owning(2, [prefix('10.77.0.1/32'), prefix('10.77.0.2/32')]), way), 'allowed_ips')?.ok,
+    ).toBe(true);
+    expect(check(explain('192.168.50.9', owning(2, [prefix('192.168.50.0/25')]), way), 'allowed_ips')).toMatchObject({
+      ok: false,
+      detail: '192.168.50.0/25 belongs to edge-2; it should be edge-1',
+    });
+  });
+
+  it.each<[string, Partial<ActualPeer>, Partial<View>, boolean | null, RegExp]>([
+    [
+      'was idle',
+      { latestHandshake: now - 900, keepalive: null },
+      {},
+      null,
+      /last handshake 15 min ago, at 203.*asks for a new one$/,
+    ],
+    ['does not renew', { latestHandshake: now - 900, keepalive: 25 }, {}, false, /and it does not answer$/],
+    ['is noted as silent', {}, { silent: { [connector.publicKey]: 500 } }, false, /and it does not answer$/],
+    ['was seen to fail', {}, { failed: [1] }, false, /and it does not answer$/],
+    [
+      'never answered',
+      { latestHandshake: null, txBytes: 296 },
+      {},
+      false,
+      /never a handshake, at 203\.0\.113\.11:51820, 296 bytes sent$/,
+    ],
+    ['was never asked', { latestHandshake: null, txBytes: 0 }, {}, null, /nothing was sent yet$/],
+    ['cannot be asked', { latestHandshake: null, txBytes: 0, endpoint: null }, {}, false, /no endpoint is known$/],
+  ])('tells of a peer that %s', (_, seen, changes, ok, detail) => {
+    const view = viewOf(office);
+    const checks = explain('10.77.0.1', { ...view, actual: heard(view.actual, seen), ...changes }, way);
+    expect(check(checks, 'handshake')).toMatchObject({ ok, detail: expect.stringMatching(detail) });
+  });
+
+  it('fits its packets into what is underneath, or tells that it does not know', () => {
+    const view = viewOf(office);
+    const over = (underlayMtu: number | null, host: string) => {
+      const actual = heard(view.actual, { endpoint: { host: address(host), port: 51820 } });
+      const around = { ...actual, surroundings: { ...actual.surroundings, underlayMtu } };
+      return check(explain('10.77.0.1', { ...view, actual: around }, way), 'mtu')?.ok;
+    };
+    expect(over(1480, '203.0.113.11')).toBe(true);
+    expect(over(1479, '203.0.113.11')).toBeNull();
+    expect(over(1480, '2001:db8::11')).toBeNull();
+    expect(over(1500, '2001:db8::11')).toBe(true);
+    expect(over(null, '203.0.113.11')).toBeNull();
+  });
+});
+
+describe('the reverse path filter', () => {
+  const filtered = (all: string, own: string, back: KernelRoute | null) => {
+    const view = viewOf(office);
+    const seen = { ...view, actual: withFilter(view.actual, all, own) };
+    return check(explain('10.77.0.1', seen, into('10.77.0.0/24'), { back }), 'rp_filter');
+  };
+
+  it('is the larger of two keys', () => {
+    const elsewhere = away('0.0.0.0/0', { table: '100' });
+    expect(filtered('1', '0', elsewhere)).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/^strict, and drops the answers .* the way back leaves by eth0/),
+      remedy: expect.stringContaining('"sysctl -w net.ipv4.conf.cpn0.rp_filter=2"'),
+    });
+    expect(filtered('0', '1', elsewhere)?.ok).toBe(false);
+    expect(filtered('1', '2', elsewhere)?.ok).toBe(true);
+    expect(filtered('0', '0', elsewhere)?.ok).toBe(true);
+    expect(filtered('1', '1', into('10.77.0.0/24'))?.ok).toBe(true);
+  });
+
+  it('drops even where it is loose when there is no way back at all', () => {
+    expect(filtered('2', '0', { link: null, why: 'none' })?.ok).toBe(false);
+    expect(filtered('1', '0', null)?.ok).toBeNull();
+  });
+});

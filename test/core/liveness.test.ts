@@ -1,0 +1,84 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isDoubtful, type Liveness, noteHeard, noteTime, unknownLiveness } from '../../src/core/liveness.ts';
+
+const trusted = noteHeard(unknownLiveness('trusted'), 'answer');
+
+const pace = { seconds: 0.5, every: 0.5, inService: false };
+
+/** Looks every half second, at a connector that answers or not. */
+function look(liveness: Liveness, seconds: number, answers: boolean): Liveness {
+  let now = liveness;
+  for (let at = 0; at < seconds; at += 0.5) {
+    now = noteTime(now, pace);
+    if (answers) now = noteHeard(now, 'answer');
+  }
+  return now;
+}
+
+describe('the liveness of a connector', () => {
+  it('ends after three questions without an answer', () => {
+    expect(look(trusted, 1, false).state).toBe('trusted');
+    expect(look(trusted, 1.5, false).state).toBe('silent');
+  });
+
+  it('is in doubt before that, so that counters can speak', () => {
+    const doubted = look(trusted, 1, false);
+    expect(isDoubtful(doubted, pace)).toBe(true);
+    expect(isDoubtful(look(trusted, 60, true), pace)).toBe(false);
+    expect(look(noteHeard(doubted, 'traffic'), 1, false).state).toBe('trusted');
+  });
+
+  it('is judged patiently where a firewall swallows the questions', () => {
+    const mute = noteHeard(unknownLiveness('trusted'), 'traffic');
+    expect(look(mute, 14.5, false).state).toBe('trusted');
+    expect(look(mute, 15, false).state).toBe('silent');
+  });
+
+  it('does not count the time in which nobody looked', () => {
+    expect(noteTime(trusted, { ...pace, seconds: 3600 }).state).toBe('trusted');
+  });
+
+  it('comes back after five seconds, and is trusted after a minute of being well', () => {
+    const silent = look(trusted, 10, false);
+    expect(look(silent, 4.5, true).state).toBe('silent');
+    expect(look(silent, 5.5, true).state).toBe('back');
+    expect(look(silent, 59, true).state).toBe('back');
+    expect(look(silent, 61, true).state).toBe('trusted');
+  });
+
+  it('is trusted at once when it had to step in: another that comes back does not send it away', () => {
+    const back = look(look(trusted, 10, false), 10, true);
+    expect(noteTime(back, { ...pace, inService: true }).state).toBe('trusted');
+  });
+
+  it('is trusted later each time that it fails, and at last forgiven', () => {
+    let flapping = trusted;
+    const waits = [1, 2, 3, 4, 5, 6].map(() => {
+      flapping = look(flapping, 2, false);
+      let waited = 0;
+      for (; flapping.state !== 'trusted'; waited += 0.5) flapping = look(flapping, 0.5, true);
+      return Math.floor(waited / 60);
+    });
+    expect(waits).toEqual([1, 2, 4, 8, 16, 16]);
+    expect(look(flapping, 3601, true).failures).toBe(0);
+  });
+
+  it('is lost on probation as fast as else', () => {
+    const back = look(look(trusted, 10, false), 20, true);
+    expect(look(back, 1.5, false).state).toBe('silent');
+  });
+
+  it('never ends for one that answers two of three questions', () => {
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { maxLength: 300 }), (answers) => {
+        let now = trusted;
+        for (const [index, answered] of answers.entries()) {
+          now = noteTime(now, pace);
+          if (answered || index % 3 !== 0) now = noteHeard(now, 'answer');
+          expect(now.state).toBe('trusted');
+        }
+      }),
+    );
+  });
+});
