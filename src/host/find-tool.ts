@@ -10,6 +10,7 @@ const remedies = {
   wg: 'install it: apt install wireguard-tools',
   ip: 'install it: apt install iproute2',
   nft: 'install it: apt install nftables',
+  ping: 'install it: apt install iputils-ping',
   'wireguard-go': 'install it: apt install wireguard-go',
   'boringtun-cli': 'install it: cargo install boringtun-cli, into /usr/local/bin',
 } as const;

@@ -1,5 +1,8 @@
-import type { Actual } from '../core/actual.ts';
+import type { Actual, ActualPeer } from '../core/actual.ts';
 import type { Address } from '../core/cidr.ts';
+import type { ForwardDrop } from '../core/forward/find-drops.ts';
+import type { ForwardPath } from '../core/forward/path.ts';
+import type { KernelRoute } from '../core/kernel-route.ts';
 import type { Step } from '../core/step.ts';
 
 /** What a pass wants to know beside the interface itself. */
@@ -9,6 +12,8 @@ export interface Question {
   readonly firewall: boolean;
   /** Dotted sysctl keys to read. */
   readonly sysctls: readonly string[];
+  /** Whether the hosts file is of interest. */
+  readonly hosts: boolean;
 }
 
 /**
@@ -34,17 +39,30 @@ export interface Watch {
   close(): Promise<void>;
 }
 
+/** A probe target whose address is known. */
+export interface ProbeAt {
+  readonly address: Address;
+  readonly port: number | null;
+}
+
 /** The waist between the program and an operating system: everything above it is data. */
 export interface Host {
   /** Throws MissingPrivilege or MissingTool when this process could not configure a tunnel here. */
   check(needs: { readonly firewall: boolean }): Promise<void>;
   observe(question: Question): Promise<Actual>;
+  /** WireGuard's own table of peers alone, for whoever follows their counters. @throws CommandFailed where there is no such interface */
+  peers(link: string): Promise<readonly ActualPeer[]>;
   /** Does one step, or throws CommandFailed with the tool's own words. */
   apply(step: Step): Promise<void>;
   /** The names of all network interfaces. */
   links(): Promise<ReadonlySet<string>>;
   /** The addresses of a name; empty when there are none or no resolver answers within `deadlineMs`. */
   resolve(name: string, deadlineMs: number): Promise<readonly Address[]>;
+  /**
+   * What the kernel does with a packet that this host sends to `destination` without a mark, from `source` where one is given: it
+   * must be an address of this host. Sends nothing.
+   */
+  route(destination: Address, source?: Address): Promise<KernelRoute>;
   /** The address from which this host sends to `destination`; null when there is no route. */
   sourceAddress(destination: Address): Promise<Address | null>;
   /** Sends one datagram that needs no answer, so that WireGuard makes a handshake with the owner of `address`. */
@@ -55,12 +73,19 @@ export interface Host {
    */
   answers(address: Address, deadlineMs: number): Promise<boolean>;
   /**
+   * True when a host is there for others within `deadlineMs`: its port takes a TCP connection or, without a port, it answers an
+   * ICMP echo. A refusal is false, as the service that somebody named is not there. Throws MissingTool or
+   * CommandFailed where this host cannot ask.
+   */
+  reaches(target: ProbeAt, deadlineMs: number): Promise<boolean>;
+  /**
    * Calls `listener`, which must not throw, for each change from the time that this resolves on, in bursts of thousands where
    * thousands of routes change. Throws MissingTool; what fails later is tried again until the watch is closed.
    */
   watch(listener: (event: HostEvent) => void): Promise<Watch>;
   /**
-   * As {@link watch}, for our nft tables alone: kind `firewall`, whatever was done to a table of ours or in it. Throws
+   * As {@link watch}, for nft tables: kind `firewall`, whatever was done to a table of ours or in it; and without a link where
+   * somebody else's chain for what is forwarded came or changed its policy, or somebody else's table went. Throws
    * MissingTool; what fails later is tried again until the watch is closed.
    */
   watchFirewall(listener: (event: HostEvent) => void): Promise<Watch>;
@@ -70,6 +95,11 @@ export interface Host {
    * resolves, is silent. Never throws: what fails is tried again at the next look.
    */
   watchDevices(listener: (event: HostEvent) => void, everyMs?: number): Promise<Watch>;
+  /**
+   * Who drops packets on their ways through this host, though our own table lets them through: the packet rules of everybody else, as
+   * far as nft shows them and they can be read. `link` is the interface of the tunnel.
+   */
+  forwardDrops(link: string, paths: readonly ForwardPath[]): Promise<readonly ForwardDrop[]>;
   /**
    * The programs that run here, in our network namespace, and are known to change interfaces, routes, packet rules or
    * WireGuard peers by themselves, each as `name (pid N)`: who may be behind a drift that comes back. Never throws; what

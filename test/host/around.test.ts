@@ -70,6 +70,42 @@ describe('what lies around', () => {
     expect(machine.spawned).toEqual([]);
   });
 
+  test('a host of the LAN is reached where its port takes a connection, or where it answers a ping', async () => {
+    await using machine = await Machine.start();
+    // The second end of the cable speaks no IP: to .9 nothing is ever answered.
+    await machine.sh(`ip link set lo up; ip link add lan0 type veth peer name lan1; ip link set lan1 up; ip link set lan0 up
+      ip address add 192.168.50.1/24 dev lan0; ip neigh add 192.168.50.9 lladdr 02:00:00:00:00:09 dev lan0
+      timeout 20 ${process.execPath} -e "require('net').createServer().listen(8000, () => console.log('open'))" >/run/server 2>&1 &
+      for try in $(seq 200); do grep -q open /run/server && exit; sleep 0.05; done; cat /run/server; exit 1`);
+    const reaches = (text: string, port: number | null) =>
+      machine.host.reaches({ address: parseAddress(text), port }, 500);
+    expect(await reaches('192.168.50.1', 8000)).toBe(true);
+    expect(await reaches('192.168.50.1', 8001)).toBe(false);
+    expect(await reaches('192.168.50.9', 8000)).toBe(false);
+    expect(await reaches('203.0.113.1', 8000)).toBe(false);
+    expect(machine.spawned).toEqual([]);
+    expect(await reaches('192.168.50.1', null)).toBe(true);
+    expect(await reaches('::1', null)).toBe(true);
+    expect(await reaches('192.168.50.9', null)).toBe(false);
+    expect(await reaches('203.0.113.1', null)).toBe(false);
+    expect(machine.spawned).toEqual(['ping -n -q -c 1 -W 0.5 203.0.113.1']);
+  });
+
+  test('a ping that this host cannot send is an error, and proves nothing of the other', async () => {
+    await using machine = await Machine.start();
+    await machine.sh(`ip link set lo up; printf '#!/bin/sh\necho "ping: socket: Operation not permitted" >&2; exit 2\n' >/run/ping
+      chmod +x /run/ping; mount --bind /run/ping "$(command -v ping)"`);
+    await expect(machine.host.reaches({ address: parseAddress('127.0.0.1'), port: null }, 500)).rejects.toMatchObject({
+      name: 'CommandFailed',
+      message: expect.stringContaining('Operation not permitted'),
+    });
+    await machine.sh(`umount "$(command -v ping)"; chmod -x /run/ping; mount --bind /run/ping "$(command -v ping)"`);
+    await expect(machine.host.reaches({ address: parseAddress('127.0.0.1'), port: null }, 500)).rejects.toMatchObject({
+      name: 'MissingTool',
+      message: 'ping was not found on this host; install it: apt install iputils-ping',
+    });
+  });
+
   test('a nudge makes WireGuard begin a handshake, and is no error where none can be', async () => {
     await using machine = await startTunnel();
     const { host } = machine;

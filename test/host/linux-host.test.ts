@@ -4,6 +4,7 @@ import type { ActualPeer } from '../../src/core/actual.ts';
 import { comparePrefixes, hostPrefix, maskPrefix, parseAddress, parsePrefix } from '../../src/core/cidr.ts';
 import { firewallMarks } from '../../src/core/firewall.ts';
 import type { PublicKey } from '../../src/core/keys.ts';
+import { sourceFilterKey } from '../../src/core/link-sysctl.ts';
 import type { DesiredPeer } from '../../src/core/model.ts';
 import type { Firewall, Step } from '../../src/core/step.ts';
 import { Machine } from './machine.ts';
@@ -267,13 +268,14 @@ describe('a real Linux host', () => {
     const firewall = (link: string, to: string): Firewall => ({
       link,
       rules: [
-        { rule: 'clamp-mss' },
-        { rule: 'masquerade', from: parsePrefix('10.77.0.0/24'), to: parsePrefix(to) },
-        { rule: 'masquerade', from: parsePrefix('fd77::/64'), to: parsePrefix('fd07::/64') },
+        { rule: 'clamp-mss', way: 'out' },
+        { rule: 'masquerade', from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix(to)] },
+        { rule: 'masquerade', from: [parsePrefix('fd77::/64')], to: [parsePrefix('fd07::/64')] },
       ],
     });
     const set = (link: string, to: string): Step => ({ do: 'set-firewall', firewall: firewall(link, to), changes: [] });
-    const seen = async (link: string) => (await host.observe({ link, firewall: true, sysctls: [] })).firewall;
+    const seen = async (link: string) =>
+      (await host.observe({ link, firewall: true, sysctls: [], hosts: false })).firewall;
 
     for (const link of ['cpn0', 'wg.7-a_b', '9.x']) {
       await host.apply(set(link, '192.168.7.0/24'));
@@ -296,6 +298,25 @@ describe('a real Linux host', () => {
     expect(await seen('9.x')).toHaveLength(3);
   });
 
+  test('tells who drops what is to be forwarded, by one process', async () => {
+    await using machine = await Machine.start();
+    const { host } = machine;
+    const [from, to] = [parsePrefix('10.77.0.0/24'), parsePrefix('192.168.50.0/24')];
+    const path = { iif: 'cpn0', oif: 'eth1', from, to, state: 'new' } as const;
+    const seen = async () =>
+      (await host.forwardDrops('cpn0', [path])).map(({ table, reason }) => `${table}: ${reason}`);
+    expect(await seen()).toEqual([]);
+    await machine.sh("nft 'table ip a { chain f { type filter hook forward priority 0; policy drop; }; }'");
+    await machine.sh(
+      "nft 'table inet b { chain f { type filter hook forward priority 0; tcp dport 22 accept; reject; }; }'",
+    );
+    await machine.sh("nft 'table inet cpn_cpn0 { chain f { type filter hook forward priority 0; policy drop; }; }'");
+    expect(await seen()).toEqual(['a: policy drop of chain f', 'b: chain f rejects them']);
+    expect(machine.spawned).toEqual(['nft --json list ruleset']);
+    await machine.sh("nft insert rule ip a f iifname cpn0 accept; nft 'table inet b { flags dormant; }'");
+    expect(await seen()).toEqual([]);
+  });
+
   test('holds sysctls', async () => {
     await using machine = await Machine.start();
     const { host } = machine;
@@ -306,8 +327,24 @@ describe('a real Linux host', () => {
       expect(await read()).toEqual({ [key]: value });
     }
     const set = (key: string): Promise<void> => host.apply({ do: 'set-sysctl', key, value: '1', changes: [] });
+    const link = 'a.7-B_';
+    await machine.sh(`ip link add ${link} type veth peer name b`);
+    await set(sourceFilterKey(link));
+    expect(await machine.sh(`cat /proc/sys/net/ipv4/conf/${link}/rp_filter`)).toBe('1\n');
+    const sysctls = [sourceFilterKey(link), sourceFilterKey('gone')];
+    expect((await host.observe({ ...question, sysctls })).sysctls).toEqual({
+      'net.ipv4.conf.a/7-B_.rp_filter': '1',
+    });
     await expect(set('net.ipv4.no_such_key')).rejects.toMatchObject({ name: 'CommandFailed' });
-    for (const bad of ['kernel.hostname', 'net', 'net..ipv4', 'net/ipv4', 'net.ipv4.ip_forward\n', 'net.../kernel']) {
+    for (const bad of [
+      'net.ipv4.//.//.kernel.hostname',
+      'kernel.hostname',
+      'net',
+      'net..ipv4',
+      'net/ipv4',
+      'net.ipv4.ip_forward\n',
+      'net.../kernel',
+    ]) {
       await expect(set(bad)).rejects.toMatchObject({ name: 'InvalidValue' });
     }
   });

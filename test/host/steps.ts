@@ -5,8 +5,8 @@ import type { DesiredPeer } from '../../src/core/model.ts';
 import type { ConfigureDevice, ConfigureLink, CreateLink, LinkCommand, Step } from '../../src/core/step.ts';
 import { Machine } from './machine.ts';
 
-export const question = { link: 'cpn0', firewall: false, sysctls: [] };
-export const everything = { link: 'cpn0', firewall: true, sysctls: [] };
+export const question = { link: 'cpn0', firewall: false, sysctls: [], hosts: false };
+export const everything = { link: 'cpn0', firewall: true, sysctls: [], hosts: false };
 export const address = { address: parseAddress('10.77.0.5'), length: 24 };
 export const address6 = { address: parseAddress('fd77::5'), length: 64 };
 

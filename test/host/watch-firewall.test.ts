@@ -51,10 +51,22 @@ describe('watching the packet rules of a real Linux host', () => {
     await machine.sh(tables('wg0'));
     const watcher = await startWatcher(machine, 'watchFirewall');
     await machine.sh(`nft add rule ip nat DOCKER oifname cpn_wg0 drop comment '"add table inet cpn_wg0"'
-      nft add chain ip nat cpn_wg0; nft add table ip cpn_wg0; nft add table inet filter; nft delete table ip nat
+      nft add chain ip nat cpn_wg0; nft add table ip cpn_wg0; nft add table inet filter; nft delete chain ip nat cpn_wg0
       ip link add v0 type veth peer name v1; nft add table inet cpn_last`);
     await meets(watcher, 'firewall', 'last');
     expect(eventsOf(watcher)).toEqual<HostEvent[]>([{ kind: 'firewall', link: 'last', removed: false }]);
+  });
+
+  test('hears that somebody else forwards otherwise, with no link', async () => {
+    await using machine = await Machine.start();
+    const watcher = await startWatcher(machine, 'watchFirewall');
+    const announced = async (script: string, removed = false) => {
+      await machine.sh(script);
+      await meets(watcher, 'firewall', null, removed);
+    };
+    await announced("nft 'table ip a { chain f { type filter hook forward priority 0; policy drop; }; }'");
+    await announced("nft 'chain ip a f { policy accept; }'");
+    await announced('nft delete table ip a', true);
   });
 
   test('starts anew when its process is killed', async () => {

@@ -36,6 +36,7 @@ describe('watching a real Linux host', () => {
     await announced('echo 0 >/proc/sys/net/ipv4/conf/all/forwarding', 'sysctl', null);
     await announced('echo 1 >/proc/sys/net/ipv4/conf/v0/forwarding', 'sysctl', 'v0');
     await announced('echo 1 >/proc/sys/net/ipv6/conf/all/forwarding', 'sysctl', null);
+    await announced('echo 2 >/proc/sys/net/ipv4/conf/v0/rp_filter', 'sysctl', 'v0');
     await announced('ip link set v0 down', 'link', 'v0');
     await announced('ip link set v0 name v2', 'link', 'v2');
     await announced('ip link del v2', 'link', 'v2', true);

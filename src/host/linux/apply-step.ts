@@ -3,6 +3,7 @@ import { CommandFailed } from '../../core/errors.ts';
 import { parseLinkName } from '../../core/link-name.ts';
 import type { ConfigureDevice, ConfigureLink, Step } from '../../core/step.ts';
 import { type Run, saidBy } from '../run.ts';
+import { writeHosts } from './hosts-file.ts';
 import { batchArgs, nameFailedLines, renderBatch } from './ip-batch.ts';
 import { renderFirewall, renderRemoval } from './nft.ts';
 import { promoteSecondaries, writeSysctl } from './sysctl.ts';
@@ -31,6 +32,10 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
       return;
     case 'set-sysctl':
       return writeSysctl(step.key, step.value);
+    case 'set-hosts':
+      return writeHosts(step.link, step.block);
+    case 'remove-hosts':
+      return writeHosts(step.link, null);
     case 'delete-link':
       return deleteLink(run, step.link);
   }

@@ -20,7 +20,7 @@ const ipMonitor: Monitor = {
 
 /**
  * As text, one line for each object; `ruleset` leaves out packet traces and generations. It tells of everybody's tables, and
- * we drop all lines but those of ours.
+ * we drop most lines but those of ours.
  */
 const nftMonitor: Monitor = {
   tool: 'nft',

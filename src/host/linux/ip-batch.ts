@@ -19,7 +19,7 @@ export function nameFailedLines(said: string, lines: readonly string[]): string 
 
 function renderLine(link: string, command: LinkCommand): string {
   if ('set' in command) return renderSetting(link, command);
-  const verb = 'add' in command ? 'add' : 'delete';
+  const verb = 'add' in command ? ('replaces' in command ? 'replace' : 'add') : 'delete';
   if ('address' in command) return `address ${verb} ${formatInterfaceAddress(command.address)} dev ${link}`;
   if ('rule' in command) return `rule ${verb} ${renderRule(command.rule)}`;
   const protocol = 'remove' in command ? checkWord('protocol', command.protocol) : routeProtocol;

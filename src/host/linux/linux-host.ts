@@ -1,15 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import type { Actual, Device, Link, Route } from '../../core/actual.ts';
+import { findForwardDrops } from '../../core/forward/find-drops.ts';
 import { parseLinkName } from '../../core/link-name.ts';
 import { findTool } from '../find-tool.ts';
 import type { Host, Question } from '../host.ts';
 import { type Run, run as runHere, type Start, saidBy, start as startHere } from '../run.ts';
 import { applyStep } from './apply-step.ts';
 import { watchEvents, watchFirewall } from './events.ts';
+import { parseForwardTables, rulesetArgs } from './forward-chains.ts';
+import { readHosts } from './hosts-file.ts';
 import { parseShown, type Shown, showArgs, showInput } from './ip-show.ts';
-import { answers, findSource, nudge, resolve } from './network.ts';
+import { answers, findSource, nudge, reaches, resolve } from './network.ts';
 import { listArgs, parseRules } from './nft.ts';
 import { checkPrivilege } from './privilege.ts';
+import { getRoute } from './route-get.ts';
 import { gatherSurroundings, readNeighbours } from './surroundings.ts';
 import { findSuspects } from './suspects.ts';
 import { readSysctls } from './sysctl.ts';
@@ -24,28 +28,36 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
       await Promise.all([findTool('wg'), findTool('ip'), ...(firewall ? [findTool('nft')] : [])]);
     },
     observe: (question) => observe(run, question),
+    peers: async (link) => parseDump(await run('wg', ['show', parseLinkName(link), 'dump'])).peers,
     apply: (step) => applyStep(run, step),
     links: readLinkNames,
     resolve,
+    route: (destination, source) => getRoute(run, destination, source ?? null),
     sourceAddress: findSource,
     nudge,
     answers,
+    reaches: (target, deadlineMs) => reaches(run, target, deadlineMs),
     watch: (listener) => watchEvents(listener, start),
     watchFirewall: (listener) => watchFirewall(listener, start),
     watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs),
+    forwardDrops: async (link, paths) => {
+      const tables = parseForwardTables(await run('nft', rulesetArgs));
+      return findForwardDrops(tables, parseLinkName(link), paths);
+    },
     suspects: findSuspects,
   };
 }
 
 /** Reads everything anew, at once: two processes, and a third for the packet rules. */
-async function observe(run: Run, { link, firewall, sysctls }: Question): Promise<Actual> {
+async function observe(run: Run, { link, firewall, sysctls, hosts }: Question): Promise<Actual> {
   parseLinkName(link);
-  const [device, shown, marks, values, neighbours] = await Promise.all([
+  const [device, shown, marks, values, neighbours, names] = await Promise.all([
     readDevice(run, link),
     run('ip', showArgs, { input: showInput }).then(parseShown),
     firewall ? readFirewall(run, link) : null,
     readSysctls(sysctls),
     readNeighbours(process.env.SSH_CONNECTION),
+    hosts ? readHosts(link) : null,
   ]);
   const found = findLink(shown, link);
   return {
@@ -56,6 +68,7 @@ async function observe(run: Run, { link, firewall, sysctls }: Question): Promise
     rules: shown.rules.filter(({ protocol }) => protocol !== 'kernel'),
     firewall: marks,
     sysctls: values,
+    hosts: names,
     surroundings: gatherSurroundings(link, shown, neighbours),
   };
 }

@@ -4,6 +4,9 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Address, familyOf } from '../../core/cidr.ts';
 import { unusableAddress } from '../../core/endpoint.ts';
+import { CommandFailed } from '../../core/errors.ts';
+import type { ProbeAt } from '../host.ts';
+import { type Run, saidBy } from '../run.ts';
 import { readAddress } from './read-address.ts';
 
 /** discard (RFC 863): whoever gets a datagram there does nothing with it. */
@@ -56,12 +59,40 @@ export async function nudge(address: Address): Promise<void> {
 
 /** Connects to a port at which hardly anybody listens: a reset tells as much as a connection. */
 export async function answers(address: Address, deadlineMs: number): Promise<boolean> {
-  const socket = connect({ host: address, port: discardPort, timeout: deadlineMs });
+  const outcome = await knock(address, discardPort, deadlineMs);
+  return outcome === 'accepted' || outcome === 'refused';
+}
+
+/** Knocks at the port, or lets `ping` send one echo. */
+export async function reaches(run: Run, { address, port }: ProbeAt, deadlineMs: number): Promise<boolean> {
+  if (port !== null) return (await knock(address, port, deadlineMs)) === 'accepted';
   try {
-    return await new Promise<boolean>((done) => {
-      socket.once('connect', () => done(true));
-      socket.once('timeout', () => done(false));
-      socket.once('error', ({ code }: NodeJS.ErrnoException) => done(code === 'ECONNREFUSED'));
+    await run('ping', ['-n', '-q', '-c', '1', '-W', String(deadlineMs / 1000), address], {
+      deadlineMs: deadlineMs + pingGraceMs,
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof CommandFailed && isNoEcho(error)) return false;
+    throw error;
+  }
+}
+
+/** How long after its own deadline `ping` is given up. */
+const pingGraceMs = 500;
+
+/** Exit code 1 is what `ping` ends with when no echo came (ping(8)), 2 any other failure: to have no way there is one. */
+function isNoEcho(error: CommandFailed): boolean {
+  const { exitCode } = error.facts;
+  return exitCode === 1 || exitCode === null || /unreachable|no route/i.test(saidBy(error));
+}
+
+async function knock(address: Address, port: number, deadlineMs: number): Promise<'accepted' | 'refused' | 'silent'> {
+  const socket = connect({ host: address, port, timeout: deadlineMs });
+  try {
+    return await new Promise((done) => {
+      socket.once('connect', () => done('accepted'));
+      socket.once('timeout', () => done('silent'));
+      socket.once('error', ({ code }: NodeJS.ErrnoException) => done(code === 'ECONNREFUSED' ? 'refused' : 'silent'));
     });
   } finally {
     socket.destroy();

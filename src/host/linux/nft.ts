@@ -1,6 +1,7 @@
 import { InvalidValue } from '../../core/errors.ts';
 import { type Chain, chains, packetRules, tableOf } from '../../core/firewall.ts';
 import type { Firewall } from '../../core/step.ts';
+import { type Entry, isEntry } from './shown-entry.ts';
 
 /**
  * Writes the transaction for `nft -f -` that puts our table in place of what is there (nft(8)). It is added first
@@ -34,27 +35,22 @@ export function listArgs(link: string): string[] {
 export function parseRules(text: string): string[] {
   const objects = readObjects(text);
   const rules = objects
-    .flatMap(({ rule }) => (isObject(rule) ? [rule] : []))
+    .flatMap(({ rule }) => (isEntry(rule) ? [rule] : []))
     .map(({ chain, comment }) => `${String(chain)} ${typeof comment === 'string' ? comment : '(no comment)'}`);
   const policies = objects
-    .flatMap(({ chain }) => (isObject(chain) ? [chain] : []))
+    .flatMap(({ chain }) => (isEntry(chain) ? [chain] : []))
     .filter(({ policy }) => policy !== undefined && policy !== 'accept')
     .map(({ name, policy }) => `${String(name)} (policy ${String(policy)})`);
   // What nft 1.0.6 names as the flags is something else.
-  const flagged = objects.some(({ table }) => isObject(table) && table.flags !== undefined);
+  const flagged = objects.some(({ table }) => isEntry(table) && table.flags !== undefined);
   return [...rules, ...policies, ...(flagged ? ['(table with flags)'] : [])].sort();
 }
 
-type Entry = Readonly<Record<string, unknown>>;
-
-function readObjects(text: string): Entry[] {
+/** Reads what `nft --json` lists: objects with one name each, as `chain` or `rule`. */
+export function readObjects(text: string): Entry[] {
   try {
     const { nftables } = JSON.parse(text);
-    if (Array.isArray(nftables)) return nftables.filter(isObject);
+    if (Array.isArray(nftables)) return nftables.filter(isEntry);
   } catch {}
   throw new InvalidValue('the output of nft', undefined, 'is not a ruleset in JSON');
-}
-
-function isObject(value: unknown): value is Entry {
-  return typeof value === 'object' && value !== null;
 }

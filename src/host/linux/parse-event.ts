@@ -3,7 +3,7 @@ import type { HostEvent } from '../host.ts';
 
 /**
  * Reads a line of `ip -oneline monitor link address route rule netconf` (iproute2 6.1); null for one that tells of no change
- * that matters: of netconf, only what switches forwarding does. A link's name holds neither space nor colon, as the kernel
+ * that matters: of netconf, only what switches forwarding, and the source filter of one interface. A link's name holds neither space nor colon, as the kernel
  * sees to; of one with an `@`, only what is before it is told.
  */
 export function parseEvent(line: string): HostEvent | null {
@@ -28,7 +28,7 @@ export function tellsLoss(line: string): boolean {
 }
 
 function readForwarding(text: string): HostEvent | null {
-  const name = forwardingLine.exec(text)?.[1];
+  const name = (forwardingLine.exec(text) ?? sourceFilterLine.exec(text))?.[1];
   if (name === undefined) return null;
   const link = name === 'all' || name === 'default' ? null : printable(name);
   return { kind: 'sysctl', link, removed: false };
@@ -40,6 +40,8 @@ const deletedMark = 'Deleted ';
 const netconfLine = /^(?:inet6?|ipv[46]) /;
 /** And nothing else: a link that is made is announced with all its settings. No link may be named `all` or `default`. */
 const forwardingLine = /^\S{1,5} (?:dev )?(\S{1,15}) forwarding (?:on|off) *$/;
+/** Of one interface alone: what is set for all never loosens what is set for one. */
+const sourceFilterLine = /^\S{1,5} (?:dev )?(?!all |default )(\S{1,15}) rp_filter (?:off|loose|strict) *$/;
 
 /** `3: v0@v1: <BROADCAST,…`; bounds, because names have 15 characters and a line may have 65,536. */
 const linkLine = /^\d{1,10}: ([^\s:]{1,15}?)(?:@[^\s:]{1,15})?: </;

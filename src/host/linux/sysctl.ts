@@ -26,12 +26,15 @@ export async function promoteSecondaries(link: string): Promise<void> {
   await writeFile(`/proc/sys/net/ipv4/conf/${link}/promote_secondaries`, '1', { flag: 'r+' }).catch(() => undefined);
 }
 
-/** Only keys of the network stack, and none that leads out of /proc/sys. */
+/**
+ * Only keys of the network stack, and none that leads out of /proc/sys. As in sysctl(8), a slash stands for a dot in the name of
+ * an interface.
+ */
 function pathOf(key: string): string {
-  if (!/^net(\.[a-z0-9_]+)+$/.test(key)) {
+  if (!/^net(\.[a-zA-Z0-9_][a-zA-Z0-9_/-]*)+$/.test(key)) {
     throw new InvalidValue('sysctl', key, 'is not a key of the network', 'write it like net.ipv4.ip_forward');
   }
-  return `/proc/sys/${key.replaceAll('.', '/')}`;
+  return `/proc/sys/${key.replaceAll(/[./]/g, (each) => (each === '.' ? '/' : '.'))}`;
 }
 
 async function readIfThere(path: string): Promise<string | null> {

@@ -167,6 +167,7 @@ describe('renderBatch', () => {
         { add: 'address', address },
         { set: 'up' },
         { add: 'route', prefix: parsePrefix('fd00::/64') },
+        { add: 'route', prefix: parsePrefix('10.9.0.0/16'), replaces: true },
         { remove: 'route', prefix: parsePrefix('0.0.0.0/0'), protocol: 'boot' },
         { remove: 'address', address },
       ),
@@ -176,6 +177,7 @@ describe('renderBatch', () => {
       'address add 10.77.0.5/24 dev cpn0',
       'link set dev cpn0 up',
       'route add fd00::/64 dev cpn0 proto 157',
+      'route replace 10.9.0.0/16 dev cpn0 proto 157',
       'route delete 0.0.0.0/0 dev cpn0 proto boot',
       'address delete 10.77.0.5/24 dev cpn0',
     ]);

@@ -9,9 +9,9 @@ import { parseRules, renderFirewall, renderRemoval } from '../../../src/host/lin
 const firewall: Firewall = {
   link: 'cpn0.7-a',
   rules: [
-    { rule: 'masquerade', from: parsePrefix('10.77.0.0/24'), to: parsePrefix('192.168.7.0/24') },
-    { rule: 'masquerade', from: parsePrefix('fd77::/64'), to: parsePrefix('fd07::/64') },
-    { rule: 'clamp-mss' },
+    { rule: 'masquerade', from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix('192.168.7.0/24')] },
+    { rule: 'masquerade', from: [parsePrefix('fd77::/64')], to: [parsePrefix('fd07::/64')] },
+    { rule: 'clamp-mss', way: 'out' },
   ],
 };
 
@@ -35,12 +35,12 @@ table inet cpn_cpn0.7-a {
   });
 
   test('makes no chain that has no rule, because a nat chain alone makes the kernel track connections', () => {
-    expect(renderFirewall({ link: 'a', rules: [{ rule: 'clamp-mss' }] })).not.toContain('postrouting');
+    expect(renderFirewall({ link: 'a', rules: [{ rule: 'clamp-mss', way: 'out' }] })).not.toContain('postrouting');
     expect(renderFirewall({ link: 'a', rules: [] })).toBe(`${renderRemoval('a')}table inet cpn_a {\n}\n`);
   });
 
   test('refuses a rule of two families', () => {
-    const rule = { rule: 'masquerade', from: parsePrefix('10.0.0.0/8'), to: parsePrefix('fd00::/64') } as const;
+    const rule = { rule: 'masquerade', from: [parsePrefix('10.0.0.0/8')], to: [parsePrefix('fd00::/64')] } as const;
     expect(() => renderFirewall({ link: 'a', rules: [rule] })).toThrow(InvalidValue);
   });
 });
@@ -48,7 +48,10 @@ table inet cpn_cpn0.7-a {
 describe('firewallMarks', () => {
   test('differ with anything that a rule says', () => {
     const marks = (link: string, to: string) =>
-      firewallMarks({ link, rules: [{ rule: 'masquerade', from: parsePrefix('10.77.0.0/24'), to: parsePrefix(to) }] });
+      firewallMarks({
+        link,
+        rules: [{ rule: 'masquerade', from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix(to)] }],
+      });
     const all = [marks('a', '10.0.0.0/24'), marks('a', '10.0.1.0/24'), marks('b', '10.0.0.0/24')].flat();
     expect(new Set(all).size).toBe(3);
     expect(marks('a', '10.0.0.0/24')).toEqual(marks('a', '10.0.0.0/24'));

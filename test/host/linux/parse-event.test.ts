@@ -73,6 +73,8 @@ const recorded: readonly [string, ...unknown[]][] = [
   ['inet a.100 forwarding off ', 'sysctl', 'a.100', false],
   ['inet6 default forwarding on ', 'sysctl', null, false],
   ['inet6 all forwarding on ', 'sysctl', null, false],
+  ['inet v0 rp_filter loose ', 'sysctl', 'v0', false],
+  ['inet a.100 rp_filter off ', 'sysctl', 'a.100', false],
   // As older versions spell it.
   ['ipv4 all forwarding off ', 'sysctl', null, false],
   ['ipv4 dev eth0 forwarding on ', 'sysctl', 'eth0', false],
@@ -99,7 +101,7 @@ describe('parseEvent', () => {
     '3: 4 dev v0 ',
     'inet v1 forwarding off rp_filter off mc_forwarding off proxy_neigh off ignore_routes_with_linkdown off ',
     'inet a.100 forwarding off rp_filter off mc_forwarding off proxy_neigh off ignore_routes_with_linkdown off ',
-    'inet v0 rp_filter loose ',
+    'inet all rp_filter strict ',
     'inet all proxy_neigh on ',
     'inet default rp_filter loose ',
     'Deleted inet v0 ',

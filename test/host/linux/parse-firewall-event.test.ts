@@ -34,13 +34,29 @@ describe('parseFirewallEvent', () => {
     'add rule ip nat DOCKER oifname "inet cpn_cpn0" drop',
     'add rule inet filter DOCKER ip daddr 1.2.3.4 drop comment "add table inet cpn_cpn0"',
     'add rule inet filter cpn_cpn0 drop',
-    'delete table inet cpn_',
-    'delete table inet cpn',
-    'delete table inet cpn_of_somebody_elses',
-    'delete table inet xcpn_cpn0',
+    'add chain ip filter FORWARD { }',
+    'add chain inet home output { type filter hook output priority filter; policy drop; }',
+    'add chain inet home pre { type filter hook prerouting priority raw; comment "{ type filter hook forward " }',
+    'add chain bridge home forward { type filter hook forward priority filter; policy drop; }',
+    'add rule ip filter FORWARD counter packets 0 bytes 0 jump DOCKER-USER',
+    'delete chain ip filter DOCKER',
+    'delete table ip6 filter',
     'table inet cpn_cpn0 {',
   ])('ignores %j', (line) => {
     expect(parseFirewallEvent(line)).toBeNull();
+  });
+
+  test.each([
+    ['add chain ip filter FORWARD { type filter hook forward priority filter; policy drop; }', false],
+    ['add chain inet e c { type filter hook forward priority filter - 5; policy accept; }', false],
+    ['delete table ip filter', true],
+    ['delete table ip cpn_cpn0', true],
+    ['delete table inet cpn_', true],
+    ['delete table inet cpn', true],
+    ['delete table inet cpn_of_somebody_elses', true],
+    ['delete table inet xcpn_cpn0', true],
+  ])('takes %j for a sign that somebody else forwards otherwise', (line, removed) => {
+    expect(parseFirewallEvent(line)).toEqual({ kind: 'firewall', link: null, removed });
   });
 
   test('knows the line that tells of a loss', () => {

@@ -1,0 +1,94 @@
+import { chmod, chown, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { readHosts, writeHosts } from '../../../src/host/linux/hosts-file.ts';
+
+const block = '# BEGIN cpn cpn0 (written by cpn; edits are lost)\n10.77.0.2 edge.office.cpn.internal\n# END cpn cpn0\n';
+/** With bytes that are no UTF-8. */
+const machine = Buffer.from('127.0.0.1 localhost # caf\u{e9} \u{ff}\u{fe}\n', 'latin1');
+
+let folder: string;
+let path: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cpn-hosts-'));
+  path = join(folder, 'hosts');
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await writeFile(path, machine);
+});
+
+describe('a hosts file', () => {
+  it('gets a block and loses it, and is byte for byte what it was, with its mode and owner', async () => {
+    await chmod(path, 0o664);
+    if (process.getuid?.() === 0) await chown(path, 12, 34);
+    const { mode, uid, gid } = await stat(path);
+    expect(await readHosts('cpn0', path)).toEqual({ block: null, trouble: null });
+    await writeHosts('cpn0', block, path);
+    expect(await readHosts('cpn0', path)).toEqual({ block, trouble: null });
+    expect(await readFile(path)).toEqual(Buffer.concat([machine, Buffer.from(block)]));
+    expect(await stat(path)).toMatchObject({ mode, uid, gid });
+    await writeHosts('cpn0', null, path);
+    expect(await readFile(path)).toEqual(machine);
+    expect(await readdir(folder)).toEqual(['hosts']);
+  });
+
+  it('is replaced as a whole, and not touched where it says that already', async () => {
+    const { ino } = await stat(path);
+    await writeHosts('cpn0', block, path);
+    const replaced = await stat(path);
+    expect(replaced.ino).not.toBe(ino);
+    await writeHosts('cpn0', block, path);
+    expect(await stat(path)).toMatchObject({ ino: replaced.ino, mtimeMs: replaced.mtimeMs, ctimeMs: replaced.ctimeMs });
+  });
+
+  it('is cleared of what an interrupted writing left beside it', async () => {
+    await writeFile(`${path}.cpn.tmp`, 'half');
+    await writeHosts('cpn0', null, path);
+    expect(await readdir(folder)).toEqual(['hosts']);
+  });
+
+  it('that is a link is written where it leads', async () => {
+    const link = join(folder, 'link');
+    await symlink(path, link);
+    await writeHosts('cpn0', block, link);
+    expect((await lstat(link)).isSymbolicLink()).toBe(true);
+    expect(await readFile(path, 'latin1')).toContain(block);
+  });
+
+  it('that nobody is meant to write is left alone, with the reason', async () => {
+    const link = join(folder, 'link');
+    await symlink(path, link);
+    await chmod(path, 0o444);
+    expect((await readHosts('cpn0', path)).trouble).toBe(`${path} is not meant to be written (mode 444)`);
+    expect((await readHosts('cpn0', link)).trouble).toBe(
+      `${link}, which is ${path}, is not meant to be written (mode 444)`,
+    );
+  });
+
+  it.each([
+    ['is not there', 'nowhere', /nowhere is not there; make it, be it empty/],
+    ['is a folder', '.', /is not a file/],
+  ])('that %s is a trouble', async (_what, name, trouble) => {
+    const at = join(folder, name);
+    expect(await readHosts('cpn0', at)).toEqual({ block: null, trouble: expect.stringMatching(trouble) });
+    await expect(writeHosts('cpn0', block, at)).rejects.toMatchObject({
+      name: expect.stringMatching(/^(DiskFailed|CommandFailed)$/),
+    });
+  });
+
+  it('with a damaged block is left as it is, with the reason', async () => {
+    const damaged = `# BEGIN cpn cpn0\n10.77.0.2 edge\n${machine.toString('latin1')}`;
+    await writeFile(path, damaged, 'latin1');
+    const { block: found, trouble } = await readHosts('cpn0', path);
+    expect(found).toBe(damaged);
+    expect(trouble).toBe(
+      `of our lines "# BEGIN cpn cpn0" and "# END cpn cpn0" in ${path} one is missing; remove what is left of that block`,
+    );
+    for (const wanted of [block, null]) {
+      await expect(writeHosts('cpn0', wanted, path)).rejects.toThrow('one is missing');
+    }
+    expect(await readFile(path, 'latin1')).toBe(damaged);
+    expect(await readHosts('cpn1', path)).toEqual({ block: null, trouble: null });
+  });
+});
