@@ -22,6 +22,8 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}): Stor
   const damaged = new Set<string>();
   /** Notes that could not be written. */
   const unwritten = new Map<string, Notes>();
+  /** The end of the last change of notes. */
+  let turn: Promise<void> = Promise.resolve();
 
   async function ensure(folder: string): Promise<void> {
     for (const each of await makeFolder(folder)) made.add(each);
@@ -45,6 +47,28 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}): Stor
       else if (reading !== null) states.push(reading);
     }
     return { states, unreadable };
+  }
+
+  async function readNotes(link: string): Promise<Notes> {
+    return unwritten.get(link) ?? readNotesFile(paths.notes(link));
+  }
+
+  async function writeNotes(link: string, notes: Notes): Promise<void> {
+    try {
+      await ensure(folders.runtime);
+      await writeNotesFile(paths.notes(link), notes);
+      unwritten.delete(link);
+    } catch (error) {
+      if (!(error instanceof DiskFailed)) throw error;
+      unwritten.set(link, notes);
+    }
+  }
+
+  /** One change of notes after the other: an amendment is a reading and a writing. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    const mine = turn.then(work);
+    turn = mine.catch(() => {});
+    return mine;
   }
 
   /** What cannot be mended now is read from its previous copy as before, or reported by whoever reads it. */
@@ -80,17 +104,9 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}): Stor
       await replaceFile(paths.config(link), text);
     },
     configPath: paths.config,
-    readNotes: async (link) => unwritten.get(link) ?? readNotesFile(paths.notes(link)),
-    async writeNotes(link, notes) {
-      try {
-        await ensure(folders.runtime);
-        await writeNotesFile(paths.notes(link), notes);
-        unwritten.delete(link);
-      } catch (error) {
-        if (!(error instanceof DiskFailed)) throw error;
-        unwritten.set(link, notes);
-      }
-    },
+    readNotes,
+    writeNotes: (link, notes) => inTurn(() => writeNotes(link, notes)),
+    amendNotes: (link, part) => inTurn(async () => writeNotes(link, { ...(await readNotes(link)), ...part })),
     async prepare() {
       for (const folder of [folders.config, folders.state, folders.runtime]) await ensure(folder);
       return [...made];

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { type Address, type Prefix, parseAddress, parsePrefix } from '../core/cidr.ts';
 
 /** How a network learns of a newer map, and how the last try went. */
 export interface Sync {
@@ -17,6 +18,18 @@ export interface Notes {
   readonly silent: Readonly<Record<string, number>>;
   /** What a person should know, such as drift that keeps coming back. */
   readonly troubles: readonly string[];
+  /** The routes that this connector serves and behind which no probe target answers. */
+  readonly dead: readonly Prefix[];
+  /** Of the probe targets that are names or could not be asked: what the last rounds showed. */
+  readonly probed: Readonly<Record<string, Probed>>;
+}
+
+/** What is to be known of a probe target beside whether it answers. */
+export interface Probed {
+  /** Null where the name has none. */
+  readonly address: Address | null;
+  /** Why it could not be asked; null where it could. */
+  readonly trouble: string | null;
 }
 
 export const noNotes: Notes = {
@@ -24,7 +37,11 @@ export const noNotes: Notes = {
   held: null,
   silent: {},
   troubles: [],
+  dead: [],
+  probed: {},
 };
+
+const address = z.string().transform((text) => parseAddress(text));
 
 const schema = z.object({
   sync: z.object({
@@ -36,16 +53,19 @@ const schema = z.object({
   held: z.object({ since: z.number() }).nullable(),
   silent: z.record(z.string(), z.number()),
   troubles: z.array(z.string()),
+  dead: z.array(z.string().transform((text) => parsePrefix(text))).default([]),
+  probed: z.record(z.string(), z.object({ address: address.nullable(), trouble: z.string().nullable() })).default({}),
 });
 
 /**
  * The notes as the text of their file. The time of the last success is left out where it can be the file's own, so that a
  * pass that only proves that all is well writes nothing. The same notes always give the same text.
  */
-export function formatNotes({ sync, held, silent, troubles }: Notes): string {
+export function formatNotes({ sync, held, silent, troubles, dead, probed }: Notes): string {
   const { mode, lastSuccess, error } = sync;
   const kept = isFileTime(sync) ? { mode, error } : { mode, lastSuccess, error };
-  return `${JSON.stringify({ sync: kept, held, silent: Object.fromEntries(Object.entries(silent).sort()), troubles })}\n`;
+  const text = { sync: kept, held, silent: sortKeys(silent), troubles, dead, probed: sortKeys(probed) };
+  return `${JSON.stringify(text)}\n`;
 }
 
 /** Reads what {@link formatNotes} wrote; throws whatever is wrong with it. */
@@ -58,4 +78,8 @@ export function parseNotes(text: string, modified: Date): Notes {
 /** Whether the file's own time stands for the last success. */
 export function isFileTime({ lastSuccess, error }: Sync): boolean {
   return lastSuccess !== null && error === null;
+}
+
+function sortKeys(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1)));
 }

@@ -109,6 +109,7 @@ export function rememberingStore(store: Store, report: Report, now: () => number
     configPath: (link) => store.configPath(link),
     readNotes: (link) => store.readNotes(link),
     writeNotes: (link, notes) => store.writeNotes(link, notes),
+    amendNotes: (link, part) => store.amendNotes(link, part),
     prepare: () => store.prepare(),
     async forget(link, folders) {
       await store.forget(link, folders);

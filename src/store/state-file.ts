@@ -3,6 +3,7 @@ import { parseAddress, parsePrefix } from '../core/cidr.ts';
 import { formatEndpoint, parseEndpoint } from '../core/endpoint.ts';
 import { keyPairOf, parsePublicKey } from '../core/keys.ts';
 import { type Peer, peerTypes } from '../core/model.ts';
+import { formatProbeTarget, parseProbeTarget } from '../core/probe-target.ts';
 import { Secret } from '../core/secret.ts';
 import type { State } from './state.ts';
 
@@ -12,6 +13,7 @@ export const stateVersion = 1;
 const address = z.string().transform((text) => parseAddress(text));
 const prefix = z.string().transform((text) => parsePrefix(text));
 const endpoint = z.string().transform((text) => parseEndpoint(text));
+const probeTarget = z.string().transform((text) => parseProbeTarget(text));
 const publicKey = z.string().transform((text) => parsePublicKey(text));
 const secret = z
   .string()
@@ -28,10 +30,15 @@ const peer = z.object({
   address,
   endpoint: endpoint.nullable(),
   routes: z.array(prefix).nullable(),
+  withdrawn: z.array(prefix).default([]),
+  given: z
+    .object({ allowedIps: z.array(prefix), presharedKey: secret.nullable(), keepalive: z.int().nullable() })
+    .exactOptional(),
+  unlisted: z.literal(true).exactOptional(),
 });
 
 const map = z.object({
-  id: z.int(),
+  id: z.int().nullable(),
   name: z.string(),
   cidr: prefix,
   routes: z.array(prefix),
@@ -44,6 +51,7 @@ const made = z.discriminatedUnion('made', [
   z.object({ made: z.literal('firewall'), link: z.string() }),
   z.object({ made: z.literal('rules'), link: z.string() }),
   z.object({ made: z.literal('sysctl'), key: z.string(), before: z.string(), after: z.string() }),
+  z.object({ made: z.literal('hosts'), link: z.string() }),
   z.object({ made: z.literal('folder'), path: z.string() }),
 ]);
 
@@ -61,7 +69,12 @@ const schema = z.object({
     endpoint: endpoint.nullable(),
   }),
   membership: z
-    .object({ peer: z.object({ id: peerId, name: z.string(), address }), accessToken: secret.nullable(), map })
+    .object({
+      peer: z.object({ id: peerId, name: z.string(), address }),
+      accessToken: secret.nullable(),
+      personalToken: secret.nullable().default(null),
+      map,
+    })
     .nullable(),
   options: z.object({
     listenPort: z.int().nullable(),
@@ -69,11 +82,15 @@ const schema = z.object({
     acceptRoutes: z.boolean(),
     masquerade: z.boolean(),
     allowRoutes: z.array(prefix),
+    probes: z.array(probeTarget).default([]),
+    hosts: z.boolean().default(false),
   }),
   enabled: z.boolean(),
-  // Before there was `cpn run`, a name had one address, and nothing was refused.
+  // Before there was `cpn run`, a name had one address. What has a default came later than the format.
   resolved: z.record(z.string(), z.union([z.array(address), address.transform((one) => [one])])),
   refused: z.string().nullable().default(null),
+  failed: z.array(z.object({ peer: peerId, back: z.boolean() })).default([]),
+  drained: z.boolean().default(false),
   receipt: z.array(made),
 });
 
@@ -84,6 +101,7 @@ export function formatState({ keyPair, ...state }: State): string {
     version: stateVersion,
     ...state,
     privateKey: keyPair.privateKey.reveal(),
+    options: { ...state.options, probes: state.options.probes.map(formatProbeTarget) },
     enrollment: {
       ...state.enrollment,
       endpoint: state.enrollment.endpoint && formatEndpoint(state.enrollment.endpoint),
@@ -91,6 +109,7 @@ export function formatState({ keyPair, ...state }: State): string {
     membership: membership && {
       ...membership,
       accessToken: membership.accessToken?.reveal() ?? null,
+      personalToken: membership.personalToken?.reveal() ?? null,
       map: { ...membership.map, peers: membership.map.peers.map(formatPeer) },
     },
   };
@@ -126,6 +145,7 @@ function sortKeys(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-function formatPeer({ endpoint: at, ...rest }: Peer) {
-  return { ...rest, endpoint: at && formatEndpoint(at) };
+function formatPeer({ endpoint: at, given, ...rest }: Peer) {
+  const tunnel = given && { ...given, presharedKey: given.presharedKey?.reveal() ?? null };
+  return { ...rest, endpoint: at && formatEndpoint(at), ...(tunnel && { given: tunnel }) };
 }

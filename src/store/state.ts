@@ -2,7 +2,7 @@ import type { PeerType } from '../contract/peer.ts';
 import type { Address } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import type { KeyPair } from '../core/keys.ts';
-import type { NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
+import type { Failure, NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Resolved } from '../core/resolved.ts';
 import type { Secret } from '../core/secret.ts';
@@ -23,6 +23,10 @@ export interface State {
   readonly resolved: Resolved;
   /** What the newest map said that was tried, cut this host off and was taken back; it is not tried again. */
   readonly refused: string | null;
+  /** In the order of their ids; saved, so that the wg-quick file and what is known agree after a reboot. */
+  readonly failed: readonly Failure[];
+  /** True after `cpn drain`: this connector is out of service until somebody puts it back. */
+  readonly drained: boolean;
   readonly receipt: Receipt;
 }
 
@@ -41,6 +45,8 @@ export interface Membership {
   readonly peer: { readonly id: PeerId; readonly name: string; readonly address: Address };
   /** A bearer for this peer alone, where the service gives one. */
   readonly accessToken: Secret | null;
+  /** A person's token that stands in for it, where the service gives none and somebody let this host have one. */
+  readonly personalToken: Secret | null;
   readonly map: NetworkMap;
 }
 

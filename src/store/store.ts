@@ -39,6 +39,8 @@ export interface Store {
   readNotes(link: string): Promise<Notes>;
   /** Notes that cannot be written are kept by this process alone. Never throws. */
   writeNotes(link: string, notes: Notes): Promise<void>;
+  /** Changes a part of the notes; of this process's changes, however they overlap, none undoes another. Never throws. */
+  amendNotes(link: string, part: Partial<Notes>): Promise<void>;
   /** Makes the folders; returns those that this process had to make, for the receipt. */
   prepare(): Promise<readonly string[]>;
   /** Removes all that is kept of one network; the folders named go with the last network, if nothing of others is in them. */

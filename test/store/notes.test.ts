@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseAddress, parsePrefix } from '../../src/core/cidr.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import { noNotes } from '../../src/store/notes.ts';
 import type { Folders, Notes, Store } from '../../src/store/store.ts';
@@ -25,6 +26,11 @@ const notes: Notes = {
   held: { since: 12.5 },
   silent: { b: 7, a: 5 },
   troubles: ['somebody takes a route away'],
+  dead: [parsePrefix('192.168.50.0/24')],
+  probed: {
+    'nas.example': { address: parseAddress('192.168.50.20'), trouble: null },
+    'a.example:443': { address: null, trouble: 'ping was not found' },
+  },
 };
 const synced = (lastSuccess: string | null, error: string | null = null): Notes => ({
   ...notes,
@@ -67,6 +73,20 @@ describe('notes', () => {
     const before = [...(await trace()), (await stat(path)).ctimeMs];
     await store.writeNotes('cpn0', { ...notes, silent: { a: 5, b: 7 } });
     expect([...(await trace()), (await stat(path)).ctimeMs]).toEqual(before);
+  });
+
+  it('are all kept when parts of them are changed at the same time', async () => {
+    const { sync, ...parts } = notes;
+    await store.writeNotes('cpn0', { ...noNotes, sync });
+    await Promise.all(Object.entries(parts).map(([part, value]) => store.amendNotes('cpn0', { [part]: value })));
+    expect(await fileStore(folders).readNotes('cpn0')).toEqual(notes);
+  });
+
+  it('of before there was LAN probing can be read', async () => {
+    const { dead, probed, ...before } = notes;
+    await store.writeNotes('cpn0', notes);
+    await writeFile(path, JSON.stringify(before));
+    expect(await store.readNotes('cpn0')).toMatchObject({ troubles: notes.troubles, dead: [], probed: {} });
   });
 
   it('that say nothing make no file', async () => {

@@ -14,6 +14,7 @@ export const state: State = {
   membership: {
     peer: { id: 1, name: 'edge-1', address: address('10.77.0.1') },
     accessToken: new Secret('cpp_canary'),
+    personalToken: null,
     map: network([
       peer(1, { type: 'connector', endpoint: dialled(1) }),
       peer(2, { routes: [prefix('192.168.50.0/24')] }),
@@ -23,6 +24,8 @@ export const state: State = {
   enabled: true,
   resolved: { 'cp.example.net': [address('2001:db8::1')] },
   refused: null,
+  failed: [],
+  drained: false,
   receipt: [{ made: 'sysctl', key: 'net.ipv4.ip_forward', before: '0', after: '1' }],
 };
 

@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UnreadableFile } from '../../src/core/errors.ts';
+import { Secret } from '../../src/core/secret.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import type { State } from '../../src/store/state.ts';
 import { formatState, parseState } from '../../src/store/state-file.ts';
 import type { Folders, Store } from '../../src/store/store.ts';
+import { keyPair, network, peer, prefix } from '../core/samples.ts';
 import { state } from './samples.ts';
 
 let root: string;
@@ -26,6 +28,34 @@ describe('a state file', () => {
     await store.write(state);
     expect(formatState((await store.read('cpn0')) as State)).toBe(formatState(state));
     expect((await store.read('cpn0'))?.membership?.accessToken?.reveal()).toBe('cpp_canary');
+  });
+
+  it('gives back what a ready wg-quick text said, and a personal token', async () => {
+    const { membership } = state;
+    const given = {
+      allowedIps: [prefix('10.77.0.2/32')],
+      presharedKey: new Secret(keyPair(9).publicKey),
+      keepalive: 25,
+    };
+    const peers = [
+      peer(1, { unlisted: true }),
+      peer(2, { given }),
+      peer(3, { given: { ...given, presharedKey: null } }),
+    ];
+    const lent = { ...membership, accessToken: null, personalToken: new Secret('cpt_canary') };
+    const plain = { ...state, membership: { ...lent, map: network(peers, { id: null }) } } as State;
+    await store.write(plain);
+    const read = await store.read('cpn0');
+    expect(formatState(read as State)).toBe(formatState(plain));
+    expect(read?.membership?.personalToken?.reveal()).toBe('cpt_canary');
+    expect(read?.membership?.map.peers[1]?.given?.presharedKey?.reveal()).toBe(keyPair(9).publicKey);
+    expect(JSON.stringify(read)).not.toContain(keyPair(9).publicKey);
+  });
+
+  it('of a cpn that knew no personal tokens has none', () => {
+    const { personalToken: _, ...membership } = JSON.parse(formatState(state)).membership;
+    const old = JSON.stringify({ ...JSON.parse(formatState(state)), membership });
+    expect(parseState(old).membership?.personalToken).toBeNull();
   });
 
   it('of an unfinished join gives back that, too', () => {
