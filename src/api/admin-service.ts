@@ -4,7 +4,9 @@ import { CreateNetwork } from '../contract/network.ts';
 import { WrongUsage } from '../core/errors.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
+import { accountService } from './account-service.ts';
 import type { Call } from './attempt.ts';
+import { changeService } from './change-service.ts';
 import { checkRequest } from './check-request.ts';
 import type { ClientOptions } from './client-options.ts';
 import { decodeNetworks, decodeNewKey, decodeProfile, decodeSession, decodeWholeNetwork } from './decode-admin.ts';
@@ -79,6 +81,9 @@ export function connectAdminService(
       const path = `${pathOf(network)}/peers/${encodeURIComponent(peer)}`;
       await call({ ...remove, what: `removing peer ${peer} of network ${network}`, path });
     },
+
+    ...changeService(call),
+    ...accountService(call),
   };
 }
 

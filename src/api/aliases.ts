@@ -6,12 +6,16 @@ export const aliases = {
   network: {
     id: ['id', 'network_id'],
     name: ['name', 'network_name'],
+    /** Where network and peer are one object, whose `id` and `name` are the peer's. */
+    idBeside: ['network_id', 'networkId'],
+    nameBeside: ['network_name', 'networkName'],
     description: ['description'],
     cidr: ['private_cidr', 'privateCidr', 'cidr', 'network_cidr', 'subnet'],
     routes: ['routes', 'advertised_routes', 'private_routes'],
     vpnType: ['vpn_type', 'vpnType'],
     revision: ['revision'],
     peers: ['peers', 'members', 'nodes'],
+    removed: ['removed'],
   },
   peer: {
     id: ['id', 'peer_id', 'uuid'],
@@ -21,12 +25,14 @@ export const aliases = {
     address: ['address', 'ip', 'ip_address', 'ipAddress', 'private_ip', 'assigned_ip', 'tunnel_ip', 'vpn_ip'],
     endpoint: ['endpoint', 'public_endpoint'],
     routes: ['routes', 'served_routes'],
+    withdrawn: ['withdrawn'],
     createdAt: ['created_at', 'createdAt'],
   },
   enrollment: {
     peer: ['peer', 'wireguard_peer', 'node'],
     network: ['network', 'private_network'],
     accessToken: ['access_token', 'accessToken', 'peer_token', 'token'],
+    config: ['config', 'wg_config', 'wireguard_config', 'wg_quick', 'configuration'],
   },
   key: {
     id: ['id', 'key_id'],
@@ -47,6 +53,31 @@ export const aliases = {
     organization: ['organization', 'organisation', 'team'],
     id: ['id'],
     name: ['name'],
+  },
+  user: {
+    id: ['id', 'user_id'],
+    email: ['email'],
+    role: ['role'],
+    createdAt: ['created_at', 'createdAt'],
+  },
+  token: {
+    id: ['id', 'token_id'],
+    name: ['name'],
+    value: ['access_token', 'accessToken', 'token', 'plain_text_token'],
+    createdAt: ['created_at', 'createdAt'],
+    expiresAt: ['expires_at', 'expiresAt'],
+    lastUsedAt: ['last_used_at', 'lastUsedAt'],
+  },
+  audit: {
+    id: ['id'],
+    at: ['at', 'created_at'],
+    actor: ['actor'],
+    action: ['action'],
+    target: ['target'],
+    kind: ['kind', 'type'],
+    name: ['name'],
+    address: ['address', 'ip'],
+    details: ['details', 'changes'],
   },
 } as const satisfies Record<string, Record<string, Names>>;
 

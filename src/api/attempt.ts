@@ -4,7 +4,7 @@ import type { Secret } from '../core/secret.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { discard, header, type Reading, readJson } from './body.ts';
 import type { Connection, Message, Response } from './connection.ts';
-import { type Remedies, refusal, statusName } from './refusal.ts';
+import { type RefusedBody, type Remedies, refusal, statusName } from './refusal.ts';
 import type { Wait } from './service.ts';
 import { shown } from './shown.ts';
 
@@ -18,6 +18,12 @@ export interface Call {
   readonly bearer?: Secret;
   readonly headers?: Readonly<Record<string, string>>;
   readonly json?: object;
+  /** A body that is not our JSON, in its place. */
+  readonly content?: Content;
+  /** Takes the body of an answer in place of the JSON decoder; may be called again by the next attempt. */
+  readonly receive?: (response: Response, reading: Reading) => Promise<unknown>;
+  /** Is shown the body of a refusal, as it came. */
+  readonly onRefusal?: (refused: RefusedBody) => void;
   /** How long the service may hold its answer back; it adds to the deadline of the call. */
   readonly wait?: Wait;
   /** What `headers` and `json` carry that must never be shown. */
@@ -31,9 +37,16 @@ export interface Call {
   readonly remedies?: Remedies;
 }
 
+/** A body that is made anew for each attempt. */
+export interface Content {
+  readonly headers: Readonly<Record<string, string>>;
+  open(): Message['body'];
+}
+
 export interface Answer {
   readonly status: number;
-  /** The JSON that came, or null where none was to come. */
+  readonly headers: Response['headers'];
+  /** The JSON that came, or what `receive` made of it; null where nothing was to come. */
   readonly body: unknown;
   readonly etag: string | null;
   /** The service says that it heeded `wait`. */
@@ -59,7 +72,7 @@ export function compose(call: Call, basePath: string, elapsedMs: number): Messag
   const authorization = call.bearer ? { authorization: `Bearer ${credential(call.bearer)}` } : {};
   const left = call.wait && Math.max(0, Math.ceil(call.wait.seconds - elapsedMs / 1000));
   const prefer = left === undefined ? {} : { prefer: `wait=${left}` };
-  const type = call.json ? { 'content-type': 'application/json' } : {};
+  const type = call.json ? { 'content-type': 'application/json' } : call.content?.headers;
   return {
     method: call.method,
     path: `${basePath}${call.path}`,
@@ -72,7 +85,7 @@ export function compose(call: Call, basePath: string, elapsedMs: number): Messag
       ...prefer,
       ...call.headers,
     },
-    body: call.json ? JSON.stringify(call.json) : null,
+    body: call.json ? JSON.stringify(call.json) : (call.content?.open() ?? null),
   };
 }
 
@@ -82,9 +95,11 @@ export async function attempt(connection: Connection, call: Call, circumstances:
   const response = await connection.send(message);
   const status = response.statusCode;
   const waited = /^\s*wait\s*=/i.test(header(response, 'preference-applied') ?? '');
-  const answer = (body: unknown) => ({ status, body, etag: header(response, 'etag'), waited, reading });
+  const { headers } = response;
+  const answer = (body: unknown) => ({ status, headers, body, etag: header(response, 'etag'), waited, reading });
 
-  if (status >= 200 && status < 300 && call.answered) return answer(await readJson(response, reading));
+  if (status >= 200 && status < 300 && call.answered)
+    return answer(await (call.receive ?? readJson)(response, reading));
   if (status >= 400 && status < 500 && status !== 429 && !isGone(call, status, perhapsDone)) {
     throw await refusal(response, { ...call, repeated: perhapsDone }, reading);
   }

@@ -22,9 +22,18 @@ const wrongService = 'check that --api names the control plane itself';
  * the body, for that may be a token. A body that breaks off is an AttemptFailed.
  */
 export async function readJson(response: Response, reading: Reading): Promise<unknown> {
+  return parseJson(response, await readWhole(response, reading), reading);
+}
+
+/** Reads a body, inflated, and never holds more of it than the cap. One that breaks off is an AttemptFailed. */
+export async function readWhole(response: Response, reading: Reading): Promise<Buffer> {
+  return inflated(response, await readBytes(response, reading), reading);
+}
+
+/** What the bytes of a body say, which must be JSON; like {@link readJson} otherwise. */
+export function parseJson(response: Response, bytes: Buffer, reading: Reading): unknown {
   const type = header(response, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  const bytes = await inflated(response, await readBytes(response, reading), reading);
-  if (!/^application\/(?:[\w.+-]+\+)?json$/.test(type)) {
+  if (!isJson(type)) {
     const found = type === '' ? 'something of no known type' : shown(type, reading.secrets, 40);
     throw new BadReply(reading.url, `is not JSON but ${found}`, wrongService);
   }
@@ -34,6 +43,11 @@ export async function readJson(response: Response, reading: Reading): Promise<un
     // The SyntaxError quotes what it read: it is no cause to pass on.
     throw new BadReply(reading.url, 'says that it is JSON and is not', wrongService);
   }
+}
+
+/** True of `application/json` and what is built on it (RFC 6839), without parameters. */
+export function isJson(type: string): boolean {
+  return /^application\/(?:[\w.+-]+\+)?json$/.test(type);
 }
 
 /** A header that came once; null when it didn't come, or more than once. */

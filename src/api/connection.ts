@@ -1,12 +1,14 @@
-import { buildConnector, Client, type Dispatcher } from 'undici';
+import type { Readable } from 'node:stream';
+import { buildConnector, Client, type Dispatcher, type FormData } from 'undici';
 import { AttemptFailed } from './attempt-failed.ts';
 
 /** What goes over the wire in one attempt. */
 export interface Message {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | null;
+  /** A form's files are read from disk as it is sent, like a stream. */
+  readonly body: string | Buffer | Readable | FormData | null;
 }
 
 export type Response = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;

@@ -1,13 +1,15 @@
 import { Role } from '../contract/auth.ts';
 import type { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
 import { formatEndpoint } from '../core/endpoint.ts';
+import type { Peer } from '../core/model.ts';
 import { aliases } from './aliases.ts';
 import { decodeToken } from './decode.ts';
-import { decodeNetwork, decodePeers } from './decode-network.ts';
+import { decodeNetwork, decodePeer, decodePeers } from './decode-network.ts';
 import { Field, type Source } from './field.ts';
-import type { Network, NetworkSummary, NewKey, Profile, Session } from './service.ts';
+import type { Key, Network, NetworkPeer, NetworkSummary, NewKey, Profile, Session } from './service.ts';
 
 const maxNetworks = 10_000;
+const maxKeys = 100_000;
 
 /** What a login gives: the token must be there, and be a bearer. */
 export function decodeSession(body: unknown, source: Source): Session {
@@ -16,19 +18,16 @@ export function decodeSession(body: unknown, source: Source): Session {
   if (type && type.text(20).toLowerCase() !== 'bearer') throw type.wrong('is not Bearer');
   return {
     token: decodeToken(session.need(aliases.session.token)),
-    expiresAt: decodeInstant(session.find(aliases.session.expiresAt)),
+    expiresAt: session.find(aliases.session.expiresAt)?.instant() ?? null,
   };
 }
 
 export function decodeProfile(body: unknown, source: Source): Profile {
   const profile = Field.ofReply(body, source);
-  const role = profile.need(aliases.profile.role);
-  const known = Role.safeParse(role.value);
-  if (!known.success) throw role.wrong(`is none of ${Role.options.join(', ')}`);
   const organization = profile.need(aliases.profile.organization);
   return {
     email: profile.need(aliases.profile.email).text(320),
-    role: known.data,
+    role: profile.need(aliases.profile.role).oneOf(Role.options),
     organization: {
       id: organization.need(aliases.profile.id).integer(),
       name: organization.need(aliases.profile.name).text(1000),
@@ -47,17 +46,28 @@ export function decodeWholeNetwork(body: unknown, source: Source): Network {
   const list = network.find(aliases.network.peers);
   if (!list) return { ...summary, peers: [] };
   const created = list.items(Number.POSITIVE_INFINITY).map((field) => field.find(aliases.peer.createdAt));
-  const peers = decodePeers(list, decodeNetwork(network).cidr).map((peer, index) => ({
-    id: peer.id,
-    name: peer.name,
-    peer_type: peer.type,
-    public_key: peer.publicKey,
-    address: peer.address,
-    endpoint: peer.endpoint && formatEndpoint(peer.endpoint),
-    ...(peer.routes ? { routes: [...peer.routes] } : {}),
-    created_at: decodeInstant(created[index] ?? null),
-  }));
+  const peers = decodePeers(list, decodeNetwork(network).cidr).map((peer, index) =>
+    present(peer, created[index] ?? null),
+  );
   return { ...summary, peers };
+}
+
+/** A peer as it is after a change. */
+export function decodeChangedPeer(body: unknown, source: Source): NetworkPeer {
+  const peer = Field.ofReply(body, source).as('peer');
+  return present(decodePeer(peer), peer.find(aliases.peer.createdAt));
+}
+
+/** The keys of a network; their ids must be there, for a key is revoked by its id. */
+export function decodeKeys(body: unknown, source: Source): Key[] {
+  const keys = Field.ofReply(body, source).as('keys').items(maxKeys);
+  return keys.map((key) => ({
+    id: key.need(aliases.key.id).integer(),
+    name: key.need(aliases.key.name).text(120),
+    max_uses: key.find(aliases.key.maxUses)?.integer() ?? null,
+    uses: key.find(aliases.key.uses)?.integer() ?? null,
+    expires_at: key.find(aliases.key.expiresAt)?.instant() ?? null,
+  }));
 }
 
 /** A key just made. Only the token must be there, for it is shown this once; the limits are those asked for unless told. */
@@ -69,7 +79,21 @@ export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollm
     enrollment_token: decodeToken(key.need(aliases.key.token)).reveal(),
     max_uses: key.find(aliases.key.maxUses)?.integer() ?? asked.max_uses,
     uses: key.find(aliases.key.uses)?.integer() ?? 0,
-    expires_at: decodeInstant(key.find(aliases.key.expiresAt)),
+    expires_at: key.find(aliases.key.expiresAt)?.instant() ?? null,
+  };
+}
+
+function present(peer: Peer, created: Field | null): NetworkPeer {
+  return {
+    id: peer.id,
+    name: peer.name,
+    peer_type: peer.type,
+    public_key: peer.publicKey,
+    address: peer.address,
+    endpoint: peer.endpoint && formatEndpoint(peer.endpoint),
+    ...(peer.routes ? { routes: [...peer.routes] } : {}),
+    ...(peer.withdrawn.length > 0 ? { withdrawn: [...peer.withdrawn] } : {}),
+    created_at: created?.instant() ?? null,
   };
 }
 
@@ -84,11 +108,4 @@ function decodeSummary(network: Field): NetworkSummary {
     vpn_type: 'wireguard',
     revision: network.find(aliases.network.revision)?.integer() ?? null,
   };
-}
-
-function decodeInstant(field: Field | null): string | null {
-  if (!field) return null;
-  const instant = field.text(64);
-  if (Number.isNaN(Date.parse(instant))) throw field.wrong('is not an instant');
-  return instant;
 }

@@ -18,25 +18,37 @@ import type { Field } from './field.ts';
 
 const names = aliases.network;
 export const maxName = 120;
-const maxPeers = 16_384;
+export const maxPeers = 16_384;
 /** Five times what the contract lets anybody advertise. */
-const maxRoutes = 256;
+export const maxRoutes = 256;
 
-/** What a network is apart from its peers. The range must be canonical; routes have their host bits cleared. */
-export function decodeNetwork(network: Field): Pick<NetworkMap, 'id' | 'name' | 'cidr' | 'routes'> {
-  const vpn = network.find(names.vpnType);
-  if (vpn && vpn.value !== 'wireguard') throw vpn.wrong('is not wireguard');
+/** What a network is apart from its peers. The range must be canonical; routes have their host bits cleared, and may be left out. */
+export function decodeNetwork(network: Field): Pick<NetworkMap, 'name' | 'cidr' | 'routes'> & { readonly id: number } {
+  refuseOtherTunnels(network);
   return {
     id: network.need(names.id).integer(),
     name: network.need(names.name).text(maxName),
     cidr: decodeRange(network.need(names.cidr)),
-    routes: decodeRoutes(network.need(names.routes)),
+    routes: decodeNetworkRoutes(network),
   };
+}
+
+/** The routes that a network advertises; one that names none has none. */
+export function decodeNetworkRoutes(network: Field): Prefix[] {
+  const routes = network.find(names.routes);
+  return routes ? decodeRoutes(routes) : [];
+}
+
+/** Throws where a network is said to be of another kind than WireGuard. */
+export function refuseOtherTunnels(network: Field): void {
+  const vpn = network.find(names.vpnType);
+  if (vpn && vpn.value !== 'wireguard') throw vpn.wrong('is not wireguard');
 }
 
 /**
  * All peers of a network or none: a bad peer, two that share an address, a key or an id, or one outside the range reject
- * the whole list, because a map with holes would take peers away that nobody removed.
+ * the whole list, because a map with holes would take peers away that nobody removed. A range of one address is none: the network's
+ * is not known.
  */
 export function decodePeers(list: Field, cidr: Prefix): Peer[] {
   const range = new BlockList();
@@ -44,8 +56,8 @@ export function decodePeers(list: Field, cidr: Prefix): Peer[] {
   const claimed = new Map<string, Field>();
   return list.items(maxPeers).map((field) => {
     const peer = decodePeer(field);
-    if (!range.check(peer.address)) throw outside(field.need(aliases.peer.address));
-    claim(claimed, `id ${peer.id}`, field.need(aliases.peer.id));
+    if (lengthOf(cidr) < 32 && !range.check(peer.address)) throw outside(field.need(aliases.peer.address));
+    claim(claimed, `id ${peer.id}`, field.find(aliases.peer.id) ?? field);
     claim(claimed, `key ${peer.publicKey}`, field.need(aliases.peer.publicKey));
     claim(claimed, `address ${peer.address}`, field.need(aliases.peer.address));
     return peer;
@@ -61,10 +73,18 @@ export function decodePeerId(field: Field): PeerId {
 }
 
 /** An IPv4 address, alone or as the prefix that holds nothing else. */
-export function decodeAddress(field: Field): Address {
-  const address = field.parse((text) => parseAddress(text.replace(/\/32$/, '')));
-  if (familyOf(address) !== 4) throw field.wrong('is not an IPv4 address');
+function decodeAddress(field: Field): Address {
+  const { address, range } = decodePlace(field);
+  if (range !== null) throw field.wrong('is a range of addresses');
   return address;
+}
+
+/** An IPv4 address, and the range that it is written with, if it is with one. */
+export function decodePlace(field: Field): { readonly address: Address; readonly range: Prefix | null } {
+  const range = field.parse((text) => (/\/(?!32$)/.test(text) ? maskPrefix(text) : null));
+  const address = field.parse((text) => parseAddress(text.replace(/\/\d+$/, '')));
+  if (familyOf(address) !== 4) throw field.wrong('is not an IPv4 address');
+  return { address, range };
 }
 
 /** The error that an address is none of the network's. */
@@ -72,16 +92,27 @@ export function outside(address: Field) {
   return address.wrong('is outside the range of the network');
 }
 
-function decodePeer(field: Field): Peer {
-  const routes = field.find(aliases.peer.routes);
+/**
+ * One peer, whatever network it is in. Only its key and its address must be there: without an id it goes by its key, without a name by
+ * its address, and without a type it is a connector if it has routes.
+ */
+export function decodePeer(field: Field): Peer {
+  const id = field.find(aliases.peer.id);
+  const type = field.find(aliases.peer.type);
+  const served = field.find(aliases.peer.routes);
+  const withdrawn = field.find(aliases.peer.withdrawn);
+  const publicKey = field.need(aliases.peer.publicKey).parse((text) => parsePublicKey(text));
+  const address = decodeAddress(field.need(aliases.peer.address));
+  const routes = served && decodeRoutes(served);
   return {
-    id: decodePeerId(field.need(aliases.peer.id)),
-    name: field.need(aliases.peer.name).text(maxName),
-    type: decodeType(field.need(aliases.peer.type)),
-    publicKey: field.need(aliases.peer.publicKey).parse((text) => parsePublicKey(text)),
-    address: decodeAddress(field.need(aliases.peer.address)),
+    id: id ? decodePeerId(id) : publicKey,
+    name: field.find(aliases.peer.name)?.text(maxName) ?? address,
+    type: type ? decodeType(type) : routes?.length ? 'connector' : 'origin',
+    publicKey,
+    address,
     endpoint: field.find(aliases.peer.endpoint)?.parse((text) => parseEndpoint(text)) ?? null,
-    routes: routes && decodeRoutes(routes),
+    routes,
+    withdrawn: withdrawn ? decodeRoutes(withdrawn) : [],
   };
 }
 
@@ -91,7 +122,8 @@ function decodeType(field: Field): PeerType {
   return known.data;
 }
 
-function decodeRange(field: Field): Prefix {
+/** The range of a network, without host bits. */
+export function decodeRange(field: Field): Prefix {
   const range = field.parse((text) => parsePrefix(text));
   if (familyOf(range) !== 4) throw field.wrong('is not an IPv4 range');
   return range;

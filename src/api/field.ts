@@ -74,6 +74,25 @@ export class Field {
     return this.value as number;
   }
 
+  /** An instant that a date can be made of, as it was written. */
+  instant(): string {
+    const instant = this.text(64);
+    if (Number.isNaN(Date.parse(instant))) throw this.wrong('is not an instant');
+    return instant;
+  }
+
+  /** One of these words. */
+  oneOf<Word extends string>(words: readonly Word[]): Word {
+    const word = words.find((each) => each === this.value);
+    if (word === undefined) throw this.wrong(`is none of ${words.join(', ')}`);
+    return word;
+  }
+
+  /** An object whose properties are nobody's business here. */
+  record(): Readonly<Record<string, unknown>> {
+    return this.#record();
+  }
+
   /** A string read by a parser of core, whose InvalidValue becomes a BadReply without the value. */
   parse<T>(parser: (text: string) => T): T {
     const text = this.text(maxParsed);

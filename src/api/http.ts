@@ -56,7 +56,9 @@ export class HttpClient {
     const deadlineMs = this.#deadlineOf(call);
     const basePath = this.#url.pathname.replace(/\/$/, '');
     const secrets = [...(call.secrets ?? []), ...(call.bearer ? [call.bearer] : [])];
-    const reading = { url: `${this.#url.origin}${basePath}${call.path}`, maxBytes: maxBodyBytes, secrets };
+    // Without the query, which may hold what is not for messages.
+    const url = `${this.#url.origin}${basePath}${call.path.replace(/\?.*$/s, '')}`;
+    const reading = { url, maxBytes: maxBodyBytes, secrets };
     const started = clock.monotonic();
     let sent = false;
     let perhapsDone = false;

@@ -1,11 +1,15 @@
-import { EnrollRequest } from '../contract/peer.ts';
+import { ChangePeer, EnrollRequest } from '../contract/peer.ts';
 import { formatEndpoint } from '../core/endpoint.ts';
+import { CannotWithdraw } from '../core/errors.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import { Secret } from '../core/secret.ts';
+import { aliases } from './aliases.ts';
 import { checkRequest } from './check-request.ts';
 import type { ClientOptions } from './client-options.ts';
-import { decodeEnrollment, decodeMap } from './decode.ts';
+import { decodeEnrollment } from './decode-enrollment.ts';
+import { Field } from './field.ts';
 import { HttpClient } from './http.ts';
+import { readMap } from './read-map.ts';
 import type { EnrollmentRequest, PeerService } from './service.ts';
 
 const newKey = 'make a new key with "cpn key create"';
@@ -15,9 +19,18 @@ const enrollRemedies = {
   404: 'check that --api names the control plane',
 };
 const ownRemedies = {
-  401: 'the tunnel stays as it is; join again with a new key if this host was removed from the network',
+  401: 'the tunnel stays as it is; join again with a new key if this host was removed from the network, or with the same key and --token-file if it goes by a personal token',
   403: 'the tunnel stays as it is; ask an admin whether this host may still be in the network',
   404: 'the tunnel stays as it is; ask an admin whether the network or this host was removed',
+};
+const unknownExtension =
+  'routes cannot be withdrawn through this service, unless it is the network that changed: then "cpn reconcile" reads its newest map; else ask an admin to take them from this connector there';
+const withdrawRemedies = {
+  ...ownRemedies,
+  403: unknownExtension,
+  404: unknownExtension,
+  405: unknownExtension,
+  422: unknownExtension,
 };
 
 /** What a host asks of the control plane at `address`. Throws InvalidValue for an address that nothing may be sent to. */
@@ -26,23 +39,30 @@ export function connectPeerService(address: ServiceAddress, options: ClientOptio
   return {
     enroll: (request) => enroll(http, request),
 
-    async readMap(network, token, revision, wait) {
-      const { status, body, etag, waited, reading } = await http.call({
-        what: `reading network ${network}`,
-        method: 'GET',
-        path: `/api/networks/${network}`,
+    readMap: (network, token, known, wait) =>
+      readMap(http, {
+        ...{ network, token, known, wait, remedies: ownRemedies },
+        onRefused: ({ message }) => options.onRetry?.({ attempt: 1, delayMs: 0, problem: message }),
+      }),
+
+    async withdraw(network, peer, token, prefixes) {
+      const { body, reading } = await http.call({
+        what: `withdrawing ${prefixes.join(', ') || 'nothing'} of peer ${peer} of network ${network}`,
+        method: 'PATCH',
+        path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
         bearer: token,
-        ...(revision === null ? {} : { headers: { 'if-none-match': revision } }),
-        ...(wait && { wait }),
+        json: checkRequest(ChangePeer, { withdrawn: [...prefixes] }),
         repeatable: true,
         answered: true,
-        remedies: ownRemedies,
+        remedies: withdrawRemedies,
       });
-      return { map: status === 304 ? null : decodeMap(body, reading, { network, etag }), waited };
+      // A service ignores what it does not know.
+      const isHeeded = Field.ofReply(body, reading).find(aliases.peer.withdrawn) !== null;
+      if (!isHeeded && prefixes.length > 0) throw new CannotWithdraw(reading.url, 'it takes no notice of "withdrawn"');
     },
 
     async removePeer(network, peer, token) {
-      await http.call({
+      const { status } = await http.call({
         what: `removing peer ${peer} of network ${network}`,
         method: 'DELETE',
         path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
@@ -50,8 +70,9 @@ export function connectPeerService(address: ServiceAddress, options: ClientOptio
         repeatable: true,
         goneIsDone: true,
         answered: false,
-        remedies: ownRemedies,
+        remedies: { ...ownRemedies, 405: 'this service cannot remove peers; ask whoever runs it' },
       });
+      return status !== 404;
     },
   };
 }

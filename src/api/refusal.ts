@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { Refused } from '../core/errors.ts';
-import { type Reading, readJson } from './body.ts';
+import { parseJson, type Reading, readWhole } from './body.ts';
 import type { Response } from './connection.ts';
 import { shown } from './shown.ts';
 
@@ -24,15 +24,29 @@ export interface Asked {
   readonly remedies?: Remedies;
   /** An earlier attempt may have been carried out. */
   readonly repeated: boolean;
+  readonly onRefusal?: (refused: RefusedBody) => void;
+}
+
+/** The body that a refusal came with. */
+export interface RefusedBody {
+  readonly status: number;
+  readonly headers: Response['headers'];
+  readonly bytes: Buffer;
 }
 
 /** Turns a 4xx into an error that says what was refused, why in the server's words, and what to do about it. */
 export async function refusal(response: Response, asked: Asked, reading: Reading): Promise<Refused> {
   const status = response.statusCode;
-  const body = await readJson(response, { ...reading, maxBytes: maxRefusalBytes }).catch(() => null);
+  const body = await readReason(response, asked, { ...reading, maxBytes: maxRefusalBytes }).catch(() => null);
   const remedy = asked.remedies?.[status] ?? usualRemedies[status] ?? otherRemedy;
   const what = asked.repeated ? `${asked.what}, sent again because the first reply was lost,` : asked.what;
   return new Refused(status, what, reasonIn(body, reading) ?? statusName(status), remedy, asked.repeated);
+}
+
+async function readReason(response: Response, { onRefusal }: Asked, reading: Reading): Promise<unknown> {
+  const bytes = await readWhole(response, reading);
+  onRefusal?.({ status: response.statusCode, headers: response.headers, bytes });
+  return parseJson(response, bytes, reading);
 }
 
 /** `422 (Unprocessable Entity)` without the number; the words of the reply's status line are the server's to choose. */

@@ -1,8 +1,11 @@
+import type { AuditEntry as AuditEntryReply } from '../contract/audit.ts';
 import type { Profile as ProfileReply } from '../contract/auth.ts';
-import type { CreateEnrollmentKey, NewEnrollmentKey } from '../contract/enrollment-key.ts';
-import type { CreateNetwork, NetworkSummary as NetworkSummaryReply } from '../contract/network.ts';
-import type { Peer as PeerReply, PeerType } from '../contract/peer.ts';
-import type { Address } from '../core/cidr.ts';
+import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../contract/enrollment-key.ts';
+import type { ChangeNetwork, CreateNetwork, NetworkSummary as NetworkSummaryReply } from '../contract/network.ts';
+import type { ChangePeer, Peer as PeerReply, PeerType } from '../contract/peer.ts';
+import type { CreatePersonalToken, PersonalToken } from '../contract/personal-token.ts';
+import type { CreateUser as CreateUserRequest, User as UserReply } from '../contract/user.ts';
+import type { Address, Prefix } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import type { PublicKey } from '../core/keys.ts';
 import type { NetworkMap, PeerId } from '../core/model.ts';
@@ -44,12 +47,21 @@ export interface MapReading {
 export interface PeerService {
   enroll(request: EnrollmentRequest): Promise<Enrolled>;
   /**
-   * The network's map, if its revision is another than `revision`. With `wait` the service is asked to hold its answer
-   * until that is so; the deadline of the call is put off by as long.
+   * The network's map, if its revision is another than that of `known`: of the map that the host has, or the revision alone. To
+   * a map the service may tell its changes alone. With `wait` the service is asked to hold its answer until there is another
+   * revision; the deadline of the call is put off by as long.
    */
-  readMap(network: number, token: Secret, revision: string | null, wait?: Wait): Promise<MapReading>;
-  /** Takes the peer out of the network. One that is gone already is no error. */
-  removePeer(network: number, peer: PeerId, token: Secret): Promise<void>;
+  readMap(network: number, token: Secret, known: NetworkMap | string | null, wait?: Wait): Promise<MapReading>;
+  /**
+   * Takes exactly these routes of a connector out of service, and its relaying where the network's own range is among them; what was
+   * withdrawn before and is not named is put back. Throws CannotWithdraw where the service does not know how, Refused where it says no.
+   */
+  withdraw(network: number, peer: PeerId, token: Secret, prefixes: readonly Prefix[]): Promise<void>;
+  /**
+   * Takes the peer out of the network. False where the answer is that there is nothing of the kind: the peer is gone already, or
+   * the service does not know how to remove one.
+   */
+  removePeer(network: number, peer: PeerId, token: Secret): Promise<boolean>;
 }
 
 /** `Whole`, from a service that need not tell the fields in `Gaps`: they are null then. */
@@ -57,11 +69,23 @@ type Told<Whole, Gaps extends keyof Whole> = Omit<Whole, Gaps> & { readonly [Gap
 
 /** The contract's resources as an administrator gets them, in the contract's names whatever the service calls them. */
 export type NetworkSummary = Told<NetworkSummaryReply, 'revision'>;
-type NetworkPeer = Told<Omit<PeerReply, 'id'>, 'created_at'> & { readonly id: PeerId };
+export type NetworkPeer = Told<Omit<PeerReply, 'id'>, 'created_at'> & { readonly id: PeerId };
 export type Network = NetworkSummary & { readonly peers: NetworkPeer[] };
 export type NewKey = Told<NewEnrollmentKey, 'id' | 'expires_at'>;
+export type Key = Told<EnrollmentKey, 'max_uses' | 'uses' | 'expires_at'>;
 export type Session = { readonly token: Secret; readonly expiresAt: string | null };
 export type Profile = Pick<ProfileReply, 'email' | 'role' | 'organization'>;
+
+export type User = UserReply;
+export type CreateUser = Omit<CreateUserRequest, 'password'> & { readonly password: Secret };
+export type CreateToken = CreatePersonalToken;
+/** A personal token of the caller, without its value. */
+export type Token = PersonalToken;
+/** A personal token just made, with its value, which is shown this once. */
+export type NewToken = Token & { readonly access_token: Secret };
+export type AuditEntry = AuditEntryReply;
+/** Which part of the audit: the newest entries, or those before the one with the id `before`. */
+export type AuditPage = { readonly before?: number; readonly limit?: number };
 
 /** What an administrator asks of the service. All but `login` need the token that it gave. */
 export interface AdminService {
@@ -71,8 +95,26 @@ export interface AdminService {
   listNetworks(): Promise<NetworkSummary[]>;
   readNetwork(network: number): Promise<Network>;
   createNetwork(network: CreateNetwork): Promise<Network>;
+  /** Sets the fields given; the others stay as they are. */
+  updateNetwork(network: number, changes: ChangeNetwork): Promise<Network>;
   deleteNetwork(network: number): Promise<void>;
   createKey(network: number, key: CreateEnrollmentKey): Promise<NewKey>;
+  /** The keys of a network that were not revoked, without their tokens. */
+  listKeys(network: number): Promise<Key[]>;
+  /** Makes a key useless from now on; hosts that joined with it stay. */
+  revokeKey(network: number, key: number): Promise<void>;
+  /** Sets the fields given; null takes the endpoint, or the limit on routes, away. */
+  updatePeer(network: number, peer: PeerId, changes: ChangePeer): Promise<NetworkPeer>;
   /** Takes a peer out of its network. One that is not there is a Refused 404: the id may have been a slip. */
   removePeer(network: number, peer: PeerId): Promise<void>;
+  listUsers(): Promise<User[]>;
+  createUser(user: CreateUser): Promise<User>;
+  /** Removes a user with all its sessions and tokens. */
+  deleteUser(user: number): Promise<void>;
+  /** The personal tokens of the caller. */
+  listTokens(): Promise<Token[]>;
+  createToken(token: CreateToken): Promise<NewToken>;
+  deleteToken(token: number): Promise<void>;
+  /** What was done in the organisation, newest first; 100 entries unless `limit` says otherwise, 200 at most. */
+  readAudit(page?: AuditPage): Promise<AuditEntry[]>;
 }

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeEnrollment } from '../../src/api/decode.ts';
+import { decodeEnrollment } from '../../src/api/decode-enrollment.ts';
 import { BadReply } from '../../src/core/errors.ts';
 import { parsePublicKey } from '../../src/core/keys.ts';
 import { enrollmentBody, keyOf, networkBody, peerBody, source, without } from './samples.ts';
 
-const asked = { publicKey: parsePublicKey(keyOf(1)), name: 'host-1' };
+const asked = { publicKey: parsePublicKey(keyOf(1)), name: 'host-1', type: 'origin', endpoint: null } as const;
 const decode = (body: unknown) => decodeEnrollment(body, source, asked);
 
 function refusalOf(body: unknown): string {
@@ -48,7 +48,9 @@ describe('an enrolment', () => {
   test('may list the other peers only', () => {
     const { peer, map } = decode({ peer: peerBody(1, { name: 'renamed' }), network: others });
     expect(peer).toEqual({ id: 1, name: 'renamed', address: '10.77.0.1' });
-    expect(map.peers.map(({ id }) => id)).toEqual([2, 3]);
+    expect(map.peers.map(({ id }) => id)).toEqual([2, 3, 1]);
+    // This host is one of them all the same.
+    expect(map.peers[2]).toMatchObject({ name: 'renamed', address: '10.77.0.1', type: 'origin', unlisted: true });
   });
 
   test('may be the peer itself, with the network in it and the peers beside it', () => {
@@ -64,6 +66,39 @@ describe('an enrolment', () => {
   });
 });
 
+describe('an enrolment at a service that has only the contract', () => {
+  const gate = { public_key: keyOf(2), address: '10.77.0.2', endpoint: '203.0.113.2:51820' };
+
+  test.each([
+    ['in the network', { peer: { address: '10.77.0.1' }, network: { peers: [gate] } }],
+    ['beside the network', { peer: { address: '10.77.0.1' }, network: { color: 'red' }, peers: [gate] }],
+    ['without a network', { address: '10.77.0.1', peers: [gate] }],
+  ])('needs only the address and the peers: %s', (_, body) => {
+    for (const reply of [body, { data: body }]) {
+      const { peer, map, accessToken } = decode(reply);
+      expect(accessToken).toBeNull();
+      expect(peer).toEqual({ id: keyOf(1), name: 'host-1', address: '10.77.0.1' });
+      // Nobody told the range: it is this address alone.
+      expect(map).toMatchObject({ id: null, name: 'network', cidr: '10.77.0.1/32', routes: [], revision: null });
+      expect(map.peers.map(({ name }) => name)).toEqual(['10.77.0.2', 'host-1']);
+    }
+  });
+
+  test('takes the range from the address that is written with one', () => {
+    const body = { peer: { address: '10.77.0.1/24' }, network: { id: 7, peers: [gate] } };
+    expect(decode(body).map).toMatchObject({ id: 7, name: 'network-7', cidr: '10.77.0.0/24' });
+    const told = { ...body, network: { ...body.network, private_cidr: '10.77.0.0/16' } };
+    expect(decode(told).map.cidr).toBe('10.77.0.0/16');
+  });
+
+  test('takes no id of the peer for one of the network', () => {
+    const flat = { id: 31, name: 'edge', address: '10.77.0.1', peers: [gate] };
+    expect(decode(flat)).toMatchObject({ peer: { id: 31, name: 'edge' }, map: { id: null, name: 'network' } });
+    const told = { ...flat, network_id: 7, network_name: 'office' };
+    expect(decode(told)).toMatchObject({ peer: { id: 31 }, map: { id: 7, name: 'office' } });
+  });
+});
+
 describe('an enrolment that cannot be read is refused', () => {
   test.each([
     ['without the peer', without(enrollmentBody(), 'peer'), 'lacks peer (it has: network, access_token)'],
@@ -73,13 +108,7 @@ describe('an enrolment that cannot be read is refused', () => {
       enrollmentBody({ peer: without(peerBody(1), 'address') }),
       'lacks peer.address (it has: id, name',
     ],
-    ['without an id', { peer: without(peerBody(1), 'id'), network: others }, 'lacks peer.id (it has: name'],
     ['without peers', enrollmentBody({ network: without(networkBody(), 'peers') }), 'lacks network.peers (it has: id'],
-    [
-      'without a range',
-      enrollmentBody({ network: without(networkBody(), 'private_cidr') }),
-      'lacks network.private_cidr',
-    ],
     [
       'for another key',
       enrollmentBody({ peer: peerBody(1, { public_key: keyOf(9) }) }),
@@ -110,7 +139,7 @@ describe('an enrolment that cannot be read is refused', () => {
     [
       'with a bad peer in the map',
       enrollmentBody({ network: networkBody({ peers: [peerBody(1), {}] }) }),
-      'lacks network.peers[1].id',
+      'lacks network.peers[1].public_key',
     ],
     ['with a bad token', enrollmentBody({ access_token: 'canary\r\nx: y' }), 'access_token is not a token'],
     ['with an empty token', enrollmentBody({ access_token: '' }), 'access_token is not a token'],

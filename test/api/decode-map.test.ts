@@ -36,6 +36,7 @@ describe('a map', () => {
           address: '10.77.0.1',
           endpoint: { host: '203.0.113.22', port: 51820 },
           routes: null,
+          withdrawn: [],
         },
         expect.objectContaining({ id: 2, endpoint: null, routes: null }),
         expect.objectContaining({ id: 3, type: 'connector', routes: [] }),
@@ -72,20 +73,29 @@ describe('a map', () => {
     expect(decode(networkBody({ peers })).peers[0]).toMatchObject({ id: 1, routes: null });
   });
 
-  test.each(['id', 'name', 'private_cidr', 'routes', 'peers'])(
-    'that lacks %s is refused with the names it has',
-    (field) => {
-      const message = refusalOf({ data: without(networkBody(), field) });
-      expect(message).toContain(`lacks network.${field} (it has: `);
-      const names = Object.keys(networkBody()).filter((name) => name !== field);
-      expect(message).toContain(`(it has: ${names.join(', ')})`);
-      // Names, never values.
-      expect(message).not.toMatch(/office|10\.77|192\.168/);
-      expect(refusalOf(networkBody({ [field]: null }))).toContain(`lacks network.${field}`);
-    },
-  );
+  test('may lack routes: it has none then', () => {
+    expect(decode(without(networkBody(), 'routes')).routes).toEqual([]);
+  });
 
-  test.each(['id', 'name', 'peer_type', 'public_key', 'address'])('with a peer that lacks %s is refused', (field) => {
+  test.each(['id', 'name', 'private_cidr', 'peers'])('that lacks %s is refused with the names it has', (field) => {
+    const message = refusalOf({ data: without(networkBody(), field) });
+    expect(message).toContain(`lacks network.${field} (it has: `);
+    const names = Object.keys(networkBody()).filter((name) => name !== field);
+    expect(message).toContain(`(it has: ${names.join(', ')})`);
+    // Names, never values.
+    expect(message).not.toMatch(/office|10\.77|192\.168/);
+    expect(refusalOf(networkBody({ [field]: null }))).toContain(`lacks network.${field}`);
+  });
+
+  test('needs of a peer only its key and its address', () => {
+    const told = (changes: object) => ({ public_key: keyOf(4), address: '10.77.0.4', ...changes });
+    const [plain] = decode(networkBody({ peers: [told({})] })).peers;
+    expect(plain).toMatchObject({ id: keyOf(4), name: '10.77.0.4', type: 'origin', endpoint: null, routes: null });
+    const [serving] = decode(networkBody({ peers: [told({ routes: ['192.168.10.0/24'] })] })).peers;
+    expect(serving).toMatchObject({ type: 'connector', routes: ['192.168.10.0/24'] });
+  });
+
+  test.each(['public_key', 'address'])('with a peer that lacks %s is refused', (field) => {
     const peers = [peerBody(1), peerBody(2), peerBody(3), without(peerBody(4), field)];
     const message = refusalOf({ data: networkBody({ peers }) });
     expect(message).toContain(`lacks network.peers[3].${field} (it has: `);

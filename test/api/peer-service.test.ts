@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { connectPeerService } from '../../src/api/peer-service.ts';
 import type { EnrollmentRequest } from '../../src/api/service.ts';
+import { parsePrefix } from '../../src/core/cidr.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
 import { InvalidValue } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { enrollmentBody, enrollmentRequest, failureOf, keyOf, networkBody } from './samples.ts';
-import { json, serve } from './server.ts';
+import { enrollmentBody, enrollmentRequest, failureOf, keyOf, networkBody, peerBody, unhurried } from './samples.ts';
+import { type Asked, brokenOff, json, serve } from './server.ts';
 
 const token = new Secret('token-sample');
 
@@ -134,6 +135,45 @@ describe('removePeer', () => {
       name: 'Refused',
       status: 403,
     });
+  });
+});
+
+describe('withdraw', () => {
+  const prefixes = ['10.77.0.0/16', '192.168.10.0/24'].map((text) => parsePrefix(text));
+  const accepted = (withdrawn: readonly string[]) => json(200, { data: peerBody(3, { routes: [], withdrawn }) });
+
+  test('sends what is to be out of service, and nothing else', async () => {
+    const { address, asked } = await serve(accepted(prefixes));
+    await connectPeerService(address).withdraw(7, 3, token, prefixes);
+    const [{ method, path, headers, body }] = asked as [Asked];
+    expect([method, path, headers.authorization]).toEqual(['PATCH', '/api/networks/7/peers/3', 'Bearer token-sample']);
+    expect(JSON.parse(body)).toEqual({ withdrawn: prefixes });
+  });
+
+  test('of nothing puts all of it back, which need not be told', async () => {
+    const { address, asked } = await serve(json(200, { data: peerBody(3) }));
+    await connectPeerService(address).withdraw(7, 3, token, []);
+    expect(JSON.parse(asked[0]?.body ?? '')).toEqual({ withdrawn: [] });
+  });
+
+  test('is sent again after a reply that was lost', async () => {
+    const { address, asked } = await serve(brokenOff, json(503, {}), accepted(prefixes));
+    await connectPeerService(address, unhurried().options).withdraw(7, 3, token, prefixes);
+    expect(asked.map(({ body }) => body)).toEqual(Array.from({ length: 3 }, () => asked[0]?.body));
+  });
+
+  test.each([403, 404, 405, 422])('says after %i that this service may not know how', async (status) => {
+    const { address } = await serve(json(status, { message: 'No.' }));
+    const failure = await failureOf(connectPeerService(address).withdraw(7, 3, token, prefixes));
+    expect(failure).toMatchObject({ name: 'Refused', status });
+    expect(failure.message).toContain('routes cannot be withdrawn through this service');
+  });
+
+  test('is not done by a service that takes no notice of it', async () => {
+    const { address } = await serve(json(200, { data: peerBody(3) }));
+    const failure = await failureOf(connectPeerService(address).withdraw(7, 3, token, prefixes));
+    expect(failure).toMatchObject({ name: 'CannotWithdraw' });
+    expect(failure.message).toContain('cannot be withdrawn through the control plane');
   });
 });
 

@@ -1,0 +1,69 @@
+import { ChangeNetwork } from '../contract/network.ts';
+import { ChangePeer } from '../contract/peer.ts';
+import type { Answer, Call } from './attempt.ts';
+import { checkRequest } from './check-request.ts';
+import { decodeChangedPeer, decodeKeys, decodeWholeNetwork } from './decode-admin.ts';
+import type { AdminService } from './service.ts';
+
+type ChangeService = Pick<AdminService, 'updateNetwork' | 'listKeys' | 'revokeKey' | 'updatePeer'>;
+
+/** What was set is the same after a second request as after the first. */
+const change = { method: 'PATCH', repeatable: true, answered: true } as const;
+
+/** These operations are extensions of the contract: what is not there may be the operation. */
+const unlessAbsent = (list: string, what: string) => ({
+  404: `see "${list}" for what there is; if it is there, this service cannot ${what}`,
+  405: `this service cannot ${what}; ask whoever runs it`,
+});
+
+/** The part of the service that changes networks and peers and looks after keys; `call` brings the bearer. */
+export function changeService(call: (request: Call) => Promise<Answer>): ChangeService {
+  return {
+    async updateNetwork(network, changes) {
+      const json = checkRequest(ChangeNetwork, changes);
+      const { body, reading } = await call({
+        ...change,
+        what: `changing network ${network}`,
+        path: `/api/networks/${network}`,
+        json,
+        remedies: unlessAbsent('cpn network list', 'change networks'),
+      });
+      return decodeWholeNetwork(body, reading);
+    },
+
+    async listKeys(network) {
+      const { body, reading } = await call({
+        method: 'GET',
+        repeatable: true,
+        answered: true,
+        what: `listing the keys of network ${network}`,
+        path: `/api/networks/${network}/enrollment-keys`,
+        remedies: unlessAbsent('cpn network list', 'list keys'),
+      });
+      return decodeKeys(body, reading);
+    },
+
+    async revokeKey(network, key) {
+      await call({
+        method: 'DELETE',
+        repeatable: true,
+        answered: false,
+        what: `revoking key ${key} of network ${network}`,
+        path: `/api/networks/${network}/enrollment-keys/${key}`,
+        remedies: unlessAbsent('cpn key list', 'revoke keys'),
+      });
+    },
+
+    async updatePeer(network, peer, changes) {
+      const json = checkRequest(ChangePeer, changes);
+      const { body, reading } = await call({
+        ...change,
+        what: `changing peer ${peer} of network ${network}`,
+        path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
+        json,
+        remedies: unlessAbsent('cpn peer list', 'change peers'),
+      });
+      return decodeChangedPeer(body, reading);
+    },
+  };
+}

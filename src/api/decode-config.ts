@@ -1,0 +1,132 @@
+import {
+  type Address,
+  addressAt,
+  covers,
+  hostPrefix,
+  lengthOf,
+  maskPrefix,
+  type Prefix,
+  rangeOf,
+} from '../core/cidr.ts';
+import { InvalidValue } from '../core/errors.ts';
+import type { PublicKey } from '../core/keys.ts';
+import { formatInterfaceAddress, type Peer } from '../core/model.ts';
+import { type GivenConfig, type GivenPeer, parseGiven } from '../core/wg-quick/given.ts';
+import { maxPeers, maxRoutes } from './decode-network.ts';
+import type { Field } from './field.ts';
+
+/** Longer than a text with every peer that a network may have. */
+const maxText = 8 * 1024 * 1024;
+
+/** Reads a ready wg-quick text; what is wrong with it is a BadReply that names line and key, never a value. */
+export function decodeConfig(field: Field, publicKey: PublicKey): GivenConfig {
+  const text = field.text(maxText);
+  try {
+    const config = parseGiven(text);
+    if (config.publicKey !== null && config.publicKey !== publicKey)
+      throw field.wrong("has a PrivateKey that is not this host's: its peers expect somebody else");
+    return config;
+  } catch (error) {
+    if (error instanceof InvalidValue) throw field.wrong(`cannot be taken: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Where the text puts this host. */
+export interface Place {
+  readonly address: Address;
+  /** The range of the network; the address alone where nobody told it. */
+  readonly cidr: Prefix;
+}
+
+/** The peers of a text, named by their addresses, and the routes that they carry: what they are given beyond the network's range. */
+export function readGivenPeers(
+  field: Field,
+  { peers }: GivenConfig,
+  publicKey: PublicKey,
+  place: Place,
+): { peers: Peer[]; routes: Prefix[] } {
+  if (peers.length > maxPeers) throw field.wrong(`has more than ${maxPeers} peers`);
+  const keys = new Set(peers.map((peer) => peer.publicKey));
+  if (keys.has(publicKey)) throw field.wrong('lists this host among its own peers');
+  if (keys.size < peers.length) throw field.wrong('lists a peer twice');
+  const given = peers.flatMap((peer) => peer.allowedIps);
+  if (given.length > maxPeers + maxRoutes) throw field.wrong(`has more than ${maxPeers + maxRoutes} AllowedIPs`);
+  if (given.includes(hostPrefix(place.address))) throw field.wrong("gives this host's address to a peer");
+  if (new Set(given).size < given.length) throw field.wrong('gives the same AllowedIPs to two peers');
+  const taken = new Set<Address>([place.address]);
+  const withOwn = peers.map((peer) => ({ peer, own: ownAddress(peer, place) }));
+  for (const { own } of withOwn) if (own !== null) taken.add(own);
+  const read = withOwn.map(({ peer, own }) => {
+    const address = own ?? presumeAddress(field, peer, place, taken);
+    taken.add(address);
+    const routes = peer.allowedIps.filter((prefix) => isRoute(prefix, address, place));
+    return { routes, peer: toPeer(peer, address, routes) };
+  });
+  const routes = read.flatMap((each) => each.routes);
+  if (routes.length > maxRoutes) throw field.wrong(`has more than ${maxRoutes} routes`);
+  return { peers: read.map(({ peer }) => peer), routes };
+}
+
+/** The text's own range, for where the service tells none: that of the interface's address. */
+export function rangeOfConfig({ address }: GivenConfig): Prefix | null {
+  return address === null || address.length === 32 ? null : maskPrefix(formatInterfaceAddress(address));
+}
+
+function toPeer(
+  { publicKey, endpoint, allowedIps, presharedKey, keepalive }: GivenPeer,
+  address: Address,
+  routes: Prefix[],
+): Peer {
+  return {
+    id: publicKey,
+    name: address,
+    // Who carries routes is what others call a connector.
+    type: routes.length > 0 ? 'connector' : 'origin',
+    publicKey,
+    address,
+    endpoint,
+    routes,
+    withdrawn: [],
+    given: { allowedIps, presharedKey, keepalive },
+  };
+}
+
+/** The first single address that a peer is given, in the network's range where that is known. */
+function ownAddress({ allowedIps }: GivenPeer, { cidr }: Place): Address | null {
+  const single = allowedIps.find(
+    (prefix) => /\.\d+\/32$/.test(prefix) && (lengthOf(cidr) === 32 || covers(cidr, prefix)),
+  );
+  return single === undefined ? null : (single.slice(0, -'/32'.length) as Address);
+}
+
+/**
+ * The address of a gateway that is given ranges and no address of its own: the first of its range that is nobody else's, as is
+ * customary. It is a name for people; nothing is sent to it that its AllowedIPs would not carry.
+ */
+function presumeAddress(
+  field: Field,
+  { allowedIps }: GivenPeer,
+  { cidr }: Place,
+  taken: ReadonlySet<Address>,
+): Address {
+  const range = allowedIps.find((prefix) => !prefix.includes(':'));
+  if (range === undefined) throw field.wrong('has a peer without an IPv4 address in its AllowedIPs');
+  // Of a range that covers the network's, the gateway is in the network.
+  const within = covers(range, cidr) && lengthOf(cidr) < 32 ? cidr : range;
+  const { first, last } = rangeOf(within);
+  for (
+    let number = first === last ? first : first + 1n;
+    number <= last && number < first + BigInt(taken.size + 2);
+    number += 1n
+  ) {
+    const address = addressAt(number);
+    if (!taken.has(address)) return address;
+  }
+  throw field.wrong('has a peer whose AllowedIPs are all given to others');
+}
+
+/** True of what lies outside the network's range, and is not the peer's own address. */
+function isRoute(prefix: Prefix, address: Address, { cidr }: Place): boolean {
+  return prefix !== hostPrefix(address) && !covers(cidr, prefix);
+}

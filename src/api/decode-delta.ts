@@ -1,0 +1,36 @@
+import { deltaManipulation } from '../contract/network.ts';
+import { applyDelta, findFlaw } from '../core/apply-delta.ts';
+import { BadReply } from '../core/errors.ts';
+import type { NetworkMap } from '../core/model.ts';
+import { aliases } from './aliases.ts';
+import type { Answer } from './attempt.ts';
+import { strongTag } from './decode.ts';
+import { decodeNetwork, decodePeerId, decodePeers, maxPeers } from './decode-network.ts';
+import { Field } from './field.ts';
+
+/** True of a map to which a service may tell the changes alone: all that is in it was told by the service, under a revision. */
+export function isBase(map: NetworkMap): map is NetworkMap & { readonly revision: string } {
+  return map.revision !== null && !map.peers.some((peer) => peer.given || peer.unlisted);
+}
+
+/**
+ * The map that a 226 makes of the one that the host has (RFC 3229). Changes to any other are refused, and so is what breaks a rule
+ * of maps, be it alone or together with what was there before: whole or not at all.
+ */
+export function decodeDelta({ headers, body, etag, reading }: Answer, base: NetworkMap): NetworkMap {
+  const refuse = (problem: string) => new BadReply(reading.url, problem, 'the whole map is asked for instead');
+  if (headers.im !== deltaManipulation) throw refuse('is in a form that was not asked for');
+  if (headers['delta-base'] !== base.revision) throw refuse('tells changes to another map than the one that is here');
+  const network = Field.ofReply(body, reading).as('network');
+  const head = decodeNetwork(network);
+  if (head.id !== base.id) throw network.need(aliases.network.id).wrong('is not that of the network asked for');
+  const peers = decodePeers(network.need(aliases.network.peers), head.cidr);
+  const removed = network.need(aliases.network.removed).items(maxPeers).map(decodePeerId);
+  const gone = new Set(removed);
+  if (peers.some(({ id }) => gone.has(id)))
+    throw network.need(aliases.network.removed).wrong('names a peer that is told besides');
+  const map = applyDelta(base, { ...head, revision: strongTag(etag), peers, removed });
+  const flaw = findFlaw(map, maxPeers);
+  if (flaw !== null) throw network.wrong(`${flaw} once it is changed so`);
+  return map;
+}

@@ -1,0 +1,50 @@
+import { createReadStream, openAsBlob } from 'node:fs';
+import { basename } from 'node:path';
+import { FormData } from 'undici';
+import type { Content } from './attempt.ts';
+
+/** What a request carries. */
+export type RawBody =
+  | { readonly kind: 'json'; readonly value: object }
+  | { readonly kind: 'bytes'; readonly bytes: Buffer }
+  /** A regular file of so many bytes, which is sent as it stands. */
+  | { readonly kind: 'file'; readonly path: string; readonly size: number }
+  | { readonly kind: 'form'; readonly parts: readonly FormPart[] };
+
+/** A part of `multipart/form-data` (RFC 7578): a text, or a file under its own name. */
+export type FormPart =
+  | { readonly name: string; readonly value: string }
+  | { readonly name: string; readonly path: string };
+
+/** The body made ready to be sent, as often as it takes. Files are read while they are sent, and never held whole. */
+export async function openContent(body: RawBody): Promise<Content> {
+  switch (body.kind) {
+    case 'json': {
+      const text = JSON.stringify(body.value);
+      return { headers: jsonType, open: () => text };
+    }
+    case 'bytes':
+      return { headers: jsonType, open: () => body.bytes };
+    case 'file': {
+      const { path, size } = body;
+      const headers = { ...jsonType, 'content-length': String(size) };
+      return { headers, open: () => (size === 0 ? null : createReadStream(path, { end: size - 1 })) };
+    }
+    case 'form': {
+      const form = await openForm(body.parts);
+      // The type names the boundary, which is the form's to choose.
+      return { headers: {}, open: () => form };
+    }
+  }
+}
+
+const jsonType = { 'content-type': 'application/json' };
+
+async function openForm(parts: readonly FormPart[]): Promise<FormData> {
+  const form = new FormData();
+  for (const part of parts) {
+    if ('value' in part) form.append(part.name, part.value);
+    else form.append(part.name, await openAsBlob(part.path), basename(part.path));
+  }
+  return form;
+}

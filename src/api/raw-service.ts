@@ -1,0 +1,121 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { BadReply } from '../core/errors.ts';
+import type { ServiceAddress } from '../core/model.ts';
+import type { Secret } from '../core/secret.ts';
+import { parseServiceAddress } from '../core/service-address.ts';
+import type { Call } from './attempt.ts';
+import { AttemptFailed } from './attempt-failed.ts';
+import { header, isJson, type Reading, readWhole } from './body.ts';
+import type { ClientOptions } from './client-options.ts';
+import type { Message, Response } from './connection.ts';
+import { HttpClient } from './http.ts';
+import { openContent, type RawBody } from './raw-body.ts';
+import { resolvePath } from './raw-path.ts';
+
+/** Any operation of the service, as a person wrote it. */
+export interface RawRequest {
+  readonly method: Message['method'];
+  /** Below the base address, perhaps with a query. */
+  readonly path: string;
+  /** What is added to the query. */
+  readonly query: readonly [string, string][];
+  /** By their names in small letters; they stand before ours. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: RawBody | null;
+  /** What must not be shown in a message, should the service say it again. */
+  readonly secrets: readonly Secret[];
+  /** Takes the body of a 2xx as it comes, instead of memory; called again, from the beginning, by each further attempt. */
+  readonly sink?: (body: AsyncIterable<Uint8Array>) => Promise<void>;
+  /** Is shown the body of a 4xx, before the Refused. */
+  readonly onRefusal?: (reply: RawReply) => void;
+  /** Told how many bytes of the body went out. */
+  readonly onSent?: (bytes: number) => void;
+}
+
+export interface RawReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  /** It says that it is JSON. */
+  readonly json: boolean;
+  /** As it came, but for gzip; empty where a sink took it. */
+  readonly bytes: Uint8Array;
+}
+
+/** A service whose replies nobody decodes. */
+export interface RawService {
+  /** Only GET and HEAD are sent again after a failure in which they may have been carried out. */
+  send(request: RawRequest): Promise<RawReply>;
+}
+
+/** The service at `address` with a token that goes there alone. Throws InvalidValue for an address that nothing may be sent to. */
+export function connectRawService(address: ServiceAddress, token: Secret, options: ClientOptions = {}): RawService {
+  const base = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
+  const http = new HttpClient(address, options);
+  return {
+    async send({ method, path, query, headers, body, secrets, sink, onRefusal, onSent }) {
+      const below = resolvePath(base, path);
+      const content = body && (await openContent(body));
+      const call: Call = {
+        what: `${method} ${below.replace(/\?.*$/, '')}`,
+        method,
+        path: addQuery(below, query),
+        bearer: token,
+        headers: sink ? { 'accept-encoding': 'identity', ...headers } : headers,
+        ...(content && { content }),
+        secrets,
+        repeatable: method === 'GET' || method === 'HEAD',
+        answered: true,
+        receive: sink ? (response, reading) => pass(response, reading, sink) : readWhole,
+        onRefusal: (refused) => onRefusal?.(present(refused)),
+        remedies,
+      };
+      const answer = await counting(onSent, () => http.call(call));
+      return present({ ...answer, bytes: answer.body instanceof Uint8Array ? answer.body : none });
+    },
+  };
+}
+
+const none = new Uint8Array();
+const noOperation = 'check method and path; the service describes its operations at /docs/api/openapi.json';
+const remedies = { 404: noOperation, 405: noOperation };
+
+function present({ status, headers, bytes }: { status: number; headers: Response['headers']; bytes: Uint8Array }) {
+  const told = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  const type = [headers['content-type']].flat()[0]?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  return { status, headers: Object.fromEntries(told), json: isJson(type), bytes };
+}
+
+function addQuery(path: string, query: RawRequest['query']): string {
+  if (query.length === 0) return path;
+  return `${path}${path.includes('?') ? '&' : '?'}${new URLSearchParams([...query])}`;
+}
+
+async function pass(response: Response, { url }: Reading, sink: NonNullable<RawRequest['sink']>): Promise<null> {
+  const coding = header(response, 'content-encoding') ?? 'identity';
+  if (coding !== 'identity') throw new BadReply(url, 'is encoded, which was not asked for', 'leave out --output');
+  await sink(chunks(response));
+  return null;
+}
+
+async function* chunks({ body }: Response): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of body) yield chunk;
+  } catch (error) {
+    throw AttemptFailed.from(error, false);
+  }
+}
+
+/** undici tells a diagnostics channel of what it sends; this client sends one request at a time. */
+async function counting<T>(onSent: RawRequest['onSent'], work: () => Promise<T>): Promise<T> {
+  const count = (message: unknown) => onSent?.((message as { chunk: Uint8Array }).chunk.length);
+  subscribe(sent, count);
+  try {
+    return await work();
+  } finally {
+    unsubscribe(sent, count);
+  }
+}
+
+const sent = 'undici:request:bodyChunkSent';

@@ -1,0 +1,217 @@
+import { describe, expect, test } from 'vitest';
+import { connectAdminService } from '../../src/api/admin-service.ts';
+import type { AdminService } from '../../src/api/service.ts';
+import { BadReply, InvalidValue, Refused, WrongUsage } from '../../src/core/errors.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { owner, startPlane } from '../control-plane/harness.ts';
+import { failureOf, without } from './samples.ts';
+import { json, type Reply, serve } from './server.ts';
+
+const created_at = '2026-03-01T12:00:00.000Z';
+const password = new Secret('password-canary');
+
+/** What a service that answers so is asked for, and what comes of it. */
+async function ask<T>(reply: Reply, question: (service: AdminService) => Promise<T>) {
+  const { address, asked } = await serve(reply);
+  const [outcome] = await Promise.allSettled([question(connectAdminService(address, new Secret('token-sample')))]);
+  const failure = outcome.status === 'rejected' ? (outcome.reason as Error) : null;
+  const value = outcome.status === 'fulfilled' ? outcome.value : null;
+  return { value, failure, asked, request: asked[0] };
+}
+
+describe('users', () => {
+  const user = { id: 3, email: 'a@example.net', role: 'admin', created_at };
+  const wanted = { email: 'a@example.net', password, role: 'admin' } as const;
+
+  test('are listed, with or without the envelope', async () => {
+    for (const body of [{ data: [user], meta: {} }, [{ ...user, more: 1 }]]) {
+      const { value, request } = await ask(json(200, body), (it) => it.listUsers());
+      expect(value).toEqual([user]);
+      expect(request).toMatchObject({ method: 'GET', path: '/api/users' });
+    }
+  });
+
+  test('are made, and removed', async () => {
+    const made = await ask(json(201, { data: user }), (it) => it.createUser(wanted));
+    expect(made.value).toEqual(user);
+    expect(made.request).toMatchObject({ method: 'POST', path: '/api/users' });
+    expect(JSON.parse(made.request?.body ?? '')).toEqual({ ...wanted, password: 'password-canary' });
+    const removed = await ask(json(200, {}), (it) => it.deleteUser(3));
+    expect([removed.failure, removed.request]).toMatchObject([null, { method: 'DELETE', path: '/api/users/3' }]);
+  });
+
+  test.each([
+    ['email', { email: 'nobody' }, 'is not in the form of an email address'],
+    ['password', { password: new Secret('canary') }, 'must be at least 12 characters'],
+    ['password', { password: new Secret('canary'.repeat(200)) }, 'must be at most 1024 bytes'],
+    ['role', { role: 'king' as 'owner' }, 'must be owner or admin or member or viewer'],
+  ])('are not made with a bad %s', async (field, changes, rule) => {
+    const { failure, asked } = await ask(json(201, {}), (it) => it.createUser({ ...wanted, ...changes }));
+    expect(failure).toBeInstanceOf(InvalidValue);
+    expect(failure).toMatchObject({ field, rule });
+    expect(failure?.message).not.toContain('canary');
+    expect(asked).toHaveLength(0);
+  });
+
+  test('a refusal that repeats the password does not show it', async () => {
+    const reply = json(422, { message: 'password-canary is too plain', errors: { password: ['password-canary'] } });
+    const { failure } = await ask(reply, (it) => it.createUser(wanted));
+    expect(failure).toBeInstanceOf(Refused);
+    expect(failure?.message).not.toContain('password-canary');
+  });
+
+  test.each([
+    [without(user, 'id'), 'lacks users[0].id'],
+    [without(user, 'email'), 'lacks users[0].email'],
+    [without(user, 'created_at'), 'lacks users[0].created_at'],
+    [{ ...user, role: 'king' }, 'users[0].role is none of owner, admin, member, viewer'],
+    [{ ...user, created_at: 'yesterday' }, 'users[0].created_at is not an instant'],
+  ])('like %j are a BadReply', async (body, problem) => {
+    const { failure } = await ask(json(200, { data: [body] }), (it) => it.listUsers());
+    expect(failure).toBeInstanceOf(BadReply);
+    expect(failure?.message).toContain(problem);
+  });
+});
+
+describe('personal tokens', () => {
+  const token = { id: 4, name: 'ci', created_at, expires_at: null, last_used_at: null };
+
+  test('are listed', async () => {
+    const { value, request } = await ask(json(200, { data: [token] }), (it) => it.listTokens());
+    expect(value).toEqual([token]);
+    expect(request).toMatchObject({ method: 'GET', path: '/api/auth/tokens' });
+  });
+
+  test('are made: the value is a secret', async () => {
+    const wanted = { name: 'ci', expires_in_days: 30 };
+    const body = { data: { ...token, expires_at: created_at, access_token: 'cpt_new' } };
+    const { value, request } = await ask(json(201, body), (it) => it.createToken(wanted));
+    expect(value?.access_token.reveal()).toBe('cpt_new');
+    expect(JSON.stringify(value)).not.toContain('cpt_new');
+    expect(value).toMatchObject({ ...token, expires_at: created_at });
+    expect([request?.method, request?.path, JSON.parse(request?.body ?? '')]).toEqual([
+      'POST',
+      '/api/auth/tokens',
+      wanted,
+    ]);
+  });
+
+  test('are revoked', async () => {
+    const { failure, request } = await ask(json(200, {}), (it) => it.deleteToken(4));
+    expect([failure, request]).toMatchObject([null, { method: 'DELETE', path: '/api/auth/tokens/4' }]);
+  });
+
+  test.each([
+    [{ name: '' }, 'name'],
+    [{ name: 'x'.repeat(121) }, 'name'],
+    [{ name: 'ci', expires_in_days: 0 }, 'expires_in_days'],
+    [{ name: 'ci', expires_in_days: 366 }, 'expires_in_days'],
+  ])('are not made of %j', async (wanted, field) => {
+    const { failure, asked } = await ask(json(201, {}), (it) => it.createToken(wanted));
+    expect(failure).toMatchObject({ name: 'InvalidValue', field });
+    expect(asked).toHaveLength(0);
+  });
+
+  test('without a value are a BadReply', async () => {
+    const { failure } = await ask(json(201, { data: token }), (it) => it.createToken({ name: 'ci' }));
+    expect(failure?.message).toContain('lacks access_token (it has: id, name, created_at, expires_at, last_used_at)');
+  });
+});
+
+describe('the audit', () => {
+  const entry = {
+    id: 9,
+    at: created_at,
+    actor: { kind: 'user', id: 3, name: 'a@example.net' },
+    action: 'network.update',
+    target: { kind: 'network', id: 7, name: 'office' },
+    address: '203.0.113.1',
+    details: { name: 'office', routes: [] },
+  };
+
+  test.each([
+    [undefined, '/api/audit'],
+    [{ limit: 3 }, '/api/audit?limit=3'],
+    [{ before: 9, limit: 3 }, '/api/audit?before=9&limit=3'],
+  ])('is read: %j', async (page, path) => {
+    const { value, request } = await ask(json(200, { data: [entry] }), (it) => it.readAudit(page));
+    expect(value).toEqual([entry]);
+    expect(request).toMatchObject({ method: 'GET', path });
+  });
+
+  test('tells of nobody, and of nothing that has a name', async () => {
+    const bare = {
+      ...entry,
+      actor: { kind: 'nobody', id: null, name: null },
+      target: { kind: 'session', id: 4, name: null },
+      address: null,
+      details: {},
+    };
+    const { value } = await ask(json(200, { data: [without(bare, 'details')] }), (it) => it.readAudit());
+    expect(value).toEqual([bare]);
+  });
+
+  test.each([
+    [without(entry, 'action'), 'lacks audit[0].action'],
+    [{ ...entry, actor: { kind: 'ghost' } }, 'audit[0].actor.kind is none of user, peer'],
+    [{ ...entry, target: null }, 'lacks audit[0].target'],
+    [{ ...entry, details: 'all' }, 'audit[0].details is not an object'],
+    [{ ...entry, id: 'x' }, 'audit[0].id is not a whole number'],
+  ])('of %j is a BadReply', async (body, problem) => {
+    const { failure } = await ask(json(200, { data: [body] }), (it) => it.readAudit());
+    expect(failure).toBeInstanceOf(BadReply);
+    expect(failure?.message).toContain(problem);
+  });
+});
+
+const questions: [string, (service: AdminService) => Promise<unknown>][] = [
+  ['listUsers', (it) => it.listUsers()],
+  ['createUser', (it) => it.createUser({ email: 'a@example.net', password, role: 'viewer' })],
+  ['listTokens', (it) => it.listTokens()],
+  ['createToken', (it) => it.createToken({ name: 'ci' })],
+  ['readAudit', (it) => it.readAudit()],
+];
+
+test.each(questions)('%s of a service without this extension says that it offers none', async (_, question) => {
+  for (const status of [404, 405]) {
+    const { failure } = await ask(json(status, { message: 'Not Found' }), question);
+    expect(failure).toBeInstanceOf(Refused);
+    expect(failure?.message).toContain('the service offers no');
+  }
+});
+
+test.each([
+  ...questions,
+  ['deleteUser', (it) => it.deleteUser(3)],
+  ['deleteToken', (it) => it.deleteToken(4)],
+] satisfies typeof questions)('%s needs a login', async (_, question) => {
+  const { address, asked } = await serve(json(200, {}));
+  expect(await failureOf(question(connectAdminService(address, null)))).toBeInstanceOf(WrongUsage);
+  expect(asked).toHaveLength(0);
+});
+
+test('with our own control plane: a user with a token of its own, until both are gone', async () => {
+  const { url } = await startPlane();
+  const address = { url, insecureHttp: false };
+  const enter = async (email: string, word: Secret) =>
+    connectAdminService(address, (await connectAdminService(address, null).login(email, word, 'test')).token);
+  const admin = await enter(owner.email, new Secret(owner.password));
+
+  const user = await admin.createUser({ email: 'ada@example.net', password, role: 'viewer' });
+  expect(await admin.listUsers()).toContainEqual(user);
+  const ada = await enter(user.email, password);
+  const token = await ada.createToken({ name: 'ci', expires_in_days: 1 });
+  const script = connectAdminService(address, token.access_token);
+  expect(await script.profile()).toMatchObject({ email: user.email, role: 'viewer' });
+  expect(await ada.listTokens()).toMatchObject([{ id: token.id, name: 'ci', last_used_at: expect.any(String) }]);
+  expect(await failureOf(script.listUsers())).toMatchObject({ name: 'Refused', status: 403 });
+  await ada.deleteToken(token.id);
+  expect(await failureOf(script.profile())).toMatchObject({ name: 'Refused', status: 401 });
+  await admin.deleteUser(user.id);
+  expect(await failureOf(ada.profile())).toMatchObject({ name: 'Refused', status: 401 });
+
+  const actions = ['user.delete', 'token.revoke', 'token.create', 'login', 'user.create', 'login', 'user.create'];
+  const audit = await admin.readAudit();
+  expect(audit.map(({ action }) => action)).toEqual(actions);
+  expect(await admin.readAudit({ before: audit[1]?.id ?? 0, limit: 2 })).toEqual(audit.slice(2, 4));
+});

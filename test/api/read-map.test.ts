@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeMap } from '../../src/api/decode.ts';
+import { connectPeerService } from '../../src/api/peer-service.ts';
+import { parsePublicKey } from '../../src/core/keys.ts';
+import type { NetworkMap } from '../../src/core/model.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane } from '../control-plane/harness.ts';
+import { failureOf, keyOf, networkBody, peerBody, source, unhurried, without } from './samples.ts';
+import { json, type Reply, serve } from './server.ts';
+
+const token = new Secret('token-sample');
+const known = decodeMap(networkBody(), source, { network: 7, etag: '"12"' });
+const applied = { im: 'cpn-delta', 'delta-base': '"12"', etag: '"13"' };
+const moved = peerBody(2, { endpoint: '203.0.113.99:51820' });
+const deltaBody = (changes: object = {}) => networkBody({ revision: 13, peers: [moved], removed: [3], ...changes });
+const delta = (changes: object = {}, headers: object = {}) =>
+  json(226, { data: deltaBody(changes) }, { ...applied, ...headers });
+const whole = json(200, { data: networkBody({ revision: 14, peers: [peerBody(1), peerBody(9)] }) }, { etag: '"14"' });
+
+async function read(named: NetworkMap | string | null, ...replies: Reply[]) {
+  const { address, asked } = await serve(...replies);
+  const { options, retries } = unhurried();
+  const reading = connectPeerService(address, options).readMap(7, token, named, { seconds: 20 });
+  const { map, waited } = await reading;
+  return { map, waited, asked: asked.map(({ headers }) => headers), told: retries.map(({ problem }) => problem) };
+}
+
+describe('changes alone', () => {
+  test('are asked for by who has the map, and make of it the next one', async () => {
+    const { map, asked } = await read(known, delta());
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toMatchObject({ 'a-im': 'cpn-delta', 'if-none-match': '"12"', prefer: 'wait=20' });
+    const after = networkBody({ peers: [peerBody(1), moved] });
+    expect(map).toEqual(decodeMap(after, source, { network: 7, etag: '"13"' }));
+  });
+
+  test.each<[string, NetworkMap | string | null]>([
+    ['knows nothing', null],
+    ['knows a revision, and not what is in it', '"12"'],
+    ['has a map without a revision', { ...known, revision: null }],
+    ['added to its map', { ...known, peers: known.peers.map((peer) => ({ ...peer, unlisted: true as const })) }],
+  ])('are not asked for by who %s', async (_, named) => {
+    const { map, asked, told } = await read(named, whole);
+    expect([asked.length, asked[0]?.['a-im'], map?.revision, told]).toEqual([1, undefined, '"14"', []]);
+  });
+
+  test('need not come: a service that tells whole maps, or that nothing changed, is understood as ever', async () => {
+    expect((await read(known, whole)).map?.revision).toBe('"14"');
+    const unchanged: Reply = (response) => response.writeHead(304, { 'preference-applied': 'wait=20' }).end();
+    expect(await read(known, unchanged)).toMatchObject({ map: null, waited: true, told: [] });
+  });
+});
+
+describe('changes that cannot be used are refused whole, and the map is read instead', () => {
+  test.each<[string, Reply, string]>([
+    ['to another map', delta({}, { 'delta-base': '"11"' }), 'tells changes to another map'],
+    ['to a map that is not named', json(226, { data: deltaBody() }, { ...applied, 'delta-base': '' }), 'another map'],
+    ['in another form', delta({}, { im: 'vcdiff' }), 'in a form that was not asked for'],
+    [
+      'in no known form',
+      json(226, { data: deltaBody() }, { 'delta-base': '"12"' }),
+      'in a form that was not asked for',
+    ],
+    ['of another network', delta({ id: 8 }), 'is not that of the network asked for'],
+    ['with an address that another peer has', delta({ peers: [peerBody(4, { address: '10.77.0.1' })] }), 'one address'],
+    ['with a key that another peer has', delta({ peers: [peerBody(4, { public_key: keyOf(1) })] }), 'one public key'],
+    ['outside the range', delta({ peers: [peerBody(4, { address: '10.78.0.4' })] }), 'outside the range'],
+    ['that move the range away', delta({ private_cidr: '10.80.0.0/16', peers: [] }), 'a peer outside its range'],
+    ['with a peer twice', delta({ peers: [peerBody(4), peerBody(4)] }), 'is also'],
+    ['that change and remove a peer', delta({ removed: [2] }), 'names a peer that is told besides'],
+    ['that do not say what is removed', json(226, { data: without(deltaBody(), 'removed') }, applied), 'lacks'],
+    ['with a wrong id removed', delta({ removed: ['..'] }), 'network.removed[0]'],
+    ['with a broken peer', delta({ peers: [peerBody(2, { endpoint: 'nonsense' })] }), 'peers[0].endpoint'],
+  ])('%s', async (_, refused, problem) => {
+    const { map, asked, told } = await read(known, refused, whole);
+    expect(told).toEqual([expect.stringContaining(problem)]);
+    expect(asked).toHaveLength(2);
+    expect([asked[1]?.['a-im'], asked[1]?.['if-none-match']]).toEqual([undefined, undefined]);
+    expect(map?.peers.map(({ id }) => id)).toEqual([1, 9]);
+  });
+
+  test('whose map cannot be used either is a failure', async () => {
+    const { address, asked } = await serve(delta({ id: 8 }), json(200, { data: networkBody({ id: 8 }) }));
+    const failure = await failureOf(connectPeerService(address).readMap(7, token, known));
+    expect([failure.name, asked.length]).toEqual(['BadReply', 2]);
+  });
+
+  test.each([null, '"12"', known])('and are never taken for a map: %#', async (named) => {
+    const { address } = await serve(delta({}, { 'delta-base': '"1"' }));
+    const failure = await failureOf(connectPeerService(address).readMap(7, token, named));
+    expect(failure.message).toContain('tells changes alone, which was not asked for');
+  });
+});
+
+describe('our own control plane', () => {
+  let plane: Plane;
+  beforeAll(async () => {
+    plane = await openPlane();
+  });
+  afterAll(() => closePlane(plane));
+
+  test('tells a host its changes, from its enrolment on', async () => {
+    const owner = await plane.signIn('owner');
+    const network = await makeNetwork(plane, owner, { routes: ['192.168.10.0/24'] });
+    const key = await makeKey(plane, owner, network);
+    const service = connectPeerService({ url: plane.url, insecureHttp: false });
+    const joined = await service.enroll({
+      token: new Secret(key),
+      name: 'host-1',
+      type: 'origin',
+      publicKey: parsePublicKey(keyOf(1)),
+      endpoint: null,
+      idempotencyKey: 'attempt-1',
+    });
+    const own = joined.accessToken ?? expect.unreachable();
+    const other = (await enroll(plane, key, { peer_type: 'connector' })).body.data.peer.id;
+    await plane.call('PATCH', `/api/networks/${network}`, { token: owner, body: { routes: [] } });
+    const first = (await service.readMap(network, own, joined.map)).map ?? expect.unreachable();
+    await plane.call('DELETE', `/api/networks/${network}/peers/${other}`, { token: owner });
+    const second = (await service.readMap(network, own, first)).map ?? expect.unreachable();
+    expect(second).toEqual((await service.readMap(network, own, null)).map);
+    expect([joined.map, first, second].map(({ peers }) => peers.length)).toEqual([1, 2, 1]);
+    const statuses = [...plane.log().matchAll(/"route":"\/api\/networks\/:network","status":(2\d\d)/g)];
+    expect(statuses.map(([, status]) => status)).toEqual(['200', '226', '226', '200']);
+  });
+});
