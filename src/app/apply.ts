@@ -1,5 +1,7 @@
-import { NotConverged } from '../core/errors.ts';
+import { CpnError, NotConverged } from '../core/errors.ts';
+import { isNaming } from '../core/plan-hosts.ts';
 import { record } from '../core/receipt.ts';
+import type { Step } from '../core/step.ts';
 import type { Joined } from '../store/state.ts';
 import { type Survey, survey } from './survey.ts';
 import type { Tools } from './tools.ts';
@@ -17,10 +19,11 @@ export async function apply(tools: Tools, { state, steps, actual }: Survey, know
   if (receipt !== known.receipt) await tools.store.write({ ...known, receipt });
   for (const step of steps) {
     tools.log.debug({ interface: state.interface, step: step.do, changes: step.changes }, 'applying a step');
-    await tools.host.apply(step);
+    await applyStep(tools, step);
   }
   const applied: Joined = receipt === state.receipt ? state : { ...state, receipt };
-  const pending = (await survey(tools, applied)).steps.flatMap((step) => step.changes);
+  const left = (await survey(tools, applied)).steps.filter((step) => !isNaming(step));
+  const pending = left.flatMap((step) => step.changes);
   if (pending.length > 0) {
     throw new NotConverged(
       state.interface,
@@ -28,6 +31,18 @@ export async function apply(tools: Tools, { state, steps, actual }: Survey, know
     );
   }
   return applied;
+}
+
+/** Does one step; one that the tunnel works without may fail, which a person is told. Returns whether it was done. */
+export async function applyStep(tools: Tools, step: Step): Promise<boolean> {
+  try {
+    await tools.host.apply(step);
+    return true;
+  } catch (error) {
+    if (!isNaming(step) || !(error instanceof CpnError)) throw error;
+    tools.warn(error.message);
+    return false;
+  }
 }
 
 /** Saves what the host was made: the state where it differs from `known`, and the wg-quick file where its text does. */

@@ -4,6 +4,7 @@ import { isFresh } from '../core/health.ts';
 import type { Peer } from '../core/model.ts';
 import { identifyMap } from '../core/newer-map.ts';
 import type { Joined } from '../store/state.ts';
+import { accessOf } from './access.ts';
 import { apply } from './apply.ts';
 import { questionOf, type Survey, survey } from './survey.ts';
 import { secondsNow, type Tools } from './tools.ts';
@@ -20,6 +21,8 @@ export interface Confirming {
 const askWithin = 5_000;
 const answerWithin = 1_500;
 const pause = 250;
+/** Milliseconds in which WireGuard in user space may still send as before: it hears of a change of routes a moment later. */
+const settling = 1_000;
 const mostWitnesses = 16;
 
 /** A peer that answered before, and when. */
@@ -27,9 +30,11 @@ interface Witness extends Pick<Peer, 'publicKey' | 'address'> {
   readonly latestHandshake: number | null;
 }
 
-/** True when changes may take away the way to this host: anything but new peers, whose packets go nowhere else yet. */
+/** True when changes may take away the way to this host: anything but names and new peers, whose packets go nowhere else yet. */
 export function areRisky(changes: readonly Change[]): boolean {
-  return !changes.every(({ action, kind }) => kind === 'file' || (kind === 'peer' && action === 'add'));
+  return !changes.every(
+    ({ action, kind }) => kind === 'file' || kind === 'hosts' || (kind === 'peer' && action === 'add'),
+  );
 }
 
 /**
@@ -86,8 +91,9 @@ async function isConfirmed(
   witnesses: readonly Witness[],
   { withinMs, signal }: Confirming,
 ): Promise<boolean> {
-  if (state.membership.accessToken === null && witnesses.length === 0) return true;
+  if (accessOf(state) === null && witnesses.length === 0) return true;
   const deadline = tools.monotonic() + withinMs / 1000;
+  await tools.sleep(Math.min(settling, withinMs / 4), signal);
   do {
     if (await isApiHeard(tools, state, { deadlineMs: Math.min(askWithin, withinMs), signal })) return true;
     // The control plane may have gone for reasons of its own: then those speak who can.
@@ -100,13 +106,15 @@ async function isConfirmed(
 /** Whatever answers there proves that the way is open, be it with a refusal. */
 async function isApiHeard(
   tools: Tools,
-  { service, membership: { map, accessToken } }: Joined,
+  state: Joined,
   { deadlineMs, signal }: { deadlineMs: number; signal: AbortSignal | undefined },
 ): Promise<boolean> {
-  if (accessToken === null) return false;
+  const access = accessOf(state);
+  if (access === null) return false;
+  const { service, membership } = state;
   try {
     const api = await tools.connect(service, { deadlineMs });
-    await api.readMap(map.id, accessToken, map.revision, signal && { seconds: 0, signal });
+    await api.readMap(access.network, access.token, membership.map, signal && { seconds: 0, signal });
     return true;
   } catch (error) {
     if (signal?.aborted) return false;

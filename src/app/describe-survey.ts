@@ -1,10 +1,14 @@
 import type { Prefix } from '../core/cidr.ts';
-import type { RouteReport } from '../core/desired.ts';
 import { type Detour, describeDetour, findDetour, leadsIn } from '../core/detour.ts';
 import { formatEndpoint } from '../core/endpoint.ts';
+import { NotNamed } from '../core/errors.ts';
 import { judgePeer } from '../core/health.ts';
+import { findHiddenPeers, type HiddenPeer } from '../core/hidden-peers.ts';
+import { explainHosts } from '../core/plan-hosts.ts';
+import type { RouteReport } from '../core/route-report.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
+import { describeLan } from './describe-lan.ts';
 import type { NetworkStatus, PeerStatus, RouteStatus } from './status.ts';
 import type { Survey } from './survey.ts';
 
@@ -16,7 +20,11 @@ type Seen = Pick<NetworkStatus, 'state' | 'listenPort' | 'mtu' | 'peers' | 'rout
  *
  * @param now seconds since the epoch
  */
-export function describeSurvey(seen: Survey, notes: Pick<Notes, 'silent' | 'troubles'>, now: number): Seen {
+export function describeSurvey(
+  seen: Survey,
+  notes: Pick<Notes, 'silent' | 'troubles' | 'dead' | 'probed'>,
+  now: number,
+): Seen {
   const { state, listed, desired, actual, changes } = seen;
   // A network that was taken down is as it should be.
   const drift = state.enabled ? changes : [];
@@ -27,8 +35,10 @@ export function describeSurvey(seen: Survey, notes: Pick<Notes, 'silent' | 'trou
     !listed ||
     drift.length > 0 ||
     detours.size > 0 ||
+    notes.dead.length > 0 ||
     peers.some((peer) => peer.state === 'stale') ||
     routes.some((route) => route.state === 'missing');
+  const names = explainHosts(desired, actual);
   const rangeDetour = detours.get(state.membership.map.cidr);
   return {
     state: actual.link === null ? 'down' : troubled ? 'degraded' : 'up',
@@ -40,7 +50,14 @@ export function describeSurvey(seen: Survey, notes: Pick<Notes, 'silent' | 'trou
     warnings: [
       ...(listed ? [] : [describeUnlisted(state)]),
       ...(rangeDetour ? [`${state.membership.map.cidr}: ${describeDetour(rangeDetour)}`] : []),
+      ...findHiddenPeers(state.membership.map, state.membership.peer.address, actual.surroundings).map(describeHidden),
       ...(state.refused === null ? [] : [describeRefused(state)]),
+      ...(state.drained ? [describeDrained(state)] : []),
+      ...desired.detours.map(
+        ({ peer, via }) => `${peer.name} does not answer here; its packets go through ${via.name}`,
+      ),
+      ...describeLan(state, notes),
+      ...(names === null || !state.enabled ? [] : [new NotNamed(state.interface, names).message]),
       ...notes.troubles,
     ],
   };
@@ -49,6 +66,7 @@ export function describeSurvey(seen: Survey, notes: Pick<Notes, 'silent' | 'trou
 function describePeers({ state, desired, actual }: Survey, silent: Notes['silent'], now: number): PeerStatus[] {
   const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
   const present = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer]));
+  const failed = new Set(state.failed.filter(({ back }) => !back).map(({ peer }) => peer));
   return state.membership.map.peers
     .filter((peer) => peer.publicKey !== state.keyPair.publicKey)
     .map((peer) => {
@@ -62,7 +80,8 @@ function describePeers({ state, desired, actual }: Survey, silent: Notes['silent
         address: peer.address,
         endpoint: endpoint && formatEndpoint(endpoint),
         allowedIps: wanted.get(peer.publicKey)?.allowedIps ?? [],
-        state: seen === undefined ? 'never' : judgePeer(seen, now, silent[peer.publicKey]),
+        state:
+          seen === undefined ? 'never' : failed.has(peer.id) ? 'stale' : judgePeer(seen, now, silent[peer.publicKey]),
         latestHandshake: seen?.latestHandshake ?? null,
         rxBytes: seen?.rxBytes ?? 0,
         txBytes: seen?.txBytes ?? 0,
@@ -76,6 +95,7 @@ function describeRoute(
   detour: Detour | undefined,
 ): RouteStatus {
   if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
+  if (state === 'withdrawn') return { prefix, via: null, state: 'standby', reason: 'out of service at this host' };
   if (state !== 'taken') return { prefix, via, state, reason };
   if (!leadsIn(prefix, actual)) return { prefix, via, state: 'missing', reason: 'not on the host' };
   return { prefix, via, state: 'active', reason: detour ? describeDetour(detour) : reason };
@@ -91,6 +111,14 @@ function findDetours({ state, desired, actual }: Survey): Map<Prefix, Detour> {
       return detour ? [[prefix, detour]] : [];
     }),
   );
+}
+
+function describeDrained({ interface: link }: Joined): string {
+  return `out of service since "cpn drain"; "cpn drain ${link} --undo" puts it back`;
+}
+
+function describeHidden({ peer, link }: HiddenPeer): string {
+  return `${peer.name} is out of reach: this host has its address ${peer.address} itself, on ${link}; leave one of the two networks, or join that of ${link} again for another address`;
 }
 
 function describeRefused({ refused, membership: { map } }: Joined): string {

@@ -20,6 +20,7 @@ export async function gatherGround(tools: Tools, state: Joined, surroundings: Su
     api: locateApi(state),
     endpoints,
     taken: await readTaken(tools, state, states),
+    later,
     allowed: state.options.allowRoutes,
   };
 }

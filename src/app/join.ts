@@ -1,17 +1,19 @@
 import { createHash } from 'node:crypto';
 import type { PeerType } from '../contract/peer.ts';
 import type { Endpoint } from '../core/endpoint.ts';
-import { InvalidValue, Refused, Unreachable, WrongUsage } from '../core/errors.ts';
+import { InvalidValue, NotNamed, Refused, Unreachable, WrongUsage } from '../core/errors.ts';
 import { makeKeyPair } from '../core/keys.ts';
 import type { Options, ServiceAddress } from '../core/model.ts';
+import { explainHosts } from '../core/plan-hosts.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Joined, State } from '../store/state.ts';
+import { explainLocal } from './access.ts';
 import { apply, save } from './apply.ts';
 import { awaitHandshake } from './await-handshake.ts';
 import { chooseInterface } from './choose-interface.ts';
-import { forget, removeFromService } from './leave.ts';
-import { amendNotes } from './notes.ts';
+import { forget } from './leave.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
+import { refuseConflict } from './refuse-conflict.ts';
 import { resolveNames } from './resolve.ts';
 import { isJoined, refuseUnreadable } from './select.ts';
 import { survey } from './survey.ts';
@@ -28,6 +30,8 @@ export interface JoinRequest {
   /** Null takes the first free `cpnN`. */
   readonly interface: string | null;
   readonly options: Options;
+  /** A person's token to follow the network with, where the service gives this host none of its own. */
+  readonly personalToken: Secret | null;
   /** Milliseconds to wait for a first handshake; null for the usual time. */
   readonly patience: number | null;
 }
@@ -47,7 +51,8 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   await tools.host.check({ firewall: request.type === 'connector' });
   const state = await tools.store.lock(async () => {
     const { begun, isNew } = await beginJoin(tools, request);
-    return bringUp(tools, isJoined(begun) ? begun : await enroll(tools, begun, request.token, isNew));
+    const joined = isJoined(begun) ? begun : await enroll(tools, begun, request.token, isNew);
+    return bringUp(tools, await lend(tools, joined, request.personalToken));
   });
   return { state, handshake: await awaitHandshake(tools, state, request.patience) };
 }
@@ -71,6 +76,8 @@ async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ begun: S
     tools.progress(`going on with the join of ${earlier.interface}`);
     const begun: State = { ...earlier, service, options: fixPort(options, earlier.enrollment.endpoint), enabled: true };
     await tools.store.write(begun);
+    // What probes told that are no more would otherwise hold for ever.
+    if (options.probes.length === 0) await tools.store.amendNotes(begun.interface, { dead: [], probed: {} });
     return { begun, isNew: false };
   }
   const link = await chooseInterface(tools, request.interface, states);
@@ -88,6 +95,8 @@ async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ begun: S
     enabled: true,
     resolved: {},
     refused: null,
+    failed: [],
+    drained: false,
     receipt: folders.map((path) => ({ made: 'folder', path })),
   };
   await tools.store.write(begun);
@@ -106,31 +115,16 @@ async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean)
     tools.progress(`enrolling ${name} at ${state.service.url}`);
     const service = await tools.connect(state.service);
     const { peer, map, accessToken } = await service.enroll({ token, name, type, publicKey, endpoint, idempotencyKey });
-    const joined: Joined = { ...state, membership: { peer, map, accessToken } };
+    const joined: Joined = { ...state, membership: { peer, map, accessToken, personalToken: null } };
     await tools.store.write(joined);
-    await refuseTwin(tools, joined);
+    await refuseConflict(tools, joined);
     const sync = { mode: 'poll', lastSuccess: tools.now().toISOString(), error: null } as const;
-    await amendNotes(tools, state.interface, { sync });
+    await tools.store.amendNotes(state.interface, { sync });
     return joined;
   } catch (error) {
     if (isNew && isHarmless(error)) await forget(tools, state);
     throw error;
   }
-}
-
-/** A host is in a network once: a second time, through another key, is undone at once. */
-async function refuseTwin(tools: Tools, state: Joined): Promise<void> {
-  const { map } = state.membership;
-  const twin = (await tools.store.list()).states.find(
-    ({ interface: link, service, membership }) =>
-      link !== state.interface && service.url === state.service.url && membership?.map.id === map.id,
-  );
-  if (!twin) return;
-  await removeFromService(tools, state);
-  await forget(tools, state);
-  throw new WrongUsage(
-    `this host is in network ${map.name} already, as ${twin.interface}; "cpn leave ${twin.interface}" first`,
-  );
 }
 
 /** True when nothing can come of new keys, because nothing was done with them. Keys of an earlier attempt may be enrolled. */
@@ -139,9 +133,22 @@ function isHarmless(error: unknown): boolean {
   return error instanceof InvalidValue || (error instanceof Unreachable && !error.delivered);
 }
 
+/** Keeps a person's token where the host has none of its own, and says where there is none at all. */
+async function lend(tools: Tools, state: Joined, personalToken: Secret | null): Promise<Joined> {
+  const { membership } = state;
+  const isNeeded = membership.accessToken === null && personalToken !== null;
+  const lent: Joined = isNeeded ? { ...state, membership: { ...membership, personalToken } } : state;
+  if (isNeeded) await tools.store.write(lent);
+  const local = explainLocal(lent);
+  if (local !== null) tools.warn(local);
+  return lent;
+}
+
 async function bringUp(tools: Tools, state: Joined): Promise<Joined> {
   const located: Joined = { ...state, resolved: await resolveNames(tools, state) };
   const planned = await survey(tools, located);
+  const trouble = explainHosts(planned.desired, planned.actual);
+  if (trouble !== null) tools.warn(new NotNamed(state.interface, trouble).message);
   tools.progress(`bringing ${state.interface} up as ${state.membership.peer.address}`);
   await tools.store.write(located);
   try {

@@ -1,8 +1,11 @@
+import type { PeerService } from '../api/service.ts';
 import { CpnError, NotConverged, Refused } from '../core/errors.ts';
 import { tableOf } from '../core/firewall.ts';
+import type { Peer } from '../core/model.ts';
 import { findOurRules } from '../core/plan-rules.ts';
 import { formatRule } from '../core/rule.ts';
-import type { State } from '../store/state.ts';
+import type { Joined, State } from '../store/state.ts';
+import { type Access, accessOf } from './access.ts';
 import { isJoined, refuseUnreadable, selectStates } from './select.ts';
 import { inherit, takeBack } from './take-back.ts';
 import type { Tools } from './tools.ts';
@@ -54,13 +57,14 @@ export async function leaveNetworks(tools: Tools, network?: string): Promise<Lea
  * @throws NotConverged with what is still there
  */
 export async function verifyLeft(tools: Tools, link: string): Promise<void> {
-  const actual = await tools.host.observe({ link, firewall: true, sysctls: [] });
+  const actual = await tools.host.observe({ link, firewall: true, sysctls: [], hosts: true });
   // The rules of a full tunnel are one network's, which may be another one.
   const others = (await tools.store.list()).states.filter((state) => state.interface !== link);
   const left = [
     ...(actual.link === null ? [] : [`interface ${link}`]),
     ...(actual.firewall === null ? [] : [`nft table ${tableOf(link)}`]),
     ...(others.length > 0 ? [] : findOurRules(actual.rules).map((rule) => `rule ${formatRule(rule)}`)),
+    ...(actual.hosts?.block == null ? [] : [`block of ${link} in the hosts file`]),
     ...((await tools.store.readConfig(link)) === null ? [] : [tools.store.configPath(link)]),
     ...((await tools.store.read(link)) === null ? [] : [`state of ${link}`]),
   ];
@@ -85,24 +89,38 @@ const removalDeadline = 8_000;
 export async function removeFromService(tools: Tools, state: State): Promise<boolean> {
   if (!isJoined(state)) return false;
   const { peer, map, accessToken } = state.membership;
+  const access = accessOf(state);
   const stays = `peer ${peer.id} stays in network ${map.name} until "cpn peer remove" takes it out`;
-  if (accessToken === null) {
+  if (access === null) {
     tools.warn(`${state.service.url} gave this host no token to remove itself with; ${stays}`);
     return false;
   }
   try {
     tools.progress(`taking peer ${peer.id} out of network ${map.name}`);
-    await (await tools.connect(state.service, { deadlineMs: removalDeadline })).removePeer(
-      map.id,
-      peer.id,
-      accessToken,
-    );
-    return true;
+    const service = await tools.connect(state.service, { deadlineMs: removalDeadline });
+    const isRemoved = await service.removePeer(access.network, peer.id, access.token);
+    if (isRemoved || !(await isListed(service, access, state))) return true;
+    tools.warn(`${state.service.url} does not know how to remove peers; ${stays}`);
+    return false;
   } catch (error) {
     // The token of a peer that is gone is refused: an earlier, interrupted leave got this far.
-    if (error instanceof Refused && error.status === 401) return true;
+    if (error instanceof Refused && error.status === 401 && accessToken !== null) return true;
     if (!(error instanceof CpnError)) throw error;
     tools.warn(`${error.message}; ${stays}`);
     return false;
+  }
+}
+
+/** Whether the network still has this host, which a service that never listed it does not tell. */
+async function isListed(service: PeerService, access: Access, { membership, keyPair }: Joined): Promise<boolean> {
+  const isSelf = ({ publicKey }: Peer) => publicKey === keyPair.publicKey;
+  if (membership.map.peers.some((peer) => isSelf(peer) && peer.unlisted)) return true;
+  try {
+    const { map } = await service.readMap(access.network, access.token, null);
+    return map?.peers.some(isSelf) ?? true;
+  } catch (error) {
+    // Its own token is void with the peer, and a network that is not there has none.
+    if (error instanceof Refused && error.status === (membership.accessToken === null ? 404 : 401)) return false;
+    throw error;
   }
 }

@@ -1,15 +1,16 @@
 import type { Change } from '../core/change.ts';
 import { CpnError } from '../core/errors.ts';
 import type { Joined } from '../store/state.ts';
+import { explainLocal } from './access.ts';
 import { apply, save } from './apply.ts';
 import { withNews } from './news.ts';
-import { amendNotes } from './notes.ts';
 import { passNetwork, usualConfirmation } from './pass.ts';
 import { refresh } from './refresh.ts';
 import { resolveNames } from './resolve.ts';
 import { selectJoined } from './select.ts';
 import { survey } from './survey.ts';
 import type { Tools } from './tools.ts';
+import { tellWithdrawn, withdrawnBy } from './withdraw.ts';
 
 /** What a pass changed, or would change, in one network. */
 export interface PassReport {
@@ -41,23 +42,43 @@ export async function reconcileNetworks(
 ): Promise<PassReport[]> {
   return eachNetwork(tools, network, async (state) => {
     const { news, notes, failure } = await refreshWhole(tools, state);
-    await amendNotes(tools, state.interface, notes);
+    const local = explainLocal(state);
+    if (local !== null) tools.warn(local);
+    await tools.store.amendNotes(state.interface, notes);
     const pass = await passNetwork(tools, state.interface, news, { withinMs: confirmMs });
+    if (pass?.survey && failure === null) await tellService(tools, pass.survey.state);
     return { changes: pass?.changes ?? [], unsynced: failure };
   });
 }
 
-/** Brings networks up from what was last known, asking no control plane. */
+/**
+ * Brings networks up from what was last known, asking no control plane. A connector that was drained is to be in service again: a
+ * pass of the daemon, or the next `reconcile`, tells the control plane so.
+ */
 export async function bringUp(tools: Tools, network?: string): Promise<PassReport[]> {
   return tools.store.lock(() =>
     eachNetwork(tools, network, async (state) => {
-      const enabled: Joined = { ...state, enabled: true };
+      // Whoever failed before it was taken down may be well again, and nobody may be there to notice.
+      const failed = state.enabled ? state.failed : [];
+      const enabled: Joined = { ...state, enabled: true, drained: false, failed };
       const planned = await survey(tools, enabled);
-      if (!state.enabled) await tools.store.write(enabled);
+      if (!state.enabled || state.drained) await tools.store.write(enabled);
       await save(tools, await apply(tools, planned, enabled), enabled, planned);
+      if (state.drained) {
+        tools.warn(
+          `${state.interface} is in service again once the daemon, or "cpn reconcile", told the control plane`,
+        );
+      }
       return { changes: planned.changes, unsynced: null };
     }),
   );
+}
+
+/** What is out of service here may be news to the control plane, or no longer known to it. */
+async function tellService(tools: Tools, state: Joined): Promise<void> {
+  const { dead } = await tools.store.readNotes(state.interface);
+  const error = await tellWithdrawn(tools, state, withdrawnBy(state, dead));
+  if (error !== null) tools.warn(error.message);
 }
 
 /** A pass of its own has nobody who follows the names, as a daemon does. */

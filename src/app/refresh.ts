@@ -1,9 +1,10 @@
 import type { Wait } from '../api/service.ts';
 import { CpnError, Unconfirmed } from '../core/errors.ts';
 import type { NetworkMap } from '../core/model.ts';
-import { emptiesTunnel } from '../core/newer-map.ts';
+import { emptiesTunnel, keepUnlisted } from '../core/newer-map.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
+import { accessOf } from './access.ts';
 import { type News, noNews, withNews } from './news.ts';
 import { namesOf, resolveNames } from './resolve.ts';
 import type { Tools } from './tools.ts';
@@ -45,13 +46,16 @@ export async function refresh(
   { interval = usualInterval, wait }: RefreshOptions = {},
 ): Promise<Refreshed> {
   const { sync, held } = await tools.store.readNotes(state.interface);
-  const { map: known, accessToken } = state.membership;
-  if (accessToken === null) return { news: noNews, notes: { sync, held: null }, waited: false, failure: null };
+  const { map: known } = state.membership;
+  const access = accessOf(state);
+  if (access === null) return { news: noNews, notes: { sync, held: null }, waited: false, failure: null };
   try {
     const attempts = wait && { attempts: attemptsOfFollower };
     const service = await tools.connect(state.service, { deadlineMs: mapDeadline, ...attempts });
-    const revision = known.revision && (state.refused ?? known.revision);
-    const { map, waited } = await service.readMap(known.id, accessToken, revision, wait);
+    // Of a map that was refused only the revision is kept: it is no base for changes.
+    const named = known.revision && (state.refused ?? known);
+    const { map: told, waited } = await service.readMap(access.network, access.token, named, wait);
+    const map = told && keepUnlisted(known, told, state.keyPair.publicKey);
     if (map !== null && emptiesTunnel(known, map, state.keyPair.publicKey)) {
       const since = held?.since ?? tools.uptime();
       if (held === null || tools.uptime() - since < interval) {

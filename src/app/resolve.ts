@@ -5,7 +5,7 @@ import type { Joined } from '../store/state.ts';
 import type { Tools } from './tools.ts';
 
 /** How long a name may take to resolve, in milliseconds. A resolver that is down must not hold up a pass. */
-const resolveDeadline = 3_000;
+export const resolveDeadline = 3_000;
 
 /** The names that a network cannot do without: those of its peers' endpoints and of its control plane. */
 export function namesOf(state: Joined): string[] {

@@ -4,15 +4,18 @@ import type { PeerState } from '../core/health.ts';
 import type { PeerId } from '../core/model.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes, Sync } from '../store/store.ts';
+import { accessOf, explainLocal } from './access.ts';
+import { describeLan } from './describe-lan.ts';
 import { describeSurvey } from './describe-survey.ts';
+import { findDrops } from './forward-drops.ts';
 import { selectJoined } from './select.ts';
-import { survey } from './survey.ts';
+import { type Survey, survey } from './survey.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
 /** What `cpn status` tells of one network; its JSON follows these names closely. */
 export interface NetworkStatus {
   /** Null, like `address` and `publicKey`, where the network's state cannot be read. */
-  readonly network: { readonly id: number; readonly name: string } | null;
+  readonly network: { readonly id: number | null; readonly name: string } | null;
   readonly interface: string;
   readonly state: 'up' | 'degraded' | 'down';
   readonly address: string | null;
@@ -62,22 +65,39 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
   const notes = await tools.store.readNotes(state.interface);
   const known = describeState(state, notes);
   try {
-    return { ...known, ...describeSurvey(await survey(tools, state), notes, secondsNow(tools)) };
+    const seen = await survey(tools, state);
+    const described = describeSurvey(seen, notes, secondsNow(tools));
+    const local = explainLocal(state);
+    const told = local === null ? described : { ...described, warnings: [...described.warnings, local] };
+    const drops = told.state === 'down' ? [] : await describeDrops(tools, seen);
+    if (drops.length === 0) return { ...known, ...told };
+    return { ...known, ...told, state: 'degraded', warnings: [...told.warnings, ...drops] };
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
-    return { ...known, state: 'degraded', warnings: notes.troubles, failure: error };
+    return { ...known, state: 'degraded', warnings: [...describeLan(state, notes), ...notes.troubles], failure: error };
   }
 }
 
-function describeState({ membership, interface: link, keyPair }: Joined, { sync }: Notes): NetworkStatus {
-  const { map, peer, accessToken } = membership;
+/** Also says where nobody can tell, which is no reason to tell nothing else. */
+async function describeDrops(tools: Tools, seen: Survey): Promise<readonly string[]> {
+  try {
+    return await findDrops(tools, seen);
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    return [`whether packets to be forwarded are dropped cannot be told: ${error.message}`];
+  }
+}
+
+function describeState(state: Joined, { sync }: Notes): NetworkStatus {
+  const { membership, interface: link, keyPair } = state;
+  const { map, peer } = membership;
   return {
     ...unknown,
     network: { id: map.id, name: map.name },
     interface: link,
     address: peer.address,
     publicKey: keyPair.publicKey,
-    sync: accessToken === null ? { ...sync, mode: 'local' } : sync,
+    sync: accessOf(state) === null ? { ...sync, mode: 'local' } : sync,
   };
 }
 

@@ -3,6 +3,7 @@ import { added, type Change, updated } from '../core/change.ts';
 import { type Desired, desire, forwardingKey } from '../core/desired.ts';
 import { NotOurs } from '../core/errors.ts';
 import { isDefaultRoute, markedSourceKey } from '../core/full-tunnel.ts';
+import { commonFilterKey, sourceFilterKey } from '../core/link-sysctl.ts';
 import type { NetworkMap, Peer } from '../core/model.ts';
 import { isOurs, plan } from '../core/plan.ts';
 import type { Step } from '../core/step.ts';
@@ -10,6 +11,7 @@ import { renderConfig } from '../core/wg-quick/render.ts';
 import type { Question } from '../host/host.ts';
 import type { Joined, State } from '../store/state.ts';
 import { gatherGround } from './ground.ts';
+import { labelNetwork } from './label-network.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
 /** What a network of this host should be, what it is, and the way from the one to the other. Nothing has changed yet. */
@@ -31,8 +33,9 @@ export async function survey(tools: Tools, state: Joined): Promise<Survey> {
   const { self, map, listed } = findSelf(state);
   const actual = await tools.host.observe(questionOf(state));
   const ground = await gatherGround(tools, state, actual.surroundings);
-  const { interface: link, keyPair, options, resolved } = state;
-  const desired = desire({ link, map, self, keyPair, options, resolved }, ground);
+  const { interface: link, keyPair, options, resolved, failed } = state;
+  const label = options.hosts ? await labelNetwork(tools, state) : null;
+  const desired = desire({ link, map, self, keyPair, options, resolved, failed, label }, ground);
   if (!isOurs(desired, actual, state.receipt)) {
     throw new NotOurs('the interface', link, 'remove it, or leave this network');
   }
@@ -47,8 +50,13 @@ export function questionOf(state: State): Question {
   const forwards = state.enrollment.type === 'connector' || state.receipt.some((entry) => entry.made === 'firewall');
   const mayTunnel = state.options.allowRoutes.some(isDefaultRoute);
   const made = state.receipt.flatMap((entry) => (entry.made === 'sysctl' ? [entry.key] : []));
-  const sysctls = [...(forwards ? [forwardingKey] : []), ...(mayTunnel ? [markedSourceKey] : []), ...made];
-  return { link: state.interface, firewall: forwards, sysctls: [...new Set(sysctls)] };
+  const sysctls = [
+    ...(forwards ? [forwardingKey, commonFilterKey, sourceFilterKey(state.interface)] : []),
+    ...(mayTunnel ? [markedSourceKey] : []),
+    ...made,
+  ];
+  const hosts = state.options.hosts || state.receipt.some((entry) => entry.made === 'hosts');
+  return { link: state.interface, firewall: forwards, sysctls: [...new Set(sysctls)], hosts };
 }
 
 async function planFile(tools: Tools, link: string, config: string): Promise<Change[]> {
@@ -66,6 +74,6 @@ function findSelf({ membership, keyPair, enrollment }: Joined): { self: Peer; ma
   const self = map.peers.find(({ publicKey }) => publicKey === keyPair.publicKey);
   if (self) return { self, map, listed: true };
   const { type, endpoint } = enrollment;
-  const outcast: Peer = { ...peer, type, endpoint, publicKey: keyPair.publicKey, routes: [] };
+  const outcast: Peer = { ...peer, type, endpoint, publicKey: keyPair.publicKey, routes: [], withdrawn: [] };
   return { self: outcast, map: { ...map, routes: [], peers: [outcast] }, listed: false };
 }

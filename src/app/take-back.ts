@@ -1,9 +1,11 @@
 import { aliasOf, forwardingKey } from '../core/desired.ts';
 import { NotOurs } from '../core/errors.ts';
 import { isOurs } from '../core/plan.ts';
+import { explainHosts } from '../core/plan-hosts.ts';
 import { holdsTunnel } from '../core/plan-rules.ts';
 import { type Made, planTakeBack } from '../core/receipt.ts';
 import type { State } from '../store/state.ts';
+import { applyStep } from './apply.ts';
 import { isJoined } from './select.ts';
 import { questionOf } from './survey.ts';
 import type { Tools } from './tools.ts';
@@ -23,14 +25,23 @@ export async function takeBack(tools: Tools, state: State): Promise<State> {
   const heir = await findHeir(tools, state);
   if (heir && shared.length > 0) await inherit(tools, heir, shared);
   const own = state.receipt.filter(
-    (entry) => entry.made === 'firewall' || (entry.made === 'sysctl' && (heir === null || !shared.includes(entry))),
+    (entry) =>
+      entry.made === 'firewall' ||
+      entry.made === 'hosts' ||
+      (entry.made === 'sysctl' && (heir === null || !shared.includes(entry))),
   );
   // wg-quick makes our interface and its rules too, and writes no receipt for them.
   const link: Made[] = foreign ? [] : [{ made: 'interface', link: state.interface }];
   const hasRules = state.receipt.some((entry) => entry.made === 'rules') || (!foreign && holdsTunnel(actual));
   const rules: Made[] = hasRules ? [{ made: 'rules', link: state.interface }] : [];
-  for (const step of planTakeBack([...link, ...rules, ...own], actual)) await tools.host.apply(step);
-  const left: State = { ...state, receipt: state.receipt.filter((entry) => entry.made === 'folder') };
+  const stuck = explainHosts({ hosts: null }, actual);
+  if (stuck !== null) tools.warn(`the names of the peers of ${state.interface} stay in the hosts file: ${stuck}`);
+  let namesStay = stuck !== null;
+  for (const step of planTakeBack([...link, ...rules, ...own], actual)) {
+    if (!(await applyStep(tools, step))) namesStay = true;
+  }
+  const stays = (entry: Made) => entry.made === 'folder' || (namesStay && entry.made === 'hosts');
+  const left: State = { ...state, receipt: state.receipt.filter(stays) };
   await tools.store.write(left);
   return left;
 }

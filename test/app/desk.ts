@@ -5,12 +5,13 @@ import { onTestFinished } from 'vitest';
 import type { MapReading, PeerService, Wait } from '../../src/api/service.ts';
 import type { Patience, Tools } from '../../src/app/tools.ts';
 import type { Actual, ActualPeer } from '../../src/core/actual.ts';
-import type { Address } from '../../src/core/cidr.ts';
+import type { Address, Prefix } from '../../src/core/cidr.ts';
 import { CommandFailed } from '../../src/core/errors.ts';
+import type { ForwardDrop } from '../../src/core/forward/find-drops.ts';
 import type { NetworkMap, Peer } from '../../src/core/model.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Step } from '../../src/core/step.ts';
-import type { Host } from '../../src/host/host.ts';
+import type { Host, ProbeAt } from '../../src/host/host.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import type { Joined } from '../../src/store/state.ts';
 import { bare, keyPair, network, options, peer } from '../core/samples.ts';
@@ -27,7 +28,12 @@ export class Desk {
   /** How often the host was looked at. */
   looks = 0;
   /** The questions for the map. */
-  readonly asked: { readonly revision: string | null; readonly wait: Wait | undefined }[] = [];
+  readonly asked: {
+    readonly revision: string | null;
+    /** The map to which the changes alone would do. */
+    readonly base: NetworkMap | null;
+    readonly wait: Wait | undefined;
+  }[] = [];
   answers: Answer[] = [];
   /** How patient the last client of the control plane was to be. */
   patience: Patience | undefined;
@@ -36,7 +42,19 @@ export class Desk {
   readonly resolved: string[] = [];
   /** The addresses in the tunnel at which somebody answers. */
   readonly alive = new Set<string>();
+  /** What a probe of a host in the LAN shows. */
+  reaches: (target: ProbeAt) => boolean | Promise<boolean> = () => false;
   readonly logged: { readonly level: string; readonly facts: object; readonly message: string }[] = [];
+  /** What the control plane was told to hold for withdrawn, in order. */
+  readonly withdrawn: (readonly Prefix[])[] = [];
+  /** Throws why the control plane does not take it. */
+  withdraws: (prefixes: readonly Prefix[]) => unknown = () => {};
+  /** Answers the wish to take this host out of its network, with the token that it came with. */
+  removes: (token: Secret) => boolean = () => {
+    throw new Error('nobody should ask for this');
+  };
+  /** Who drops what is to be forwarded. */
+  drops: readonly ForwardDrop[] = [];
   /** Whether the host refuses a step. */
   refuses: (step: Step) => boolean = () => false;
   seconds = 1_000;
@@ -97,6 +115,7 @@ export class Desk {
         this.looks += 1;
         return this.actual;
       },
+      peers: async () => this.actual.device?.peers ?? [],
       apply: async (step) => {
         if (this.refuses(step)) throw new CommandFailed(step.do, 1, 'no');
         this.steps.push(step);
@@ -107,9 +126,12 @@ export class Desk {
         return this.names[name] ?? [];
       },
       answers: async (address) => this.alive.has(address),
+      reaches: async (target) => this.reaches(target),
       nudge: unused,
+      forwardDrops: async () => this.drops,
       suspects: async () => ['NetworkManager (pid 7)'],
       links: unused,
+      route: unused,
       sourceAddress: unused,
       watch: unused,
       watchFirewall: unused,
@@ -123,9 +145,15 @@ export class Desk {
     };
     return {
       enroll: unused,
-      removePeer: unused,
-      readMap: async (_network, _token, revision, wait) => {
-        this.asked.push({ revision, wait });
+      removePeer: async (_network, _peer, token) => this.removes(token),
+      withdraw: async (_network, _peer, _token, prefixes) => {
+        await this.withdraws(prefixes);
+        this.withdrawn.push(prefixes);
+      },
+      readMap: async (_network, _token, known, wait) => {
+        const base = typeof known === 'string' ? null : known;
+        const revision = base === null ? (known as string | null) : base.revision;
+        this.asked.push({ revision, base, wait });
         const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
         if (!answer) throw new Error('the control plane has nothing to say');
         return answer(revision, wait);
@@ -145,11 +173,18 @@ export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined
     keyPair: keyPair(1),
     service: { url: 'https://203.0.113.99', insecureHttp: false },
     enrollment: { idempotencyKey: 'x', tokenHash: 'y', name: 'peer-1', type: 'origin', endpoint: null },
-    membership: { peer: { id: 1, name: 'peer-1', address: self.address }, accessToken: new Secret('cpp_x'), map },
+    membership: {
+      peer: { id: 1, name: 'peer-1', address: self.address },
+      accessToken: new Secret('cpp_x'),
+      personalToken: null,
+      map,
+    },
     options,
     enabled: true,
     resolved: {},
     refused: null,
+    failed: [],
+    drained: false,
     receipt: [],
     ...changes,
   };

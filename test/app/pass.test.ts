@@ -124,6 +124,14 @@ describe('a newer map that could cut the host off', () => {
     expect((await desk.state()).membership.map.revision).toBe('"2"');
   });
 
+  it('is taken back when a peer answers only in the moment after the change, by the old way', async () => {
+    const desk = await settledDesk();
+    const begun = desk.seconds;
+    desk.answers = [fail(gone)];
+    desk.tools.host.answers = async () => desk.seconds - begun < 0.25;
+    await expect(passNetwork(desk.tools, 'cpn0', news, options)).rejects.toBeInstanceOf(NotConfirmed);
+  });
+
   it('is taken back although something is received from a peer, which may hear nothing of us', async () => {
     const desk = await settledDesk();
     let rxBytes = 100;

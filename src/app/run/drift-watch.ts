@@ -1,6 +1,5 @@
 import type { Change } from '../../core/change.ts';
 import { findQuarrels, noteRepairs, pauseBefore, type Quarrel, type Repairs } from '../../core/damping.ts';
-import { amendNotes } from '../notes.ts';
 import type { Tools } from '../tools.ts';
 
 /** Spaces out the repairs of what somebody undoes again and again, and says who that may be. */
@@ -44,7 +43,7 @@ export class DriftWatch {
       log.warn({ interface: this.#link, targets, suspects }, 'drift keeps coming back; repairs are spaced out');
     }
     const troubles = quarrels.map((quarrel) => describe(quarrel, suspects));
-    await amendNotes(this.#tools, this.#link, { troubles });
+    await this.#tools.store.amendNotes(this.#link, { troubles });
   }
 }
 

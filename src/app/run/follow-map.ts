@@ -1,8 +1,8 @@
 import { type Backoff, backoffDelay } from '../../core/backoff.ts';
 import { Unreachable } from '../../core/errors.ts';
 import { type Pace, pauseFor } from '../../core/pace.ts';
+import { accessOf, explainLocal } from '../access.ts';
 import type { News } from '../news.ts';
-import { amendNotes } from '../notes.ts';
 import { refresh } from '../refresh.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
@@ -33,6 +33,8 @@ export class MapFollower {
   #failures = 0;
   /** Whether anything is known of how the control plane is now; until then it is not asked to wait. */
   #isHeard = false;
+  /** There is nothing to ask with, which was said. */
+  #isLocal = false;
 
   constructor(tools: Tools, link: string, interval: number) {
     this.#tools = tools;
@@ -68,13 +70,20 @@ export class MapFollower {
     try {
       const state = await tools.store.read(this.#link);
       // A network that was left may be joined again, by another process, before anybody noticed.
-      if (state === null || !isJoined(state) || state.membership.accessToken === null) return this.#pause();
+      if (state === null || !isJoined(state)) return this.#pause();
+      if (accessOf(state) === null) {
+        if (!this.#isLocal)
+          tools.log.warn({ interface: this.#link, reason: explainLocal(state) }, 'the newest map cannot be read');
+        this.#isLocal = true;
+        return this.#pause();
+      }
+      this.#isLocal = false;
       const seconds = this.#isHeard ? holdSeconds : 0;
       const options = { interval: this.#interval, wait: { seconds, signal: round } };
       const { news, notes, waited, failure } = await refresh(tools, state, options);
       const isNew = this.#once.notice(failure);
       this.#isHeard = failure === null;
-      if (failure === null || isNew) await amendNotes(tools, this.#link, notes);
+      if (failure === null || isNew) await tools.store.amendNotes(this.#link, notes);
       if (failure !== null) return this.#pauseAfter(failure);
       if (news.map !== null && !(await takeNews(news))) return this.#pauseAfter(null);
       this.#failures = 0;

@@ -12,8 +12,8 @@ import { DriftWatch } from './drift-watch.ts';
 import { MapFollower } from './follow-map.ts';
 import { NameFollower } from './follow-names.ts';
 import { spread } from './interval.ts';
+import { NetworkWatch } from './network-watch.ts';
 import { Once } from './once.ts';
-import { PeerWatch } from './peer-watch.ts';
 import { PlaceWatch } from './place-watch.ts';
 import { tellPass } from './tell-pass.ts';
 
@@ -46,7 +46,7 @@ export class Keeper {
   readonly #map: MapFollower;
   readonly #names: NameFollower;
   readonly #drift: DriftWatch;
-  readonly #peers: PeerWatch;
+  readonly #watch: NetworkWatch;
   readonly #place = new PlaceWatch();
   readonly #once: Once;
   #delivery: Delivery | null = null;
@@ -63,7 +63,7 @@ export class Keeper {
     this.#map = new MapFollower(tools, link, interval);
     this.#names = new NameFollower(tools, interval);
     this.#drift = new DriftWatch(tools, link);
-    this.#peers = new PeerWatch(tools, link);
+    this.#watch = new NetworkWatch(tools, link, interval, () => this.#bell.ring());
     const trouble = { begins: 'the network could not be made right', ends: 'the network is right again' };
     this.#once = new Once(tools.log, { interface: link }, trouble);
   }
@@ -75,6 +75,7 @@ export class Keeper {
     ended.addEventListener('abort', () => this.#bell.ring());
     // After the end nobody is left to take news over.
     const following = this.#map.follow(ended, async (news) => !ended.aborted && this.#take(news));
+    const watching = this.#watch.watch(ended);
     this.#bell.ring();
     for (;;) {
       await this.#bell.rung();
@@ -84,11 +85,13 @@ export class Keeper {
     }
     this.#bell.silence();
     this.#delivery?.taken.resolve(false);
-    await following;
+    await Promise.all([following, watching]);
   }
 
   /** Something changed on this host that may be of this network: looks soon. */
-  hear({ link }: HostEvent): void {
+  hear(event: HostEvent): void {
+    const { link } = event;
+    this.#watch.hear(event);
     const rested = this.#passedAt + rest - performance.now();
     this.#bell.ring(Math.max(rested, link === null || link === this.link ? gather : gatherOthers));
   }
@@ -115,7 +118,7 @@ export class Keeper {
     this.#resolved = null;
     let isTaken = false;
     try {
-      const news = { map: delivery?.news.map ?? null, resolved };
+      const news = { map: delivery?.news.map ?? null, resolved, failed: this.#watch.failed };
       const mayRepair = (drift: readonly Change[]) => this.#mayRepair(drift);
       const options = { withinMs: this.#options.confirmMs, signal, mayRepair };
       const pass = await passNetwork(this.#tools, this.link, news, options);
@@ -150,8 +153,8 @@ export class Keeper {
     }
     tellPass(this.#tools.log, this.link, pass);
     await this.#drift.note(isDrift ? changes : []);
+    await this.#watch.note(pass);
     if (survey === null) return;
-    await this.#peers.note(survey);
     if (this.#place.hasChanged(survey.actual.surroundings)) this.startOver();
     void this.#followNames(survey);
   }

@@ -39,6 +39,6 @@ export class Once {
 /** The message may tell how long it took, and so be another each time. */
 function nameOf(error: unknown): string {
   if (!(error instanceof CpnError)) return String(error);
-  const { status = '', stderr = '', path = '' } = error.facts;
-  return [error.name, status, stderr, path].join(' ');
+  const { status = '', stderr = '', path = '', drops = '' } = error.facts;
+  return [error.name, status, stderr, path, drops].join(' ');
 }

@@ -1,7 +1,6 @@
 import { isFresh } from '../../core/health.ts';
 import type { PublicKey } from '../../core/keys.ts';
 import { followTraffic, isSilent, type Traffic } from '../../core/traffic.ts';
-import { amendNotes } from '../notes.ts';
 import type { Survey } from '../survey.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 
@@ -31,6 +30,6 @@ export class PeerWatch {
     const found = Object.fromEntries(silent.map((peer) => [peer.publicKey, peer.rxBytes]));
     if (JSON.stringify(found) === this.#silent) return;
     this.#silent = JSON.stringify(found);
-    await amendNotes(this.#tools, this.#link, { silent: found });
+    await this.#tools.store.amendNotes(this.#link, { silent: found });
   }
 }

@@ -1,0 +1,28 @@
+import type { Secret } from '../core/secret.ts';
+import type { Joined } from '../store/state.ts';
+
+/** What this host may ask its control plane about, and with which token. */
+export interface Access {
+  readonly network: number;
+  readonly token: Secret;
+}
+
+/**
+ * The host's own token where the service gave it one, else a person's; null where there is neither, or where the service never said
+ * which network this is: then the host goes by what it last knew.
+ */
+export function accessOf({ membership }: Joined): Access | null {
+  const { map, accessToken, personalToken } = membership;
+  const token = accessToken ?? personalToken;
+  return token === null || map.id === null ? null : { network: map.id, token };
+}
+
+/** Says why the map of a network cannot be read anew; null where it can. */
+export function explainLocal(state: Joined): string | null {
+  if (accessOf(state) !== null) return null;
+  const { service, membership, interface: link } = state;
+  const { map } = membership;
+  const stays = `${link} goes by what it knew of network ${map.name} when it joined`;
+  if (map.id === null) return `${service.url} did not say which network this host is in; ${stays}`;
+  return `${service.url} gave this host no token to read its network with; ${stays}. With a personal token it follows changes: "cpn join" with the same key again, and --token-file`;
+}

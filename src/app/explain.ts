@@ -1,0 +1,111 @@
+import type { Address } from '../core/cidr.ts';
+import { CpnError, NotJoined } from '../core/errors.ts';
+import { type Check, findStop } from '../core/explain/check.ts';
+import { findForwardPaths } from '../core/explain/check-firewall.ts';
+import { reversePathKeys } from '../core/explain/check-reverse-path.ts';
+import { goesThrough } from '../core/explain/check-route.ts';
+import { explainOther, explainWay } from '../core/explain/explain-way.ts';
+import { type Found, findNetwork } from '../core/explain/find-target.ts';
+import type { View } from '../core/explain/view.ts';
+import type { ForwardDrop } from '../core/forward/find-drops.ts';
+import type { ForwardPath } from '../core/forward/path.ts';
+import type { Joined } from '../store/state.ts';
+import { type FoundAddress, findAddress } from './find-address.ts';
+import { refuseUnreadable, selectJoined } from './select.ts';
+import { survey } from './survey.ts';
+import { secondsNow, type Tools } from './tools.ts';
+
+/** The way that a packet of this host takes to an address, and where it stops. */
+export interface Explanation extends FoundAddress {
+  /** Null, like `interface`, for an address outside every network of this host. */
+  readonly network: { readonly id: number | null; readonly name: string } | null;
+  readonly interface: string | null;
+  /** In the order in which the packet meets them. */
+  readonly checks: readonly Check[];
+  /** The first check that stops it. */
+  readonly stop: Check | null;
+}
+
+/**
+ * Explains the way to what `text` names, from the host alone: it asks no control plane, sends nothing to the address, and changes
+ * nothing. Of the networks that know the address, the one that carries it is told of.
+ *
+ * @throws NotJoined when this host is in no network
+ * @throws InvalidValue when `text` names no address
+ */
+export async function explainAddress(tools: Tools, text: string): Promise<Explanation> {
+  const { states, unreadable } = await selectJoined(tools, undefined);
+  if (states.length === 0) {
+    refuseUnreadable(unreadable);
+    throw new NotJoined('this host has joined no network; "cpn join" joins one');
+  }
+  for (const { error } of unreadable) tools.warn(error.message);
+  const found = await findAddress(tools, states, text);
+  const views = await look(tools, states);
+  const place = findNetwork(found.address, views);
+  const checks = place ? await checkWay(tools, found.address, place) : await checkOther(tools, found.address, views);
+  const view = place?.view;
+  return {
+    ...found,
+    network: view ? { id: view.map.id, name: view.map.name } : null,
+    interface: view?.desired.link ?? null,
+    checks,
+    stop: findStop(checks),
+  };
+}
+
+/** The networks of this host, the one that has the right of way first. One that cannot be looked at hides no other. */
+async function look(tools: Tools, states: readonly Joined[]): Promise<View[]> {
+  const seen = await Promise.allSettled(states.map((state) => readView(tools, state)));
+  const failures = seen.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+  for (const error of failures) {
+    if (!(error instanceof CpnError) || failures.length === states.length) throw error;
+    tools.warn(error.message);
+  }
+  const views = seen.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  return views.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)).map(({ view }) => view);
+}
+
+async function readView(tools: Tools, state: Joined): Promise<{ createdAt: string; view: View }> {
+  const [{ listed, desired, actual }, { silent }] = await Promise.all([
+    survey(tools, state),
+    tools.store.readNotes(state.interface),
+  ]);
+  const { map, peer } = state.membership;
+  const self = map.peers.find(({ publicKey }) => publicKey === state.keyPair.publicKey) ?? peer;
+  const failed = state.failed.filter(({ back }) => !back).map((each) => each.peer);
+  const view = { map, address: self.address, listed, enabled: state.enabled, desired, actual, silent, failed };
+  return { createdAt: state.createdAt, view };
+}
+
+async function checkWay(tools: Tools, address: Address, { view, target }: Found): Promise<Check[]> {
+  const { link } = view.desired;
+  const asksBack = goesThrough(target) && view.actual.link?.addresses.some((each) => each.address === view.address);
+  const [there, back, actual] = await Promise.all([
+    tools.host.route(address),
+    asksBack ? tools.host.route(address, view.address) : null,
+    tools.host.observe({ link, firewall: false, hosts: false, sysctls: Object.values(reversePathKeys(link)) }),
+  ]);
+  const sysctls = { ...view.actual.sysctls, ...actual.sysctls };
+  const seen = { ...view, actual: { ...view.actual, sysctls } };
+  const found = { view: seen, target };
+  const drops = await readDrops(tools, link, findForwardPaths(address, found, there));
+  return explainWay(address, found, { there, back, drops }, secondsNow(tools));
+}
+
+/** What others drop on these ways; null where their rules cannot be read, which is no reason to tell nothing of the rest. */
+async function readDrops(
+  tools: Tools,
+  link: string,
+  paths: readonly ForwardPath[],
+): Promise<readonly ForwardDrop[] | null> {
+  if (paths.length === 0) return [];
+  return tools.host.forwardDrops(link, paths).catch((error) => {
+    if (error instanceof CpnError) return null;
+    throw error;
+  });
+}
+
+async function checkOther(tools: Tools, address: Address, views: readonly View[]): Promise<Check[]> {
+  return explainOther(address, views, await tools.host.route(address));
+}

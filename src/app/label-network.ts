@@ -1,0 +1,24 @@
+import { chooseLabels } from '../core/hosts-label.ts';
+import type { Joined } from '../store/state.ts';
+import { isJoined } from './select.ts';
+import type { Tools } from './tools.ts';
+
+/**
+ * The label of a network in this host's hosts file: its name, made to fit. Of two that are alike the network with the lower id keeps
+ * it, or where two services gave the same id, the one that was joined earlier.
+ */
+export async function labelNetwork(tools: Tools, state: Joined): Promise<string> {
+  const { states } = await tools.store.list();
+  const others = states.filter(isJoined).filter((other) => other.options.hosts && other.interface !== state.interface);
+  const all = [state, ...others].toSorted((a, b) => idOf(a) - idOf(b) || (a.createdAt < b.createdAt ? -1 : 1));
+  const labels = chooseLabels(
+    all.map((each) => ({ id: idOf(each), name: each.membership.map.name })),
+    'network',
+  );
+  return labels[all.indexOf(state)] as string;
+}
+
+/** One without an id comes first: ids begin at 1. */
+function idOf({ membership }: Joined): number {
+  return membership.map.id ?? 0;
+}

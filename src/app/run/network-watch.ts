@@ -1,0 +1,68 @@
+import { NotNamed } from '../../core/errors.ts';
+import type { Failure } from '../../core/model.ts';
+import { explainHosts } from '../../core/plan-hosts.ts';
+import type { HostEvent } from '../../host/host.ts';
+import type { Pass } from '../pass.ts';
+import type { Tools } from '../tools.ts';
+import { FailureWatch } from './failure-watch.ts';
+import { ForwardWatch } from './forward-watch.ts';
+import { LanWatch } from './lan-watch.ts';
+import { Once } from './once.ts';
+import { PeerWatch } from './peer-watch.ts';
+import { ServiceWatch } from './service-watch.ts';
+
+/** Everything about one network that no single look at the host tells, and that is followed from pass to pass and between them. */
+export class NetworkWatch {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #peers: PeerWatch;
+  readonly #failures: FailureWatch;
+  readonly #lan: LanWatch;
+  readonly #service: ServiceWatch;
+  readonly #forwarding: ForwardWatch;
+  readonly #hosts: Once;
+
+  /**
+   * @param interval seconds between two passes that nothing asks for
+   * @param ring is called when there is reason for a pass
+   */
+  constructor(tools: Tools, link: string, interval: number, ring: () => void) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#peers = new PeerWatch(tools, link);
+    this.#failures = new FailureWatch(tools, link, ring);
+    this.#lan = new LanWatch(tools, link, ring);
+    this.#service = new ServiceWatch(tools, link);
+    this.#forwarding = new ForwardWatch(tools, link, interval);
+    const trouble = { begins: 'the hosts file cannot be changed', ends: 'the hosts file can be changed again' };
+    this.#hosts = new Once(tools.log, { interface: link }, trouble);
+  }
+
+  /** The peers to avoid; null while nothing is known of it beside what is on disk. */
+  get failed(): readonly Failure[] | null {
+    return this.#failures.failed;
+  }
+
+  /** Something changed on this host. */
+  hear({ kind }: HostEvent): void {
+    if (kind === 'firewall') this.#forwarding.expect();
+  }
+
+  /** Goes on until `signal` aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#failures.watch(signal), this.#lan.watch(signal)]);
+  }
+
+  /** Takes one more pass into account. */
+  async note({ survey, changes }: Pass): Promise<void> {
+    this.#failures.follow(survey);
+    await this.#lan.note(survey?.state ?? null);
+    if (changes.length > 0) this.#forwarding.expect();
+    await this.#forwarding.note(survey);
+    if (survey === null) return;
+    await this.#peers.note(survey);
+    const unnamed = explainHosts(survey.desired, survey.actual);
+    this.#hosts.notice(unnamed === null ? null : new NotNamed(this.#link, unnamed));
+    this.#service.follow(survey, (await this.#tools.store.readNotes(this.#link)).dead);
+  }
+}

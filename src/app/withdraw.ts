@@ -1,0 +1,56 @@
+import { comparePrefixes, type Prefix } from '../core/cidr.ts';
+import { CpnError } from '../core/errors.ts';
+import type { Peer } from '../core/model.ts';
+import { sameMembers } from '../core/plan-device.ts';
+import { assignedRoutes } from '../core/topology.ts';
+import type { Joined } from '../store/state.ts';
+import { accessOf } from './access.ts';
+import type { Tools } from './tools.ts';
+
+/** Milliseconds. Whoever withdraws waits for the answer, or tries again at the next pass. */
+const deadline = 10_000;
+
+/**
+ * What this host should have out of service: while it is drained all that it is there to serve, its relaying included, else the
+ * routes whose LAN is dead. Sorted; nothing for a host that is no connector, or that its network no longer lists.
+ */
+export function withdrawnBy(state: Joined, dead: readonly Prefix[]): readonly Prefix[] {
+  const { map } = state.membership;
+  const self = findOwn(state);
+  if (self?.type !== 'connector') return [];
+  const assigned = assignedRoutes(map, self);
+  const withdrawn = state.drained ? [...assigned, map.cidr] : assigned.filter((route) => dead.includes(route));
+  return withdrawn.toSorted(comparePrefixes);
+}
+
+/**
+ * Has the control plane hold exactly `wanted` for withdrawn; asks nothing where its newest map says so already.
+ *
+ * @returns what kept it from being so
+ */
+export async function tellWithdrawn(tools: Tools, state: Joined, wanted: readonly Prefix[]): Promise<CpnError | null> {
+  const self = findOwn(state);
+  return self === undefined || sameMembers(self.withdrawn, wanted) ? null : withdraw(tools, state, wanted);
+}
+
+/**
+ * As {@link tellWithdrawn}, whatever the newest map says. Asks nothing where there is no token to ask with.
+ *
+ * @returns what kept it from being so
+ */
+export async function withdraw(tools: Tools, state: Joined, wanted: readonly Prefix[]): Promise<CpnError | null> {
+  const access = accessOf(state);
+  if (access === null) return null;
+  try {
+    const service = await tools.connect(state.service, { deadlineMs: deadline });
+    await service.withdraw(access.network, state.membership.peer.id, access.token, wanted);
+    return null;
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    return error;
+  }
+}
+
+function findOwn({ membership, keyPair }: Joined): Peer | undefined {
+  return membership.map.peers.find(({ publicKey }) => publicKey === keyPair.publicKey);
+}

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { describeSurvey } from '../../src/app/describe-survey.ts';
+import { labelNetwork } from '../../src/app/label-network.ts';
+import { takeDown } from '../../src/app/leave.ts';
+import { noNews } from '../../src/app/news.ts';
+import { passNetwork } from '../../src/app/pass.ts';
+import { survey } from '../../src/app/survey.ts';
+import { noNotes } from '../../src/store/notes.ts';
+import type { Joined } from '../../src/store/state.ts';
+import { bare, keyPair, options, peer } from '../core/samples.ts';
+import { Desk, joinedTo, mapAt } from './desk.ts';
+
+const map = mapAt('"1"', [peer(2, { name: 'edge' })], { routes: [] });
+const naming = { ...options, hosts: true };
+const confirming = { withinMs: 20_000 };
+
+/** A host that is to name the peers of its network. */
+async function namingDesk(): Promise<Desk> {
+  const desk = await Desk.with(joinedTo(map, { options: naming }));
+  desk.actual = { ...bare, hosts: { block: null, trouble: null } };
+  return desk;
+}
+
+describe('a pass that names the peers', () => {
+  it('does so once, and down undoes it', async () => {
+    const desk = await namingDesk();
+    await passNetwork(desk.tools, 'cpn0', noNews, confirming);
+    expect(desk.actual.hosts?.block).toContain('10.77.0.2 edge.office.cpn.internal\n');
+    expect((await passNetwork(desk.tools, 'cpn0', noNews, confirming))?.changes).toEqual([]);
+    await takeDown(desk.tools);
+    expect(desk.actual.hosts).toEqual({ block: null, trouble: null });
+    expect((await desk.state()).receipt).toEqual([]);
+  });
+
+  it('brings the tunnel up all the same where the file cannot be written, says so, and tries again', async () => {
+    const desk = await namingDesk();
+    const told: string[] = [];
+    const tools = { ...desk.tools, warn: (text: string) => void told.push(text) };
+    desk.refuses = (step) => step.do === 'set-hosts';
+    await passNetwork(tools, 'cpn0', noNews, confirming);
+    expect(desk.actual).toMatchObject({ link: { up: true }, hosts: { block: null } });
+    expect(told).toEqual(['set-hosts exited with 1: no']);
+    desk.refuses = () => false;
+    expect((await passNetwork(tools, 'cpn0', noNews, confirming))?.changes).toMatchObject([{ kind: 'hosts' }]);
+    expect(desk.actual.hosts?.block).not.toBeNull();
+  });
+
+  it('remembers names that could not be taken away', async () => {
+    const desk = await namingDesk();
+    await passNetwork(desk.tools, 'cpn0', noNews, confirming);
+    desk.refuses = (step) => step.do === 'remove-hosts';
+    await takeDown(desk.tools);
+    expect(desk.actual.link).toBeNull();
+    expect((await desk.state()).receipt).toEqual([{ made: 'hosts', link: 'cpn0' }]);
+  });
+
+  it('leaves a file alone that is not to be changed, which the status tells while the network is up', async () => {
+    const desk = await namingDesk();
+    desk.actual = { ...desk.actual, hosts: { block: null, trouble: 'it is full of holes' } };
+    await passNetwork(desk.tools, 'cpn0', noNews, confirming);
+    const tell = async (state: Joined) => describeSurvey(await survey(desk.tools, state), noNotes, 0);
+    const warning = 'the hosts file does not name the peers of cpn0: it is full of holes';
+    expect(await tell(await desk.state())).toMatchObject({ state: 'up', drift: [], warnings: [warning] });
+    expect((await tell({ ...(await desk.state()), enabled: false })).warnings).toEqual([]);
+  });
+});
+
+describe('two networks of one name', () => {
+  it('have two labels: the one with the lower id keeps it', async () => {
+    const first = joinedTo(map, { options: naming });
+    const other = (interfaceName: string, id: number, name: string, changes: Partial<Joined> = {}): Joined => ({
+      ...joinedTo({ ...map, id, name }, { options: naming, interface: interfaceName, keyPair: keyPair(9) }),
+      createdAt: '2026-01-02T00:00:00.000Z',
+      ...changes,
+    });
+    const desk = await Desk.with(first);
+    const second = other('cpn1', 3, 'Office');
+    const elsewhere = other('cpn2', 7, 'office');
+    const unnamed = other('cpn3', 1, 'office', { options });
+    for (const state of [second, elsewhere, unnamed]) await desk.tools.store.write(state);
+    const labels = await Promise.all([first, second, elsewhere].map((state) => labelNetwork(desk.tools, state)));
+    expect(labels).toEqual(['office-7', 'office', 'office-7-2']);
+  });
+});
