@@ -23,12 +23,13 @@ export function authenticate(app: App, context: Context): void {
 export async function recognize(context: Context, request: RequestFacts): Promise<Caller> {
   const { access } = request.routeOptions.config;
   if (access === undefined || access === 'anyone') throw new Error('a route for anyone asked who calls');
-  const caller = await identify(context, bearerOf(request.headers.authorization));
+  const caller = await identify(context, bearerOf(request.headers.authorization), request.ip);
   checkAccess(caller, access);
   return caller;
 }
 
 interface RequestFacts {
+  readonly ip: string;
   readonly headers: { readonly authorization?: string | undefined };
   readonly routeOptions: { readonly config: { readonly access?: Access } };
 }

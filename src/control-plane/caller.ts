@@ -1,35 +1,49 @@
 import type { Role } from '../contract/auth.ts';
 import { Forbidden } from './errors.ts';
 
-/** A person, by the session token that the request brought. */
+/** A person, by the session or the personal token that the request brought. */
 export interface UserCaller {
   readonly kind: 'user';
   readonly userId: number;
+  readonly email: string;
   readonly organizationId: number;
   readonly role: Role;
-  readonly sessionId: number;
+  readonly credential: { readonly kind: 'session' | 'token'; readonly id: number };
+  /** Where the request came from. */
+  readonly address: string;
 }
 
 /** A peer, by its own access token: it speaks for itself, in its own network. */
 export interface PeerCaller {
   readonly kind: 'peer';
   readonly peerId: number;
+  readonly name: string;
   readonly networkId: number;
   readonly organizationId: number;
+  /** Where the request came from. */
+  readonly address: string;
 }
 
 export type Caller = UserCaller | PeerCaller;
 
-/** Who may call an operation: nobody in particular, or users of these roles and, where it says so, a peer for itself. */
-export type Access = 'anyone' | { readonly roles: readonly Role[]; readonly peer: boolean };
+/**
+ * Who may call an operation: nobody in particular, or users of these roles and, where it says so, a peer for itself. A user may
+ * come with a personal token, unless it says that only a session will do.
+ */
+export type Access =
+  | 'anyone'
+  | { readonly roles: readonly Role[]; readonly peer: boolean; readonly sessionOnly?: boolean };
 
 const everyRole: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
 const editingRoles: readonly Role[] = ['owner', 'admin', 'member'];
+const administeringRoles: readonly Role[] = ['owner', 'admin'];
 
 export const readers: Access = { roles: everyRole, peer: false };
 export const readersAndPeer: Access = { roles: everyRole, peer: true };
 export const editors: Access = { roles: editingRoles, peer: false };
 export const editorsAndPeer: Access = { roles: editingRoles, peer: true };
+export const administrators = { roles: administeringRoles, peer: false } satisfies Access;
+export const readersInSession: Access = { roles: everyRole, peer: false, sessionOnly: true };
 
 /** Refuses a caller whom the operation is not for. */
 export function checkAccess(caller: Caller, access: Exclude<Access, 'anyone'>): void {
@@ -39,5 +53,8 @@ export function checkAccess(caller: Caller, access: Exclude<Access, 'anyone'>): 
   }
   if (!access.roles.includes(caller.role)) {
     throw new Forbidden(`the role ${caller.role} may not do this; ask one of: ${access.roles.join(', ')}`);
+  }
+  if (access.sessionOnly && caller.credential.kind !== 'session') {
+    throw new Forbidden('a personal token may not do this; log in with e-mail address and password');
   }
 }

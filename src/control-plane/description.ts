@@ -39,28 +39,51 @@ export async function describeRoutes(app: App): Promise<void> {
 const description = [
   'The private-network part of the customer API, for hosts of one organization and the people who run them.',
   'Extensions that a client may rely on because they are described here: Idempotency-Key and access_token at',
-  'POST /api/networks/enroll; If-None-Match and Prefer: wait=N at GET /api/networks/{network}; the operations that change and remove',
-  'networks, peers and enrolment keys.',
+  'POST /api/networks/enroll; If-None-Match, Prefer: wait=N and A-IM: cpn-delta at GET /api/networks/{network}; the operations that change and remove',
+  'networks, peers and enrolment keys; users, personal tokens and the audit; withdrawn at PATCH /api/networks/{network}/peers/{peer}, by which a connector takes itself out',
+  'of service.',
 ].join('\n');
 
 const securitySchemes = {
   session: { type: 'http', scheme: 'bearer', description: 'The token of a session.' },
+  personal: { type: 'http', scheme: 'bearer', description: 'A personal token, with the role of its user.' },
   peer: { type: 'http', scheme: 'bearer', description: 'The access_token of an enrolment, for this peer alone.' },
 } as const;
 
-/** Adds to a route's schema what follows from who may call it and from what it reads. */
+/** What every operation may answer, whatever it is for. */
+const always = [429, 500, 503];
+
+/** Adds to a route's schema what follows from who may call it and from what it reads; a route that does not say what it is for is an error. */
 function completeSchema(route: RouteOptions): void {
   const access = route.config?.access;
   if (access === undefined) return;
-  const schema: FastifySchema = route.schema ?? {};
-  const refusals = [429, ...(schema.body || access !== 'anyone' ? [401, 403, 422] : []), ...(schema.body ? [413] : [])];
+  const schema: FastifySchema & Described = route.schema ?? {};
+  if (!schema.operationId || !schema.summary || !schema.response || schema.hide)
+    throw new Error(`${route.method} ${route.url} does not say what it is for: operationId, summary and response`);
+  const changes = route.method !== 'GET' && route.method !== 'HEAD';
+  const refusals = [
+    ...always,
+    ...(changes ? [504] : []),
+    ...(schema.body || access !== 'anyone' ? [401, 403, 422] : []),
+    ...(schema.body ? [413] : []),
+  ];
   route.schema = {
     ...schema,
     ...{ 'x-roles': access === 'anyone' ? [] : access.roles },
-    security: access === 'anyone' ? [] : [{ session: [] }, ...(access.peer ? [{ peer: [] }] : [])],
+    security:
+      access === 'anyone'
+        ? []
+        : [{ session: [] }, ...(access.sessionOnly ? [] : [{ personal: [] }]), ...(access.peer ? [{ peer: [] }] : [])],
     response: {
       ...Object.fromEntries(refusals.map((status) => [status, Refusal])),
       ...(schema.response as Record<string, unknown>),
     },
   };
+}
+
+/** What @fastify/swagger reads of a schema. */
+interface Described {
+  readonly operationId?: string;
+  readonly summary?: string;
+  readonly hide?: boolean;
 }

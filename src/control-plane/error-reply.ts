@@ -1,6 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Refusal } from '../contract/reply.ts';
-import { Forbidden, InvalidRequest, NotFound, TooManyRequests, Unauthenticated } from './errors.ts';
+import {
+  Forbidden,
+  InvalidRequest,
+  NotFound,
+  OutcomeUnknown,
+  TooManyRequests,
+  Unauthenticated,
+  Unavailable,
+} from './errors.ts';
 
 interface ErrorReply {
   readonly status: number;
@@ -17,13 +25,19 @@ function toErrorReply(error: unknown): ErrorReply {
   if (error instanceof TooManyRequests) {
     return refusal(429, error.message, { 'retry-after': String(error.retryAfterSeconds) });
   }
+  if (error instanceof Unavailable) {
+    return refusal(503, error.message, { 'retry-after': String(error.retryAfterSeconds) });
+  }
+  // Not a 503: of that a client knows that nothing was done, and asks again.
+  if (error instanceof OutcomeUnknown) return refusal(504, error.message);
   return fromFastify(error) ?? refusal(500, 'the control plane failed; its log says why');
 }
 
-/** Sends the reply to an error, and logs an error of our own making. */
+/** Sends the reply to an error, and logs what this side is to blame for. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, headers, body } = toErrorReply(error);
-  if (status >= 500) request.log.error({ err: error }, 'request failed');
+  if (error instanceof Unavailable) request.log.warn({ err: error.cause, ...error.facts }, 'request put off');
+  else if (status >= 500) request.log.error({ err: error }, 'request failed');
   return reply.code(status).headers(headers).send(body);
 }
 
@@ -32,8 +46,14 @@ function fromFastify(error: unknown): ErrorReply | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refusal(413, 'the body of the request is larger than 64 KiB');
   if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return refusal(404, 'there is no such path');
+  if (code === 'ECONNRESET' && hasStatus(error)) return refusal(400, 'the request ended before its body did');
   const problem = unreadableBody[code];
   return problem === undefined ? null : refusal(422, `the body of the request ${problem}`, {}, { body: [problem] });
+}
+
+/** Fastify gives a status to what befell the request; what befell the database has none. */
+function hasStatus(error: unknown): boolean {
+  return error instanceof Error && 'statusCode' in error;
 }
 
 const unreadableBody: Readonly<Record<string, string>> = {

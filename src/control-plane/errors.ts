@@ -45,13 +45,43 @@ export class TooManyRequests extends CpnError {
   }
 }
 
+/** The request cannot be served just now, through no fault of the caller's, who may ask again after a while. */
+export class Unavailable extends CpnError {
+  override readonly name = 'Unavailable';
+  readonly retryAfterSeconds: number;
+
+  /** @param problem what is wrong, in words that anybody may read */
+  constructor(problem: string, retryAfterSeconds = 1, cause?: unknown) {
+    super(`${problem}; try again in ${retryAfterSeconds} s`, { facts: { problem }, cause, retry: true });
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** The database was lost after it was told to keep a change and before it said that it did. */
+export class OutcomeUnknown extends CpnError {
+  override readonly name = 'OutcomeUnknown';
+
+  constructor(cause: unknown) {
+    super('the database was lost before it said whether this is done; look before you ask for it again', { cause });
+  }
+}
+
+/** The database that was named cannot be used. */
+export class UnusableDatabase extends CpnError {
+  override readonly name = 'UnusableDatabase';
+
+  constructor(database: string, problem: string, remedy: string, cause?: unknown) {
+    super(`the database ${database} cannot be used: ${problem}; ${remedy}`, { facts: { database, problem }, cause });
+  }
+}
+
 /** The address to listen on cannot be had. */
 export class CannotListen extends CpnError {
   override readonly name = 'CannotListen';
 
-  constructor(host: string, port: number, cause: unknown) {
+  constructor(host: string, port: number, cause: unknown, flag = '--listen') {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    super(`cannot listen on ${host} port ${port}: ${reason}; choose another with --listen`, {
+    super(`cannot listen on ${host} port ${port}: ${reason}; choose another with ${flag}`, {
       facts: { host, port },
       cause,
     });

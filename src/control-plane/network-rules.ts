@@ -1,4 +1,13 @@
-import { addressOf, covers, familyOf, lengthOf, overlaps, type Prefix, parsePrefix } from '../core/cidr.ts';
+import {
+  addressOf,
+  comparePrefixes,
+  covers,
+  familyOf,
+  lengthOf,
+  overlaps,
+  type Prefix,
+  parsePrefix,
+} from '../core/cidr.ts';
 import { formatEndpoint, isLiteral, parseEndpoint, unusableAddress } from '../core/endpoint.ts';
 import { InvalidValue } from '../core/errors.ts';
 
@@ -29,6 +38,23 @@ export function parseServedRoutes(texts: readonly string[], offered: readonly Pr
   const strange = served.find((route) => !offered.includes(route));
   if (strange !== undefined) throw new InvalidValue(field, strange, 'is not a route of the network');
   return [...new Set(served)];
+}
+
+/**
+ * Parses what one connector takes out of service: routes of its network, and the network's own range, which stands for relaying.
+ * In one order, so that the same again is the same text.
+ */
+export function parseWithdrawn(
+  texts: readonly string[],
+  { range, routes }: { readonly range: Prefix; readonly routes: readonly Prefix[] },
+  field = 'withdrawn',
+): Prefix[] {
+  const withdrawn = texts.map((text) => parsePrefix(text, field));
+  const strange = withdrawn.find((prefix) => prefix !== range && !routes.includes(prefix));
+  if (strange !== undefined) {
+    throw new InvalidValue(field, strange, 'is neither a route of the network nor its private_cidr');
+  }
+  return [...new Set(withdrawn)].sort(comparePrefixes);
 }
 
 /** Parses an endpoint and gives it back in one spelling. Addresses that no other host can reach need `allowUnusable`. */

@@ -1,29 +1,46 @@
 import { randomBytes } from 'node:crypto';
-import { isIP } from 'node:net';
 import type { Logger } from 'pino';
-import { parseAddress } from '../core/cidr.ts';
-import { unusableAddress } from '../core/endpoint.ts';
+import type { Prefix } from '../core/cidr.ts';
+import type { Secret } from '../core/secret.ts';
 import type { App } from './app.ts';
 import { CannotListen } from './errors.ts';
 import { defaultLimits, type Limits } from './limits.ts';
+import { isLoopback } from './loopback.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import { type ListenAddress, serveMetrics } from './metrics-server.ts';
 import { createServer } from './server.ts';
 import { makeFirstOwner, type Owner } from './service/owner.ts';
-import { openStore } from './store/open-store.ts';
+import { pruneAuditDaily } from './service/retention.ts';
+import { openStore, type Store } from './store/open-store.ts';
+import type { TlsFiles } from './tls-files.ts';
 import type { Random } from './tokens.ts';
+import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './transport.ts';
 import { Waiters } from './waiters.ts';
 
 export interface ServeOptions {
   readonly host: string;
   /** 0 takes any free one. */
   readonly port: number;
-  /** The folder for the database; made where it is not there, and closed to others. */
+  /** The folder for the database; made where it is not there, and closed to others. Left alone where there is another database. */
   readonly dataDir: string;
+  /** The URL of a PostgreSQL database to use instead, which other control planes may use at the same time. */
+  readonly database?: Secret | null;
   /** Becomes the first user, when there is none; without it, and without a user, nothing is served. */
   readonly owner?: Owner | null;
   /** Networks may offer routes to public addresses, and the default route. */
   readonly allowPublicRoutes: boolean;
+  /** How long what was done is remembered; a year unless it says otherwise. */
+  readonly auditDays?: number;
   /** Limits other than the usual ones. */
   readonly limits?: Partial<Limits>;
+  /** Deadlines other than the usual ones. */
+  readonly deadlines?: Partial<Deadlines>;
+  /** Serves https; without it plain http. */
+  readonly tls?: TlsFiles | null;
+  /** Proxies whose X-Forwarded-For says who calls; nobody else's is believed. */
+  readonly proxies?: readonly Prefix[];
+  /** Where the metrics are for whoever connects; without it callers on this machine get them where the rest is. */
+  readonly metrics?: ListenAddress | null;
   readonly logger: Logger;
   readonly now?: () => Date;
   readonly random?: Random;
@@ -33,38 +50,80 @@ export interface ServeOptions {
 
 export interface ControlPlane {
   readonly url: string;
-  /** Answers the requests under way, also those that wait, takes no others, and closes the database. */
+  /** Where the metrics are, when they have an address of their own. */
+  readonly metricsUrl: string | null;
+  /** Reads the TLS certificate and its key again, for new connections; throws when they cannot be used, and keeps the old. */
+  reloadTls(): void;
+  /** Answers the requests under way, also those that wait, takes no others, and closes the database; in ten seconds or so. */
   close(): Promise<void>;
 }
 
 /** Runs the control plane until it is closed. When this returns it answers; what it acknowledges survives a kill. */
 export async function serve(options: ServeOptions): Promise<ControlPlane> {
-  const { dataDir, owner = null, allowPublicRoutes, logger, now = () => new Date(), random = randomBytes } = options;
-  const { waiters = new Waiters() } = options;
-  const store = await openStore(dataDir);
+  const { owner = null, allowPublicRoutes, logger, now = () => new Date(), random = randomBytes } = options;
+  const { waiters = new Waiters(), proxies = [] } = options;
+  const transport = createTransport(options.tls ?? null, { ...defaultDeadlines, ...options.deadlines });
+  const metrics = createMetrics(waiters);
+  const store = await open(options, waiters);
+  // Whom a proxy on this machine brings may be anywhere.
+  const onLoopback = isLoopback(options.host) && proxies.length === 0;
   try {
-    const context = { db: store.db, now, random, waiters, allowPublicRoutes, onLoopback: isLoopback(options.host) };
+    const context = { db: store.db, announce: store.announce, now, random, waiters, allowPublicRoutes, onLoopback };
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
-    const app = await createServer(context, { ...defaultLimits, ...options.limits }, logger);
-    const url = await startListening(app, options);
-    return { url, close: once(() => app.close().finally(store.close)) };
+    const limits = { ...defaultLimits, ...options.limits };
+    const metricsElsewhere = Boolean(options.metrics);
+    const app = await createServer(context, { transport, limits, proxies, metrics, metricsElsewhere, logger });
+    const url = await startListening(app, transport, options);
+    const showing = options.metrics && (await showMetrics(app, metrics, transport, options.metrics));
+    const pruning = pruneAuditDaily(context, options.auditDays ?? 365, (error) =>
+      logger.error({ err: error }, 'audit not pruned'),
+    );
+    const close = async () => {
+      logger.info('closing');
+      await app.close().finally(showing?.close).finally(pruning.stop).finally(store.close);
+    };
+    return { url, metricsUrl: showing?.url ?? null, reloadTls: transport.reload, close: once(close) };
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-async function startListening(app: App, { host, port }: ServeOptions): Promise<string> {
+/** PostgreSQL's driver is loaded only where it is used. */
+async function open({ dataDir, database, logger }: ServeOptions, waiters: Waiters): Promise<Store> {
+  if (!database) return openStore(dataDir);
+  const { openPostgres } = await import('./store/postgres-store.ts');
+  return openPostgres(database, {
+    wake: (network) => waiters.wake(network),
+    wakeAll: () => {
+      logger.info('listening for changes of other processes again');
+      waiters.wakeAll();
+    },
+    lost: (reason) => logger.warn({ reason }, 'not listening for changes of other processes'),
+  });
+}
+
+/** All connectors of a network come back at once after each change; Node lets 511 stand before the door. */
+const backlog = 4096;
+
+async function startListening(app: App, { scheme }: Transport, { host, port }: ServeOptions): Promise<string> {
   try {
-    return await app.listen({ host, port, listenTextResolver: () => 'listening' });
+    const url = await app.listen({ host, port, backlog, listenTextResolver: () => 'listening' });
+    return url.replace(/^http:/, `${scheme}:`);
   } catch (error) {
     await app.close();
     throw new CannotListen(host, port, error);
   }
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || (isIP(host) !== 0 && unusableAddress(parseAddress(host)) === 'loopback');
+/** Serves the metrics at their own address; what cannot be done leaves nothing listening. */
+async function showMetrics(app: App, metrics: Metrics, { deadlines }: Transport, address: ListenAddress) {
+  try {
+    return await serveMetrics(metrics, address, deadlines);
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
 }
 
 function once(close: () => Promise<void>): () => Promise<void> {

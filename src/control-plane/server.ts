@@ -1,51 +1,85 @@
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Prefix } from '../core/cidr.ts';
 import type { App } from './app.ts';
 import { authenticate } from './authenticate.ts';
+import { createClientErrorHandler } from './client-error.ts';
 import { closePromptly } from './closing.ts';
 import { describeRoutes } from './description.ts';
 import { sendError } from './error-reply.ts';
 import { NotFound } from './errors.ts';
-import { type Limits, limitFailures, limitRequests } from './limits.ts';
+import { type Limits, limitEnrollments, limitFailures, limitRequests } from './limits.ts';
+import { type Metrics, measureRequests } from './metrics.ts';
+import { requireAddress } from './proxies.ts';
+import { addAuditRoute } from './routes/audit.ts';
 import { addEnrollmentRoute } from './routes/enrollment.ts';
 import { addEnrollmentKeyRoutes } from './routes/enrollment-keys.ts';
-import { addHealthRoute } from './routes/health.ts';
+import { addHealthRoutes } from './routes/health.ts';
+import { addMetricsRoute } from './routes/metrics.ts';
 import { addNetworkRoutes } from './routes/networks.ts';
 import { addPeerRoutes } from './routes/peers.ts';
+import { addPersonalTokenRoutes } from './routes/personal-tokens.ts';
 import { addSessionRoutes } from './routes/session.ts';
+import { addUserRoutes } from './routes/users.ts';
 import type { Context } from './service/context.ts';
+import type { Transport } from './transport.ts';
 import { validateRequest } from './validation.ts';
 
 const bodyLimit = 64 * 1024;
 
+/** How requests come in, apart from what they ask for. */
+export interface Surroundings {
+  readonly transport: Transport;
+  readonly limits: Limits;
+  /** Whose X-Forwarded-For is believed. */
+  readonly proxies: readonly Prefix[];
+  readonly metrics: Metrics;
+  /** The metrics have an address of their own. */
+  readonly metricsElsewhere: boolean;
+  readonly logger: FastifyBaseLogger;
+}
+
 /** Builds the HTTP server, not listening yet. The order of its hooks is the order of its defences. */
-export async function createServer(context: Context, limits: Limits, logger: FastifyBaseLogger): Promise<App> {
+export async function createServer(context: Context, surroundings: Surroundings): Promise<App> {
+  const { transport, limits, proxies, metrics, logger } = surroundings;
   const app = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit,
-    requestTimeout: 30_000,
+    serverFactory: transport.serverFactory,
+    trustProxy: proxies.length > 0 && [...proxies],
+    clientErrorHandler: createClientErrorHandler(metrics.countNoRequest),
+    return503OnClosing: false,
     frameworkErrors: sendError,
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(validateRequest);
   app.setSerializerCompiler(serializerCompiler);
-  app.setErrorHandler(sendError);
+  app.setErrorHandler((error, request, reply) => {
+    metrics.countFailure(error);
+    return sendError(error, request, reply);
+  });
   app.setNotFoundHandler(() => {
     throw new NotFound('path');
   });
   readJsonOnly(app);
-  closePromptly(app, context.waiters);
   setSecurityHeaders(app);
+  closePromptly(app, context.waiters, transport);
+  measureRequests(app, metrics);
   logRequests(app);
+  requireAddress(app);
   await limitRequests(app, limits.requests);
   authenticate(app, context);
   await describeRoutes(app);
-  addHealthRoute(app);
+  addHealthRoutes(app, context);
+  addMetricsRoute(app, metrics, !surroundings.metricsElsewhere && proxies.length === 0);
   addSessionRoutes(app, context, limitFailures(app, limits.failedLogins, 'failed logins from this address'));
   addNetworkRoutes(app, context);
   addEnrollmentKeyRoutes(app, context);
-  addEnrollmentRoute(app, context, limitFailures(app, limits.failedEnrollments, 'failed enrolments from this address'));
+  addEnrollmentRoute(app, context, limitEnrollments(app, limits.failedEnrollments));
   addPeerRoutes(app, context);
+  addUserRoutes(app, context);
+  addPersonalTokenRoutes(app, context);
+  addAuditRoute(app, context);
   await app.ready();
   return app;
 }

@@ -25,27 +25,36 @@ function isClosure(name: string, value: unknown): boolean {
 
 function tidyOperation({ parameters = [], responses }: Operation): void {
   for (const parameter of parameters) {
-    if (parameter.in === 'header') parameter.name = parameter.name.replace(/(^|-)[a-z]/g, (text) => text.toUpperCase());
+    if (parameter.in === 'header') parameter.name = headerName(parameter.name);
   }
   const takes = (header: string) => parameters.some(({ name }) => name === header);
   for (const [status, response] of Object.entries(responses)) {
     if (response.description === 'Default Response') response.description = meanings[status];
-    if (status === '429') response.headers = { 'Retry-After': retryAfter };
+    if (status === '429' || status === '503') response.headers = { 'Retry-After': retryAfter };
     if (takes('If-None-Match') && /^[23]/.test(status)) {
       response.headers = { ETag: etag, ...(takes('Prefer') && { 'Preference-Applied': applied }) };
     }
+    if (status === '226') response.headers = { ...(response.headers as Json), IM: manipulation, 'Delta-Base': base };
   }
+}
+
+function headerName(name: string): string {
+  return name === 'a-im' ? 'A-IM' : name.replace(/(^|-)[a-z]/g, (text) => text.toUpperCase());
 }
 
 const meanings: Readonly<Record<string, string>> = {
   200: 'Done.',
   201: 'Made.',
+  226: 'What is different since the revision named.',
   401: 'There is no credential, or nobody holds it.',
   403: 'The role may not do this; or the enrolment key has expired, is used up or was revoked.',
   404: 'It is not there, or belongs to another organization.',
   413: 'The body is larger than 64 KiB.',
   422: 'Fields break rules; errors names each with its rules. Nothing was done and no use of a key taken.',
   429: 'Too many requests, or too many failures; try again later. No use of a key was taken.',
+  500: 'The control plane failed; its log says why.',
+  503: 'Not now: the control plane is shutting down, or cannot reach its database. Nothing was done.',
+  504: 'The database was lost before it said whether this was done. Look before asking again.',
 };
 
 const retryAfter = { description: 'Seconds until it is worth trying again.', schema: { type: 'integer', minimum: 1 } };
@@ -55,6 +64,9 @@ const applied = {
   description: 'wait=N, when the reply would have waited that many seconds for another revision.',
   schema: { type: 'string' },
 };
+
+const manipulation = { description: 'What the body is: cpn-delta.', schema: { const: 'cpn-delta' } };
+const base = { description: 'The revision named, to which the body tells the changes.', schema: { type: 'string' } };
 
 /** Keeps the schemas that the operations use, each once: `NameInput`, where a request uses it, becomes `Name`. */
 function mergeSchemas(document: Json): Json {

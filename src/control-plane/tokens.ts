@@ -5,7 +5,7 @@ import { Secret } from '../core/secret.ts';
 export type Random = (size: number) => Uint8Array;
 
 /** What a token is for can be read off its first letters, by people and by scanners for leaked secrets. */
-export const tokenPrefixes = { enrollmentKey: 'cpn_', peer: 'cpp_', session: 'cpu_' } as const;
+export const tokenPrefixes = { enrollmentKey: 'cpn_', peer: 'cpp_', session: 'cpu_', personal: 'cpt_' } as const;
 
 type TokenPrefix = (typeof tokenPrefixes)[keyof typeof tokenPrefixes];
 

@@ -30,10 +30,15 @@ export class Waiters {
     for (const wake of this.#waiting.get(network) ?? []) wake();
   }
 
+  /** Ends all waits of now, as after a time in which changes may have been missed. */
+  wakeAll(): void {
+    for (const network of this.#waiting.keys()) this.wake(network);
+  }
+
   /** Ends all waits, and every later one at once. */
   close(): void {
     this.#closed = true;
-    for (const network of this.#waiting.keys()) this.wake(network);
+    this.wakeAll();
   }
 
   /** How many wait for this network, or for any. */

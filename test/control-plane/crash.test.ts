@@ -1,26 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline';
-import { expect, onTestFinished, test } from 'vitest';
-import { Locked } from '../../src/core/errors.ts';
-import {
-  call,
-  enroll,
-  makeFolder,
-  makeKey,
-  makeNetwork,
-  openPlane,
-  owner,
-  type Plane,
-  publicKey,
-  type Reply,
-  startPlane,
-} from './harness.ts';
+import { expect, test } from 'vitest';
+import { untilLeft } from './databases.ts';
+import { enroll, makeFolder, makeKey, makeNetwork, owner, publicKey, type Reply, startPlane } from './harness.ts';
+import { startProcess } from './start-process.ts';
 
 test('a kill -9 loses no enrolment that was acknowledged, and takes no use without its peer', async () => {
   const dataDir = makeFolder();
-  const { child, url } = await startProcess(dataDir);
-  const remote = { call: (method, path, options) => call(url, method, path, options) } as Plane;
+  const { child, ...remote } = await startProcess({ dataDir });
   const login = await remote.call('POST', '/api/auth/login', { body: owner });
   const token = login.body.data.access_token;
   const network = await makeNetwork(remote, token);
@@ -42,6 +28,7 @@ test('a kill -9 loses no enrolment that was acknowledged, and takes no use witho
   if (child.signalCode === null) await once(child, 'exit');
   expect(child.signalCode).toBe('SIGKILL');
   expect(acknowledged.length).toBeLessThan(200);
+  await untilLeft(dataDir);
 
   const plane = await startPlane({ dataDir, owner: null, now: () => new Date() });
   const { data } = (await plane.call('GET', `/api/networks/${network}`, { token })).body;
@@ -51,25 +38,3 @@ test('a kill -9 loses no enrolment that was acknowledged, and takes no use witho
   expect(uses.reduce((sum: number, each: number) => sum + each, 0)).toBe(data.peers.length);
   expect(data.revision).toBe(1 + data.peers.length);
 });
-
-test('two processes do not share a folder, and one that was killed leaves it free', async () => {
-  const dataDir = makeFolder();
-  const { child } = await startProcess(dataDir);
-  const refused = openPlane({ dataDir });
-  await expect(refused).rejects.toThrow(Locked);
-  await expect(refused).rejects.toThrow(`pid ${child.pid}`);
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-  const plane = await startPlane({ dataDir, owner: null });
-  expect((await plane.call('GET', '/healthz')).status).toBe(200);
-});
-
-async function startProcess(dataDir: string): Promise<{ child: ChildProcess; url: string }> {
-  const script = new URL('./server-process.ts', import.meta.url).pathname;
-  const child = spawn(process.execPath, [script, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
-  onTestFinished(() => {
-    child.kill('SIGKILL');
-  });
-  const [url] = await once(createInterface(child.stdout), 'line');
-  return { child, url };
-}

@@ -33,15 +33,25 @@ afterAll(() => closePlane(plane));
 const all = ['owner', 'admin', 'member', 'viewer'];
 const oam = ['owner', 'admin', 'member'];
 const refusals = ['401', '403', '422', '429'];
-const expected: Record<string, { roles: string[]; peer?: true; replies: string[] }> = {
+const oa = ['owner', 'admin'];
+const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: true; replies: string[] }> = {
   'GET /healthz': { roles: [], replies: ['200', '429'] },
+  'GET /readyz': { roles: [], replies: ['200', '429', '503'] },
+  'GET /metrics': { roles: [], replies: ['200', '403', '429'] },
   'GET /docs/api/openapi.json': { roles: [], replies: ['200', '429'] },
   'POST /api/auth/login': { roles: [], replies: ['200', '413', ...refusals] },
   'GET /api/auth/me': { roles: all, replies: ['200', ...refusals] },
   'POST /api/auth/logout': { roles: all, replies: ['200', ...refusals] },
+  'GET /api/auth/tokens': { roles: all, replies: ['200', ...refusals] },
+  'POST /api/auth/tokens': { roles: all, sessionOnly: true, replies: ['201', '413', ...refusals] },
+  'DELETE /api/auth/tokens/{id}': { roles: all, replies: ['200', '404', ...refusals] },
+  'GET /api/users': { roles: oa, replies: ['200', ...refusals] },
+  'POST /api/users': { roles: oa, replies: ['201', '413', ...refusals] },
+  'DELETE /api/users/{user}': { roles: oa, replies: ['200', '404', ...refusals] },
+  'GET /api/audit': { roles: oa, replies: ['200', ...refusals] },
   'GET /api/networks': { roles: all, replies: ['200', ...refusals] },
   'POST /api/networks': { roles: oam, replies: ['201', '413', ...refusals] },
-  'GET /api/networks/{network}': { roles: all, peer: true, replies: ['200', '304', '404', ...refusals] },
+  'GET /api/networks/{network}': { roles: all, peer: true, replies: ['200', '226', '304', '404', ...refusals] },
   'PATCH /api/networks/{network}': { roles: oam, replies: ['200', '404', '413', ...refusals] },
   'DELETE /api/networks/{network}': { roles: oam, replies: ['200', '404', ...refusals] },
   'POST /api/networks/{network}/enrollment-keys': { roles: oam, replies: ['201', '404', '413', ...refusals] },
@@ -57,6 +67,7 @@ test('the document is OpenAPI 3.1 with the version of the contract', () => {
   expect(document.info).toMatchObject({ title: expect.any(String), version: '1.0.0' });
   expect(document.components.securitySchemes).toMatchObject({
     session: { type: 'http', scheme: 'bearer' },
+    personal: { type: 'http', scheme: 'bearer' },
     peer: { type: 'http', scheme: 'bearer' },
   });
 });
@@ -69,12 +80,14 @@ test('it lists each operation, and no other', () => {
 
 test.each(Object.entries(expected))(
   '%s has its roles, its credentials and its replies',
-  (name, { roles, peer, replies }) => {
+  (name, { roles, peer, sessionOnly, replies }) => {
     const operation = operations.get(name);
     expect(operation?.['x-roles']).toEqual(roles);
-    const session = roles.length === 0 ? [] : [{ session: [] }];
+    const session = roles.length === 0 ? [] : [{ session: [] }, ...(sessionOnly ? [] : [{ personal: [] }])];
     expect(operation?.security).toEqual([...session, ...(peer ? [{ peer: [] }] : [])]);
-    expect(Object.keys(operation?.responses ?? {}).sort()).toEqual([...replies].sort());
+    // What this side may be to blame for is the same everywhere: 504 where something may have been done.
+    const blame = ['500', '503', ...(name.startsWith('GET ') ? [] : ['504'])];
+    expect(Object.keys(operation?.responses ?? {}).sort()).toEqual([...new Set([...replies, ...blame])].sort());
     expect(operation?.summary).toEqual(expect.any(String));
   },
 );
@@ -87,7 +100,7 @@ test.each(Object.keys(expected))('%s describes each reply, and each part of its 
       const schema = { $ref: '#/components/schemas/Refusal' };
       expect(content).toEqual({ 'application/json': { schema } });
     }
-    if (status === '429') expect(Object.keys(headers ?? {})).toEqual(['Retry-After']);
+    if (status === '429' || status === '503') expect(Object.keys(headers ?? {})).toEqual(['Retry-After']);
   }
   const inPath = [...name.matchAll(/\{(\w+)\}/g)].map(([, part]) => part);
   const declared = (operation?.parameters ?? []).filter((parameter) => parameter.in === 'path');
@@ -115,10 +128,20 @@ test('the extensions are named, so that a connector finds them', () => {
   );
   expect(read?.parameters).toContainEqual(expect.objectContaining({ in: 'header', name: 'Prefer', required: false }));
   expect(read?.description).toContain('Prefer: wait=N');
-  expect(document.info.description).toContain('Prefer: wait=N at GET /api/networks/{network}');
+  expect(read?.parameters).toContainEqual(expect.objectContaining({ in: 'header', name: 'A-IM', required: false }));
+  expect(read?.description).toContain('A-IM: cpn-delta');
+  expect(document.info.description).toContain('Prefer: wait=N and A-IM: cpn-delta at GET /api/networks/{network}');
+  expect(document.info.description).toContain('withdrawn at PATCH /api/networks/{network}/peers/{peer}');
+  expect(operations.get('PATCH /api/networks/{network}/peers/{peer}')?.description).toContain('withdrawn');
+  for (const schema of ['ChangePeer', 'Peer']) {
+    expect(document.components.schemas[schema].properties.withdrawn).toMatchObject({ type: 'array' });
+  }
   for (const status of ['200', '304']) {
     expect(Object.keys(read?.responses[status]?.headers ?? {})).toEqual(['ETag', 'Preference-Applied']);
   }
+  const ofDelta = ['ETag', 'Preference-Applied', 'IM', 'Delta-Base'];
+  expect(Object.keys(read?.responses['226']?.headers ?? {})).toEqual(ofDelta);
+  expect(document.components.schemas.NetworkDelta.required).toEqual(expect.arrayContaining(['peers', 'removed']));
 });
 
 test('requests are described as they may be sent, and replies as open to more', () => {

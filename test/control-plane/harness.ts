@@ -3,22 +3,22 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { Kysely } from 'kysely';
 import { pino } from 'pino';
 import { afterAll, onTestFinished } from 'vitest';
 import type { Role } from '../../src/contract/auth.ts';
 import type { Limits } from '../../src/control-plane/limits.ts';
 import { type ControlPlane, type ServeOptions, serve } from '../../src/control-plane/serve.ts';
 import { insertSession } from '../../src/control-plane/store/sessions.ts';
-import { durable, openSqlite, sqliteDialect } from '../../src/control-plane/store/sqlite.ts';
-import type { Tables } from '../../src/control-plane/store/tables.ts';
 import { insertOrganization, insertUser } from '../../src/control-plane/store/users.ts';
 import { hashToken, mintToken } from '../../src/control-plane/tokens.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { databaseFor, withDatabase } from './databases.ts';
+
+export { withDatabase } from './databases.ts';
 
 export const owner = { email: 'owner@example.net', password: 'correct horse battery staple' };
 
-/** A control plane over a folder of its own, with a clock that only the test moves. */
+/** A control plane over a folder of its own, or a database that stands in for it, with a clock that only the test moves. */
 export interface Plane {
   readonly url: string;
   readonly dataDir: string;
@@ -70,6 +70,7 @@ export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Pl
     host: '127.0.0.1',
     port: 0,
     dataDir,
+    database: await databaseFor(dataDir),
     owner: { email: owner.email, password: new Secret(owner.password) },
     allowPublicRoutes: false,
     logger: pino({ level: 'trace' }, sink),
@@ -113,20 +114,6 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** Works on the database of a folder beside its control plane. */
-export async function withDatabase<Result>(
-  dataDir: string,
-  work: (db: Kysely<Tables>) => Promise<Result>,
-): Promise<Result> {
-  const file = openSqlite(join(dataDir, 'control-plane.db'), durable);
-  const db = new Kysely<Tables>({ dialect: sqliteDialect(file) });
-  try {
-    return await work(db);
-  } finally {
-    await db.destroy();
-  }
-}
-
 export async function call(url: string, method: string, path: string, options: CallOptions = {}): Promise<Reply> {
   const { token, body, raw = body === undefined ? undefined : JSON.stringify(body), headers = {} } = options;
   const response = await fetch(url + path, {
@@ -140,7 +127,8 @@ export async function call(url: string, method: string, path: string, options: C
     ...(raw !== undefined && { body: raw }),
   });
   const text = await response.text();
-  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+  const isJson = /json/.test(response.headers.get('content-type') ?? '');
+  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text || undefined };
 }
 
 /** Any 32 bytes are a public key. */
@@ -149,7 +137,7 @@ export function publicKey(): string {
 }
 
 /** Makes a network and gives its id. */
-export async function makeNetwork(plane: Plane, token: string, fields: object = {}): Promise<number> {
+export async function makeNetwork(plane: Pick<Plane, 'call'>, token: string, fields: object = {}): Promise<number> {
   const body = { name: 'office', private_cidr: '10.77.0.0/24', ...fields };
   const reply = await plane.call('POST', '/api/networks', { token, body });
   if (reply.status !== 201) throw new Error(`no network: ${JSON.stringify(reply.body)}`);
@@ -157,7 +145,12 @@ export async function makeNetwork(plane: Plane, token: string, fields: object = 
 }
 
 /** Makes an enrolment key and gives its token. */
-export async function makeKey(plane: Plane, token: string, network: number, fields: object = {}): Promise<string> {
+export async function makeKey(
+  plane: Pick<Plane, 'call'>,
+  token: string,
+  network: number,
+  fields: object = {},
+): Promise<string> {
   const path = `/api/networks/${network}/enrollment-keys`;
   const reply = await plane.call('POST', path, { token, body: { name: 'rack', max_uses: 10, ...fields } });
   if (reply.status !== 201) throw new Error(`no key: ${JSON.stringify(reply.body)}`);

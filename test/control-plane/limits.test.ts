@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { parsePrefix } from '../../src/core/cidr.ts';
 import { enroll, makeKey, makeNetwork, owner, type Plane, publicKey, type Reply, startPlane } from './harness.ts';
 
 beforeEach(() => {
@@ -77,4 +78,29 @@ test('requests of every kind count, those that match no route too', async () => 
   for (const path of ['/healthz', '/nowhere', '/api/networks']) expectTooMany(await plane.call('GET', path), 60);
   vi.setSystemTime(Date.now() + minute);
   expect((await plane.call('GET', '/healthz')).status).toBe(200);
+});
+
+test('unknown keys that begin alike are limited from wherever they come; the key that they guess at is not', async () => {
+  const plane = await startPlane({ limits: { failedEnrollments: 3 }, proxies: [parsePrefix('127.0.0.1/32')] });
+  const token = await plane.signIn('owner');
+  const network = await makeNetwork(plane, token);
+  const key = await makeKey(plane, token, network);
+  const used = await makeKey(plane, token, network, { max_uses: 1 });
+  let address = 0;
+  const from = (enrollmentKey: string) => {
+    address += 1;
+    const headers = { 'x-forwarded-for': `203.0.113.${address}` };
+    const call: Plane['call'] = (method, path, options) => plane.call(method, path, { ...options, headers });
+    return enroll({ call }, enrollmentKey);
+  };
+  // Who knows all of a key guesses nothing, though it is used up.
+  expect(statuses([await from(used), await from(used), await from(used), await from(used)])).toEqual([
+    201, 403, 403, 403,
+  ]);
+  const guess = () => key.slice(0, 12) + publicKey().slice(0, 35).replaceAll(/[+/]/g, 'x');
+  expect(statuses([await from(guess()), await from(guess()), await from(guess())])).toEqual([401, 401, 401]);
+  expectTooMany(await from(guess()), 60);
+  expect((await from(`cpn_${publicKey()}`)).status).toBe(401);
+  vi.setSystemTime(Date.now() + minute);
+  expect((await from(key)).status).toBe(201);
 });

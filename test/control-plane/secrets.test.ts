@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { postgres } from './databases.ts';
 import { enroll, makeKey, makeNetwork, owner, type Plane, publicKey, startPlane } from './harness.ts';
 
 /** Every secret that a day's work brings about, by what it is. */
@@ -10,6 +12,13 @@ async function work(plane: Plane): Promise<Record<string, string>> {
   await plane.call('POST', '/api/auth/logout', { token: ended });
   await plane.call('POST', '/api/auth/login', { body: { ...owner, password: 'wrong-password-canary' } });
   const network = await makeNetwork(plane, session);
+  const body = { email: 'ada@example.net', password: 'new-user-password-canary', role: 'viewer' };
+  await plane.call('POST', '/api/users', { token: session, body });
+  await plane.call('POST', '/api/users', { token: session, body: { ...body, role: 'role-canary' } });
+  const made = await plane.call('POST', '/api/auth/tokens', { token: session, body: { name: 'ci' } });
+  const personal = made.body.data.access_token;
+  await plane.call('GET', '/api/audit', { token: personal });
+  await plane.call('GET', '/api/audit', { token: 'cpt_unknown-personal-canary' });
   const key = await makeKey(plane, session, network);
   const replayed = { public_key: publicKey() };
   await enroll(plane, key, replayed, 'idempotency-canary');
@@ -22,6 +31,7 @@ async function work(plane: Plane): Promise<Record<string, string>> {
   return {
     ...{ session, ended, key, peer, plainPeer, password: owner.password, wrong: 'wrong-password-canary' },
     ...{ idempotency: 'idempotency-canary', unknownToken: 'unknown-token-canary', unknownKey: 'unknown-key-canary' },
+    ...{ personal, newPassword: body.password, unknownPersonal: 'unknown-personal-canary' },
     ...{ query: 'query-canary', path: 'path-canary', body: 'broken-body-canary' },
   };
 }
@@ -30,7 +40,8 @@ test('neither the files of the database nor the log hold a token, a key or a pas
   const plane = await startPlane();
   const secrets = await work(plane);
   // Reading the files in this process would drop SQLite's locks on them.
-  const inFiles = (text: string) => spawnSync('grep', ['-raqF', '--', text, plane.dataDir]).status === 0;
+  const files = postgres === null ? plane.dataDir : join(postgres.socket, 'data');
+  const inFiles = (text: string) => spawnSync('grep', ['-raqF', '--', text, files]).status === 0;
   expect(inFiles(owner.email)).toBe(true);
   expect(plane.log()).toContain(owner.email);
   expect(plane.log()).toContain('/api/networks/enroll');

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { closePlane, startPlane } from './harness.ts';
+import { connectRaw } from './raw.ts';
 import { long, makeOffice, openWaiting, outcome, read, unchanged, untilWaiting, type Waiting } from './waiting.ts';
 
 let on: Waiting;
@@ -86,5 +87,16 @@ describe('closing the control plane', { timeout: 20_000 }, () => {
     const ended = once(idle, 'close');
     await closing.server.close();
     await ended;
+  });
+
+  test('does not wait for what is under way for too long', async () => {
+    const closing = await startPlane({ deadlines: { closing: 100 } });
+    const slow = await connectRaw(closing.url);
+    slow.send('POST /api/auth/login HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n');
+    slow.send('Content-Type: application/json\r\nContent-Length: 2\r\n\r\n');
+    await slow.until('100 Continue');
+    await closing.server.close();
+    expect(await slow.ended()).not.toContain('HTTP/1.1 4');
+    expect(closing.log()).not.toContain('request failed');
   });
 });

@@ -27,7 +27,7 @@ export function addEnrollmentRoute(app: App, context: Context, limitFailures: Fa
     handler: async (request, response) => {
       const key = request.headers['idempotency-key'];
       const { token, ...enrolled } = await limitFailures(request, () =>
-        enroll(context, request.body, key === undefined ? null : new Secret(key)),
+        enroll(context, request.body, key === undefined ? null : new Secret(key), request.ip),
       );
       return response.code(201).send({ data: { ...enrolled, access_token: token.reveal() } });
     },

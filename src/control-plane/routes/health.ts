@@ -1,7 +1,12 @@
 import * as z from 'zod';
+import { Refusal } from '../../contract/reply.ts';
 import type { App } from '../app.ts';
+import type { Context } from '../service/context.ts';
+import { createReadinessCheck } from '../service/readiness.ts';
 
-export function addHealthRoute(app: App): void {
+export function addHealthRoutes(app: App, context: Context): void {
+  const checkReadiness = createReadinessCheck(context);
+
   app.route({
     method: 'GET',
     url: '/healthz',
@@ -12,5 +17,20 @@ export function addHealthRoute(app: App): void {
       response: { 200: z.object({ status: z.literal('ok') }) },
     },
     handler: async () => ({ status: 'ok' as const }),
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/readyz',
+    config: { access: 'anyone' },
+    schema: {
+      operationId: 'checkReadiness',
+      summary: 'Answers with 200 while requests can be served: the database answers, and nobody is shutting this down',
+      response: { 200: z.object({ status: z.literal('ready') }), 503: Refusal },
+    },
+    handler: async () => {
+      await checkReadiness();
+      return { status: 'ready' as const };
+    },
   });
 }

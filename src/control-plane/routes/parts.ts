@@ -1,14 +1,16 @@
 import * as z from 'zod';
 
-/** A number in a path. Anything but plain digits names nothing. */
-const id = z.preprocess(
-  (text) => (typeof text === 'string' && /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : text),
-  z.int().min(1),
-);
+/** A number in a path or a query, which must be written in plain digits. */
+export const digits = <Number_ extends z.ZodInt>(number: Number_) =>
+  z.preprocess((text) => (typeof text === 'string' && /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : text), number);
+
+const id = digits(z.int().min(1));
 
 export const NetworkPath = z.object({ network: id });
 export const KeyPath = NetworkPath.extend({ key: id });
 export const PeerPath = NetworkPath.extend({ peer: id });
+export const UserPath = z.object({ user: id });
+export const TokenPath = z.object({ id });
 
 /** The reply to a request that leaves nothing to show. */
 export const Nothing = z.object({ data: z.null() });

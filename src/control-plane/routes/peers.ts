@@ -13,7 +13,11 @@ export function addPeerRoutes(app: App, context: Context): void {
     config: { access: editorsAndPeer },
     schema: {
       operationId: 'changePeer',
-      summary: 'Change endpoint, public key, name or routes of a peer; the peer itself may not change its routes',
+      summary: 'Change endpoint, public key, name or routes of a peer, or what it withdraws from service',
+      description: [
+        'The peer itself may not change its routes. A connector may name in withdrawn what it takes out of service for now: the routes',
+        'shown for it are then those that it is to serve without these. An empty list puts all of it back.',
+      ].join('\n'),
       params: PeerPath,
       body: ChangePeer,
       response: { 200: reply(Peer), 404: Refusal },

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import * as z from 'zod';
-import { Network } from '../../contract/network.ts';
+import { deltaManipulation, Network, NetworkDelta } from '../../contract/network.ts';
 import { Refusal, reply } from '../../contract/reply.ts';
 import { type App, callerOf } from '../app.ts';
 import { recognize } from '../authenticate.ts';
@@ -8,6 +8,8 @@ import { readersAndPeer } from '../caller.ts';
 import { createAwaitNetwork } from '../service/await-network.ts';
 import type { Context } from '../service/context.ts';
 import { formatETag, matches } from './etag.ts';
+import { accepts, baseOf } from './instance-manipulation.ts';
+import { createNetworkTexts, writerOf } from './network-text.ts';
 import { NetworkPath } from './parts.ts';
 import { readWait } from './prefer.ts';
 
@@ -18,13 +20,16 @@ const headers = z.looseObject({
       'wait=N (RFC 7240), with If-None-Match: the reply may take N seconds, at most 60. What is malformed is ignored.',
     example: 'wait=60',
   }),
+  'a-im': z.string().optional().meta({
+    description: 'cpn-delta (RFC 3229), with If-None-Match: what is different since the revision named will do.',
+    example: deltaManipulation,
+  }),
 });
 
 /** Adds the reading of a network, which waits for another revision when it is asked to. */
 export function addReadNetworkRoute(app: App, context: Context): void {
   const awaitNetwork = createAwaitNetwork(context);
-  // Those who share a map share its text too.
-  const texts = new WeakMap<Network, string>();
+  const texts = createNetworkTexts(context);
 
   app.route({
     method: 'GET',
@@ -37,11 +42,15 @@ export function addReadNetworkRoute(app: App, context: Context): void {
         "The strong ETag is the network's revision; with If-None-Match the same revision is a 304.",
         'With Prefer: wait=N besides, the reply waits up to N seconds for a revision other than the one named, and says',
         'so with Preference-Applied. Access is looked at again after the wait.',
+        'With A-IM: cpn-delta besides, the reply may be a 226 with what is different since the revision named, as long as',
+        'that is remembered: peers are new or in place of those with the same id, removed ones are no more, all others are',
+        'as they were. Delta-Base is the revision named, ETag the one that this makes of it.',
       ].join('\n'),
       params: NetworkPath,
       headers,
       response: {
         200: reply(Network),
+        226: reply(NetworkDelta),
         304: z.undefined().meta({ description: 'The revision is still the one named.' }),
         404: Refusal,
       },
@@ -50,7 +59,9 @@ export function addReadNetworkRoute(app: App, context: Context): void {
       const named = request.headers['if-none-match'];
       const seconds = named === undefined ? null : readWait(request.headers.prefer);
       const { signal, isGone, release } = startWait(response.raw, seconds ?? 0);
-      const found = await awaitNetwork(callerOf(request), request.params.network, {
+      const caller = callerOf(request);
+      const id = request.params.network;
+      const found = await awaitNetwork(caller, id, {
         isKnown: (revision) => matches(named, formatETag(revision)),
         signal,
         isGone,
@@ -58,16 +69,18 @@ export function addReadNetworkRoute(app: App, context: Context): void {
       }).finally(release);
       if (found === null) return response.hijack();
       if (seconds !== null) response.header('preference-applied', `wait=${seconds}`);
-      response.header('etag', formatETag(found.revision));
-      const { network } = found;
-      if (network === null) return response.code(304).send();
-      const text = texts.get(network) ?? String(response.code(200).serialize({ data: network }));
-      texts.set(network, text);
-      return response
-        .code(200)
-        .type('application/json; charset=utf-8')
-        .serializer(() => text)
-        .send({ data: network });
+      if (found.isKnown) {
+        response.header('etag', formatETag(found.revision));
+        return response.code(304).send();
+      }
+      const asking = { caller, id, revision: found.revision, write: writerOf(response) };
+      const since = accepts(request.headers['a-im'], deltaManipulation) ? baseOf(named) : null;
+      const delta = since === null ? null : await texts.delta(asking, since);
+      const { revision, base, bytes } = delta ?? (await texts.whole(asking));
+      if (base !== null) response.headers({ im: deltaManipulation, 'delta-base': formatETag(base) });
+      response.header('etag', formatETag(revision)).type('application/json; charset=utf-8');
+      // The text was written by the schema of its status.
+      return response.code(base === null ? 200 : 226).send(bytes as never);
     },
   });
 }
@@ -75,18 +88,20 @@ export function addReadNetworkRoute(app: App, context: Context): void {
 /** A signal that aborts after so many seconds, when the client goes away, and when it is released. */
 function startWait(response: ServerResponse, seconds: number) {
   const end = new AbortController();
+  // Without a reason each would make an error of its own, with a stack.
+  const abort = () => end.abort('over');
   let gone = response.destroyed;
   const leave = () => {
     gone = true;
-    end.abort();
+    abort();
   };
   response.once('close', leave);
-  const timer = seconds > 0 && !gone ? setTimeout(() => end.abort(), seconds * 1000) : undefined;
-  if (timer === undefined) end.abort();
+  const timer = seconds > 0 && !gone ? setTimeout(abort, seconds * 1000) : undefined;
+  if (timer === undefined) abort();
   const release = () => {
     clearTimeout(timer);
     response.removeListener('close', leave);
-    end.abort();
+    abort();
   };
   return { signal: end.signal, isGone: () => gone, release };
 }

@@ -22,7 +22,7 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
     handler: async (request) => {
       const { email, password, device_name: device = '' } = request.body;
       const { token, expiresAt } = await limitFailures(request, () =>
-        login(context, { email, password: new Secret(password), device }),
+        login(context, { email, password: new Secret(password), device, address: request.ip }),
       );
       return { data: { access_token: token.reveal(), token_type: 'Bearer' as const, expires_at: expiresAt } };
     },
@@ -40,7 +40,12 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
     method: 'POST',
     url: '/api/auth/logout',
     config: { access: readers },
-    schema: { operationId: 'logout', summary: 'Revoke the token that makes the call', response: { 200: Nothing } },
+    schema: {
+      operationId: 'logout',
+      summary: 'Revoke the token that makes the call',
+      description: 'It ends the session, or revokes the personal token, that the call came with, and no other.',
+      response: { 200: Nothing },
+    },
     handler: async (request) => {
       await logout(context, userOf(request));
       return nothing;

@@ -1,7 +1,7 @@
-import type { Network } from '../../contract/network.ts';
 import type { Caller } from '../caller.ts';
+import { NotFound, Unauthenticated } from '../errors.ts';
 import type { Context } from './context.ts';
-import { readNetwork, requireNetwork } from './networks.ts';
+import { createLooks, type Look } from './look.ts';
 
 /** What a caller has of a network, and how long it waits for another revision. */
 export interface Wait {
@@ -14,44 +14,42 @@ export interface Wait {
   readonly recognize: () => Promise<Caller>;
 }
 
-export type Awaited =
-  | { readonly revision: number; readonly network: Network | null }
-  /** The caller went away. */
-  | null;
+export interface Awaited {
+  readonly revision: number;
+  /** The wait ended before there was another one. */
+  readonly isKnown: boolean;
+}
 
-/** Reads a network once its revision is one that the caller doesn't know; without the network when the wait ends before. */
-export type AwaitNetwork = (caller: Caller, id: number, wait: Wait) => Promise<Awaited>;
+/** Waits until a network has a revision that the caller doesn't know, or the wait ends; null when the caller went away. */
+export type AwaitNetwork = (caller: Caller, id: number, wait: Wait) => Promise<Awaited | null>;
 
-/** Between its looks at the revision a wait holds nothing of the database. */
+/** Between looks a wait holds nothing of the database, and those who are woken together look once. */
 export function createAwaitNetwork(context: Context): AwaitNetwork {
-  const load = createSharedLoad(context);
+  const lookAt = createLooks(context);
   return async (first, id, wait) => {
     let caller = first;
+    let woken = false;
     for (let over = wait.signal.aborted; ; ) {
       // Waiting begins before the look at the revision, so that a change in between ends it.
       const changed = context.waiters.wait(id, wait.signal);
-      const { revision } = await requireNetwork(context.db, caller, id);
-      if (!wait.isKnown(revision)) {
-        const network = await load(caller, id, revision);
-        return { revision: network.revision, network };
-      }
-      if (over) return { revision, network: null };
+      const look = await lookAt(caller.organizationId, id);
+      if (woken) caller = await recognizeAmong(look, caller, wait);
+      if (!look.network || (caller.kind === 'peer' && caller.networkId !== id)) throw new NotFound('network');
+      const { revision } = look.network;
+      const isKnown = wait.isKnown(revision);
+      if (!isKnown || over) return { revision, isKnown };
       over = !(await changed);
       if (wait.isGone()) return null;
-      caller = await wait.recognize();
+      // Whose time is over comes alone.
+      woken = !wait.signal.aborted;
+      if (!woken) caller = await wait.recognize();
     }
   };
 }
 
-/** Loads a network once for all who ask meanwhile, having seen the same revision; each has been let in by itself. */
-function createSharedLoad(context: Context): (caller: Caller, id: number, revision: number) => Promise<Network> {
-  const loading = new Map<string, Promise<Network>>();
-  return (caller, id, revision) => {
-    const key = `${id} ${revision}`;
-    const shared = loading.get(key);
-    if (shared) return shared;
-    const mine = readNetwork(context, caller, id).finally(() => loading.delete(key));
-    loading.set(key, mine);
-    return mine;
-  };
+/** Peers, who are many, are recognised by one list of all: the token of a peer lives as long as the peer. */
+async function recognizeAmong(look: Look, caller: Caller, wait: Wait): Promise<Caller> {
+  if (caller.kind !== 'peer') return wait.recognize();
+  if ((await look.peers()).has(caller.peerId)) return caller;
+  throw new Unauthenticated('the bearer token is unknown or has expired');
 }

@@ -1,3 +1,4 @@
+import type { Store } from '../store/open-store.ts';
 import type { Db } from '../store/tables.ts';
 import type { Random } from '../tokens.ts';
 import type { Waiters } from '../waiters.ts';
@@ -8,6 +9,8 @@ export interface Context {
   readonly now: () => Date;
   readonly random: Random;
   readonly waiters: Waiters;
+  /** Tells other processes on the same database what {@link waiters} tell this one. */
+  readonly announce: Store['announce'];
   /** Networks may offer routes to public addresses. */
   readonly allowPublicRoutes: boolean;
   /** Only this machine can call, so its peers may well be at loopback addresses. */

@@ -3,22 +3,24 @@ import type { Secret } from '../../core/secret.ts';
 import type { Caller } from '../caller.ts';
 import { NotFound } from '../errors.ts';
 import * as store from '../store/enrollment-keys.ts';
+import { transact } from '../store/transact.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
+import { authorOf, record } from './audit.ts';
 import type { Context } from './context.ts';
-import { requireNetwork } from './networks.ts';
+import { holdNetwork, requireNetwork } from './networks.ts';
 import { presentKey } from './present.ts';
 
 /** Makes a key to a network. The token is shown this once: only its hash is kept. */
 export async function createKey(
-  { db, now, random }: Context,
+  context: Context,
   caller: Caller,
   networkId: number,
   asked: CreateEnrollmentKey,
 ): Promise<{ key: EnrollmentKey; token: Secret }> {
-  const token = mintToken(tokenPrefixes.enrollmentKey, random);
-  const at = now();
-  return db.transaction().execute(async (transaction) => {
-    await requireNetwork(transaction, caller, networkId);
+  const token = mintToken(tokenPrefixes.enrollmentKey, context.random);
+  const at = context.now();
+  return transact(context.db, async (transaction) => {
+    await holdNetwork(transaction, caller, networkId);
     const key = await store.insertKey(transaction, {
       network_id: networkId,
       name: asked.name,
@@ -27,6 +29,12 @@ export async function createKey(
       uses: 0,
       created_at: at.toISOString(),
       expires_at: new Date(at.getTime() + asked.expires_in_hours * 3600 * 1000).toISOString(),
+    });
+    const { max_uses, expires_at } = key;
+    await record(transaction, authorOf(context, caller), {
+      action: 'key.create',
+      target: targetOf(key),
+      details: { network: networkId, max_uses, expires_at },
     });
     return { key: presentKey(key), token };
   });
@@ -39,8 +47,19 @@ export async function listKeys({ db }: Context, caller: Caller, networkId: numbe
 }
 
 /** Makes a key useless from now on. */
-export async function revokeKey({ db, now }: Context, caller: Caller, networkId: number, id: number): Promise<void> {
-  await requireNetwork(db, caller, networkId);
-  const revoked = await store.revokeKey(db, networkId, id, now().toISOString());
-  if (!revoked) throw new NotFound('enrollment key');
+export async function revokeKey(context: Context, caller: Caller, networkId: number, id: number): Promise<void> {
+  await transact(context.db, async (transaction) => {
+    await requireNetwork(transaction, caller, networkId);
+    const revoked = await store.revokeKey(transaction, networkId, id, context.now().toISOString());
+    if (!revoked) throw new NotFound('enrollment key');
+    await record(transaction, authorOf(context, caller), {
+      action: 'key.revoke',
+      target: targetOf(revoked),
+      details: { network: networkId },
+    });
+  });
+}
+
+function targetOf({ id, name }: store.StoredKey) {
+  return { kind: 'enrollment_key', id, name } as const;
 }

@@ -12,6 +12,7 @@ import * as networks from '../store/networks.ts';
 import { insertPeer, isKeyEnrolled, listPeers, type NewPeer, type StoredPeer } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { derivePeerToken, hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
+import { type Author, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { presentNetwork } from './present.ts';
 import { type Revise, revising } from './revising.ts';
@@ -31,6 +32,7 @@ export async function enroll(
   context: Context,
   request: EnrollRequest,
   idempotencyKey: Secret | null,
+  address: string,
 ): Promise<Enrolled> {
   const { publicKey, endpoint } = readFields((read) => ({
     publicKey: read(() => parsePublicKey(request.public_key)),
@@ -66,9 +68,20 @@ export async function enroll(
       token_hash: hashToken(token),
       created_at: now,
     });
+    const { public_key, peer_type } = peer;
+    await record(db, await authorOfEnrollment(db, key, address, now), {
+      action: 'peer.enroll',
+      target: { kind: 'peer', id: peer.id, name: peer.name },
+      details: { network: key.network_id, address: peer.address, public_key, peer_type, endpoint: peer.endpoint },
+    });
     if (identity) await insertEnrollment(db, { ...identity, peer_id: peer.id, token_salt: salt });
     return present(db, key.network_id, peer.id, token);
   });
+}
+
+async function authorOfEnrollment(db: Db, key: StoredKey, address: string, at: string): Promise<Author> {
+  const organizationId = await networks.readOrganizationOf(db, key.network_id);
+  return { organizationId, actor: { kind: 'enrollment_key', id: key.id, name: key.name }, address, at };
 }
 
 function readEndpoint(text: string | undefined, { onLoopback }: Context): string | null {
@@ -78,7 +91,7 @@ function readEndpoint(text: string | undefined, { onLoopback }: Context): string
 /** Adds the peer at the next address of the network. */
 async function addPeer(db: Db, revise: Revise, peer: Omit<NewPeer, 'address'>): Promise<StoredPeer> {
   const id = peer.network_id;
-  await revise(id);
+  const touch = await revise(id);
   if (await isKeyEnrolled(db, id, peer.public_key)) {
     throw new InvalidRequest({ public_key: ['is enrolled in this network already'] });
   }
@@ -89,7 +102,9 @@ async function addPeer(db: Db, revise: Revise, peer: Omit<NewPeer, 'address'>): 
     await (next.fresh ? networks.countAddress(db, id) : networks.reuseAddress(db, id, next.address));
     // An address that is taken against all records, as after a repair by hand, is passed over.
     const added = await insertPeer(db, { ...peer, address: next.address });
-    if (added) return added;
+    if (!added) continue;
+    await touch(added.id);
+    return added;
   }
 }
 

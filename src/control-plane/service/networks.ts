@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../contract/network.ts';
 import type { Caller } from '../caller.ts';
 import { NotFound } from '../errors.ts';
@@ -7,6 +6,8 @@ import { parsePrivateRange, parseRoutes } from '../network-rules.ts';
 import * as store from '../store/networks.ts';
 import { listPeers } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
+import { readSnapshot, transact } from '../store/transact.ts';
+import { authorOf, changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { presentNetwork, presentSummary } from './present.ts';
 import { revising } from './revising.ts';
@@ -21,13 +22,22 @@ export async function createNetwork(context: Context, caller: Caller, asked: Cre
     return { range, routes: read(() => parseRoutes(asked.routes ?? [], range ?? null, context.allowPublicRoutes)) };
   });
   const fields = { name: asked.name, description: asked.description ?? '', range, routes };
-  const network = await store.insertNetwork(context.db, caller.organizationId, fields, context.now().toISOString());
-  return presentNetwork(network, []);
+  return transact(context.db, async (transaction) => {
+    const now = context.now().toISOString();
+    const network = await store.insertNetwork(transaction, caller.organizationId, fields, now);
+    const { name, description, private_cidr, routes } = presentSummary(network);
+    await record(transaction, authorOf(context, caller), {
+      action: 'network.create',
+      target: targetOf(network),
+      details: { name, description, private_cidr, routes },
+    });
+    return presentNetwork(network, []);
+  });
 }
 
 /** The network with its peers, both of one revision. */
 export async function readNetwork({ db }: Context, caller: Caller, id: number): Promise<Network> {
-  return db.transaction().execute(async (transaction) => loadNetwork(transaction, caller, id));
+  return readSnapshot(db, async (transaction) => loadNetwork(transaction, caller, id));
 }
 
 /** Sets the fields given; what is the same already makes no revision. */
@@ -38,29 +48,62 @@ export async function changeNetwork(
   asked: ChangeNetwork,
 ): Promise<Network> {
   return revising(context, async (transaction, revise) => {
-    const network = await requireNetwork(transaction, caller, id);
+    const network = await holdNetwork(transaction, caller, id);
     const { routes } = readFields((read) => ({
       routes: read(() => parseRoutes(asked.routes ?? network.routes, network.range, context.allowPublicRoutes)),
     }));
     const { name = network.name, description = network.description } = asked;
     const changed = { name, description, routes };
-    if (!isDeepStrictEqual({ ...network, ...changed }, network)) await revise(id, changed);
+    const details = changedFields(network, changed);
+    if (Object.keys(details).length === 0) return loadNetwork(transaction, caller, id);
+    await revise(id, changed);
+    const target = targetOf({ id, name });
+    await record(transaction, authorOf(context, caller), { action: 'network.update', target, details });
     return loadNetwork(transaction, caller, id);
   });
 }
 
 /** Removes a network with all its keys and peers. */
-export async function deleteNetwork({ db, waiters }: Context, caller: Caller, id: number): Promise<void> {
-  if (!(await store.deleteNetwork(db, caller.organizationId, id))) throw new NotFound('network');
-  waiters.wake(id);
+export async function deleteNetwork(context: Context, caller: Caller, id: number): Promise<void> {
+  await revising(context, async (transaction, revise) => {
+    const network = await holdNetwork(transaction, caller, id);
+    await revise(id);
+    await store.deleteNetwork(transaction, caller.organizationId, id);
+    await record(transaction, authorOf(context, caller), {
+      action: 'network.delete',
+      target: targetOf(network),
+      details: { private_cidr: network.range },
+    });
+  });
 }
 
 /** The network as the caller may see it: of its organization, and for a peer its own. */
 export async function requireNetwork(db: Db, caller: Caller, id: number): Promise<store.StoredNetwork> {
+  return requireOwn(store.findNetwork, db, caller, id);
+}
+
+/**
+ * Like {@link requireNetwork}, for what is going to change the network or something in it: all others who do that wait until the
+ * transaction ends, so that what is decided by the network as it is stays right.
+ */
+export async function holdNetwork(db: Db, caller: Caller, id: number): Promise<store.StoredNetwork> {
+  return requireOwn(store.holdNetwork, db, caller, id);
+}
+
+async function requireOwn(
+  find: typeof store.findNetwork,
+  db: Db,
+  caller: Caller,
+  id: number,
+): Promise<store.StoredNetwork> {
   const foreign = caller.kind === 'peer' && caller.networkId !== id;
-  const network = foreign ? undefined : await store.findNetwork(db, caller.organizationId, id);
+  const network = foreign ? undefined : await find(db, caller.organizationId, id);
   if (!network) throw new NotFound('network');
   return network;
+}
+
+function targetOf({ id, name }: { id: number; name: string }) {
+  return { kind: 'network', id, name } as const;
 }
 
 async function loadNetwork(db: Db, caller: Caller, id: number): Promise<Network> {

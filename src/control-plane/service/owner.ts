@@ -1,8 +1,12 @@
 import * as z from 'zod';
+import { NewPassword } from '../../contract/user.ts';
 import { WrongUsage } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import { hashPassword } from '../passwords.ts';
+import { holdTable } from '../store/locks.ts';
+import { transact } from '../store/transact.ts';
 import { insertOrganization, insertUser, isAnyUser } from '../store/users.ts';
+import { record } from './audit.ts';
 import type { Context } from './context.ts';
 
 export interface Owner {
@@ -19,17 +23,31 @@ export async function makeFirstOwner({ db, now, random }: Context, owner: Owner 
     );
   }
   if (!z.email().safeParse(owner.email).success) throw new WrongUsage('--owner-email is not an e-mail address');
-  if (owner.password.reveal() === '') throw new WrongUsage('the file of --owner-password-file is empty');
+  const password = NewPassword.safeParse(owner.password.reveal());
+  if (!password.success) {
+    throw new WrongUsage(`the password in the file of --owner-password-file ${password.error.issues[0]?.message}`);
+  }
   const passwordHash = await hashPassword(owner.password, random);
-  return db.transaction().execute(async (transaction) => {
+  return transact(db, async (transaction) => {
+    // Two processes that start at once are not to make one each.
+    await holdTable(transaction, 'users');
     if (await isAnyUser(transaction)) return false;
-    await insertUser(transaction, {
-      organization_id: await insertOrganization(transaction, 'default'),
-      email: owner.email.toLowerCase(),
+    const organizationId = await insertOrganization(transaction, 'default');
+    const email = owner.email.toLowerCase();
+    const at = now().toISOString();
+    const id = await insertUser(transaction, {
+      organization_id: organizationId,
+      email,
       password_hash: passwordHash,
       role: 'owner',
-      created_at: now().toISOString(),
+      created_at: at,
     });
+    const system = { kind: 'system', id: null, name: null } as const;
+    await record(
+      transaction,
+      { organizationId, actor: system, address: null, at },
+      { action: 'user.create', target: { kind: 'user', id, name: email }, details: { role: 'owner' } },
+    );
     return true;
   });
 }

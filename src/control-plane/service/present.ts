@@ -15,13 +15,21 @@ export function presentNetwork(network: StoredNetwork, peers: readonly StoredPee
   return { ...presentSummary(network), peers: peers.map((peer) => presentPeer(network, peer)) };
 }
 
-/** A peer as its network shows it; a limit on routes names only routes that the network still has. */
+/**
+ * A peer as its network shows it. Its routes are those it is to serve without what it withdrew, and both name only what the network
+ * still has; what was withdrawn and is not this peer's to serve is kept, and not shown.
+ */
 export function presentPeer(network: StoredNetwork, peer: StoredPeer): Peer {
   const { id, name, peer_type, public_key, address, endpoint, created_at } = peer;
-  const served = peer.routes === null ? null : (JSON.parse(peer.routes) as Prefix[]);
+  const limit = peer.routes === null ? null : (JSON.parse(peer.routes) as Prefix[]);
+  const assigned = limit?.filter((route) => network.routes.includes(route)) ?? network.routes;
+  const stored = JSON.parse(peer.withdrawn) as Prefix[];
+  const withdrawn = stored.filter((prefix) => prefix === network.range || assigned.includes(prefix));
+  const isLimited = limit !== null || withdrawn.length > 0;
   return {
     ...{ id, name, peer_type, public_key, address, endpoint, created_at },
-    ...(served && { routes: served.filter((route) => network.routes.includes(route)) }),
+    ...(isLimited && { routes: assigned.filter((route) => !withdrawn.includes(route)) }),
+    ...(withdrawn.length > 0 && { withdrawn }),
   };
 }
 

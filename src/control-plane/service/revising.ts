@@ -1,22 +1,39 @@
+import { insertChange } from '../store/changes.ts';
 import { type NetworkFields, reviseNetwork } from '../store/networks.ts';
 import type { Db } from '../store/tables.ts';
+import { transact } from '../store/transact.ts';
 import type { Context } from './context.ts';
 
-/** Counts the revision of a network up and sets the fields given; comes before every change in that network. */
-export type Revise = (network: number, fields?: NetworkFields) => Promise<void>;
+/**
+ * Counts the revision of a network up and sets the fields given; comes before every change in that network. What it gives is
+ * called with the id of the peer that the revision is about, one that is removed too. Nobody is told less when that is
+ * forgotten: the whole map goes out then, instead of what changed.
+ */
+export type Revise = (network: number, fields?: NetworkFields) => Promise<Touch>;
+export type Touch = (peer: number) => Promise<void>;
 
-/** Works in one transaction, and once it is committed wakes who waits for the networks that it revised. */
+/**
+ * Works in one transaction, and once it is committed wakes who waits for the networks that it revised, here and in other processes.
+ * The work may be done several times over, as {@link transact} says.
+ */
 export async function revising<Result>(
-  { db, waiters }: Context,
+  { db, waiters, announce }: Context,
   work: (db: Db, revise: Revise) => Promise<Result>,
 ): Promise<Result> {
-  const revised = new Set<number>();
-  const result = await db.transaction().execute((transaction) =>
-    work(transaction, async (network, fields) => {
-      await reviseNetwork(transaction, network, fields);
+  const { result, revised } = await transact(db, async (transaction) => {
+    const revised = new Set<number>();
+    const result = await work(transaction, async (network, fields) => {
+      const revision = await reviseNetwork(transaction, network, fields);
       revised.add(network);
-    }),
-  );
+      const remember = async (peer: number | null) => {
+        if (revision !== undefined) await insertChange(transaction, network, { revision, peer });
+      };
+      if (fields) await remember(null);
+      return remember;
+    });
+    for (const network of revised) await announce(transaction, network);
+    return { result, revised };
+  });
   for (const network of revised) waiters.wake(network);
   return result;
 }

@@ -4,47 +4,119 @@ import type { Caller, UserCaller } from '../caller.ts';
 import { Unauthenticated } from '../errors.ts';
 import { verifyPassword } from '../passwords.ts';
 import { findPeerCaller } from '../store/peers.ts';
+import { findTokenHolder, noteUse } from '../store/personal-tokens.ts';
 import { deleteExpiredSessions, deleteSession, findSessionCaller, insertSession } from '../store/sessions.ts';
-import { findUser, findUserByEmail } from '../store/users.ts';
+import { transact } from '../store/transact.ts';
+import { findOnlyOrganization, findUser, findUserByEmail, holdUser } from '../store/users.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
+import { authorOf, record } from './audit.ts';
 import type { Context } from './context.ts';
+import { revokeToken } from './personal-tokens.ts';
 
 const sessionLifetimeMs = 7 * 24 * 3600 * 1000;
+/** How far behind a token's last use may be told: so a busy token is no write with each request. */
+const useGrainMs = 3600 * 1000;
+
+export interface LoginAttempt {
+  readonly email: string;
+  readonly password: Secret;
+  readonly device: string;
+  /** Where the request came from. */
+  readonly address: string;
+}
 
 /** Opens a session. A wrong password and an unknown address are refused alike, after the same work. */
-export async function login(
-  { db, now, random }: Context,
-  { email, password, device }: { email: string; password: Secret; device: string },
-): Promise<{ token: Secret; expiresAt: string }> {
-  const user = await findUserByEmail(db, email.toLowerCase());
-  const known = await verifyPassword(password, user?.password_hash ?? null);
-  if (!user || !known) throw new Unauthenticated('e-mail address or password is wrong');
+export async function login(context: Context, attempt: LoginAttempt): Promise<{ token: Secret; expiresAt: string }> {
+  const { db, now, random } = context;
+  const email = attempt.email.toLowerCase();
+  const user = await findUserByEmail(db, email);
+  const known = await verifyPassword(attempt.password, user?.password_hash ?? null);
+  if (!user || !known) {
+    await recordRefusal(context, attempt, user);
+    throw new Unauthenticated('e-mail address or password is wrong');
+  }
   const token = mintToken(tokenPrefixes.session, random);
   const at = now();
   const expiresAt = new Date(at.getTime() + sessionLifetimeMs).toISOString();
-  await deleteExpiredSessions(db, at.toISOString());
-  await insertSession(db, {
-    user_id: user.id,
-    name: device,
-    token_hash: hashToken(token),
-    created_at: at.toISOString(),
-    expires_at: expiresAt,
+  await transact(db, async (transaction) => {
+    // The user may have been removed while the password was looked at.
+    const held = await holdUser(transaction, user.organization_id, user.id);
+    if (!held) throw new Unauthenticated('e-mail address or password is wrong');
+    await deleteExpiredSessions(transaction, at.toISOString());
+    const session = await insertSession(transaction, {
+      user_id: user.id,
+      name: attempt.device,
+      token_hash: hashToken(token),
+      created_at: at.toISOString(),
+      expires_at: expiresAt,
+    });
+    const author = {
+      organizationId: user.organization_id,
+      actor: { kind: 'user', id: user.id, name: email },
+      address: attempt.address,
+      at: at.toISOString(),
+    } as const;
+    await record(transaction, author, {
+      action: 'login',
+      target: { kind: 'session', id: session, name: attempt.device },
+    });
   });
   return { token, expiresAt };
 }
 
-/** Who speaks, by a bearer token; refuses a token that is unknown or past its end. */
-export async function identify({ db, now }: Context, token: Secret): Promise<Caller> {
-  const hash = hashToken(token);
-  const caller = token.reveal().startsWith(tokenPrefixes.peer)
-    ? await findPeerCaller(db, hash)
-    : await findSessionCaller(db, hash, now().toISOString());
-  if (!caller) throw new Unauthenticated('the bearer token is unknown or has expired');
-  return caller;
+/** Writes down who was not let in; for an unknown address too, so that both take the same time. */
+async function recordRefusal(
+  { db, now }: Context,
+  { email, address }: LoginAttempt,
+  user: { readonly id: number; readonly organization_id: number } | undefined,
+): Promise<void> {
+  await transact(db, async (transaction) => {
+    const only = await findOnlyOrganization(transaction);
+    const author = {
+      organizationId: user?.organization_id ?? only ?? null,
+      actor: { kind: 'nobody', id: null, name: null },
+      address,
+      at: now().toISOString(),
+    } as const;
+    await record(transaction, author, {
+      action: 'login.refused',
+      target: { kind: 'user', id: user?.id ?? null, name: email.toLowerCase().slice(0, 254) },
+    });
+  });
 }
 
-export async function logout({ db }: Context, caller: UserCaller): Promise<void> {
-  await deleteSession(db, caller.sessionId);
+/** Who speaks from an address, by a bearer token; refuses a token that is unknown or past its end. */
+export async function identify(context: Context, token: Secret, address: string): Promise<Caller> {
+  const caller = await findCaller(context, token);
+  if (!caller) throw new Unauthenticated('the bearer token is unknown or has expired');
+  return { ...caller, address };
+}
+
+async function findCaller({ db, now }: Context, token: Secret) {
+  const hash = hashToken(token);
+  const at = now();
+  const isFor = (prefix: string) => token.reveal().startsWith(prefix);
+  if (isFor(tokenPrefixes.peer)) return findPeerCaller(db, hash);
+  if (!isFor(tokenPrefixes.personal)) return findSessionCaller(db, hash, at.toISOString());
+  const holder = await findTokenHolder(db, hash, at.toISOString());
+  const since = new Date(at.getTime() - useGrainMs).toISOString();
+  if (holder && (holder.lastUsedAt === null || holder.lastUsedAt < since)) {
+    await noteUse(db, holder.caller.credential.id, at.toISOString(), since);
+  }
+  return holder?.caller;
+}
+
+/** Makes the token that the caller came with useless: it ends its session, or revokes its personal token, and no other. */
+export async function logout(context: Context, caller: UserCaller): Promise<void> {
+  const { kind, id } = caller.credential;
+  if (kind === 'token') return revokeToken(context, caller, id);
+  await transact(context.db, async (transaction) => {
+    if (!(await deleteSession(transaction, id))) return;
+    await record(transaction, authorOf(context, caller), {
+      action: 'logout',
+      target: { kind: 'session', id, name: null },
+    });
+  });
 }
 
 export async function readProfile({ db }: Context, caller: UserCaller): Promise<Profile> {

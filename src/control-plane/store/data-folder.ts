@@ -9,6 +9,11 @@ export interface DataFolder {
   release(): void;
 }
 
+/** The database file of a folder. */
+export function databaseIn(folder: string): string {
+  return join(folder, 'control-plane.db');
+}
+
 /**
  * Makes the folder, closed to others, and takes it for this process. The lock is the kernel's, on a file of its own: it
  * goes with the process, however that ends, and it leaves the database open to `sqlite3` and to a backup.
@@ -24,7 +29,7 @@ export function takeDataFolder(path: string): DataFolder {
 }
 
 function take(path: string): DataFolder {
-  const database = join(path, 'control-plane.db');
+  const database = databaseIn(path);
   mkdirSync(path, { recursive: true, mode: 0o700 });
   // Somebody may have given us a folder with other things in it; its mode is not ours to change.
   if (existsSync(database) || readdirSync(path).length === 0) chmodSync(path, 0o700);

@@ -1,4 +1,5 @@
 import type { Insertable, Selectable } from 'kysely';
+import { locksRows } from './locks.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredKey = Selectable<Tables['enrollment_keys']>;
@@ -18,27 +19,32 @@ export async function insertKey(db: Db, key: Insertable<Tables['enrollment_keys'
   return db.insertInto('enrollment_keys').values(key).returningAll().executeTakeFirstOrThrow();
 }
 
-/** Revokes a key; false when there was none to revoke. The row stays, so that its holder is told why it is refused. */
-export async function revokeKey(db: Db, networkId: number, id: number, now: string): Promise<boolean> {
-  const row = await db
+/** Revokes a key and gives it; undefined when there was none to revoke. The row stays, so that its holder is told why. */
+export async function revokeKey(db: Db, networkId: number, id: number, now: string): Promise<StoredKey | undefined> {
+  return db
     .updateTable('enrollment_keys')
     .set({ revoked_at: now })
     .where('id', '=', id)
     .where('network_id', '=', networkId)
     .where('revoked_at', 'is', null)
-    .returning('id')
-    .executeTakeFirst();
-  return row !== undefined;
-}
-
-/** Finds a key by its token. Until the transaction ends, all others who come with the same key wait. */
-export async function holdKey(db: Db, tokenHash: string): Promise<StoredKey | undefined> {
-  return db
-    .updateTable('enrollment_keys')
-    .set((eb) => ({ uses: eb.ref('uses') }))
-    .where('token_hash', '=', tokenHash)
     .returningAll()
     .executeTakeFirst();
+}
+
+/**
+ * Finds a key by its token. Until the transaction ends, all others who come with a key to the same network, or would change the
+ * network or the key, wait. The network is held before its key: so those who remove a network with its keys hold them too.
+ */
+export async function holdKey(db: Db, tokenHash: string): Promise<StoredKey | undefined> {
+  const withToken = db.selectFrom('enrollment_keys').where('token_hash', '=', tokenHash);
+  if (!locksRows(db)) return withToken.selectAll().executeTakeFirst();
+  await db
+    .selectFrom('networks')
+    .select('id')
+    .where('id', 'in', withToken.select('network_id'))
+    .forNoKeyUpdate()
+    .execute();
+  return withToken.selectAll().forNoKeyUpdate().executeTakeFirst();
 }
 
 /** Takes one use of a key that still has one; all conditions stand in the one statement that takes it. */

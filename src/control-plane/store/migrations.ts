@@ -2,14 +2,18 @@ import { type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import type { Db } from './tables.ts';
 
-/** Brings the database to this version's tables. There is no way back: an older version refuses the database. */
-export async function migrate(db: Db): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+/**
+ * Brings the database to this version's tables, in one transaction. There is no way back: an older version refuses the database.
+ * Of processes that do it at once, the first does it, and the others wait for that.
+ */
+export async function migrate(db: Db, steps: Readonly<Record<string, Migration>> = migrations): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...steps }) } });
   const { error } = await migrator.migrateToLatest();
   if (error) throw error;
 }
 
-const migrations: Record<string, Migration> = {
+/** Every step there ever was, by name and in that order. What stands here is not changed again. */
+export const migrations: Readonly<Record<string, Migration>> = {
   '0001-networks': {
     async up(db: Kysely<unknown>) {
       await table(db, 'organizations').addColumn('name', 'text', required).execute();
@@ -78,6 +82,61 @@ const migrations: Record<string, Migration> = {
       for (const [from, column] of indexed) {
         await db.schema.createIndex(`${from}_${column}`).on(from).column(column).execute();
       }
+    },
+  },
+  '0002-withdrawn': {
+    async up(db: Kysely<unknown>) {
+      await db.schema
+        .alterTable('peers')
+        .addColumn('withdrawn', 'text', (column) => column.notNull().defaultTo('[]'))
+        .execute();
+    },
+  },
+  '0003-personal-tokens': {
+    async up(db: Kysely<unknown>) {
+      await table(db, 'personal_tokens')
+        .addColumn('user_id', 'integer', referring('users'))
+        .addColumn('name', 'text', required)
+        .addColumn('token_hash', 'text', (column) => column.notNull().unique())
+        .addColumn('created_at', 'text', required)
+        .addColumn('expires_at', 'text')
+        .addColumn('last_used_at', 'text')
+        .execute();
+      await db.schema.createIndex('personal_tokens_user_id').on('personal_tokens').column('user_id').execute();
+    },
+  },
+  '0004-audit': {
+    async up(db: Kysely<unknown>) {
+      await table(db, 'audit_entries')
+        .addColumn('organization_id', 'integer', (column) => column.references('organizations.id').onDelete('cascade'))
+        .addColumn('at', 'text', required)
+        .addColumn('actor_kind', 'text', required)
+        .addColumn('actor_id', 'integer')
+        .addColumn('actor_name', 'text')
+        .addColumn('action', 'text', required)
+        .addColumn('target_kind', 'text', required)
+        .addColumn('target_id', 'integer')
+        .addColumn('target_name', 'text')
+        .addColumn('address', 'text')
+        .addColumn('details', 'text', required)
+        .execute();
+      await db.schema
+        .createIndex('audit_entries_page')
+        .on('audit_entries')
+        .columns(['organization_id', 'id'])
+        .execute();
+      await db.schema.createIndex('audit_entries_at').on('audit_entries').column('at').execute();
+    },
+  },
+  '0005-changes': {
+    async up(db: Kysely<unknown>) {
+      await db.schema
+        .createTable('changes')
+        .addColumn('network_id', 'integer', referring('networks'))
+        .addColumn('revision', 'integer', required)
+        .addColumn('peer_id', 'integer')
+        .execute();
+      await db.schema.createIndex('changes_revision').on('changes').columns(['network_id', 'revision']).execute();
     },
   },
 };

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { Address, Prefix } from '../../core/cidr.ts';
+import { locksRows } from './locks.ts';
 import type { Db, Tables } from './tables.ts';
 
 export interface StoredNetwork {
@@ -33,9 +34,27 @@ export async function findNetwork(db: Db, organizationId: number, id: number): P
   return row && toNetwork(row);
 }
 
+/** Finds a network. Until the transaction ends, all others who hold, change or remove the same network wait. */
+export async function holdNetwork(db: Db, organizationId: number, id: number): Promise<StoredNetwork | undefined> {
+  const row = await db
+    .selectFrom('networks')
+    .selectAll()
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .$if(locksRows(db), (query) => query.forNoKeyUpdate())
+    .executeTakeFirst();
+  return row && toNetwork(row);
+}
+
 /** The network that a key or a peer belongs to, whosever it is. */
 export async function readNetwork(db: Db, id: number): Promise<StoredNetwork> {
   return toNetwork(await db.selectFrom('networks').selectAll().where('id', '=', id).executeTakeFirstOrThrow());
+}
+
+/** Whose network it is. */
+export async function readOrganizationOf(db: Db, id: number): Promise<number> {
+  const row = await db.selectFrom('networks').select('organization_id').where('id', '=', id).executeTakeFirstOrThrow();
+  return row.organization_id;
 }
 
 /** Adds a network, at revision 1 and without peers. */
@@ -63,11 +82,15 @@ export async function insertNetwork(
 }
 
 /**
- * Counts the revision up and sets the fields given. In a transaction this comes before every change in a network: it
- * makes all others who change the same network wait.
+ * Counts the revision up, sets the fields given, and gives the new revision; undefined when there is no such network. In a
+ * transaction this comes before every change in a network: it makes all others who change the same network wait.
  */
-export async function reviseNetwork(db: Db, id: number, { routes, ...fields }: NetworkFields = {}): Promise<void> {
-  await db
+export async function reviseNetwork(
+  db: Db,
+  id: number,
+  { routes, ...fields }: NetworkFields = {},
+): Promise<number | undefined> {
+  const row = await db
     .updateTable('networks')
     .set((eb) => ({
       revision: eb('revision', '+', 1),
@@ -75,18 +98,20 @@ export async function reviseNetwork(db: Db, id: number, { routes, ...fields }: N
       ...(routes && { routes: JSON.stringify(routes) }),
     }))
     .where('id', '=', id)
-    .execute();
+    .returning('revision')
+    .executeTakeFirst();
+  return row?.revision;
 }
 
-/** Removes a network with its keys and peers; false when there was none. */
-export async function deleteNetwork(db: Db, organizationId: number, id: number): Promise<boolean> {
+/** Removes a network with its keys and peers and gives what it was; undefined when there was none. */
+export async function deleteNetwork(db: Db, organizationId: number, id: number): Promise<StoredNetwork | undefined> {
   const row = await db
     .deleteFrom('networks')
     .where('id', '=', id)
     .where('organization_id', '=', organizationId)
-    .returning('id')
+    .returningAll()
     .executeTakeFirst();
-  return row !== undefined;
+  return row && toNetwork(row);
 }
 
 /** How many addresses were given out, and which came back first of those that are free again. */

@@ -8,6 +8,18 @@ import type { Db, Tables } from './tables.ts';
 export interface Store {
   readonly db: Db;
   close(): Promise<void>;
+  /** Tells the other processes on this database of a change of a network, once the transaction that made it is committed. */
+  announce(transaction: Db, network: number): Promise<void>;
+}
+
+/** What a store tells of other processes. */
+export interface StoreEvents {
+  /** A change of the network was committed, and can be read. */
+  wake(network: number): void;
+  /** Changes may have been missed. */
+  wakeAll(): void;
+  /** Until the next {@link wakeAll} nothing is heard of other processes. */
+  lost(reason: string): void;
 }
 
 /** Opens the database in a folder, which no other process may use meanwhile, and brings its tables up to date. */
@@ -23,7 +35,7 @@ export async function openStore(folder: string): Promise<Store> {
       await db.destroy();
       throw error;
     });
-    return { db, close };
+    return { db, close, announce: async () => undefined };
   } catch (error) {
     release();
     throw error instanceof CpnError ? error : unreadable(database, error);

@@ -4,10 +4,36 @@ import type { Db, Tables } from './tables.ts';
 
 export type StoredPeer = Omit<Selectable<Tables['peers']>, 'token_hash'>;
 export type NewPeer = Insertable<Tables['peers']>;
-export type PeerFields = Partial<Pick<StoredPeer, 'name' | 'public_key' | 'endpoint' | 'routes'>>;
+export type PeerFields = Partial<Pick<StoredPeer, 'name' | 'public_key' | 'endpoint' | 'routes' | 'withdrawn'>>;
 
 export async function listPeers(db: Db, networkId: number): Promise<StoredPeer[]> {
   return db.selectFrom('peers').select(columns).where('network_id', '=', networkId).orderBy('id').execute();
+}
+
+/** Peers of a network with these ids, as far as they are there, and with `withOwnRoutes` those that serve not simply all routes. */
+export async function listPeersAmong(
+  db: Db,
+  networkId: number,
+  { ids, withOwnRoutes }: { ids: readonly number[]; withOwnRoutes: boolean },
+): Promise<StoredPeer[]> {
+  return db
+    .selectFrom('peers')
+    .select(columns)
+    .where('network_id', '=', networkId)
+    .where((eb) =>
+      eb.or([
+        // An empty list is no SQL.
+        eb('id', 'in', [0, ...ids]),
+        ...(withOwnRoutes ? [eb('routes', 'is not', null), eb('withdrawn', '!=', '[]')] : []),
+      ]),
+    )
+    .orderBy('id')
+    .execute();
+}
+
+export async function listPeerIds(db: Db, networkId: number): Promise<number[]> {
+  const rows = await db.selectFrom('peers').select('id').where('network_id', '=', networkId).execute();
+  return rows.map(({ id }) => id);
 }
 
 export async function findPeer(db: Db, networkId: number, id: number): Promise<StoredPeer | undefined> {
@@ -51,23 +77,31 @@ export async function updatePeer(db: Db, networkId: number, id: number, fields: 
     .executeTakeFirstOrThrow();
 }
 
-/** Removes a peer and gives the address it had; undefined when there was none. */
-export async function deletePeer(db: Db, networkId: number, id: number): Promise<string | undefined> {
-  const row = await db
+/** Removes a peer and gives the address and the name it had; undefined when there was none. */
+export async function deletePeer(
+  db: Db,
+  networkId: number,
+  id: number,
+): Promise<{ address: string; name: string } | undefined> {
+  return db
     .deleteFrom('peers')
     .where('id', '=', id)
     .where('network_id', '=', networkId)
-    .returning('address')
+    .returning(['address', 'name'])
     .executeTakeFirst();
-  return row?.address;
 }
 
 /** Which peer holds this access token. */
-export async function findPeerCaller(db: Db, tokenHash: string): Promise<PeerCaller | undefined> {
+export async function findPeerCaller(db: Db, tokenHash: string): Promise<Omit<PeerCaller, 'address'> | undefined> {
   const row = await db
     .selectFrom('peers')
     .innerJoin('networks', 'networks.id', 'peers.network_id')
-    .select(['peers.id as peerId', 'networks.id as networkId', 'networks.organization_id as organizationId'])
+    .select([
+      'peers.id as peerId',
+      'peers.name',
+      'networks.id as networkId',
+      'networks.organization_id as organizationId',
+    ])
     .where('peers.token_hash', '=', tokenHash)
     .executeTakeFirst();
   return row && { kind: 'peer', ...row };
@@ -82,5 +116,6 @@ const columns = [
   'address',
   'endpoint',
   'routes',
+  'withdrawn',
   'created_at',
 ] as const;

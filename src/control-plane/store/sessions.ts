@@ -2,24 +2,38 @@ import type { Insertable } from 'kysely';
 import type { UserCaller } from '../caller.ts';
 import type { Db, Tables } from './tables.ts';
 
-export async function insertSession(db: Db, session: Insertable<Tables['sessions']>): Promise<void> {
-  await db.insertInto('sessions').values(session).execute();
+/** A caller of whom nobody said yet where the request came from. */
+type Identified = Omit<UserCaller, 'address'>;
+
+/** Adds a session and gives its id. */
+export async function insertSession(db: Db, session: Insertable<Tables['sessions']>): Promise<number> {
+  const { id } = await db.insertInto('sessions').values(session).returning('id').executeTakeFirstOrThrow();
+  return id;
 }
 
 /** Who holds this session token, if it is one that is valid at that instant. */
-export async function findSessionCaller(db: Db, tokenHash: string, now: string): Promise<UserCaller | undefined> {
+export async function findSessionCaller(db: Db, tokenHash: string, now: string): Promise<Identified | undefined> {
   const row = await db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select(['sessions.id as sessionId', 'users.id as userId', 'users.organization_id as organizationId', 'users.role'])
+    .select([
+      'sessions.id',
+      'users.id as userId',
+      'users.email',
+      'users.organization_id as organizationId',
+      'users.role',
+    ])
     .where('sessions.token_hash', '=', tokenHash)
     .where('sessions.expires_at', '>', now)
     .executeTakeFirst();
-  return row && { kind: 'user', ...row };
+  if (!row) return undefined;
+  const { id, ...user } = row;
+  return { kind: 'user', ...user, credential: { kind: 'session', id } };
 }
 
-export async function deleteSession(db: Db, id: number): Promise<void> {
-  await db.deleteFrom('sessions').where('id', '=', id).execute();
+/** Ends a session; false when it had ended already. */
+export async function deleteSession(db: Db, id: number): Promise<boolean> {
+  return (await db.deleteFrom('sessions').where('id', '=', id).returning('id').executeTakeFirst()) !== undefined;
 }
 
 export async function deleteExpiredSessions(db: Db, now: string): Promise<void> {

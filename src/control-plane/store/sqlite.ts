@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { SqliteAdapter, type SqliteDatabase, SqliteDialect } from 'kysely';
+import { SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely';
 
 /** With these a write that was acknowledged is on disk: the log is synced at every commit. */
 export const durable: readonly string[] = [
@@ -47,18 +47,34 @@ function createPrivately(path: string): void {
   }
 }
 
-/** Kysely asks for better-sqlite3's interface; node:sqlite differs in how it takes parameters and tells reads from writes. */
+/** The program has fewer statements than this; lists of many lengths make more of them. */
+const keptStatements = 256;
+
+/**
+ * Kysely asks for better-sqlite3's interface; node:sqlite differs in how it takes parameters and tells reads from writes. Statements
+ * are prepared once: that takes as long as most of them run.
+ */
 function adapt(database: DatabaseSync): SqliteDatabase {
+  const prepared = new Map<string, SqliteStatement>();
+  const prepare = (sql: string): SqliteStatement => {
+    const statement = database.prepare(sql);
+    return {
+      reader: statement.columns().length > 0,
+      all: (parameters) => statement.all(...(parameters as Value[])),
+      run: (parameters) => statement.run(...(parameters as Value[])),
+      // Two may read from it at once, each at its own pace.
+      iterate: (parameters) => database.prepare(sql).iterate(...(parameters as Value[])),
+    };
+  };
   return {
     close: () => database.close(),
     prepare: (sql) => {
-      const statement = database.prepare(sql);
-      return {
-        reader: statement.columns().length > 0,
-        all: (parameters) => statement.all(...(parameters as Value[])),
-        run: (parameters) => statement.run(...(parameters as Value[])),
-        iterate: (parameters) => statement.iterate(...(parameters as Value[])),
-      };
+      const known = prepared.get(sql);
+      if (known) return known;
+      if (prepared.size >= keptStatements) prepared.clear();
+      const statement = prepare(sql);
+      prepared.set(sql, statement);
+      return statement;
     },
   };
 }

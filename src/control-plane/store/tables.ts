@@ -1,4 +1,5 @@
 import type { Generated, Kysely } from 'kysely';
+import type { AuditEntry } from '../../contract/audit.ts';
 import type { Role } from '../../contract/auth.ts';
 import type { PeerType } from '../../contract/peer.ts';
 
@@ -23,6 +24,15 @@ export interface Tables {
     token_hash: string;
     created_at: string;
     expires_at: string;
+  };
+  personal_tokens: {
+    id: Generated<number>;
+    user_id: number;
+    name: string;
+    token_hash: string;
+    created_at: string;
+    expires_at: string | null;
+    last_used_at: string | null;
   };
   networks: {
     id: Generated<number>;
@@ -58,9 +68,13 @@ export interface Tables {
     address: string;
     endpoint: string | null;
     routes: string | null;
+    /** What the connector took out of service, whatever `routes` says. */
+    withdrawn: Generated<string>;
     token_hash: string;
     created_at: string;
   };
+  /** Which peer a revision is about, or null for the network itself; of each network only the last revisions are kept. */
+  changes: { network_id: number; revision: number; peer_id: number | null };
   /** What a replay of an enrolment is recognised by. It goes with its peer: a removed peer does not come back by a replay. */
   enrollments: {
     peer_id: number;
@@ -68,5 +82,21 @@ export interface Tables {
     public_key: string;
     idempotency_hash: string;
     token_salt: string;
+  };
+  /** What was done by whom. It outlives those it names, so their names stand in it and nothing refers to them. */
+  audit_entries: {
+    id: Generated<number>;
+    /** Null where nobody can tell whose it is, as of a login with an unknown e-mail address. */
+    organization_id: number | null;
+    at: string;
+    actor_kind: AuditEntry['actor']['kind'];
+    actor_id: number | null;
+    actor_name: string | null;
+    action: string;
+    target_kind: AuditEntry['target']['kind'];
+    target_id: number | null;
+    target_name: string | null;
+    address: string | null;
+    details: string;
   };
 }

@@ -1,5 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { Role } from '../../contract/auth.ts';
+import { locksRows } from './locks.ts';
 import type { Db, Tables } from './tables.ts';
 
 export interface User {
@@ -8,6 +9,8 @@ export interface User {
   readonly role: Role;
   readonly organization: { readonly id: number; readonly name: string };
 }
+
+export type StoredUser = Pick<Selectable<Tables['users']>, 'id' | 'email' | 'role' | 'created_at'>;
 
 export async function isAnyUser(db: Db): Promise<boolean> {
   return (await db.selectFrom('users').select('id').limit(1).executeTakeFirst()) !== undefined;
@@ -25,12 +28,58 @@ export async function insertUser(db: Db, user: Insertable<Tables['users']>): Pro
   return id;
 }
 
+/** Adds a user; undefined when somebody, of whichever organization, has its e-mail address. */
+export async function insertUnknownUser(db: Db, user: Insertable<Tables['users']>): Promise<StoredUser | undefined> {
+  return db
+    .insertInto('users')
+    .values(user)
+    .onConflict((conflict) => conflict.column('email').doNothing())
+    .returning(columns)
+    .executeTakeFirst();
+}
+
+export async function listUsers(db: Db, organizationId: number): Promise<StoredUser[]> {
+  return db.selectFrom('users').select(columns).where('organization_id', '=', organizationId).orderBy('id').execute();
+}
+
+/** Finds a user. Until the transaction ends, all others who hold or remove the same user wait. */
+export async function holdUser(db: Db, organizationId: number, id: number): Promise<StoredUser | undefined> {
+  return db
+    .selectFrom('users')
+    .select(columns)
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .$if(locksRows(db), (query) => query.forNoKeyUpdate())
+    .executeTakeFirst();
+}
+
+/** Until the transaction ends, all others who hold the same organization wait. */
+export async function holdOrganization(db: Db, id: number): Promise<void> {
+  const query = db.selectFrom('organizations').select('id').where('id', '=', id);
+  if (locksRows(db)) await query.forNoKeyUpdate().execute();
+}
+
+/** The organization, where there is but one. */
+export async function findOnlyOrganization(db: Db): Promise<number | undefined> {
+  const [first, ...others] = await db.selectFrom('organizations').select('id').limit(2).execute();
+  return others.length > 0 ? undefined : first?.id;
+}
+
+/** Removes a user with all its sessions and tokens. */
+export async function deleteUser(db: Db, organizationId: number, id: number): Promise<void> {
+  await db.deleteFrom('users').where('id', '=', id).where('organization_id', '=', organizationId).execute();
+}
+
 /** The user with this e-mail address, in lower case, and what is needed to check a password. */
 export async function findUserByEmail(
   db: Db,
   email: string,
-): Promise<Pick<Selectable<Tables['users']>, 'id' | 'password_hash'> | undefined> {
-  return db.selectFrom('users').select(['id', 'password_hash']).where('email', '=', email).executeTakeFirst();
+): Promise<Pick<Selectable<Tables['users']>, 'id' | 'organization_id' | 'password_hash'> | undefined> {
+  return db
+    .selectFrom('users')
+    .select(['id', 'organization_id', 'password_hash'])
+    .where('email', '=', email)
+    .executeTakeFirst();
 }
 
 export async function findUser(db: Db, organizationId: number, id: number): Promise<User | undefined> {
@@ -50,3 +99,5 @@ export async function findUser(db: Db, organizationId: number, id: number): Prom
     }
   );
 }
+
+const columns = ['id', 'email', 'role', 'created_at'] as const;

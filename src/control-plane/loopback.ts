@@ -1,0 +1,8 @@
+import { isIP } from 'node:net';
+import { parseAddress } from '../core/cidr.ts';
+import { unusableAddress } from '../core/endpoint.ts';
+
+/** True for a loopback address, and for the name that stands for one: only this machine can be there. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || (isIP(host) !== 0 && unusableAddress(parseAddress(host)) === 'loopback');
+}

@@ -1,0 +1,59 @@
+import * as z from 'zod';
+import { Refusal, reply } from '../../contract/reply.ts';
+import { CreateUser, User } from '../../contract/user.ts';
+import { Secret } from '../../core/secret.ts';
+import { type App, userOf } from '../app.ts';
+import { administrators } from '../caller.ts';
+import type { Context } from '../service/context.ts';
+import { createUser, deleteUser, listUsers } from '../service/users.ts';
+import { Nothing, nothing, UserPath } from './parts.ts';
+
+export function addUserRoutes(app: App, context: Context): void {
+  app.route({
+    method: 'GET',
+    url: '/api/users',
+    config: { access: administrators },
+    schema: {
+      operationId: 'listUsers',
+      summary: "The organization's users",
+      response: { 200: reply(z.array(User)) },
+    },
+    handler: async (request) => ({ data: await listUsers(context, userOf(request)) }),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/users',
+    config: { access: administrators },
+    schema: {
+      operationId: 'createUser',
+      summary: 'Make a user',
+      description:
+        'Only an owner may make an owner. An e-mail address is one user, of whichever organization: it is what a login goes by.',
+      body: CreateUser,
+      response: { 201: reply(User) },
+    },
+    handler: async (request, response) => {
+      const { email, password, role } = request.body;
+      const user = await createUser(context, userOf(request), { email, password: new Secret(password), role });
+      return response.code(201).send({ data: user });
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/users/:user',
+    config: { access: administrators },
+    schema: {
+      operationId: 'deleteUser',
+      summary: 'Remove a user; its sessions and personal tokens are void at once',
+      description: 'Only an owner may remove an owner, and nobody may remove themself.',
+      params: UserPath,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => {
+      await deleteUser(context, userOf(request), request.params.user);
+      return nothing;
+    },
+  });
+}

@@ -1,0 +1,86 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AuditEntry } from '../../contract/audit.ts';
+import type { Caller } from '../caller.ts';
+import * as store from '../store/audit.ts';
+import type { Db } from '../store/tables.ts';
+import type { Context } from './context.ts';
+
+/** Whose doing something is, and where and when it was asked for. */
+export interface Author {
+  /** Null where nobody can tell whose organization it is. */
+  readonly organizationId: number | null;
+  readonly actor: AuditEntry['actor'];
+  readonly address: string | null;
+  readonly at: string;
+}
+
+/** What was done to what. No detail is ever a password, a token or a key that opens anything. */
+export interface Deed {
+  readonly action: Action;
+  readonly target: AuditEntry['target'];
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+type Action =
+  | `network.${'create' | 'update' | 'delete'}`
+  | `key.${'create' | 'revoke'}`
+  | `peer.${'enroll' | 'update' | 'delete'}`
+  | `user.${'create' | 'delete'}`
+  | `token.${'create' | 'revoke'}`
+  | 'login'
+  | 'login.refused'
+  | 'logout';
+
+/** Writes down what is done; in the transaction that does it, so that there is neither without the other. */
+export async function record(db: Db, author: Author, { action, target, details = {} }: Deed): Promise<void> {
+  await store.insertEntry(db, {
+    organization_id: author.organizationId,
+    at: author.at,
+    actor_kind: author.actor.kind,
+    actor_id: author.actor.id,
+    actor_name: author.actor.name,
+    action,
+    target_kind: target.kind,
+    target_id: target.id,
+    target_name: target.name,
+    address: author.address,
+    details: JSON.stringify(details),
+  });
+}
+
+/** The author of what a caller asks for. */
+export function authorOf({ now }: Context, caller: Caller): Author {
+  const { organizationId, address } = caller;
+  const actor =
+    caller.kind === 'user'
+      ? { kind: 'user' as const, id: caller.userId, name: caller.email }
+      : { kind: 'peer' as const, id: caller.peerId, name: caller.name };
+  return { organizationId, actor, address, at: now().toISOString() };
+}
+
+/** The fields of `after` that differ, with their new values. */
+export function changedFields(before: object, after: object): Record<string, unknown> {
+  const old = new Map(Object.entries(before));
+  return Object.fromEntries(Object.entries(after).filter(([name, value]) => !isDeepStrictEqual(old.get(name), value)));
+}
+
+/** What was done in the caller's organization, newest first. */
+export async function readAudit(
+  { db }: Context,
+  caller: Caller,
+  page: { before?: number | undefined; limit: number },
+): Promise<AuditEntry[]> {
+  return (await store.listEntries(db, caller.organizationId, page)).map(present);
+}
+
+function present(row: store.StoredEntry): AuditEntry {
+  return {
+    id: row.id,
+    at: row.at,
+    actor: { kind: row.actor_kind, id: row.actor_id, name: row.actor_name },
+    action: row.action,
+    target: { kind: row.target_kind, id: row.target_id, name: row.target_name },
+    address: row.address,
+    details: JSON.parse(row.details),
+  };
+}

@@ -1,0 +1,46 @@
+import { findNetwork, type StoredNetwork } from '../store/networks.ts';
+import { listPeerIds } from '../store/peers.ts';
+import type { Context } from './context.ts';
+
+/** What was seen of a network at one look that many share. */
+export interface Look {
+  /** Undefined when it is no more, or is another organization's. */
+  readonly network: StoredNetwork | undefined;
+  /** Who is in it, not before the look; read when the first asks for it. */
+  readonly peers: () => Promise<ReadonlySet<number>>;
+}
+
+/** Looks at a network of an organization. What was committed before the call is seen. */
+export type LookAt = (organization: number, network: number) => Promise<Look>;
+
+/**
+ * Looks once for all who ask before the look begins, which is when all have asked who were woken together, or whose requests
+ * came together: so a change costs one reading, however many wait for it.
+ */
+export function createLooks({ db }: Context): LookAt {
+  const coming = new Map<string, Promise<Look>>();
+  return (organization, id) => {
+    const key = `${organization} ${id}`;
+    const joined = coming.get(key);
+    if (joined) return joined;
+    const mine = nextTurn().then(async () => {
+      coming.delete(key);
+      const network = await findNetwork(db, organization, id);
+      let peers: Promise<ReadonlySet<number>> | undefined;
+      const readPeers = async () => new Set(network ? await listPeerIds(db, id) : []);
+      return {
+        network,
+        peers: () => {
+          peers ??= readPeers();
+          return peers;
+        },
+      };
+    });
+    coming.set(key, mine);
+    return mine;
+  };
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

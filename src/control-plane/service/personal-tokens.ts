@@ -1,0 +1,60 @@
+import type { CreatePersonalToken, PersonalToken } from '../../contract/personal-token.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { UserCaller } from '../caller.ts';
+import { InvalidRequest, NotFound, Unauthenticated } from '../errors.ts';
+import * as store from '../store/personal-tokens.ts';
+import { transact } from '../store/transact.ts';
+import { holdUser } from '../store/users.ts';
+import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
+import { authorOf, record } from './audit.ts';
+import type { Context } from './context.ts';
+
+const dayMs = 24 * 3600 * 1000;
+const maxTokens = 100;
+
+/** The personal tokens of the caller, never with their values. */
+export async function listTokens({ db }: Context, caller: UserCaller): Promise<PersonalToken[]> {
+  return store.listTokens(db, caller.userId);
+}
+
+/** Makes a personal token for the caller. Its value is shown this once: only its hash is kept. */
+export async function createToken(
+  context: Context,
+  caller: UserCaller,
+  { name, expires_in_days: days }: CreatePersonalToken,
+): Promise<{ token: PersonalToken; value: Secret }> {
+  const value = mintToken(tokenPrefixes.personal, context.random);
+  const at = context.now();
+  const now = at.toISOString();
+  return transact(context.db, async (transaction) => {
+    // One who is being removed makes no token, and two requests at once do not both take the last place.
+    const user = await holdUser(transaction, caller.organizationId, caller.userId);
+    if (!user) throw new Unauthenticated('the user is no more');
+    await store.deleteExpiredTokens(transaction, user.id, now);
+    if ((await store.listTokens(transaction, user.id)).length >= maxTokens) {
+      throw new InvalidRequest({ body: [`is one too many: there are ${maxTokens} tokens already; revoke one first`] });
+    }
+    const token = await store.insertToken(transaction, {
+      user_id: user.id,
+      name,
+      token_hash: hashToken(value),
+      created_at: now,
+      expires_at: days === undefined ? null : new Date(at.getTime() + days * dayMs).toISOString(),
+      last_used_at: null,
+    });
+    const target = { kind: 'personal_token', id: token.id, name } as const;
+    const details = { expires_at: token.expires_at };
+    await record(transaction, authorOf(context, caller), { action: 'token.create', target, details });
+    return { token, value };
+  });
+}
+
+/** Makes a personal token of the caller useless from now on. */
+export async function revokeToken(context: Context, caller: UserCaller, id: number): Promise<void> {
+  await transact(context.db, async (transaction) => {
+    const token = await store.deleteToken(transaction, caller.userId, id);
+    if (!token) throw new NotFound('personal token');
+    const target = { kind: 'personal_token', id, name: token.name } as const;
+    await record(transaction, authorOf(context, caller), { action: 'token.revoke', target });
+  });
+}

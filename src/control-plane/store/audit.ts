@@ -1,0 +1,38 @@
+import type { Insertable, Selectable } from 'kysely';
+import type { Db, Tables } from './tables.ts';
+
+export type StoredEntry = Selectable<Tables['audit_entries']>;
+
+export async function insertEntry(db: Db, entry: Insertable<Tables['audit_entries']>): Promise<void> {
+  await db.insertInto('audit_entries').values(entry).execute();
+}
+
+/** The newest entries of an organization, or those before the one with the id `before`. */
+export async function listEntries(
+  db: Db,
+  organizationId: number,
+  { before, limit }: { before?: number | undefined; limit: number },
+): Promise<StoredEntry[]> {
+  const query = db.selectFrom('audit_entries').selectAll().where('organization_id', '=', organizationId);
+  const page = before === undefined ? query : query.where('id', '<', before);
+  return page.orderBy('id', 'desc').limit(limit).execute();
+}
+
+/** Forgets what was done before that instant. */
+export async function deleteEntriesBefore(db: Db, instant: string): Promise<void> {
+  await db.deleteFrom('audit_entries').where('at', '<', instant).execute();
+}
+
+/** Forgets all entries of an action but the newest so many. */
+export async function keepNewestOf(db: Db, action: string, count: number): Promise<void> {
+  const newestToGo = await db
+    .selectFrom('audit_entries')
+    .select('id')
+    .where('action', '=', action)
+    .orderBy('id', 'desc')
+    .offset(count)
+    .limit(1)
+    .executeTakeFirst();
+  if (!newestToGo) return;
+  await db.deleteFrom('audit_entries').where('action', '=', action).where('id', '<=', newestToGo.id).execute();
+}

@@ -1,0 +1,60 @@
+import type { Insertable, Selectable } from 'kysely';
+import type { UserCaller } from '../caller.ts';
+import type { Db, Tables } from './tables.ts';
+
+export type StoredToken = Omit<Selectable<Tables['personal_tokens']>, 'user_id' | 'token_hash'>;
+
+export interface TokenHolder {
+  readonly caller: Omit<UserCaller, 'address'>;
+  readonly lastUsedAt: string | null;
+}
+
+export async function listTokens(db: Db, userId: number): Promise<StoredToken[]> {
+  return db.selectFrom('personal_tokens').select(columns).where('user_id', '=', userId).orderBy('id').execute();
+}
+
+export async function insertToken(db: Db, token: Insertable<Tables['personal_tokens']>): Promise<StoredToken> {
+  return db.insertInto('personal_tokens').values(token).returning(columns).executeTakeFirstOrThrow();
+}
+
+/** Revokes a token of a user and gives it; undefined when there was none. */
+export async function deleteToken(db: Db, userId: number, id: number): Promise<StoredToken | undefined> {
+  return db
+    .deleteFrom('personal_tokens')
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .returning(columns)
+    .executeTakeFirst();
+}
+
+/** Forgets the tokens of a user that are past their end at that instant. */
+export async function deleteExpiredTokens(db: Db, userId: number, now: string): Promise<void> {
+  await db.deleteFrom('personal_tokens').where('user_id', '=', userId).where('expires_at', '<=', now).execute();
+}
+
+/** Who holds this personal token, with the role of now, if it is one that is valid at that instant. */
+export async function findTokenHolder(db: Db, tokenHash: string, now: string): Promise<TokenHolder | undefined> {
+  const row = await db
+    .selectFrom('personal_tokens as tokens')
+    .innerJoin('users', 'users.id', 'tokens.user_id')
+    .select(['tokens.id', 'tokens.last_used_at as lastUsedAt'])
+    .select(['users.id as userId', 'users.email', 'users.organization_id as organizationId', 'users.role'])
+    .where('tokens.token_hash', '=', tokenHash)
+    .where((eb) => eb.or([eb('tokens.expires_at', 'is', null), eb('tokens.expires_at', '>', now)]))
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const { id, lastUsedAt, ...user } = row;
+  return { caller: { kind: 'user', ...user, credential: { kind: 'token', id } }, lastUsedAt };
+}
+
+/** Notes that a token was used, unless a use at or after `since` is noted. */
+export async function noteUse(db: Db, id: number, now: string, since: string): Promise<void> {
+  await db
+    .updateTable('personal_tokens')
+    .set({ last_used_at: now })
+    .where('id', '=', id)
+    .where((eb) => eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', since)]))
+    .execute();
+}
+
+const columns = ['id', 'name', 'created_at', 'expires_at', 'last_used_at'] as const;

@@ -1,0 +1,148 @@
+import type { Role } from '../../src/contract/auth.ts';
+import type { Things } from './access-rules.ts';
+import { enroll, hour, makeKey, makeNetwork, type Plane } from './harness.ts';
+
+const roles: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
+
+/** A bearer to call with, and what it is. */
+export interface Credential {
+  readonly name: string;
+  readonly holder:
+    | 'nobody'
+    | { readonly role: Role; readonly foreign: boolean; readonly byToken: boolean }
+    | { readonly peer: 'self' | 'sibling' | 'stranger' };
+  /** None, the same for all requests, or of the things that a request is about. */
+  readonly token?: string | ((things: Things) => string);
+  /** Gives the same kind of credential again, when a request ended it. */
+  readonly renew?: () => Promise<string>;
+}
+
+/** Every kind of credential there is, for every role in two organizations, and those that hold no more. */
+export async function makeCredentials(plane: Plane): Promise<Credential[]> {
+  const organizations = [
+    { id: 1, foreign: false },
+    { id: await plane.addOrganization('other'), foreign: true },
+  ];
+  const people = organizations.flatMap(({ id, foreign }) =>
+    roles.map((role) => ({ role, foreign, name: `${foreign ? 'foreign ' : ''}${role}`, id })),
+  );
+  const expired: Credential[] = [];
+  for (const { role, name, id } of people) {
+    const session = await plane.signIn(role, id);
+    const { value } = await makeToken(plane, session, { expires_in_days: 1 });
+    expired.push(held(`expired session of ${name}`, session), held(`expired token of ${name}`, value));
+  }
+  // A session of the harness and these tokens last a day.
+  plane.clock.advance(24 * hour);
+  const users: Credential[] = [];
+  for (const { role, name, id, foreign } of people) {
+    const signIn = () => plane.signIn(role, id);
+    const signInForToken = async () => (await makeToken(plane, await signIn())).value;
+    const remover = await plane.signIn('owner', id);
+    users.push(
+      { name, holder: { role, foreign, byToken: false }, token: await signIn(), renew: signIn },
+      {
+        name: `token of ${name}`,
+        holder: { role, foreign, byToken: true },
+        token: await signInForToken(),
+        renew: signInForToken,
+      },
+      ...(await makeVoid(plane, name, await signIn(), remover)),
+    );
+  }
+  return [
+    { name: 'nobody', holder: 'nobody' },
+    ...['cpu_', 'cpt_', 'cpp_', 'cpn_', ''].map((prefix) => held(`a made up ${prefix}`, `${prefix}${'x'.repeat(43)}`)),
+    { name: 'an enrolment key', holder: 'nobody', token: ({ keyToken }) => keyToken },
+    ...expired,
+    ...users,
+    ...(await makePeers(plane, organizations[1]?.id ?? 0)),
+  ];
+}
+
+/** A session that was ended, a token that was revoked, and both of a user that was removed. */
+async function makeVoid(plane: Plane, name: string, session: string, remover: string): Promise<Credential[]> {
+  const profile = await plane.call('GET', '/api/auth/me', { token: session });
+  const ended = await makeToken(plane, session);
+  await must(plane.call('POST', '/api/auth/logout', { token: ended.value }));
+  const revoked = await makeToken(plane, session);
+  await must(plane.call('DELETE', `/api/auth/tokens/${revoked.id}`, { token: session }));
+  const left = await makeToken(plane, session);
+  await must(plane.call('DELETE', `/api/users/${profile.body.data.id}`, { token: remover }));
+  return [
+    held(`logged out token of ${name}`, ended.value),
+    held(`revoked token of ${name}`, revoked.value),
+    held(`session of removed ${name}`, session),
+    held(`token of removed ${name}`, left.value),
+  ];
+}
+
+async function makePeers(plane: Plane, other: number): Promise<Credential[]> {
+  const owner = await plane.signIn('owner');
+  const foreigner = await plane.signIn('owner', other);
+  const removed = await makePeer(plane, owner);
+  await must(plane.call('DELETE', `/api/networks/${removed.network}/peers/${removed.peer}`, { token: removed.token }));
+  const session = await plane.signIn('viewer');
+  await must(plane.call('POST', '/api/auth/logout', { token: session }));
+  return [
+    held('logged out session', session),
+    held('removed peer', removed.token),
+    { name: 'the peer itself', holder: { peer: 'self' }, token: ({ peerToken }) => peerToken },
+    { name: 'a peer of the same network', holder: { peer: 'sibling' }, token: ({ siblingToken }) => siblingToken },
+    {
+      name: 'a peer of another network',
+      holder: { peer: 'stranger' },
+      token: (await makePeer(plane, owner)).token,
+    },
+    {
+      name: 'a peer of another organization',
+      holder: { peer: 'stranger' },
+      token: (await makePeer(plane, foreigner)).token,
+    },
+  ];
+}
+
+/** Things of the first organization, made anew. */
+export async function makeThings(plane: Plane): Promise<Things> {
+  const owner = await plane.signIn('owner');
+  const network = await makeNetwork(plane, owner, { name: 'canary-network' });
+  const keyToken = await makeKey(plane, owner, network);
+  const keys = await must(plane.call('GET', `/api/networks/${network}/enrollment-keys`, { token: owner }));
+  const self = await must(enroll(plane, keyToken));
+  const sibling = await must(enroll(plane, keyToken));
+  const other = await plane.signIn('viewer');
+  const profile = await must(plane.call('GET', '/api/auth/me', { token: other }));
+  return {
+    network,
+    key: keys[0].id,
+    keyToken,
+    peer: self.peer.id,
+    peerToken: self.access_token,
+    siblingToken: sibling.access_token,
+    user: profile.id,
+    personalToken: (await makeToken(plane, other)).id,
+  };
+}
+
+async function makePeer(plane: Plane, owner: string): Promise<{ network: number; peer: number; token: string }> {
+  const network = await makeNetwork(plane, owner);
+  const { peer, access_token } = await must(enroll(plane, await makeKey(plane, owner, network)));
+  return { network, peer: peer.id, token: access_token };
+}
+
+async function makeToken(plane: Plane, session: string, fields: object = {}): Promise<{ id: number; value: string }> {
+  const body = { name: 'canary-token', ...fields };
+  const { id, access_token } = await must(plane.call('POST', '/api/auth/tokens', { token: session, body }));
+  return { id, value: access_token };
+}
+
+function held(name: string, token: string): Credential {
+  return { name, holder: 'nobody', token };
+}
+
+/** What a request that has to succeed gives. */
+async function must(reply: ReturnType<Plane['call']>) {
+  const { status, body } = await reply;
+  if (status >= 300) throw new Error(`${status}: ${JSON.stringify(body)}`);
+  return body.data;
+}

@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { Locked, UnreadableFile } from '../../src/core/errors.ts';
+import { makeFolder, openPlane, startPlane, withDatabase } from './harness.ts';
+import { startProcess } from './start-process.ts';
+
+const mode = (path: string) => statSync(path).mode & 0o777;
+
+describe('the data folder', () => {
+  test('is made, closed to others, and so are its files', async () => {
+    const dataDir = join(makeFolder(), 'deep', 'data');
+    await startPlane({ dataDir });
+    expect(mode(dataDir)).toBe(0o700);
+    const files = readdirSync(dataDir);
+    expect(files).toContain('control-plane.db-wal');
+    for (const file of files) expect([file, mode(join(dataDir, file))]).toEqual([file, 0o600]);
+  });
+
+  test('is closed to others when it was open', async () => {
+    const dataDir = makeFolder();
+    chmodSync(dataDir, 0o755);
+    await startPlane({ dataDir });
+    expect(mode(dataDir)).toBe(0o700);
+  });
+
+  test('keeps its mode when it holds what is not ours', async () => {
+    const dataDir = makeFolder();
+    mkdirSync(join(dataDir, 'lost+found'));
+    chmodSync(dataDir, 0o755);
+    await startPlane({ dataDir });
+    expect(mode(dataDir)).toBe(0o755);
+    expect(mode(join(dataDir, 'control-plane.db'))).toBe(0o600);
+  });
+
+  test('serves one control plane at a time', async () => {
+    const plane = await startPlane();
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      const refused = openPlane({ dataDir: plane.dataDir });
+      await expect(refused).rejects.toThrow(Locked);
+      await expect(refused).rejects.toThrow(`pid ${process.pid}`);
+    }
+    expect((await plane.call('GET', '/healthz')).status).toBe(200);
+  });
+
+  test('that cannot be one is refused by name', async () => {
+    const dataDir = join(makeFolder(), 'file');
+    writeFileSync(dataDir, '');
+    const refused = openPlane({ dataDir });
+    await expect(refused).rejects.toThrow(UnreadableFile);
+    await expect(refused).rejects.toThrow(dataDir);
+  });
+
+  test('with a database of a later version is refused and left alone', async () => {
+    const dataDir = makeFolder();
+    await (await openPlane({ dataDir })).server.close();
+    await withDatabase(dataDir, (db) =>
+      db
+        // biome-ignore lint/suspicious/noExplicitAny: the table is Kysely's own.
+        .insertInto('kysely_migration' as any)
+        .values({ name: '9999-later', timestamp: '2031-01-01' })
+        .execute(),
+    );
+    await expect(openPlane({ dataDir })).rejects.toThrow(UnreadableFile);
+  });
+
+  test('with something else in the place of the database is refused, and can be tried again', async () => {
+    const dataDir = makeFolder();
+    writeFileSync(join(dataDir, 'control-plane.db'), 'no database at all, but long enough to look like one'.repeat(9));
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      await expect(openPlane({ dataDir })).rejects.toThrow(UnreadableFile);
+    }
+  });
+
+  test('is not shared by two processes, and one that was killed leaves it free', async () => {
+    const dataDir = makeFolder();
+    const { child } = await startProcess({ dataDir });
+    const refused = openPlane({ dataDir });
+    await expect(refused).rejects.toThrow(Locked);
+    await expect(refused).rejects.toThrow(`pid ${child.pid}`);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const plane = await startPlane({ dataDir, owner: null });
+    expect((await plane.call('GET', '/healthz')).status).toBe(200);
+  });
+});

@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { Kysely } from 'kysely';
+import { afterAll, inject } from 'vitest';
+import { parseDatabaseUrl } from '../../src/control-plane/store/database-url.ts';
+import { postgresDialect } from '../../src/control-plane/store/postgres-dialect.ts';
+import { createPatientPool } from '../../src/control-plane/store/postgres-pool.ts';
+import { durable, openSqlite, sqliteDialect } from '../../src/control-plane/store/sqlite.ts';
+import type { Tables } from '../../src/control-plane/store/tables.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { eventually } from '../lab/eventually.ts';
+import { asSuperuser, urlOf } from './postgres-server.ts';
+import type {} from './postgres-setup.ts';
+
+/** The PostgreSQL that stands in for the folders of this run; null where the folders hold the data. */
+export const postgres = inject('postgres') ?? null;
+
+/** Names of databases by the folders that they stand in for. They are gone when the tests of the file are done. */
+const databases = new Map<string, Promise<string>>();
+afterAll(async () => {
+  if (postgres === null) return;
+  const names = await Promise.all(databases.values());
+  await asSuperuser(postgres, async (client) => {
+    for (const name of names) await client.query(`drop database if exists ${name} with (force)`);
+  });
+});
+
+/** The URL of the database that stands in for a folder, made when it is asked for first; null where the folder itself is used. */
+export async function databaseFor(dataDir: string): Promise<Secret | null> {
+  if (postgres === null) return null;
+  const name = databases.get(dataDir) ?? makeDatabase();
+  databases.set(dataDir, name);
+  return new Secret(urlOf(postgres, await name));
+}
+
+/** Makes an empty database, and gives its name. */
+async function makeDatabase(): Promise<string> {
+  if (postgres === null) throw new Error('there is no PostgreSQL in this run');
+  const name = `cpn_${randomBytes(6).toString('hex')}`;
+  await asSuperuser(postgres, (client) => client.query(`create database ${name}`));
+  return name;
+}
+
+/** Passes once no control plane that was killed has a connection to the database still, on which a change may be under way. */
+export async function untilLeft(dataDir: string): Promise<void> {
+  const name = await databases.get(dataDir);
+  if (postgres === null || name === undefined) return;
+  const others = `select from pg_stat_activity where datname = $1 and application_name = 'cpn-control-plane'`;
+  await asSuperuser(postgres, (client) =>
+    eventually('no connection is left', async () => (await client.query(others, [name])).rowCount === 0),
+  );
+}
+
+/** Works on the database of a folder beside its control plane. */
+export async function withDatabase<Result>(
+  dataDir: string,
+  work: (db: Kysely<Tables>) => Promise<Result>,
+): Promise<Result> {
+  const db = new Kysely<Tables>({ dialect: await dialectFor(dataDir) });
+  try {
+    return await work(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
+async function dialectFor(dataDir: string) {
+  if (postgres === null) return sqliteDialect(openSqlite(join(dataDir, 'control-plane.db'), durable));
+  const name = await databases.get(dataDir);
+  if (name === undefined) throw new Error(`no control plane was started over ${dataDir}`);
+  return postgresDialect(createPatientPool(parseDatabaseUrl(new Secret(urlOf(postgres, name)))));
+}

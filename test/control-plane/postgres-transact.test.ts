@@ -1,0 +1,148 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { Kysely, sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { OutcomeUnknown, Unavailable } from '../../src/control-plane/errors.ts';
+import { type DatabaseTarget, parseDatabaseUrl } from '../../src/control-plane/store/database-url.ts';
+import { announce, listen } from '../../src/control-plane/store/postgres-changes.ts';
+import { postgresDialect } from '../../src/control-plane/store/postgres-dialect.ts';
+import { createPool } from '../../src/control-plane/store/postgres-pool.ts';
+import type { Db, Tables } from '../../src/control-plane/store/tables.ts';
+import { transact } from '../../src/control-plane/store/transact.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { eventually } from '../lab/eventually.ts';
+import { databaseFor, postgres } from './databases.ts';
+import { makeFolder, openPlane } from './harness.ts';
+import { asSuperuser } from './postgres-server.ts';
+
+if (postgres === null) throw new Error('these tests are for PostgreSQL');
+const server = postgres;
+
+let target: DatabaseTarget;
+let db: Db;
+beforeAll(async () => {
+  const dataDir = makeFolder();
+  await (await openPlane({ dataDir })).server.close();
+  target = parseDatabaseUrl((await databaseFor(dataDir)) ?? new Secret(''));
+  db = new Kysely<Tables>({ dialect: postgresDialect(createPool(target)) });
+  for (const name of ['one', 'two']) await db.insertInto('organizations').values({ name }).execute();
+});
+afterAll(() => db.destroy());
+
+const rename = (within: Db, id: number, name: string) =>
+  within.updateTable('organizations').set({ name }).where('id', '=', id).execute();
+const names = async () =>
+  (await db.selectFrom('organizations').select('name').orderBy('id').execute()).map(({ name }) => name);
+const fail = (within: Db, state: string) =>
+  sql`do ${sql.lit(`begin raise exception using errcode = '${state}'; end`)}`.execute(within);
+
+describe('a transaction', () => {
+  test('that meets another one crosswise is done again, and both are done', async () => {
+    const met = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+    let tries = 0;
+    const work = (mine: 0 | 1) =>
+      transact(db, async (within) => {
+        tries += 1;
+        await rename(within, 2 + mine, `of ${mine}`);
+        met[mine].resolve();
+        await met[mine === 0 ? 1 : 0].promise;
+        await rename(within, 3 - mine, `by ${mine}`);
+      });
+    await Promise.all([work(0), work(1)]);
+    expect(tries).toBe(3);
+    const [, one, two] = await names();
+    expect([
+      ['of 0', 'by 0'],
+      ['by 1', 'of 1'],
+    ]).toContainEqual([one, two]);
+  });
+
+  test.each([
+    ['40001', 6, Unavailable],
+    ['40P01', 6, Unavailable],
+    ['23505', 6, '23505'],
+    ['22012', 1, '22012'],
+  ])('that fails with %s each time is tried %i times', async (state, times, error) => {
+    const work = vi.fn((within: Db) => fail(within, state));
+    await expect(transact(db, work)).rejects.toThrow(error);
+    expect(work).toHaveBeenCalledTimes(times);
+  });
+});
+
+describe('when the connection is cut', () => {
+  const cut = (query: string) =>
+    eventually(`a connection is at ${query}`, async () => {
+      const cutOff = `select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = $1 and pid <> pg_backend_pid() and state <> 'idle' and query like $2`;
+      return (
+        ((await asSuperuser(server, (client) => client.query(cutOff, [target.database, query]))).rowCount ?? 0) > 0
+      );
+    });
+
+  test('before the commit, nothing was done, and the caller may ask again', async () => {
+    const before = await names();
+    const work = transact(db, async (within) => {
+      await rename(within, 2, 'cut');
+      await sql`select pg_sleep(60)`.execute(within);
+    });
+    await Promise.all([expect(work).rejects.toThrow(Unavailable), cut('select pg_sleep%')]);
+    expect(await names()).toEqual(before);
+  });
+
+  test('while it reads, the same', async () => {
+    const reading = sql`select pg_sleep(60)`.execute(db);
+    await Promise.all([expect(reading).rejects.toThrow(Unavailable), cut('select pg_sleep%')]);
+  });
+
+  test('within the commit, or a change of one statement, nobody can tell', async () => {
+    await sql`create function linger() returns trigger language plpgsql as
+      $$ begin perform pg_sleep(60); return null; end $$`.execute(db);
+    await sql`create constraint trigger linger after insert on organizations deferrable initially deferred
+      for each row execute function linger()`.execute(db);
+    const insert = (within: Db) => within.insertInto('organizations').values({ name: 'late' }).execute();
+    await Promise.all([expect(transact(db, insert)).rejects.toThrow(OutcomeUnknown), cut('commit')]);
+    await Promise.all([expect(insert(db)).rejects.toThrow(OutcomeUnknown), cut('insert%')]);
+    await sql`drop function linger cascade`.execute(db);
+  });
+});
+
+/** A way to the server by which, once it is told to, nothing comes through any more although no connection ends. */
+async function openWay() {
+  const sockets: Socket[] = [];
+  const way = createServer((from) => {
+    const to = connect(`${server.socket}/.s.PGSQL.${server.port}`);
+    for (const [one, other] of [[from, to] as const, [to, from] as const]) {
+      sockets.push(one);
+      one.pipe(other).on('error', () => undefined);
+      one.on('close', () => other.destroy());
+    }
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    way.close();
+  });
+  await eventually('the way is open', () => way.listening);
+  const { port } = way.address() as { port: number };
+  return { port, block: () => sockets.splice(0).map((socket) => socket.unpipe().pause()) };
+}
+
+test('a listener notices a connection that is dead although nobody ended it, and listens on another one', async () => {
+  const { port, block } = await openWay();
+  const heard: (number | 'all' | 'lost')[] = [];
+  const events = {
+    wake: (network: number) => heard.push(network),
+    wakeAll: () => heard.push('all'),
+    lost: () => heard.push('lost'),
+  };
+  const listener = await listen({ ...target, host: '127.0.0.1', port }, events, { everyMs: 50, patienceMs: 500 });
+  onTestFinished(listener.close);
+  const other = 'another-process';
+  await announce(db, other, 7);
+  await eventually('it hears', () => heard.length === 1);
+  block();
+  await announce(db, other, 8);
+  await eventually('it listens again', () => heard.includes('all'));
+  await announce(db, listener.name, 9);
+  await announce(db, other, 10);
+  await eventually('it hears again', () => heard.includes(10));
+  expect(heard).toEqual([7, 'lost', 'all', 10]);
+});
