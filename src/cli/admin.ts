@@ -1,7 +1,9 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import type { ClientOptions } from '../api/client-options.ts';
+import type { RawService } from '../api/raw-service.ts';
 import type { AdminService } from '../api/service.ts';
-import { WrongUsage } from '../core/errors.ts';
+import { quote, WrongUsage } from '../core/errors.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Input } from './input.ts';
@@ -9,27 +11,29 @@ import { progress } from './output.ts';
 import { readSecret } from './secrets.ts';
 import { readServiceAddress } from './service-address.ts';
 
+/** Where an administrator's requests go, and with which token. */
+interface Access {
+  readonly service: ServiceAddress;
+  readonly token: Secret;
+}
+
 /** The control plane as the logged-in administrator: by CPN_API_TOKEN where it is set, else by the stored login. */
 export async function openAdmin(input: Input): Promise<AdminService> {
-  const { readLogin } = await import('../store/login-file.ts');
-  const login = await readLogin(loginFolder(input));
-  const given = input.environment.CPN_API_TOKEN;
-  const service = readServiceAddress(input) ?? login?.service;
-  if (service === undefined) throw new WrongUsage('not logged in; run "cpn login --api URL --email EMAIL"');
-  if (given !== undefined) return connectAdmin(service, await readSecret(given, 'CPN_API_TOKEN'));
-  // A token goes to the control plane that gave it, and to no other.
-  if (login === null || login.service.url !== service.url) {
-    throw new WrongUsage(`not logged in at ${service.url}; run "cpn login --api ${service.url} --email EMAIL"`);
-  }
-  return connectAdmin(login.service, login.token);
+  const { service, token } = await findAccess(input);
+  return connectAdmin(service, token);
+}
+
+/** Any operation of the control plane, as {@link openAdmin}; a call may take so many milliseconds. */
+export async function openRaw(input: Input, deadlineMs: number): Promise<RawService> {
+  const { service, token } = await findAccess(input);
+  const { connectRawService } = await import('../api/raw-service.ts');
+  return connectRawService(service, token, { deadlineMs, onRetry });
 }
 
 /** The control plane as somebody who has no token yet, or has just been given one. */
 export async function connectAdmin(service: ServiceAddress, token: Secret | null): Promise<AdminService> {
   const { connectAdminService } = await import('../api/admin-service.ts');
-  return connectAdminService(service, token, {
-    onRetry: ({ problem, delayMs }) => progress(`${problem}; trying again in ${delayMs} ms`),
-  });
+  return connectAdminService(service, token, { onRetry });
 }
 
 /** Where an administrator's login is kept (XDG base directories). */
@@ -39,13 +43,46 @@ export function loginFolder({ environment }: Input): string {
 
 /** The id of the network that a person names by id or name; looked up, because a name may change hands. */
 export async function findNetwork(service: AdminService, named: string): Promise<number> {
-  const networks = await service.listNetworks();
-  const [found, ...more] = networks.filter(({ id, name }) => String(id) === named || name === named);
-  if (found === undefined) {
-    const known = networks.map(({ id, name }) => `${name} (${id})`).join(', ') || 'none';
-    throw new WrongUsage(`there is no network ${JSON.stringify(named)}; there are: ${known}`);
-  }
-  if (more.length > 0)
-    throw new WrongUsage(`${more.length + 1} networks are called ${JSON.stringify(named)}; name one by its id`);
-  return found.id;
+  return findNamed(await service.listNetworks(), named, 'network').id;
 }
+
+/** The one of `list` that a person names by id or name; a WrongUsage where there is none, or more than one. */
+export function findNamed<Thing extends { readonly id: number | string; readonly name: string }>(
+  list: readonly Thing[],
+  named: string,
+  what: string,
+): Thing {
+  // Names may look like ids: what has the id is meant.
+  const byId = list.find(({ id }) => String(id) === named);
+  const [found, ...more] = byId ? [byId] : list.filter(({ name }) => name === named);
+  if (found === undefined) throw new WrongUsage(`there is no ${what} ${quote(named)}; there are: ${listNames(list)}`);
+  if (more.length > 0) {
+    throw new WrongUsage(`${more.length + 1} ${what}s are called ${quote(named)}; name one by its id`);
+  }
+  return found;
+}
+
+const mostNamed = 20;
+
+function listNames(list: readonly { readonly id: number | string; readonly name: string }[]): string {
+  const names = list.slice(0, mostNamed).map(({ id, name }) => `${name} (${id})`);
+  const more = list.length > names.length ? ` and ${list.length - names.length} more` : '';
+  return names.length === 0 ? 'none' : `${names.join(', ')}${more}`;
+}
+
+async function findAccess(input: Input): Promise<Access> {
+  const { readLogin } = await import('../store/login-file.ts');
+  const login = await readLogin(loginFolder(input));
+  const given = input.environment.CPN_API_TOKEN;
+  const service = readServiceAddress(input) ?? login?.service;
+  if (service === undefined) throw new WrongUsage('not logged in; run "cpn login --api URL --email EMAIL"');
+  if (given !== undefined) return { service, token: await readSecret(given, 'CPN_API_TOKEN') };
+  // A token goes to the control plane that gave it, and to no other.
+  if (login === null || login.service.url !== service.url) {
+    throw new WrongUsage(`not logged in at ${service.url}; run "cpn login --api ${service.url} --email EMAIL"`);
+  }
+  return login;
+}
+
+const onRetry: NonNullable<ClientOptions['onRetry']> = ({ problem, delayMs }) =>
+  progress(`${problem}; trying again in ${delayMs} ms`);

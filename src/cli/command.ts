@@ -44,6 +44,9 @@ export const networkArgument = {
   summary: 'an interface, or the id or name of a network; all of them when left out',
 } as const;
 
+/** The network that an administrator's command is about. */
+export const theNetwork = { usage: '<network>', summary: 'id or name of a network' } as const;
+
 /** The flags of the commands that name a control plane. */
 export const apiFlags: Flags = {
   api: { kind: 'text', value: 'URL', summary: 'base address of the control plane' },

@@ -1,18 +1,25 @@
 import type { Command } from './command.ts';
-import { serveControlPlane } from './commands/control-plane.ts';
+import { api } from './commands/api.ts';
+import { audit } from './commands/audit.ts';
+import { backUpControlPlane, serveControlPlane } from './commands/control-plane.ts';
 import { down } from './commands/down.ts';
+import { drain } from './commands/drain.ts';
+import { explain } from './commands/explain.ts';
 import { join } from './commands/join.ts';
-import { createKey } from './commands/key.ts';
+import { createKey, listKeys, revokeKey } from './commands/key.ts';
 import { leave } from './commands/leave.ts';
 import { login } from './commands/login.ts';
-import { createNetwork, deleteNetwork, listNetworks, showNetwork } from './commands/network.ts';
-import { removePeer } from './commands/peer.ts';
+import { createNetwork, listNetworks, showNetwork } from './commands/network.ts';
+import { deleteNetwork, updateNetwork } from './commands/network-change.ts';
+import { listPeers, removePeer, updatePeer } from './commands/peer.ts';
 import { plan } from './commands/plan.ts';
 import { reconcile } from './commands/reconcile.ts';
 import { run } from './commands/run.ts';
 import { logout, whoami } from './commands/session.ts';
 import { status } from './commands/status.ts';
+import { createToken, listTokens, revokeToken } from './commands/token.ts';
 import { up } from './commands/up.ts';
+import { createUser, listUsers, removeUser } from './commands/user.ts';
 import { wait } from './commands/wait.ts';
 
 /** Every command there is, in the order in which help lists them. */
@@ -20,11 +27,13 @@ export const commands: readonly Command[] = [
   join,
   status,
   wait,
+  explain,
   plan,
   reconcile,
   run,
   up,
   down,
+  drain,
   leave,
   login,
   whoami,
@@ -32,8 +41,22 @@ export const commands: readonly Command[] = [
   listNetworks,
   createNetwork,
   showNetwork,
+  updateNetwork,
   deleteNetwork,
   createKey,
+  listKeys,
+  revokeKey,
+  listPeers,
+  updatePeer,
   removePeer,
+  listUsers,
+  createUser,
+  removeUser,
+  listTokens,
+  createToken,
+  revokeToken,
+  audit,
+  api,
   serveControlPlane,
+  backUpControlPlane,
 ];

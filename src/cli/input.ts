@@ -28,6 +28,11 @@ export class Input {
     return value === undefined ? undefined : String(value);
   }
 
+  /** True for a flag that was given on the command line itself, where every user of the machine can read it. */
+  isTyped(flag: string): boolean {
+    return this.#given[flag] !== undefined;
+  }
+
   /** The value of a flag that must be there. */
   need(flag: string, remedy = ''): string {
     const value = this.text(flag);
@@ -64,9 +69,20 @@ export class Input {
           .map((item) => item.trim());
   }
 
-  switch(flag: string, byDefault = false): boolean {
+  /** Each value of a flag that may be given several times, with its commas; a variable stands for one of them. */
+  each(flag: string): string[] {
     const value = this.#read(flag);
-    if (value === undefined || typeof value === 'boolean') return value ?? byDefault;
+    return value === undefined ? [] : [value].flat().map(String);
+  }
+
+  switch(flag: string, byDefault = false): boolean {
+    return this.choice(flag) ?? byDefault;
+  }
+
+  /** A switch that says something else when it is left out: undefined. */
+  choice(flag: string): boolean | undefined {
+    const value = this.#read(flag);
+    if (value === undefined || typeof value === 'boolean') return value;
     if (/^(1|true|yes|on)$/i.test(String(value))) return true;
     if (/^(0|false|no|off)$/i.test(String(value))) return false;
     throw new InvalidValue(`--${flag}`, String(value), 'is neither yes nor no');

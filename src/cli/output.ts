@@ -50,10 +50,13 @@ function style(format: Parameters<typeof styleText>[0], text: string): string {
 
 /** Our own styling is let through, everything else that a terminal obeys is not. */
 function printableCell(cell: string): string {
-  const plain = stripVTControlCharacters(cell);
+  const plain = cell.replace(styling, '');
   const clean = printable(plain);
   return clean === plain ? cell : clean;
 }
+
+/** What `styleText` writes: a colour or a weight, by its number. */
+const styling = new RegExp(`${String.fromCharCode(27)}\\[\\d{1,2}m`, 'g');
 
 function width(text: string): number {
   return stripVTControlCharacters(text).length;

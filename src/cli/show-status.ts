@@ -1,5 +1,7 @@
 import type { NetworkStatus, PeerStatus } from '../app/status.ts';
+import { describeAge } from '../core/age.ts';
 import { printable } from '../core/errors.ts';
+import { describeBytes } from './bytes.ts';
 import { bold, dim, green, red, table, yellow } from './output.ts';
 import { describe } from './show-pass.ts';
 
@@ -89,19 +91,6 @@ function peerRow(peer: PeerStatus, now: Date, { received, sent }: Rates): string
   ];
 }
 
-function describeAge(seconds: number): string {
-  if (seconds < 120) return `${Math.max(0, Math.round(seconds))} s ago`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min ago`;
-  return `${Math.round(seconds / 3600)} h ago`;
-}
-
 function describeTraffic(bytes: number, rate: number | null): string {
   return rate === null ? describeBytes(bytes) : `${describeBytes(bytes)} (${describeBytes(Math.round(rate))}/s)`;
-}
-
-function describeBytes(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
-  const amount = bytes / 1024 ** power;
-  return `${power === 0 ? amount : amount.toFixed(1)} ${units[power]}`;
 }

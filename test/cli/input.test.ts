@@ -40,5 +40,16 @@ describe('input', () => {
     expect(input({}, { CPN_MASQUERADE: 'no' }).switch('masquerade', true)).toBe(false);
     expect(input({}).switch('masquerade', true)).toBe(true);
     expect(() => input({}, { CPN_MASQUERADE: 'maybe' }).switch('masquerade')).toThrow(InvalidValue);
+    expect([input({}).choice('masquerade'), input({ masquerade: false }).choice('masquerade')]).toEqual([
+      undefined,
+      false,
+    ]);
+  });
+
+  it('leaves values that may hold a comma whole', () => {
+    expect(input({ route: 'a=1,2' }).each('route')).toEqual(['a=1,2']);
+    expect(input({ route: ['a', 'b,c'] }).each('route')).toEqual(['a', 'b,c']);
+    expect(input({}, { CPN_ROUTE: 'a, b' }).each('route')).toEqual(['a, b']);
+    expect(input({}).each('route')).toEqual([]);
   });
 });

@@ -28,6 +28,10 @@ describe('what came over the wire', () => {
     expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   });
 
+  it('cannot hide a whole escape sequence in a cell', () => {
+    expect(table(['name'], [['x\u001b[2Jy']]).split('\n')[1]).not.toContain('\u001b[2J');
+  });
+
   it('cannot break a table', () => {
     expect(
       table(

@@ -24,6 +24,8 @@ describe('a command line that cannot be read', () => {
   it('does not show a key that was typed in it', async () => {
     for (const argv of [
       ['jion', 'cpn_canary'],
+      ['logni', 'cpt_canary'],
+      ['logni', 'cpu_canary'],
       ['join', 'cpn_canary', 'cpn_canary'],
       ['up', 'a', 'cpn_canary'],
     ]) {

@@ -1,51 +1,114 @@
-import { once } from 'node:events';
-import { InvalidValue, WrongUsage } from '../../core/errors.ts';
-import type { Command } from '../command.ts';
+import { WrongUsage } from '../../core/errors.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { Command, Flag } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
+import { parseListenAddress } from '../listen-address.ts';
 import { openLog } from '../log.ts';
-import { note } from '../output.ts';
-import { readSecretFile } from '../secrets.ts';
+import { operationFlags, readOperation } from '../operation-flags.ts';
+import { green, note, print, warn } from '../output.ts';
+import { readSecret, readSecretFile } from '../secrets.ts';
+import { untilStopped } from '../stop-signals.ts';
+
+const defaultData = '/var/lib/cpn-control-plane';
+const dataFlag: Flag = { kind: 'text', value: 'DIR', summary: 'folder of the database', byDefault: defaultData };
 
 export const serveControlPlane: Command = {
   name: 'control-plane serve',
   summary: 'Serve the embedded control plane until stopped',
   flags: {
     listen: { kind: 'text', value: 'HOST:PORT', summary: 'where to listen', byDefault: '127.0.0.1:8787' },
-    data: { kind: 'text', value: 'DIR', summary: 'folder of the database', byDefault: '/var/lib/cpn-control-plane' },
+    data: dataFlag,
+    database: {
+      kind: 'text',
+      value: 'URL',
+      summary: 'a PostgreSQL database instead: postgres://USER@HOST/NAME, or file:PATH of a file that holds the URL',
+    },
     'owner-email': { kind: 'text', value: 'EMAIL', summary: 'make this first owner when there is no user yet' },
     'owner-password-file': {
       kind: 'text',
       value: 'PATH',
       summary: "a file that holds the first owner's password alone",
     },
+    'audit-days': { kind: 'text', value: 'DAYS', summary: 'how long the audit is kept', byDefault: '365' },
+    ...operationFlags,
     'allow-public-routes': { kind: 'switch', summary: 'let networks advertise public routes and 0.0.0.0/0' },
   },
-  examples: ['cpn control-plane serve --owner-email me@example.net --owner-password-file ./password'],
+  examples: [
+    'cpn control-plane serve --owner-email me@example.net --owner-password-file ./password',
+    'cpn control-plane serve --database file:/etc/cpn/database-url',
+  ],
   async run(input) {
     const { serve } = await import('../../control-plane/serve.ts');
+    const { isLoopback } = await import('../../control-plane/loopback.ts');
+    const address = parseListenAddress('listen', input.text('listen') ?? '127.0.0.1:8787');
+    const operation = readOperation(input);
+    const logger = openLog(input, 'info');
     const server = await serve({
-      ...parseListen(input.text('listen') ?? '127.0.0.1:8787'),
-      dataDir: input.text('data') ?? '/var/lib/cpn-control-plane',
+      ...address,
+      ...operation,
+      dataDir: input.text('data') ?? defaultData,
+      database: await readDatabase(input),
       owner: await readOwner(input),
+      auditDays: input.number('audit-days', 1, 36_500) ?? 365,
       allowPublicRoutes: input.switch('allow-public-routes'),
-      logger: openLog(input, 'info'),
+      logger,
     });
     note(`control plane listening on ${server.url}`);
-    await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
+    if (server.metricsUrl !== null) note(`metrics at ${server.metricsUrl}`);
+    if (!isLoopback(address.host) && operation.tls === null && operation.proxies.length === 0) warn(plainHttp);
+    if (operation.tls !== null) process.on('SIGHUP', () => reloadTls(server, logger));
+    await untilStopped();
     await server.close();
     return exitCodes.done;
   },
 };
 
-function parseListen(text: string): { host: string; port: number } {
-  const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(0|[1-9][0-9]{0,4})$/.exec(text) ?? [];
-  const host = bracketed ?? plain;
-  if (host === undefined || Number(port) > 65535) {
-    throw new InvalidValue('--listen', text, 'is not an address to listen on', 'write HOST:PORT, like 127.0.0.1:8787');
+export const backUpControlPlane: Command = {
+  name: 'control-plane backup',
+  argument: { usage: '<file>', summary: 'the file to write; one that exists is never replaced' },
+  summary: 'Write a checked copy of the embedded database to a file, also while the control plane serves',
+  flags: { data: dataFlag },
+  examples: ['cpn control-plane backup /var/backups/cpn-2030-01-31.db'],
+  async run(input) {
+    const { backUp } = await import('../../control-plane/store/backup.ts');
+    const file = input.argument('file') ?? '';
+    const bytes = backUp(input.text('data') ?? defaultData, file);
+    print(`${green('backed up')} to ${file}, ${Math.ceil(bytes / 1024)} KiB`);
+    return exitCodes.done;
+  },
+};
+
+const plainHttp =
+  'passwords, keys and tokens cross the network unencrypted; give --tls-cert and --tls-key, or --trust-proxy and a TLS proxy';
+
+/** A certificate that cannot be used leaves the old one in its place, and the control plane up. */
+function reloadTls({ reloadTls }: { reloadTls(): void }, log: ReturnType<typeof openLog>): void {
+  try {
+    reloadTls();
+    log.info('certificate reloaded');
+  } catch (error) {
+    log.error({ error: error instanceof Error ? error.message : String(error) }, 'certificate not reloaded');
   }
-  return { host, port: Number(port) };
 }
+
+async function readDatabase(input: Input): Promise<Secret | null> {
+  const given = input.text('database');
+  if (given === undefined) return null;
+  if (input.text('data') !== undefined) {
+    throw new WrongUsage('--data and --database exclude each other; give the one that holds the networks');
+  }
+  const url = await readSecret(given, "the database's URL");
+  const { parseDatabaseUrl } = await import('../../control-plane/store/database-url.ts');
+  const { password } = parseDatabaseUrl(url);
+  if (password !== undefined && input.isTyped('database') && !/^(file:|-$)/.test(given)) {
+    throw new WrongUsage(typedPassword);
+  }
+  return url;
+}
+
+const typedPassword =
+  'every user of this machine can read a password in --database; put the URL into a file and give --database file:PATH, or the password into PGPASSWORD or ~/.pgpass';
 
 async function readOwner(input: Input) {
   const email = input.text('owner-email');

@@ -8,7 +8,7 @@ import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
 import { bold, green, note, print, printJson, yellow } from '../output.ts';
-import { readSecret } from '../secrets.ts';
+import { readSecret, readSecretFile } from '../secrets.ts';
 import { needServiceAddress } from '../service-address.ts';
 
 export const join: Command = {
@@ -43,6 +43,18 @@ export const join: Command = {
       byDefault: 'yes',
     },
     wait: { kind: 'text', value: 'SECONDS', summary: 'how long to wait for a first handshake', byDefault: '7' },
+    probe: {
+      kind: 'list',
+      value: 'HOST[:PORT]',
+      summary: 'as a connector, leave a route to the others while no host named so answers behind it, by TCP or ping',
+    },
+    hosts: { kind: 'switch', summary: 'name the peers in the hosts file: PEER.NETWORK.cpn.internal', byDefault: 'no' },
+    'token-file': {
+      kind: 'text',
+      value: 'PATH',
+      summary:
+        'a file with a personal token, kept here to follow the network with where the service gives this host none of its own',
+    },
     'allow-route': { kind: 'list', value: 'CIDR', summary: 'take this route although the guard refuses it' },
   },
   examples: ['cpn join - --api https://cp.example.net --type origin --endpoint 203.0.113.22:51820 <key'],
@@ -61,10 +73,13 @@ async function readRequest(input: Input): Promise<JoinRequest> {
   const link = input.text('interface');
   const endpoint = input.text('endpoint');
   const patience = input.number('wait', 0, 3600);
+  const tokenFile = input.text('token-file');
+  const type = readType(input.text('type') ?? 'origin');
+  const probes = await readProbes(input, type);
   return {
     service: needServiceAddress(input),
     name: input.text('name') ?? hostname(),
-    type: readType(input.text('type') ?? 'origin'),
+    type,
     endpoint:
       endpoint === undefined || endpoint === 'auto' ? (endpoint ?? null) : parseEndpoint(endpoint, '--endpoint'),
     interface: link === undefined ? null : parseLinkName(link, '--interface'),
@@ -74,8 +89,11 @@ async function readRequest(input: Input): Promise<JoinRequest> {
       acceptRoutes: input.switch('accept-routes', true),
       masquerade: input.switch('masquerade', true),
       allowRoutes: await readAllowedRoutes(input),
+      probes,
+      hosts: input.switch('hosts'),
     },
     token: await readKey(input),
+    personalToken: tokenFile === undefined ? null : await readSecretFile(tokenFile, 'the personal token'),
     patience: patience === undefined ? null : 1000 * patience,
   };
 }
@@ -89,6 +107,21 @@ function readType(text: string): PeerType {
 async function readAllowedRoutes(input: Input) {
   const { parsePrefix } = await import('../../core/cidr.ts');
   return input.list('allow-route').map((text) => parsePrefix(text, '--allow-route'));
+}
+
+/** Processes and connections that a round may begin at once. */
+const mostProbes = 16;
+
+async function readProbes(input: Input, type: PeerType) {
+  const { parseProbeTarget } = await import('../../core/probe-target.ts');
+  const probes = input.list('probe').map((text) => parseProbeTarget(text, '--probe'));
+  if (probes.length > mostProbes) {
+    throw new WrongUsage(`--probe was given ${probes.length} times; name at most ${mostProbes} hosts`);
+  }
+  if (probes.length > 0 && type !== 'connector') {
+    throw new WrongUsage(`--probe is for the LAN behind a connector; leave it out, or join with --type connector`);
+  }
+  return probes;
 }
 
 async function readKey(input: Input) {

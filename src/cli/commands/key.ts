@@ -1,11 +1,13 @@
-import { findNetwork, openAdmin } from '../admin.ts';
-import { apiFlags, type Command, jsonFlag } from '../command.ts';
+import { printable } from '../../core/errors.ts';
+import { findNamed, findNetwork, openAdmin } from '../admin.ts';
+import { apiFlags, type Command, jsonFlag, theNetwork, yesFlag } from '../command.ts';
+import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit-code.ts';
-import { note, print, printJson } from '../output.ts';
+import { note, print, printJson, table } from '../output.ts';
 
 export const createKey: Command = {
   name: 'key create',
-  argument: { usage: '<network>', summary: 'id or name of a network' },
+  argument: theNetwork,
   summary: 'Create an enrolment key; it is shown this once, alone on stdout',
   flags: {
     ...apiFlags,
@@ -31,6 +33,51 @@ export const createKey: Command = {
     note(
       `for ${key.max_uses === 1 ? 'one host' : `${key.max_uses} hosts`}, until ${key.expires_at}; join with: cpn join - --api URL <key`,
     );
+    return exitCodes.done;
+  },
+};
+
+export const listKeys: Command = {
+  name: 'key list',
+  argument: theNetwork,
+  summary: 'List the enrolment keys of a network that were not revoked, without their values',
+  flags: { ...apiFlags, ...jsonFlag },
+  examples: ['cpn key list office'],
+  async run(input) {
+    const service = await openAdmin(input);
+    const keys = await service.listKeys(await findNetwork(service, input.argument('network') ?? ''));
+    if (input.switch('json')) printJson({ keys });
+    else if (keys.length === 0) note('there is no key; "cpn key create" makes one');
+    else
+      print(
+        table(
+          ['id', 'name', 'used', 'until'],
+          keys.map((key) => [
+            String(key.id),
+            key.name,
+            `${key.uses ?? '?'} of ${key.max_uses ?? '?'}`,
+            key.expires_at ?? '-',
+          ]),
+        ),
+      );
+    return exitCodes.done;
+  },
+};
+
+export const revokeKey: Command = {
+  name: 'key revoke',
+  argument: { usage: '<network> <key>', summary: 'id or name of a network, and of a key to it' },
+  summary: 'Make an enrolment key useless; hosts that joined with it stay',
+  flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
+  examples: ['cpn key revoke office edge-1 --yes'],
+  async run(input) {
+    const service = await openAdmin(input);
+    const network = await findNetwork(service, input.argument('network') ?? '');
+    const key = findNamed(await service.listKeys(network), input.argument('key') ?? '', 'key');
+    if (!(await confirm(`Revoke key ${key.name} (${key.id})?`, input))) return exitCodes.failed;
+    await service.revokeKey(network, key.id);
+    if (input.switch('json')) printJson({ id: key.id, name: key.name });
+    else note(`revoked key ${printable(key.name)} (${key.id})`);
     return exitCodes.done;
   },
 };

@@ -1,17 +1,18 @@
 import { hostname } from 'node:os';
-import { WrongUsage } from '../../core/errors.ts';
-import { Secret } from '../../core/secret.ts';
+import { printable, WrongUsage } from '../../core/errors.ts';
+import type { Secret } from '../../core/secret.ts';
 import { connectAdmin, loginFolder } from '../admin.ts';
 import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
 import { green, print, printJson } from '../output.ts';
+import { hasTerminal, obtainPassword } from '../password.ts';
 import { readSecretFile } from '../secrets.ts';
 import { needServiceAddress } from '../service-address.ts';
 
 export const login: Command = {
   name: 'login',
-  summary: 'Log in as an administrator of a control plane; asks for the password on a terminal',
+  summary: 'Log in as an administrator of a control plane; asks for what is left out on a terminal',
   flags: {
     ...apiFlags,
     ...jsonFlag,
@@ -33,7 +34,7 @@ export const login: Command = {
     if (input.switch('json')) printJson({ email: profile.email, role: profile.role, expires_at: token.expiresAt });
     else
       print(
-        `${green('logged in')} at ${service.url} as ${profile.email}, ${profile.role} of ${profile.organization.name}`,
+        `${green('logged in')} at ${service.url} as ${printable(profile.email)}, ${profile.role} of ${printable(profile.organization.name)}`,
       );
     return exitCodes.done;
   },
@@ -42,19 +43,17 @@ export const login: Command = {
 async function obtainToken(input: Input): Promise<{ value: Secret; expiresAt: string | null }> {
   const tokenFile = input.text('token-file');
   if (tokenFile !== undefined) return { value: await readSecretFile(tokenFile, 'the personal token'), expiresAt: null };
-  const email = input.need('email', 'or give --token-file');
+  const email = input.text('email') ?? (await askEmail());
   const password = await obtainPassword(input);
   const service = await connectAdmin(needServiceAddress(input), null);
   const { token, expiresAt } = await service.login(email, password, `cpn on ${hostname()}`);
   return { value: token, expiresAt };
 }
 
-async function obtainPassword(input: Input): Promise<Secret> {
-  const file = input.text('password-file');
-  if (file !== undefined) return readSecretFile(file, 'the password');
-  if (!process.stdin.isTTY) throw new WrongUsage('--password-file is missing, and there is no terminal to ask on');
+async function askEmail(): Promise<string> {
+  if (!hasTerminal()) throw new WrongUsage('--email is missing; or give --token-file');
   const prompts = await import('@clack/prompts');
-  const answer = await prompts.password({ message: 'Password', output: process.stderr });
-  if (typeof answer !== 'string' || answer === '') throw new WrongUsage('no password was given');
-  return new Secret(answer);
+  const answer = await prompts.text({ message: 'E-mail address', output: process.stderr });
+  if (typeof answer !== 'string' || answer === '') throw new WrongUsage('no e-mail address was given');
+  return answer;
 }

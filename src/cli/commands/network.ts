@@ -1,10 +1,9 @@
+import { printable } from '../../core/errors.ts';
 import { findNetwork, openAdmin } from '../admin.ts';
-import { apiFlags, type Command, jsonFlag, yesFlag } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { apiFlags, type Command, jsonFlag, theNetwork } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
 import { bold, green, note, print, printJson, table } from '../output.ts';
-
-const networkArgument = { usage: '<network>', summary: 'id or name of a network' } as const;
+import { peerTable } from '../peer-table.ts';
 
 export const listNetworks: Command = {
   name: 'network list',
@@ -48,14 +47,14 @@ export const createNetwork: Command = {
     };
     const network = await (await openAdmin(input)).createNetwork(request);
     if (input.switch('json')) printJson(network);
-    else print(`${green('created')} network ${bold(network.name)} (${network.id}), ${network.private_cidr}`);
+    else print(`${green('created')} network ${bold(printable(network.name))} (${network.id}), ${network.private_cidr}`);
     return exitCodes.done;
   },
 };
 
 export const showNetwork: Command = {
   name: 'network show',
-  argument: networkArgument,
+  argument: theNetwork,
   summary: 'Show a network and its peers',
   flags: { ...apiFlags, ...jsonFlag },
   examples: ['cpn network show office'],
@@ -72,32 +71,7 @@ export const showNetwork: Command = {
         [[network.name, String(network.id), network.private_cidr, network.routes.join(', '), String(network.revision)]],
       ),
     );
-    const rows = network.peers.map((peer) => [
-      String(peer.id),
-      peer.name,
-      peer.peer_type,
-      peer.address,
-      peer.endpoint ?? '-',
-      peer.public_key,
-    ]);
-    print(`\n${table(['peer', 'name', 'type', 'address', 'endpoint', 'public key'], rows)}`);
-    return exitCodes.done;
-  },
-};
-
-export const deleteNetwork: Command = {
-  name: 'network delete',
-  argument: networkArgument,
-  summary: 'Delete a network; its peers lose each other',
-  flags: { ...apiFlags, ...yesFlag },
-  examples: ['cpn network delete office --yes'],
-  async run(input) {
-    const service = await openAdmin(input);
-    const network = await service.readNetwork(await findNetwork(service, input.argument('network') ?? ''));
-    const question = `Delete network ${network.name} with ${network.peers.length} peers?`;
-    if (!(await confirm(question, input))) return exitCodes.failed;
-    await service.deleteNetwork(network.id);
-    note(`deleted network ${network.name} (${network.id})`);
+    print(`\n${peerTable(network.peers)}`);
     return exitCodes.done;
   },
 };

@@ -1,3 +1,4 @@
+import { printable, Refused } from '../../core/errors.ts';
 import { loginFolder, openAdmin } from '../admin.ts';
 import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -11,7 +12,7 @@ export const whoami: Command = {
   async run(input) {
     const profile = await (await openAdmin(input)).profile();
     if (input.switch('json')) printJson(profile);
-    else print(`${profile.email}, ${profile.role} of ${profile.organization.name}`);
+    else print(printable(`${profile.email}, ${profile.role} of ${profile.organization.name}`));
     return exitCodes.done;
   },
 };
@@ -22,8 +23,12 @@ export const logout: Command = {
   flags: apiFlags,
   examples: ['cpn logout'],
   async run(input) {
-    await (await openAdmin(input)).logout();
+    const service = await openAdmin(input);
     const { removeLogin } = await import('../../store/login-file.ts');
+    await service.logout().catch((error) => {
+      // A token that holds no longer has nothing left to revoke.
+      if (!(error instanceof Refused && error.status === 401)) throw error;
+    });
     await removeLogin(loginFolder(input));
     note('logged out');
     return exitCodes.done;

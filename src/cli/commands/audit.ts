@@ -1,0 +1,50 @@
+import type { AuditEntry } from '../../api/service.ts';
+import { openAdmin } from '../admin.ts';
+import { apiFlags, type Command, jsonFlag } from '../command.ts';
+import { exitCodes } from '../exit-code.ts';
+import { note, print, printJson, table } from '../output.ts';
+
+const usualLimit = 50;
+const maxLimit = 200;
+/** Of the ten digits that a flag may have. */
+const maxId = 9_999_999_999;
+
+export const audit: Command = {
+  name: 'audit',
+  summary: 'Show what was done in the organisation, by whom and from where; newest first',
+  flags: {
+    ...apiFlags,
+    ...jsonFlag,
+    limit: { kind: 'text', value: '1..200', summary: 'how many entries', byDefault: String(usualLimit) },
+    before: { kind: 'text', value: 'ID', summary: 'only entries older than this one' },
+  },
+  examples: ['cpn audit --limit 20', 'cpn audit --before 1042'],
+  async run(input) {
+    const limit = input.number('limit', 1, maxLimit) ?? usualLimit;
+    const before = input.number('before', 1, maxId);
+    const service = await openAdmin(input);
+    const entries = await service.readAudit({ limit, ...(before !== undefined && { before }) });
+    // A page that is full may have another after it.
+    const next = entries.length < limit ? null : (entries.at(-1)?.id ?? null);
+    if (input.switch('json')) {
+      printJson({ entries, next });
+    } else if (entries.length === 0) {
+      note(before === undefined ? 'nothing was done yet' : `there is nothing older than ${before}`);
+    } else {
+      print(table(['id', 'when', 'who', 'what', 'on', 'from', ''], entries.map(toRow)));
+      if (next !== null) note(`older entries: cpn audit --limit ${limit} --before ${next}`);
+    }
+    return exitCodes.done;
+  },
+};
+
+function toRow({ id, at, actor, action, target, address, details }: AuditEntry): string[] {
+  const facts = Object.entries(details).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
+  return [String(id), at, describe(actor), action, describe(target), address ?? '-', facts.join(', ')];
+}
+
+function describe({ kind, id, name }: AuditEntry['actor'] | AuditEntry['target']): string {
+  const what = kind.replaceAll('_', ' ');
+  const who = [name, id === null ? null : `(${id})`].filter((part) => part !== null).join(' ');
+  return who === '' ? what : `${what} ${who}`;
+}

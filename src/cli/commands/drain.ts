@@ -1,0 +1,79 @@
+import type { DrainReport } from '../../app/drain.ts';
+import { WrongUsage } from '../../core/errors.ts';
+import { type Command, jsonFlag, networkArgument } from '../command.ts';
+import { openTools } from '../context.ts';
+import { exitCodeOf, exitCodes } from '../exit-code.ts';
+import type { Input } from '../input.ts';
+import { green, note, printError, printJson, yellow } from '../output.ts';
+
+/** Seconds. The least lets three quiet looks in a row be made. */
+const usualTimeout = 60;
+const shortestTimeout = 5;
+
+export const drain: Command = {
+  name: 'drain',
+  argument: networkArgument,
+  summary: 'Take a connector out of service: withdraw its routes, and wait until nobody sends through it',
+  flags: {
+    ...jsonFlag,
+    down: { kind: 'switch', summary: 'take it down afterwards, even where somebody still sends' },
+    timeout: {
+      kind: 'text',
+      value: 'SECONDS',
+      summary: 'exit with 1 when somebody still sends after that time',
+      byDefault: String(usualTimeout),
+    },
+    undo: { kind: 'switch', summary: 'put it back into service' },
+  },
+  examples: ['cpn drain', 'cpn drain office --down --timeout 300', 'cpn drain --undo'],
+  async run(input) {
+    const timeout = input.number('timeout', shortestTimeout, 86_400) ?? usualTimeout;
+    const [undo, down] = [input.switch('undo'), input.switch('down')];
+    if (undo && down) throw new WrongUsage('--undo puts the connector back into service; give it without --down');
+    const { drainNetworks, undoDrain } = await import('../../app/drain.ts');
+    const tools = await openTools(input);
+    await tools.host.check({ firewall: false });
+    const network = input.argument('network');
+    const reports = undo ? await undoDrain(tools, network) : await drainNetworks(tools, network, { timeout, down });
+    return show(reports, { undo, timeout, input });
+  },
+};
+
+interface Showing {
+  readonly undo: boolean;
+  readonly timeout: number;
+  readonly input: Input;
+}
+
+function show(reports: readonly DrainReport[], { undo, timeout, input }: Showing): number {
+  if (input.switch('json')) {
+    const networks = reports.map(({ interface: link, withdrawn, idle, state }) => ({
+      interface: link,
+      withdrawn,
+      ...(idle !== null && { idle }),
+      state,
+    }));
+    printJson({ networks });
+  }
+  for (const report of reports) {
+    const { interface: link, traffic, failure } = report;
+    if (traffic !== null) note(`${yellow('not idle')} after ${timeout} s: ${traffic}`);
+    if (failure) printError(failure);
+    note(`${link} ${failure ? describeFailed(report, undo) : describeDone(report, undo)}`);
+  }
+  const [failure] = reports.flatMap((report) => report.failure ?? []);
+  if (failure) return exitCodeOf(failure);
+  return reports.every(({ idle }) => idle !== false) ? exitCodes.done : exitCodes.failed;
+}
+
+function describeDone({ interface: link, withdrawn, state }: DrainReport, undo: boolean): string {
+  if (undo && withdrawn.length === 0) return `is ${green('in service')}`;
+  if (undo) return `is in service but for ${withdrawn.join(', ')}, where the LAN does not answer`;
+  if (state === 'down') return `is ${green('out of service')} and down; "cpn up ${link}" brings it back`;
+  return `is ${green('out of service')}; "cpn drain ${link} --undo" puts it back`;
+}
+
+function describeFailed({ withdrawn, idle }: DrainReport, undo: boolean): string {
+  if (undo) return 'goes back into service once the daemon, or "cpn reconcile", told the control plane';
+  return idle !== null && withdrawn.length > 0 ? 'is out of service, but could not be taken down' : 'stays as it was';
+}

@@ -1,0 +1,75 @@
+import type { Role } from '../../contract/auth.ts';
+import { InvalidValue, printable } from '../../core/errors.ts';
+import { findNamed, openAdmin } from '../admin.ts';
+import { apiFlags, type Command, jsonFlag, yesFlag } from '../command.ts';
+import { confirm } from '../confirm.ts';
+import { exitCodes } from '../exit-code.ts';
+import { bold, green, note, print, printJson, table } from '../output.ts';
+import { obtainPassword } from '../password.ts';
+
+export const listUsers: Command = {
+  name: 'user list',
+  summary: 'List the users of the organisation',
+  flags: { ...apiFlags, ...jsonFlag },
+  examples: ['cpn user list'],
+  async run(input) {
+    const users = await (await openAdmin(input)).listUsers();
+    if (input.switch('json')) printJson({ users });
+    else
+      print(
+        table(
+          ['id', 'e-mail', 'role', 'since'],
+          users.map(({ id, email, role, created_at }) => [String(id), email, role, created_at]),
+        ),
+      );
+    return exitCodes.done;
+  },
+};
+
+export const createUser: Command = {
+  name: 'user create',
+  summary: 'Make a user; asks for the password, twice, on a terminal',
+  flags: {
+    ...apiFlags,
+    ...jsonFlag,
+    email: { kind: 'text', value: 'EMAIL', summary: 'who it is, and what they log in with' },
+    role: { kind: 'text', value: 'ROLE', summary: 'owner, admin, member or viewer' },
+    'password-file': { kind: 'text', value: 'PATH', summary: 'a file that holds the password alone' },
+  },
+  examples: ['cpn user create --email you@example.net --role member --password-file password'],
+  async run(input) {
+    const email = input.need('email');
+    const role = readRole(input.need('role'));
+    const service = await openAdmin(input);
+    const user = await service.createUser({ email, role, password: await obtainPassword(input, { isNew: true }) });
+    if (input.switch('json')) printJson(user);
+    else print(`${green('created')} user ${bold(printable(user.email))} (${user.id}), ${user.role}`);
+    return exitCodes.done;
+  },
+};
+
+export const removeUser: Command = {
+  name: 'user remove',
+  argument: { usage: '<user>', summary: 'id or e-mail address of a user' },
+  summary: 'Remove a user; their sessions and tokens end at once',
+  flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
+  examples: ['cpn user remove you@example.net --yes'],
+  async run(input) {
+    const service = await openAdmin(input);
+    const users = (await service.listUsers()).map((user) => ({ ...user, name: user.email }));
+    const { id, email, role } = findNamed(users, input.argument('user') ?? '', 'user');
+    if (!(await confirm(`Remove user ${email}, ${role}?`, input))) return exitCodes.failed;
+    await service.deleteUser(id);
+    if (input.switch('json')) printJson({ id, email });
+    else note(`removed user ${printable(email)} (${id})`);
+    return exitCodes.done;
+  },
+};
+
+const roles: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
+
+function readRole(text: string): Role {
+  const role = roles.find((each) => each === text);
+  if (role === undefined) throw new InvalidValue('--role', text, `is none of ${roles.join(', ')}`);
+  return role;
+}

@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { call } from '../control-plane/harness.ts';
+import { connectRaw, type RawConnection } from '../control-plane/raw.ts';
+import { eventually } from '../lab/eventually.ts';
+import { makeFolder, owner, startServing } from './served-process.ts';
+
+const readiness = 'GET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n';
+
+/** A request of which the server waits for the body. */
+async function beginLogin(url: string, body: string): Promise<RawConnection> {
+  const begun = await connectRaw(url);
+  const head = ['POST /api/auth/login HTTP/1.1', 'Host: x', 'Expect: 100-continue', 'Content-Type: application/json'];
+  begun.send([...head, `Content-Length: ${body.length}`, '', ''].join('\r\n'));
+  await begun.until('100 Continue');
+  return begun;
+}
+
+/** Waits until nobody is let in any more. */
+function untilRefused(url: string): Promise<unknown> {
+  return eventually('the port is closed', async () => {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    const outcome = await Promise.race([
+      once(socket, 'connect').then(() => 'open'),
+      once(socket, 'error').then(() => 'closed'),
+    ]).catch(() => 'closed');
+    socket.destroy();
+    return outcome === 'closed';
+  });
+}
+
+test('SIGTERM: nobody new is let in, what is under way is answered, who waits is too, and the database is closed', async () => {
+  const folder = makeFolder();
+  const served = await startServing(folder);
+  const body = JSON.stringify(owner);
+  const { access_token: token } = (await call(served.url, 'POST', '/api/auth/login', { body: owner })).body.data;
+  const created = await call(served.url, 'POST', '/api/networks', {
+    token,
+    body: { name: 'office', private_cidr: '10.77.0.0/24' },
+  });
+  const network = created.body.data.id;
+
+  const login = await beginLogin(served.url, body);
+  const waiting = await connectRaw(served.url);
+  const head = [`GET /api/networks/${network} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${token}`];
+  waiting.send([...head, 'If-None-Match: "1"', 'Prefer: wait=60', '', ''].join('\r\n'));
+  // A balancer that had asked before, and has begun to ask again.
+  const balancer = await connectRaw(served.url);
+  balancer.send(`${readiness}\r\n`);
+  await balancer.until('{"status":"ready"}');
+  balancer.send(readiness);
+  await eventually('somebody waits', async () => {
+    const metrics = await call(served.url, 'GET', '/metrics');
+    return String(metrics.body).includes('cpn_waiting_connectors 1');
+  });
+
+  served.child.kill('SIGTERM');
+  expect(await waiting.ended()).toMatch(/^HTTP\/1.1 304 /);
+  await untilRefused(served.url);
+  balancer.send('\r\n');
+  expect(await balancer.ended()).toMatch(/HTTP\/1.1 503 .*retry-after: 1\r\n.*the control plane is shutting down/s);
+  login.send(body);
+  expect(await login.ended()).toMatch(/HTTP\/1.1 200 .*connection: close\r\n.*"access_token":"cpu_/s);
+  expect(await served.ended()).toBe(0);
+  expect(existsSync(join(folder, 'data', 'control-plane.db-wal'))).toBe(false);
+  expect(served.said()).not.toContain('request failed');
+});
+
+test.each(['SIGTERM', 'SIGINT'] as const)('a second signal, %s, ends it at once', async (second) => {
+  const served = await startServing(makeFolder());
+  const held = await beginLogin(served.url, 'x'.repeat(10));
+  served.child.kill('SIGTERM');
+  await untilRefused(served.url);
+  expect(served.child.exitCode).toBe(null);
+  served.child.kill(second);
+  expect(await served.ended()).toBe(second);
+  await held.ended();
+});
