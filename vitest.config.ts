@@ -6,6 +6,13 @@ const LAB_TESTS = ['test/{lab,e2e,host,hostile}/**/*.test.ts'];
 /** Lab tests whose results are a table too. */
 const FAULT_TESTS = ['test/faults/**/*.test.ts'];
 
+/** Tests of the control plane run on both of its stores, but for those of one store, and those that use neither. */
+const CONTROL_PLANE_TESTS = ['test/control-plane/**/*.test.ts'];
+const POSTGRES_TESTS = ['test/control-plane/postgres*.test.ts'];
+const OTHER_THAN_POSTGRES_TESTS = [
+  'test/control-plane/{data-folder,database-url,units,waiters,network-rules,address-allocation}.test.ts',
+];
+
 /** Tests have deadlines of their own; these only end one that hangs, also on a machine with much else to do. */
 const patient = { testTimeout: 60_000, hookTimeout: 60_000 };
 
@@ -17,7 +24,24 @@ export default defineConfig({
     maxWorkers: 3,
     passWithNoTests: false,
     projects: [
-      { test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...LAB_TESTS, ...FAULT_TESTS], ...patient } },
+      {
+        test: {
+          name: 'unit',
+          include: ['test/**/*.test.ts'],
+          exclude: [...LAB_TESTS, ...FAULT_TESTS, ...CONTROL_PLANE_TESTS],
+          ...patient,
+        },
+      },
+      { test: { name: 'sqlite', include: CONTROL_PLANE_TESTS, exclude: POSTGRES_TESTS, ...patient } },
+      {
+        test: {
+          name: 'postgres',
+          include: CONTROL_PLANE_TESTS,
+          exclude: OTHER_THAN_POSTGRES_TESTS,
+          globalSetup: 'test/control-plane/postgres-setup.ts',
+          ...patient,
+        },
+      },
       { test: { name: 'lab', include: LAB_TESTS, ...patient } },
       { test: { name: 'faults', include: FAULT_TESTS, globalSetup: 'test/faults/report.ts', ...patient } },
     ],

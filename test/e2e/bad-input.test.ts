@@ -54,6 +54,22 @@ describe('bad input changes nothing, and says in one line what was wrong and wha
     ],
     ['an unknown type', () => join('--type', 'router'), /--type "router" is none of connector, admin_device, origin/],
     [
+      'a probe target that is none',
+      () => join('--type', 'connector', '--probe', '192.168.50.0/24'),
+      /--probe "192\.168\.50\.0\/24" is not an endpoint; write HOST:PORT/,
+    ],
+    [
+      'a probe target of a host that is no connector',
+      () => join('--probe', '192.168.50.20:80'),
+      /--probe is for the LAN behind a connector; leave it out, or join with --type connector/,
+    ],
+    [
+      'more probe targets than a round has room for',
+      () =>
+        join('--type', 'connector', ...Array.from({ length: 17 }, (_, at) => ['--probe', `192.168.50.${at}`]).flat()),
+      /--probe was given 17 times; name at most 16 hosts/,
+    ],
+    [
       'an endpoint without a port',
       () => join('--endpoint', '203.0.113.22'),
       /--endpoint "203\.0\.113\.22" is not an endpoint; write HOST:PORT/,
@@ -152,7 +168,7 @@ describe('a reply that cannot be read leaves the host as it is, and the join res
       'lacks a field',
       'application/json',
       '{"data":{"peer":{"id":1,"name":"x"},"network":{"id":1}}}',
-      /lacks network\.name \(it has: id\)/,
+      /lacks network\.peers \(it has: id\)/,
     ],
   ])('%s', async (_what, type, body, message) => {
     const lost = await office.lab.addHost(`lost-${type.replace(/\W/g, '-')}`, {

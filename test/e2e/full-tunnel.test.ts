@@ -69,6 +69,19 @@ describe('a host that takes the default route of its network', () => {
     }
   });
 
+  it('is explained: what goes through the tunnel, and what stays outside', async () => {
+    const explain = async (to: string) => JSON.parse((await origin.cpn(['explain', to, '--json'])).stdout);
+    const inside = await explain(visitor.address);
+    expect(inside).toMatchObject({ network: { name: 'office' }, stops_at: null });
+    expect(inside.checks[1].detail).toBe(
+      'leaves by cpn0 from 10.77.0.2, by the default route of table 8349 (made by cpn)',
+    );
+    const outside = await explain('203.0.113.1');
+    expect(outside).toMatchObject({ network: null, stops_at: null });
+    expect(outside.checks[0].detail).toMatch(/it stays outside the full tunnel of network office$/);
+    expect(outside.checks[1].detail).toMatch(/^leaves by eth0 via 192\.0\.2\.1 /);
+  });
+
   it('marks what it made', async () => {
     const rules = JSON.parse((await origin.exec(['ip', '-json', '-details', '-Numeric', 'rule'])).stdout);
     const ours = rules.filter(({ protocol }: { protocol: string }) => protocol === '157');

@@ -1,55 +1,144 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { joinHost } from '../lab/control-plane.ts';
+import { TroubledProxy } from '../faults/proxy.ts';
+import { joinHost, makeKey } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
+import { openSession, type SshSession } from '../lab/ssh-session.ts';
 import { join, type Office, patiently, plan, startOffice, status } from './office.ts';
 
+/**
+ * A host on a site behind a router, with a LAN of its own, a default gateway that is in none of its subnets, a resolver, an SSH
+ * session from outside, and a network that it joined before. The office it joins through a control plane that lies.
+ */
 let office: Office;
-let connector: Host;
+let proxy: TroubledProxy;
+let host: Host;
+let session: SshSession;
+let key: string;
+/** The host while the office has nothing but good routes. */
+let baseline: string;
+
+const router = '203.0.113.254';
+const gateway = '198.18.0.1';
+const good = '192.168.50.0/24';
+const printer = '192.168.50.10';
 
 beforeAll(async () => {
   office = await startOffice();
-  connector = await office.lab.addHost('connector', { address: '203.0.113.11/24' });
-  await join(office, connector, '--type', 'connector', '--endpoint', '203.0.113.11:51820');
-});
+  const { lab, controlPlane } = office;
+  const routerHost = await lab.addHost('router', { address: `${router}/24` });
+  await routerHost.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward']);
+  const site = await lab.addLan(routerHost, '192.0.2.1/24');
+  await routerHost.exec(['ip', 'address', 'add', `${gateway}/32`, 'dev', 'eth1']);
+  const desk = await lab.addSegment('desk');
+  await routerHost.plug(desk, { address: '198.51.101.1/24' });
+  const admin = await lab.addHost('admin', { on: desk, address: '198.51.101.5/24', gateway: '198.51.101.1' });
+  proxy = await TroubledProxy.start(lab, controlPlane, 2);
+  for (const each of [proxy.host, controlPlane.host]) await each.exec(['ip', 'route', 'add', 'default', 'via', router]);
+
+  const connector = await lab.addHost('connector', { address: '203.0.113.11/24', gateway: router });
+  await (await lab.addLan(connector, '192.168.50.1/24')).addHost('printer', `${printer}/24`);
+  await join(office, connector, '--type', 'connector', '--endpoint', `${connector.address}:51820`);
+
+  host = await site.addHost('guarded', '192.0.2.22/24');
+  await host.plug(await lab.addSegment('own-lan'), { address: '192.168.20.5/24' });
+  await host.exec(['ip', 'route', 'add', 'default', 'via', gateway, 'dev', 'eth0', 'onlink']);
+  await host.exec(['ip', 'route', 'add', '172.31.0.0/16', 'via', gateway, 'dev', 'eth0', 'onlink']);
+  await writeFile(path(host.etcDir, 'resolv.conf'), 'nameserver 198.51.100.53\n');
+  session = await openSession(admin, host);
+  await controlPlane.cpn(['network', 'create', '--name', 'other', '--cidr', '10.78.0.0/24']);
+  await joinHost(controlPlane, host, { network: 'other', flags: ['--interface', 'other', '--wait', '0'] });
+  key = await makeKey(controlPlane, 'office', 'guarded');
+  await joinOffice();
+  await connector.cpn(['reconcile']);
+  expect(await host.ping(printer, patiently)).toMatchObject({ received: 1 });
+  baseline = await look();
+}, 120_000);
 
 afterAll(() => office?.lab.stop());
 
+/** Joins the office, or joins it again, with other flags. */
+async function joinOffice(...flags: string[]): Promise<void> {
+  const argv = ['join', '-', '--api', proxy.url, '--insecure-http', '--type', 'admin_device', '--wait', '0', ...flags];
+  await host.cpn(argv, { input: key });
+}
+
+/** All that says where packets go: the wg-quick file, WireGuard's allowed IPs, routes and rules. */
+async function look(): Promise<string> {
+  const commands = 'wg show cpn0 allowed-ips; ip -4 route show table all; ip -6 route show table all; ip rule';
+  const { stdout } = await host.exec(['sh', '-c', commands]);
+  return `${await readFile(path(host.configDir, 'cpn0.conf'), 'utf8')}${stdout}`;
+}
+
+/** The host has what it needs: the good route, the session, the control plane; and nothing to change. */
+async function expectUnharmed(): Promise<void> {
+  expect(await host.ping(printer, patiently)).toMatchObject({ received: 1 });
+  await session.type(`still here ${performance.now()}`);
+  expect((await host.cpn(['reconcile'])).stderr).not.toContain('out of reach');
+  expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+}
+
 describe('a route that would harm the host', () => {
-  it.each<[string, string, string, (host: Host) => Promise<unknown>]>([
+  const cuts = 'cuts the host off';
+  const taken = 'is in the kernel already, which takes no second one';
+
+  /** Which route, why it is refused, and what keeps a person from letting it through here. */
+  it.each<[what: string, route: string, reason: string, but?: string]>([
+    ['is the default route', '0.0.0.0/0', 'is the default route', 'has tests of its own'],
+    ['is the lower half of it', '0.0.0.0/1', 'is half of the default route'],
     [
-      'because the host is in it',
-      'neighbour',
-      'overlaps 192.168.50.0/25, which this host is in (eth1)',
-      async (host) => host.plug(await office.lab.addSegment('own-lan'), { address: '192.168.50.7/25' }),
+      'is the upper half of it',
+      '128.0.0.0/1',
+      'is half of the default route',
+      'takes the other network’s control plane',
     ],
-    [
-      'because somebody else routes it',
-      'router',
-      'leads to eth0 on this host already',
-      (host) => host.exec(['ip', 'route', 'add', '192.168.50.0/24', 'via', '203.0.113.1']),
-    ],
-  ])('is refused %s, with the reason, and everything else works', async (_why, name, reason, prepare) => {
-    const host = await office.lab.addHost(name, { address: `203.0.113.${20 + name.length}/24` });
-    await prepare(host);
-    const routes = async () => (await host.exec(['ip', 'route', 'show', '192.168.50.0/24'])).stdout;
-    const before = await routes();
-    await joinHost(office.controlPlane, host, {
-      network: 'office',
-      flags: ['--type', 'admin_device'],
-      before: [connector],
-    });
-    expect((await status(host)).routes).toEqual([
-      { prefix: '192.168.50.0/24', via: 'connector', state: 'refused', reason },
-    ]);
-    expect(await routes()).toBe(before);
-    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
-    expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+    ['is the default route of IPv6', '::/0', 'is the default route', 'is refused even so'],
+    ['holds loopback addresses', '127.0.0.0/8', 'overlaps loopback addresses'],
+    ['holds link-local addresses', '169.254.0.0/16', 'overlaps link-local addresses'],
+    ['holds multicast addresses', '224.0.0.0/4', 'overlaps multicast addresses'],
+    ['is the host’s own LAN', '192.168.20.0/24', 'overlaps 192.168.20.0/24, which this host is in (eth1)', taken],
+    ['holds its LAN', '192.168.16.0/20', 'overlaps 192.168.20.0/24, which this host is in (eth1)'],
+    ['is a part of its LAN', '192.168.20.128/25', 'overlaps 192.168.20.0/24, which this host is in (eth1)'],
+    ['holds another network', '10.78.0.0/16', 'overlaps 10.78.0.0/24, which this host is in (other)'],
+    ['is a part of another network', '10.78.0.128/25', 'overlaps 10.78.0.0/24, which this host is in (other)'],
+    ['is routed elsewhere', '172.31.0.0/16', 'leads to eth0 on this host already', taken],
+    ['covers the control plane', '203.0.113.0/29', 'covers the control plane (203.0.113.3)', cuts],
+    ['covers a peer’s endpoint', '203.0.113.8/29', "covers a peer's endpoint (203.0.113.11)", cuts],
+    ['covers the default gateway', '198.18.0.0/24', `covers the default gateway (${gateway})`],
+    ['covers a resolver', '198.51.100.0/24', 'covers a resolver (198.51.100.53)'],
+    ['covers an SSH client', '198.51.101.0/24', 'covers an SSH client (198.51.101.5)', cuts],
+  ])('as it %s is refused alone, unless a person lets it through', async (_what, route, reason, but) => {
+    await proxy.make({ kind: 'map', changes: { network: { routes: [route, good] } } });
+    await host.cpn(['reconcile', 'office']);
+    const refused = { prefix: route, via: 'connector', state: 'refused', reason };
+    const active = { prefix: good, via: 'connector', state: 'active' };
+    expect((await status(host)).routes).toEqual([refused, active]);
+    expect(await look()).toBe(baseline);
+    await expectUnharmed();
+    if (but !== undefined) return;
+
+    await joinOffice('--allow-route', route);
+    expect((await status(host)).routes).toMatchObject([{ prefix: route, state: 'active' }, active]);
+    for (const place of [
+      'ip -4 route show table all dev cpn0',
+      'wg show cpn0 allowed-ips',
+      `cat ${host.configDir}/cpn0.conf`,
+    ]) {
+      expect((await host.exec(place.split(' '))).stdout).toContain(route);
+    }
+    await expectUnharmed();
+    await joinOffice();
+    expect(await look()).toBe(baseline);
   });
 
-  it('is let through by --allow-route', async () => {
-    const host = await office.lab.addHost('bold', { address: '203.0.113.77/24' });
-    await host.plug(await office.lab.addSegment('other-lan'), { address: '192.168.50.7/25' });
-    await join(office, host, '--type', 'admin_device', '--allow-route', '192.168.50.0/24');
-    expect((await status(host)).routes).toMatchObject([{ prefix: '192.168.50.0/24', state: 'active' }]);
+  it('is let through alone: what lies within it stays refused', async () => {
+    const within = '192.168.20.64/26';
+    await proxy.make({ kind: 'map', changes: { network: { routes: ['192.168.16.0/20', within, good] } } });
+    await host.cpn(['reconcile', 'office']);
+    await joinOffice('--allow-route', '192.168.16.0/20');
+    expect((await status(host)).routes).toMatchObject([{ state: 'active' }, { state: 'refused' }, { state: 'active' }]);
+    await joinOffice();
+    expect(await look()).toBe(baseline);
   });
 });

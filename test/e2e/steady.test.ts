@@ -55,6 +55,8 @@ it('a pass with nothing to do starts the observers and nothing else, and writes 
     // Beside the passes WireGuard's own table is looked at, for want of events.
     expect([...started].filter((each) => each !== 'wg "show", "all", "dump"').sort()).toEqual([
       'ip "-json", "-details", "-Numeric", "-batch", "-"',
+      // On a connector, once an interval: who else drops what it forwards.
+      'nft "--json", "list", "ruleset"',
       'nft "--json", "list", "table", "inet", "cpn_cpn0"',
       'wg "show", "cpn0", "dump"',
     ]);

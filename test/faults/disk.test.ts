@@ -142,7 +142,7 @@ it('23: a host that boots from a read-only disk comes up from what is on it', ()
     await readOnlyDisk.prepare(host);
     await readOnlyDisk.begin(host);
     const daemon = await startKeeper(host);
-    expect(await host.ping(edgeAddress, patiently)).toMatchObject({ received: 1 });
+    await eventually('the tunnel is up', async () => (await host.ping(edgeAddress, patiently)).received === 1);
     expect(await status(host)).toMatchObject({ drift: [] });
     const newcomer = await outlive(host, daemon, 0, readOnlyDisk);
     row.detected();

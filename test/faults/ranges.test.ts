@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { join, type Office, plan, startOffice, status } from '../e2e/office.ts';
 import { joinHost } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
+import { openSession } from '../lab/ssh-session.ts';
 import { addEdge, addHost, addMember, behind, edgeAddress } from './members.ts';
 import { TroubledProxy } from './proxy.ts';
 import { injecting } from './record.ts';
@@ -89,17 +90,3 @@ it('44: a route with host bits set is taken as the range that it means, once and
     expect((await host.exec(['wg', 'show', 'cpn0', 'allowed-ips'])).stdout).toContain('10.9.0.0/16');
     expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
   }));
-
-/** A TCP session from one host to port 22 of another, which echoes; `type` waits for the echo of a line. */
-async function openSession(from: Host, to: Host): Promise<{ type(line: string): Promise<unknown> }> {
-  const serve = "require('net').createServer((each) => each.pipe(each)).listen(22, () => console.log('listening'))";
-  await to.spawn(['node', '-e', serve]).waitForLine(/listening/);
-  const dial = `process.stdin.pipe(require('net').connect(22, '${to.address}')).pipe(process.stdout)`;
-  const client = from.spawn(['node', '-e', dial], { holdInput: true });
-  const type = (line: string) => {
-    client.writeInput(`${line}\n`);
-    return client.waitForLine(new RegExp(line));
-  };
-  await type('hello');
-  return { type };
-}

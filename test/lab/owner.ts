@@ -44,6 +44,11 @@ export class Owner {
     await this.#ask('PATCH', `/${network}`, { routes });
   }
 
+  /** Withdraws exactly these prefixes of a connector, as if it had done it itself. */
+  async withdraw(network: number, peer: number, withdrawn: readonly string[]): Promise<void> {
+    await this.#ask('PATCH', `/${network}/peers/${peer}`, { withdrawn });
+  }
+
   async listPeers(network: number): Promise<readonly ListedPeer[]> {
     return (await this.#ask<{ peers: ListedPeer[] }>('GET', `/${network}`)).peers;
   }

@@ -1,0 +1,225 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Desk, startPlane } from './desk.ts';
+
+let desk: Desk;
+let plane: Awaited<ReturnType<typeof startPlane>>;
+
+beforeAll(async () => {
+  desk = await Desk.open();
+  plane = await startPlane(desk);
+  await desk.ask(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
+});
+
+afterAll(async () => {
+  await plane?.server.stop();
+  await desk?.close();
+});
+
+const yes = ['--yes'];
+
+describe('user', () => {
+  const create = (email: string, role: string, ...more: string[]) => [
+    'user',
+    'create',
+    '--email',
+    email,
+    '--role',
+    role,
+    ...more,
+  ];
+
+  it('is made, listed and removed', async () => {
+    const file = await desk.write('password', 'correct horse battery\n');
+    expect(await desk.ask(create('a@example.net', 'admin', '--password-file', file))).toMatch(
+      /^created user a@example\.net \(\d+\), admin\n$/,
+    );
+    const made = await desk.json(create('v@example.net', 'viewer', '--password-file', file));
+    expect(made).toMatchObject({ email: 'v@example.net', role: 'viewer' });
+    expect(await desk.ask(['user', 'list'])).toMatch(/^id +e-mail +role +since\n1 +owner@example\.net +owner +20/);
+    expect((await desk.json(['user', 'list'])).users).toHaveLength(3);
+    expect((await desk.cpn(['user', 'remove', 'a@example.net'])).stderr).toMatch(/^removed user a@example\.net/);
+    expect(await desk.json(['user', 'remove', String(made.id), ...yes])).toEqual({
+      id: made.id,
+      email: 'v@example.net',
+    });
+    expect((await desk.json(['user', 'list'])).users).toHaveLength(1);
+  });
+
+  it('gets a password that is typed twice', async () => {
+    const asked = create('t@example.net', 'member');
+    const slip = await desk.type(asked, [
+      [/Password/, 'correct horse battery\r'],
+      [/The same again/, 'correct horse butter\r'],
+    ]);
+    expect([slip.exitCode, slip.stdout]).toEqual([2, expect.stringContaining('the two passwords differ')]);
+    const made = await desk.type(asked, [
+      [/Password/, 'correct horse battery\r'],
+      [/The same again/, 'correct horse battery\r'],
+    ]);
+    expect([made.exitCode, made.stdout]).toEqual([0, expect.stringContaining('created user')]);
+    expect(made.stdout + slip.stdout).not.toContain('correct');
+    const declined = await desk.type(
+      ['user', 'remove', 't@example.net'],
+      [[/Remove user t@example\.net, member\?/, 'n']],
+    );
+    expect(declined.exitCode).toBe(1);
+    await desk.ask(['user', 'remove', 't@example.net', ...yes]);
+  });
+
+  it.each<[string[], number, RegExp]>([
+    [create('a@example.net', 'king'), 2, /--role "king" is none of owner, admin, member, viewer/],
+    [create('a@example.net', 'admin'), 2, /--password-file is missing, and there is no terminal/],
+    [['user', 'create', '--role', 'admin'], 2, /--email is missing/],
+    [
+      ['user', 'remove', 'nobody@example.net'],
+      2,
+      /there is no user "nobody@example\.net"; there are: owner@example\.net \(1\)/,
+    ],
+    [['user', 'remove', 'owner@example.net'], 4, /refused/],
+  ])('%j is no way', async (args, code, message) => {
+    const { exitCode, said } = await desk.fail(args);
+    expect([exitCode, said]).toEqual([code, expect.stringMatching(message)]);
+  });
+});
+
+describe('token', () => {
+  it('is made, used, listed and revoked', async () => {
+    expect((await desk.cpn(['token', 'list'])).stderr).toContain('there is no personal token');
+    const { stdout, stderr } = await desk.cpn(['token', 'create', '--name', 'ci', '--expires-in-days', '90']);
+    expect(stdout).toMatch(/^\S+\n$/);
+    expect(stderr).toMatch(/holds until 20.*CPN_API_TOKEN=file:token/);
+    const made = await desk.json(['token', 'create', '--name', 'cron']);
+    expect(made).toEqual({ id: made.id, name: 'cron', access_token: expect.any(String), expires_at: null });
+
+    // The token stands in for a login, given as itself or in a file.
+    const elsewhere = { CPN_API_URL: plane.url, XDG_CONFIG_HOME: join(desk.folder, 'nowhere') };
+    const tokenFile = await desk.write('token', stdout);
+    for (const given of [made.access_token, `file:${tokenFile}`]) {
+      expect(await desk.json(['whoami'], { env: { ...elsewhere, CPN_API_TOKEN: given } })).toMatchObject({
+        role: 'owner',
+      });
+    }
+    expect(await desk.fail(['whoami'], elsewhere)).toMatchObject({
+      exitCode: 2,
+      said: expect.stringContaining('cpn login'),
+    });
+
+    const listed = await desk.ask(['token', 'list']);
+    expect(listed).toMatch(/^id +name +since +until +last used\n\d+ +ci +20/);
+    expect(listed).not.toContain(stdout.trim());
+    expect((await desk.json(['token', 'list'])).tokens).toHaveLength(2);
+    const declined = await desk.type(['token', 'revoke', 'ci'], [[/Revoke token ci/, 'n']]);
+    expect(declined.exitCode).toBe(1);
+    expect((await desk.cpn(['token', 'revoke', 'ci'])).stderr).toMatch(/^revoked token ci/);
+    expect(await desk.json(['token', 'revoke', String(made.id), ...yes])).toEqual({ id: made.id, name: 'cron' });
+    expect((await desk.fail(['whoami'], { ...elsewhere, CPN_API_TOKEN: made.access_token })).exitCode).toBe(4);
+    expect((await desk.fail(['token', 'create', '--name', 'x', '--expires-in-days', '0'])).exitCode).toBe(2);
+    expect((await desk.fail(['token', 'revoke', 'ci'])).exitCode).toBe(2);
+  });
+});
+
+describe('audit', () => {
+  it('is read page by page, newest first', async () => {
+    await desk.ask(['network', 'update', 'office', '--description', 'for the audit']);
+    const first = await desk.cpn(['audit', '--limit', '1']);
+    expect(first.stdout).toMatch(
+      /^id +when +who +what +on +from.*\n\d+ +20\S+ +user owner@example\.net \(1\) +network\.update +network office \(1\) +127\.0\.0\.1/,
+    );
+    const [, id] = /cpn audit --limit 1 --before (\d+)/.exec(first.stderr) ?? [];
+    const page = await desk.json(['audit', '--limit', '2', '--before', String(id)]);
+    expect(page.entries).toHaveLength(2);
+    expect(page.entries[0].id).toBeLessThan(Number(id));
+    expect(page.next).toBe(page.entries[1].id);
+    expect(await desk.json(['audit', '--before', '1'])).toEqual({ entries: [], next: null });
+    expect((await desk.cpn(['audit', '--before', '1'])).stderr).toContain('nothing older than 1');
+    for (const flag of [
+      ['--limit', '0'],
+      ['--limit', '201'],
+      ['--before', 'x'],
+    ]) {
+      expect((await desk.fail(['audit', ...flag])).exitCode).toBe(2);
+    }
+    const all = await desk.ask(['audit', '--limit', '200', '--json']);
+    expect(all).not.toMatch(/cp[a-z]_/);
+  });
+});
+
+describe('api', () => {
+  it('calls an operation of the control plane', async () => {
+    const { stdout } = await desk.cpn(['api', 'GET', '/api/networks']);
+    expect(JSON.parse(stdout).data).toMatchObject([{ name: 'office' }]);
+    const added = [
+      '--field',
+      'name=wide',
+      '--field',
+      'private_cidr=10.80.0.0/24',
+      '--field',
+      'routes[]=192.168.70.0/24',
+    ];
+    const made = JSON.parse(await desk.ask(['api', 'POST', '/api/networks', ...added])).data;
+    expect(made).toMatchObject({ name: 'wide', routes: ['192.168.70.0/24'] });
+    const path = `/api/networks/${made.id}`;
+    expect(
+      JSON.parse(await desk.ask(['api', 'PATCH', path, '--input', '-'], { input: '{"routes":[]}' })).data.routes,
+    ).toEqual([]);
+    await desk.ask(['api', 'DELETE', path]);
+    const gone = await desk.cpn(['api', 'GET', path]);
+    expect([gone.exitCode, gone.stderr]).toEqual([4, expect.stringContaining(`GET ${path} was refused (404)`)]);
+  });
+
+  it('lays JSON out on a terminal', async () => {
+    const { stdout, exitCode } = await desk.type(['api', 'GET', '/api/auth/me'], []);
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('{\r\n  "data": {\r\n    "id": 1,')]);
+  });
+});
+
+describe('a session', () => {
+  it('begins on a terminal with what is typed', async () => {
+    const { exitCode, stdout } = await desk.type(
+      ['login', '--api', plane.url],
+      [
+        [/E-mail address/, `${plane.email}\r`],
+        [/Password/, `${plane.password}\r`],
+      ],
+    );
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining(`logged in at ${plane.url}`)]);
+    expect(stdout).not.toContain(plane.password);
+    expect(await desk.ask(['whoami'])).toContain('owner@example.net, owner of');
+  });
+
+  it('begins with a personal token, and takes no other', async () => {
+    const home = { XDG_CONFIG_HOME: join(desk.folder, 'second') };
+    const { access_token, id } = await desk.json(['token', 'create', '--name', 'second']);
+    const file = await desk.write('second-token', access_token);
+    const login = ['login', '--api', plane.url, '--token-file', file];
+    expect(await desk.json(login, { env: home })).toEqual({ email: plane.email, role: 'owner', expires_at: null });
+    expect(await desk.json(['whoami'], { env: home })).toMatchObject({ email: plane.email });
+    await desk.ask(['token', 'revoke', String(id)]);
+    expect(await desk.fail(['whoami'], home)).toMatchObject({ exitCode: 4 });
+    // What the token no longer opens can still be left.
+    expect((await desk.cpn(['logout'], { env: home })).stderr).toBe('logged out\n');
+    expect(existsSync(join(home.XDG_CONFIG_HOME, 'cpn/login.json'))).toBe(false);
+    expect((await desk.fail(login, home)).exitCode).toBe(4);
+    expect((await desk.fail(['login', '--api', plane.url, '--token-file', '/nowhere'], home)).exitCode).toBe(2);
+  });
+
+  it('does not begin with a wrong password, without an address, or where nobody answers', async () => {
+    const wrong = await desk.write('wrong', 'wrong password here');
+    const flags = ['--email', plane.email, '--password-file', wrong];
+    expect((await desk.fail(['login', '--api', plane.url, ...flags])).exitCode).toBe(4);
+    expect((await desk.fail(['login', ...flags])).exitCode).toBe(2);
+    expect((await desk.fail(['login', '--api', plane.url])).said).toContain('--email is missing; or give --token-file');
+    const call = ['api', 'GET', '/x', '--timeout', '1', '--api', 'http://127.0.0.1:9'];
+    const { exitCode, said } = await desk.fail(call, { CPN_API_TOKEN: 'x' });
+    expect([exitCode, said]).toEqual([5, expect.stringContaining('http://127.0.0.1:9 is out of reach')]);
+  });
+
+  it('sends its token to no other control plane', async () => {
+    expect(await desk.fail(['network', 'list', '--api', 'http://127.0.0.1:9'])).toMatchObject({
+      exitCode: 2,
+      said: expect.stringContaining('not logged in at http://127.0.0.1:9'),
+    });
+  });
+});

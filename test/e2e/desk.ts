@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { builtProgram } from '../lab/built-program.ts';
+import { type Outcome, Process } from '../lab/process.ts';
+import { run } from '../lab/run.ts';
+
+/** What a command of an administrator is run with. */
+export interface DeskOptions {
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A person with the built program and a home of their own, on loopback. */
+export class Desk {
+  readonly folder: string;
+  readonly #program: string;
+  readonly #env: Readonly<Record<string, string>>;
+
+  private constructor(folder: string, program: string) {
+    this.folder = folder;
+    this.#program = program;
+    this.#env = {
+      PATH: process.env.PATH ?? '',
+      HOME: folder,
+      XDG_CONFIG_HOME: join(folder, 'config'),
+      LANG: 'C.UTF-8',
+    };
+  }
+
+  static async open(): Promise<Desk> {
+    const program = await builtProgram();
+    return new Desk(await mkdtemp(join(tmpdir(), 'cpn-admin-')), program);
+  }
+
+  async close(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** Writes a file of the folder, and returns its path. */
+  async write(name: string, content: string | Buffer): Promise<string> {
+    const path = join(this.folder, name);
+    await writeFile(path, content, { mode: 0o600 });
+    return path;
+  }
+
+  /** Runs a command to its end, whatever that is, without a terminal. */
+  async cpn(args: readonly string[], { input, env }: DeskOptions = {}): Promise<Outcome> {
+    return run([this.#program, ...args], {
+      env: { ...this.#env, ...env },
+      input,
+      allowFailure: true,
+      timeoutMs: 40_000,
+    });
+  }
+
+  /** Runs a command that must succeed, and returns what it said on stdout. */
+  async ask(args: readonly string[], options: DeskOptions = {}): Promise<string> {
+    const { exitCode, stdout, stderr } = await this.cpn(args, options);
+    if (exitCode !== 0) throw new Error(`cpn ${args.join(' ')} exited with ${exitCode}: ${stderr}`);
+    return stdout;
+  }
+
+  /** Like {@link ask} with `--json`: stdout must be one document and nothing else. */
+  async json(args: readonly string[], options: DeskOptions = {}) {
+    return JSON.parse(await this.ask([...args, '--json'], options));
+  }
+
+  /** Starts a command, and leaves it running. */
+  spawn(args: readonly string[], options: { env?: Readonly<Record<string, string>> } = {}): Process {
+    return new Process([this.#program, ...args], { env: { ...this.#env, ...options.env } });
+  }
+
+  /** Runs a command that must fail with nothing on stdout; returns its exit code and what it said. */
+  async fail(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    const { exitCode, stdout, stderr } = await this.cpn(args, { env });
+    if (exitCode === 0 || stdout !== '') throw new Error(`cpn ${args.join(' ')} exited with ${exitCode}: ${stdout}`);
+    return { exitCode, said: stderr };
+  }
+
+  /** Runs a command on a terminal, and types each answer when its question has come; both outputs are its stdout, without colours. */
+  async type(
+    args: readonly string[],
+    dialogue: readonly (readonly [RegExp, string])[],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Outcome> {
+    const command = [this.#program, ...args].map((word) => `'${word}'`).join(' ');
+    // A new terminal has no columns, in which a question would stand a letter a line.
+    const session = new Process(['script', '-qefc', `stty rows 40 cols 200; exec ${command}`, '/dev/null'], {
+      env: { ...this.#env, SHELL: '/bin/sh', TERM: 'xterm', ...env },
+      holdInput: true,
+    });
+    for (const [question, answer] of dialogue) {
+      await session.waitForLine(question);
+      session.writeInput(answer);
+    }
+    const outcome = await session.endWithin(20_000);
+    return { ...outcome, stdout: stripVTControlCharacters(outcome.stdout) };
+  }
+}
+
+/** The embedded control plane on loopback, whose first owner is logged in at the desk. */
+export async function startPlane(desk: Desk) {
+  const password = randomBytes(18).toString('base64url');
+  const passwordFile = await desk.write('owner-password', password);
+  const owner = ['--owner-email', 'owner@example.net', '--owner-password-file', passwordFile];
+  const data = join(desk.folder, 'data');
+  const server = desk.spawn(['control-plane', 'serve', '--listen', '127.0.0.1:0', '--data', data, ...owner]);
+  const [, url = ''] = await server.waitForLine(/control plane listening on (http:\S+)/);
+  await desk.ask(['login', '--api', url, '--email', 'owner@example.net', '--password-file', passwordFile]);
+  return { server, url, email: 'owner@example.net', password };
+}

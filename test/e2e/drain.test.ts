@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { LossMeter } from '../faults/loss.ts';
+import { TroubledProxy } from '../faults/proxy.ts';
+import { joinHost } from '../lab/control-plane.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { awaitRoute, DataCenter, lanRoute, routesOf, serverAddress } from './data-center.ts';
+import { patiently, status } from './office.ts';
+
+const range = '10.77.0.0/24';
+
+describe('a connector that is drained', { timeout: 120_000 }, () => {
+  let center: DataCenter;
+  let first: Host;
+  let second: Host;
+  let origin: Host;
+
+  beforeAll(async () => {
+    center = await DataCenter.start();
+    first = await center.addConnector(1);
+    second = await center.addConnector(2);
+    origin = await center.addOrigin('origin', '203.0.113.22');
+    await center.awaitAnswers(origin, first, second);
+    await awaitRoute(origin, first);
+  }, 90_000);
+  afterAll(() => center?.stop());
+
+  /** What the control plane says of the first connector. */
+  async function service(): Promise<{ routes?: string[]; withdrawn?: string[] }> {
+    const { stdout } = await center.controlPlane.cpn(['network', 'show', 'office', '--json']);
+    return JSON.parse(stdout).peers.find(({ name }: { name: string }) => name === first.name);
+  }
+
+  async function drain(...flags: string[]) {
+    const { stdout, stderr, exitCode } = await first.cpn(['drain', '--json', ...flags], {
+      allowFailure: true,
+      timeoutMs: 90_000,
+    });
+    return { exitCode, stderr, networks: stdout === '' ? null : JSON.parse(stdout).networks };
+  }
+
+  test('gives its routes to the other, gets them back, and nothing of a flow is lost on either way', async () => {
+    const flow = await LossMeter.start(origin, serverAddress);
+    expect(await drain()).toMatchObject({
+      exitCode: 0,
+      networks: [{ interface: 'cpn0', withdrawn: [range, lanRoute], idle: true, state: 'up' }],
+    });
+    expect(await service()).toMatchObject({ routes: [], withdrawn: [range, lanRoute] });
+    expect(await routesOf(origin)).toEqual([{ prefix: lanRoute, via: 'edge-2', state: 'active' }]);
+    expect(await status(first)).toMatchObject({
+      state: 'up',
+      routes: [{ prefix: lanRoute, state: 'standby', reason: 'out of service at this host' }],
+      warnings: [expect.stringContaining('out of service since "cpn drain"')],
+    });
+
+    expect(await drain('--undo')).toMatchObject({
+      exitCode: 0,
+      networks: [{ interface: 'cpn0', withdrawn: [], state: 'up' }],
+    });
+    await awaitRoute(origin, first);
+    const shown = await service();
+    expect([shown.routes, shown.withdrawn]).toEqual([undefined, undefined]);
+    expect(await status(first)).not.toHaveProperty('warnings');
+    const { sent, lost } = await flow.stop();
+    expect(sent).toBeGreaterThan(100);
+    expect(lost).toBe(0);
+  });
+
+  test('says who still sends when its time is over', async () => {
+    const stubborn = await center.addOrigin('stubborn', '203.0.113.24');
+    await awaitRoute(stubborn, first);
+    // Nobody tells it that the route moves.
+    await center.daemon(stubborn).stop();
+    const flow = await LossMeter.start(stubborn, serverAddress);
+    const { exitCode, stderr, networks } = await drain('--timeout', '5');
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/not idle after 5 s: \d+\.\d kB\/s still come in on cpn0, from stubborn/);
+    expect(networks).toMatchObject([{ idle: false, state: 'up' }]);
+    expect((await flow.stop()).lost).toBe(0);
+    await drain('--undo');
+  });
+
+  test('is withdrawn again by its daemon when the control plane forgets it', async () => {
+    await drain();
+    const { id } = center.joined.get(first)?.peer ?? { id: 0 };
+    await center.owner.withdraw(center.network, id, []);
+    await eventually('it is withdrawn again', async () => (await service()).withdrawn?.length === 2);
+    await drain('--undo');
+    await awaitRoute(origin, first);
+  });
+
+  test('goes down where it is told to, and comes back into service with `cpn up`', async () => {
+    expect(await drain('--down')).toMatchObject({ exitCode: 0, networks: [{ idle: true, state: 'down' }] });
+    expect(await status(first)).toMatchObject({ state: 'down' });
+    await awaitRoute(origin, second);
+    expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
+    expect(await drain('--undo')).toMatchObject({ exitCode: 2 });
+    await first.cpn(['up']);
+    await eventually('it is in service', async () => (await service()).withdrawn === undefined);
+    expect(await status(first)).toMatchObject({ routes: [{ prefix: lanRoute, state: 'active' }] });
+  });
+
+  test('must be a connector', async () => {
+    const { exitCode, stderr } = await origin.cpn(['drain'], { allowFailure: true });
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('only a connector serves routes')]);
+  });
+
+  test('stays in service where the control plane does not know how to take it out', async () => {
+    const proxy = await TroubledProxy.start(center.lab, center.controlPlane);
+    const host = await center.lab.addHost('edge-3', { address: '203.0.113.33/24' });
+    const flags = ['--type', 'connector', '--endpoint', '203.0.113.33:51820', '--wait', '0'];
+    await joinHost({ ...center.controlPlane, url: proxy.url }, host, { network: 'office', flags });
+    await proxy.make({ kind: 'answer', status: 404, body: '{"message":"there is no such route"}' });
+    const { exitCode, stderr } = await host.cpn(['drain', '--down'], { allowFailure: true });
+    expect([exitCode, stderr]).toEqual([
+      4,
+      expect.stringMatching(/withdrawn through this service.*\ncpn0 stays as it was/s),
+    ]);
+    expect(await status(host)).toMatchObject({ state: 'up', routes: [{ state: 'active' }] });
+    expect(await status(host)).not.toHaveProperty('warnings');
+  });
+});

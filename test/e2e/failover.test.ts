@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { awaitRoute, DataCenter, type PeerSeen, routesOf, serverAddress } from './data-center.ts';
+import { patiently, plan, status } from './office.ts';
+
+const peerOf = async (host: Host, name: string): Promise<PeerSeen> =>
+  (await status(host)).peers.find((peer: PeerSeen) => peer.name === name);
+
+describe('two connectors in front of one LAN', () => {
+  let center: DataCenter;
+  let first: Host;
+  let second: Host;
+  let origin: Host;
+  let neighbour: Host;
+
+  beforeAll(async () => {
+    center = await DataCenter.start();
+    first = await center.addConnector(1);
+    second = await center.addConnector(2);
+    origin = await center.addOrigin('origin', '203.0.113.22');
+    neighbour = await center.addOrigin('neighbour', '203.0.113.23');
+    await center.awaitAnswers(origin, first, second);
+    await origin.ping(center.address(neighbour), patiently);
+  });
+  afterAll(() => center?.stop());
+
+  test('one serves the route, the other stands by and is kept warm', async () => {
+    expect(await awaitRoute(origin, first)).toEqual([
+      { prefix: '192.168.50.0/24', via: 'edge-1', state: 'active' },
+      { prefix: '192.168.50.0/24', via: 'edge-2', state: 'standby' },
+    ]);
+    expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
+    const { rx_bytes: before } = await peerOf(origin, 'edge-2');
+    await eventually('the standby is asked too', async () => (await peerOf(origin, 'edge-2')).rx_bytes > before);
+  });
+
+  test('when the one falls silent the other takes over, flows resume, and no other tunnel is touched', async () => {
+    const flow = origin.spawn(['ping', '-n', '-i', '0.2', '-c', '1000', serverAddress]);
+    const other = origin.spawn(['ping', '-n', '-i', '0.05', '-c', '100', center.address(neighbour)]);
+    await flow.waitForLine(/icmp_seq=3 /);
+    const mark = center.daemon(origin).mark();
+    await first.uplink.cut();
+
+    expect(await awaitRoute(origin, second)).toMatchObject([
+      { via: 'edge-2', state: 'active' },
+      { via: 'edge-1', state: 'standby', reason: 'does not answer' },
+    ]);
+    const seen = flow.output.stdout.split('\n').length;
+    await eventually('the same flow goes on', () => flow.output.stdout.split('\n').length > seen + 5);
+    await flow.stop();
+    expect((await other.exited).stdout).toContain('100 packets transmitted, 100 received');
+    expect(await peerOf(origin, 'edge-1')).toMatchObject({ state: 'stale' });
+    expect(await peerOf(origin, 'edge-2')).toMatchObject({ state: 'connected' });
+    const log = center.daemon(origin).since(mark);
+    expect(log.find(({ level }) => level === 40)).toMatchObject({ peer: 'edge-1' });
+    // What is on disk is what is: a boot from the file would go by the second too, and a pass has nothing to do.
+    expect(await plan(origin)).toEqual({ exitCode: 0, changes: [] });
+  });
+
+  test('one that comes back is on probation first, and in service again only then', { timeout: 120_000 }, async () => {
+    await first.uplink.restore();
+    await eventually(
+      'it is heard again',
+      async () => (await routesOf(origin))[1]?.reason?.startsWith('answers again'),
+      {
+        timeoutMs: 40_000,
+        everyMs: 200,
+      },
+    );
+    expect(await routesOf(origin)).toMatchObject([{ via: 'edge-2', state: 'active' }, { via: 'edge-1' }]);
+    await awaitRoute(origin, first, 90_000);
+    expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
+  });
+
+  test('one whose firewall swallows the questions lives as long as it is heard', { timeout: 120_000 }, async () => {
+    await first.exec(['nft', '-f', '-'], {
+      input: 'table inet strict {\nchain input {\ntype filter hook input priority 0\niifname "cpn0" drop\n}\n}\n',
+    });
+    // For a daemon that has never heard an answer of it.
+    await center.restartDaemon(origin);
+    const mark = center.daemon(origin).mark();
+    const { rx_bytes: before } = await peerOf(origin, 'edge-1');
+    await eventually('it is heard of twice', async () => (await peerOf(origin, 'edge-1')).rx_bytes > before + 96, {
+      timeoutMs: 60_000,
+      everyMs: 500,
+    });
+    expect(await routesOf(origin)).toMatchObject([{ via: 'edge-1', state: 'active' }, { via: 'edge-2' }]);
+    expect(
+      center
+        .daemon(origin)
+        .since(mark)
+        .filter(({ level }) => level > 30),
+    ).toEqual([]);
+    await first.uplink.cut();
+    await awaitRoute(origin, second, 60_000);
+    expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
+  });
+});

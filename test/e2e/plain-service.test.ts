@@ -1,0 +1,261 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Joined } from '../lab/control-plane.ts';
+import { startDaemon } from '../lab/daemon.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { Lab } from '../lab/lab.ts';
+import { MockService, type Replies } from '../plain/mock-service.ts';
+import { patiently, plan, status } from './office.ts';
+
+/**
+ * A service made by somebody else's tool from the public contract alone, and a gateway that plain WireGuard tools keep, which learns of
+ * each host from the test as it would from its service: nothing here knows of our extensions but the connector.
+ */
+let lab: Lab;
+let service: MockService;
+let gate: Host;
+let gateKey: string;
+let presharedKey: string;
+
+const key = 'cpn_plain_key';
+const personal = 'plain-personal-token';
+
+beforeAll(async () => {
+  lab = await Lab.start();
+  const [host, gateway] = [
+    await lab.addHost('service', { address: '203.0.113.1/24' }),
+    await lab.addHost('gate', { address: '203.0.113.11/24' }),
+  ];
+  gate = gateway;
+  const privateKey = (await gate.exec(['wg', 'genkey'])).stdout.trim();
+  gateKey = (await gate.exec(['wg', 'pubkey'], { input: privateKey })).stdout.trim();
+  presharedKey = (await gate.exec(['wg', 'genpsk'])).stdout.trim();
+  // Its LAN is an address of its own, which answers as any host behind it would.
+  const config = `[Interface]\nPrivateKey = ${privateKey}\nListenPort = 51820\nAddress = 10.77.0.1/24, 192.168.50.1/24\n`;
+  await writeFile(path(gate.configDir, 'wg0.conf'), config, { mode: 0o600 });
+  await gate.exec(['wg-quick', 'up', 'wg0']);
+  service = await MockService.start(host, {});
+}, 90_000);
+
+afterAll(() => lab?.stop());
+
+const api = () => ['--api', service.url, '--insecure-http'];
+
+async function join(host: Host, ...flags: string[]): Promise<{ joined: Joined; stderr: string }> {
+  const argv = ['join', '-', ...api(), '--name', host.name, '--wait', '0', '--json', ...flags];
+  const { stdout, stderr } = await host.cpn(argv, { input: key });
+  return { joined: JSON.parse(stdout), stderr };
+}
+
+/** The gateway learns of a host. */
+async function introduce({ public_key, address }: Joined, ...more: string[]): Promise<void> {
+  const allowed = ['allowed-ips', `${address}/32`];
+  await gate.exec(['wg', 'set', 'wg0', 'peer', public_key, ...allowed, ...more], { input: presharedKey });
+}
+
+const gateAsPeer = () => ({ public_key: gateKey, address: '10.77.0.1', endpoint: '203.0.113.11:51820' });
+
+/** What the enrolment of the host with this address brings, as little as can be. */
+const bare = (address: string): Replies => ({ enrollPeer: { address, peers: [gateAsPeer()] } });
+
+describe('the service', () => {
+  it('refuses what its contract does not have', async () => {
+    const ask = async (where: string, options: object = {}) => {
+      const program = `fetch('${service.url}${where}', ${JSON.stringify(options)}).then(({ status }) => console.log(status))`;
+      return Number((await gate.exec(['node', '-e', program])).stdout);
+    };
+    const body = JSON.stringify({ enrollment_token: key, name: 'x' });
+    const headers = { 'content-type': 'application/json' };
+    expect(await ask('/api/networks/enroll', { method: 'POST', headers, body })).toBe(422);
+    expect(await ask('/api/networks')).toBe(401);
+    expect(await ask('/api/networks/7/peers/1', { method: 'DELETE' })).toBe(404);
+    expect(service.violations.join()).toMatch(/public_key.*security/);
+    expect(service.requests).toHaveLength(3);
+    await service.answer({});
+  });
+});
+
+describe('an administrator', () => {
+  it('logs in, sees the networks, makes one and a key', async () => {
+    const { host } = service;
+    await writeFile(path(host.homeDir, 'password'), 'secret', { mode: 0o600 });
+    const login = ['login', ...api(), '--email', 'me@example.net', '--password-file', path(host.homeDir, 'password')];
+    expect(JSON.parse((await host.cpn([...login, '--json'])).stdout)).toMatchObject({
+      email: 'me@example.net',
+      role: 'admin',
+      expires_at: null,
+    });
+    const networks = JSON.parse((await host.cpn(['network', 'list', '--json'])).stdout);
+    expect(JSON.stringify(networks)).toContain('"private_cidr":"10.77.0.0/24"');
+    await host.cpn(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24', '--route', '192.168.50.0/24']);
+    expect((await host.cpn(['key', 'create', 'office', '--name', 'edge-1'])).stdout.trim()).toBe(key);
+    await host.cpn(['logout']);
+    expect(service.violations).toEqual([]);
+  });
+});
+
+describe('a host that gets its address and the peers, and no token', () => {
+  let edge: Host;
+  let joined: Joined;
+
+  it('joins, without the envelope, and says that it will not hear of changes', async () => {
+    edge = await lab.addHost('edge', { address: '203.0.113.22/24' });
+    await service.answer(bare('10.77.0.2'));
+    const { joined: report, stderr } = await join(edge, '--type', 'origin');
+    joined = report;
+    expect(joined).toMatchObject({ interface: 'cpn0', address: '10.77.0.2', network: { id: null, name: 'network' } });
+    expect(stderr).toContain('did not say which network this host is in');
+    await introduce(joined);
+    expect(await edge.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+    expect(service.requests).toEqual(['POST /api/networks/enroll']);
+    expect(service.violations).toEqual([]);
+  });
+
+  it('tells that it goes by what it last knew', async () => {
+    const { state, sync, peers, warnings } = await status(edge);
+    expect({ state, sync }).toMatchObject({ state: 'up', sync: { mode: 'local' } });
+    expect(peers).toMatchObject([{ name: '10.77.0.1', address: '10.77.0.1', allowed_ips: ['10.77.0.1/32'] }]);
+    expect(warnings.join()).toContain('goes by what it knew');
+    const { exitCode, stderr } = await edge.cpn(['reconcile']);
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('goes by what it knew');
+    expect(await plan(edge)).toEqual({ exitCode: 0, changes: [] });
+  });
+
+  it('is kept right by the daemon, and the service is asked nothing', async () => {
+    const daemon = await startDaemon(edge, '--interval', '1');
+    await daemon.awaitLog('that it is local', ({ msg }) => msg === 'the newest map cannot be read');
+    await edge.exec(['ip', 'link', 'del', 'cpn0']);
+    await eventually('the tunnel again', async () => (await edge.ping('10.77.0.1')).received === 1, {
+      timeoutMs: 30_000,
+    });
+    expect(daemon.log.filter(({ msg }) => msg === 'the newest map cannot be read')).toHaveLength(1);
+    expect((await daemon.stop()).exitCode).toBe(0);
+    expect(service.requests).toEqual(['POST /api/networks/enroll']);
+  });
+
+  it('leaves, and says who stays behind', async () => {
+    const { stderr, exitCode } = await edge.cpn(['leave', '--yes', '--verify']);
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('stays in network');
+    expect(service.requests).toEqual(['POST /api/networks/enroll']);
+  });
+});
+
+describe('a host with a personal token', () => {
+  let laptop: Host;
+
+  beforeAll(async () => {
+    laptop = await lab.addHost('laptop', { address: '203.0.113.33/24' });
+    await writeFile(path(laptop.homeDir, 'token'), `${personal}\n`, { mode: 0o600 });
+  });
+
+  it('joins, in the envelope, and keeps the token for its owner alone', async () => {
+    const network = { id: 7, name: 'office', private_cidr: '10.77.0.0/24', routes: [], peers: [gateAsPeer()] };
+    await service.answer({ enrollPeer: { data: { peer: { id: 33, address: '10.77.0.3' }, network } } });
+    const { joined, stderr } = await join(laptop, '--token-file', path(laptop.homeDir, 'token'));
+    expect(joined).toMatchObject({ network: { id: 7, name: 'office' }, peer: { id: 33 } });
+    expect(stderr).not.toContain('warning');
+    await introduce(joined);
+    expect(await laptop.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+    const file = path(laptop.stateDir, 'cpn0.json');
+    expect(await readFile(file, 'utf8')).toContain(personal);
+    expect(((await stat(file)).mode & 0o777).toString(8)).toBe('600');
+  });
+
+  it('follows the network with it, by polling: the service knows neither revisions nor waiting', async () => {
+    const later = { public_key: Buffer.alloc(32, 7).toString('base64'), address: '10.77.0.9', name: 'later' };
+    const network = { id: 7, name: 'office', private_cidr: '10.77.0.0/24', vpn_type: 'wireguard', color: 'red' };
+    const peers = [gateAsPeer(), { ...later, endpoint: '203.0.113.99:51820', last_seen: null }];
+    await service.answer({ readPrivateNetwork: { data: { ...network, peers }, meta: {} } });
+    const daemon = await startDaemon(laptop, '--interval', '1');
+    await eventually('the new peer', async () => (await status(laptop)).peers.length === 2, { timeoutMs: 30_000 });
+    await eventually('a second question', () => service.requests.length > 1);
+    const { sync, peers: seen, state } = await status(laptop);
+    expect(seen).toMatchObject([{ name: '10.77.0.1', state: 'connected' }, { name: 'later' }]);
+    expect({ sync, state }).toMatchObject({ sync: { mode: 'poll', last_success: expect.any(String) }, state: 'up' });
+    const { stderr } = await daemon.stop();
+    expect(stderr).not.toContain(personal);
+    expect(new Set(service.requests)).toEqual(new Set(['GET /api/networks/7']));
+    expect(service.violations).toEqual([]);
+  });
+
+  it('leaves, and says that the service knows of no way to remove a peer', async () => {
+    const { stderr, exitCode } = await laptop.cpn(['leave', '--yes', '--verify']);
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('does not know how to remove peers; peer 33 stays in network office');
+    expect(stderr).not.toContain(personal);
+    expect(service.requests.at(-1)).toBe('DELETE /api/networks/7/peers/33');
+  });
+});
+
+describe('a host that gets a ready wg-quick text', () => {
+  let site: Host;
+  const text = () =>
+    [
+      '[Interface]',
+      'PrivateKey = <put yours here>',
+      'Address = 10.77.0.4/24',
+      '[Peer]',
+      `PublicKey = ${gateKey}`,
+      `PresharedKey = ${presharedKey}`,
+      'Endpoint = 203.0.113.11:51820',
+      'AllowedIPs = 10.77.0.1/32, 192.168.50.0/24, 203.0.113.0/24',
+      'PersistentKeepalive = 21',
+    ].join('\n');
+
+  beforeAll(async () => {
+    site = await lab.addHost('site', { address: '203.0.113.44/24' });
+  });
+
+  it('refuses one with a hook, by its key, keeps key pair and enrolment, and goes on from there', async () => {
+    const hooked = text().replace('Address', 'PostUp = touch /tmp/canary\nAddress');
+    await service.answer({ enrollPeer: { data: { config: hooked } } });
+    const argv = ['join', '-', ...api(), '--name', 'site', '--wait', '0', '--json'];
+    const { exitCode, stderr } = await site.cpn(argv, { input: key, allowFailure: true });
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('config cannot be taken: line 3 has PostUp, which is not taken in [Interface]');
+    expect(stderr).not.toMatch(/canary|10\.77/);
+    const kept = JSON.parse(await readFile(path(site.stateDir, 'cpn0.json'), 'utf8'));
+
+    // The next service answers something else that nobody can read.
+    await service.answer({ enrollPeer: { data: { status: 'pending', note: 'canary' } } });
+    const again = await site.cpn(argv, { input: key, allowFailure: true });
+    expect(again.exitCode).toBe(1);
+    expect(again.stderr).toContain('lacks network (it has: status, note)');
+    expect(again.stderr).not.toMatch(/pending|canary/);
+
+    await service.answer({ enrollPeer: { data: { config: text(), network: { id: 7, name: 'office' } } } });
+    const { joined } = await join(site);
+    const now = JSON.parse(await readFile(path(site.stateDir, 'cpn0.json'), 'utf8'));
+    expect(now.privateKey).toBe(kept.privateKey);
+    expect(now.enrollment).toEqual(kept.enrollment);
+    await introduce(joined, 'preshared-key', '/dev/stdin');
+    expect(await site.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+  });
+
+  it('uses it as given, but for what the guard refuses', async () => {
+    expect(await site.ping('192.168.50.1', patiently)).toMatchObject({ received: 1 });
+    const { peers, routes, sync } = await status(site);
+    expect(peers).toMatchObject([{ name: '10.77.0.1', allowed_ips: ['10.77.0.1/32', '192.168.50.0/24'] }]);
+    expect(routes).toMatchObject([
+      { prefix: '192.168.50.0/24', via: '10.77.0.1', state: 'active' },
+      { prefix: '203.0.113.0/24', state: 'refused' },
+    ]);
+    expect(sync).toMatchObject({ mode: 'local' });
+    const config = await readFile(path(site.configDir, 'cpn0.conf'), 'utf8');
+    expect(config).toContain(`PresharedKey = ${presharedKey}`);
+    expect(config).toContain('PersistentKeepalive = 21');
+    expect(await plan(site)).toEqual({ exitCode: 0, changes: [] });
+  });
+
+  it('comes up from what it last knew, without the service', async () => {
+    await service.stop();
+    await site.cpn(['down']);
+    await site.cpn(['up']);
+    expect(await site.ping('192.168.50.1', patiently)).toMatchObject({ received: 1 });
+    await site.cpn(['leave', '--yes', '--verify']);
+  });
+});
