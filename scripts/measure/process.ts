@@ -1,0 +1,54 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+/** A script of this folder in a process of its own, which is told things over IPC and answers each. */
+export class Worker<Order extends object, Answer extends { readonly kind: string }> {
+  readonly #child: ChildProcess;
+  #answers: Answer[] = [];
+  #heard: () => void = () => {};
+  #ended: Error | null = null;
+
+  constructor(script: string, execArgv: readonly string[] = []) {
+    this.#child = fork(join(import.meta.dirname, script), { execArgv: [...execArgv] });
+    this.#child.on('message', (answer) => {
+      this.#answers.push(answer as Answer);
+      this.#heard();
+    });
+    this.#child.on('exit', (code, signal) => {
+      this.#ended = new Error(`${script} ended early (${signal ?? code})`);
+      this.#heard();
+    });
+  }
+
+  tell(order: Order): void {
+    this.#child.send(order);
+  }
+
+  /** The next answer, which must be of this kind. */
+  async hear<Kind extends Answer['kind']>(kind: Kind): Promise<Answer & { kind: Kind }> {
+    for (;;) {
+      const answer = this.#answers.shift();
+      if (answer?.kind === kind) return answer as Answer & { kind: Kind };
+      if (answer) throw new Error(`expected ${kind}, heard ${answer.kind}`);
+      if (this.#ended) throw this.#ended;
+      await new Promise<void>((resolve) => {
+        this.#heard = resolve;
+      });
+    }
+  }
+
+  async ask<Kind extends Answer['kind']>(order: Order, kind: Kind): Promise<Answer & { kind: Kind }> {
+    this.tell(order);
+    return this.hear(kind);
+  }
+
+  /** Ends the process; with `last` it is asked to, so that it can write its profile. */
+  async end(last?: Order): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    if (last) this.tell(last);
+    else this.#child.kill();
+    await ended;
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Those who wait: many connectors in one process, each on a socket of its own, which asks again as soon as it has an answer. They
+ * speak just enough HTTP to cost little of the processor that the control plane is measured on.
+ */
+import { connect, type Socket } from 'node:net';
+import type { ClientAnswer, ClientOrder, Member } from './push-messages.ts';
+
+let expected = 0;
+let replies: { at: bigint; bytes: number; status: number }[] = [];
+
+process.on('message', (order: ClientOrder) => {
+  if (order.kind === 'wait') {
+    for (const member of order.members) new Waiting(member, order);
+    return;
+  }
+  expected = order.replies;
+  replies = [];
+  tell({ kind: 'expecting' });
+});
+process.on('disconnect', () => process.exit(0));
+
+function tell(answer: ClientAnswer): void {
+  process.send?.(answer);
+}
+
+function record(status: number, bytes: number): void {
+  replies.push({ at: process.hrtime.bigint(), bytes, status });
+  if (replies.length !== expected) return;
+  tell({
+    kind: 'replies',
+    at: replies.map(({ at }) => String(at)),
+    bytes: replies.map((one) => one.bytes),
+    statuses: replies.map((one) => one.status),
+  });
+}
+
+/** One connector that waits for its network to change, for ever. */
+class Waiting {
+  readonly #member: Member;
+  readonly #order: Extract<ClientOrder, { kind: 'wait' }>;
+  #socket: Socket | null = null;
+  #etag = '"1"';
+  #head = '';
+  #left = -1;
+  #bytes = 0;
+  #status = 0;
+
+  constructor(member: Member, order: Extract<ClientOrder, { kind: 'wait' }>) {
+    this.#member = member;
+    this.#order = order;
+    this.#ask();
+  }
+
+  #ask(): void {
+    this.#head = '';
+    this.#left = -1;
+    this.#bytes = 0;
+    this.#socket ??= this.#connect();
+    const { network, token } = this.#member;
+    this.#socket.write(
+      `GET /api/networks/${network} HTTP/1.1\r\nhost: cpn\r\naccept: application/json\r\naccept-encoding: gzip\r\n` +
+        `authorization: Bearer ${token}\r\nuser-agent: cpn\r\nprefer: wait=60\r\nif-none-match: ${this.#etag}\r\n` +
+        `${this.#order.deltas ? 'a-im: cpn-delta\r\n' : ''}\r\n`,
+    );
+  }
+
+  #connect(): Socket {
+    const { hostname, port } = new URL(this.#order.url);
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    socket.on('data', (chunk) => this.#read(chunk));
+    socket.on('error', (error) => {
+      throw error;
+    });
+    return socket;
+  }
+
+  #read(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#left < 0) {
+      this.#head += chunk.toString('latin1');
+      const end = this.#head.indexOf('\r\n\r\n');
+      if (end < 0) return;
+      const head = this.#head.slice(0, end).toLowerCase();
+      const length = Number(/\r\ncontent-length: (\d+)/.exec(head)?.[1] ?? 0);
+      this.#status = Number(head.slice(9, 12));
+      this.#etag = /\r\netag: ("\d+")/.exec(head)?.[1] ?? this.#etag;
+      this.#left = length - (this.#head.length - end - 4);
+    } else {
+      this.#left -= chunk.length;
+    }
+    if (this.#left === 0) this.#done();
+  }
+
+  #done(): void {
+    // A 304 is the end of a wait.
+    if (this.#status !== 304) record(this.#status, this.#bytes);
+    if (this.#order.reconnect) {
+      this.#socket?.destroy();
+      this.#socket = null;
+    }
+    this.#ask();
+  }
+}

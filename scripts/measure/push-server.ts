@@ -1,0 +1,87 @@
+/**
+ * The control plane under load, a process of its own. Its parent tells it over IPC what to hold and to serve, and asks it how many
+ * requests wait and how much processor time it has used.
+ */
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import { type ServeOptions, serve } from '../../src/control-plane/serve.ts';
+import { insertNetwork } from '../../src/control-plane/store/networks.ts';
+import { openStore } from '../../src/control-plane/store/open-store.ts';
+import { insertPeer } from '../../src/control-plane/store/peers.ts';
+import type { Db } from '../../src/control-plane/store/tables.ts';
+import { hashToken, mintToken, tokenPrefixes } from '../../src/control-plane/tokens.ts';
+import { Waiters } from '../../src/control-plane/waiters.ts';
+import { addressAt, parsePrefix, rangeOf } from '../../src/core/cidr.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { Member, ServerAnswer, ServerOrder } from './push-messages.ts';
+
+let waiters = new Waiters();
+const range = parsePrefix('10.64.0.0/12');
+const owner = { email: 'owner@example.net', password: 'correct horse battery staple' };
+
+const answers: { [Kind in ServerOrder['kind']]: (order: ServerOrder & { kind: Kind }) => Promise<ServerAnswer> } = {
+  serve: async ({ folder, networks, peers }) => {
+    // The first start makes the owner and its organization.
+    const options = optionsFor(folder);
+    await (await serve(options)).close();
+    const store = await openStore(folder);
+    const members = await fill(store.db, networks, peers);
+    await store.close();
+    waiters = new Waiters();
+    const { url } = await serve({ ...options, waiters });
+    return { kind: 'serving', url, owner, members };
+  },
+  look: async () => {
+    const { user, system } = process.cpuUsage();
+    return { kind: 'looked', waiting: waiters.count(), cpuMs: (user + system) / 1000 };
+  },
+  end: async () => process.exit(0),
+};
+
+process.on('message', async (order: ServerOrder) => {
+  const answer = answers[order.kind] as (order: ServerOrder) => Promise<ServerAnswer>;
+  process.send?.(await answer(order));
+});
+process.on('disconnect', () => process.exit(0));
+
+function optionsFor(folder: string): ServeOptions {
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    dataDir: folder,
+    owner: { email: owner.email, password: new Secret(owner.password) },
+    allowPublicRoutes: false,
+    // All come from one address here.
+    limits: { requests: Number.MAX_SAFE_INTEGER },
+    logger: pino({ level: 'silent' }),
+    waiters,
+  };
+}
+
+/** Makes networks full of peers with tokens of their own: past the API, which lets ten hosts in by one key. */
+async function fill(db: Db, networks: number, peers: number): Promise<Member[]> {
+  return db.transaction().execute(async (transaction) => {
+    const now = new Date().toISOString();
+    const { id: organization } = await transaction.selectFrom('organizations').select('id').executeTakeFirstOrThrow();
+    const members: Member[] = [];
+    for (let count = 0; count < networks; count++) {
+      const fields = { name: `network-${count}`, description: '', range, routes: [] };
+      const network = await insertNetwork(transaction, organization, fields, now);
+      for (let number = 1; number <= peers; number++) {
+        const token = mintToken(tokenPrefixes.peer, randomBytes);
+        const peer = await insertPeer(transaction, {
+          network_id: network.id,
+          name: `edge-${number}`,
+          peer_type: 'origin',
+          public_key: randomBytes(32).toString('base64'),
+          address: addressAt(rangeOf(range).first + BigInt(number)),
+          endpoint: `203.0.113.${number % 250}:51820`,
+          token_hash: hashToken(token),
+          created_at: now,
+        });
+        members.push({ network: network.id, peer: peer?.id ?? 0, token: token.reveal() });
+      }
+    }
+    return members;
+  });
+}

@@ -1,0 +1,53 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { spreadOf } from '../../scripts/measure/spread.ts';
+import { run } from '../lab/run.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'cpn-bench-test-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const root = join(import.meta.dirname, '../..');
+const bench = (...argv: string[]) =>
+  run([process.execPath, join(root, 'scripts/bench.ts'), ...argv], { timeoutMs: 45_000 });
+
+describe('scripts/bench push', () => {
+  test.each([
+    ['the changes alone', [], 226],
+    ['whole maps', ['--whole'], 200],
+    ['connections made anew', ['--reconnect'], 226],
+  ])('counts a reply to everybody who waits for each change: %s', async (_, flags, status) => {
+    const file = join(folder, `${flags.join()}.json`);
+    const { stdout } = await bench('push', '--waiting', '12', '--changes', '4', '--alone', '--json', file, ...flags);
+    const { bench: name, results } = JSON.parse(readFileSync(file, 'utf8'));
+    expect([name, results.length]).toEqual(['push', 1]);
+    const [result] = results;
+    expect(result).toMatchObject({ networks: 1, peers: 12, changes: 4, replies: 48, statuses: { [status]: 48 } });
+    for (const { p50, p95, p99, max } of [result.delay, result.last, result.acknowledged]) {
+      expect([p50, p95, p99, max]).toEqual([p50, p95, p99, max].toSorted((a, b) => a - b));
+    }
+    // A whole map tells each of the twelve peers, a change the one that it is about.
+    expect(result.bytesPerReply > 12 * 200).toBe(status === 200);
+    expect(result.serverCpuMsPerChange).toBeGreaterThan(0);
+    expect(stdout.trim().split('\n')).toHaveLength(2);
+    expect(stdout).toContain(`48×${status}`);
+  });
+
+  test.each([[[]], [['pull']], [['push', '--waiting', '0']], [['push', '--changes', 'many']]])(
+    'says how it is used to %j',
+    async (argv) => {
+      await expect(bench(...argv)).rejects.toThrow('usage: scripts/bench push');
+    },
+  );
+});
+
+test('a spread is told by nearest rank', () => {
+  expect(spreadOf([5])).toEqual({ p50: 5, p95: 5, p99: 5, max: 5 });
+  const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
+  expect(spreadOf(hundred)).toEqual({ p50: 50, p95: 95, p99: 99, max: 100 });
+  expect(() => spreadOf([])).toThrow('nothing was measured');
+});
