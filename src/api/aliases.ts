@@ -26,6 +26,11 @@ export const aliases = {
     endpoint: ['endpoint', 'public_endpoint'],
     routes: ['routes', 'served_routes'],
     withdrawn: ['withdrawn'],
+    identity: ['identity_key'],
+    proof: ['key_proof'],
+    serial: ['serial'],
+    signature: ['signature'],
+    secretTag: ['network_secret_tag'],
     createdAt: ['created_at', 'createdAt'],
   },
   enrollment: {

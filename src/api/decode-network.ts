@@ -11,6 +11,7 @@ import {
   parsePrefix,
 } from '../core/cidr.ts';
 import { parseEndpoint } from '../core/endpoint.ts';
+import { type KeyProof, parseIdentityKey } from '../core/identity.ts';
 import { parsePublicKey } from '../core/keys.ts';
 import type { NetworkMap, Peer, PeerId } from '../core/model.ts';
 import { aliases } from './aliases.ts';
@@ -101,6 +102,9 @@ export function decodePeer(field: Field): Peer {
   const type = field.find(aliases.peer.type);
   const served = field.find(aliases.peer.routes);
   const withdrawn = field.find(aliases.peer.withdrawn);
+  const identity = field.find(aliases.peer.identity);
+  const proof = field.find(aliases.peer.proof);
+  const secretTag = field.find(aliases.peer.secretTag);
   const publicKey = field.need(aliases.peer.publicKey).parse((text) => parsePublicKey(text));
   const address = decodeAddress(field.need(aliases.peer.address));
   const routes = served && decodeRoutes(served);
@@ -113,7 +117,22 @@ export function decodePeer(field: Field): Peer {
     endpoint: field.find(aliases.peer.endpoint)?.parse((text) => parseEndpoint(text)) ?? null,
     routes,
     withdrawn: withdrawn ? decodeRoutes(withdrawn) : [],
+    ...(identity && { identity: identity.parse((text) => parseIdentityKey(text)) }),
+    ...(proof && { proof: decodeProof(proof) }),
+    ...(secretTag && { secretTag: decodeTag(secretTag) }),
   };
+}
+
+/** Whether it proves anything is judged where it counts. */
+function decodeProof(field: Field): KeyProof {
+  const signature = field.need(aliases.peer.signature);
+  if (!/^[A-Za-z0-9+/]{86}==$/.test(signature.text(88))) throw signature.wrong('is not 64 bytes in base64');
+  return { serial: field.need(aliases.peer.serial).integer(), signature: signature.text(88) };
+}
+
+function decodeTag(field: Field): string {
+  if (!/^[0-9a-f]{16}$/.test(field.text(16))) throw field.wrong('is not 16 hexadecimal digits');
+  return field.text(16);
 }
 
 function decodeType(field: Field): PeerType {

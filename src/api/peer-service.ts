@@ -89,7 +89,11 @@ async function enroll(http: HttpClient, request: EnrollmentRequest) {
     what: 'the enrolment',
     method: 'POST',
     path: '/api/networks/enroll',
-    headers: { 'idempotency-key': request.idempotencyKey },
+    headers: {
+      'idempotency-key': request.idempotencyKey,
+      ...(request.identity && { 'peer-identity-key': request.identity }),
+      ...(request.secretTag && { 'network-secret-tag': request.secretTag }),
+    },
     json,
     secrets: [request.token, new Secret(request.idempotencyKey)],
     // With its Idempotency-Key a second request comes to the same peer and consumes no further use.

@@ -7,6 +7,7 @@ import type { CreatePersonalToken, PersonalToken } from '../contract/personal-to
 import type { CreateUser as CreateUserRequest, User as UserReply } from '../contract/user.ts';
 import type { Address, Prefix } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
+import type { IdentityKey } from '../core/identity.ts';
 import type { PublicKey } from '../core/keys.ts';
 import type { NetworkMap, PeerId } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
@@ -17,6 +18,9 @@ export interface EnrollmentRequest {
   readonly type: PeerType;
   readonly publicKey: PublicKey;
   readonly endpoint: Endpoint | null;
+  /** What the host will prove its later keys with. */
+  readonly identity?: IdentityKey;
+  readonly secretTag?: string;
   /** Sent as `Idempotency-Key` with every attempt, so that a lost reply costs no use of the key. */
   readonly idempotencyKey: string;
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PeerType } from '../contract/peer.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import { InvalidValue, NotNamed, Refused, Unreachable, WrongUsage } from '../core/errors.ts';
+import { makeIdentity } from '../core/identity.ts';
 import { makeKeyPair } from '../core/keys.ts';
 import type { Options, ServiceAddress } from '../core/model.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
@@ -84,10 +85,16 @@ async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ begun: S
   const endpoint = await findOwnEndpoint(tools, request);
   const folders = await tools.store.prepare();
   tools.progress('making the key pair');
+  const now = tools.now().toISOString();
   const begun: State = {
     interface: link,
-    createdAt: tools.now().toISOString(),
+    createdAt: now,
     keyPair: makeKeyPair(tools.random(32)),
+    keySince: now,
+    keySerial: 0,
+    identity: makeIdentity(tools.random(32)),
+    rotation: null,
+    networkSecret: null,
     service,
     enrollment: { idempotencyKey: makeIdempotencyKey(tools), tokenHash, name, type, endpoint },
     membership: null,
@@ -97,6 +104,7 @@ async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ begun: S
     refused: null,
     failed: [],
     drained: false,
+    pins: [],
     receipt: folders.map((path) => ({ made: 'folder', path })),
   };
   await tools.store.write(begun);
@@ -114,7 +122,9 @@ async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean)
   try {
     tools.progress(`enrolling ${name} at ${state.service.url}`);
     const service = await tools.connect(state.service);
-    const { peer, map, accessToken } = await service.enroll({ token, name, type, publicKey, endpoint, idempotencyKey });
+    const identity = state.identity?.key;
+    const asked = { token, name, type, publicKey, endpoint, idempotencyKey, ...(identity && { identity }) };
+    const { peer, map, accessToken } = await service.enroll(asked);
     const joined: Joined = { ...state, membership: { peer, map, accessToken, personalToken: null } };
     await tools.store.write(joined);
     await refuseConflict(tools, joined);

@@ -27,6 +27,32 @@ const endpointForms = 'HOST:PORT, IPv4:PORT or [IPv6]:PORT.';
 /** core/endpoint parses it. */
 const Endpoint = text(255).meta({ maxLength: 255, format: 'endpoint', description: endpointForms });
 
+/** The host's own word for its public key; core/identity tells what is signed. */
+export const KeyProof = z
+  .object({
+    serial: z
+      .int()
+      .min(1)
+      .meta({ description: 'Milliseconds since 1970; of two proofs the one with the higher serial holds.' }),
+    signature: z
+      .string()
+      .max(120)
+      .regex(/^[A-Za-z0-9+/]{86}==$/, { error: 'must be an Ed25519 signature: 86 base64 characters and "=="' }),
+  })
+  .meta({ id: 'KeyProof' });
+export type KeyProof = z.infer<typeof KeyProof>;
+
+export const IdentityKey = PublicKey.meta({
+  format: 'ed25519-key',
+  description: 'An Ed25519 public key in base64, by which a host is known whatever its WireGuard key is.',
+});
+
+export const NetworkSecretTag = z
+  .string()
+  .max(16)
+  .regex(/^[0-9a-f]{16}$/, { error: 'must be 16 hexadecimal digits' })
+  .meta({ description: 'The same for hosts that share a network secret; it tells nothing of the secret.' });
+
 export const EnrollRequest = z
   .object({
     enrollment_token: EnrollmentToken,
@@ -49,6 +75,11 @@ export const ChangePeer = z
       description:
         'What a connector takes out of service: routes of the network, and its private_cidr, which stands for relaying. Replaces what was withdrawn before.',
     }),
+    key_proof: KeyProof.optional().meta({
+      description:
+        "By the peer's identity_key, for the public_key beside it; without one, a new public_key has no proof.",
+    }),
+    network_secret_tag: NetworkSecretTag.nullable().optional(),
   })
   .meta({ id: 'ChangePeer' });
 export type ChangePeer = z.infer<typeof ChangePeer>;
@@ -66,6 +97,9 @@ export const Peer = z
       description:
         'What a connector took out of service: routes it would serve, and private_cidr where it does not relay.',
     }),
+    identity_key: IdentityKey.optional(),
+    key_proof: KeyProof.optional(),
+    network_secret_tag: NetworkSecretTag.optional(),
     created_at: instant,
   })
   .meta({ id: 'Peer' });

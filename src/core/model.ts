@@ -1,6 +1,7 @@
 import type { PeerType } from '../contract/peer.ts';
 import type { Address, Prefix } from './cidr.ts';
 import type { Endpoint, SocketEndpoint } from './endpoint.ts';
+import type { IdentityKey, KeyProof } from './identity.ts';
 import type { PublicKey } from './keys.ts';
 import type { ProbeTarget } from './probe-target.ts';
 import type { Secret } from './secret.ts';
@@ -23,6 +24,12 @@ export interface Peer {
   readonly routes: readonly Prefix[] | null;
   /** What this connector took out of service itself: routes, and the network's range where it is no relay for now. */
   readonly withdrawn: readonly Prefix[];
+  /** What the host proves its keys with; not there where it, or the service, knows no such thing. */
+  readonly identity?: IdentityKey;
+  /** The host's own word for its public key, once that is another than the one it enrolled with. */
+  readonly proof?: KeyProof;
+  /** By which hosts with the same network secret know each other; it tells nothing of the secret. */
+  readonly secretTag?: string;
   /** There where the service gave a ready wg-quick text instead of telling who is in the network. */
   readonly given?: GivenTunnel;
   /** True of this host where the service never listed it: it is in the map by its enrolment alone. */
@@ -64,6 +71,20 @@ export interface ServiceAddress {
   readonly insecureHttp: boolean;
 }
 
+/** `report` takes the new key and says so until somebody accepts it; `strict` keeps the old one until then. */
+export type PinRule = (typeof pinRules)[number];
+export const pinRules = ['report', 'strict'] as const;
+
+/** What a host knows of a peer since it first saw it, and holds against what the service says later. */
+export interface Pin {
+  readonly peer: PeerId;
+  readonly address: Address;
+  readonly publicKey: PublicKey;
+  readonly identity: IdentityKey | null;
+  /** The serial of the newest proof seen; 0 before the first. */
+  readonly serial: number;
+}
+
 /** What the person who joined this host decided; it outlives every pass. */
 export interface Options {
   readonly listenPort: number | null;
@@ -76,6 +97,10 @@ export interface Options {
   readonly probes: readonly ProbeTarget[];
   /** Whether the hosts file names the peers. */
   readonly hosts: boolean;
+  /** What becomes of a peer whose public key is another than the one known, without its own word for it. */
+  readonly pin: PinRule;
+  /** Seconds after which the daemon makes a new key pair; null for never. */
+  readonly rotateEvery: number | null;
 }
 
 /** A peer as WireGuard is to hold it. Null is a value: no key, no endpoint known, no keepalive. */

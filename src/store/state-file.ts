@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { parseAddress, parsePrefix } from '../core/cidr.ts';
 import { formatEndpoint, parseEndpoint } from '../core/endpoint.ts';
+import { identityOf, parseIdentityKey } from '../core/identity.ts';
 import { keyPairOf, parsePublicKey } from '../core/keys.ts';
-import { type Peer, peerTypes } from '../core/model.ts';
+import { type Peer, peerTypes, pinRules } from '../core/model.ts';
 import { formatProbeTarget, parseProbeTarget } from '../core/probe-target.ts';
 import { Secret } from '../core/secret.ts';
-import type { State } from './state.ts';
+import type { Rotation, State } from './state.ts';
 
 /** The version of the format of a state file; a file of a later version is left alone. */
 export const stateVersion = 1;
@@ -22,6 +23,10 @@ const secret = z
 const peerType = z.enum(peerTypes);
 const peerId = z.union([z.int(), z.string()]);
 
+const identityKey = z.string().transform((text) => parseIdentityKey(text));
+const keyPair = secret.transform((privateKey) => keyPairOf(privateKey));
+const keyProof = z.object({ serial: z.int(), signature: z.string() });
+
 const peer = z.object({
   id: peerId,
   name: z.string(),
@@ -31,6 +36,9 @@ const peer = z.object({
   endpoint: endpoint.nullable(),
   routes: z.array(prefix).nullable(),
   withdrawn: z.array(prefix).default([]),
+  identity: identityKey.exactOptional(),
+  proof: keyProof.exactOptional(),
+  secretTag: z.string().exactOptional(),
   given: z
     .object({ allowedIps: z.array(prefix), presharedKey: secret.nullable(), keepalive: z.int().nullable() })
     .exactOptional(),
@@ -59,7 +67,18 @@ const schema = z.object({
   version: z.literal(stateVersion),
   interface: z.string(),
   createdAt: z.iso.datetime(),
-  privateKey: secret.transform((privateKey) => keyPairOf(privateKey)),
+  privateKey: keyPair,
+  keySince: z.iso.datetime().nullable().default(null),
+  keySerial: z.int().default(0),
+  identity: secret
+    .transform((seed) => identityOf(seed))
+    .nullable()
+    .default(null),
+  rotation: z
+    .object({ privateKey: keyPair, proof: keyProof.nullable(), begunAt: z.iso.datetime() })
+    .nullable()
+    .default(null),
+  networkSecret: secret.nullable().default(null),
   service: z.object({ url: z.string(), insecureHttp: z.boolean() }),
   enrollment: z.object({
     idempotencyKey: z.string(),
@@ -84,6 +103,8 @@ const schema = z.object({
     allowRoutes: z.array(prefix),
     probes: z.array(probeTarget).default([]),
     hosts: z.boolean().default(false),
+    pin: z.enum(pinRules).default('report'),
+    rotateEvery: z.int().nullable().default(null),
   }),
   enabled: z.boolean(),
   // Before there was `cpn run`, a name had one address. What has a default came later than the format.
@@ -91,16 +112,22 @@ const schema = z.object({
   refused: z.string().nullable().default(null),
   failed: z.array(z.object({ peer: peerId, back: z.boolean() })).default([]),
   drained: z.boolean().default(false),
+  pins: z
+    .array(z.object({ peer: peerId, address, publicKey, identity: identityKey.nullable(), serial: z.int() }))
+    .default([]),
   receipt: z.array(made),
 });
 
 /** The state as the text of its file, secrets in the open. The same state always gives the same text. */
-export function formatState({ keyPair, ...state }: State): string {
+export function formatState({ keyPair, identity, rotation, networkSecret, ...state }: State): string {
   const { membership } = state;
   const text = {
     version: stateVersion,
     ...state,
     privateKey: keyPair.privateKey.reveal(),
+    identity: identity?.seed.reveal() ?? null,
+    rotation: rotation && formatRotation(rotation),
+    networkSecret: networkSecret?.reveal() ?? null,
     options: { ...state.options, probes: state.options.probes.map(formatProbeTarget) },
     enrollment: {
       ...state.enrollment,
@@ -118,8 +145,13 @@ export function formatState({ keyPair, ...state }: State): string {
 
 /** Reads what {@link formatState} wrote; throws whatever is wrong with it. */
 export function parseState(text: string): State {
-  const { version: _, privateKey, ...state } = schema.parse(parseJson(text));
-  return { ...state, keyPair: privateKey };
+  const { version: _, privateKey, keySince, rotation, ...state } = schema.parse(parseJson(text));
+  return {
+    ...state,
+    keyPair: privateKey,
+    keySince: keySince ?? state.createdAt,
+    rotation: rotation && { keyPair: rotation.privateKey, proof: rotation.proof, begunAt: rotation.begunAt },
+  };
 }
 
 /** The version a text claims to be of, or null when it is no state at all. */
@@ -143,6 +175,10 @@ function parseJson(text: string): unknown {
 function sortKeys(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+function formatRotation({ keyPair, ...rest }: Rotation) {
+  return { ...rest, privateKey: keyPair.privateKey.reveal() };
 }
 
 function formatPeer({ endpoint: at, given, ...rest }: Peer) {

@@ -1,8 +1,9 @@
 import type { PeerType } from '../contract/peer.ts';
 import type { Address } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
+import type { Identity, KeyProof } from '../core/identity.ts';
 import type { KeyPair } from '../core/keys.ts';
-import type { Failure, NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
+import type { Failure, NetworkMap, Options, PeerId, Pin, ServiceAddress } from '../core/model.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Resolved } from '../core/resolved.ts';
 import type { Secret } from '../core/secret.ts';
@@ -13,6 +14,15 @@ export interface State {
   /** When the join began; of two networks that overlap the earlier one has the right of way. */
   readonly createdAt: string;
   readonly keyPair: KeyPair;
+  /** When the key pair was made, and the serial under which this host proved it; 0 for the pair that it enrolled with. */
+  readonly keySince: string;
+  readonly keySerial: number;
+  /** Null in a network joined before there were identities. */
+  readonly identity: Identity | null;
+  /** A change of keys that was begun and not ended yet. */
+  readonly rotation: Rotation | null;
+  /** The bytes in base64 of which each pair of peers gets its preshared key; null without a network secret. */
+  readonly networkSecret: Secret | null;
   readonly service: ServiceAddress;
   readonly enrollment: EnrollmentIntent;
   /** Null until the control plane answered. */
@@ -27,7 +37,17 @@ export interface State {
   readonly failed: readonly Failure[];
   /** True after `cpn drain`: this connector is out of service until somebody puts it back. */
   readonly drained: boolean;
+  /** In the order of their peers' ids. */
+  readonly pins: readonly Pin[];
   readonly receipt: Receipt;
+}
+
+/** The key pair that takes the place of the present one, unless nobody answers to it. */
+export interface Rotation {
+  readonly keyPair: KeyPair;
+  /** Null where the host has no identity. */
+  readonly proof: KeyProof | null;
+  readonly begunAt: string;
 }
 
 /** What was or is to be sent. The enrolment key itself is kept by whoever gave it. */

@@ -171,6 +171,11 @@ export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined
     interface: 'cpn0',
     createdAt: '2026-01-01T00:00:00.000Z',
     keyPair: keyPair(1),
+    keySince: '2026-01-01T00:00:00.000Z',
+    keySerial: 0,
+    identity: null,
+    rotation: null,
+    networkSecret: null,
     service: { url: 'https://203.0.113.99', insecureHttp: false },
     enrollment: { idempotencyKey: 'x', tokenHash: 'y', name: 'peer-1', type: 'origin', endpoint: null },
     membership: {
@@ -185,6 +190,7 @@ export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined
     refused: null,
     failed: [],
     drained: false,
+    pins: [],
     receipt: [],
     ...changes,
   };

@@ -50,6 +50,8 @@ export const options: Options = {
   allowRoutes: [],
   probes: [],
   hosts: false,
+  pin: 'report',
+  rotateEvery: null,
 };
 
 /** A host on the internet with nothing special around it. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { makeIdentity } from '../../src/core/identity.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { State } from '../../src/store/state.ts';
 import type { Folders } from '../../src/store/store.ts';
@@ -9,6 +10,15 @@ export const state: State = {
   interface: 'cpn0',
   createdAt: '2026-11-20T12:00:00.000Z',
   keyPair: keyPair(1),
+  keySince: '2026-11-20T12:30:00.000Z',
+  keySerial: 5,
+  identity: makeIdentity(new Uint8Array(32).fill(7)),
+  rotation: {
+    keyPair: keyPair(3),
+    proof: { serial: 6, signature: 'c2lnbmVk' },
+    begunAt: '2026-11-20T13:00:00.000Z',
+  },
+  networkSecret: new Secret('bmV0d29yayBjYW5hcnk='),
   service: { url: 'https://cp.example.net', insecureHttp: false },
   enrollment: { idempotencyKey: 'once', tokenHash: 'ab', name: 'edge-1', type: 'connector', endpoint: dialled(1) },
   membership: {
@@ -26,6 +36,15 @@ export const state: State = {
   refused: null,
   failed: [],
   drained: false,
+  pins: [
+    {
+      peer: 2,
+      address: address('10.77.0.2'),
+      publicKey: keyPair(2).publicKey,
+      identity: makeIdentity(new Uint8Array(32).fill(8)).key,
+      serial: 4,
+    },
+  ],
   receipt: [{ made: 'sysctl', key: 'net.ipv4.ip_forward', before: '0', after: '1' }],
 };
 

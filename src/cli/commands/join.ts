@@ -91,6 +91,8 @@ async function readRequest(input: Input): Promise<JoinRequest> {
       allowRoutes: await readAllowedRoutes(input),
       probes,
       hosts: input.switch('hosts'),
+      pin: 'report',
+      rotateEvery: null,
     },
     token: await readKey(input),
     personalToken: tokenFile === undefined ? null : await readSecretFile(tokenFile, 'the personal token'),

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { Enrollment } from '../../contract/network.ts';
-import { EnrollRequest } from '../../contract/peer.ts';
+import { EnrollRequest, IdentityKey, NetworkSecretTag } from '../../contract/peer.ts';
 import { reply } from '../../contract/reply.ts';
 import { Secret } from '../../core/secret.ts';
 import type { App } from '../app.ts';
@@ -21,13 +21,24 @@ export function addEnrollmentRoute(app: App, context: Context, limitFailures: Fa
         'to read its own network and to change or remove itself. A retry with the same Idempotency-Key, public key and ' +
         'enrolment key gets the same peer, address and access_token and consumes no further use, even of a used-up key.',
       body: EnrollRequest,
-      headers: z.looseObject({ 'idempotency-key': IdempotencyKey.optional() }),
+      // As headers, because a service that does not know them passes over them.
+      headers: z.looseObject({
+        'idempotency-key': IdempotencyKey.optional(),
+        'peer-identity-key': IdentityKey.optional(),
+        'network-secret-tag': NetworkSecretTag.optional(),
+      }),
       response: { 201: reply(Enrollment) },
     },
     handler: async (request, response) => {
-      const key = request.headers['idempotency-key'];
+      const { headers } = request;
+      const key = headers['idempotency-key'];
+      const beside = {
+        idempotencyKey: key === undefined ? null : new Secret(key),
+        identityKey: headers['peer-identity-key'] ?? null,
+        secretTag: headers['network-secret-tag'] ?? null,
+      };
       const { token, ...enrolled } = await limitFailures(request, () =>
-        enroll(context, request.body, key === undefined ? null : new Secret(key), request.ip),
+        enroll(context, request.body, beside, request.ip),
       );
       return response.code(201).send({ data: { ...enrolled, access_token: token.reveal() } });
     },

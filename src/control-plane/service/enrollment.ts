@@ -23,6 +23,13 @@ export interface Enrolled {
   readonly token: Secret;
 }
 
+/** What stands in the headers of an enrolment. */
+interface Beside {
+  readonly idempotencyKey: Secret | null;
+  readonly identityKey: string | null;
+  readonly secretTag: string | null;
+}
+
 /**
  * Lets a host into the network of its enrolment key, for one use of the key. With an idempotency key, a repetition gets
  * the same peer, address and token again and uses nothing, even when the key has no use left or has expired; a revoked
@@ -31,7 +38,7 @@ export interface Enrolled {
 export async function enroll(
   context: Context,
   request: EnrollRequest,
-  idempotencyKey: Secret | null,
+  { idempotencyKey, identityKey, secretTag }: Beside,
   address: string,
 ): Promise<Enrolled> {
   const { publicKey, endpoint } = readFields((read) => ({
@@ -65,6 +72,8 @@ export async function enroll(
       peer_type: request.peer_type ?? 'origin',
       public_key: publicKey,
       endpoint,
+      identity_key: identityKey,
+      network_secret_tag: secretTag,
       token_hash: hashToken(token),
       created_at: now,
     });

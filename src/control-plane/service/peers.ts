@@ -1,6 +1,7 @@
 import type { ChangePeer, Peer } from '../../contract/peer.ts';
 import { InvalidValue } from '../../core/errors.ts';
-import { parsePublicKey } from '../../core/keys.ts';
+import { isProven, type KeyProof, parseIdentityKey } from '../../core/identity.ts';
+import { type PublicKey, parsePublicKey } from '../../core/keys.ts';
 import type { Caller } from '../caller.ts';
 import { Forbidden, InvalidRequest, NotFound } from '../errors.ts';
 import { readFields } from '../field-rules.ts';
@@ -89,8 +90,10 @@ function readChange(
   onLoopback: boolean,
 ): Required<store.PeerFields> {
   const { name = peer.name, public_key = peer.public_key, endpoint, routes, withdrawn } = asked;
+  const { network_secret_tag = peer.network_secret_tag } = asked;
   return readFields((read) => ({
     name,
+    network_secret_tag,
     public_key: read(() => parsePublicKey(public_key)),
     endpoint: read(() => {
       if (endpoint === undefined) return peer.endpoint;
@@ -107,5 +110,25 @@ function readChange(
       if (peer.peer_type !== 'connector') throw new InvalidValue('withdrawn', withdrawn, 'is for connectors only');
       return JSON.stringify(parseWithdrawn(withdrawn, network));
     }),
+    key_proof: read(() => {
+      if (asked.key_proof !== undefined) return checkProof(asked.key_proof, public_key as PublicKey, peer);
+      return public_key === peer.public_key ? peer.key_proof : null;
+    }),
   }));
+}
+
+/** A proof for the key that the peer has or gets, newer than the one before. */
+function checkProof(proof: KeyProof, publicKey: PublicKey, peer: store.StoredPeer): string {
+  const { identity_key, key_proof } = peer;
+  if (identity_key === null)
+    throw new InvalidValue('key_proof', proof, 'is given, but the peer enrolled without an identity key');
+  if (!isProven(parseIdentityKey(identity_key), publicKey, proof)) {
+    throw new InvalidValue('key_proof', proof, "is not signed by the peer's identity key for its public key");
+  }
+  const before = key_proof === null ? null : (JSON.parse(key_proof) as KeyProof);
+  const isSame = before?.serial === proof.serial && before.signature === proof.signature;
+  if (before && !isSame && before.serial >= proof.serial) {
+    throw new InvalidValue('key_proof', proof, `has a serial that is not higher than ${before.serial}, the one before`);
+  }
+  return JSON.stringify({ serial: proof.serial, signature: proof.signature });
 }

@@ -1,6 +1,6 @@
 import type { EnrollmentKey } from '../../contract/enrollment-key.ts';
 import type { Network, NetworkSummary } from '../../contract/network.ts';
-import type { Peer } from '../../contract/peer.ts';
+import type { KeyProof, Peer } from '../../contract/peer.ts';
 import type { Prefix } from '../../core/cidr.ts';
 import type { StoredKey } from '../store/enrollment-keys.ts';
 import type { StoredNetwork } from '../store/networks.ts';
@@ -28,6 +28,9 @@ export function presentPeer(network: StoredNetwork, peer: StoredPeer): Peer {
   const isLimited = limit !== null || withdrawn.length > 0;
   return {
     ...{ id, name, peer_type, public_key, address, endpoint, created_at },
+    ...(peer.identity_key !== null && { identity_key: peer.identity_key }),
+    ...(peer.key_proof !== null && { key_proof: JSON.parse(peer.key_proof) as KeyProof }),
+    ...(peer.network_secret_tag !== null && { network_secret_tag: peer.network_secret_tag }),
     ...(isLimited && { routes: assigned.filter((route) => !withdrawn.includes(route)) }),
     ...(withdrawn.length > 0 && { withdrawn }),
   };

@@ -139,6 +139,13 @@ export const migrations: Readonly<Record<string, Migration>> = {
       await db.schema.createIndex('changes_revision').on('changes').columns(['network_id', 'revision']).execute();
     },
   },
+  '0006-identities': {
+    async up(db: Kysely<unknown>) {
+      for (const column of ['identity_key', 'key_proof', 'network_secret_tag']) {
+        await db.schema.alterTable('peers').addColumn(column, 'text').execute();
+      }
+    },
+  },
 };
 
 /** Columns that are looked up, or that a cascade follows, and that no constraint indexes already. */

@@ -4,7 +4,9 @@ import type { Db, Tables } from './tables.ts';
 
 export type StoredPeer = Omit<Selectable<Tables['peers']>, 'token_hash'>;
 export type NewPeer = Insertable<Tables['peers']>;
-export type PeerFields = Partial<Pick<StoredPeer, 'name' | 'public_key' | 'endpoint' | 'routes' | 'withdrawn'>>;
+export type PeerFields = Partial<
+  Pick<StoredPeer, 'name' | 'public_key' | 'endpoint' | 'routes' | 'withdrawn' | 'key_proof' | 'network_secret_tag'>
+>;
 
 export async function listPeers(db: Db, networkId: number): Promise<StoredPeer[]> {
   return db.selectFrom('peers').select(columns).where('network_id', '=', networkId).orderBy('id').execute();
@@ -117,5 +119,8 @@ const columns = [
   'endpoint',
   'routes',
   'withdrawn',
+  'identity_key',
+  'key_proof',
+  'network_secret_tag',
   'created_at',
 ] as const;

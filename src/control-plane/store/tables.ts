@@ -70,6 +70,10 @@ export interface Tables {
     routes: string | null;
     /** What the connector took out of service, whatever `routes` says. */
     withdrawn: Generated<string>;
+    identity_key: string | null;
+    /** The JSON of its proof. */
+    key_proof: string | null;
+    network_secret_tag: string | null;
     token_hash: string;
     created_at: string;
   };

@@ -1,0 +1,65 @@
+import nacl from 'tweetnacl';
+import { InvalidValue } from './errors.ts';
+import { type PublicKey, parsePublicKey } from './keys.ts';
+import { Secret } from './secret.ts';
+
+declare const brand: unique symbol;
+
+/** An Ed25519 public key in base64: what a host is known by while its WireGuard keys come and go. */
+export type IdentityKey = string & { readonly [brand]: 'IdentityKey' };
+
+/** What a host proves its WireGuard keys with. It is made at the join, and never leaves the host. */
+export interface Identity {
+  readonly seed: Secret;
+  readonly key: IdentityKey;
+}
+
+/** A host's own word that a public key is its, of which the one with the highest serial holds. */
+export interface KeyProof {
+  /** Milliseconds since 1970 at which it was given, or one more than the serial before, whichever is higher. */
+  readonly serial: number;
+  /** An Ed25519 signature in base64. */
+  readonly signature: string;
+}
+
+/** Makes an identity of 32 random bytes. */
+export function makeIdentity(random: Uint8Array): Identity {
+  if (random.length !== nacl.sign.seedLength) throw new RangeError('an identity takes 32 random bytes');
+  return identityOf(new Secret(Buffer.from(random).toString('base64')));
+}
+
+/** The identity that {@link makeIdentity} made of this seed. */
+export function identityOf(seed: Secret): Identity {
+  const bytes = Buffer.from(seed.reveal(), 'base64');
+  if (bytes.length !== nacl.sign.seedLength) throw new InvalidValue('identity', undefined, 'is not 32 bytes in base64');
+  return { seed, key: Buffer.from(nacl.sign.keyPair.fromSeed(bytes).publicKey).toString('base64') as IdentityKey };
+}
+
+/** Parses an identity key; it is written as a WireGuard key is. */
+export function parseIdentityKey(text: string, field = 'identity_key'): IdentityKey {
+  try {
+    return parsePublicKey(text) as string as IdentityKey;
+  } catch {
+    throw new InvalidValue(field, text, 'is not 32 bytes in base64');
+  }
+}
+
+/** Proves that `publicKey` is this host's own; later than `after`, the serial of its last proof. */
+export function proveKey({ seed }: Identity, publicKey: PublicKey, now: Date, after = 0): KeyProof {
+  const serial = Math.max(now.getTime(), after + 1);
+  const { secretKey } = nacl.sign.keyPair.fromSeed(Buffer.from(seed.reveal(), 'base64'));
+  const signature = nacl.sign.detached(statement(publicKey, serial), secretKey);
+  return { serial, signature: Buffer.from(signature).toString('base64') };
+}
+
+/** True when whoever holds the identity said that the public key is its own, at that serial. */
+export function isProven(key: IdentityKey, publicKey: PublicKey, { serial, signature }: KeyProof): boolean {
+  const bytes = Buffer.from(signature, 'base64');
+  if (bytes.length !== nacl.sign.signatureLength) return false;
+  return nacl.sign.detached.verify(statement(publicKey, serial), bytes, Buffer.from(key, 'base64'));
+}
+
+/** What is signed. An identity belongs to one host in one network, so neither needs to stand in it. */
+function statement(publicKey: PublicKey, serial: number): Uint8Array {
+  return Buffer.from(`cpn key 1\n${publicKey}\n${serial}\n`);
+}
