@@ -9,7 +9,8 @@ import { address, configure, create, destroy, question, settle, traces } from '.
 
 vi.setConfig({ testTimeout: 60_000 });
 
-const uplink = `ip link add v0 type veth peer name v1; ip link set v1 up; ip link set v0 up
+// Without duplicate address detection the link-local addresses are there at once, and stay as they are.
+const uplink = `echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad; ip link add v0 type veth peer name v1; ip link set v1 up; ip link set v0 up
   ip address add 203.0.113.5/24 dev v0; ip route add default via 203.0.113.1`;
 const everywhere = `${traces}; ip rule; ip -6 rule`;
 

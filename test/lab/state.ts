@@ -12,8 +12,19 @@ import type { Host } from './host.ts';
 /** A line with this word and a name starts each section; no tool prints it. */
 const MARK = '@@@';
 
-/** The observers. Each may fail (a host without IPv6 has no IPv6 rules), which then shows as an empty section. */
+/**
+ * The observers, which begin once the kernel has given every card with a carrier its link-local address: it does so by itself, a moment
+ * after a card comes up. Each may fail (a host without IPv6 has no IPv6 rules), which then shows as an empty section.
+ */
 const OBSERVE = `
+settled() {
+  for card in $(ip -o link show up | sed -n 's/^[0-9]*: \\(eth[0-9]*\\)[@:].*[<,]LOWER_UP[,>].*/\\1/p'); do
+    [ "$(cat /proc/sys/net/ipv6/conf/$card/disable_ipv6)" = 1 ] ||
+      ip -6 -o address show dev $card scope link | grep -v tentative | grep -q . || return 1
+  done
+}
+tries=0
+until settled || [ $tries -ge 60 ]; do sleep 0.05; tries=$((tries + 1)); done
 sec() { echo "${MARK} $1"; }
 sec self; echo $$
 sec links; ip -j -d link
