@@ -3,7 +3,8 @@
 # The command cpn, a file for two interpreters.
 # Run by itself, it is this shell script, which starts the private Node that npm installed with the package, or else the one on PATH.
 self=$0
-[ -h "$self" ] && self=$(readlink -f "$self")
+# The system's own readlink: PATH may begin with a folder where somebody else put another.
+[ -h "$self" ] && self=$(PATH=/usr/bin:/bin:$PATH; readlink -f "$self")
 dist=${self%/*}
 # The private Node needs the C library of its architecture.
 if [ -e /lib64/ld-linux-x86-64.so.2 ]; then arch=x64; elif [ -e /lib/ld-linux-aarch64.so.1 ]; then arch=arm64; else arch=none; fi

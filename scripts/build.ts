@@ -2,12 +2,13 @@
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
+import { collectNotices, findPackages } from '../packaging/licences.ts';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
 
-const { outputFiles } = await build({
+const { outputFiles, metafile } = await build({
   absWorkingDir: root,
   entryPoints: ['src/main.ts'],
   outdir: dist,
@@ -27,8 +28,11 @@ const { outputFiles } = await build({
   },
   chunkNames: 'parts/[name]-[hash]',
   write: false,
+  metafile: true,
   logLevel: 'warning',
 });
+
+const notices = collectNotices(root, findPackages(Object.keys(metafile.inputs)));
 
 // A build that fails leaves the last one as it was.
 rmSync(dist, { recursive: true, force: true });
@@ -38,6 +42,7 @@ for (const { path, contents } of outputFiles) {
 }
 copyFileSync(join(root, 'packaging', 'cpn.js'), join(dist, 'cpn.js'));
 chmodSync(join(dist, 'cpn.js'), 0o755);
+writeFileSync(join(dist, 'NOTICE'), notices);
 
 const total = outputFiles.reduce((sum, { contents }) => sum + contents.length, 0);
-process.stdout.write(`dist: cpn ${version}, ${outputFiles.length + 1} files, ${Math.round(total / 1024)} KiB\n`);
+process.stdout.write(`dist: cpn ${version}, ${outputFiles.length + 2} files, ${Math.round(total / 1024)} KiB\n`);

@@ -8,7 +8,12 @@ export interface Command {
   /** `join`, or `network create` for one of a group. */
   readonly name: string;
   /** Its argument as yargs writes it: `[network]` may be left out, `<network>` may not. */
-  readonly argument?: { readonly usage: string; readonly summary: string };
+  readonly argument?: {
+    readonly usage: string;
+    readonly summary: string;
+    /** As the `choices` of a flag, by the name of each word. */
+    readonly choices?: Readonly<Record<string, readonly string[]>>;
+  };
   readonly summary: string;
   readonly flags: Flags;
   readonly examples: readonly string[];
@@ -27,6 +32,8 @@ export interface Flag {
   readonly value?: string;
   /** What help names as the default. */
   readonly byDefault?: string;
+  /** The words with a meaning of their own that it takes, for completion and the manual. */
+  readonly choices?: readonly string[];
 }
 
 /** The flags of every command that reads. */

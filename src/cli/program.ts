@@ -4,18 +4,10 @@ import { maskTokens } from '../core/secret.ts';
 import type { Command, Flag } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCodeOf, exitCodes } from './exit-code.ts';
+import { groups } from './groups.ts';
 import { Input } from './input.ts';
 import { printError } from './output.ts';
 import { version } from './version.ts';
-
-const groups: Readonly<Record<string, string>> = {
-  network: 'Look after private networks',
-  key: 'Look after enrolment keys',
-  peer: 'Look after the peers of a network',
-  user: 'Look after the users of the organisation',
-  token: 'Look after your personal tokens',
-  'control-plane': 'Run the embedded control plane',
-};
 
 /** Runs the command that `argv` names and returns the exit code. */
 export async function runProgram(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {

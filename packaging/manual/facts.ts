@@ -1,0 +1,34 @@
+import type { exitCodes } from '../../src/cli/exit-code.ts';
+
+/** What the program ends with, in words. */
+export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
+  done: 'Done.',
+  failed: 'Failed.',
+  usage: 'Wrong usage or bad input.',
+  pending: 'Changes are pending (plan), not healthy (status --check), not yet (wait), or a packet stops (explain).',
+  refused: 'Refused by the control plane.',
+  unreachable: 'The control plane is out of reach.',
+};
+
+/** The variables that are no flag's own. */
+export const variables: Readonly<Record<string, string>> = {
+  CPN_ENROLLMENT_KEY: 'The enrolment key for cpn join, as it stands or as file:PATH.',
+  CPN_API_URL: 'Base address of the control plane, where --api is not given.',
+  CPN_API_TOKEN: "A personal token, or file:PATH of a file that holds it, instead of the stored login's.",
+  CPN_LOG_LEVEL: 'What is logged: trace, debug, info, warn, error, fatal or silent.',
+  CPN_CONFIG_DIR: 'Folder of the wg-quick files; /etc/wireguard unless set.',
+  CPN_STATE_DIR: 'Folder of the state; /var/lib/cpn unless set.',
+  CPN_RUNTIME_DIR: 'Folder of the locks; /run/cpn unless set.',
+  XDG_CONFIG_HOME: "Parent of the folder cpn with the administrator's login; ~/.config unless set.",
+  SSH_CONNECTION: 'Set by sshd: where the SSH client is that no route may cut off.',
+  NO_COLOR: 'Set to anything, it keeps colours out of what is shown.',
+  NODE_EXTRA_CA_CERTS: 'A file with the certificate of your own issuer, by which the control plane is trusted.',
+};
+
+export const files: Readonly<Record<string, string>> = {
+  '/etc/wireguard/IF.conf': 'The wg-quick file of an interface; works with plain wg-quick and without this program.',
+  '/var/lib/cpn/IF.json': 'Keys, token, options, last map, and the receipt of every change made to the host.',
+  '/run/cpn/': 'Locks, and notes of the last passes.',
+  '~/.config/cpn/login.json': "An administrator's login.",
+  '/var/lib/cpn-control-plane/': "The embedded control plane's database.",
+};

@@ -1,0 +1,33 @@
+import { InvalidValue } from '../../core/errors.ts';
+import type { Command } from '../command.ts';
+import { exitCodes } from '../exit-code.ts';
+import { groups } from '../groups.ts';
+
+const shells = ['bash', 'zsh', 'fish'] as const;
+
+/** The command that prints a shell's completion of all commands, which it is one of itself. */
+export const completionOf = (commands: () => readonly Command[]): Command => ({
+  name: 'completion',
+  argument: { usage: '<shell>', summary: 'bash, zsh or fish', choices: { shell: shells } },
+  summary: 'Print the completion of commands, flags and interfaces for a shell to read',
+  flags: {},
+  examples: [
+    'source <(cpn completion bash)',
+    'cpn completion zsh >/usr/local/share/zsh/site-functions/_cpn',
+    'cpn completion fish | source',
+  ],
+  async run(input) {
+    const given = input.argument('shell') ?? '';
+    const shell = shells.find((each) => each === given);
+    if (shell === undefined) throw new InvalidValue('SHELL', given, `is none of ${shells.join(', ')}`);
+    process.stdout.write(await completionFor(shell, commands()));
+    return exitCodes.done;
+  },
+});
+
+/** The text that makes a shell complete these commands. */
+export async function completionFor(shell: (typeof shells)[number], commands: readonly Command[]): Promise<string> {
+  if (shell === 'bash') return (await import('../completion/bash.ts')).completeBash(commands, Object.keys(groups));
+  if (shell === 'zsh') return (await import('../completion/zsh.ts')).completeZsh(commands, groups);
+  return (await import('../completion/fish.ts')).completeFish(commands, groups);
+}

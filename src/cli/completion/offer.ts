@@ -1,0 +1,46 @@
+import type { Command, Flag } from '../command.ts';
+
+/** What a shell offers in the place of a value. Interfaces are those of this host's state, by the names of its files. */
+export type Offer = { readonly of: 'words'; readonly words: readonly string[] } | { readonly of: Place };
+export type Place = 'files' | 'folders' | 'interfaces' | 'nothing';
+
+/** A flag as it is typed, and what may follow it: null where nothing does. */
+export interface OfferedFlag {
+  readonly name: string;
+  readonly summary: string;
+  readonly value: { readonly name: string; readonly offer: Offer } | null;
+  readonly isRepeatable: boolean;
+}
+
+/** The flags of a command in the order of its table; the `--no-` form only of a switch that is on by itself. */
+export function offerFlags({ flags }: Command): OfferedFlag[] {
+  return Object.entries(flags).flatMap(([name, flag]) => {
+    const offered: OfferedFlag = {
+      name: `--${name}`,
+      summary: flag.summary,
+      value: flag.kind === 'switch' ? null : { name: flag.value ?? 'TEXT', offer: offerOf(flag) },
+      isRepeatable: flag.kind === 'list',
+    };
+    const isOn = flag.kind === 'switch' && flag.byDefault === 'yes';
+    return isOn ? [offered, { ...offered, name: `--no-${name}`, summary: `not: ${flag.summary}` }] : [offered];
+  });
+}
+
+/** What is offered for each word of a command's argument, in their order. */
+export function offerArguments({ argument }: Command): { readonly name: string; readonly offer: Offer }[] {
+  const words = argument?.usage.match(/[[<][a-z-]+/g) ?? [];
+  return words.map((word) => {
+    const name = word.slice(1);
+    const choices = argument?.choices?.[name];
+    if (choices) return { name, offer: { of: 'words', words: choices } };
+    if (name === 'file') return { name, offer: { of: 'files' } };
+    // Where a network must be named it is the control plane's; where it may be left out it is one of this host.
+    return { name, offer: { of: word === '[network' ? 'interfaces' : 'nothing' } };
+  });
+}
+
+function offerOf({ value, choices }: Flag): Offer {
+  if (choices) return { of: 'words', words: choices };
+  if (value === 'PATH' || value === 'FILE') return { of: 'files' };
+  return { of: value === 'DIR' ? 'folders' : 'nothing' };
+}
