@@ -1,8 +1,9 @@
-import { constants } from 'node:fs';
-import { link, open, readFile, rename, rm, utimes } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, link, lutimes, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, ignore, touch } from './disk.ts';
 import { listFolder, syncFolder } from './folder.ts';
+import { withRegular } from './regular-file.ts';
 
 export interface Replacing {
   /** Whether it is to survive a power cut; true unless told. */
@@ -54,7 +55,7 @@ const linkless = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
 /** Sets the time of a file. @throws DiskFailed */
 export async function setTime(path: string, modified: Date): Promise<void> {
-  await touch('write', path, () => utimes(path, modified, modified));
+  await touch('write', path, () => lutimes(path, modified, modified));
 }
 
 /** Removes a file for good, and what an interrupted {@link replaceFile} left of it; one that is gone already is no error. */
@@ -66,10 +67,20 @@ export async function removeFile(path: string): Promise<void> {
   await syncFolder(folder, ['ENOENT']);
 }
 
-/** The text of a file, or null when there is none. @throws DiskFailed when it is there and cannot be read */
-export async function readText(path: string): Promise<string | null> {
+/**
+ * The text of a file, or null when there is none.
+ *
+ * @param judge throws for a file that is not to be believed
+ * @throws DiskFailed when it is there and cannot be read
+ * @throws UnreadableFile when it is no regular file
+ */
+export async function readText(path: string, judge: (stats: Stats) => void = () => {}): Promise<string | null> {
+  const read = (file: FileHandle, stats: Stats) => {
+    judge(stats);
+    return file.readFile('utf8');
+  };
   try {
-    return await touch('read', path, () => readFile(path, 'utf8'), ['ENOENT']);
+    return await withRegular(path, read, ['ENOENT']);
   } catch (error) {
     return ignore(error, ['ENOENT'], null);
   }

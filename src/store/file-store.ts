@@ -1,25 +1,28 @@
 import { join } from 'node:path';
-import { CpnError, DiskFailed, type UnreadableFile } from '../core/errors.ts';
+import { CpnError, DiskFailed, UnreadableFile } from '../core/errors.ts';
 import { readText, removeFile, replaceFile } from './atomic-file.ts';
 import { doThen, foreseen } from './do-then.ts';
+import { closeFile, type Guarded, isExposed, type OnExposure, secureFolder } from './exposure.ts';
 import { makeFolder, removeFolder } from './folder.ts';
 import { daemonLock, passLock, removeLock, removeStale, withLock } from './lock.ts';
 import type { Notes } from './notes.ts';
 import { readNotesFile, writeNotesFile } from './notes-file.ts';
 import type { State } from './state.ts';
-import { holdsStates, listLinks, mendState, readState, removeState, writeState } from './state-copies.ts';
+import { copiesOf, holdsStates, listLinks, mendState, readState, removeState, writeState } from './state-copies.ts';
 import type { Folders, Listing, Store } from './store.ts';
 
 /** Is told of each state file that is found damaged, once until it is mended; its previous copy stands in for it. */
 export type OnDamage = (path: string, cause: UnreadableFile) => void;
 
 /** The store in files; see README for what is where. */
-export function fileStore(folders: Folders, onDamage: OnDamage = () => {}): Store {
+export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExposure: OnExposure = () => {}): Store {
   const paths = pathsIn(folders);
   const made = new Set<string>();
   /** Folders that any process made for a network which this one has seen. */
   const known = new Set<string>();
   const damaged = new Set<string>();
+  /** Networks of whose files something was open to others when they were last read. */
+  const exposed = new Set<string>();
   /** Notes that could not be written. */
   const unwritten = new Map<string, Notes>();
   /** The end of the last change of notes. */
@@ -27,6 +30,30 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}): Stor
 
   async function ensure(folder: string): Promise<void> {
     for (const each of await makeFolder(folder)) made.add(each);
+    await secureFolder(folder, folder === folders.config, onExposure);
+  }
+
+  /** Closes to others what they could read; what cannot be closed now is tried again by the next one. */
+  async function closeFiles(): Promise<void> {
+    const links = await listLinks(folders.state);
+    if (links.length > 0) await secureFolder(folders.state, false, onExposure).catch(foreseen);
+    for (const file of links.flatMap(guarded)) await closeFile(file, onExposure).catch(foreseen);
+    exposed.clear();
+  }
+
+  function guarded(link: string): Guarded[] {
+    const copies = copiesOf(paths.state(link)).map((path) => ({ path, isBelieved: true }));
+    return [{ path: paths.config(link), isBelieved: false }, ...copies];
+  }
+
+  /** A text that is none of ours stands for what is no file: it is replaced as whatever else differs. */
+  async function readConfig(link: string): Promise<string | null> {
+    try {
+      return await readText(paths.config(link));
+    } catch (error) {
+      if (error instanceof UnreadableFile) return '';
+      throw error;
+    }
   }
 
   async function read(link: string): Promise<State | null> {
@@ -34,6 +61,8 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}): Stor
     if (reading?.damage && !damaged.has(link)) onDamage(paths.state(link), reading.damage);
     if (reading?.damage) damaged.add(link);
     else damaged.delete(link);
+    if (reading && (await isExposed(folders.state, guarded(link)))) exposed.add(link);
+    else exposed.delete(link);
     for (const entry of reading?.state.receipt ?? []) if (entry.made === 'folder') known.add(entry.path);
     return reading?.state ?? null;
   }
@@ -74,6 +103,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}): Stor
   /** What cannot be mended now is read from its previous copy as before, or reported by whoever reads it. */
   async function mend(): Promise<void> {
     await list().catch(foreseen);
+    await closeFiles().catch(foreseen);
     for (const link of damaged) {
       const failure = await mendState(paths.state(link)).catch(foreseen);
       if (failure === undefined) damaged.delete(link);
@@ -92,13 +122,16 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}): Stor
   return {
     read,
     list,
-    damaged,
+    get damaged() {
+      return new Set([...damaged, ...exposed]);
+    },
     async write(state) {
       await ensure(folders.state);
       await writeState(paths.state(state.interface), state);
       damaged.delete(state.interface);
     },
-    readConfig: (link) => readText(paths.config(link)),
+    isOnDisk: () => true,
+    readConfig,
     async writeConfig(link, text) {
       await ensure(folders.config);
       await replaceFile(paths.config(link), text);

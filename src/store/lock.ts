@@ -1,9 +1,10 @@
-import { open, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, open, rm, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DiskFailed, Locked } from '../core/errors.ts';
+import { DiskFailed, Locked, NotOurs } from '../core/errors.ts';
+import { readText } from './atomic-file.ts';
 import { ignore, touch } from './disk.ts';
 import { listFolder, makeFolder } from './folder.ts';
 
@@ -36,7 +37,7 @@ export async function withLock<T>(folder: string, work: () => Promise<T>, kind: 
   const held = await acquire(path, kind);
   try {
     // For a person's eyes only: a full disk is no reason not to work.
-    await writeFile(holderOf(path), `${process.pid}\n`, { mode: 0o600 }).catch(() => {});
+    await writeHolder(path).catch(() => {});
     return await work();
   } finally {
     held.close();
@@ -111,15 +112,23 @@ function errnoError(code: keyof typeof constants.errno): NodeJS.ErrnoException {
   return Object.assign(new Error(code), { code, errno: -constants.errno[code] });
 }
 
+/** The inode of the lock itself; null where there is none. SQLite would follow a link, and make what it leads to. */
 async function inodeOf(path: string): Promise<number | null> {
-  return stat(path).then(
-    ({ ino }) => ino,
-    () => null,
-  );
+  const found = await lstat(path).catch(() => null);
+  if (found === null) return null;
+  if (!found.isFile()) throw new NotOurs('what stands in the place of the lock', path, 'remove it');
+  return found.ino;
+}
+
+/** A new file each time: what stands there may be a link to somebody's file. */
+async function writeHolder(path: string): Promise<void> {
+  await rm(holderOf(path), { force: true });
+  await writeFile(holderOf(path), `${process.pid}\n`, { mode: 0o600, flag: 'wx' });
 }
 
 async function readHolder(path: string): Promise<string> {
-  return (await readFile(holderOf(path), 'utf8').catch(() => 'unknown')).trim();
+  const text = await readText(holderOf(path)).catch(() => null);
+  return /^\d+$/.exec(text?.trim() ?? '')?.[0] ?? 'unknown';
 }
 
 function holderOf(path: string): string {

@@ -4,6 +4,8 @@ import { UnreadableFile } from '../core/errors.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import { Secret } from '../core/secret.ts';
 import { readText, removeFile, replaceFile } from './atomic-file.ts';
+import { foreseen } from './do-then.ts';
+import { closeFile, type OnExposure, refuseForeign, secureFolder } from './exposure.ts';
 import { makeFolder } from './folder.ts';
 
 /** An administrator's login at one control plane. */
@@ -21,20 +23,27 @@ const schema = z.object({
     .transform((text) => new Secret(text)),
 });
 
-/** The stored login, or null when there is none. */
-export async function readLogin(folder: string): Promise<Login | null> {
-  const text = await readText(pathIn(folder));
+/** The stored login, or null when there is none; one that others could read is closed to them. */
+export async function readLogin(folder: string, onExposure: OnExposure = () => {}): Promise<Login | null> {
+  const path = pathIn(folder);
+  const text = await readText(path, (stats) => refuseForeign(path, stats));
   if (text === null) return null;
+  await closeFile({ path, isBelieved: true }, onExposure).catch(foreseen);
   try {
     const { service, token } = schema.parse(JSON.parse(text));
     return { service, token };
   } catch (error) {
-    throw new UnreadableFile(pathIn(folder), 'is damaged', 'run "cpn login" again', error);
+    throw new UnreadableFile(path, 'is damaged', 'run "cpn login" again', error);
   }
 }
 
-export async function writeLogin(folder: string, { service, token }: Login): Promise<void> {
+export async function writeLogin(
+  folder: string,
+  { service, token }: Login,
+  onExposure: OnExposure = () => {},
+): Promise<void> {
   await makeFolder(folder);
+  await secureFolder(folder, false, onExposure);
   await replaceFile(pathIn(folder), JSON.stringify({ version: 1, service, token: token.reveal() }));
 }
 

@@ -80,6 +80,11 @@ export class Memory<T> {
     await this.#retry(link);
   }
 
+  /** True while what was last written could not be. */
+  isUnsaved(link: string): boolean {
+    return this.#unsaved.has(link);
+  }
+
   forget(link: string): void {
     this.#last.delete(link);
     this.#drop(link);

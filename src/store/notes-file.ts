@@ -1,7 +1,6 @@
-import { open } from 'node:fs/promises';
 import { replaceFile, setTime } from './atomic-file.ts';
-import { touch } from './disk.ts';
 import { formatNotes, isFileTime, type Notes, noNotes, parseNotes } from './notes.ts';
+import { withRegular } from './regular-file.ts';
 
 /** The notes in a file; none when it is missing, damaged or out of reach. */
 export async function readNotesFile(path: string): Promise<Notes> {
@@ -29,13 +28,5 @@ export async function writeNotesFile(path: string, notes: Notes): Promise<void> 
 }
 
 async function readTimed(path: string): Promise<{ text: string; modified: Date }> {
-  return touch('read', path, async () => {
-    const file = await open(path);
-    try {
-      const { mtime } = await file.stat();
-      return { text: await file.readFile('utf8'), modified: mtime };
-    } finally {
-      await file.close();
-    }
-  });
+  return withRegular(path, async (file, { mtime }) => ({ text: await file.readFile('utf8'), modified: mtime }));
 }

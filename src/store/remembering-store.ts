@@ -104,6 +104,7 @@ export function rememberingStore(store: Store, report: Report, now: () => number
     get damaged() {
       return store.damaged;
     },
+    isOnDisk: (link) => !states.isUnsaved(link),
     readConfig: (link) => configs.read(link),
     writeConfig: (link, text) => configs.write(link, text),
     configPath: (link) => store.configPath(link),

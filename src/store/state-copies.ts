@@ -3,6 +3,7 @@ import { basename, dirname } from 'node:path';
 import { UnreadableFile } from '../core/errors.ts';
 import { keepCopy, readText, removeFile, replaceFile } from './atomic-file.ts';
 import { touch } from './disk.ts';
+import { refuseForeign } from './exposure.ts';
 import { listFolder } from './folder.ts';
 import type { State } from './state.ts';
 import { formatState, parseState, stateVersion, versionOf } from './state-file.ts';
@@ -23,7 +24,7 @@ type Verdict = { readonly state: State } | { readonly damage: UnreadableFile; re
  * @throws UnreadableFile when no copy is good, or the file is of a later version: then an earlier copy would be a step back
  */
 export async function readState(path: string): Promise<Reading | null> {
-  const text = await readText(path);
+  const text = await readOwn(path);
   if (text === null) return null;
   const verdict = judge(path, text);
   if ('state' in verdict) return { state: verdict.state, damage: null };
@@ -39,7 +40,7 @@ export async function readState(path: string): Promise<Reading | null> {
  * @throws UnreadableFile when what is there is of a later version: it is left as it is
  */
 export async function writeState(path: string, state: State): Promise<void> {
-  const text = await readText(path);
+  const text = await readOwn(path);
   if (text === null) {
     await setStrayAside(path);
   } else {
@@ -52,7 +53,7 @@ export async function writeState(path: string, state: State): Promise<void> {
 
 /** Sets a damaged file aside, and puts its previous copy in its place. Does nothing where there is nothing to mend. */
 export async function mendState(path: string): Promise<void> {
-  const text = await readText(path);
+  const text = await readOwn(path);
   if (text === null) return;
   const verdict = judge(path, text);
   if ('state' in verdict || verdict.later) return;
@@ -65,7 +66,12 @@ export async function mendState(path: string): Promise<void> {
 
 /** Removes all copies; the state itself last, so that whoever is interrupted finds something left to remove. */
 export async function removeState(path: string): Promise<void> {
-  for (const each of [previousOf(path), damagedOf(path), path]) await removeFile(each);
+  for (const each of copiesOf(path)) await removeFile(each);
+}
+
+/** Every file that may hold the keys of a state; that of the state itself last. */
+export function copiesOf(path: string): string[] {
+  return [previousOf(path), damagedOf(path), path];
 }
 
 /** The interfaces that have a state in this folder. */
@@ -79,8 +85,12 @@ export async function holdsStates(folder: string): Promise<boolean> {
   return (await listFolder(folder)).some((name) => /\.json(\.previous)?$/.test(name));
 }
 
+async function readOwn(path: string): Promise<string | null> {
+  return readText(path, (stats) => refuseForeign(path, stats));
+}
+
 async function readPrevious(path: string): Promise<{ state: State; text: string } | null> {
-  const text = await readText(previousOf(path));
+  const text = await readOwn(previousOf(path));
   if (text === null) return null;
   const verdict = judge(path, text);
   return 'state' in verdict ? { state: verdict.state, text } : null;

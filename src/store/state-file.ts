@@ -6,7 +6,7 @@ import { keyPairOf, parsePublicKey } from '../core/keys.ts';
 import { type Peer, peerTypes, pinRules } from '../core/model.ts';
 import { formatProbeTarget, parseProbeTarget } from '../core/probe-target.ts';
 import { Secret } from '../core/secret.ts';
-import type { Rotation, State } from './state.ts';
+import { type Rotation, rotationPhases, type State } from './state.ts';
 
 /** The version of the format of a state file; a file of a later version is left alone. */
 export const stateVersion = 1;
@@ -26,6 +26,7 @@ const peerId = z.union([z.int(), z.string()]);
 const identityKey = z.string().transform((text) => parseIdentityKey(text));
 const keyPair = secret.transform((privateKey) => keyPairOf(privateKey));
 const keyProof = z.object({ serial: z.int(), signature: z.string() });
+const known = z.object({ peer: peerId, address, publicKey, identity: identityKey.nullable(), serial: z.int() });
 
 const peer = z.object({
   id: peerId,
@@ -75,7 +76,14 @@ const schema = z.object({
     .nullable()
     .default(null),
   rotation: z
-    .object({ privateKey: keyPair, proof: keyProof.nullable(), begunAt: z.iso.datetime() })
+    .object({
+      phase: z.enum(rotationPhases),
+      privateKey: keyPair,
+      proof: keyProof.nullable(),
+      wayBack: keyProof.nullable(),
+      begunAt: z.iso.datetime(),
+      witnesses: z.array(z.object({ publicKey, latestHandshake: z.int() })),
+    })
     .nullable()
     .default(null),
   networkSecret: secret.nullable().default(null),
@@ -112,9 +120,7 @@ const schema = z.object({
   refused: z.string().nullable().default(null),
   failed: z.array(z.object({ peer: peerId, back: z.boolean() })).default([]),
   drained: z.boolean().default(false),
-  pins: z
-    .array(z.object({ peer: peerId, address, publicKey, identity: identityKey.nullable(), serial: z.int() }))
-    .default([]),
+  pins: z.array(known.extend({ claimed: known.nullable().default(null) })).default([]),
   receipt: z.array(made),
 });
 
@@ -150,7 +156,7 @@ export function parseState(text: string): State {
     ...state,
     keyPair: privateKey,
     keySince: keySince ?? state.createdAt,
-    rotation: rotation && { keyPair: rotation.privateKey, proof: rotation.proof, begunAt: rotation.begunAt },
+    rotation: rotation && readRotation(rotation),
   };
 }
 
@@ -179,6 +185,13 @@ function sortKeys(_key: string, value: unknown): unknown {
 
 function formatRotation({ keyPair, ...rest }: Rotation) {
   return { ...rest, privateKey: keyPair.privateKey.reveal() };
+}
+
+function readRotation({
+  privateKey,
+  ...rest
+}: Omit<Rotation, 'keyPair'> & { privateKey: Rotation['keyPair'] }): Rotation {
+  return { ...rest, keyPair: privateKey };
 }
 
 function formatPeer({ endpoint: at, given, ...rest }: Peer) {

@@ -2,7 +2,7 @@ import type { PeerType } from '../contract/peer.ts';
 import type { Address } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import type { Identity, KeyProof } from '../core/identity.ts';
-import type { KeyPair } from '../core/keys.ts';
+import type { KeyPair, PublicKey } from '../core/keys.ts';
 import type { Failure, NetworkMap, Options, PeerId, Pin, ServiceAddress } from '../core/model.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Resolved } from '../core/resolved.ts';
@@ -37,17 +37,36 @@ export interface State {
   readonly failed: readonly Failure[];
   /** True after `cpn drain`: this connector is out of service until somebody puts it back. */
   readonly drained: boolean;
-  /** In the order of their peers' ids. */
+  /** Those of listed peers in the order of their ids, then those of peers that left, the last to leave first. */
   readonly pins: readonly Pin[];
   readonly receipt: Receipt;
 }
 
-/** The key pair that takes the place of the present one, unless nobody answers to it. */
+/** How far a change of keys has come. */
+export const rotationPhases = ['announcing', 'confirming', 'returning'] as const;
+
+/**
+ * A change of keys. While `announcing` the present pair is in use, and the other one is new: the control plane may list either.
+ * While `confirming` the new pair is the present one, and the other is kept for the way back. While `returning` the way back is
+ * being announced: the control plane may list either, and the new pair is in use until it lists the old one.
+ */
 export interface Rotation {
+  readonly phase: (typeof rotationPhases)[number];
+  /** The pair that is not in use. */
   readonly keyPair: KeyPair;
-  /** Null where the host has no identity. */
+  /** That of the new pair; null where the host has no identity. */
   readonly proof: KeyProof | null;
+  /** The later one of the old pair, once it is on its way back. */
+  readonly wayBack: KeyProof | null;
   readonly begunAt: string;
+  /** Who answered to the old pair, and when last, in seconds since the epoch: any later handshake of theirs confirms the new one. */
+  readonly witnesses: readonly Witness[];
+}
+
+/** A peer with a living session. */
+export interface Witness {
+  readonly publicKey: PublicKey;
+  readonly latestHandshake: number;
 }
 
 /** What was or is to be sent. The enrolment key itself is kept by whoever gave it. */

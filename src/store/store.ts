@@ -30,8 +30,10 @@ export interface Store {
   read(link: string): Promise<State | null>;
   /** Replaces the state of a network, and keeps what it was as the previous copy. */
   write(state: State): Promise<void>;
-  /** The interfaces whose state was last read from the previous copy: what a {@link lock} mends. */
+  /** The interfaces whose state was last read from the previous copy, or stood open to others: what a {@link lock} mends. */
   readonly damaged: ReadonlySet<string>;
+  /** True unless what was last written of this network is in the memory of this process alone, because the disk failed. */
+  isOnDisk(link: string): boolean;
   readConfig(link: string): Promise<string | null>;
   writeConfig(link: string, text: string): Promise<void>;
   configPath(link: string): string;
