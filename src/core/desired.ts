@@ -1,16 +1,18 @@
-import { covers, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
+import { type Address, covers, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
 import { type Endpoint, isLiteral, type SocketEndpoint, unusableAddress } from './endpoint.ts';
 import { forwardingRules } from './forwarding-rules.ts';
 import { isDefaultRoute, markedSourceKey, tunnelRules } from './full-tunnel.ts';
-import { type Ground, refuse } from './guard.ts';
+import { type Ground, refuse, refuseInside } from './guard.ts';
 import { renderBlock } from './hosts-block.ts';
 import type { KeyPair } from './keys.ts';
 import { looseFilter, sourceFilterKey } from './link-sysctl.ts';
 import { aliasMark, tunnelMark } from './marks.ts';
 import type { DesiredPeer, Failure, InterfaceAddress, NetworkMap, Options, Peer, TunnelConfig } from './model.ts';
+import { presharedKeyOf } from './network-secret.ts';
 import type { Resolved } from './resolved.ts';
-import { type RouteReport, reportRange, reportRoute } from './route-report.ts';
+import { type RouteReport, reportRefused, reportRoute } from './route-report.ts';
 import type { Rule } from './rule.ts';
+import type { Secret } from './secret.ts';
 import type { Firewall } from './step.ts';
 import { type Reach, reachPeers } from './topology.ts';
 
@@ -20,6 +22,8 @@ export interface Intent {
   readonly map: NetworkMap;
   readonly self: Peer;
   readonly keyPair: KeyPair;
+  /** Of which each pair of peers gets its preshared key; null for none. */
+  readonly networkSecret: Secret | null;
   readonly options: Options;
   readonly resolved: Resolved;
   readonly failed: readonly Failure[];
@@ -58,7 +62,8 @@ export function aliasOf(map: NetworkMap): string {
 
 /** Works out what the host should be: who is reached how, without what the guard refuses. */
 export function desire(intent: Intent, ground: Ground): Desired {
-  const { link, map, self, keyPair, options } = intent;
+  const { link, self, keyPair, options } = intent;
+  const { map, inside } = withoutInside(intent.map);
   const rangeRefused = refuse(map.cidr, ground);
   // A range of one address is this host's own: the network's is not known.
   const takesRange = rangeRefused === null && lengthOf(map.cidr) < 32;
@@ -101,13 +106,42 @@ export function desire(intent: Intent, ground: Ground): Desired {
       ...(isFull && { [markedSourceKey]: '1' }),
     },
     hosts: intent.label === null ? null : renderBlock(link, map, intent.label),
-    report: rangeRefused === null ? reports : [reportRange(map, rangeRefused), ...reports],
+    report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...reports],
     detours: topology.detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
   };
 }
 
+/** The map without routes that would give one peer's addresses to another, and what is said of those. */
+function withoutInside(map: NetworkMap): { map: NetworkMap; inside: RouteReport[] } {
+  const inside = map.routes.flatMap((prefix) => {
+    const reason = refuseInside(prefix, map);
+    return reason === null ? [] : [reportRefused(prefix, reason)];
+  });
+  if (inside.length === 0) return { map, inside };
+  return { map: { ...map, routes: map.routes.filter((prefix) => refuseInside(prefix, map) === null) }, inside };
+}
+
+/**
+ * Where a peer is reached outside the tunnel; null where that is not known, or no peer can listen there: an address of a peer of the
+ * same network is in the tunnel, whose packets would go into it again and again.
+ */
+export function reachOutside(endpoint: Endpoint | null, { map, resolved }: Pick<Intent, 'map' | 'resolved'>) {
+  const located = locate(endpoint, resolved);
+  if (located === null || unusableAddress(located.host) !== null) return null;
+  // Where the range is not known, so is not whether the address is in the tunnel.
+  return lengthOf(map.cidr) < 32 && addressesOf(map).has(located.host) ? null : located;
+}
+
+const addresses = new WeakMap<NetworkMap, ReadonlySet<Address>>();
+
+function addressesOf(map: NetworkMap): ReadonlySet<Address> {
+  const known = addresses.get(map) ?? new Set(map.peers.map(({ address }) => address));
+  addresses.set(map, known);
+  return known;
+}
+
 /** An endpoint at which a packet can be sent without asking a resolver; null when its name never resolved. */
-export function locate(endpoint: Endpoint | null, resolved: Resolved): SocketEndpoint | null {
+function locate(endpoint: Endpoint | null, resolved: Resolved): SocketEndpoint | null {
   if (endpoint === null || isLiteral(endpoint)) return endpoint;
   const [host] = resolved[endpoint.host] ?? [];
   return host === undefined ? null : { host, port: endpoint.port };
@@ -126,19 +160,24 @@ function desirePeer(
   refused: ReadonlySet<Prefix>,
   intent: Intent,
 ): DesiredPeer {
-  const located = locate(endpoint, intent.resolved);
   return {
     publicKey: peer.publicKey,
-    presharedKey: peer.given?.presharedKey ?? null,
-    endpoint: located && unusableAddress(located.host) === null ? located : null,
+    presharedKey: sharePresharedKey(peer, intent),
+    endpoint: reachOutside(endpoint, intent),
     allowedIps: allowedIps.filter((prefix) => !refused.has(prefix)),
     keepalive,
   };
 }
 
+/** With a network secret its key stands in the place of one that the service gave, and so knows. */
+function sharePresharedKey(peer: Peer, { networkSecret, map, keyPair }: Intent): Secret | null {
+  if (networkSecret === null) return peer.given?.presharedKey ?? null;
+  return presharedKeyOf(networkSecret, map.id, keyPair.publicKey, peer.publicKey);
+}
+
 /** Where the network's range as a whole is refused or not known, its addresses are judged one by one, so that the rest works. */
 function refuseAddresses(map: NetworkMap, ground: Ground): Prefix[] {
   const given = map.peers.flatMap((peer) => peer.given?.allowedIps ?? []);
-  const addresses = map.peers.map((peer) => hostPrefix(peer.address));
-  return [...addresses, ...given].filter((prefix) => refuse(prefix, ground) !== null);
+  const own = map.peers.map((peer) => hostPrefix(peer.address));
+  return [...own, ...given].filter((prefix) => refuse(prefix, ground) !== null);
 }

@@ -146,6 +146,30 @@ export class Unconfirmed extends CpnError {
   }
 }
 
+/** Of a peer another thing is claimed than what a person was shown. */
+export class ClaimChanged extends CpnError {
+  override readonly name = 'ClaimChanged';
+
+  constructor(peer: string, claimed: string) {
+    super(
+      `nothing was accepted of ${quote(peer)}: what is claimed of it became another thing meanwhile (${claimed}); look at "cpn status", and accept that or not`,
+      { facts: { peer, claimed } },
+    );
+  }
+}
+
+/** A network gives this host an address with which it would cut itself off. */
+export class AddressRefused extends CpnError {
+  override readonly name = 'AddressRefused';
+
+  constructor(network: string, address: string, reason: string) {
+    super(
+      `network ${network} gives this host ${address}, which ${reason}; it is not taken: ask an admin of the network why, and join again`,
+      { facts: { network, address, reason } },
+    );
+  }
+}
+
 /** The host has not joined what the command names. */
 export class NotJoined extends CpnError {
   override readonly name = 'NotJoined';
@@ -231,6 +255,43 @@ export class CannotWithdraw extends CpnError {
     super(
       `routes cannot be withdrawn through the control plane at ${url}: ${problem}; ask an admin to take them from this connector there`,
       { facts: { url, problem } },
+    );
+  }
+}
+
+/** The keys of a host cannot be changed; nothing was. */
+export class CannotRotate extends CpnError {
+  override readonly name = 'CannotRotate';
+
+  /** @param remedy what to do about it, as a clause of its own */
+  constructor(networkInterface: string, problem: string, remedy: string, cause?: unknown) {
+    super(`the key of ${networkInterface} cannot be changed: ${problem}; ${remedy}`, {
+      facts: { interface: networkInterface, problem },
+      cause,
+    });
+  }
+}
+
+/** Nobody who answered before answered to a new key; the old one is in use again. */
+export class NotRotated extends CpnError {
+  override readonly name = 'NotRotated';
+
+  constructor(networkInterface: string, withinMs: number) {
+    super(
+      `the key of ${networkInterface} was changed back: within ${withinMs / 1000} s no peer that answered before answered to the new one; peers that are not told of changes at once need a longer --confirm-within`,
+      { facts: { interface: networkInterface, withinMs }, retry: true },
+    );
+  }
+}
+
+/** A change of keys was begun, and cannot be ended yet; it goes on by itself. */
+export class RotationPending extends CpnError {
+  override readonly name = 'RotationPending';
+
+  constructor(networkInterface: string, problem: string, cause?: unknown) {
+    super(
+      `the change of the key of ${networkInterface} is not over: ${problem}; the daemon, or the next "cpn reconcile", goes on with it`,
+      { facts: { interface: networkInterface, problem }, cause, retry: true },
     );
   }
 }

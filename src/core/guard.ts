@@ -1,6 +1,7 @@
 import type { Surroundings } from './actual.ts';
-import { type Address, covers, familyOf, lengthOf, overlaps, type Prefix } from './cidr.ts';
+import { type Address, covers, familyOf, hostPrefix, lengthOf, overlaps, type Prefix } from './cidr.ts';
 import { isDefaultRoute } from './full-tunnel.ts';
+import type { NetworkMap } from './model.ts';
 
 /** Everything that a route into the tunnel must not take away from this host. */
 export interface Ground {
@@ -21,6 +22,17 @@ export interface Ground {
 export function refuse(prefix: Prefix, ground: Ground): string | null {
   if (ground.allowed.includes(prefix)) return isDefaultRoute(prefix) ? refuseTunnel(prefix, ground) : null;
   return refuseKind(prefix) ?? refuseOverlap(prefix, ground) ?? refuseCover(prefix, ground);
+}
+
+/** Says why this host must not have `address` in the tunnel, or null when it may: what it has itself it cannot reach elsewhere. */
+export function refuseOwn(address: Address, ground: Ground): string | null {
+  const prefix = hostPrefix(address);
+  return ground.allowed.includes(prefix) ? null : (refuseKind(prefix) ?? refuseCover(prefix, ground));
+}
+
+/** Says why a route to `prefix` is none of a network's own making, or null: its addresses belong to its peers. */
+export function refuseInside(prefix: Prefix, { cidr }: NetworkMap): string | null {
+  return covers(cidr, prefix) ? `lies within ${cidr}, the network itself` : null;
 }
 
 /**

@@ -20,22 +20,57 @@ export function makeKeyPair(random: Uint8Array): KeyPair {
 
 /** Derives the public key, as `wg pubkey` does. */
 export function keyPairOf(privateKey: Secret): KeyPair {
-  const bytes = Buffer.from(privateKey.reveal(), 'base64');
-  if (!keyPattern.test(privateKey.reveal()) || bytes.length !== nacl.scalarMult.scalarLength) {
-    throw new InvalidValue('private key', undefined, 'is not 32 bytes in base64');
-  }
+  const bytes = Buffer.from(parseSecretKey(privateKey.reveal()).reveal(), 'base64');
   return { privateKey, publicKey: Buffer.from(nacl.scalarMult.base(bytes)).toString('base64') as PublicKey };
 }
 
-/** Parses a public key; base64 that does not decode to itself is refused, as `wg` refuses it. */
+/** Parses what `wg` takes for a private or a preshared key. Deriving a public key, which costs a millisecond, would check it no better. */
+export function parseSecretKey(text: string, field = 'private key'): Secret {
+  if (!isKey(text)) throw new InvalidValue(field, undefined, 'is not 32 bytes in base64');
+  return new Secret(text);
+}
+
+/** Parses a public key. */
 export function parsePublicKey(text: string, field = 'public_key'): PublicKey {
-  if (!keyPattern.test(text) || Buffer.from(text, 'base64').toString('base64') !== text) {
+  if (!isKey(text)) {
     throw new InvalidValue(field, text, 'is not a WireGuard public key', 'it is 43 base64 characters and "="');
   }
   return text as PublicKey;
 }
 
+/** Parses the public key of somebody else: one of low order, with which nobody ever has a secret, is nobody's. */
+export function parsePeerKey(text: string, field = 'public_key'): PublicKey {
+  const key = parsePublicKey(text, field);
+  if (isWeak(key))
+    throw new InvalidValue(field, text, 'is a key that nobody can have', 'the peer needs a new key pair');
+  return key;
+}
+
+/** X25519 makes zeros of a point of low order, whatever the private key, so that no handshake comes of it. */
+function isWeak(key: PublicKey): boolean {
+  const point = Buffer.from(key, 'base64');
+  // The highest bit is not heeded (RFC 7748, section 5).
+  point.writeUInt8(point.readUInt8(31) & 0x7f, 31);
+  return weakPoints.has(point.toString('hex'));
+}
+
+/** Curve25519's points of order 1, 2, 4 and 8 and of its twist, and 2^255 - 19 and the number after it, which stand for 0 and 1. */
+const weakPoints: ReadonlySet<string> = new Set([
+  '00'.repeat(32),
+  `01${'00'.repeat(31)}`,
+  'e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800',
+  '5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157',
+  `ec${'ff'.repeat(30)}7f`,
+  `ed${'ff'.repeat(30)}7f`,
+  `ee${'ff'.repeat(30)}7f`,
+]);
+
 const keyPattern = /^[A-Za-z0-9+/]{43}=$/;
+
+/** 32 bytes; base64 that does not decode to itself, because the last character has bits too many, is refused by `wg` too. */
+function isKey(text: string): boolean {
+  return keyPattern.test(text) && Buffer.from(text, 'base64').toString('base64') === text;
+}
 
 function clamp(random: Uint8Array): Uint8Array {
   const bytes = Uint8Array.from(random);

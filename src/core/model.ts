@@ -75,14 +75,20 @@ export interface ServiceAddress {
 export type PinRule = (typeof pinRules)[number];
 export const pinRules = ['report', 'strict'] as const;
 
-/** What a host knows of a peer since it first saw it, and holds against what the service says later. */
-export interface Pin {
+/** By what a peer is known. */
+export interface Known {
   readonly peer: PeerId;
   readonly address: Address;
   readonly publicKey: PublicKey;
   readonly identity: IdentityKey | null;
   /** The serial of the newest proof seen; 0 before the first. */
   readonly serial: number;
+}
+
+/** What a host knows of a peer since it first saw it, and holds against what the service says later. */
+export interface Pin extends Known {
+  /** What the service says now instead, without the peer's own word for it, and nobody accepted yet. */
+  readonly claimed: Known | null;
 }
 
 /** What the person who joined this host decided; it outlives every pass. */

@@ -5,9 +5,11 @@ import type { NetworkMap } from './model.ts';
 
 /**
  * True when going by `newer` would take away all that a host reaches: it lists no other peer although there were some, or not
- * the host itself any more. One such answer may be a slip of the service; a second one is believed.
+ * the host itself any more, under any of its keys. One such answer may be a slip of the service; a second one is believed.
+ *
+ * @param self the public keys of this host
  */
-export function emptiesTunnel(known: NetworkMap, newer: NetworkMap, self: PublicKey): boolean {
+export function emptiesTunnel(known: NetworkMap, newer: NetworkMap, self: readonly PublicKey[]): boolean {
   if (lists(known, self) && !lists(newer, self)) return true;
   return countOthers(known, self) > 0 && countOthers(newer, self) === 0;
 }
@@ -16,10 +18,10 @@ export function emptiesTunnel(known: NetworkMap, newer: NetworkMap, self: Public
  * The map with this host in it, as it was known, where the service lists it neither now nor did before: such a service tells of the
  * others alone. Any other map as it is.
  */
-export function keepUnlisted(known: NetworkMap, newer: NetworkMap, self: PublicKey): NetworkMap {
-  const own = known.peers.find((peer) => peer.publicKey === self && peer.unlisted);
+export function keepUnlisted(known: NetworkMap, newer: NetworkMap, self: readonly PublicKey[]): NetworkMap {
+  const own = known.peers.find((peer) => self.includes(peer.publicKey) && peer.unlisted);
   const isTaken = newer.peers.some(
-    ({ publicKey, id, address }) => publicKey === self || id === own?.id || address === own?.address,
+    ({ publicKey, id, address }) => self.includes(publicKey) || id === own?.id || address === own?.address,
   );
   return own === undefined || isTaken ? newer : { ...newer, peers: [...newer.peers, own] };
 }
@@ -43,10 +45,10 @@ export function identifyMap({ id, name, cidr, routes, revision, peers }: Network
   return Buffer.from(nacl.hash(Buffer.from(text))).toString('hex', 0, 16);
 }
 
-function lists(map: NetworkMap, self: PublicKey): boolean {
-  return map.peers.some((peer) => peer.publicKey === self);
+function lists(map: NetworkMap, self: readonly PublicKey[]): boolean {
+  return map.peers.some((peer) => self.includes(peer.publicKey));
 }
 
-function countOthers(map: NetworkMap, self: PublicKey): number {
-  return map.peers.filter((peer) => peer.publicKey !== self).length;
+function countOthers(map: NetworkMap, self: readonly PublicKey[]): number {
+  return map.peers.filter((peer) => !self.includes(peer.publicKey)).length;
 }

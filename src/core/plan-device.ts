@@ -1,7 +1,8 @@
 import type { Actual, ActualPeer } from './actual.ts';
 import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
+import { comparePrefixes, type Prefix } from './cidr.ts';
 import type { Desired } from './desired.ts';
-import { type Endpoint, formatEndpoint, sameEndpoint } from './endpoint.ts';
+import { type Endpoint, formatEndpoint, type SocketEndpoint, sameEndpoint } from './endpoint.ts';
 import { isRenewed } from './health.ts';
 import type { PublicKey } from './keys.ts';
 import type { DesiredPeer } from './model.ts';
@@ -21,9 +22,11 @@ export function planDevice({ link, config, keyPair }: Desired, { device }: Actua
   const { fwmark } = config;
   const marks = fwmark !== null && device?.fwmark !== fwmark;
   if (marks && device !== null) changes.push(differs(link, 'mark', device.fwmark, fwmark));
+  const predecessors = findPredecessors(config.peers, device?.peers ?? []);
   const peers: DeviceChange[] = [];
   for (const peer of gainersFirst(config.peers, known)) {
-    const planned = planPeer(peer, known.get(peer.publicKey) ?? null, now);
+    const present = known.get(peer.publicKey) ?? null;
+    const planned = planPeer(present ? peer : succeed(peer, predecessors), present, now);
     if (planned === null) continue;
     peers.push(planned.set);
     changes.push(planned.change);
@@ -82,6 +85,28 @@ function gainersFirst(peers: readonly DesiredPeer[], known: ReadonlyMap<PublicKe
   const gains = (peer: DesiredPeer) =>
     peer.allowedIps.some((ip) => owners.has(ip) && owners.get(ip) !== peer.publicKey) ? 0 : 1;
   return peers.toSorted((one, other) => gains(one) - gains(other));
+}
+
+/** Peers that go and were found somewhere, by their allowed IPs. */
+function findPredecessors(
+  wanted: readonly DesiredPeer[],
+  present: readonly ActualPeer[],
+): ReadonlyMap<string, SocketEndpoint> {
+  const stay = new Set(wanted.map((peer) => peer.publicKey));
+  const gone = present.filter((peer) => !stay.has(peer.publicKey) && peer.allowedIps.length > 0);
+  return new Map(gone.flatMap(({ allowedIps, endpoint }) => (endpoint ? [[nameOf(allowedIps), endpoint]] : [])));
+}
+
+/**
+ * A peer that nobody can dial and whose key changed is where its old key was last heard from: so that either side can begin.
+ */
+function succeed(peer: DesiredPeer, predecessors: ReadonlyMap<string, SocketEndpoint>): DesiredPeer {
+  const endpoint = peer.endpoint ?? predecessors.get(nameOf(peer.allowedIps)) ?? null;
+  return endpoint === peer.endpoint ? peer : { ...peer, endpoint };
+}
+
+function nameOf(allowedIps: readonly Prefix[]): string {
+  return allowedIps.toSorted(comparePrefixes).join();
 }
 
 function planPeer(

@@ -39,3 +39,12 @@ export function isOurs(
   const isBlank = link.alias === null && device?.publicKey === null && device.peers.length === 0;
   return isBlank && receipt.some(({ made }) => made === 'interface');
 }
+
+/**
+ * True when a table of packet rules of our name is one that we made: by the receipt, which is written before, or by our comment on
+ * each of its rules. An empty one is nobody's loss.
+ */
+export function isOurFirewall({ firewall }: Pick<Actual, 'firewall'>, receipt: Receipt): boolean {
+  if (firewall === null || receipt.some(({ made }) => made === 'firewall')) return true;
+  return firewall.every((mark) => /^\S+ cpn /.test(mark));
+}

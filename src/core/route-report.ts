@@ -50,7 +50,7 @@ function explainMissing(prefix: Prefix, map: NetworkMap): string {
 /** Said of every full tunnel: whoever wants one may think that nothing goes beside it. */
 const besideTunnel = 'IPv6, and questions to the resolver, go outside the tunnel';
 
-/** Tells that the network's range as a whole is not taken. */
-export function reportRange(map: NetworkMap, reason: string): RouteReport {
-  return { prefix: map.cidr, via: null, state: 'refused', reason };
+/** Tells that a prefix of the network is taken from nobody: its range as a whole, or a route that is none. */
+export function reportRefused(prefix: Prefix, reason: string): RouteReport {
+  return { prefix, via: null, state: 'refused', reason };
 }

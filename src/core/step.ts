@@ -13,6 +13,7 @@ export type Step = (
   | CreateLink
   | ConfigureDevice
   | RemovePeers
+  | RenewPeers
   | ConfigureLink
   | SetFirewall
   | RemoveFirewall
@@ -46,6 +47,17 @@ export interface RemovePeers {
   readonly do: 'remove-peers';
   readonly link: string;
   readonly publicKeys: readonly PublicKey[];
+}
+
+/**
+ * Takes peers out and puts them in again as they are to be, in one call, so that WireGuard tries a handshake again at once: after one
+ * without an answer it waits 5 s (REKEY_TIMEOUT), but a new peer may be asked right away (wg_peer_create in the kernel's
+ * peer.c, Start in wireguard-go's peer.go).
+ */
+export interface RenewPeers {
+  readonly do: 'renew-peers';
+  readonly link: string;
+  readonly peers: readonly DeviceChange[];
 }
 
 /** Link settings, addresses, routes and policy rules, in the order of the plan, as one batch. */

@@ -1,6 +1,20 @@
 import { describe, expect, it } from 'vitest';
+import type { Intent } from '../../src/core/desired.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
-import { address, desireFor, dialled, ground, network, options, peer, prefix, surroundings } from './samples.ts';
+import { presharedKeyOf } from '../../src/core/network-secret.ts';
+import { Secret } from '../../src/core/secret.ts';
+import {
+  address,
+  desireFor,
+  dialled,
+  ground,
+  keyPair,
+  network,
+  options,
+  peer,
+  prefix,
+  surroundings,
+} from './samples.ts';
 
 const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
 const laptop = peer(3, { type: 'admin_device' });
@@ -61,6 +75,19 @@ describe('what a host should be', () => {
     expect(desireFor(laptop, map).config.peers[0]?.endpoint).toBeNull();
   });
 
+  it('shares a key of the network secret with each peer, in the place of one that the service gave', () => {
+    const networkSecret = new Secret(Buffer.alloc(32, 7).toString('base64'));
+    const given = { allowedIps: [prefix('10.77.0.0/24')], presharedKey: keyPair(9).privateKey, keepalive: null };
+    const map = network([peer(1, { endpoint: dialled(1), given }), laptop]);
+    const keyWith = (changes: Partial<Intent>) => desireFor(laptop, map, changes).config.peers[0]?.presharedKey;
+    expect(keyWith({})).toBe(given.presharedKey);
+    const shared = presharedKeyOf(networkSecret, 7, keyPair(1).publicKey, keyPair(3).publicKey);
+    expect(keyWith({ networkSecret })?.reveal()).toBe(shared.reveal());
+    // A new key pair comes with new keys for every pair.
+    const renewed = presharedKeyOf(networkSecret, 7, keyPair(1).publicKey, keyPair(5).publicKey);
+    expect(keyWith({ networkSecret, keyPair: keyPair(5) })?.reveal()).toBe(renewed.reveal());
+  });
+
   it.each(['127.0.0.1', '169.254.169.254', '0.0.0.0', '224.0.0.1'])('dials nobody at %s', (host) => {
     const map = network([peer(1, { type: 'connector', endpoint: parseEndpoint(`${host}:51820`) }), laptop]);
     expect(desireFor(laptop, map).config.peers[0]?.endpoint).toBeNull();
@@ -81,5 +108,24 @@ describe('what a host should be', () => {
   it('uses the MTU and the port that a person chose', () => {
     const chosen = { ...options, mtu: 1300, listenPort: 51821 };
     expect(desireFor(laptop, office, { options: chosen }).config).toMatchObject({ mtu: 1300, listenPort: 51821 });
+  });
+});
+
+describe('what a network says of itself', () => {
+  it('does not lead the address of one peer to another', () => {
+    const dialledLaptop = peer(3, { type: 'admin_device', endpoint: dialled(3) });
+    const map = network([connector, dialledLaptop, peer(5)], { routes: [prefix('10.77.0.3/32')] });
+    const { config, report } = desireFor(peer(5), map);
+    expect(config.peers.map(({ allowedIps }) => allowedIps)).toEqual([
+      ['10.77.0.0/24', '10.77.0.1/32'],
+      ['10.77.0.3/32'],
+    ]);
+    expect(report).toMatchObject([{ prefix: '10.77.0.3/32', state: 'refused' }]);
+  });
+
+  it('has no peer listen at the address of a peer: its packets would go into the tunnel again', () => {
+    const inside = peer(3, { endpoint: parseEndpoint('10.77.0.1:51820') });
+    const { config } = desireFor(peer(5), network([connector, inside, peer(5)]));
+    expect(config.peers.map(({ endpoint }) => endpoint?.host ?? null)).toEqual(['203.0.113.1', null]);
   });
 });

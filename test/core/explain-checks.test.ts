@@ -5,8 +5,9 @@ import { type Check, findStop } from '../../src/core/explain/check.ts';
 import type { View } from '../../src/core/explain/view.ts';
 import { tunnelRule } from '../../src/core/full-tunnel.ts';
 import type { KernelRoute } from '../../src/core/kernel-route.ts';
+import type { NetworkMap } from '../../src/core/model.ts';
 import { away, check, connector, explain, heard, into, now, office, viewOf, withFilter } from './explain-samples.ts';
-import { address, keyPair, prefix } from './samples.ts';
+import { address, keyPair, network, prefix } from './samples.ts';
 
 describe('the route', () => {
   const stop = (to: string, view: View, there: KernelRoute) => findStop(explain(to, view, there));
@@ -102,17 +103,42 @@ describe('WireGuard', () => {
     ['was seen to fail', {}, { failed: [1] }, false, /and it does not answer$/],
     [
       'never answered',
-      { latestHandshake: null, txBytes: 296 },
+      { latestHandshake: null, rxBytes: 0, txBytes: 296 },
       {},
       false,
       /never a handshake, at 203\.0\.113\.11:51820, 296 bytes sent$/,
     ],
-    ['was never asked', { latestHandshake: null, txBytes: 0 }, {}, null, /nothing was sent yet$/],
-    ['cannot be asked', { latestHandshake: null, txBytes: 0, endpoint: null }, {}, false, /no endpoint is known$/],
+    ['was never asked', { latestHandshake: null, rxBytes: 0, txBytes: 0 }, {}, null, /nothing was sent yet$/],
+    [
+      'cannot be asked',
+      { latestHandshake: null, rxBytes: 0, txBytes: 0, endpoint: null },
+      {},
+      false,
+      /no endpoint is known$/,
+    ],
   ])('tells of a peer that %s', (_, seen, changes, ok, detail) => {
     const view = viewOf(office);
     const checks = explain('10.77.0.1', { ...view, actual: heard(view.actual, seen), ...changes }, way);
     expect(check(checks, 'handshake')).toMatchObject({ ok, detail: expect.stringMatching(detail) });
+  });
+
+  it('says where a network secret on one side keeps every handshake away, but of a session that still lives', () => {
+    const tagged = network(office.peers.map((each) => ({ ...each, secretTag: '00112233445566ff' })));
+    const handshake = (map: NetworkMap, seen: Partial<ActualPeer>, secretTag: string | null) => {
+      const view = { ...viewOf(map), secretTag };
+      const checks = explain('10.77.0.1', { ...view, actual: heard(view.actual, seen) }, way);
+      return check(checks, 'handshake');
+    };
+    const silence = { latestHandshake: null, rxBytes: 0, txBytes: 148 };
+    for (const seen of [silence, { latestHandshake: now - 900, keepalive: null }])
+      expect(handshake(tagged, seen, null)).toMatchObject({
+        ok: false,
+        detail: expect.stringMatching(/edge-1 has a network secret and this host has none: no handshake comes about$/),
+        remedy: expect.stringMatching(/^join here again with the same key, and --network-secret-file/),
+      });
+    expect(handshake(tagged, {}, null)?.ok).toBe(true);
+    expect(handshake(tagged, silence, '00112233445566ff')?.remedy).toMatch(/UDP to 203\.0\.113\.11/);
+    expect(handshake(office, { ...silence, rxBytes: 148 }, null)?.detail).toMatch(/of which none was completed/);
   });
 
   it('fits its packets into what is underneath, or tells that it does not know', () => {

@@ -31,7 +31,8 @@ export function viewOf(
     rxBytes: 500,
     txBytes: 500,
   });
-  const view = { map, address: me.address, listed: true, enabled: true, desired, actual, silent: {}, failed: [] };
+  const known = { silent: {}, failed: [], secretTag: null };
+  const view = { map, address: me.address, listed: true, enabled: true, desired, actual, ...known };
   return {
     ...view,
     actual: withFilter(actual, '0', desired.sysctls['net.ipv4.conf.cpn0.rp_filter'] ?? '0'),

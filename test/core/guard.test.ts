@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Ground, refuse } from '../../src/core/guard.ts';
-import { address, ground, prefix, surroundings } from './samples.ts';
+import { type Ground, refuse, refuseInside, refuseOwn } from '../../src/core/guard.ts';
+import { address, ground, network, prefix, surroundings } from './samples.ts';
 
 const on = (changes: Partial<Ground>): Ground => ({ ...ground, ...changes });
 
@@ -63,5 +63,43 @@ describe('the guard', () => {
     const named = on({ allowed: [prefix('203.0.113.0/24')] });
     expect(refuse(prefix('203.0.113.0/24'), named)).toBeNull();
     expect(refuse(prefix('203.0.113.0/25'), named)).not.toBeNull();
+  });
+});
+
+describe('an address of this host', () => {
+  it.each([
+    ['127.0.0.53', /loopback/],
+    ['169.254.169.254', /link-local/],
+    ['0.0.0.5', /unspecified/],
+    ['255.255.255.255', /reserved/],
+    ['203.0.113.254', /default gateway/],
+    ['198.51.100.53', /resolver/],
+    ['203.0.113.9', /control plane/],
+    ['203.0.113.11', /peer's endpoint/],
+    ['198.51.100.7', /SSH client/],
+  ])('is not %s', (own, reason) => {
+    const around = on({
+      surroundings: { ...surroundings, sshClients: [address('198.51.100.7')] },
+      api: [address('203.0.113.9')],
+      endpoints: [address('203.0.113.11')],
+    });
+    expect(refuseOwn(address(own), around)).toMatch(reason);
+    expect(refuseOwn(address(own), { ...around, allowed: [prefix(`${own}/32`)] })).toBeNull();
+  });
+
+  it('may be one of a subnet that it is in, where another network overlaps it', () => {
+    expect(refuseOwn(address('203.0.113.77'), ground)).toBeNull();
+    expect(refuseOwn(address('10.77.0.5'), ground)).toBeNull();
+  });
+});
+
+describe('a route within the network itself', () => {
+  it.each(['10.77.0.0/24', '10.77.0.128/25', '10.77.0.2/32'])('is not %s', (text) => {
+    expect(refuseInside(prefix(text), network([]))).toBe('lies within 10.77.0.0/24, the network itself');
+  });
+
+  it('is none that is wider, or elsewhere', () => {
+    expect(refuseInside(prefix('10.0.0.0/8'), network([]))).toBeNull();
+    expect(refuseInside(prefix('10.78.0.0/24'), network([]))).toBeNull();
   });
 });

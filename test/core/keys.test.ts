@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
+import nacl from 'tweetnacl';
 import { describe, expect, it } from 'vitest';
 import { InvalidValue } from '../../src/core/errors.ts';
-import { keyPairOf, makeKeyPair, parsePublicKey } from '../../src/core/keys.ts';
+import { keyPairOf, makeKeyPair, parsePeerKey, parsePublicKey } from '../../src/core/keys.ts';
 import { Secret } from '../../src/core/secret.ts';
 
-const wg = (command: string, input?: string) => execFileSync('wg', [command], { input, encoding: 'utf8' }).trim();
+const wg = (command: string, input?: string) =>
+  execFileSync('wg', [command], { input, encoding: 'utf8', stdio: 'pipe' }).trim();
 
 describe('key pairs', () => {
   it('derive the public key that wg pubkey derives', () => {
@@ -34,6 +36,12 @@ describe('key pairs', () => {
     expect(() => keyPairOf(new Secret('short'))).toThrow(InvalidValue);
   });
 
+  it('are made of no key that wg refuses', () => {
+    const bitsTooMany = `${'A'.repeat(42)}B=`;
+    expect(() => wg('pubkey', bitsTooMany)).toThrow();
+    expect(() => keyPairOf(new Secret(bitsTooMany))).toThrow(InvalidValue);
+  });
+
   it('do not show their private half', () => {
     const pair = makeKeyPair(randomBytes(32));
     const private64 = pair.privateKey.reveal();
@@ -54,4 +62,29 @@ describe('key pairs', () => {
       expect(() => parsePublicKey(text)).toThrow(InvalidValue);
     },
   );
+});
+
+describe('a key of a peer', () => {
+  it.each([
+    '00'.repeat(32),
+    `01${'00'.repeat(31)}`,
+    'e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800',
+    '5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157',
+    `ec${'ff'.repeat(30)}7f`,
+    `ed${'ff'.repeat(30)}7f`,
+    `ee${'ff'.repeat(30)}7f`,
+  ])('is not %s, of which nothing comes but zeros, nor that with its highest bit set', (hex) => {
+    const point = Buffer.from(hex, 'hex');
+    expect(nacl.scalarMult(randomBytes(32), point)).toEqual(new Uint8Array(32));
+    expect(() => parsePeerKey(point.toString('base64'))).toThrow(/a key that nobody can have/);
+    point.writeUInt8(point.readUInt8(31) | 0x80, 31);
+    expect(() => parsePeerKey(point.toString('base64'))).toThrow(InvalidValue);
+  });
+
+  it('is any other', () => {
+    for (let round = 0; round < 100; round += 1) {
+      const { publicKey } = makeKeyPair(randomBytes(32));
+      expect(parsePeerKey(publicKey)).toBe(publicKey);
+    }
+  });
 });

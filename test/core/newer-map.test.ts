@@ -5,7 +5,7 @@ import { dialled, network, peer } from './samples.ts';
 
 const self = peer(1);
 const full = network([self, peer(2), peer(3)]);
-const empties = (known = full, newer = full) => emptiesTunnel(known, newer, self.publicKey);
+const empties = (known = full, newer = full) => emptiesTunnel(known, newer, [self.publicKey]);
 
 describe('a newer map empties the tunnel', () => {
   it('when it lists nobody', () => expect(empties(full, network([]))).toBe(true));
@@ -21,7 +21,7 @@ describe('a newer map empties the tunnel', () => {
 
 describe('a service that lists the others alone', () => {
   const own = peer(1, { unlisted: true });
-  const keep = (known: NetworkMap, newer: NetworkMap) => keepUnlisted(known, newer, self.publicKey);
+  const keep = (known: NetworkMap, newer: NetworkMap) => keepUnlisted(known, newer, [self.publicKey]);
 
   it('takes nobody away by not listing this host', () => {
     const kept = keep(network([peer(2), own]), network([peer(3)]));

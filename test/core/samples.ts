@@ -83,7 +83,18 @@ export const bare: Actual = {
 export function desireFor(self: Peer, map: NetworkMap, changes: Partial<Intent> = {}, on: Ground = ground): Desired {
   const keys = keyPair(Number(self.id));
   return desire(
-    { link: 'cpn0', map, self, keyPair: keys, options, resolved: {}, failed: [], label: null, ...changes },
+    {
+      link: 'cpn0',
+      map,
+      self,
+      keyPair: keys,
+      networkSecret: null,
+      options,
+      resolved: {},
+      failed: [],
+      label: null,
+      ...changes,
+    },
     on,
   );
 }

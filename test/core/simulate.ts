@@ -45,6 +45,12 @@ function applyStep(actual: Actual, step: Step): Actual {
       const peers = actual.device.peers.filter((peer) => !step.publicKeys.includes(peer.publicKey));
       return { ...actual, device: { ...actual.device, peers } };
     }
+    case 'renew-peers': {
+      if (actual.device === null) throw new Error('no such device');
+      const renewed = new Map(step.peers.map((peer) => [peer.publicKey, setPeer(peer, undefined)]));
+      const peers = actual.device.peers.filter((peer) => !renewed.has(peer.publicKey));
+      return { ...actual, device: { ...actual.device, peers: [...peers, ...renewed.values()] } };
+    }
     case 'configure-link':
       return step.commands.reduce(applyCommand, actual);
     case 'set-firewall':

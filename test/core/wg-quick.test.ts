@@ -89,6 +89,13 @@ describe('the wg-quick file', () => {
     ['a saved config', (text: string) => text.replace('MTU = 1420', 'SaveConfig = true')],
     ['a resolver', (text: string) => text.replace('MTU = 1420', 'DNS = 10.0.0.1')],
     ['a glob as the address', (text: string) => text.replace('10.77.0.2/24', '/etc/host*')],
+    ['an address with two lengths', (text: string) => text.replace('10.77.0.2/24', '10.77.0.2/24/x y')],
+    ['an address with the length of another family', (text: string) => text.replace('10.77.0.2/24', '10.77.0.2/64')],
+    ['a key with bits too many', (text: string) => text.replace(/PrivateKey = .*/, `PrivateKey = ${'A'.repeat(42)}B=`)],
+    [
+      'a preshared key with bits too many',
+      (text: string) => text.replace('[Peer]', `[Peer]\nPresharedKey = ${'A'.repeat(42)}B=`),
+    ],
     ['a second [Interface]', (text: string) => `${text}\n[Interface]\nMTU = 1420\n`],
     ['a section behind a comment', (text: string) => `${text}\n[Interface] # x\nMTU = 1420\n`],
     ['a key twice', (text: string) => text.replace('MTU = 1420', 'MTU = 1420\nMTU = 1300')],

@@ -1,6 +1,7 @@
 import type { ActualPeer } from '../actual.ts';
 import { describeAge } from '../age.ts';
 import { type Address, familyOf } from '../cidr.ts';
+import { findSecretTroubles } from '../compare-secrets.ts';
 import { formatEndpoint } from '../endpoint.ts';
 import { judgePeer } from '../health.ts';
 import { type Check, leavesOpen, passes, stops } from './check.ts';
@@ -34,6 +35,11 @@ export function checkHandshake(address: Address, view: View, now: number): Check
   const state = failed ? 'stale' : judgePeer(peer, now, view.silent[owner.publicKey]);
   const said = `${name}: ${describeHandshake(peer, now)}`;
   if (state === 'connected') return passes('handshake', said);
+  const [trouble] = findSecretTroubles(
+    { map: view.map, tag: view.secretTag, seen: [peer] },
+    view.map.peers.filter(({ publicKey }) => publicKey === owner.publicKey),
+  );
+  if (trouble) return stops('handshake', `${said}; ${trouble.detail}`, trouble.remedy);
   if (state === 'idle') return leavesOpen('handshake', `${said}; the next packet asks for a new one`);
   if (state === 'stale') return stops('handshake', `${said}, and it does not answer`, lookAtPeer(peer, name));
   if (peer.endpoint !== null && peer.txBytes === 0) return leavesOpen('handshake', `${said}; nothing was sent yet`);

@@ -18,6 +18,8 @@ export interface View {
   readonly silent: Readonly<Record<string, number>>;
   /** Peers that this host saw fail, and does not hear. */
   readonly failed: readonly PeerId[];
+  /** The tag of this host's network secret; null where it has none. */
+  readonly secretTag: string | null;
 }
 
 /** A peer of a WireGuard table, and the prefix by which it owns an address. */

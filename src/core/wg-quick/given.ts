@@ -1,7 +1,7 @@
 import { type Address, familyOf, maskPrefix, type Prefix, parseAddress } from '../cidr.ts';
 import { type Endpoint, parseEndpoint } from '../endpoint.ts';
 import { InvalidValue } from '../errors.ts';
-import { keyPairOf, type PublicKey, parsePublicKey } from '../keys.ts';
+import { keyPairOf, type PublicKey, parsePeerKey, parseSecretKey } from '../keys.ts';
 import type { InterfaceAddress } from '../model.ts';
 import { Secret } from '../secret.ts';
 import { allowedKeys } from './parse.ts';
@@ -56,13 +56,23 @@ function readSections(text: string): Section[] {
   const sections: Section[] = [];
   for (const [index, raw] of text.split(/\r?\n/).entries()) {
     const line = index + 1;
-    const content = raw.replace(/#.*$/, '').trim();
+    const stripped = cutComment(raw);
+    // What else JavaScript takes for a space is none for wg-quick; and a NUL, which its bash drops, joins what is around it.
+    if (!/^[\t\v\f\r\x20-\x7e]*$/.test(stripped)) throw wrong(`line ${line}`, notALine);
+    const content = stripped.trim();
     if (content === '') continue;
     const [, heading] = /^\[([A-Za-z]+)\]$/.exec(content) ?? [];
     if (heading === undefined) addValue(sections.at(-1), content, line);
     else sections.push({ name: readName(heading, line), line, values: new Map() });
   }
   return sections;
+}
+
+const notALine = 'is neither a section, nor "Key = value"';
+
+function cutComment(line: string): string {
+  const at = line.indexOf('#');
+  return at < 0 ? line : line.slice(0, at);
 }
 
 function readName(heading: string, line: number): Name {
@@ -72,8 +82,10 @@ function readName(heading: string, line: number): Name {
 }
 
 function addValue(section: Section | undefined, content: string, line: number): void {
-  const [, key, text = ''] = /^([A-Za-z]{1,32})[\t ]*=[\t ]*([\x20-\x7e]*)$/.exec(content) ?? [];
-  if (key === undefined) throw wrong(`line ${line}`, 'is neither a section, nor "Key = value"');
+  // Cut rather than matched: a text of a service is long, and a pattern could look at its spaces again and again.
+  const at = content.indexOf('=');
+  const [key, text] = [content.slice(0, Math.max(at, 0)).trim(), content.slice(at + 1).trim()];
+  if (!/^[A-Za-z]{1,32}$/.test(key) || !/^[\x20-\x7e]*$/.test(text)) throw wrong(`line ${line}`, notALine);
   if (section === undefined) throw wrong(`line ${line}`, `has ${key} before any section`);
   const allowed = allowedKeys[section.name].find((each) => each.toLowerCase() === key.toLowerCase());
   if (allowed === undefined) throw wrong(`line ${line}`, `has ${key}, which is not taken in [${section.name}]`);
@@ -86,8 +98,8 @@ function readPeer(section: Section): GivenPeer {
   const { values, line } = section;
   if (!values.has('PublicKey')) throw wrong(`line ${line}`, 'begins a [Peer] that has no PublicKey');
   return {
-    publicKey: read(section, 'PublicKey', (text) => parsePublicKey(text)) as PublicKey,
-    presharedKey: read(section, 'PresharedKey', readPresharedKey),
+    publicKey: read(section, 'PublicKey', (text) => parsePeerKey(text)) as PublicKey,
+    presharedKey: read(section, 'PresharedKey', (text) => parseSecretKey(text)),
     allowedIps: [...new Set(read(section, 'AllowedIPs', (text) => split(text).map(readPrefix)) ?? [])],
     endpoint: read(section, 'Endpoint', (text) => parseEndpoint(text)),
     keepalive: read(section, 'PersistentKeepalive', readKeepalive),
@@ -99,9 +111,9 @@ function readAddress(section: Section): InterfaceAddress | null {
   return read(section, 'Address', (text) => {
     const [first, second] = split(text);
     if (first === undefined || second !== undefined) throw wrong('Address', 'is not one address');
-    const [address = '', length = '32'] = first.split('/');
+    const [address = '', length = '32', more] = first.split('/');
     const parsed: Address = parseAddress(address);
-    const number = /^(0|[1-9]\d?)$/.test(length) ? Number(length) : Number.NaN;
+    const number = more === undefined && /^(0|[1-9]\d?)$/.test(length) ? Number(length) : Number.NaN;
     if (familyOf(parsed) !== 4 || !(number <= 32)) throw wrong('Address', 'is not an IPv4 address');
     return { address: parsed, length: number };
   });
@@ -128,12 +140,6 @@ function read<T>({ values }: Section, key: string, parse: (text: string) => T): 
 /** An address alone is a prefix too: `wg` takes it for the one that holds nothing else. */
 function readPrefix(text: string): Prefix {
   return maskPrefix(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
-}
-
-function readPresharedKey(text: string): Secret {
-  const key = new Secret(text);
-  keyPairOf(key);
-  return key;
 }
 
 /** Seconds; `off` and 0 are none. */

@@ -1,9 +1,8 @@
-import { parseAddress, parsePrefix } from '../cidr.ts';
+import { familyOf, parseAddress, parsePrefix } from '../cidr.ts';
 import { isLiteral, parseEndpoint, type SocketEndpoint } from '../endpoint.ts';
 import { InvalidValue } from '../errors.ts';
-import { keyPairOf, parsePublicKey } from '../keys.ts';
+import { parsePublicKey, parseSecretKey } from '../keys.ts';
 import type { DesiredPeer, InterfaceAddress, TunnelConfig } from '../model.ts';
-import { Secret } from '../secret.ts';
 
 /**
  * Reads a wg-quick file strictly: one `[Interface]`, then `[Peer]`s; only the keys we write ourselves, each once, in our
@@ -63,7 +62,7 @@ function readInterface(section: Section): Omit<TunnelConfig, 'peers'> {
   const port = section.values.get('ListenPort');
   const mark = section.values.get('FwMark');
   return {
-    privateKey: keyPairOf(new Secret(need(section, 'PrivateKey'))).privateKey,
+    privateKey: parseSecretKey(need(section, 'PrivateKey')),
     address: readInterfaceAddress(need(section, 'Address')),
     listenPort: port === undefined ? null : readNumber('ListenPort', port, 1, 65535),
     fwmark: mark === undefined ? null : readMark(mark),
@@ -78,7 +77,7 @@ function readPeer(section: Section): DesiredPeer {
   const presharedKey = values.get('PresharedKey');
   return {
     publicKey: parsePublicKey(need(section, 'PublicKey'), 'PublicKey'),
-    presharedKey: presharedKey === undefined ? null : readKey(presharedKey),
+    presharedKey: presharedKey === undefined ? null : parseSecretKey(presharedKey, 'preshared key'),
     allowedIps:
       values
         .get('AllowedIPs')
@@ -97,8 +96,10 @@ function need({ name, line, values }: Section, key: string): string {
 }
 
 function readInterfaceAddress(text: string): InterfaceAddress {
-  const [address = '', length = ''] = text.split('/');
-  return { address: parseAddress(address, 'Address'), length: readNumber('Address', length, 0, 128) };
+  const [given = '', length = '', ...more] = text.split('/');
+  const address = parseAddress(given, 'Address');
+  if (more.length > 0) throw new InvalidValue('Address', text, 'has more than one length');
+  return { address, length: readNumber('Address', length, 0, familyOf(address) === 4 ? 32 : 128) };
 }
 
 /** In the spelling of `wg showconf`. */
@@ -111,11 +112,6 @@ function readEndpoint(text: string): SocketEndpoint {
   const endpoint = parseEndpoint(text, 'Endpoint');
   if (!isLiteral(endpoint)) throw new InvalidValue('Endpoint', text, 'is a name', 'the file holds addresses only');
   return endpoint;
-}
-
-function readKey(text: string): Secret {
-  keyPairOf(new Secret(text));
-  return new Secret(text);
 }
 
 function readNumber(field: string, text: string, min: number, max: number): number {
