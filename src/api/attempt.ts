@@ -98,6 +98,7 @@ export async function attempt(connection: Connection, call: Call, circumstances:
   const { headers } = response;
   const answer = (body: unknown) => ({ status, headers, body, etag: header(response, 'etag'), waited, reading });
 
+  if (call.answered && (status === 205 || status === 206)) throw partial(response, reading);
   if (status >= 200 && status < 300 && call.answered)
     return answer(await (call.receive ?? readJson)(response, reading));
   if (status >= 400 && status < 500 && status !== 429 && !isGone(call, status, perhapsDone)) {
@@ -127,6 +128,14 @@ function busy(response: Response, now: number): AttemptFailed {
     heard: true,
     retryAfterMs: readRetryAfter(header(response, 'retry-after'), from, maxRetryAfterMs),
   });
+}
+
+/** Whatever comes with it, nobody asked for a part, and where there is nothing to read there is no answer. */
+function partial(response: Response, { url }: Reading): CpnError {
+  discard(response);
+  const status = response.statusCode;
+  const remedy = 'check that --api names the control plane and nothing in front of it';
+  return new BadReply(url, `is ${status} (${statusName(status)}), which is no whole answer`, remedy);
 }
 
 function redirect(response: Response, { url, secrets }: Reading): CpnError {

@@ -12,7 +12,7 @@ import {
 } from '../core/cidr.ts';
 import { parseEndpoint } from '../core/endpoint.ts';
 import { type KeyProof, parseIdentityKey } from '../core/identity.ts';
-import { parsePublicKey } from '../core/keys.ts';
+import { parsePeerKey } from '../core/keys.ts';
 import type { NetworkMap, Peer, PeerId } from '../core/model.ts';
 import { aliases } from './aliases.ts';
 import type { Field } from './field.ts';
@@ -105,7 +105,7 @@ export function decodePeer(field: Field): Peer {
   const identity = field.find(aliases.peer.identity);
   const proof = field.find(aliases.peer.proof);
   const secretTag = field.find(aliases.peer.secretTag);
-  const publicKey = field.need(aliases.peer.publicKey).parse((text) => parsePublicKey(text));
+  const publicKey = field.need(aliases.peer.publicKey).parse((text) => parsePeerKey(text));
   const address = decodeAddress(field.need(aliases.peer.address));
   const routes = served && decodeRoutes(served);
   return {

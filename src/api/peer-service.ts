@@ -1,6 +1,6 @@
 import { ChangePeer, EnrollRequest } from '../contract/peer.ts';
 import { formatEndpoint } from '../core/endpoint.ts';
-import { CannotWithdraw } from '../core/errors.ts';
+import { CannotWithdraw, Refused } from '../core/errors.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import { Secret } from '../core/secret.ts';
 import { aliases } from './aliases.ts';
@@ -33,6 +33,11 @@ const withdrawRemedies = {
   422: unknownExtension,
 };
 
+/** With what a service answers that has no such operation. */
+const noOperation: readonly number[] = [404, 405];
+/** With what a service answers that has no such operation, or no such field. */
+const unknownToService: readonly number[] = [403, 404, 405, 422];
+
 /** What a host asks of the control plane at `address`. Throws InvalidValue for an address that nothing may be sent to. */
 export function connectPeerService(address: ServiceAddress, options: ClientOptions = {}): PeerService {
   const http = new HttpClient(address, options);
@@ -59,6 +64,45 @@ export function connectPeerService(address: ServiceAddress, options: ClientOptio
       // A service ignores what it does not know.
       const isHeeded = Field.ofReply(body, reading).find(aliases.peer.withdrawn) !== null;
       if (!isHeeded && prefixes.length > 0) throw new CannotWithdraw(reading.url, 'it takes no notice of "withdrawn"');
+    },
+
+    async announceSecret(network, peer, token, tag) {
+      try {
+        await http.call({
+          what: `telling the network secret's tag of peer ${peer} of network ${network}`,
+          method: 'PATCH',
+          path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
+          bearer: token,
+          json: checkRequest(ChangePeer, { network_secret_tag: tag }),
+          repeatable: true,
+          answered: false,
+          remedies: ownRemedies,
+        });
+        return true;
+      } catch (error) {
+        if (error instanceof Refused && unknownToService.includes(error.status)) return false;
+        throw error;
+      }
+    },
+
+    async changeKey(network, peer, token, publicKey, proof) {
+      try {
+        const { body, reading } = await http.call({
+          what: `changing the key of peer ${peer} of network ${network}`,
+          method: 'PATCH',
+          path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
+          bearer: token,
+          json: checkRequest(ChangePeer, { public_key: publicKey, ...(proof && { key_proof: proof }) }),
+          repeatable: true,
+          answered: true,
+          remedies: ownRemedies,
+        });
+        // A service ignores what it does not know.
+        return Field.ofReply(body, reading).find(aliases.peer.publicKey)?.value === publicKey;
+      } catch (error) {
+        if (error instanceof Refused && noOperation.includes(error.status)) return false;
+        throw error;
+      }
     },
 
     async removePeer(network, peer, token) {

@@ -7,7 +7,7 @@ import type { CreatePersonalToken, PersonalToken } from '../contract/personal-to
 import type { CreateUser as CreateUserRequest, User as UserReply } from '../contract/user.ts';
 import type { Address, Prefix } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
-import type { IdentityKey } from '../core/identity.ts';
+import type { IdentityKey, KeyProof } from '../core/identity.ts';
 import type { PublicKey } from '../core/keys.ts';
 import type { NetworkMap, PeerId } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
@@ -61,6 +61,22 @@ export interface PeerService {
    * withdrawn before and is not named is put back. Throws CannotWithdraw where the service does not know how, Refused where it says no.
    */
   withdraw(network: number, peer: PeerId, token: Secret, prefixes: readonly Prefix[]): Promise<void>;
+  /**
+   * Has the service list this tag of the host's network secret, or none. False where it says that it knows no such thing; one that
+   * ignores what it does not know says nothing, and its next map shows it.
+   */
+  announceSecret(network: number, peer: PeerId, token: Secret, tag: string | null): Promise<boolean>;
+  /**
+   * Has the service list the peer under this public key, with the host's own word for it; the same again changes nothing. False where the
+   * service knows no such thing. Throws Refused where it says no.
+   */
+  changeKey(
+    network: number,
+    peer: PeerId,
+    token: Secret,
+    publicKey: PublicKey,
+    proof: KeyProof | null,
+  ): Promise<boolean>;
   /**
    * Takes the peer out of the network. False where the answer is that there is nothing of the kind: the peer is gone already, or
    * the service does not know how to remove one.

@@ -121,6 +121,10 @@ describe('a body', () => {
     expect(await refusalOf((response) => response.writeHead(204).end())).toContain('is not JSON');
   });
 
+  test.each([205, 206])('that is said to be no whole one (%i) is refused', async (status) => {
+    expect(await refusalOf(bytes(status, text))).toContain('which is no whole answer');
+  });
+
   test.each(['[]', 'null', '7', '"text"', 'true', '{"data": null}', '{"data": 7}', '{"data": [1]}'])(
     'that is %s instead of an object is refused',
     async (body) => {

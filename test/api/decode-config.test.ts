@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { decodeEnrollment } from '../../src/api/decode-enrollment.ts';
 import { BadReply } from '../../src/core/errors.ts';
 import { keyPair } from '../core/samples.ts';
+import { bounded } from '../fuzz/bound.ts';
 import { keyOf, source } from './samples.ts';
 
 const { publicKey, privateKey } = keyPair(1);
@@ -121,6 +122,13 @@ describe('a text that cannot be used is refused by line and key, without a value
     ['an unknown section', `${text}[Canary]`, 'begins neither [Interface] nor [Peer]'],
     ['a line that is none', `${text}${canary}`, 'is neither a section, nor "Key = value"'],
     ['a NUL', text.replace('1380', '1380\u0000'), 'line 5 is neither'],
+    ['a space that is none for wg-quick', text.replace('MTU', '\u00a0MTU'), 'line 5 is neither'],
+    ['an address with two lengths', text.replace('10.77.0.5/24', '10.77.0.5/24/7'), 'Address of line 4 is not an IPv4'],
+    [
+      'a preshared key with bits too many',
+      text.replace(keyOf('psk'), `${'A'.repeat(42)}B=`),
+      'PresharedKey of line 9 is not 32 bytes in base64',
+    ],
     ['a second key', text.replace('MTU = 1380', 'MTU = 1\nMTU = 2'), 'line 6 has MTU once more'],
     ['no [Interface]', text.replace('[Interface]', '[Peer]'), 'line 3 has PrivateKey'],
     ['two [Interface]', `${text}[Interface]`, 'begins a second [Interface]'],
@@ -167,6 +175,13 @@ describe('a text that cannot be used is refused by line and key, without a value
     ['a text that is none', { config: 7 }, 'config is not a string'],
   ])('%s', (_, body, problem) => {
     expect(refusalOf(body)).toContain(problem);
+  });
+
+  test('a line is looked at once, however long it is', () => {
+    const spaces = text.replace('MTU = 1380', `MTU = ${' '.repeat(1_000_000)}\u0001`);
+    expect(bounded(() => refusalOf({ config: spaces }))).toContain('line 5 is neither a section, nor "Key = value"');
+    const comment = text.replace('MTU = 1380', `${'#'.repeat(1_000_000)}\rx`);
+    expect(bounded(() => decode({ config: comment })).map).toEqual(decode({ config: text }).map);
   });
 
   test('no text makes anything but an enrolment or a BadReply', () => {

@@ -177,6 +177,37 @@ describe('withdraw', () => {
   });
 });
 
+describe('announceSecret', () => {
+  const tag = '00112233445566ff';
+
+  test.each([tag, null])('sends the tag %s, and nothing else', async (told) => {
+    const { address, asked } = await serve(json(200, { data: peerBody(3) }));
+    expect(await connectPeerService(address).announceSecret(7, 3, token, told)).toBe(true);
+    const [{ method, path, headers, body }] = asked as [Asked];
+    expect([method, path, headers.authorization]).toEqual(['PATCH', '/api/networks/7/peers/3', 'Bearer token-sample']);
+    expect(JSON.parse(body)).toEqual({ network_secret_tag: told });
+  });
+
+  test.each([403, 404, 405, 422])('takes %i for a service that knows no such thing', async (status) => {
+    const { address } = await serve(json(status, { message: 'No.' }));
+    expect(await connectPeerService(address).announceSecret(7, 3, token, tag)).toBe(false);
+  });
+
+  test('fails where the token is refused, and sends nothing that is no tag', async () => {
+    const { address, asked } = await serve(json(401, {}));
+    const service = connectPeerService(address);
+    expect(await failureOf(service.announceSecret(7, 3, token, tag))).toMatchObject({ name: 'Refused', status: 401 });
+    expect(await failureOf(service.announceSecret(7, 3, token, 'no tag'))).toBeInstanceOf(InvalidValue);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('goes along with an enrolment, as does the identity', async () => {
+    const { address, asked } = await serve(json(201, { data: enrollmentBody() }));
+    await connectPeerService(address).enroll(enrollmentRequest({ secretTag: tag }));
+    expect(asked[0]?.headers['network-secret-tag']).toBe(tag);
+  });
+});
+
 test('two calls at once do not disturb each other', async () => {
   const { address } = await serve((response, { path }) => {
     const id = Number(path.split('/').at(-1));

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { makeIdentity } from '../../src/core/identity.ts';
 import type { Description, Schema } from '../control-plane/served-description.ts';
 import { keyPair, prefixes } from '../core/samples.ts';
 
@@ -11,6 +12,7 @@ const formats: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   email: fc.emailAddress().filter((email) => /^[\w.+-]+@[a-z0-9.-]+\.[a-z]{2,}$/i.test(email)),
   'date-time': fc.date({ min: new Date(0), noInvalidDate: true }).map((date) => date.toISOString()),
   'wireguard-key': fc.integer({ min: 0, max: 0xffff }).map((number) => keyPair(number).publicKey),
+  'ed25519-key': fc.uint8Array({ minLength: 32, maxLength: 32 }).map((seed) => makeIdentity(seed).key),
   endpoint: fc
     .tuple(fc.oneof(fc.ipV4(), fc.domain(), fc.constant('[2001:db8::1]')), fc.integer({ min: 1, max: 65535 }))
     .map(([host, port]) => `${host}:${port}`),
