@@ -17,7 +17,7 @@ const remedies = {
 
 export type Tool = keyof typeof remedies;
 
-/** The path of a tool: the first regular file of its name that may be executed. */
+/** The path of a tool: the first regular file of its name that may be executed, and that not everybody may write. */
 export async function findTool(tool: Tool, folders: readonly string[] = toolFolders): Promise<string> {
   for (const folder of folders) {
     const path = join(folder, tool);
@@ -29,7 +29,8 @@ export async function findTool(tool: Tool, folders: readonly string[] = toolFold
 async function isExecutable(path: string): Promise<boolean> {
   try {
     await access(path, constants.X_OK);
-    return (await stat(path)).isFile();
+    const stats = await stat(path);
+    return stats.isFile() && (stats.mode & 0o002) === 0;
   } catch {
     return false;
   }

@@ -46,6 +46,13 @@ describe('finding a tool', () => {
     expect(await run('ip', [])).toBe('the real ip\n');
   });
 
+  test('skips one that everybody may write', async () => {
+    await install('ping', 'echo a false ping', 'first');
+    await chmod(join(folder, 'first', 'ping'), 0o777);
+    await install('ping', 'echo the real ping');
+    expect(await run('ping', [])).toBe('the real ping\n');
+  });
+
   test('says how to get a tool that is not there', async () => {
     const attempt = runFrom([folder])('nft', []);
     await expect(attempt).rejects.toThrow(MissingTool);

@@ -8,7 +8,7 @@ import { batchArgs, nameFailedLines, renderBatch } from './ip-batch.ts';
 import { renderFirewall, renderRemoval } from './nft.ts';
 import { promoteSecondaries, writeSysctl } from './sysctl.ts';
 import { awaitEnd, startUserspace } from './userspace.ts';
-import { removalArgs, renderDevice } from './wg.ts';
+import { removalArgs, renderDevice, renewalCalls } from './wg.ts';
 
 /** Does one step with the tools of a Linux host, or throws CommandFailed with the tool's own words. */
 export async function applyStep(run: Run, step: Step): Promise<void> {
@@ -20,6 +20,9 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
       return configureDevice(run, step);
     case 'remove-peers':
       for (const args of removalArgs(step)) await run('wg', args);
+      return;
+    case 'renew-peers':
+      for (const { args, input } of renewalCalls(step)) await run('wg', args, input && { input });
       return;
     case 'configure-link':
       return configureLink(run, step);

@@ -1,9 +1,9 @@
 import type { ActualPeer, Device } from '../../core/actual.ts';
 import { formatEndpoint, type SocketEndpoint } from '../../core/endpoint.ts';
 import { InvalidValue } from '../../core/errors.ts';
-import { parsePublicKey } from '../../core/keys.ts';
+import { parsePublicKey, parseSecretKey } from '../../core/keys.ts';
 import { Secret } from '../../core/secret.ts';
-import type { ConfigureDevice, DeviceChange, RemovePeers } from '../../core/step.ts';
+import type { ConfigureDevice, DeviceChange, RemovePeers, RenewPeers } from '../../core/step.ts';
 import { readAddress, readPrefix } from './read-address.ts';
 
 /** Parses `wg show IF dump` (wg(8), "dump"). The private key is dropped here. */
@@ -44,6 +44,42 @@ export function removalArgs({ link, publicKeys }: RemovePeers): string[][] {
   return calls;
 }
 
+/** A call of `wg`, and what it reads on its standard input. */
+interface Call {
+  readonly args: string[];
+  readonly input?: Secret;
+}
+
+/**
+ * The calls that take peers out and put them in again: one for all of those without a preshared key, and one for each that has one,
+ * as `wg set` has a single standard input.
+ */
+export function renewalCalls({ link, peers }: RenewPeers): Call[] {
+  const open = peers.filter((peer) => peer.presharedKey === null);
+  return [
+    ...(open.length === 0 ? [] : [{ args: ['set', link, ...open.flatMap(renewalArgs)] }]),
+    ...peers.flatMap((peer) =>
+      peer.presharedKey === null
+        ? []
+        : [
+            {
+              args: ['set', link, ...renewalArgs(peer)],
+              input: new Secret(revealKey(peer.presharedKey, 'preshared key')),
+            },
+          ],
+    ),
+  ];
+}
+
+function renewalArgs({ publicKey, presharedKey, endpoint, allowedIps, keepalive }: DeviceChange): string[] {
+  return [
+    ...['peer', publicKey, 'remove', 'peer', publicKey],
+    ...(presharedKey === null ? [] : ['preshared-key', '/dev/stdin']),
+    ...(endpoint === null ? [] : ['endpoint', formatEndpoint(endpoint)]),
+    ...['persistent-keepalive', String(keepalive ?? 0), 'allowed-ips', allowedIps.join(',')],
+  ];
+}
+
 /** 60 KB of arguments; execve(2) promises 128 KiB whatever the stack's limit is. */
 const mostRemovals = 1000;
 
@@ -57,7 +93,7 @@ function parsePeer(line: string): ActualPeer {
   const [handshake = '', rx = '', tx = '', keepalive = ''] = numbers;
   return {
     publicKey: parsePublicKey(publicKey, 'public key'),
-    presharedKey: presharedKey === '(none)' ? null : readKey(presharedKey),
+    presharedKey: presharedKey === '(none)' ? null : parseSecretKey(presharedKey, 'preshared key'),
     endpoint: endpoint === '(none)' ? null : readEndpoint(endpoint),
     allowedIps: allowedIps === '(none)' ? [] : allowedIps.split(',').map(readPrefix),
     keepalive: keepalive === 'off' ? null : readNumber(keepalive),
@@ -73,12 +109,6 @@ function readEndpoint(text: string): SocketEndpoint {
   const host = readAddress(inBrackets ?? plain ?? '');
   if (host === null) throw new InvalidValue('endpoint', text, 'is none that wg prints');
   return { host, port: Number(port) };
-}
-
-function readKey(text: string): Secret {
-  const key = new Secret(text);
-  revealKey(key, 'preshared key');
-  return key;
 }
 
 function readMark(text: string): number {
@@ -104,9 +134,7 @@ function renderPeer({ publicKey, presharedKey, allowedIps, endpoint, keepalive }
 
 /** `wg` quotes a key that it cannot parse in its error, so that none such is shown to it. */
 function revealKey(key: Secret, field: string): string {
-  const text = key.reveal();
-  if (!/^[A-Za-z0-9+/]{43}=$/.test(text)) throw new InvalidValue(field, undefined, 'is not 32 bytes in base64');
-  return text;
+  return parseSecretKey(key.reveal(), field).reveal();
 }
 
 /** Says nothing of the text itself: the private key may be in it. */
