@@ -1,3 +1,4 @@
+import { ownKeys } from '../core/own-peer.ts';
 import type { Joined } from '../store/state.ts';
 import { questionOf } from './survey.ts';
 import type { Tools } from './tools.ts';
@@ -12,7 +13,8 @@ const pause = 250;
  */
 export async function awaitHandshake(tools: Tools, state: Joined, patience: number | null): Promise<boolean | null> {
   const { map } = state.membership;
-  const dialled = map.peers.filter((peer) => peer.publicKey !== state.keyPair.publicKey && peer.endpoint !== null);
+  const own = ownKeys(state);
+  const dialled = map.peers.filter((peer) => !own.includes(peer.publicKey) && peer.endpoint !== null);
   if (dialled.length === 0) return null;
   if (patience === 0) return false;
   tools.progress('waiting for a first handshake');

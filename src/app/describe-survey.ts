@@ -1,14 +1,19 @@
 import type { Prefix } from '../core/cidr.ts';
+import { compareSecret, describeTrouble } from '../core/compare-secrets.ts';
 import { type Detour, describeDetour, findDetour, leadsIn } from '../core/detour.ts';
 import { formatEndpoint } from '../core/endpoint.ts';
 import { NotNamed } from '../core/errors.ts';
 import { judgePeer } from '../core/health.ts';
 import { findHiddenPeers, type HiddenPeer } from '../core/hidden-peers.ts';
+import { ownKeys } from '../core/own-peer.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import type { RouteReport } from '../core/route-report.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
+import { claimFinder, describeClaims } from './describe-claims.ts';
 import { describeLan } from './describe-lan.ts';
+import { findTroubles, viewSecrets } from './find-secret-troubles.ts';
+import { describeRotation } from './rotation/describe.ts';
 import type { NetworkStatus, PeerStatus, RouteStatus } from './status.ts';
 import type { Survey } from './survey.ts';
 
@@ -35,10 +40,12 @@ export function describeSurvey(
     !listed ||
     drift.length > 0 ||
     detours.size > 0 ||
+    state.pins.some((pin) => pin.claimed !== null) ||
     notes.dead.length > 0 ||
     peers.some((peer) => peer.state === 'stale') ||
     routes.some((route) => route.state === 'missing');
   const names = explainHosts(desired, actual);
+  const pending = describeRotation(state);
   const rangeDetour = detours.get(state.membership.map.cidr);
   return {
     state: actual.link === null ? 'down' : troubled ? 'degraded' : 'up',
@@ -51,8 +58,11 @@ export function describeSurvey(
       ...(listed ? [] : [describeUnlisted(state)]),
       ...(rangeDetour ? [`${state.membership.map.cidr}: ${describeDetour(rangeDetour)}`] : []),
       ...findHiddenPeers(state.membership.map, state.membership.peer.address, actual.surroundings).map(describeHidden),
+      ...describeClaims(state),
       ...(state.refused === null ? [] : [describeRefused(state)]),
       ...(state.drained ? [describeDrained(state)] : []),
+      ...(pending === null ? [] : [pending]),
+      ...findTroubles(state, actual).map(describeTrouble),
       ...desired.detours.map(
         ({ peer, via }) => `${peer.name} does not answer here; its packets go through ${via.name}`,
       ),
@@ -66,9 +76,12 @@ export function describeSurvey(
 function describePeers({ state, desired, actual }: Survey, silent: Notes['silent'], now: number): PeerStatus[] {
   const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
   const present = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer]));
+  const secrets = viewSecrets(state, actual);
+  const own = ownKeys(state);
+  const findClaim = claimFinder(state);
   const failed = new Set(state.failed.filter(({ back }) => !back).map(({ peer }) => peer));
   return state.membership.map.peers
-    .filter((peer) => peer.publicKey !== state.keyPair.publicKey)
+    .filter((peer) => !own.includes(peer.publicKey))
     .map((peer) => {
       const seen = present.get(peer.publicKey);
       const endpoint = seen?.endpoint ?? peer.endpoint;
@@ -85,6 +98,8 @@ function describePeers({ state, desired, actual }: Survey, silent: Notes['silent
         latestHandshake: seen?.latestHandshake ?? null,
         rxBytes: seen?.rxBytes ?? 0,
         txBytes: seen?.txBytes ?? 0,
+        ...findClaim(peer.id),
+        secret: compareSecret(peer, secrets),
       };
     });
 }

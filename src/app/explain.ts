@@ -9,10 +9,12 @@ import { type Found, findNetwork } from '../core/explain/find-target.ts';
 import type { View } from '../core/explain/view.ts';
 import type { ForwardDrop } from '../core/forward/find-drops.ts';
 import type { ForwardPath } from '../core/forward/path.ts';
+import { findOwnPeer } from '../core/own-peer.ts';
 import type { Joined } from '../store/state.ts';
 import { type FoundAddress, findAddress } from './find-address.ts';
 import { refuseUnreadable, selectJoined } from './select.ts';
 import { survey } from './survey.ts';
+import { ownTag } from './tell-secret.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
 /** The way that a packet of this host takes to an address, and where it stops. */
@@ -72,9 +74,11 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
     tools.store.readNotes(state.interface),
   ]);
   const { map, peer } = state.membership;
-  const self = map.peers.find(({ publicKey }) => publicKey === state.keyPair.publicKey) ?? peer;
+  const self = findOwnPeer(map, state) ?? peer;
   const failed = state.failed.filter(({ back }) => !back).map((each) => each.peer);
-  const view = { map, address: self.address, listed, enabled: state.enabled, desired, actual, silent, failed };
+  const { enabled } = state;
+  const secretTag = ownTag(state);
+  const view = { map, address: self.address, listed, enabled, desired, actual, silent, failed, secretTag };
   return { createdAt: state.createdAt, view };
 }
 

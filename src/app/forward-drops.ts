@@ -1,5 +1,6 @@
 import { describeDrop } from '../core/forward/describe-drop.ts';
 import { forwardPaths } from '../core/forward/path.ts';
+import { findOwnPeer } from '../core/own-peer.ts';
 import type { Survey } from './survey.ts';
 import type { Tools } from './tools.ts';
 
@@ -11,7 +12,7 @@ import type { Tools } from './tools.ts';
  */
 export async function findDrops(tools: Tools, { state, desired, actual }: Survey): Promise<readonly string[]> {
   const { map } = state.membership;
-  const self = map.peers.find(({ publicKey }) => publicKey === state.keyPair.publicKey);
+  const self = findOwnPeer(map, state);
   if (desired.firewall === null || self === undefined) return [];
   const { link } = desired;
   const paths = forwardPaths({ link, map, self, surroundings: actual.surroundings });

@@ -1,6 +1,6 @@
 import type { Surroundings } from '../core/actual.ts';
 import { maskPrefix, type Prefix } from '../core/cidr.ts';
-import { locate } from '../core/desired.ts';
+import { reachOutside } from '../core/desired.ts';
 import { CpnError } from '../core/errors.ts';
 import type { Ground } from '../core/guard.ts';
 import { formatInterfaceAddress } from '../core/model.ts';
@@ -12,7 +12,9 @@ import type { Tools } from './tools.ts';
 /** Gathers what a route of this network must not take away from the host. */
 export async function gatherGround(tools: Tools, state: Joined, surroundings: Surroundings): Promise<Ground> {
   const { map } = state.membership;
-  const endpoints = map.peers.flatMap((peer) => locate(peer.endpoint, state.resolved)?.host ?? []);
+  const endpoints = map.peers.flatMap(
+    (peer) => reachOutside(peer.endpoint, { map, resolved: state.resolved })?.host ?? [],
+  );
   const { states } = await tools.store.list();
   const later = states.filter((other) => other.createdAt > state.createdAt).map((other) => other.interface);
   return {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PeerType } from '../contract/peer.ts';
+import type { SecretTrouble } from '../core/compare-secrets.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import { InvalidValue, NotNamed, Refused, Unreachable, WrongUsage } from '../core/errors.ts';
 import { makeIdentity } from '../core/identity.ts';
@@ -12,13 +13,17 @@ import { explainLocal } from './access.ts';
 import { apply, save } from './apply.ts';
 import { awaitHandshake } from './await-handshake.ts';
 import { chooseInterface } from './choose-interface.ts';
+import { describeClaims } from './describe-claims.ts';
+import { lookForTroubles } from './find-secret-troubles.ts';
 import { forget } from './leave.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
+import { withMembership, withOptions } from './pins.ts';
 import { refuseConflict } from './refuse-conflict.ts';
 import { resolveNames } from './resolve.ts';
 import { isJoined, refuseUnreadable } from './select.ts';
 import { survey } from './survey.ts';
 import { takeBack } from './take-back.ts';
+import { ownTag, tellSecret } from './tell-secret.ts';
 import type { Tools } from './tools.ts';
 
 /** What a person asks for when this host is to join a network. */
@@ -31,6 +36,8 @@ export interface JoinRequest {
   /** Null takes the first free `cpnN`. */
   readonly interface: string | null;
   readonly options: Options;
+  /** The bytes in base64 that all hosts of the network are to have, and its control plane not; null for none. */
+  readonly networkSecret: Secret | null;
   /** A person's token to follow the network with, where the service gives this host none of its own. */
   readonly personalToken: Secret | null;
   /** Milliseconds to wait for a first handshake; null for the usual time. */
@@ -41,6 +48,8 @@ export interface JoinReport {
   readonly state: Joined;
   /** Whether a peer answered; null where nobody could be dialled. */
   readonly handshake: boolean | null;
+  /** What of the network secret keeps a handshake away; none where a peer answered. */
+  readonly troubles: readonly SecretTrouble[];
 }
 
 /**
@@ -55,7 +64,11 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
     const joined = isJoined(begun) ? begun : await enroll(tools, begun, request.token, isNew);
     return bringUp(tools, await lend(tools, joined, request.personalToken));
   });
-  return { state, handshake: await awaitHandshake(tools, state, request.patience) };
+  for (const claim of describeClaims(state)) tools.warn(claim);
+  const untold = await tellSecret(tools, state);
+  if (untold !== null && untold !== 'unknown') tools.warn(untold.message);
+  const handshake = await awaitHandshake(tools, state, request.patience);
+  return { state, handshake, troubles: handshake === true ? [] : await lookForTroubles(tools, state) };
 }
 
 /** The state of an earlier, unfinished or finished join with this key, with the options now asked for; else a new one. */
@@ -72,10 +85,13 @@ async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ begun: S
       `this key has joined as ${earlier.interface} already; leave out --interface, or "cpn leave ${earlier.interface}" first`,
     );
   }
-  const { name, type, options, service } = request;
+  const { name, type, options, service, networkSecret } = request;
   if (earlier) {
     tools.progress(`going on with the join of ${earlier.interface}`);
-    const begun: State = { ...earlier, service, options: fixPort(options, earlier.enrollment.endpoint), enabled: true };
+    if (earlier.networkSecret !== null && networkSecret === null) tools.warn(describeDropped(earlier));
+    if (earlier.options.pin === 'strict' && options.pin !== 'strict') tools.warn(describeLoosened(earlier));
+    const fixed = fixPort(options, earlier.enrollment.endpoint);
+    const begun: State = { ...withOptions(earlier, fixed), service, networkSecret, enabled: true };
     await tools.store.write(begun);
     // What probes told that are no more would otherwise hold for ever.
     if (options.probes.length === 0) await tools.store.amendNotes(begun.interface, { dead: [], probed: {} });
@@ -94,7 +110,7 @@ async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ begun: S
     keySerial: 0,
     identity: makeIdentity(tools.random(32)),
     rotation: null,
-    networkSecret: null,
+    networkSecret,
     service,
     enrollment: { idempotencyKey: makeIdempotencyKey(tools), tokenHash, name, type, endpoint },
     membership: null,
@@ -116,6 +132,14 @@ function fixPort(options: Options, endpoint: Endpoint | null): Options {
   return { ...options, listenPort: options.listenPort ?? endpoint?.port ?? null };
 }
 
+function describeDropped({ interface: link }: State): string {
+  return `${link} had a network secret and has none any more, because --network-secret-file was not given: peers that have it answer no handshake`;
+}
+
+function describeLoosened({ interface: link }: State): string {
+  return `${link} held its peers to the keys that they are known by, and does not any more, because --pin strict was not given`;
+}
+
 async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean): Promise<Joined> {
   const { name, type, endpoint, idempotencyKey } = state.enrollment;
   const { publicKey } = state.keyPair;
@@ -123,9 +147,11 @@ async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean)
     tools.progress(`enrolling ${name} at ${state.service.url}`);
     const service = await tools.connect(state.service);
     const identity = state.identity?.key;
-    const asked = { token, name, type, publicKey, endpoint, idempotencyKey, ...(identity && { identity }) };
+    const secretTag = ownTag(state);
+    const beside = { ...(identity && { identity }), ...(secretTag !== null && { secretTag }) };
+    const asked = { token, name, type, publicKey, endpoint, idempotencyKey, ...beside };
     const { peer, map, accessToken } = await service.enroll(asked);
-    const joined: Joined = { ...state, membership: { peer, map, accessToken, personalToken: null } };
+    const joined = withMembership(state, { peer, map, accessToken, personalToken: null });
     await tools.store.write(joined);
     await refuseConflict(tools, joined);
     const sync = { mode: 'poll', lastSuccess: tools.now().toISOString(), error: null } as const;

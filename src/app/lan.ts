@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { type Address, type Prefix, parseAddress } from '../core/cidr.ts';
 import type { Peer } from '../core/model.ts';
+import { findOwnPeer } from '../core/own-peer.ts';
 import { formatProbeTarget, type ProbeTarget } from '../core/probe-target.ts';
 import { assignedRoutes } from '../core/topology.ts';
 import type { Joined } from '../store/state.ts';
@@ -21,9 +22,9 @@ export interface Target extends ProbeTarget {
 }
 
 /** What is to be probed; null for a host without probe targets, and for one that is no connector. */
-export function findLan({ membership, keyPair, options }: Joined): Lan | null {
+export function findLan({ membership, keyPair, rotation, options }: Joined): Lan | null {
   const { map } = membership;
-  const self = map.peers.find(({ publicKey }) => publicKey === keyPair.publicKey);
+  const self = findOwnPeer(map, { keyPair, rotation });
   if (self?.type !== 'connector' || options.probes.length === 0) return null;
   return { self, routes: assignedRoutes(map, self), targets: options.probes.map(describeTarget) };
 }

@@ -1,12 +1,19 @@
+import type { PublicKey } from '../core/keys.ts';
 import { comparePeerIds, type Failure, type NetworkMap } from '../core/model.ts';
 import { identifyMap } from '../core/newer-map.ts';
+import { findOwnPeer, ownKeys } from '../core/own-peer.ts';
+import { completePins, holdPins } from '../core/pins.ts';
 import { type Resolved, sameResolved } from '../core/resolved.ts';
 import type { Joined } from '../store/state.ts';
+import { holderOf } from './pins.ts';
 import { namesOf } from './resolve.ts';
 
 /** What is known of a network and is not on disk yet; null where that is nothing. */
 export interface News {
+  /** As the service told it, whatever this host makes of it. */
   readonly map: NetworkMap | null;
+  /** The public key of this host when the map was asked for. */
+  readonly askedAs?: PublicKey | null;
   readonly resolved: Resolved | null;
   /** The peers to avoid. */
   readonly failed?: readonly Failure[] | null;
@@ -15,13 +22,18 @@ export interface News {
 export const noNews: News = { map: null, resolved: null };
 
 /** The state with the news in it; `state` itself where they tell nothing new, or only what was refused before. */
-export function withNews(state: Joined, { map, resolved, failed = null }: News): Joined {
-  const mapped = withFailures(map === null ? state : withMap(state, map), failed);
+export function withNews(state: Joined, { map, askedAs = null, resolved, failed = null }: News): Joined {
+  const mapped = withFailures(map === null || isOutdated(map, state, askedAs) ? state : withMap(state, map), failed);
   if (resolved === null) return mapped;
   const names = new Set(namesOf(mapped));
   const told = Object.entries({ ...mapped.resolved, ...resolved }).filter(([name]) => names.has(name));
   const merged = Object.fromEntries(told);
   return sameResolved(merged, mapped.resolved) ? mapped : { ...mapped, resolved: merged };
+}
+
+/** True of a map that was told before this host changed its key: it would not list it any more. */
+function isOutdated(map: NetworkMap, state: Joined, askedAs: PublicKey | null): boolean {
+  return askedAs !== null && !ownKeys(state).includes(askedAs) && findOwnPeer(map, state) === undefined;
 }
 
 /** A peer that the map does not list any more is forgotten. */
@@ -33,8 +45,14 @@ function withFailures(state: Joined, told: readonly Failure[] | null): Joined {
   return JSON.stringify(failed) === JSON.stringify(state.failed) ? state : { ...state, failed };
 }
 
-function withMap(state: Joined, map: NetworkMap): Joined {
+function withMap(state: Joined, told: NetworkMap): Joined {
+  const { membership } = state;
+  const { map: known } = membership;
+  if (told.revision !== null && told.revision === known.revision) return state;
+  const holder = holderOf(state);
+  const { map, pins } = holdPins(told, completePins({ map: known, pins: state.pins }, holder), holder);
   const name = identifyMap(map);
-  if (name === identifyMap(state.membership.map) || name === state.refused) return state;
-  return { ...state, membership: { ...state.membership, map }, refused: null };
+  if (name === state.refused) return state;
+  if (name !== identifyMap(known)) return { ...state, membership: { ...membership, map }, pins, refused: null };
+  return pins === state.pins ? state : { ...state, pins };
 }

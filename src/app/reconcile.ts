@@ -3,12 +3,16 @@ import { CpnError } from '../core/errors.ts';
 import type { Joined } from '../store/state.ts';
 import { explainLocal } from './access.ts';
 import { apply, save } from './apply.ts';
+import { describeClaims } from './describe-claims.ts';
 import { withNews } from './news.ts';
 import { passNetwork, usualConfirmation } from './pass.ts';
 import { refresh } from './refresh.ts';
 import { resolveNames } from './resolve.ts';
+import { describeRotation } from './rotation/describe.ts';
+import { resumeRotation } from './rotation/rotate.ts';
 import { selectJoined } from './select.ts';
 import { survey } from './survey.ts';
+import { tellSecret } from './tell-secret.ts';
 import type { Tools } from './tools.ts';
 import { tellWithdrawn, withdrawnBy } from './withdraw.ts';
 
@@ -27,6 +31,8 @@ export async function planNetworks(tools: Tools, network?: string): Promise<Pass
   return eachNetwork(tools, network, async (state) => {
     const { news, failure } = await refreshWhole(tools, state);
     const next = withNews(state, news);
+    const pending = describeRotation(next);
+    if (pending !== null) tools.warn(pending);
     return { changes: next.enabled ? (await survey(tools, next)).changes : [], unsynced: failure };
   });
 }
@@ -46,17 +52,19 @@ export async function reconcileNetworks(
     if (local !== null) tools.warn(local);
     await tools.store.amendNotes(state.interface, notes);
     const pass = await passNetwork(tools, state.interface, news, { withinMs: confirmMs });
+    for (const claim of pass?.survey ? describeClaims(pass.survey.state) : []) tools.warn(claim);
     if (pass?.survey && failure === null) await tellService(tools, pass.survey.state);
+    if (pass?.survey?.state.rotation) await endRotation(tools, state.interface, confirmMs);
     return { changes: pass?.changes ?? [], unsynced: failure };
   });
 }
 
 /**
- * Brings networks up from what was last known, asking no control plane. A connector that was drained is to be in service again: a
+ * Brings networks up from what was last known, asking no control plane, but for one that is in the middle of a change of keys. A connector that was drained is to be in service again: a
  * pass of the daemon, or the next `reconcile`, tells the control plane so.
  */
 export async function bringUp(tools: Tools, network?: string): Promise<PassReport[]> {
-  return tools.store.lock(() =>
+  const reports = await tools.store.lock(() =>
     eachNetwork(tools, network, async (state) => {
       // Whoever failed before it was taken down may be well again, and nobody may be there to notice.
       const failed = state.enabled ? state.failed : [];
@@ -72,13 +80,27 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
       return { changes: planned.changes, unsynced: null };
     }),
   );
+  for (const { interface: link, failure } of reports) {
+    if (failure === null) await endRotation(tools, link, usualConfirmation);
+  }
+  return reports;
 }
 
-/** What is out of service here may be news to the control plane, or no longer known to it. */
+/** A change of keys that was begun before is ended, as far as it can be now; that it cannot does not make the pass a failure. */
+async function endRotation(tools: Tools, link: string, withinMs: number): Promise<void> {
+  try {
+    await resumeRotation(tools, link, { withinMs });
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    tools.warn(error.message);
+  }
+}
+
+/** What is out of service here, and whether there is a network secret, may be news to the control plane. */
 async function tellService(tools: Tools, state: Joined): Promise<void> {
   const { dead } = await tools.store.readNotes(state.interface);
-  const error = await tellWithdrawn(tools, state, withdrawnBy(state, dead));
-  if (error !== null) tools.warn(error.message);
+  const told = [await tellWithdrawn(tools, state, withdrawnBy(state, dead)), await tellSecret(tools, state)];
+  for (const error of told) if (error !== null && error !== 'unknown') tools.warn(error.message);
 }
 
 /** A pass of its own has nobody who follows the names, as a daemon does. */

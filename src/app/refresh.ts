@@ -1,7 +1,10 @@
 import type { Wait } from '../api/service.ts';
-import { CpnError, Unconfirmed } from '../core/errors.ts';
+import { BadReply, CpnError, Unconfirmed } from '../core/errors.ts';
+import type { PublicKey } from '../core/keys.ts';
 import type { NetworkMap } from '../core/model.ts';
 import { emptiesTunnel, keepUnlisted } from '../core/newer-map.ts';
+import { findOwnPeer, ownKeys } from '../core/own-peer.ts';
+import { isHolding } from '../core/pins.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
 import { accessOf } from './access.ts';
@@ -52,11 +55,14 @@ export async function refresh(
   try {
     const attempts = wait && { attempts: attemptsOfFollower };
     const service = await tools.connect(state.service, { deadlineMs: mapDeadline, ...attempts });
-    // Of a map that was refused only the revision is kept: it is no base for changes.
-    const named = known.revision && (state.refused ?? known);
+    // Of a map that was refused only the revision is kept, and one in which peers are held is not what was told: no base for changes.
+    const isBase = state.refused === null && !isHolding(state.pins, state.options.pin);
+    const named = known.revision && (isBase ? known : (state.refused ?? known.revision));
     const { map: told, waited } = await service.readMap(access.network, access.token, named, wait);
-    const map = told && keepUnlisted(known, told, state.keyPair.publicKey);
-    if (map !== null && emptiesTunnel(known, map, state.keyPair.publicKey)) {
+    const own = told === null ? [] : await readOwnKeys(tools, state, told);
+    const map = told && keepUnlisted(known, told, own);
+    if (map !== null) refuseMove(state, map);
+    if (map !== null && emptiesTunnel(known, map, own)) {
       const since = held?.since ?? tools.uptime();
       if (held === null || tools.uptime() - since < interval) {
         const failure = unconfirmed(state, map, interval);
@@ -73,6 +79,22 @@ export async function refresh(
   }
 }
 
+/** An address is given once, at the enrolment, where it is judged: another one may be the gateway's, or no host's at all. */
+function refuseMove({ service, membership, ...keys }: Joined, map: NetworkMap): void {
+  const own = findOwnPeer(map, keys);
+  const { address } = membership.peer;
+  if (own === undefined || own.address === address) return;
+  const remedy = 'the tunnel stays as it is; ask an admin why, and to take the new address leave and join again';
+  throw new BadReply(service.url, `lists this host with ${own.address}, and it joined with ${address}`, remedy);
+}
+
+/** The keys under which a map may list this host: they may have changed while its answer was held back. */
+async function readOwnKeys(tools: Tools, state: Joined, told: NetworkMap): Promise<readonly PublicKey[]> {
+  if (findOwnPeer(told, state) !== undefined) return ownKeys(state);
+  const now = await tools.store.read(state.interface);
+  return now === null ? ownKeys(state) : [...ownKeys(state), ...ownKeys(now)];
+}
+
 function fail(error: CpnError, { sync, held }: Pick<Notes, 'sync' | 'held'>): Pick<Notes, 'sync' | 'held'> {
   return { sync: { ...sync, error: error.message }, held };
 }
@@ -81,11 +103,12 @@ async function resolveNew(tools: Tools, state: Joined, map: NetworkMap | null): 
   if (map === null) return noNews;
   const next = withNews(state, { map, resolved: null });
   const unknown = new Set(namesOf(next).filter((name) => next.resolved[name] === undefined));
-  return { map, resolved: unknown.size === 0 ? null : await resolveNames(tools, next, unknown) };
+  const resolved = unknown.size === 0 ? null : await resolveNames(tools, next, unknown);
+  return { map, resolved, askedAs: state.keyPair.publicKey };
 }
 
-function unconfirmed({ service, keyPair, membership }: Joined, map: NetworkMap, interval: number): Unconfirmed {
-  const listed = map.peers.some((peer) => peer.publicKey === keyPair.publicKey);
+function unconfirmed({ service, membership, ...keys }: Joined, map: NetworkMap, interval: number): Unconfirmed {
+  const listed = findOwnPeer(map, keys) !== undefined;
   const problem = listed
     ? `lists no other peer in network ${map.name}`
     : `no longer lists this host (peer ${membership.peer.id}) in network ${map.name}`;

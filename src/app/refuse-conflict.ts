@@ -1,23 +1,38 @@
-import { WrongUsage } from '../core/errors.ts';
+import { AddressRefused, WrongUsage } from '../core/errors.ts';
+import { refuseOwn } from '../core/guard.ts';
+import { ownKeys } from '../core/own-peer.ts';
 import type { Joined } from '../store/state.ts';
+import { gatherGround } from './ground.ts';
 import { forget, removeFromService } from './leave.ts';
+import { resolveNames } from './resolve.ts';
 import { isJoined } from './select.ts';
+import { questionOf } from './survey.ts';
 import type { Tools } from './tools.ts';
 
 /**
  * Undoes an enrolment that cannot stand beside those of before: a second one in the same network, or one whose address would hide
  * a peer of another network. Nothing of it stays.
  *
- * @throws WrongUsage when it was undone
+ * @throws WrongUsage when it was undone, and AddressRefused when it was because of an address that no host could do with
  */
 export async function refuseConflict(tools: Tools, state: Joined): Promise<void> {
   const { states } = await tools.store.list();
   const others = states.filter(isJoined).filter((other) => other.interface !== state.interface);
   const conflict = findTwin(state, others) ?? findHidden(state, others);
-  if (conflict === null) return;
+  const harm = await findHarm(tools, state);
+  if (conflict === null && harm === null) return;
   await removeFromService(tools, state);
   await forget(tools, state);
-  throw new WrongUsage(conflict);
+  throw conflict === null ? harm : new WrongUsage(conflict);
+}
+
+/** Only an address that is new here can do harm: one that this host had may be its own resolver's. */
+async function findHarm(tools: Tools, state: Joined): Promise<AddressRefused | null> {
+  const located: Joined = { ...state, resolved: await resolveNames(tools, state) };
+  const { surroundings } = await tools.host.observe({ ...questionOf(state), firewall: false, sysctls: [] });
+  const { map, peer } = state.membership;
+  const reason = refuseOwn(peer.address, await gatherGround(tools, located, surroundings));
+  return reason === null ? null : new AddressRefused(map.name, peer.address, reason);
 }
 
 /** A host is in a network once. */
@@ -29,9 +44,10 @@ function findTwin({ service, membership: { map } }: Joined, others: readonly Joi
 
 /** An address that this host has itself leads nowhere else: who bears it in another network would be out of reach. */
 function findHidden({ membership: { map, peer } }: Joined, others: readonly Joined[]): string | null {
-  for (const { interface: link, keyPair, membership } of others) {
+  for (const { interface: link, membership, ...keys } of others) {
+    const own = ownKeys(keys);
     const hidden = membership.map.peers.find(
-      ({ address, publicKey }) => address === peer.address && publicKey !== keyPair.publicKey,
+      ({ address, publicKey }) => address === peer.address && !own.includes(publicKey),
     );
     if (!hidden) continue;
     const there = `peer ${hidden.name} of network ${membership.map.name} (${link})`;

@@ -1,4 +1,5 @@
 import type { Change } from '../core/change.ts';
+import type { SecretMatch } from '../core/compare-secrets.ts';
 import { CpnError } from '../core/errors.ts';
 import type { PeerState } from '../core/health.ts';
 import type { PeerId } from '../core/model.ts';
@@ -14,12 +15,14 @@ import { secondsNow, type Tools } from './tools.ts';
 
 /** What `cpn status` tells of one network; its JSON follows these names closely. */
 export interface NetworkStatus {
-  /** Null, like `address` and `publicKey`, where the network's state cannot be read. */
+  /** Null, like `address`, `publicKey` and `keySince`, where the network's state cannot be read. */
   readonly network: { readonly id: number | null; readonly name: string } | null;
   readonly interface: string;
   readonly state: 'up' | 'degraded' | 'down';
   readonly address: string | null;
   readonly publicKey: string | null;
+  /** ISO 8601; when that key was made. */
+  readonly keySince: string | null;
   readonly listenPort: number | null;
   readonly mtu: number | null;
   readonly peers: readonly PeerStatus[];
@@ -45,6 +48,13 @@ export interface PeerStatus {
   readonly latestHandshake: number | null;
   readonly rxBytes: number;
   readonly txBytes: number;
+  /** Whether it is the peer that this host knows; `changed` and `held` until somebody accepts what is claimed. */
+  readonly pin: 'ok' | 'changed' | 'held';
+  /** What the service says of it otherwise, in words, and the key in it; null where it says nothing else. */
+  readonly claim: string | null;
+  readonly claimedPublicKey: string | null;
+  /** How its network secret compares with this host's; null where neither has one. */
+  readonly secret: SecretMatch | null;
 }
 
 export interface RouteStatus {
@@ -89,7 +99,7 @@ async function describeDrops(tools: Tools, seen: Survey): Promise<readonly strin
 }
 
 function describeState(state: Joined, { sync }: Notes): NetworkStatus {
-  const { membership, interface: link, keyPair } = state;
+  const { membership, interface: link, keyPair, keySince } = state;
   const { map, peer } = membership;
   return {
     ...unknown,
@@ -97,6 +107,7 @@ function describeState(state: Joined, { sync }: Notes): NetworkStatus {
     interface: link,
     address: peer.address,
     publicKey: keyPair.publicKey,
+    keySince,
     sync: accessOf(state) === null ? { ...sync, mode: 'local' } : sync,
   };
 }
@@ -111,6 +122,7 @@ const unknown = {
   state: 'degraded',
   address: null,
   publicKey: null,
+  keySince: null,
   listenPort: null,
   mtu: null,
   peers: [],

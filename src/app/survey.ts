@@ -2,10 +2,12 @@ import type { Actual } from '../core/actual.ts';
 import { added, type Change, updated } from '../core/change.ts';
 import { type Desired, desire, forwardingKey } from '../core/desired.ts';
 import { NotOurs } from '../core/errors.ts';
+import { tableOf } from '../core/firewall.ts';
 import { isDefaultRoute, markedSourceKey } from '../core/full-tunnel.ts';
 import { commonFilterKey, sourceFilterKey } from '../core/link-sysctl.ts';
 import type { NetworkMap, Peer } from '../core/model.ts';
-import { isOurs, plan } from '../core/plan.ts';
+import { findOwnPeer } from '../core/own-peer.ts';
+import { isOurFirewall, isOurs, plan } from '../core/plan.ts';
 import type { Step } from '../core/step.ts';
 import { renderConfig } from '../core/wg-quick/render.ts';
 import type { Question } from '../host/host.ts';
@@ -33,16 +35,30 @@ export async function survey(tools: Tools, state: Joined): Promise<Survey> {
   const { self, map, listed } = findSelf(state);
   const actual = await tools.host.observe(questionOf(state));
   const ground = await gatherGround(tools, state, actual.surroundings);
-  const { interface: link, keyPair, options, resolved, failed } = state;
+  const { interface: link, keyPair, networkSecret, options, resolved, failed } = state;
   const label = options.hosts ? await labelNetwork(tools, state) : null;
-  const desired = desire({ link, map, self, keyPair, options, resolved, failed, label }, ground);
-  if (!isOurs(desired, actual, state.receipt)) {
+  const desired = desire({ link, map, self, keyPair, networkSecret, options, resolved, failed, label }, ground);
+  if (!isOwnLink(state, desired.alias, actual)) {
     throw new NotOurs('the interface', link, 'remove it, or leave this network');
+  }
+  if (!isOurFirewall(actual, state.receipt)) {
+    const table = `inet ${tableOf(link)}`;
+    throw new NotOurs(
+      'the nft table',
+      table,
+      `type: nft delete table ${table}, or join again with another --interface`,
+    );
   }
   const steps = plan(desired, actual, secondsNow(tools));
   const config = renderConfig(desired.config);
   const changes = [...(await planFile(tools, link, config)), ...steps.flatMap((step) => step.changes)];
   return { state, listed, desired, actual, steps, config, changes };
+}
+
+/** True when an interface of our name is one that we made; while the keys change, it may have either of them. */
+export function isOwnLink({ keyPair, rotation, receipt }: State, alias: string, actual: Actual): boolean {
+  const pairs = rotation === null ? [keyPair] : [keyPair, rotation.keyPair];
+  return pairs.some((each) => isOurs({ alias, keyPair: each }, actual, receipt));
 }
 
 /** What must be observed of the host for this network. */
@@ -69,9 +85,13 @@ async function planFile(tools: Tools, link: string, config: string): Promise<Cha
 }
 
 /** This host as the map has it; one that is not listed has its address still, and nobody around it. */
-function findSelf({ membership, keyPair, enrollment }: Joined): { self: Peer; map: NetworkMap; listed: boolean } {
+function findSelf({ membership, keyPair, rotation, enrollment }: Joined): {
+  self: Peer;
+  map: NetworkMap;
+  listed: boolean;
+} {
   const { map, peer } = membership;
-  const self = map.peers.find(({ publicKey }) => publicKey === keyPair.publicKey);
+  const self = findOwnPeer(map, { keyPair, rotation });
   if (self) return { self, map, listed: true };
   const { type, endpoint } = enrollment;
   const outcast: Peer = { ...peer, type, endpoint, publicKey: keyPair.publicKey, routes: [], withdrawn: [] };

@@ -1,13 +1,12 @@
 import { aliasOf, forwardingKey } from '../core/desired.ts';
 import { NotOurs } from '../core/errors.ts';
-import { isOurs } from '../core/plan.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import { holdsTunnel } from '../core/plan-rules.ts';
 import { type Made, planTakeBack } from '../core/receipt.ts';
 import type { State } from '../store/state.ts';
 import { applyStep } from './apply.ts';
 import { isJoined } from './select.ts';
-import { questionOf } from './survey.ts';
+import { isOwnLink, questionOf } from './survey.ts';
 import type { Tools } from './tools.ts';
 
 /**
@@ -16,8 +15,8 @@ import type { Tools } from './tools.ts';
  */
 export async function takeBack(tools: Tools, state: State): Promise<State> {
   const actual = await tools.host.observe(questionOf(state));
-  const ours = { alias: isJoined(state) ? aliasOf(state.membership.map) : '', keyPair: state.keyPair };
-  const foreign = actual.link !== null && !isOurs(ours, actual, state.receipt);
+  const alias = isJoined(state) ? aliasOf(state.membership.map) : '';
+  const foreign = actual.link !== null && !isOwnLink(state, alias, actual);
   if (foreign && state.receipt.some((entry) => entry.made === 'interface')) {
     tools.warn(new NotOurs('the interface', state.interface, 'it is left as it is').message);
   }

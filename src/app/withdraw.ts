@@ -1,6 +1,6 @@
 import { comparePrefixes, type Prefix } from '../core/cidr.ts';
 import { CpnError } from '../core/errors.ts';
-import type { Peer } from '../core/model.ts';
+import { findOwnPeer } from '../core/own-peer.ts';
 import { sameMembers } from '../core/plan-device.ts';
 import { assignedRoutes } from '../core/topology.ts';
 import type { Joined } from '../store/state.ts';
@@ -16,7 +16,7 @@ const deadline = 10_000;
  */
 export function withdrawnBy(state: Joined, dead: readonly Prefix[]): readonly Prefix[] {
   const { map } = state.membership;
-  const self = findOwn(state);
+  const self = findOwnPeer(state.membership.map, state);
   if (self?.type !== 'connector') return [];
   const assigned = assignedRoutes(map, self);
   const withdrawn = state.drained ? [...assigned, map.cidr] : assigned.filter((route) => dead.includes(route));
@@ -29,7 +29,7 @@ export function withdrawnBy(state: Joined, dead: readonly Prefix[]): readonly Pr
  * @returns what kept it from being so
  */
 export async function tellWithdrawn(tools: Tools, state: Joined, wanted: readonly Prefix[]): Promise<CpnError | null> {
-  const self = findOwn(state);
+  const self = findOwnPeer(state.membership.map, state);
   return self === undefined || sameMembers(self.withdrawn, wanted) ? null : withdraw(tools, state, wanted);
 }
 
@@ -49,8 +49,4 @@ export async function withdraw(tools: Tools, state: Joined, wanted: readonly Pre
     if (!(error instanceof CpnError)) throw error;
     return error;
   }
-}
-
-function findOwn({ membership, keyPair }: Joined): Peer | undefined {
-  return membership.map.peers.find(({ publicKey }) => publicKey === keyPair.publicKey);
 }

@@ -8,6 +8,8 @@ import type { Actual, ActualPeer } from '../../src/core/actual.ts';
 import type { Address, Prefix } from '../../src/core/cidr.ts';
 import { CommandFailed } from '../../src/core/errors.ts';
 import type { ForwardDrop } from '../../src/core/forward/find-drops.ts';
+import type { KeyProof } from '../../src/core/identity.ts';
+import type { PublicKey } from '../../src/core/keys.ts';
 import type { NetworkMap, Peer } from '../../src/core/model.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Step } from '../../src/core/step.ts';
@@ -49,6 +51,18 @@ export class Desk {
   readonly withdrawn: (readonly Prefix[])[] = [];
   /** Throws why the control plane does not take it. */
   withdraws: (prefixes: readonly Prefix[]) => unknown = () => {};
+  /** The tags that the control plane was told, in order. */
+  readonly announced: (string | null)[] = [];
+  /** Whether the control plane knows of tags; throws why it does not take this one. */
+  announces: (tag: string | null) => boolean | Promise<boolean> = () => true;
+  /** The keys that the control plane took for this host, in order. */
+  readonly registered: { readonly publicKey: PublicKey; readonly proof: KeyProof | null }[] = [];
+  /** Whether the control plane knows how to change a key; throws why it does not take this one. */
+  registers: (publicKey: PublicKey) => boolean | Promise<boolean> = () => true;
+  /** What a datagram into the tunnel brings about. */
+  nudged: (address: Address) => void = () => {
+    throw new Error('nobody should ask for this');
+  };
   /** Answers the wish to take this host out of its network, with the token that it came with. */
   removes: (token: Secret) => boolean = () => {
     throw new Error('nobody should ask for this');
@@ -127,7 +141,7 @@ export class Desk {
       },
       answers: async (address) => this.alive.has(address),
       reaches: async (target) => this.reaches(target),
-      nudge: unused,
+      nudge: async (address) => this.nudged(address),
       forwardDrops: async () => this.drops,
       suspects: async () => ['NetworkManager (pid 7)'],
       links: unused,
@@ -145,6 +159,16 @@ export class Desk {
     };
     return {
       enroll: unused,
+      announceSecret: async (_network, _peer, _token, tag) => {
+        const isKnown = await this.announces(tag);
+        this.announced.push(tag);
+        return isKnown;
+      },
+      changeKey: async (_network, _peer, _token, publicKey, proof) => {
+        const isKnown = await this.registers(publicKey);
+        if (isKnown) this.registered.push({ publicKey, proof });
+        return isKnown;
+      },
       removePeer: async (_network, _peer, token) => this.removes(token),
       withdraw: async (_network, _peer, _token, prefixes) => {
         await this.withdraws(prefixes);

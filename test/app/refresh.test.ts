@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { noNews, withNews } from '../../src/app/news.ts';
 import { refresh } from '../../src/app/refresh.ts';
 import type { NetworkMap } from '../../src/core/model.ts';
 import type { Joined } from '../../src/store/state.ts';
-import { peer } from '../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt } from './desk.ts';
+import { address, keyPair, network, peer } from '../core/samples.ts';
+import { answerWith, Desk, joinedTo, mapAt, self } from './desk.ts';
 
 const known = mapAt('"1"', [peer(2)]);
 
@@ -29,4 +30,32 @@ describe('the newest map is asked for', () => {
   it('whole, where the last one has no revision', async () => {
     expect(await namedBy({ ...known, revision: null })).toEqual([{ revision: null, base: null }]);
   });
+});
+
+it('knows this host under a key that it got while the answer was held back', async () => {
+  const state = joinedTo(mapAt('"1"', [peer(2)]));
+  const desk = await Desk.with(state);
+  const renamed = network([{ ...self, publicKey: keyPair(9).publicKey }, peer(2)], { revision: '"2"' });
+  desk.answers = [
+    async () => {
+      await desk.tools.store.write({ ...state, keyPair: keyPair(9) });
+      return { map: renamed, waited: true };
+    },
+  ];
+  const { news, failure } = await refresh(desk.tools, state);
+  expect(failure).toBeNull();
+  expect(news).toMatchObject({ map: renamed, askedAs: keyPair(1).publicKey });
+  const next = withNews(await desk.state(), news);
+  expect(next.membership.map).toEqual(renamed);
+});
+
+it('does not move this host to another address than it joined with', async () => {
+  const state = joinedTo(known);
+  const desk = await Desk.with(state);
+  const moved = network([{ ...self, address: address('10.77.0.9') }, peer(2)], { revision: '"2"' });
+  desk.answers = [answerWith(moved)];
+  const { news, failure } = await refresh(desk.tools, state);
+  expect(news).toEqual(noNews);
+  expect(failure?.name).toBe('BadReply');
+  expect(failure?.message).toContain('lists this host with 10.77.0.9, and it joined with 10.77.0.1');
 });

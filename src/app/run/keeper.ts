@@ -63,7 +63,7 @@ export class Keeper {
     this.#map = new MapFollower(tools, link, interval);
     this.#names = new NameFollower(tools, interval);
     this.#drift = new DriftWatch(tools, link);
-    this.#watch = new NetworkWatch(tools, link, interval, () => this.#bell.ring());
+    this.#watch = new NetworkWatch(tools, link, options, () => this.#bell.ring());
     const trouble = { begins: 'the network could not be made right', ends: 'the network is right again' };
     this.#once = new Once(tools.log, { interface: link }, trouble);
   }
@@ -118,7 +118,8 @@ export class Keeper {
     this.#resolved = null;
     let isTaken = false;
     try {
-      const news = { map: delivery?.news.map ?? null, resolved, failed: this.#watch.failed };
+      const { map = null, askedAs = null } = delivery?.news ?? {};
+      const news = { map, askedAs, resolved, failed: this.#watch.failed };
       const mayRepair = (drift: readonly Change[]) => this.#mayRepair(drift);
       const options = { withinMs: this.#options.confirmMs, signal, mayRepair };
       const pass = await passNetwork(this.#tools, this.link, news, options);

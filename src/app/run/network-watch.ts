@@ -9,31 +9,47 @@ import { ForwardWatch } from './forward-watch.ts';
 import { LanWatch } from './lan-watch.ts';
 import { Once } from './once.ts';
 import { PeerWatch } from './peer-watch.ts';
+import { PinWatch } from './pin-watch.ts';
+import { RotationWatch } from './rotation-watch.ts';
+import { SecretWatch } from './secret-watch.ts';
 import { ServiceWatch } from './service-watch.ts';
+
+/** How long things may take, as a person set it. */
+interface Pace {
+  readonly interval: number;
+  readonly confirmMs: number;
+}
 
 /** Everything about one network that no single look at the host tells, and that is followed from pass to pass and between them. */
 export class NetworkWatch {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #peers: PeerWatch;
+  readonly #pins: PinWatch;
   readonly #failures: FailureWatch;
   readonly #lan: LanWatch;
   readonly #service: ServiceWatch;
+  readonly #secret: SecretWatch;
   readonly #forwarding: ForwardWatch;
+  readonly #rotation: RotationWatch;
   readonly #hosts: Once;
 
   /**
    * @param interval seconds between two passes that nothing asks for
+   * @param confirmMs milliseconds within which a change that could cut the host off is confirmed
    * @param ring is called when there is reason for a pass
    */
-  constructor(tools: Tools, link: string, interval: number, ring: () => void) {
+  constructor(tools: Tools, link: string, { interval, confirmMs }: Pace, ring: () => void) {
     this.#tools = tools;
     this.#link = link;
     this.#peers = new PeerWatch(tools, link);
+    this.#pins = new PinWatch(tools, link);
     this.#failures = new FailureWatch(tools, link, ring);
     this.#lan = new LanWatch(tools, link, ring);
     this.#service = new ServiceWatch(tools, link);
+    this.#secret = new SecretWatch(tools, link);
     this.#forwarding = new ForwardWatch(tools, link, interval);
+    this.#rotation = new RotationWatch(tools, link, confirmMs, ring);
     const trouble = { begins: 'the hosts file cannot be changed', ends: 'the hosts file can be changed again' };
     this.#hosts = new Once(tools.log, { interface: link }, trouble);
   }
@@ -50,7 +66,7 @@ export class NetworkWatch {
 
   /** Goes on until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#failures.watch(signal), this.#lan.watch(signal)]);
+    await Promise.all([this.#failures.watch(signal), this.#lan.watch(signal), this.#rotation.watch(signal)]);
   }
 
   /** Takes one more pass into account. */
@@ -60,9 +76,12 @@ export class NetworkWatch {
     if (changes.length > 0) this.#forwarding.expect();
     await this.#forwarding.note(survey);
     if (survey === null) return;
+    this.#pins.follow(survey.state);
     await this.#peers.note(survey);
     const unnamed = explainHosts(survey.desired, survey.actual);
     this.#hosts.notice(unnamed === null ? null : new NotNamed(this.#link, unnamed));
+    this.#secret.follow(survey);
+    await this.#rotation.note(survey);
     this.#service.follow(survey, (await this.#tools.store.readNotes(this.#link)).dead);
   }
 }

@@ -1,0 +1,107 @@
+import { type Claim, describeDifference, findClaims } from '../core/claims.ts';
+import { ClaimChanged, quote, WrongUsage } from '../core/errors.ts';
+import type { PeerId, Pin } from '../core/model.ts';
+import { ownKeys } from '../core/own-peer.ts';
+import { acceptClaim, recastPins } from '../core/pins.ts';
+import type { Joined } from '../store/state.ts';
+import { holderOf } from './pins.ts';
+import { type PassReport, reconcileNetworks } from './reconcile.ts';
+import { isJoined, refuseUnreadable, selectJoined } from './select.ts';
+import type { Tools } from './tools.ts';
+
+/** A peer of a network of this host, and what is claimed of it, if anything is. */
+export interface Candidate {
+  readonly interface: string;
+  readonly id: PeerId;
+  readonly name: string;
+  readonly addresses: readonly string[];
+  readonly claim: Claim | null;
+}
+
+/**
+ * The peer that a person names by its id, its address or its name; of several of which anything is claimed of one alone, that one.
+ *
+ * @throws WrongUsage when there is none, or more than one
+ */
+export async function findPeer(tools: Tools, named: string, network: string | undefined): Promise<Candidate> {
+  const { states, unreadable } = await selectJoined(tools, network);
+  const peers = states.flatMap(listPeers);
+  const found = choose(peers, named);
+  const claimed = found.filter(({ claim }) => claim !== null);
+  const [peer, ...more] = claimed.length === 1 ? claimed : found;
+  if (peer === undefined) {
+    refuseUnreadable(unreadable);
+    const waiting = describe(peers.filter(({ claim }) => claim !== null));
+    throw new WrongUsage(`there is no peer ${quote(named)}; there is something to accept of: ${waiting}`);
+  }
+  if (more.length === 0) return peer;
+  throw new WrongUsage(
+    `${quote(named)} may be ${describe([peer, ...more])}; name one by its id or address, and its network`,
+  );
+}
+
+/**
+ * Takes what is claimed of a peer for what it is to be known by from now on, and makes a pass over its network.
+ *
+ * @throws ClaimChanged when that is not what was found any more
+ */
+export async function acceptPeer(tools: Tools, { interface: link, name, claim }: Candidate): Promise<PassReport[]> {
+  await tools.store.lock(async () => {
+    const state = await tools.store.read(link);
+    if (claim === null || state === null || !isJoined(state)) return;
+    await tools.store.write(accept(state, claim, name));
+  });
+  return reconcileNetworks(tools, link);
+}
+
+function accept(state: Joined, claim: Claim, name: string): Joined {
+  const { membership, pins: before } = state;
+  const pin = before.find((each) => each.claimed !== null && isSame(each, claim));
+  if (pin === undefined) {
+    const present = findClaims(membership.map, before).filter(({ claimed }) => claimed.peer === claim.claimed.peer);
+    throw new ClaimChanged(name, present.map(describeDifference).join('; ') || 'what it is known by');
+  }
+  const { map, pins } = recastPins({ map: membership.map, pins: before }, holderOf(state), acceptClaim(before, pin));
+  return { ...state, membership: { ...membership, map }, pins };
+}
+
+function isSame(pin: Pin, { pin: known, claimed }: Claim): boolean {
+  const nameOf = (each: Pick<Claim, 'pin' | 'claimed'>) =>
+    JSON.stringify([each.claimed.peer, describeDifference(each)]);
+  return pin.claimed !== null && nameOf({ pin, claimed: pin.claimed }) === nameOf({ pin: known, claimed });
+}
+
+/** The peers that are listed, and those that are claimed to be and are kept out. */
+function listPeers({ interface: link, membership, pins, ...keys }: Joined): Candidate[] {
+  const { map } = membership;
+  const claims = new Map(findClaims(map, pins).map((claim) => [claim.claimed.peer, claim]));
+  const own = ownKeys(keys);
+  const listed = map.peers.filter(({ publicKey }) => !own.includes(publicKey));
+  const isListed = new Set(listed.map(({ id }) => id));
+  const hidden = [...claims.values()].filter(({ claimed }) => !isListed.has(claimed.peer));
+  return [...listed, ...hidden.map(({ name, claimed }) => ({ id: claimed.peer, name, address: claimed.address }))].map(
+    ({ id, name, address }) => {
+      const claim = claims.get(id) ?? null;
+      const addresses = claim ? [claim.pin.address, claim.claimed.address] : [address];
+      return { interface: link, id, name, addresses, claim };
+    },
+  );
+}
+
+/** Names may look like ids and addresses: what has the id is meant, or else the address. */
+function choose(peers: readonly Candidate[], named: string): readonly Candidate[] {
+  const byId = peers.filter(({ id }) => String(id) === named);
+  if (byId.length > 0) return byId;
+  const byAddress = peers.filter(({ addresses }) => addresses.includes(named));
+  return byAddress.length > 0 ? byAddress : peers.filter(({ name }) => name === named);
+}
+
+const mostNamed = 20;
+
+function describe(peers: readonly Candidate[]): string {
+  const named = peers
+    .slice(0, mostNamed)
+    .map((each) => `${each.name} (${each.id}, ${each.addresses[0]}) in ${each.interface}`);
+  const more = peers.length > named.length ? ` and ${peers.length - named.length} more` : '';
+  return named.length === 0 ? 'none' : `${named.join(', ')}${more}`;
+}

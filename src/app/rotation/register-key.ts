@@ -1,0 +1,58 @@
+import { CannotRotate, CpnError, RotationPending, Unreachable } from '../../core/errors.ts';
+import type { KeyProof } from '../../core/identity.ts';
+import type { PublicKey } from '../../core/keys.ts';
+import type { Joined } from '../../store/state.ts';
+import { accessOf } from '../access.ts';
+import type { Tools } from '../tools.ts';
+
+/** Milliseconds for one question to the control plane. */
+const deadline = 10_000;
+
+/**
+ * Has the control plane list this host under a public key; the same again changes nothing.
+ *
+ * @throws CannotRotate where the service knows no such thing, Refused where it says no
+ */
+export async function registerKey(
+  tools: Tools,
+  state: Joined,
+  publicKey: PublicKey,
+  proof: KeyProof | null,
+): Promise<void> {
+  const { service, interface: link, membership } = state;
+  const access = accessOf(state);
+  if (access === null) throw cannotAsk(state);
+  const api = await tools.connect(service, { deadlineMs: deadline });
+  if (await api.changeKey(access.network, membership.peer.id, access.token, publicKey, proof)) return;
+  throw new CannotRotate(link, `${service.url} does not take another key for a host that has joined`, rejoin);
+}
+
+/** Says that there is nothing to ask the control plane with. */
+export function cannotAsk({ service, interface: link }: Joined): CannotRotate {
+  return new CannotRotate(link, `${service.url} gave this host no token to do it with`, rejoin);
+}
+
+const rejoin = 'to have a new key, leave the network and join it again';
+
+/**
+ * Which key the control plane lists this host under, where it can be asked; null where it lists it under none of these.
+ *
+ * @throws RotationPending when it cannot be asked now
+ */
+export async function readListedKey(
+  tools: Tools,
+  state: Joined,
+  keys: readonly PublicKey[],
+): Promise<PublicKey | null> {
+  const access = accessOf(state);
+  if (access === null) return null;
+  try {
+    const api = await tools.connect(state.service, { deadlineMs: deadline });
+    const { map } = await api.readMap(access.network, access.token, null);
+    return map?.peers.find((peer) => keys.includes(peer.publicKey))?.publicKey ?? null;
+  } catch (error) {
+    if (error instanceof Unreachable) throw new RotationPending(state.interface, error.message, error);
+    if (error instanceof CpnError) return null;
+    throw error;
+  }
+}

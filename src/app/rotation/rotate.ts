@@ -1,0 +1,80 @@
+import { CpnError, NotJoined } from '../../core/errors.ts';
+import type { Joined } from '../../store/state.ts';
+import type { Confirming } from '../confirm.ts';
+import { usualConfirmation } from '../pass.ts';
+import { isJoined, selectJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+import { advance, type Rotated } from './advance.ts';
+import { beginRotation, isRotating } from './begin.ts';
+
+/** What became of the key of one network. */
+export interface RotationReport {
+  readonly interface: string;
+  /** As it is afterwards; null where it cannot be read. */
+  readonly state: Joined | null;
+  /** Who answered to the new key first; null where nobody did, or nobody had answered before. */
+  readonly answered: string | null;
+  /** What kept the new key from being in use, or the change from coming to its end. */
+  readonly failure: CpnError | null;
+}
+
+/**
+ * Gives networks new keys, one after the other, and goes on with changes that were begun before.
+ *
+ * @throws NotJoined where there is no network
+ */
+export async function rotateKeys(
+  tools: Tools,
+  network: string | undefined,
+  confirmMs = usualConfirmation,
+): Promise<RotationReport[]> {
+  const { states, unreadable } = await selectJoined(tools, network);
+  if (states.length === 0 && unreadable.length === 0) {
+    throw new NotJoined('this host has joined no network; "cpn join" joins one');
+  }
+  const reports = unreadable.map(({ interface: link, error }): RotationReport => {
+    return { interface: link, state: null, answered: null, failure: error };
+  });
+  for (const { interface: link } of states) reports.push(await rotateOne(tools, link, { withinMs: confirmMs }));
+  return reports.toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
+}
+
+async function rotateOne(tools: Tools, link: string, confirming: Confirming): Promise<RotationReport> {
+  try {
+    const rotated = await rotateKey(tools, link, confirming);
+    const answered = rotated?.answered?.name ?? null;
+    return { interface: link, state: rotated?.state ?? null, answered, failure: null };
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    const state = await tools.store.read(link);
+    return { interface: link, state: state && isJoined(state) ? state : null, answered: null, failure: error };
+  }
+}
+
+/**
+ * Gives a network a new key, or goes on with the change that was begun before; the lock is held all the while, so that there are never
+ * two at once. It ends, and fails, as {@link advance} says.
+ *
+ * @returns null when the network is not joined any more, or `signal` aborted
+ */
+export function rotateKey(tools: Tools, link: string, confirming: Confirming): Promise<Rotated | null> {
+  return tools.store.lock(async () => {
+    const state = await tools.store.read(link);
+    if (state === null || !isJoined(state)) return null;
+    if (isRotating(state) && state.enabled) return advance(tools, state, confirming, false);
+    return advance(tools, await beginRotation(tools, state), confirming, true);
+  });
+}
+
+/**
+ * Goes on with a change of keys that was begun before, where there is one and the network is up.
+ *
+ * @returns null when there was none
+ */
+export function resumeRotation(tools: Tools, link: string, confirming: Confirming): Promise<Rotated | null> {
+  return tools.store.lock(async () => {
+    const state = await tools.store.read(link);
+    if (state === null || !isJoined(state) || !isRotating(state) || !state.enabled) return null;
+    return advance(tools, state, confirming, false);
+  });
+}

@@ -1,0 +1,268 @@
+import { describe, expect, it } from 'vitest';
+import { acceptPeer, findPeer } from '../../src/app/accept.ts';
+import { noNews } from '../../src/app/news.ts';
+import { passNetwork } from '../../src/app/pass.ts';
+import { withMembership, withOptions } from '../../src/app/pins.ts';
+import { reconcileNetworks } from '../../src/app/reconcile.ts';
+import { refresh } from '../../src/app/refresh.ts';
+import { PinWatch } from '../../src/app/run/pin-watch.ts';
+import { readStatus } from '../../src/app/status.ts';
+import { ClaimChanged, Unreachable, WrongUsage } from '../../src/core/errors.ts';
+import { makeIdentity, proveKey } from '../../src/core/identity.ts';
+import type { NetworkMap, Peer, PinRule } from '../../src/core/model.ts';
+import type { Joined } from '../../src/store/state.ts';
+import { address, dialled, keyPair, options, peer } from '../core/samples.ts';
+import { type Answer, answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
+
+const identity = makeIdentity(new Uint8Array(32).fill(7));
+const key = (number: number) => keyPair(number).publicKey;
+const db = peer(2, { name: 'db', endpoint: dialled(2), identity: identity.key });
+const web = peer(3, { endpoint: dialled(3) });
+const stranger: Peer = { ...db, publicKey: key(22) };
+/** No route, which nobody would serve. */
+const at = (revision: string, peers: readonly Peer[]) => mapAt(revision, peers, { routes: [] });
+const before = at('"1"', [db, web]);
+const after = at('"2"', [stranger, web]);
+const gone = new Unreachable('https://203.0.113.99', 'gone', { delivered: false, heard: false, retryAfterMs: null });
+const confirming = { withinMs: 20_000 };
+
+/** A host that joined with this rule, and whose tunnel is up. */
+async function deskWith(pin: PinRule, map: NetworkMap = before): Promise<Desk> {
+  const { membership, ...state } = joinedTo(map, { options: { ...options, pin } });
+  const desk = await Desk.with(withMembership(state as Joined, membership));
+  await passNetwork(desk.tools, 'cpn0', noNews, confirming);
+  desk.steps.length = 0;
+  return desk;
+}
+
+/** A pass as `cpn reconcile` makes it, with what it warned of. */
+async function reconcile(desk: Desk, ...answers: Answer[]) {
+  const warnings: string[] = [];
+  desk.answers = answers;
+  const [report] = await reconcileNetworks({ ...desk.tools, warn: (text) => void warnings.push(text) });
+  return { ...report, warnings };
+}
+
+/** The keys that the tunnel has for its peers. */
+const keysOf = (desk: Desk) => desk.actual.device?.peers.map(({ publicKey }) => publicKey);
+const claimsOf = async (desk: Desk) => (await desk.state()).pins.map(({ claimed }) => claimed?.publicKey ?? null);
+
+describe('a peer whose key is another, without its own word', () => {
+  it('is used with report, and a person is told', async () => {
+    const desk = await deskWith('report');
+    const { warnings } = await reconcile(desk, answerWith(after));
+    expect(keysOf(desk)).toEqual([key(3), key(22)]);
+    expect(warnings).toEqual([
+      `db (10.77.0.2) is said to have key ${key(22)} instead of ${key(2)}, without its own word for it; it is used all the same; find out who changed it, and if it is right, "cpn accept 10.77.0.2 cpn0"`,
+    ]);
+    const [status] = await readStatus(desk.tools);
+    expect(status).toMatchObject({ state: 'degraded', drift: [], warnings });
+    expect(status?.peers).toMatchObject([
+      { publicKey: key(22), pin: 'changed', claimedPublicKey: key(22), claim: expect.stringContaining(key(2)) },
+      { publicKey: key(3), pin: 'ok', claimedPublicKey: null, claim: null },
+    ]);
+  });
+
+  it('is held with strict: neither the tunnel nor the file changes', async () => {
+    const desk = await deskWith('strict');
+    const file = await desk.tools.store.readConfig('cpn0');
+    const { warnings } = await reconcile(desk, answerWith(after));
+    expect(desk.steps).toEqual([]);
+    expect(await desk.tools.store.readConfig('cpn0')).toBe(file);
+    expect(warnings).toEqual([expect.stringContaining('it is held to what it was known by')]);
+    const [status] = await readStatus(desk.tools);
+    expect(status).toMatchObject({ state: 'degraded', drift: [], warnings });
+    expect(status?.peers[0]).toMatchObject({ publicKey: key(2), pin: 'held', claimedPublicKey: key(22) });
+  });
+
+  it('stays held when nothing changed since, and when another peer changes', async () => {
+    const desk = await deskWith('strict');
+    await reconcile(desk, answerWith(after));
+    await reconcile(desk, answerWith(after));
+    expect(await claimsOf(desk)).toEqual([key(22), null]);
+    await reconcile(desk, answerWith(at('"3"', [stranger, { ...web, name: 'w' }, peer(4)])));
+    expect(await claimsOf(desk)).toEqual([key(22), null, null]);
+    expect((await desk.state()).membership.map.peers.map(({ name, publicKey }) => [name, publicKey])).toEqual([
+      ['peer-1', key(1)],
+      ['db', key(2)],
+      ['w', key(3)],
+      ['peer-4', key(4)],
+    ]);
+  });
+
+  it('is not what changes are told to: the map is asked for whole while somebody is held', async () => {
+    const desk = await deskWith('strict');
+    await reconcile(desk, answerWith(after), answerWith(after));
+    desk.asked.length = 0;
+    await refresh(desk.tools, await desk.state());
+    expect(desk.asked).toMatchObject([{ revision: '"2"', base: null }]);
+    await reconcile(desk, answerWith({ ...before, revision: '"3"' }));
+    desk.asked.length = 0;
+    await refresh(desk.tools, await desk.state());
+    expect(desk.asked).toMatchObject([{ revision: '"3"', base: { revision: '"3"' } }]);
+    expect(await claimsOf(desk)).toEqual([null, null]);
+  });
+
+  it('is no news again and again, where the service tells no revisions', async () => {
+    const desk = await deskWith('strict', { ...before, revision: null });
+    await reconcile(desk, answerWith({ ...after, revision: null }));
+    const pass = await passNetwork(
+      desk.tools,
+      'cpn0',
+      { map: { ...after, revision: null }, resolved: null },
+      confirming,
+    );
+    expect(pass).toMatchObject({ changes: [], isDrift: true });
+  });
+
+  it('is forgotten with the map, where that was refused', async () => {
+    const desk = await deskWith('report');
+    const state = await desk.state();
+    await desk.tools.store.write({ ...state, refused: '"2"' });
+    await reconcile(desk, () => ({ map: after, waited: false }));
+    expect(keysOf(desk)).toContain(key(2));
+    expect(await claimsOf(desk)).toEqual([null, null]);
+  });
+});
+
+it('a peer with another key by its own word is used, and nobody is told anything', async () => {
+  const desk = await deskWith('strict');
+  const proof = proveKey(identity, key(22), new Date(9));
+  const { warnings } = await reconcile(desk, answerWith(at('"2"', [{ ...stranger, proof }, web])));
+  expect(warnings).toEqual([]);
+  expect(keysOf(desk)).toEqual([key(3), key(22)]);
+  expect((await readStatus(desk.tools))[0]).toMatchObject({ state: 'up', warnings: [] });
+});
+
+describe('the rule of a network that is joined', () => {
+  const joined = async (pin: PinRule) => {
+    const desk = await deskWith(pin);
+    await reconcile(desk, answerWith(after));
+    return desk.state();
+  };
+  const keyInUse = ({ membership }: { membership: Joined['membership'] | null }) => membership?.map.peers[1]?.publicKey;
+
+  it('holds at once when it becomes another', async () => {
+    const loose = await joined('report');
+    expect(keyInUse(withOptions(loose, { ...options, pin: 'strict' }))).toBe(key(2));
+    const tight = await joined('strict');
+    const loosened = withOptions(tight, { ...options, pin: 'report' });
+    expect(keyInUse(loosened)).toBe(key(22));
+    expect(loosened.membership?.map.revision).toBeNull();
+    expect(loosened.pins).toEqual(tight.pins);
+  });
+
+  it('is no reason for anything when it stays the same', async () => {
+    const tight = await joined('strict');
+    expect(withOptions(tight, tight.options)).toEqual(tight);
+  });
+});
+
+describe('accepting', () => {
+  const claiming = async (pin: PinRule = 'strict') => {
+    const desk = await deskWith(pin);
+    await reconcile(desk, answerWith(after));
+    return desk;
+  };
+
+  it('takes what is claimed, with one pass that leaves the others alone', async () => {
+    const desk = await claiming();
+    const found = await findPeer(desk.tools, 'db', undefined);
+    expect(found).toMatchObject({ interface: 'cpn0', id: 2, claim: { pin: { publicKey: key(2) } } });
+    expect(await acceptPeer(desk.tools, found)).toMatchObject([{ failure: null, unsynced: null }]);
+    expect(keysOf(desk)).toEqual([key(3), key(22)]);
+    expect(JSON.stringify(desk.steps)).not.toContain(key(3));
+    expect(await claimsOf(desk)).toEqual([null, null]);
+    expect((await desk.state()).membership.map.revision).toBe('"2"');
+    expect((await readStatus(desk.tools))[0]).toMatchObject({ state: 'up', warnings: [] });
+  });
+
+  it('needs no control plane', async () => {
+    const desk = await claiming();
+    desk.answers = [fail(gone)];
+    await acceptPeer(desk.tools, await findPeer(desk.tools, '2', 'office'));
+    expect(keysOf(desk)).toEqual([key(3), key(22)]);
+  });
+
+  it('ends the warning where the key is used already', async () => {
+    const desk = await claiming('report');
+    desk.steps.length = 0;
+    await acceptPeer(desk.tools, await findPeer(desk.tools, '10.77.0.2', 'cpn0'));
+    expect(desk.steps).toEqual([]);
+    expect((await readStatus(desk.tools))[0]).toMatchObject({ state: 'up', warnings: [] });
+  });
+
+  it('is of what was shown, and of nothing that came in its place', async () => {
+    const desk = await claiming();
+    const found = await findPeer(desk.tools, 'db', undefined);
+    await reconcile(desk, answerWith(at('"3"', [{ ...stranger, publicKey: key(33) }, web])));
+    await expect(acceptPeer(desk.tools, found)).rejects.toBeInstanceOf(ClaimChanged);
+    await reconcile(desk, answerWith({ ...before, revision: '"4"' }));
+    await expect(acceptPeer(desk.tools, found)).rejects.toThrow('what it is known by');
+    expect(keysOf(desk)).toContain(key(2));
+  });
+
+  it('is offered of one peer alone, by its id, its address or its name', async () => {
+    const named = { ...web, name: 'db' };
+    const desk = await deskWith('strict', at('"1"', [db, named]));
+    await expect(findPeer(desk.tools, 'db', undefined)).rejects.toThrow(
+      '"db" may be db (2, 10.77.0.2) in cpn0, db (3, 10.77.0.3) in cpn0',
+    );
+    await expect(findPeer(desk.tools, 'peer-1', undefined)).rejects.toBeInstanceOf(WrongUsage);
+    await expect(findPeer(desk.tools, 'x', undefined)).rejects.toThrow('there is something to accept of: none');
+    expect(await findPeer(desk.tools, '3', undefined)).toMatchObject({ id: 3, claim: null });
+    await reconcile(desk, answerWith(at('"2"', [stranger, named])));
+    expect(await findPeer(desk.tools, 'db', undefined)).toMatchObject({ id: 2 });
+    await expect(findPeer(desk.tools, 'x', undefined)).rejects.toThrow(
+      'there is something to accept of: db (2, 10.77.0.2)',
+    );
+  });
+
+  it('brings in who was kept out because of it', async () => {
+    const taker = peer(9, { publicKey: key(2), address: address('10.77.0.9') });
+    const desk = await deskWith('strict');
+    await reconcile(desk, answerWith(at('"2"', [stranger, web, taker])));
+    expect((await desk.state()).membership.map.peers.map(({ id }) => id)).toEqual([1, 2, 3]);
+    await acceptPeer(desk.tools, await findPeer(desk.tools, 'db', undefined));
+    expect((await desk.state()).membership.map.peers.map(({ id }) => id)).toEqual([1, 2, 3, 9]);
+  });
+});
+
+describe('the log', () => {
+  it('tells a claim once, and how it ended', async () => {
+    const desk = await deskWith('strict');
+    const watch = new PinWatch(desk.tools, 'cpn0');
+    const follow = async (...answers: Answer[]) => {
+      await reconcile(desk, ...answers);
+      const from = desk.logged.length;
+      watch.follow(await desk.state());
+      return desk.logged.slice(from);
+    };
+    expect(await follow(answerWith(before))).toEqual([]);
+    const facts = { interface: 'cpn0', peer: 2, name: 'db', address: '10.77.0.2' };
+    expect(await follow(answerWith(after))).toMatchObject([
+      { level: 'warn', facts: { ...facts, known_key: key(2), claimed_key: key(22), pin: 'strict' } },
+    ]);
+    expect(await follow(answerWith(at('"3"', [stranger, web, peer(4)])))).toEqual([]);
+    await acceptPeer(desk.tools, await findPeer(desk.tools, 'db', undefined));
+    expect(await follow(answerWith(at('"3"', [stranger, web, peer(4)])))).toMatchObject([
+      { level: 'info', facts: { ...facts, key: key(22) }, message: 'what is said of a peer was accepted' },
+    ]);
+  });
+
+  it('tells a key that its host proved, and an address that another peer has now', async () => {
+    const desk = await deskWith('report');
+    const watch = new PinWatch(desk.tools, 'cpn0');
+    watch.follow(await desk.state());
+    const proof = proveKey(identity, key(22), new Date(9));
+    const heir = peer(9, { address: web.address });
+    await reconcile(desk, answerWith(at('"2"', [{ ...stranger, proof }, heir])));
+    desk.logged.length = 0;
+    watch.follow(await desk.state());
+    watch.follow(await desk.state());
+    expect(desk.logged).toMatchObject([
+      { level: 'info', facts: { peer: 2, key: key(22) }, message: 'a peer has a new key, by its own word' },
+      { level: 'warn', facts: { peer: 9, address: '10.77.0.3', key: key(9), known_key: key(3) } },
+    ]);
+  });
+});
