@@ -1,5 +1,14 @@
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Locked, UnreadableFile } from '../../src/core/errors.ts';
@@ -32,6 +41,26 @@ describe('the data folder', () => {
     await startPlane({ dataDir });
     expect(mode(dataDir)).toBe(0o755);
     expect(mode(join(dataDir, 'control-plane.db'))).toBe(0o600);
+  });
+
+  test.each(['control-plane.db', 'control-plane.db-wal', 'control-plane.lock', 'control-plane.pid'])(
+    'with a link in the place of its %s is refused by its path, and nothing is written through it',
+    async (name) => {
+      const dataDir = makeFolder();
+      const victim = join(makeFolder(), 'victim');
+      symlinkSync(victim, join(dataDir, name));
+      const refused = openPlane({ dataDir });
+      await expect(refused).rejects.toThrow(`${join(dataDir, name)} is no regular file`);
+      expect(existsSync(victim)).toBe(false);
+    },
+  );
+
+  test.runIf(process.geteuid?.() === 0)('of another user is refused, and its mode stays', async () => {
+    const dataDir = makeFolder();
+    chownSync(dataDir, 4242, 4242);
+    chmodSync(dataDir, 0o755);
+    await expect(openPlane({ dataDir })).rejects.toThrow(`${dataDir} belongs to user 4242`);
+    expect(mode(dataDir)).toBe(0o755);
   });
 
   test('serves one control plane at a time', async () => {

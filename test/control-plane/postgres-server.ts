@@ -107,7 +107,7 @@ export async function asSuperuser<Result>(
 }
 
 /** Debian keeps the server's programs away from PATH, in a folder for each version. */
-function findPrograms(): string {
+export function findPrograms(): string {
   const debian = '/usr/lib/postgresql';
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
   const folders = [

@@ -1,6 +1,6 @@
 import type { Network } from '../../contract/network.ts';
 import type { EnrollRequest, Peer } from '../../contract/peer.ts';
-import { parsePublicKey } from '../../core/keys.ts';
+import { parsePeerKey } from '../../core/keys.ts';
 import { Secret } from '../../core/secret.ts';
 import { allocate, capacityOf } from '../address-allocation.ts';
 import { Forbidden, InvalidRequest, Unauthenticated } from '../errors.ts';
@@ -42,7 +42,7 @@ export async function enroll(
   address: string,
 ): Promise<Enrolled> {
   const { publicKey, endpoint } = readFields((read) => ({
-    publicKey: read(() => parsePublicKey(request.public_key)),
+    publicKey: read(() => parsePeerKey(request.public_key)),
     endpoint: read(() => readEndpoint(request.endpoint, context)),
   }));
   const keyToken = new Secret(request.enrollment_token);

@@ -1,7 +1,7 @@
 import type { ChangePeer, Peer } from '../../contract/peer.ts';
 import { InvalidValue } from '../../core/errors.ts';
 import { isProven, type KeyProof, parseIdentityKey } from '../../core/identity.ts';
-import { type PublicKey, parsePublicKey } from '../../core/keys.ts';
+import { type PublicKey, parsePeerKey } from '../../core/keys.ts';
 import type { Caller } from '../caller.ts';
 import { Forbidden, InvalidRequest, NotFound } from '../errors.ts';
 import { readFields } from '../field-rules.ts';
@@ -94,7 +94,7 @@ function readChange(
   return readFields((read) => ({
     name,
     network_secret_tag,
-    public_key: read(() => parsePublicKey(public_key)),
+    public_key: read(() => parsePeerKey(public_key)),
     endpoint: read(() => {
       if (endpoint === undefined) return peer.endpoint;
       return endpoint === null ? null : parsePeerEndpoint(endpoint, onLoopback);

@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { CpnError, Locked, UnreadableFile } from '../../core/errors.ts';
 import { isBusy, openSqlite } from './sqlite.ts';
@@ -31,12 +41,29 @@ export function takeDataFolder(path: string): DataFolder {
 function take(path: string): DataFolder {
   const database = databaseIn(path);
   mkdirSync(path, { recursive: true, mode: 0o700 });
+  refuseForeign(path, statSync(path).uid);
   // Somebody may have given us a folder with other things in it; its mode is not ours to change.
   if (existsSync(database) || readdirSync(path).length === 0) chmodSync(path, 0o700);
   const pidFile = join(path, 'control-plane.pid');
-  const release = lock(join(path, 'control-plane.lock'), pidFile);
-  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
+  const lockFile = join(path, 'control-plane.lock');
+  for (const file of [database, `${database}-wal`, `${database}-shm`, lockFile, pidFile]) refuseIrregular(file);
+  const release = lock(lockFile, pidFile);
+  rmSync(pidFile, { force: true });
+  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600, flag: 'wx' });
   return { database, release };
+}
+
+/** SQLite follows a link, and makes what it leads to; and whoever owns a file can open it to others again. */
+function refuseIrregular(path: string): void {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return;
+  if (!stats.isFile()) throw new UnreadableFile(path, 'is no regular file', 'see who put it there, and remove it');
+  refuseForeign(path, stats.uid);
+}
+
+function refuseForeign(path: string, uid: number): void {
+  if (uid === 0 || uid === process.geteuid?.()) return;
+  throw new UnreadableFile(path, `belongs to user ${uid}`, 'see what it holds, and give it to the user who serves');
 }
 
 function lock(path: string, pidFile: string): () => void {
