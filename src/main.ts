@@ -1,3 +1,4 @@
+import { leaveMemoryOutOfCoreDumps } from './cli/core-dump.ts';
 import { version } from './cli/version.ts';
 
 /** Asked for its version alone, the program loads nothing else: it costs what Node costs. */
@@ -6,6 +7,7 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(`${version}\n`);
     return 0;
   }
+  leaveMemoryOutOfCoreDumps();
   const { runProgram } = await import('./cli/program.ts');
   return runProgram(argv, process.env);
 }

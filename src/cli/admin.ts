@@ -7,7 +7,7 @@ import { quote, WrongUsage } from '../core/errors.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Input } from './input.ts';
-import { progress } from './output.ts';
+import { progress, warn } from './output.ts';
 import { readSecret } from './secrets.ts';
 import { readServiceAddress } from './service-address.ts';
 
@@ -72,7 +72,7 @@ function listNames(list: readonly { readonly id: number | string; readonly name:
 
 async function findAccess(input: Input): Promise<Access> {
   const { readLogin } = await import('../store/login-file.ts');
-  const login = await readLogin(loginFolder(input));
+  const login = await readLogin(loginFolder(input), warn);
   const given = input.environment.CPN_API_TOKEN;
   const service = readServiceAddress(input) ?? login?.service;
   if (service === undefined) throw new WrongUsage('not logged in; run "cpn login --api URL --email EMAIL"');

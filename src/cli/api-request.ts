@@ -6,7 +6,8 @@ import { type ApiField, parseField, toObject, typed } from './api-fields.ts';
 import { readBytes, readText, sizeOfFile } from './api-files.ts';
 import type { Input } from './input.ts';
 
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+/** What {@link readRequest} sends. */
+export const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 type Method = (typeof methods)[number];
 
 /** What the flags of `cpn api` ask for, and how many bytes of files go with it. */

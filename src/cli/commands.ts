@@ -1,6 +1,8 @@
 import type { Command } from './command.ts';
+import { accept } from './commands/accept.ts';
 import { api } from './commands/api.ts';
 import { audit } from './commands/audit.ts';
+import { completionOf } from './commands/completion.ts';
 import { backUpControlPlane, serveControlPlane } from './commands/control-plane.ts';
 import { down } from './commands/down.ts';
 import { drain } from './commands/drain.ts';
@@ -14,6 +16,7 @@ import { deleteNetwork, updateNetwork } from './commands/network-change.ts';
 import { listPeers, removePeer, updatePeer } from './commands/peer.ts';
 import { plan } from './commands/plan.ts';
 import { reconcile } from './commands/reconcile.ts';
+import { rotateKey } from './commands/rotate-key.ts';
 import { run } from './commands/run.ts';
 import { logout, whoami } from './commands/session.ts';
 import { status } from './commands/status.ts';
@@ -34,6 +37,8 @@ export const commands: readonly Command[] = [
   up,
   down,
   drain,
+  rotateKey,
+  accept,
   leave,
   login,
   whoami,
@@ -59,4 +64,5 @@ export const commands: readonly Command[] = [
   api,
   serveControlPlane,
   backUpControlPlane,
+  completionOf(() => commands),
 ];

@@ -44,7 +44,7 @@ async function openStore(folders: Folders, manner: Manner, { warn }: Voice, log:
   const { fileStore } = await import('../store/file-store.ts');
   const onDamage = (path: string) =>
     warn(`${path} is damaged; the previous copy of it is used, and the next pass sets it aside`);
-  const store = fileStore(folders, onDamage);
+  const store = fileStore(folders, onDamage, warn);
   if (manner === 'command') return store;
   const { rememberingStore } = await import('../store/remembering-store.ts');
   return rememberingStore(store, (event, error) => {

@@ -16,4 +16,5 @@ const byName: Readonly<Record<string, number>> = {
   NotOurs: exitCodes.usage,
   Refused: exitCodes.refused,
   Unreachable: exitCodes.unreachable,
+  RotationPending: exitCodes.unreachable,
 };

@@ -58,6 +58,20 @@ export class Input {
     throw new InvalidValue(`--${flag}`, text, `is not a time up to ${maxMs / 1000} s, such as 20s or 2m`);
   }
 
+  /** Seconds; people write `90m`, `12h` or `30d`. */
+  period(flag: string, min: number, max: number): number | undefined {
+    const text = this.text(flag);
+    if (text === undefined) return undefined;
+    const [, amount, unit = ''] = /^([1-9][0-9]{0,5})(m|h|d)$/.exec(text) ?? [];
+    const period = Number(amount ?? Number.NaN) * ({ m: 60, h: 3600, d: 86_400 }[unit] ?? Number.NaN);
+    if (period >= min && period <= max) return period;
+    throw new InvalidValue(
+      `--${flag}`,
+      text,
+      `is not a time from ${min / 3600}h to ${max / 86_400}d, such as 12h or 30d`,
+    );
+  }
+
   /** Each value of a flag that may be given several times; a variable separates them by commas. */
   list(flag: string): string[] {
     const value = this.#read(flag);
@@ -95,6 +109,6 @@ export class Input {
 }
 
 /** The variable that stands in for a flag: `--listen-port` is `CPN_LISTEN_PORT`. */
-function variableOf(flag: string): string {
+export function variableOf(flag: string): string {
   return `CPN_${flag.replaceAll('-', '_').toUpperCase()}`;
 }

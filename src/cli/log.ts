@@ -1,6 +1,7 @@
 import pino, { type Level, type Logger } from 'pino';
 import { InvalidValue } from '../core/errors.ts';
 import type { Input } from './input.ts';
+import { escapeUnshapely } from './json-text.ts';
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
@@ -11,5 +12,6 @@ const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 export function openLog(input: Input, byDefault: Level | 'silent'): Logger {
   const level = input.environment.CPN_LOG_LEVEL ?? byDefault;
   if (!levels.includes(level)) throw new InvalidValue('CPN_LOG_LEVEL', level, `is none of ${levels.join(', ')}`);
-  return pino({ level, base: null }, pino.destination({ dest: 2, sync: true }));
+  const stderr = pino.destination({ dest: 2, sync: true });
+  return pino({ level, base: null }, { write: (line: string) => stderr.write(escapeUnshapely(line)) });
 }

@@ -1,9 +1,10 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { CpnError, printable } from '../core/errors.ts';
+import { escapeUnshapely } from './json-text.ts';
 
-/** One JSON document on stdout: what scripts read. */
+/** One JSON document on stdout: what scripts read, and what does no harm to the terminal of a person who does. */
 export function printJson(document: unknown): void {
-  process.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+  process.stdout.write(`${escapeUnshapely(JSON.stringify(document, null, 2))}\n`);
 }
 
 /** Text on stdout: what a person, or a pipe, asked for. */

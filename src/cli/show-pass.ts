@@ -35,7 +35,7 @@ export function showPass(reports: readonly PassReport[], { json, nothing, exitCo
 export function describe({ action, kind, target, before, after, reason }: Change): string {
   const sign = { add: green('+'), remove: red('-'), update: yellow('~') }[action];
   const values = [before, after].filter((value) => value !== null).map(describeValue);
-  return `  ${sign} ${kind} ${printable(target)}  ${printable(values.join(' → '))}  ${dim(`(${reason})`)}`;
+  return `  ${sign} ${kind} ${printable(target)}  ${printable(values.join(' → '))}  ${dim(`(${printable(reason)})`)}`;
 }
 
 function describeValue(value: ChangeValue): string {

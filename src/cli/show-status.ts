@@ -25,6 +25,7 @@ export function statusToJson(status: NetworkStatus) {
     state,
     address,
     public_key: publicKey,
+    key_since: status.keySince,
     listen_port: listenPort,
     mtu,
     peers: status.peers.map((peer) => ({
@@ -39,6 +40,9 @@ export function statusToJson(status: NetworkStatus) {
       latest_handshake: peer.latestHandshake === null ? null : new Date(peer.latestHandshake * 1000).toISOString(),
       rx_bytes: peer.rxBytes,
       tx_bytes: peer.txBytes,
+      pin: peer.pin,
+      claimed_public_key: peer.claimedPublicKey,
+      ...(peer.secret !== null && { secret: peer.secret }),
     })),
     routes: routes.map(({ reason, ...route }) => (reason === null ? route : { ...route, reason })),
     drift,
@@ -53,7 +57,7 @@ export function statusToText(status: NetworkStatus, now: Date, findRates: FindRa
   const parts = [describeHead(status)];
   if (peers.length > 0) {
     const rows = peers.map((peer) => peerRow(peer, now, findRates(status.interface, peer)));
-    parts.push(table(peerHeader, rows));
+    parts.push(withClaims(table(peerHeader, rows), peers));
   }
   if (routes.length > 0) {
     const rows = routes.map(({ prefix, via, state, reason }) => [prefix, via ?? '-', state, reason ?? '']);
@@ -71,8 +75,19 @@ function describeHead({ network, state, address, publicKey, listenPort, mtu, ...
   if (network === null) return head;
   const port = listenPort === null ? '' : ` · port ${listenPort}`;
   const size = mtu === null ? '' : ` · MTU ${mtu}`;
-  const facts = dim(`address ${address}${port}${size} · key ${publicKey}`);
+  const since = status.keySince === null ? '' : ` since ${status.keySince.slice(0, 10)}`;
+  const facts = dim(`address ${address}${port}${size} · key ${publicKey}${since}`);
   return `${head}  network ${printable(network.name)} (${network.id})\n${facts}`;
+}
+
+/** The table of the peers with a line below each of which the service says another thing than this host knows. */
+function withClaims(text: string, peers: readonly PeerStatus[]): string {
+  const [header = '', ...rows] = text.split('\n');
+  const lines = rows.flatMap((row, at) => {
+    const peer = peers[at];
+    return peer?.claim == null ? [row] : [row, red(`  ${peer.pin}: ${printable(peer.claim)}`)];
+  });
+  return [header, ...lines].join('\n');
 }
 
 const peerHeader = ['peer', 'type', 'address', 'state', 'handshake', 'endpoint', 'received', 'sent'];

@@ -16,6 +16,10 @@ const peer: PeerStatus = {
   latestHandshake: 1_800_000_000,
   rxBytes: 2048,
   txBytes: 100,
+  pin: 'ok',
+  claim: null,
+  claimedPublicKey: null,
+  secret: null,
 };
 const office: NetworkStatus = {
   network: { id: 7, name: 'office' },
@@ -23,6 +27,7 @@ const office: NetworkStatus = {
   state: 'up',
   address: '10.77.0.3',
   publicKey: 'K3',
+  keySince: '2026-01-01T00:00:00.000Z',
   listenPort: 51820,
   mtu: 1420,
   peers: [peer],
@@ -64,6 +69,13 @@ describe('the status as text', () => {
   it('tells warnings, made printable', () => {
     const text = statusToText({ ...office, warnings: ['a\u001b[2Jb'] }, now);
     expect(text.split('\n').at(-1)).toBe('warning a\u{fffd}[2Jb');
+  });
+
+  it('says below each peer what is claimed of it, made printable', () => {
+    const held: PeerStatus = { ...peer, pin: 'held', claim: 'key B\u001b[2J instead of A' };
+    const lines = statusToText({ ...office, peers: [peer, held, peer] }, now).split('\n');
+    expect(lines.slice(-4).map((line) => line.split(' ')[0])).toEqual(['edge-1', 'edge-1', '', 'edge-1']);
+    expect(lines.at(-2)).toBe('  held: key B\u{fffd}[2J instead of A');
   });
 
   it('is one line for a network that cannot be read', () => {

@@ -1,6 +1,6 @@
 import type { RawReply } from '../../api/raw-service.ts';
 import { openRaw } from '../admin.ts';
-import { readRequest } from '../api-request.ts';
+import { methods, readRequest } from '../api-request.ts';
 import { describeBytes } from '../bytes.ts';
 import { apiFlags, type Command } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -15,6 +15,7 @@ export const api: Command = {
   argument: {
     usage: '<method> <path>',
     summary: 'a method, GET, HEAD, POST, PUT, PATCH or DELETE, and a path of the service',
+    choices: { method: methods },
   },
   summary: 'Call any operation of the service with your login, and print its reply as it came',
   flags: {

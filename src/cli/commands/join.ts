@@ -1,14 +1,16 @@
 import { hostname } from 'node:os';
 import type { JoinReport, JoinRequest } from '../../app/join.ts';
 import type { PeerType } from '../../contract/peer.ts';
-import { InvalidValue, WrongUsage } from '../../core/errors.ts';
-import { peerTypes } from '../../core/model.ts';
+import { describeTrouble, type SecretTrouble } from '../../core/compare-secrets.ts';
+import { InvalidValue, printable, WrongUsage } from '../../core/errors.ts';
+import { type PinRule, peerTypes, pinRules } from '../../core/model.ts';
+import type { Secret } from '../../core/secret.ts';
 import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
-import { bold, green, note, print, printJson, yellow } from '../output.ts';
-import { readSecret, readSecretFile } from '../secrets.ts';
+import { bold, green, note, print, printJson, warn, yellow } from '../output.ts';
+import { readSecret, readSecretBytes, readSecretFile } from '../secrets.ts';
 import { needServiceAddress } from '../service-address.ts';
 
 export const join: Command = {
@@ -22,11 +24,18 @@ export const join: Command = {
     ...apiFlags,
     ...jsonFlag,
     name: { kind: 'text', value: 'NAME', summary: 'name of this host in the network', byDefault: 'the host name' },
-    type: { kind: 'text', value: 'TYPE', summary: 'connector, admin_device or origin', byDefault: 'origin' },
+    type: {
+      kind: 'text',
+      value: 'TYPE',
+      summary: 'connector, admin_device or origin',
+      byDefault: 'origin',
+      choices: peerTypes,
+    },
     endpoint: {
       kind: 'text',
       value: 'HOST:PORT',
       summary: 'where peers can dial this host, or "auto"; none behind NAT',
+      choices: ['auto'],
     },
     interface: { kind: 'text', value: 'IF', summary: 'name of the interface', byDefault: 'first free cpnN' },
     'listen-port': {
@@ -55,6 +64,26 @@ export const join: Command = {
       summary:
         'a file with a personal token, kept here to follow the network with where the service gives this host none of its own',
     },
+    'network-secret-file': {
+      kind: 'text',
+      value: 'PATH',
+      summary:
+        'a file with 32 random bytes or more, the same on every host: only hosts that have it get a handshake, whatever the control plane says',
+    },
+    pin: {
+      kind: 'text',
+      value: 'RULE',
+      summary:
+        'of a peer whose key becomes another without its own word for it: report takes it and says so, strict keeps the known one until "cpn accept"',
+      byDefault: 'report',
+      choices: pinRules,
+    },
+    'rotate-every': {
+      kind: 'text',
+      value: 'TIME',
+      summary: 'how old a key pair may get, such as 30d, before the daemon makes a new one',
+      byDefault: 'for ever',
+    },
     'allow-route': { kind: 'list', value: 'CIDR', summary: 'take this route although the guard refuses it' },
   },
   examples: ['cpn join - --api https://cp.example.net --type origin --endpoint 203.0.113.22:51820 <key'],
@@ -67,6 +96,10 @@ export const join: Command = {
   },
 };
 
+/** Seconds that a key pair may be told to live. A change of keys interrupts the tunnel for a moment. */
+const shortestKeyLife = 3_600;
+const longestKeyLife = 3_650 * 86_400;
+
 async function readRequest(input: Input): Promise<JoinRequest> {
   const { parseEndpoint } = await import('../../core/endpoint.ts');
   const { parseLinkName } = await import('../../core/link-name.ts');
@@ -74,6 +107,7 @@ async function readRequest(input: Input): Promise<JoinRequest> {
   const endpoint = input.text('endpoint');
   const patience = input.number('wait', 0, 3600);
   const tokenFile = input.text('token-file');
+  const secretFile = input.text('network-secret-file');
   const type = readType(input.text('type') ?? 'origin');
   const probes = await readProbes(input, type);
   return {
@@ -91,11 +125,12 @@ async function readRequest(input: Input): Promise<JoinRequest> {
       allowRoutes: await readAllowedRoutes(input),
       probes,
       hosts: input.switch('hosts'),
-      pin: 'report',
-      rotateEvery: null,
+      pin: readPinRule(input),
+      rotateEvery: input.period('rotate-every', shortestKeyLife, longestKeyLife) ?? null,
     },
     token: await readKey(input),
     personalToken: tokenFile === undefined ? null : await readSecretFile(tokenFile, 'the personal token'),
+    networkSecret: secretFile === undefined ? null : await readNetworkSecret(secretFile),
     patience: patience === undefined ? null : 1000 * patience,
   };
 }
@@ -104,6 +139,13 @@ function readType(text: string): PeerType {
   const type = peerTypes.find((each) => each === text);
   if (type) return type;
   throw new InvalidValue('--type', text, `is none of ${peerTypes.join(', ')}`);
+}
+
+function readPinRule(input: Input): PinRule {
+  const text = input.text('pin') ?? 'report';
+  const rule = pinRules.find((each) => each === text);
+  if (rule) return rule;
+  throw new InvalidValue('--pin', text, `is none of ${pinRules.join(', ')}`);
 }
 
 async function readAllowedRoutes(input: Input) {
@@ -126,6 +168,12 @@ async function readProbes(input: Input, type: PeerType) {
   return probes;
 }
 
+async function readNetworkSecret(given: string): Promise<Secret> {
+  const { parseNetworkSecret } = await import('../../core/network-secret.ts');
+  const path = given.replace(/^file:/, '');
+  return parseNetworkSecret(await readSecretBytes(path, 'the network secret'), `--network-secret-file ${path}`);
+}
+
 async function readKey(input: Input) {
   const given = input.argument('key') ?? input.environment.CPN_ENROLLMENT_KEY;
   if (given === undefined) {
@@ -136,7 +184,7 @@ async function readKey(input: Input) {
   return readSecret(given, 'the enrolment key');
 }
 
-function show({ state, handshake }: JoinReport, json: boolean): void {
+function show({ state, handshake, troubles }: JoinReport, json: boolean): void {
   const { membership, interface: link, keyPair } = state;
   const { map, peer } = membership;
   if (json) {
@@ -148,14 +196,20 @@ function show({ state, handshake }: JoinReport, json: boolean): void {
       public_key: keyPair.publicKey,
       handshake: handshake === true,
     });
+    for (const trouble of troubles) warn(describeTrouble(trouble));
   } else {
-    print(`${green('joined')} ${bold(map.name)} as ${peer.name}: ${link} has ${bold(peer.address)}`);
-    note(describeHandshake(handshake, link));
+    const [network, name] = [map.name, peer.name].map(printable);
+    print(`${green('joined')} ${bold(network ?? '')} as ${name}: ${link} has ${bold(peer.address)}`);
+    note(describeHandshake(handshake, link, troubles));
   }
 }
 
-function describeHandshake(handshake: boolean | null, link: string): string {
+function describeHandshake(handshake: boolean | null, link: string, troubles: readonly SecretTrouble[]): string {
   if (handshake === true) return 'a peer answered';
+  if (troubles.length > 0) {
+    const why = troubles.map((trouble) => printable(describeTrouble(trouble)));
+    return `${yellow('no peer answered yet')}: ${why.join('; ')}`;
+  }
   if (handshake === null) return 'no peer of this network can be dialled from here yet';
   return `${yellow('no peer answered yet')}; they learn of this host at their next pass; see "cpn status ${link}"`;
 }

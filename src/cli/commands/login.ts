@@ -5,7 +5,7 @@ import { connectAdmin, loginFolder } from '../admin.ts';
 import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
-import { green, print, printJson } from '../output.ts';
+import { green, print, printJson, warn } from '../output.ts';
 import { hasTerminal, obtainPassword } from '../password.ts';
 import { readSecretFile } from '../secrets.ts';
 import { needServiceAddress } from '../service-address.ts';
@@ -30,7 +30,7 @@ export const login: Command = {
     const token = await obtainToken(input);
     const profile = await (await connectAdmin(service, token.value)).profile();
     const { writeLogin } = await import('../../store/login-file.ts');
-    await writeLogin(loginFolder(input), { service, token: token.value });
+    await writeLogin(loginFolder(input), { service, token: token.value }, warn);
     if (input.switch('json')) printJson({ email: profile.email, role: profile.role, expires_at: token.expiresAt });
     else
       print(

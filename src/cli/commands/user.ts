@@ -7,6 +7,8 @@ import { exitCodes } from '../exit-code.ts';
 import { bold, green, note, print, printJson, table } from '../output.ts';
 import { obtainPassword } from '../password.ts';
 
+const roles: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
+
 export const listUsers: Command = {
   name: 'user list',
   summary: 'List the users of the organisation',
@@ -33,7 +35,7 @@ export const createUser: Command = {
     ...apiFlags,
     ...jsonFlag,
     email: { kind: 'text', value: 'EMAIL', summary: 'who it is, and what they log in with' },
-    role: { kind: 'text', value: 'ROLE', summary: 'owner, admin, member or viewer' },
+    role: { kind: 'text', value: 'ROLE', summary: 'owner, admin, member or viewer', choices: roles },
     'password-file': { kind: 'text', value: 'PATH', summary: 'a file that holds the password alone' },
   },
   examples: ['cpn user create --email you@example.net --role member --password-file password'],
@@ -65,8 +67,6 @@ export const removeUser: Command = {
     return exitCodes.done;
   },
 };
-
-const roles: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
 
 function readRole(text: string): Role {
   const role = roles.find((each) => each === text);

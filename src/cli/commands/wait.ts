@@ -12,7 +12,13 @@ export const wait: Command = {
   summary: 'Wait until the address of a network is up, a peer answers, or a route leads in; changes nothing',
   flags: {
     ...jsonFlag,
-    for: { kind: 'text', value: 'WHAT', summary: 'address, handshake, or route with its CIDR', byDefault: 'address' },
+    for: {
+      kind: 'text',
+      value: 'WHAT',
+      summary: 'address, handshake, or route with its CIDR',
+      byDefault: 'address',
+      choices: ['address', 'handshake', 'route'],
+    },
     timeout: { kind: 'text', value: 'SECONDS', summary: 'exit with 3 when it takes longer', byDefault: '60' },
   },
   examples: ['cpn wait', 'cpn wait office --for handshake', 'cpn wait office --for route 192.168.50.0/24 --timeout 10'],
