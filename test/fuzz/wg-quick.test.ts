@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect } from 'vitest';
+import { InvalidValue } from '../../src/core/errors.ts';
+import { formatInterfaceAddress, type TunnelConfig } from '../../src/core/model.ts';
+import { type GivenConfig, parseGiven } from '../../src/core/wg-quick/given.ts';
+import { parseConfig } from '../../src/core/wg-quick/parse.ts';
+import { renderConfig } from '../../src/core/wg-quick/render.ts';
+import { bounded, unlessRefused } from './bound.ts';
+import { configTexts } from './config-texts.ts';
+import { fuzz } from './fuzz.ts';
+import { hostileConfigs } from './hostile-maps.ts';
+import { meaningOf, meaningOfPeer, meaningTold } from './meaning.ts';
+import { tunnelConfigs } from './values.ts';
+import { WgOracle } from './wg-oracle.ts';
+import { type Understood, WgQuickOracle } from './wg-quick-oracle.ts';
+
+let wgQuick: WgQuickOracle;
+let wg: WgOracle;
+
+beforeAll(async () => {
+  wgQuick = await WgQuickOracle.start();
+  wg = await WgOracle.start();
+});
+afterAll(async () => {
+  await wgQuick?.stop();
+  await wg?.stop();
+});
+
+fuzz(
+  'wg-quick and wg read the file of any configuration as it was meant, and so do we',
+  120,
+  [tunnelConfigs],
+  async (config) => {
+    const text = renderConfig(config);
+    await expectMeant(text, config);
+    expect(renderConfig(parseConfig(text))).toBe(text);
+  },
+);
+
+fuzz('nothing that a control plane says gets anything else into the file', 500, [hostileConfigs], async (config) => {
+  if (config !== null) await expectMeant(renderConfig(config), config);
+});
+
+fuzz('a file that we accept means the same to wg-quick and wg', 600, [configTexts], async (text) => {
+  const config = bounded(() => unlessRefused([InvalidValue], () => parseConfig(text)));
+  if (config !== null) await expectMeant(text, config);
+});
+
+fuzz("somebody else's file that we accept means the same to wg-quick and wg", 600, [configTexts], async (text) => {
+  const given = bounded(() => unlessRefused([InvalidValue], () => parseGiven(text)));
+  if (given !== null) await expectGiven(text, given);
+});
+
+async function expectMeant(text: string, config: TunnelConfig): Promise<void> {
+  const understood = await wgQuick.understand(text);
+  expectNothingElse(understood, [formatInterfaceAddress(config.address)], String(config.mtu));
+  const told = await wg.understand(understood.wgConfig);
+  if (told === null) throw new Error('wg refuses it');
+  expect(meaningTold(told)).toEqual(meaningOf(config));
+}
+
+/** What is this host's own affair is not heeded, and may be anything; and `wg` would ask a resolver for a name. */
+async function expectGiven(text: string, { address, peers }: GivenConfig): Promise<void> {
+  const understood = await wgQuick.understand(text);
+  expectNothingElse(understood, understood.addresses, understood.mtu);
+  const told = address && formatInterfaceAddress(address);
+  const [first = null, ...rest] = understood.addresses;
+  expect(rest).toEqual([]);
+  expect(first?.includes('/') === false ? `${first}/32` : first).toBe(told);
+  const heeded = understood.wgConfig
+    .replace(/^[^\S\n]*(ListenPort|FwMark|PrivateKey|Endpoint)[^\S\n]*=[^\n]*/gim, '')
+    .replace(/^[^\S\n]*AllowedIPs[^\S\n]*=[^\n]*/gim, withoutHoles);
+  const wgTold = await wg.understand(heeded);
+  if (wgTold === null) throw new Error('wg refuses it');
+  const withoutEndpoints = peers.map((peer) => meaningOfPeer({ ...peer, endpoint: null }));
+  const unique = meaningTold(wgTold).peers.map((peer) => ({ ...peer, allowedIps: [...new Set(peer.allowedIps)] }));
+  expect(unique).toEqual(withoutEndpoints);
+}
+
+/** We read a list without an entry, or with nothing between its commas; `wg` of 2021 refuses both. */
+function withoutHoles(line: string): string {
+  const entries = line
+    .slice(line.indexOf('=') + 1)
+    .replace(/#.*/s, '')
+    .split(',')
+    .filter((entry) => entry.trim() !== '');
+  return entries.length === 0 ? '' : `AllowedIPs = ${entries.join(',')}`;
+}
+
+/** Fails where wg-quick takes anything else out of it. */
+function expectNothingElse(understood: Understood, addresses: readonly string[], mtu: string): void {
+  const { wgConfig: _, ...own } = understood;
+  expect(own).toEqual({ died: false, addresses, mtu, dns: [], table: '', hooks: [], saveConfig: '0' });
+}
