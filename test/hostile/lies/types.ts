@@ -1,0 +1,118 @@
+import { family, named, type Row, refused } from '../lie.ts';
+import { enrolment, network } from '../truth.ts';
+import { enrolled, map, mapText, told } from '../wire.ts';
+
+type Fields = Record<string, unknown>;
+
+/** Values that are of another type than what belongs there. */
+const values: readonly unknown[] = [true, 7.5, {}, [], 'no'];
+
+const isNoText = (value: unknown) => typeof value !== 'string';
+const isNoList = (value: unknown) => !Array.isArray(value) || value.length > 0;
+const isAny = () => true;
+
+/** A field, where the value is put, and which values would not be good there. */
+type Field = readonly [name: string, tell: (value: unknown) => Row['tell'], isWrong: (value: unknown) => boolean];
+
+const ofNetwork: readonly Field[] = [
+  ...(['id', 'private_cidr', 'vpn_type', 'peers'] as const).map(
+    (name): Field => [name, (value) => map({ [name]: value }), isAny],
+  ),
+  ['name', (name) => map({ name }), isNoText],
+  ['routes', (routes) => map({ routes }), isNoList],
+  ['a peer', (one) => (question) => map({ peers: [...(network(question).peers as unknown[]), one] })(question), isAny],
+];
+
+const ofPeer: readonly Field[] = [
+  ...['peer_type', 'public_key', 'address', 'endpoint', 'identity_key', 'key_proof', 'network_secret_tag'].map(
+    (name): Field => [`peer.${name}`, (value) => map({}, { [name]: value }), isAny],
+  ),
+  ...['id', 'name'].map((name): Field => [`peer.${name}`, (value) => map({}, { [name]: value }), isNoText]),
+  ...['routes', 'withdrawn'].map((name): Field => [`peer.${name}`, (value) => map({}, { [name]: value }), isNoList]),
+  ['peer.key_proof.serial', (serial) => map({}, { key_proof: { serial, signature: `${'A'.repeat(86)}==` } }), isAny],
+  ['peer.key_proof.signature', (signature) => map({}, { key_proof: { serial: 1, signature } }), isAny],
+];
+
+const ofEnrolment: readonly Field[] = [
+  ...['peer', 'network'].map((name): Field => [name, (value) => enrolled({ [name]: value }), isAny]),
+  ['access_token', (token) => enrolled({ access_token: token }), isNoText],
+  ['network.peers', (peers) => enrolled({}, { peers }), isNoList],
+  ['network.private_cidr', (range) => enrolled({}, { private_cidr: range }), isAny],
+  ...['address', 'public_key'].map(
+    (name): Field => [`peer.${name}`, (value) => enrolled({}, {}, { [name]: value }), isAny],
+  ),
+];
+
+/** Numbers that JSON can write and a whole number cannot be. */
+const numbers = [
+  '1e400',
+  '-1e400',
+  '9007199254740993',
+  '1e21',
+  '-7',
+  '7.0000000001',
+  '0.7e-1',
+  '123456789012345678901234567890',
+  '-0',
+];
+
+const withNumber = (field: string, text: string) =>
+  mapText((body) => body.replace(new RegExp(`"${field}":\\d+`), `"${field}":${text}`));
+
+/** Fields of which the whole makes no sense without. */
+const needed = ['id', 'name', 'private_cidr', 'peers'];
+const neededOfPeer = ['public_key', 'address'];
+
+export const types = family('a wrong type', [
+  ...[...ofNetwork, ...ofPeer].flatMap((field) => rows('map', field)),
+  ...ofEnrolment.flatMap((field) => rows('enrolment', field)),
+  ...numbers.map((text): Row => ({ name: `id as ${text}`, to: 'map', outcome: refused, tell: withNumber('id', text) })),
+  ...numbers
+    .slice(0, 7)
+    .map((text): Row => ({ name: `peer.id as ${text}`, to: 'map', outcome: refused, tell: withNumberOfPeer(text) })),
+]);
+
+export const missing = family('a field that is missing', [
+  ...needed.flatMap((name) => [
+    row(`${name}`, 'map', map({ [name]: undefined })),
+    row(`${name}, for it is null`, 'map', map({ [name]: null })),
+  ]),
+  ...neededOfPeer.flatMap((name) => [
+    row(`peer.${name}`, 'map', map({}, { [name]: undefined })),
+    row(`peer.${name}, for it is null`, 'map', map({}, { [name]: null })),
+  ]),
+  ...['peer', 'network'].map((name) => row(name, 'enrolment', enrolled({ [name]: undefined }))),
+  row('network.peers', 'enrolment', enrolled({}, { peers: undefined })),
+  row('peer.address', 'enrolment', enrolled({}, {}, { address: undefined })),
+  row('everything but data', 'map', () => told({ data: {} })),
+  row('everything but a list', 'map', (question) => told({ data: [network(question)] })),
+  row(
+    'everything but a prototype',
+    'map',
+    mapText((body) => body.replace('{"data":', '{"data":{"__proto__":').concat('}')),
+  ),
+  row('everything but a constructor', 'map', (question) => told({ data: { constructor: network(question) } })),
+  row('an envelope in an envelope', 'map', (question) => told({ data: { data: network(question) } })),
+  row('the field that is misspelt', 'map', (question) => told({ data: renamed(network(question)) })),
+  row('everything but the envelope, which is null', 'enrolment', (question) =>
+    told({ ...enrolment(question), data: [] }),
+  ),
+]);
+
+function rows(to: Row['to'], [field, tell, isWrong]: Field): Row[] {
+  return values
+    .filter(isWrong)
+    .map((value) => ({ name: `${to}: ${field} is ${named(value)}`, to, outcome: refused, tell: tell(value) }));
+}
+
+function row(name: string, to: Row['to'], tell: Row['tell']): Row {
+  return { name: `${to}: ${name}`, to, outcome: refused, tell };
+}
+
+function renamed({ private_cidr, ...rest }: Fields): Fields {
+  return { ...rest, privatecidr: private_cidr };
+}
+
+function withNumberOfPeer(text: string): Row['tell'] {
+  return mapText((body) => body.replace('"id":2,', `"id":${text},`));
+}

@@ -1,0 +1,94 @@
+/**
+ * A control plane that tells the truth until it is ordered to lie: `node lying-server.ts ADDRESS PORT`. It writes to the socket itself, for
+ * much of what it says is no HTTP. Its orders name a lie and the host that it is for, or no lie; it prints a line for each lie told.
+ *
+ * @module
+ */
+import { createServer, type Socket } from 'node:net';
+import { followOrders } from '../lab/orders.ts';
+import type { LiarOrder } from './liar.ts';
+import type { Lie, Question } from './lie.ts';
+import { lies } from './lies.ts';
+import { enrolment, network, trueRevision } from './truth.ts';
+import { jsonType, raw } from './wire.ts';
+
+const [address, port] = process.argv.slice(2);
+const known = new Map(lies.map((lie) => [lie.name, lie]));
+let lie: Lie | undefined;
+let self = '';
+
+createServer((socket) => {
+  socket.on('error', () => {});
+  let received = Buffer.alloc(0);
+  socket.on('data', (bytes: Buffer) => {
+    received = Buffer.concat([received, bytes]);
+    const request = readRequest(received.toString('latin1'));
+    if (request === null) return;
+    socket.removeAllListeners('data').resume();
+    answer(socket, request).catch((error: Error) => {
+      process.stderr.write(`${error.stack}\n`);
+      socket.destroy();
+    });
+  });
+}).listen(Number(port), address, () => process.stdout.write('listening\n'));
+
+await followOrders<LiarOrder>((order) => {
+  lie = order.lie === null ? undefined : known.get(order.lie);
+  if (order.lie !== null && lie === undefined) throw new Error(`there is no lie ${order.lie}`);
+  self = order.self;
+});
+
+interface Request extends Question {
+  readonly to: Lie['to'] | 'other';
+}
+
+/** A whole request; null while some of it is still to come. */
+function readRequest(text: string): Request | null {
+  const end = text.indexOf('\r\n\r\n');
+  if (end < 0) return null;
+  const head = text.slice(0, end);
+  const field = (name: string) => new RegExp(`^${name}: *(.*)$`, 'im').exec(head)?.[1];
+  const body = text.slice(end + 4);
+  if (body.length < Number(field('content-length') ?? 0)) return null;
+  const [method, path] = head.split(' ');
+  if (method === 'POST' && path === '/api/networks/enroll') {
+    const { public_key, enrollment_token } = JSON.parse(body);
+    return { to: 'enrolment', self: public_key, secret: enrollment_token, revision: null };
+  }
+  const secret = field('authorization')?.replace(/^Bearer /, '') ?? '';
+  const isMap = method === 'GET' && path === '/api/networks/7';
+  return { to: isMap ? 'map' : 'other', self, secret, revision: field('if-none-match') ?? null };
+}
+
+async function answer(socket: Socket, request: Request): Promise<void> {
+  if (lie?.to !== request.to) {
+    socket.end(tellTruth(request));
+    return;
+  }
+  process.stdout.write(`told ${lie.name}\n`);
+  const { bytes, ending } = lie.tell(request);
+  for (const chunk of bytes) await write(socket, chunk);
+  if (ending === 'end') socket.end();
+  if (ending === 'reset') socket.resetAndDestroy();
+  if (ending !== 'drip') return;
+  const timer = setInterval(() => socket.write(' '), 200);
+  socket.on('close', () => clearInterval(timer));
+}
+
+/** Waits while the other side is slow to read, and not at all for one that is gone. */
+async function write(socket: Socket, chunk: Buffer): Promise<void> {
+  if (socket.destroyed || socket.write(chunk)) return;
+  await new Promise<void>((resolve) => {
+    socket.once('drain', resolve).once('close', resolve);
+  });
+}
+
+function tellTruth(request: Request): Buffer {
+  if (request.to === 'other') return raw({ status: '204 No Content', headers: [], measured: false });
+  if (request.to === 'enrolment') {
+    return raw({ status: '201 Created', body: JSON.stringify({ data: enrolment(request) }) });
+  }
+  const etag = `ETag: ${trueRevision}`;
+  if (request.revision === trueRevision) return raw({ status: '304 Not Modified', headers: [etag], measured: false });
+  return raw({ headers: [jsonType, etag], body: JSON.stringify({ data: network(request) }) });
+}

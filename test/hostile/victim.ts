@@ -1,0 +1,37 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Host } from '../lab/host.ts';
+import type { Lab } from '../lab/lab.ts';
+
+/** What every host joins with. */
+export const enrolmentKey = 'cpn_enrolment-key-of-the-host';
+
+/** Adds a host on the wan with all that a route could take away from it: a LAN, a gateway, a resolver, routes of its own. */
+export async function addVictim(lab: Lab, number: number): Promise<Host> {
+  const host = await lab.addHost(`victim-${number}`, { address: `203.0.113.${20 + number}/24` });
+  await host.plug(await lab.addSegment(`lan-${number}`), { address: '192.168.20.5/24' });
+  const routes = ['default via 198.18.0.1 dev eth0 onlink', '172.31.0.0/16 via 198.18.0.1 dev eth0 onlink'];
+  await host.exec(['ip', '-batch', '-'], { input: routes.map((route) => `route add ${route}\n`).join('') });
+  await writeFile(join(host.etcDir, 'resolv.conf'), 'nameserver 198.51.100.53\noptions timeout:1 attempts:1\n');
+  await writeFile(join(host.homeDir, 'key'), enrolmentKey, { mode: 0o600 });
+  return host;
+}
+
+/** The whole host as a text, but for what the last pass noted, and a sysctl of the interface that goes with it. */
+export async function look(host: Host): Promise<string> {
+  const lines = (await host.state()).split('\n');
+  return lines.filter((line) => !/^run\/cpn\/|^net\/ipv4\/conf\/cpn0\/promote_secondaries /.test(line)).join('\n');
+}
+
+/** Without the copy that the store keeps of what it knew before. */
+export function withoutCopy(state: string): string {
+  return state.replace(/^state\/cpn0\.json\.previous .*\n?/m, '');
+}
+
+/** The lines that differ. */
+export function differences(before: string, after: string): string {
+  const [one, other] = [new Set(before.split('\n')), new Set(after.split('\n'))];
+  const gone = [...one].filter((line) => !other.has(line)).map((line) => `- ${line}`);
+  const come = [...other].filter((line) => !one.has(line)).map((line) => `+ ${line}`);
+  return [...gone, ...come].join('\n');
+}
