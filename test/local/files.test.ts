@@ -1,0 +1,166 @@
+/** Files and folders that somebody of this machine got at, and what a person is told of them. */
+import { chmod, chown, lstat, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { join, type Office, plan, startOffice } from '../e2e/office.ts';
+import { builtProgram } from '../lab/built-program.ts';
+import { makeKey } from '../lab/control-plane.ts';
+import type { Host } from '../lab/host.ts';
+
+let office: Office;
+let host: Host;
+let victim: string;
+
+beforeAll(async () => {
+  office = await startOffice();
+  host = await office.lab.addHost('host', { address: '203.0.113.11/24' });
+  victim = path(host.folder, 'victim');
+  await writeFile(victim, 'precious\n', { mode: 0o644 });
+}, 60_000);
+
+afterAll(() => office?.lab.stop());
+
+const statePath = (link = 'cpn0') => path(host.stateDir, `${link}.json`);
+const modeOf = async (file: string) => ((await lstat(file)).mode & 0o7777).toString(8);
+const newKey = (name: string) => makeKey(office.controlPlane, 'office', name);
+
+/** Runs a command that must fail, and returns its exit code and what it said. */
+async function fail(args: readonly string[], shown = '') {
+  const { exitCode, stdout, stderr } = await host.cpn(args, { allowFailure: true });
+  expect(stdout).toBe(shown);
+  return { exitCode, said: stderr.trim() };
+}
+
+test.each(['000', '077'])('a join with umask %s makes files and folders for root alone', async (umask) => {
+  const script = `umask ${umask}; exec "$0" "$@"`;
+  const argv = [
+    'sh',
+    '-c',
+    script,
+    await builtProgram(),
+    'join',
+    '-',
+    ...office.api,
+    '--type',
+    'connector',
+    '--wait',
+    '0',
+  ];
+  await host.exec(argv, { input: await newKey(`umask ${umask}`), timeoutMs: 30_000 });
+  const places = [host.stateDir, host.runtimeDir, host.configDir];
+  const found = await host.exec(['find', ...places, '-perm', '/077']);
+  expect(found.stdout).toBe('');
+  for (const file of [...places, statePath(), path(host.configDir, 'cpn0.conf'), path(host.runtimeDir, 'lock')]) {
+    expect([file, (await modeOf(file)).slice(1)]).toEqual([file, '00']);
+  }
+  await host.cpn(['leave', '--verify']);
+});
+
+describe('a network that was joined', () => {
+  beforeAll(async () => {
+    await join(office, host);
+  }, 60_000);
+
+  test('is mended, and a person told, where its files and folders were opened to others', async () => {
+    await chmod(host.stateDir, 0o777);
+    for (const file of [statePath(), path(host.configDir, 'cpn0.conf')]) await chmod(file, 0o644);
+    const { stderr } = await host.cpn(['reconcile']);
+    expect(stderr).toContain(`warning: others could write in ${host.stateDir} (mode 0777); it is closed to them now`);
+    expect(stderr).toContain(`warning: others could read ${statePath()} (mode 0644)`);
+    expect(stderr).toContain(`warning: others could read ${path(host.configDir, 'cpn0.conf')} (mode 0644)`);
+    expect(await modeOf(statePath())).toBe('600');
+    expect((await host.cpn(['reconcile'])).stderr).not.toContain('warning');
+    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+  });
+
+  test('is left alone, and the place named, where its state is a link, a pipe, or open to others’ writing', async () => {
+    const text = await readFile(statePath(), 'utf8');
+    const spoil: [RegExp, () => Promise<unknown>][] = [
+      [/is a symbolic link, which is not followed/, () => symlink(victim, statePath())],
+      [/is no regular file/, () => host.exec(['mkfifo', statePath()])],
+      [
+        /can be written by others \(mode 0666\)/,
+        () => writeFile(statePath(), text).then(() => chmod(statePath(), 0o666)),
+      ],
+    ];
+    for (const [problem, put] of spoil) {
+      await rm(statePath());
+      await put();
+      for (const command of ['status', 'reconcile', 'leave']) {
+        const { exitCode, said } = await fail([command], command === 'status' ? 'cpn0  degraded\n' : '');
+        expect([command, exitCode]).toEqual([command, 1]);
+        expect(said).toContain(`cpn: ${statePath()}`);
+        expect(said).toMatch(problem);
+      }
+      expect((await host.exec(['wg', 'show', 'cpn0', 'public-key'])).stdout).not.toBe('');
+    }
+    await chmod(statePath(), 0o600);
+    expect([await readFile(victim, 'utf8'), await modeOf(victim)]).toEqual(['precious\n', '644']);
+    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+  });
+
+  test('has its wg-quick file mended where somebody put a link', async () => {
+    const file = path(host.configDir, 'cpn0.conf');
+    await rm(file);
+    await symlink(victim, file);
+    await host.cpn(['reconcile']);
+    expect((await lstat(file)).isFile()).toBe(true);
+    expect(await readFile(victim, 'utf8')).toBe('precious\n');
+  });
+
+  test('is not changed where the folder of the lock is a link into nowhere, or a loop', async () => {
+    for (const target of [path(host.folder, 'nowhere'), host.runtimeDir]) {
+      await rm(host.runtimeDir, { recursive: true, force: true });
+      await symlink(target, host.runtimeDir);
+      const { exitCode, said } = await fail(['down']);
+      expect(exitCode).toBe(1);
+      expect(said).toContain(host.runtimeDir);
+      await expect(stat(path(host.folder, 'nowhere'))).rejects.toThrow('ENOENT');
+      await rm(host.runtimeDir);
+    }
+  });
+
+  /** Only root can give something away. */
+  test.runIf(process.geteuid?.() === 0)(
+    'is not changed where somebody else made the folder of the lock before',
+    async () => {
+      await rm(host.runtimeDir, { recursive: true, force: true });
+      await mkdir(host.runtimeDir);
+      await chown(host.runtimeDir, 4242, 4242);
+      const { exitCode, said } = await fail(['down']);
+      expect(exitCode).toBe(2);
+      expect(said).toContain(`the folder of user 4242 "${host.runtimeDir}" exists and was not made by cpn`);
+      await rm(host.runtimeDir, { recursive: true });
+      await host.cpn(['leave', '--verify']);
+    },
+  );
+});
+
+describe('a file with a secret', () => {
+  const asked = () => ['join', ...office.api, '--wait', '0'];
+
+  test('is used with a warning where everybody can read it, and without one where a group can', async () => {
+    const file = path(host.folder, 'key');
+    for (const [mode, warned] of [
+      [0o644, true],
+      [0o640, false],
+    ] as const) {
+      await writeFile(file, await newKey(`mode ${mode}`));
+      await chmod(file, mode);
+      const { stderr } = await host.cpn([...asked(), `file:${file}`]);
+      expect(stderr.includes(`every user of this machine can read or write ${file} (mode 0644)`)).toBe(warned);
+      await host.cpn(['leave']);
+    }
+  });
+
+  test('may be a pipe, and is no endless device', async () => {
+    const pipe = path(host.folder, 'pipe');
+    await host.exec(['mkfifo', '-m', '600', pipe]);
+    const writer = host.spawn(['sh', '-c', 'cat >"$0"', pipe], { input: await newKey('pipe') });
+    await host.cpn([...asked(), `file:${pipe}`]);
+    await writer.exited;
+    const { exitCode, said } = await fail([...asked(), 'file:/dev/zero']);
+    expect([exitCode, said]).toEqual([2, 'cpn: the enrolment key is longer than 64 KiB; give it alone']);
+    await host.cpn(['leave']);
+  });
+});

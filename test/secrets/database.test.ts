@@ -1,0 +1,99 @@
+/** The password in a PostgreSQL URL, and what the control plane keeps there. */
+import { spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  asSuperuser,
+  findPrograms,
+  type PostgresServer,
+  startPostgres,
+  urlOf,
+} from '../control-plane/postgres-server.ts';
+import { Desk } from '../e2e/desk.ts';
+import { Canaries } from './canaries.ts';
+
+let postgres: PostgresServer;
+let desk: Desk;
+const canaries = new Canaries();
+const said: string[] = [];
+const trace = { CPN_LOG_LEVEL: 'trace' };
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  desk = await Desk.open();
+  canaries.addText('database password', postgres.password);
+}, 60_000);
+
+afterAll(async () => {
+  await postgres?.remove();
+  await desk?.close();
+});
+
+/** Serves in vain, and keeps what was said. */
+async function failServing(url: string): Promise<void> {
+  const flags = [
+    'control-plane',
+    'serve',
+    '--listen',
+    '127.0.0.1:0',
+    '--database',
+    `file:${await desk.write('url', url)}`,
+  ];
+  const { exitCode, stdout, stderr } = await desk.cpn(flags, { env: trace });
+  expect(exitCode).not.toBe(0);
+  said.push(stdout, stderr);
+}
+
+test('neither stands in a word, an argument or a dump, whatever fails', async () => {
+  const { port, user, password } = postgres;
+  const at = (database: string, secret = password) => `postgres://${user}:${secret}@127.0.0.1:${port}/${database}`;
+  await failServing(at('nowhere'));
+  await failServing(`${at('postgres')}?sslmode=maybe`);
+  await failServing(at('postgres').replace('postgres:', 'mysql:'));
+  canaries.addText('wrong password', `${password}x`);
+  await failServing(at('postgres', `${password}x`));
+
+  const ownerPassword = 'correct-horse-battery-staple';
+  canaries.addText('owner password', ownerPassword);
+  const owner = [
+    '--owner-email',
+    'owner@example.net',
+    '--owner-password-file',
+    await desk.write('owner', ownerPassword),
+  ];
+  const flags = ['--listen', '127.0.0.1:0', '--database', `file:${await desk.write('url', at('postgres'))}`, ...owner];
+  const server = desk.spawn(['control-plane', 'serve', ...flags], { env: trace });
+  const [, url = ''] = await server.waitForLine(/control plane listening on (http:\S+)/, 30_000);
+  for (const file of ['cmdline', 'environ']) said.push(await readFile(`/proc/${server.pid}/${file}`, 'utf8'));
+  await desk.ask([
+    'login',
+    '--api',
+    url,
+    '--email',
+    'owner@example.net',
+    '--password-file',
+    join(desk.folder, 'owner'),
+  ]);
+  const login = JSON.parse(await readFile(join(desk.folder, 'config', 'cpn', 'login.json'), 'utf8'));
+  canaries.addText('session', login.token);
+  await desk.ask(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
+  canaries.addText('enrolment key', (await desk.ask(['key', 'create', 'office', '--name', 'one'])).trim());
+  canaries.addText('personal token', (await desk.ask(['token', 'create', '--name', 'ci'])).trim());
+  said.push(await desk.ask(['audit', '--json']));
+  await postgres.crash();
+  said.push((await desk.cpn(['api', 'GET', '/api/networks', '--timeout', '2'], { env: trace })).stderr);
+  await postgres.restart();
+
+  const dump = spawnSync(join(findPrograms(), 'pg_dump'), [urlOf(postgres, 'postgres')], { encoding: 'utf8' });
+  expect([dump.status, dump.stderr]).toEqual([0, '']);
+  expect(dump.stdout).toContain('owner@example.net');
+  expect(canaries.find(dump.stdout)).toEqual([]);
+  const activity = await asSuperuser(postgres, (client) => client.query('SELECT query FROM pg_stat_activity'));
+  expect(canaries.find(JSON.stringify(activity.rows))).toEqual([]);
+
+  const { stdout, stderr } = await server.stop();
+  said.push(stdout, stderr);
+  expect(stderr).toContain('"level":');
+  for (const text of said) expect([text, canaries.find(text)]).toEqual([text, []]);
+}, 90_000);
