@@ -1,10 +1,13 @@
 import { defineConfig } from 'vitest/config';
 
 /** Tests that start simulated hosts: slower, and with deadlines of their own inside. */
-const LAB_TESTS = ['test/{lab,e2e,host,hostile}/**/*.test.ts'];
+const LAB_TESTS = ['test/{lab,e2e,host,hostile,local,secrets}/**/*.test.ts'];
 
 /** Lab tests whose results are a table too. */
 const FAULT_TESTS = ['test/faults/**/*.test.ts'];
+
+/** Properties that hold for whatever comes, whose executions are counted. */
+const FUZZ_TESTS = ['test/fuzz/**/*.test.ts'];
 
 /** Tests of the control plane run on both of its stores, but for those of one store, and those that use neither. */
 const CONTROL_PLANE_TESTS = ['test/control-plane/**/*.test.ts'];
@@ -28,7 +31,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...LAB_TESTS, ...FAULT_TESTS, ...CONTROL_PLANE_TESTS],
+          exclude: [...LAB_TESTS, ...FAULT_TESTS, ...FUZZ_TESTS, ...CONTROL_PLANE_TESTS],
           ...patient,
         },
       },
@@ -42,7 +45,8 @@ export default defineConfig({
           ...patient,
         },
       },
-      { test: { name: 'lab', include: LAB_TESTS, ...patient } },
+      { test: { name: 'lab', include: LAB_TESTS, globalSetup: 'test/hostile/report.ts', ...patient } },
+      { test: { name: 'fuzz', include: FUZZ_TESTS, globalSetup: 'test/fuzz/report.ts', ...patient } },
       { test: { name: 'faults', include: FAULT_TESTS, globalSetup: 'test/faults/report.ts', ...patient } },
     ],
   },

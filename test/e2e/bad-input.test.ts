@@ -70,6 +70,16 @@ describe('bad input changes nothing, and says in one line what was wrong and wha
       /--probe was given 17 times; name at most 16 hosts/,
     ],
     [
+      'a network secret that is none',
+      () => join('--network-secret-file', '/dev/null'),
+      /--network-secret-file \/dev\/null is empty; make one with "openssl rand -base64 48"/,
+    ],
+    [
+      'a network secret that is nowhere',
+      () => join('--network-secret-file', 'file:/nowhere/secret'),
+      /the network secret cannot be read from \/nowhere\/secret \(ENOENT\)/,
+    ],
+    [
       'an endpoint without a port',
       () => join('--endpoint', '203.0.113.22'),
       /--endpoint "203\.0\.113\.22" is not an endpoint; write HOST:PORT/,

@@ -1,0 +1,158 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Daemon, startDaemon } from '../lab/daemon.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { DataCenter } from './data-center.ts';
+import { patiently, plan, status } from './office.ts';
+
+const rounds = 5;
+/** Seconds between two pings: how finely a loss is measured. */
+const fine = 0.05;
+
+/** An origin and a connector that can be dialled, and a laptop behind a NAT that cannot; all of them are told of changes at once. */
+let center: DataCenter;
+let origin: Host;
+let connector: Host;
+let laptop: Host;
+/** The longest time without an answer in each round, in seconds, by who changed its key and who pinged whom meanwhile. */
+const losses = new Map<string, number[]>();
+
+beforeAll(async () => {
+  center = await DataCenter.start();
+  connector = await center.addConnector(1, '--pin', 'strict');
+  origin = await center.addOrigin('origin', '203.0.113.22', '--pin', 'strict');
+  laptop = await center.addLaptop('laptop', '203.0.113.40', '--pin', 'strict');
+  await center.awaitAnswers(laptop, connector, origin);
+  expect(await origin.ping(center.address(connector), patiently)).toMatchObject({ received: 1 });
+}, 120_000);
+
+afterAll(async () => {
+  process.stdout.write(`changes of keys, in seconds without an answer\n${formatTable()}\n`);
+  await center?.stop();
+});
+
+/** Changes a host's key while pairs of hosts ping each other, and waits until all of these go on. */
+async function rotateWhilePinging(host: Host, pairs: readonly (readonly [Host, Host])[]) {
+  const flows = pairs.map(([from, to]) => ({
+    name: `${host.name} changes, ${from.name} pings ${to.name}`,
+    ping: from.spawn(['ping', '-n', '-D', '-i', String(fine), '-c', '2000', center.address(to)]),
+  }));
+  for (const { ping } of flows) await ping.waitForLine(/icmp_seq=\d+ ttl/);
+  const { stdout } = await host.cpn(['rotate-key', '--json']);
+  for (const { name, ping } of flows) {
+    const seen = ping.output.stdout.length;
+    await eventually(`${name} goes on`, () => ping.output.stdout.length > seen + 600, { timeoutMs: 30_000 });
+    const { stdout: replies } = await ping.stop();
+    losses.set(name, [...(losses.get(name) ?? []), longestPause(replies)]);
+  }
+  return JSON.parse(stdout).networks[0];
+}
+
+/** The longest time between two answers, in seconds. */
+function longestPause(stdout: string): number {
+  const times = [...stdout.matchAll(/^\[(\d+\.\d+)\] \d+ bytes from/gm)].map(([, time]) => Number(time));
+  return Math.max(...times.slice(1).map((time, index) => time - (times[index] ?? time)));
+}
+
+function formatTable(): string {
+  const rows = [...losses].map(([name, seconds]) => {
+    const sorted = seconds.toSorted((a, b) => a - b);
+    const at = (share: number) => (sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN).toFixed(2).padStart(7);
+    return `${name.padEnd(44)} ${String(sorted.length).padStart(4)} ${at(0.01)} ${at(0.5)} ${at(1)}`;
+  });
+  return [`${'key and flow'.padEnd(44)} runs     min  median     max`, ...rows].join('\n');
+}
+
+/** What a status says of the key of a peer. */
+interface PeerPinned {
+  readonly name: string;
+  readonly public_key: string;
+  readonly pin: string;
+}
+
+/** The public key under which a host is listed. */
+async function listed(host: Host) {
+  const { stdout } = await center.controlPlane.cpn(['network', 'show', 'office', '--json']);
+  return JSON.parse(stdout).peers.find(({ name }: { name: string }) => name === host.name);
+}
+
+async function privateKeys(host: Host): Promise<{ state: string; file: string | undefined; device: string }> {
+  const { privateKey } = JSON.parse(await readFile(join(host.stateDir, 'cpn0.json'), 'utf8'));
+  const file = /PrivateKey = (\S+)/.exec(await readFile(join(host.configDir, 'cpn0.conf'), 'utf8'))?.[1];
+  const device = (await host.exec(['wg', 'show', 'cpn0', 'private-key'])).stdout.trim();
+  return { state: privateKey, file, device };
+}
+
+async function expectSettled(host: Host, publicKey: string): Promise<void> {
+  const { state, file, device } = await privateKeys(host);
+  expect([file, device]).toEqual([state, state]);
+  const { public_key, warnings } = await status(host);
+  expect({ public_key, warnings }).toEqual({ public_key: publicKey, warnings: undefined });
+  expect(await listed(host)).toMatchObject({ public_key: publicKey });
+  expect(await plan(host)).toMatchObject({ exitCode: 0 });
+}
+
+describe('cpn rotate-key', () => {
+  it(`${rounds} times on either side: the tunnel goes on, and strict peers take the proven key`, {
+    timeout: 300_000,
+  }, async () => {
+    const flows = {
+      origin: [
+        [connector, origin],
+        [laptop, origin],
+        [origin, laptop],
+      ],
+      laptop: [
+        [laptop, origin],
+        [origin, laptop],
+      ],
+    } as const;
+    for (let round = 0; round < rounds; round += 1) {
+      for (const [host, pairs] of [
+        [origin, flows.origin],
+        [laptop, flows.laptop],
+      ] as const) {
+        const before = await listed(host);
+        const report = await rotateWhilePinging(host, pairs);
+        expect(report).toMatchObject({ rotated: true, answered: expect.any(String) });
+        expect(report.public_key).not.toBe(before.public_key);
+        if (round === 0) await expectSettled(host, report.public_key);
+        const seen: PeerPinned[] = (await status(connector)).peers;
+        const taken = { public_key: report.public_key, pin: 'ok' };
+        expect(seen.find(({ name }) => name === host.name)).toMatchObject(taken);
+      }
+    }
+    expect(await status(origin)).toMatchObject({ key_since: expect.stringMatching(/^20/) });
+  });
+
+  it('goes back to the old key where the peers never learn of the new one', { timeout: 120_000 }, async () => {
+    const before = await listed(origin);
+    for (const host of [connector, laptop]) await center.daemon(host).stop();
+    const { exitCode, stderr } = await origin.cpn(['rotate-key', '--confirm-within', '4s'], { allowFailure: true });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('changed back') });
+    expect(await origin.ping(center.address(connector), patiently)).toMatchObject({ received: 1 });
+    await expectSettled(origin, before.public_key);
+    for (const host of [connector, laptop]) center.daemons.set(host, await startDaemon(host));
+    await eventually('the laptop answers', async () => (await origin.ping(center.address(laptop))).received === 1, {
+      timeoutMs: 30_000,
+    });
+  });
+
+  it('is left by the daemon to an age, and done when it comes', { timeout: 120_000 }, async () => {
+    const before = await listed(origin);
+    await center.daemon(origin).stop();
+    const path = join(origin.stateDir, 'cpn0.json');
+    const state = JSON.parse(await readFile(path, 'utf8'));
+    state.options.rotateEvery = 3_600;
+    state.keySince = new Date(Date.now() - 2 * 3_600_000).toISOString();
+    await writeFile(path, JSON.stringify(state));
+    const daemon: Daemon = await startDaemon(origin, '--interval', '2');
+    center.daemons.set(origin, daemon);
+    const { key } = await daemon.awaitLog('a new key', ({ msg }) => msg === 'key changed', 0, 60_000);
+    expect(key).not.toBe(before.public_key);
+    await expectSettled(origin, String(key));
+    expect(await origin.ping(center.address(laptop), patiently)).toMatchObject({ received: 1 });
+  });
+});

@@ -1,0 +1,104 @@
+import { readFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Office, patiently, startOffice } from '../e2e/office.ts';
+import { startDaemon } from '../lab/daemon.ts';
+import { eventually } from '../lab/eventually.ts';
+import { atEach, type Checkpoint, crashAt, isConverged, listCheckpoints, unharmed } from './crash.ts';
+import { joinLane, type Lane, type Lanes, listOthers, meetEdge, startLanes } from './lanes.ts';
+import { injecting } from './record.ts';
+
+let office: Office;
+let all: Lanes;
+let checkpoints: Checkpoint[];
+let killed = 0;
+
+beforeAll(async () => {
+  office = await startOffice();
+  all = await startLanes(office);
+  await Promise.all(
+    all.lanes.map(async (lane) => {
+      await joinLane(all, office, lane);
+      await meetEdge(all, lane);
+    }),
+  );
+  // Whoever is to answer to a new key hears of it at once.
+  await startDaemon(all.edge);
+  const [{ host }] = all.lanes as [Lane];
+  const passed = await listCheckpoints(host, office.lab, (listing) => host.cpn(['rotate-key'], listing));
+  // One look at WireGuard's table is like the next.
+  checkpoints = passed.filter(({ name }, at) => name !== 'spawn wg' || passed[at - 1]?.name !== name);
+}, 120_000);
+
+afterAll(() => office?.lab.stop());
+
+interface Keys {
+  readonly inUse: string;
+  /** Whether a change of keys is still going on. */
+  readonly isPending: boolean;
+}
+
+/** The private key in the state, which file and interface must have too, once nothing is pending. */
+async function readKeys({ host }: Lane): Promise<Keys> {
+  const { privateKey, rotation } = JSON.parse(await readFile(path(host.stateDir, 'cpn0.json'), 'utf8'));
+  return { inUse: privateKey, isPending: rotation !== null };
+}
+
+/** The public key under which the control plane lists the host of a lane. */
+async function readListed(lane: Lane): Promise<string | undefined> {
+  return (await listOthers(all, lane))[0]?.public_key;
+}
+
+async function expectWhole(lane: Lane): Promise<void> {
+  const { host, edgeAddress } = lane;
+  const { inUse, isPending } = await readKeys(lane);
+  expect(isPending).toBe(false);
+  expect((await host.exec(['wg', 'show', 'cpn0', 'private-key'])).stdout.trim()).toBe(inUse);
+  expect(await readFile(path(host.configDir, 'cpn0.conf'), 'utf8')).toContain(`PrivateKey = ${inUse}\n`);
+  expect((await host.exec(['wg', 'pubkey'], { input: inUse })).stdout.trim()).toBe(await readListed(lane));
+  const answers = async () => (await host.ping(edgeAddress, patiently)).received === 1;
+  await eventually('the tunnel answers', answers, { timeoutMs: 20_000 });
+  expect(await isConverged(host, office.lab)).toBe(true);
+}
+
+/** What comes after the crash, in turn; only the last begins another change where the first was over. */
+const recoveries: readonly (readonly string[])[] = [['reconcile'], ['up'], ['rotate-key']];
+
+/** Kills a change of keys at a checkpoint, every other time with its host, and lets another command end it. */
+async function crashAndEnd(checkpoint: Checkpoint, lane: Lane): Promise<number> {
+  const { host } = lane;
+  const before = (await readKeys(lane)).inUse;
+  const crash = { ...crashAt(office.lab, checkpoint), allowFailure: true };
+  const { signal, exitCode } = await host.cpn(['rotate-key'], crash);
+  // How often it looks whether somebody answered is for the peer to say.
+  if (signal === 'SIGKILL') killed += 1;
+  else expect(exitCode).toBe(0);
+  if (checkpoint.at % 2 === 0) await host.reboot();
+  const state = JSON.parse(await readFile(path(host.stateDir, 'cpn0.json'), 'utf8'));
+  const either = [before, state.privateKey, state.rotation?.privateKey];
+  const recovery = recoveries[checkpoint.at % recoveries.length] ?? [];
+  const crashedAt = performance.now();
+  // A machine with much to do may be too slow to learn of a key in time; then the old one is back.
+  await host.cpn(recovery, { ...unharmed(office.lab), allowFailure: true });
+  const took = performance.now() - crashedAt;
+  await expectWhole(lane);
+  if (recovery[0] !== 'rotate-key') expect(either).toContain((await readKeys(lane)).inUse);
+  return took;
+}
+
+it(
+  '20: a change of keys that was killed, at any of its checkpoints, ends in one of the two keys everywhere',
+  {
+    timeout: 900_000,
+  },
+  () =>
+    injecting(20, async (row) => {
+      row.injected(`cpn rotate-key, killed at each of ${checkpoints.length} checkpoints, half of them with the host`);
+      let longest = 0;
+      await atEach(checkpoints, all.lanes, async (checkpoint, lane) => {
+        longest = Math.max(longest, await crashAndEnd(checkpoint, lane));
+      });
+      row.repaired(longest);
+      expect(killed).toBeGreaterThan(checkpoints.length * 0.8);
+    }),
+);
