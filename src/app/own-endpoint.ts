@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { parseAddress } from '../core/cidr.ts';
 import { type Endpoint, unusableAddress } from '../core/endpoint.ts';
 import { WrongUsage } from '../core/errors.ts';
-import type { JoinRequest } from './join.ts';
+import type { JoinRequest } from './begin-join.ts';
 import type { Tools } from './tools.ts';
 
 /** WireGuard's customary port, for `--endpoint auto` without `--listen-port`. */
