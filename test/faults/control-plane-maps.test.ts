@@ -93,29 +93,35 @@ it('17: 10,000 peers come and go beside a tunnel that loses nothing', { timeout:
   }),
 );
 
-it('42: another peer with each answer touches no other, and the service is not asked without end', () =>
-  injecting(42, async (row) => {
-    const { host, proxy, daemon } = hastyHost;
-    const losses = await whilePinging(host, edgeAddress, async () => {
-      const before = await countPeers(host);
-      const mark = daemon.mark();
-      const applied = () => daemon.since(mark).filter(({ msg }) => msg === 'change applied');
-      row.injected('a new map at once in each answer');
-      await proxy.make({ kind: 'churn' });
-      await daemon.awaitLog('a change', ({ msg }) => msg === 'change applied', mark);
-      row.detected();
-      await eventually('twelve changes', () => applied().length >= 12, { timeoutMs: 40_000 });
-      await proxy.pass();
-      await eventually('the last one gone', async () => (await countPeers(host)) === before);
-      row.repaired();
-      const [first, last] = [applied().at(0), applied().at(11)];
-      // Ten within ten seconds are let through at once: a loop without a pace would be through with twelve long before.
-      expect((last?.time ?? 0) - (first?.time ?? 0)).toBeGreaterThan(5_000);
-    });
-    row.lost(losses);
-    expect(losses.lost).toBe(0);
-    await eventually('the last map saved', async () => (await plan(host)).changes.length === 0);
-  }));
+it(
+  '42: another peer with each answer touches no other, and the service is not asked without end',
+  {
+    timeout: 240_000,
+  },
+  () =>
+    injecting(42, async (row) => {
+      const { host, proxy, daemon } = hastyHost;
+      const losses = await whilePinging(host, edgeAddress, async () => {
+        const before = await countPeers(host);
+        const mark = daemon.mark();
+        const applied = () => daemon.since(mark).filter(({ msg }) => msg === 'change applied');
+        row.injected('a new map at once in each answer');
+        await proxy.make({ kind: 'churn' });
+        await daemon.awaitLog('a change', ({ msg }) => msg === 'change applied', mark);
+        row.detected();
+        await eventually('twelve changes', () => applied().length >= 12, { timeoutMs: 120_000 });
+        await proxy.pass();
+        await eventually('the last one gone', async () => (await countPeers(host)) === before);
+        row.repaired();
+        const [first, last] = [applied().at(0), applied().at(11)];
+        // Ten within ten seconds are let through at once: a loop without a pace would be through with twelve long before.
+        expect((last?.time ?? 0) - (first?.time ?? 0)).toBeGreaterThan(5_000);
+      });
+      row.lost(losses);
+      expect(losses.lost).toBe(0);
+      await eventually('the last map saved', async () => (await plan(host)).changes.length === 0);
+    }),
+);
 
 it('a service that knows no ETag and holds nothing back is asked at the interval', async () => {
   const { host, proxy } = hastyHost;
