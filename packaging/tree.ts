@@ -18,9 +18,11 @@ import { manualPages } from './manual/pages.ts';
 import { findNode } from './private-node.ts';
 import { manifest, root, sourceDate } from './source.ts';
 
-/** The units that a package brings, by their file names. Those of `packaging/systemd`, whatever is there. */
+/** The units that a package brings, by their file names: those of `packaging/systemd`, whatever is there. */
 export function listUnits(): string[] {
-  return readdirSync(join(root, 'packaging', 'systemd'))
+  const folder = join(root, 'packaging', 'systemd');
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
     .filter((file) => /\.(service|socket|timer|path|target)$/.test(file))
     .sort();
 }

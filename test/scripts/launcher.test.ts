@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -62,6 +62,26 @@ test.each([
   symlinkSync('one', join(links, 'cpn'));
   expect(await launch([join(links, 'cpn'), '3', 'a b', '*'], path())).toEqual(expected);
   expect(await launch(['sh', '-c', 'cpn 3 "a b" "*"'], path(links))).toEqual(expected);
+});
+
+test('run by itself through a link, it asks nobody but the system where that leads', async () => {
+  const program = install('trap', 'lib/cpn', 'lib/cpn/node_modules');
+  const trap = join(folder, 'trap', 'bin');
+  const sprung = join(folder, 'trap', 'sprung');
+  mkdirSync(trap);
+  for (const tool of ['readlink', 'node', 'sh', 'profile']) {
+    writeFileSync(join(trap, tool), `#!/bin/sh\necho ${tool} >>'${sprung}'\n`, { mode: 0o755 });
+  }
+  symlinkSync(program, join(trap, 'cpn'));
+  const profile = join(trap, 'profile');
+  for (const PATH of [`${trap}:/usr/bin:/bin`, trap]) {
+    const env = { PATH, BASH_ENV: profile, ENV: profile };
+    expect(await launch([join(trap, 'cpn'), '0'], env)).toEqual({
+      exitCode: 0,
+      said: [process.execPath, 'private', '0'],
+    });
+  }
+  expect(existsSync(sprung)).toBe(false);
 });
 
 test('run by itself without a private Node, it takes the one on PATH', async () => {
