@@ -54,11 +54,13 @@ export const serveControlPlane: Command = {
       allowPublicRoutes: input.switch('allow-public-routes'),
       logger,
     });
+    // Whoever reads that it listens may ask it to end.
+    const stopped = untilStopped();
     note(`control plane listening on ${server.url}`);
     if (server.metricsUrl !== null) note(`metrics at ${server.metricsUrl}`);
     if (!isLoopback(address.host) && operation.tls === null && operation.proxies.length === 0) warn(plainHttp);
     if (operation.tls !== null) process.on('SIGHUP', () => reloadTls(server, logger));
-    await untilStopped();
+    await stopped;
     await server.close();
     return exitCodes.done;
   },
