@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { architectures, readMachine } from '../../packaging/architecture.ts';
 import { readHead } from '../../packaging/private-node.ts';
 import { manifest } from '../../packaging/source.ts';
+import { listUnits } from '../../packaging/tree.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { builtProgram, REPOSITORY } from '../lab/built-program.ts';
 import { run } from '../lab/run.ts';
@@ -98,9 +99,7 @@ describe.each([
     ]) {
       expect([file, existsSync(join(tree, file))]).toEqual([file, true]);
     }
-    for (const unit of readdirSync(join(REPOSITORY, 'packaging/systemd')).filter((file) => file.endsWith('.service'))) {
-      expect(existsSync(join(tree, 'usr/lib/systemd/system', unit))).toBe(true);
-    }
+    for (const unit of listUnits()) expect(existsSync(join(tree, 'usr/lib/systemd/system', unit))).toBe(true);
   }, 60_000);
 });
 
