@@ -4,9 +4,13 @@ import { parseConfig } from './parse.ts';
 
 const banner = '# Written by cpn, which replaces it as a whole; "cpn status" shows what it stands for.';
 
-/** Writes a configuration as a wg-quick file, and reads it back before anybody else does: what comes out is what went in. */
-export function renderConfig(config: TunnelConfig): string {
-  const text = [banner, ...renderInterface(config), ...config.peers.flatMap(renderPeer), ''].join('\n');
+/**
+ * Writes a configuration as a wg-quick file, and reads it back before anybody else does: what comes out is what went in.
+ *
+ * @param heading the comment that it begins with; that of our own files unless told
+ */
+export function renderConfig(config: TunnelConfig, heading = banner): string {
+  const text = [heading, ...renderInterface(config), ...config.peers.flatMap(renderPeer), ''].join('\n');
   if (reveal(parseConfig(text)) !== reveal(config)) throw new Error('a wg-quick file does not read back as written');
   return text;
 }

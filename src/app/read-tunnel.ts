@@ -1,0 +1,43 @@
+import { CpnError, NotJoined, UnreadableFile, WrongUsage } from '../core/errors.ts';
+import type { TunnelConfig } from '../core/model.ts';
+import { parseConfig } from '../core/wg-quick/parse.ts';
+import type { Joined } from '../store/state.ts';
+import { refuseUnreadable, selectJoined } from './select.ts';
+import type { Tools } from './tools.ts';
+
+/** A tunnel of this host as its wg-quick file has it, which is the last that was known to be good. */
+export interface Tunnel {
+  readonly interface: string;
+  readonly config: TunnelConfig;
+}
+
+/**
+ * Reads the tunnel to the network that is named, or to the only one; asks neither a control plane nor the kernel.
+ *
+ * @throws NotJoined where there is none
+ * @throws WrongUsage where there are several and none is named
+ * @throws UnreadableFile where its file is gone, or says what we would not write
+ */
+export async function readTunnel(tools: Tools, network: string | undefined): Promise<Tunnel> {
+  const { interface: link } = await selectOne(tools, network);
+  const path = tools.store.configPath(link);
+  const remedy = `"cpn reconcile ${link}" writes it anew`;
+  const text = await tools.store.readConfig(link);
+  if (text === null) throw new UnreadableFile(path, 'is not there', remedy);
+  try {
+    return { interface: link, config: parseConfig(text) };
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    throw new UnreadableFile(path, `is not as cpn wrote it: ${error.message}`, remedy, error);
+  }
+}
+
+async function selectOne(tools: Tools, network: string | undefined): Promise<Joined> {
+  const { states, unreadable } = await selectJoined(tools, network);
+  refuseUnreadable(unreadable);
+  const [only, ...more] = states;
+  if (only === undefined) throw new NotJoined('this host has joined no network; see "cpn join --help"');
+  if (more.length === 0) return only;
+  const names = states.map((state) => state.interface).join(', ');
+  throw new WrongUsage(`this host is in ${states.length} networks; name one of ${names}`);
+}

@@ -1,0 +1,79 @@
+import { covers, familyOf, maskPrefix, type Prefix } from '../cidr.ts';
+import { formatEndpoint } from '../endpoint.ts';
+import { isDefaultRoute } from '../full-tunnel.ts';
+import { tunnelMark, tunnelTable } from '../marks.ts';
+import { type DesiredPeer, formatInterfaceAddress, type TunnelConfig } from '../model.ts';
+
+/** A tunnel as systemd-networkd has it: the device, with the keys, and what is set up on it. */
+export interface Units {
+  readonly netdev: string;
+  readonly network: string;
+}
+
+/** Writes a tunnel as units of systemd-networkd (systemd.netdev(5), systemd.network(5)), with the rules that a full tunnel needs. */
+export function renderUnits(config: TunnelConfig, link: string, banner: string): Units {
+  const routes = findRoutes(config);
+  const isFull = routes.some(isDefaultRoute);
+  const sections = [
+    ['[Match]', `Name=${link}`],
+    ['[Network]', `Address=${formatInterfaceAddress(config.address)}`, 'LinkLocalAddressing=no'],
+    ...routes.map(renderRoute),
+    ...(isFull ? fullTunnelRules : []),
+  ];
+  return {
+    netdev: join(banner, [...renderDevice(config, link, isFull), ...config.peers.map(renderPeer)]),
+    network: join(banner, sections),
+  };
+}
+
+function renderDevice({ privateKey, listenPort, mtu }: TunnelConfig, link: string, isFull: boolean): string[][] {
+  return [
+    ['[NetDev]', `Name=${link}`, 'Kind=wireguard', `MTUBytes=${mtu}`],
+    [
+      '[WireGuard]',
+      `PrivateKey=${privateKey.reveal()}`,
+      ...(listenPort === null ? [] : [`ListenPort=${listenPort}`]),
+      ...(isFull ? [`FirewallMark=${tunnelMark}`] : []),
+    ],
+  ];
+}
+
+function renderPeer({ publicKey, presharedKey, endpoint, keepalive, allowedIps }: DesiredPeer): string[] {
+  return [
+    '[WireGuardPeer]',
+    `PublicKey=${publicKey}`,
+    ...(presharedKey === null ? [] : [`PresharedKey=${presharedKey.reveal()}`]),
+    ...(allowedIps.length === 0 ? [] : [`AllowedIPs=${allowedIps.join(',')}`]),
+    ...(endpoint === null ? [] : [`Endpoint=${formatEndpoint(endpoint)}`]),
+    ...(keepalive === null ? [] : [`PersistentKeepalive=${keepalive}`]),
+  ];
+}
+
+/** What AllowedIPs name beyond the range that the address itself brings; without an address of a family, nothing of it. */
+function findRoutes({ address, peers }: TunnelConfig): Prefix[] {
+  const onLink = maskPrefix(formatInterfaceAddress(address));
+  const prefixes = new Set(peers.flatMap(({ allowedIps }) => allowedIps));
+  return [...prefixes].filter((prefix) => familyOf(prefix) === familyOf(onLink) && !covers(onLink, prefix));
+}
+
+function renderRoute(prefix: Prefix): string[] {
+  const table = isDefaultRoute(prefix) ? [`Table=${tunnelTable}`] : [];
+  return ['[Route]', `Destination=${prefix}`, 'Scope=link', ...table];
+}
+
+/** As wg-quick(8) has them: whatever has no route but the default one, and is not WireGuard's own, goes into the tunnel. */
+const fullTunnelRules = [
+  ['[RoutingPolicyRule]', 'Family=both', 'Table=main', 'SuppressPrefixLength=0', 'Priority=32764'],
+  [
+    '[RoutingPolicyRule]',
+    'Family=both',
+    `FirewallMark=${tunnelMark}`,
+    'InvertRule=yes',
+    `Table=${tunnelTable}`,
+    'Priority=32765',
+  ],
+];
+
+function join(banner: string, sections: readonly (readonly string[])[]): string {
+  return `${banner}\n${sections.map((lines) => `${lines.join('\n')}\n`).join('\n')}`;
+}

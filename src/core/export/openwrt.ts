@@ -1,0 +1,40 @@
+import { type DesiredPeer, formatInterfaceAddress, type TunnelConfig } from '../model.ts';
+
+/**
+ * Writes a tunnel as sections of OpenWrt's /etc/config/network, for its package wireguard-tools, which adds the routes of AllowedIPs
+ * and keeps the way to each endpoint out of the tunnel. No value of a {@link TunnelConfig} holds a quote.
+ */
+export function renderUci(config: TunnelConfig, link: string, banner: string): string {
+  const { privateKey, listenPort, mtu, address, peers } = config;
+  const name = nameSection(link);
+  const lines = [
+    banner,
+    `config interface '${name}'`,
+    option('proto', 'wireguard'),
+    option('private_key', privateKey.reveal()),
+    ...(listenPort === null ? [] : [option('listen_port', listenPort)]),
+    option('mtu', mtu),
+    item('addresses', formatInterfaceAddress(address)),
+    ...peers.flatMap((peer) => ['', `config wireguard_${name}`, ...renderPeer(peer)]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function renderPeer({ publicKey, presharedKey, endpoint, keepalive, allowedIps }: DesiredPeer): string[] {
+  return [
+    option('public_key', publicKey),
+    ...(presharedKey === null ? [] : [option('preshared_key', presharedKey.reveal())]),
+    ...(endpoint === null ? [] : [option('endpoint_host', endpoint.host), option('endpoint_port', endpoint.port)]),
+    ...(keepalive === null ? [] : [option('persistent_keepalive', keepalive)]),
+    option('route_allowed_ips', 1),
+    ...allowedIps.map((prefix) => item('allowed_ips', prefix)),
+  ];
+}
+
+/** UCI takes fewer characters in the name of a section than the kernel in that of an interface. */
+function nameSection(link: string): string {
+  return link.replace(/[^a-zA-Z0-9_]/g, '_');
+}
+
+const option = (name: string, value: string | number) => `\toption ${name} '${value}'`;
+const item = (name: string, value: string) => `\tlist ${name} '${value}'`;
