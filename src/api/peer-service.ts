@@ -1,6 +1,6 @@
 import { ChangePeer, EnrollRequest } from '../contract/peer.ts';
 import { formatEndpoint } from '../core/endpoint.ts';
-import { CannotWithdraw, Refused } from '../core/errors.ts';
+import { CannotTell, CannotWithdraw, Refused } from '../core/errors.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import { Secret } from '../core/secret.ts';
 import { aliases } from './aliases.ts';
@@ -31,6 +31,15 @@ const withdrawRemedies = {
   404: unknownExtension,
   405: unknownExtension,
   422: unknownExtension,
+};
+
+const askAdmin = 'nothing was changed here; ask an admin to type "cpn peer update"';
+const describeRemedies = {
+  ...ownRemedies,
+  403: askAdmin,
+  404: askAdmin,
+  405: askAdmin,
+  422: 'nothing was changed here; give another value',
 };
 
 /** With what a service answers that has no such operation. */
@@ -103,6 +112,30 @@ export function connectPeerService(address: ServiceAddress, options: ClientOptio
         if (error instanceof Refused && noOperation.includes(error.status)) return false;
         throw error;
       }
+    },
+
+    async describePeer(network, peer, token, { name, endpoint }) {
+      const wanted = endpoint && formatEndpoint(endpoint);
+      const { body, reading } = await http.call({
+        what: `changing ${name === undefined ? 'the endpoint' : 'name or endpoint'} of peer ${peer} of network ${network}`,
+        method: 'PATCH',
+        path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
+        bearer: token,
+        json: checkRequest(ChangePeer, {
+          ...(name !== undefined && { name }),
+          ...(wanted !== undefined && { endpoint: wanted }),
+        }),
+        repeatable: true,
+        answered: true,
+        remedies: describeRemedies,
+      });
+      // A service ignores what it does not know.
+      const told = Field.ofReply(body, reading);
+      const ignored = [
+        ...(name === undefined || told.find(aliases.peer.name)?.value === name ? [] : ['name']),
+        ...(wanted === undefined || (told.find(aliases.peer.endpoint)?.value ?? null) === wanted ? [] : ['endpoint']),
+      ];
+      if (ignored.length > 0) throw new CannotTell(reading.url, `it takes no notice of ${ignored.join(' and ')}`);
     },
 
     async removePeer(network, peer, token) {

@@ -47,6 +47,12 @@ export interface MapReading {
   readonly waited: boolean;
 }
 
+/** What a host may have the network told of it. */
+export interface PeerDescription {
+  readonly name?: string;
+  readonly endpoint?: Endpoint | null;
+}
+
 /** What a host asks of the service, decoded and checked: nothing comes through that is not of its type. */
 export interface PeerService {
   enroll(request: EnrollmentRequest): Promise<Enrolled>;
@@ -78,6 +84,11 @@ export interface PeerService {
     proof: KeyProof | null,
   ): Promise<boolean>;
   /**
+   * Has the service list the peer under this name or endpoint, null for none; what is left out stays. Throws CannotTell where the service
+   * takes no notice of it, Refused where it says no.
+   */
+  describePeer(network: number, peer: PeerId, token: Secret, told: PeerDescription): Promise<void>;
+  /**
    * Takes the peer out of the network. False where the answer is that there is nothing of the kind: the peer is gone already, or
    * the service does not know how to remove one.
    */
@@ -106,6 +117,14 @@ export type NewToken = Token & { readonly access_token: Secret };
 export type AuditEntry = AuditEntryReply;
 /** Which part of the audit: the newest entries, or those before the one with the id `before`. */
 export type AuditPage = { readonly before?: number; readonly limit?: number };
+
+/** What an answer tells beside what was asked for. */
+export interface ServiceLook {
+  /** Seconds since the epoch by its own clock; null where it does not tell. */
+  readonly date: number | null;
+  /** Milliseconds from the question to the head of the answer. */
+  readonly tookMs: number;
+}
 
 /** What an administrator asks of the service. All but `login` need the token that it gave. */
 export interface AdminService {

@@ -37,9 +37,14 @@ export function areRisky(changes: readonly Change[]): boolean {
   );
 }
 
+/** True when somebody answers before a change, so that silence after it tells something. */
+export async function isAnswered(tools: Tools, planned: Survey): Promise<boolean> {
+  if (findWitnesses(planned, secondsNow(tools)).length > 0) return true;
+  return isApiHeard(tools, planned.state, { deadlineMs: askWithin, signal: undefined });
+}
+
 /**
- * Applies a survey that goes by a map not tried before, and keeps it only if the control plane, or a peer that answered before,
- * still answers; else makes the host again what `known` says, and remembers what was refused.
+ * Applies a survey that goes by a map not tried before, as {@link applyTentatively} does, and remembers what was refused.
  *
  * @throws NotConfirmed when it was taken back, and whatever {@link apply} throws, after it was taken back
  */
@@ -50,6 +55,26 @@ export async function applyConfirmed(
   confirming: Confirming,
 ): Promise<Joined> {
   const { map } = planned.state.membership;
+  const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
+  if (isKept) return state;
+  // What was only interrupted is tried again by the next process.
+  if (!confirming.signal?.aborted) await tools.store.write({ ...state, refused: identifyMap(map) });
+  throw new NotConfirmed(known.interface, map.revision, confirming.withinMs);
+}
+
+/**
+ * Applies a survey, and keeps it only if the control plane, or a peer that answered before, still answers; else makes the host again
+ * what `known` says.
+ *
+ * @returns the state that the host is in now
+ * @throws whatever {@link apply} throws, after it was taken back
+ */
+export async function applyTentatively(
+  tools: Tools,
+  planned: Survey,
+  known: Joined,
+  confirming: Confirming,
+): Promise<{ readonly state: Joined; readonly isKept: boolean }> {
   const witnesses = findWitnesses(planned, secondsNow(tools));
   let applied: Joined;
   try {
@@ -61,11 +86,8 @@ export async function applyConfirmed(
     });
     throw error;
   }
-  if (await isConfirmed(tools, planned, witnesses, confirming)) return applied;
-  const before = await goBack(tools, known);
-  // What was only interrupted is tried again by the next process.
-  if (!confirming.signal?.aborted) await tools.store.write({ ...before, refused: identifyMap(map) });
-  throw new NotConfirmed(known.interface, map.revision, confirming.withinMs);
+  if (await isConfirmed(tools, planned, witnesses, confirming)) return { state: applied, isKept: true };
+  return { state: await goBack(tools, known), isKept: false };
 }
 
 /** Makes the host what it was before; the receipt on disk may have grown meanwhile, and stays. */

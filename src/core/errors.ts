@@ -134,6 +134,18 @@ export class NotConfirmed extends CpnError {
   }
 }
 
+/** With other options nobody answered who answered before; the host has the ones again that it had. */
+export class NotKept extends CpnError {
+  override readonly name = 'NotKept';
+
+  constructor(networkInterface: string, withinMs: number) {
+    super(
+      `the options of ${networkInterface} are what they were before: with the new ones neither the control plane nor a peer that answered before was heard within ${withinMs / 1000} s; try others, or a longer --confirm-within`,
+      { facts: { interface: networkInterface, withinMs } },
+    );
+  }
+}
+
 /** An answer of the control plane would take away all that this host reaches, and no second one confirmed it yet. */
 export class Unconfirmed extends CpnError {
   override readonly name = 'Unconfirmed';
@@ -259,6 +271,18 @@ export class CannotWithdraw extends CpnError {
   }
 }
 
+/** A control plane does not let a host change what the network is told of it. */
+export class CannotTell extends CpnError {
+  override readonly name = 'CannotTell';
+
+  constructor(url: string, problem: string) {
+    super(
+      `name and endpoint of this host cannot be changed through the control plane at ${url}: ${problem}; nothing was changed here: ask an admin to type "cpn peer update"`,
+      { facts: { url, problem } },
+    );
+  }
+}
+
 /** The keys of a host cannot be changed; nothing was. */
 export class CannotRotate extends CpnError {
   override readonly name = 'CannotRotate';
@@ -317,6 +341,19 @@ export class BadReply extends CpnError {
 
   constructor(url: string, problem: string, remedy: string, cause?: unknown) {
     super(`the reply from ${url} ${problem}; ${remedy}`, { facts: { url, problem }, cause });
+  }
+}
+
+/** The metrics of the daemon cannot be served where somebody wants them. */
+export class MetricsFailed extends CpnError {
+  override readonly name = 'MetricsFailed';
+
+  constructor(host: string, port: number, { code = 'EIO', errno = 0 }: NodeJS.ErrnoException) {
+    const reason = getSystemErrorMap().get(errno)?.[1] ?? 'the system says no more';
+    super(`metrics cannot be served on ${host} port ${port}: ${reason} (${code}); choose another with --metrics`, {
+      facts: { host, port, code },
+      retry: true,
+    });
   }
 }
 

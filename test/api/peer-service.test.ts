@@ -208,6 +208,31 @@ describe('announceSecret', () => {
   });
 });
 
+describe('describePeer', () => {
+  const endpoint = parseEndpoint('203.0.113.9:51820');
+  const listed = { name: 'edge', endpoint: '203.0.113.9:51820' };
+
+  test.each([
+    [{ endpoint }, { endpoint: '203.0.113.9:51820' }, listed],
+    [{ endpoint: null }, { endpoint: null }, { ...listed, endpoint: null }],
+    [{ name: 'edge' }, { name: 'edge' }, listed],
+  ])('sends %o, and nothing else', async (told, sent, answer) => {
+    const { address, asked } = await serve(json(200, { data: peerBody(3, answer) }));
+    await connectPeerService(address).describePeer(7, 3, token, told);
+    const [{ method, path, headers, body }] = asked as [Asked];
+    expect([method, path, headers.authorization]).toEqual(['PATCH', '/api/networks/7/peers/3', 'Bearer token-sample']);
+    expect(JSON.parse(body)).toEqual(sent);
+  });
+
+  test('fails where the service ignores what it does not know, or says no', async () => {
+    const { address } = await serve(json(200, { data: peerBody(3) }), json(422, {}));
+    const service = connectPeerService(address);
+    const ask = () => failureOf(service.describePeer(7, 3, token, { endpoint, name: 'edge of the world' }));
+    expect(await ask()).toMatchObject({ name: 'CannotTell', message: expect.stringContaining('name and endpoint') });
+    expect(await ask()).toMatchObject({ name: 'Refused', status: 422 });
+  });
+});
+
 test('two calls at once do not disturb each other', async () => {
   const { address } = await serve((response, { path }) => {
     const id = Number(path.split('/').at(-1));

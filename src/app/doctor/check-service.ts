@@ -1,0 +1,100 @@
+import { type Finding, well, worthKnowing, wrong } from '../../core/doctor/finding.ts';
+import { judgeOwnClock, judgeServiceClock, type Moment } from '../../core/doctor/judge-clock.ts';
+import { CpnError, Refused, Unreachable } from '../../core/errors.ts';
+import type { Joined } from '../../store/state.ts';
+import { accessOf, explainLocal } from '../access.ts';
+import { namesOf, resolveDeadline } from '../resolve.ts';
+import type { Survey } from '../survey.ts';
+import { secondsNow } from '../tools.ts';
+import type { DoctorTools, NetworkCheck } from './examination.ts';
+
+/** Milliseconds. A person waits for it. */
+const deadline = 5_000;
+
+/** The way to the control plane, and what it and the resolver say; without them all else is examined all the same. */
+export const serviceChecks: readonly NetworkCheck[] = [
+  { subject: 'api', examine: (tools, { state }) => examineService(tools, state) },
+  { subject: 'clock', examine: async (tools, seen) => [await examineOwnClock(tools, seen)] },
+  { subject: 'dns', examine: (tools, { state }) => examineNames(tools, state) },
+];
+
+async function examineService(tools: DoctorTools, state: Joined): Promise<Finding[]> {
+  const { url } = state.service;
+  const looked = `the control plane at ${url}`;
+  try {
+    const begun = tools.now().getTime() / 1000;
+    const { date, tookMs } = await tools.look(state.service, deadline);
+    const middle = begun + tookMs / 2000;
+    return [
+      well('api', looked, `answers within ${Math.ceil(tookMs)} ms, ${describeTransport(url)}`),
+      ...(date === null ? [] : [judgeServiceClock(url, middle, date)]),
+      await examineToken(tools, state),
+    ];
+  } catch (error) {
+    if (!(error instanceof Unreachable)) throw error;
+    const remedy = error.heard
+      ? `curl -v ${url}: a certificate or a proxy is in the way; NODE_EXTRA_CA_CERTS names a CA of your own`
+      : `curl -v ${url}; the tunnel stays as it is meanwhile`;
+    return [wrong('api', looked, `is out of reach: ${error.facts.problem}`, remedy)];
+  }
+}
+
+function describeTransport(url: string): string {
+  return url.startsWith('https:') ? 'by TLS with a trusted certificate' : 'without TLS';
+}
+
+/** Asks what this host may ask: the map of its own network. */
+async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding> {
+  const { map } = state.membership;
+  const looked = `this host's token for network ${map.name}`;
+  const access = accessOf(state);
+  if (access === null) {
+    return worthKnowing(
+      'api',
+      looked,
+      explainLocal(state) ?? 'there is none',
+      'cpn join with the same key, and --token-file',
+    );
+  }
+  try {
+    const service = await tools.connect(state.service, { deadlineMs: deadline, attempts: 1 });
+    await service.readMap(access.network, access.token, map.revision);
+    return well('api', looked, 'is good');
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    const remedy =
+      error instanceof Refused
+        ? 'ask an admin whether this host is still in the network; else cpn join with a new key'
+        : 'try again later, and see the log of the control plane';
+    return wrong('api', looked, error.message, remedy);
+  }
+}
+
+async function examineOwnClock(tools: DoctorTools, { state, actual }: Survey): Promise<Finding> {
+  const { sync } = await tools.store.readNotes(state.interface);
+  const moments: Moment[] = [
+    { what: `the join of ${state.interface}`, at: Date.parse(state.createdAt) / 1000 },
+    { what: `the key of ${state.interface}`, at: Date.parse(state.keySince) / 1000 },
+    ...(sync.lastSuccess === null
+      ? []
+      : [{ what: `the last sync of ${state.interface}`, at: Date.parse(sync.lastSuccess) / 1000 }]),
+    ...(actual.device?.peers ?? []).flatMap(({ publicKey, latestHandshake }) =>
+      latestHandshake === null ? [] : [{ what: `the handshake with ${publicKey}`, at: latestHandshake }],
+    ),
+  ];
+  return judgeOwnClock(moments, secondsNow(tools));
+}
+
+async function examineNames(tools: DoctorTools, state: Joined): Promise<Finding[]> {
+  const names = namesOf(state);
+  return Promise.all(
+    names.map(async (name) => {
+      const looked = `the resolver's word for ${name}`;
+      const addresses = await tools.host.resolve(name, resolveDeadline);
+      if (addresses.length > 0) return well('dns', looked, addresses.join(', '));
+      const known = state.resolved[name] ?? [];
+      const meanwhile = known.length === 0 ? '' : `; ${known.join(', ')} from before is used`;
+      return wrong('dns', looked, `there is none${meanwhile}`, `getent ahosts ${name}, and see /etc/resolv.conf`);
+    }),
+  );
+}

@@ -1,0 +1,72 @@
+import type { Prefix } from '../core/cidr.ts';
+import type { Endpoint } from '../core/endpoint.ts';
+import { WrongUsage } from '../core/errors.ts';
+import type { Options } from '../core/model.ts';
+import { formatProbeTarget, mostProbes, type ProbeTarget } from '../core/probe-target.ts';
+import type { Secret } from '../core/secret.ts';
+import type { Joined } from '../store/state.ts';
+import { findOwnEndpoint } from './own-endpoint.ts';
+import { withOptions } from './pins.ts';
+import type { Tools } from './tools.ts';
+
+/** What is to be otherwise in a network that this host has joined; what is left out stays as it is. */
+export interface OptionChanges {
+  readonly options: Partial<Omit<Options, 'allowRoutes' | 'probes'>>;
+  readonly allowRoutes: readonly Prefix[];
+  /** Taken from those allowed so far. */
+  readonly refuseRoutes: readonly Prefix[];
+  readonly addProbes: readonly ProbeTarget[];
+  readonly dropProbes: readonly ProbeTarget[];
+  /** Null takes it away. */
+  readonly networkSecret?: Secret | null;
+  /** Null for nowhere. */
+  readonly endpoint?: Endpoint | 'auto' | null;
+  readonly name?: string;
+}
+
+/** Changes of which it is known where this host is to be dialled. */
+export type Settled = Omit<OptionChanges, 'endpoint'> & { readonly endpoint?: Endpoint | null };
+
+/** Finds out what `auto` stands for. */
+export async function settleEndpoint(tools: Tools, state: Joined, changes: OptionChanges): Promise<Settled> {
+  const { endpoint, ...others } = changes;
+  if (endpoint === undefined) return others;
+  const options = { ...state.options, ...changes.options };
+  return { ...others, endpoint: await findOwnEndpoint(tools, { endpoint, service: state.service, options }) };
+}
+
+/**
+ * The state with the changes; its host is as before, and so is the map in it, but for what pins make of it.
+ *
+ * @throws WrongUsage where they do not go together with what this host is
+ */
+export function withChanges(state: Joined, changes: Settled): Joined {
+  const { options, enrollment, membership } = state;
+  const { endpoint = enrollment.endpoint, name = enrollment.name, networkSecret = state.networkSecret } = changes;
+  const isFollowing = options.listenPort === (enrollment.endpoint?.port ?? null);
+  const port = isFollowing ? (endpoint?.port ?? null) : options.listenPort;
+  const { refuseRoutes, dropProbes } = changes;
+  const dropped = new Set(dropProbes.map(formatProbeTarget));
+  const added = new Set(changes.addProbes.map(formatProbeTarget));
+  const kept = options.probes.filter(
+    (probe) => !dropped.has(formatProbeTarget(probe)) && !added.has(formatProbeTarget(probe)),
+  );
+  const probes = [...kept, ...changes.addProbes];
+  if (changes.addProbes.length > 0 && enrollment.type !== 'connector') {
+    throw new WrongUsage(
+      `--probe is for the LAN behind a connector, and ${state.interface} is joined as ${enrollment.type}`,
+    );
+  }
+  if (probes.length > mostProbes)
+    throw new WrongUsage(`${probes.length} hosts would be probed; at most ${mostProbes} can be`);
+  const allowRoutes = [...new Set([...options.allowRoutes, ...changes.allowRoutes])].filter(
+    (prefix) => !refuseRoutes.includes(prefix),
+  );
+  const changed = { ...options, listenPort: port, ...changes.options, allowRoutes, probes };
+  const next = withOptions(
+    { ...state, networkSecret, enrollment: { ...enrollment, name, endpoint } },
+    changed,
+  ) as Joined;
+  if (changes.name === undefined) return next;
+  return { ...next, membership: { ...next.membership, peer: { ...membership.peer, name } } };
+}

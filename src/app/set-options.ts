@@ -1,0 +1,114 @@
+import { CannotTell, NotJoined, NotKept, WrongUsage } from '../core/errors.ts';
+import type { Joined } from '../store/state.ts';
+import { accessOf } from './access.ts';
+import { apply, save } from './apply.ts';
+import { applyTentatively, areRisky, isAnswered } from './confirm.ts';
+import { type OptionChanges, type Settled, settleEndpoint, withChanges } from './option-changes.ts';
+import { usualConfirmation } from './pass.ts';
+import { type PassReport, reconcileNetworks } from './reconcile.ts';
+import { resolveNames } from './resolve.ts';
+import { refuseUnreadable, selectJoined } from './select.ts';
+import { type Survey, survey } from './survey.ts';
+import { tellSecret } from './tell-secret.ts';
+import type { Tools } from './tools.ts';
+
+/** What changing the options would change on the host; neither the host nor the control plane hears of it. */
+export async function planOptions(
+  tools: Tools,
+  network: string | undefined,
+  changes: OptionChanges,
+): Promise<PassReport> {
+  const state = await selectOne(tools, network);
+  const next = withChanges(state, await settleEndpoint(tools, state, changes));
+  return report(state.interface, next.enabled ? (await survey(tools, next)).changes : []);
+}
+
+/**
+ * Changes what was decided for this host when it joined. What the network is told of it goes to the control plane first: a refusal
+ * changes nothing here. A change of the host that could cut it off is taken back unless it is confirmed within `confirmMs`.
+ *
+ * @throws NotKept when it was taken back
+ */
+export async function setOptions(
+  tools: Tools,
+  network: string | undefined,
+  asked: OptionChanges,
+  confirmMs = usualConfirmation,
+): Promise<PassReport> {
+  const chosen = await selectOne(tools, network);
+  const { interface: link } = chosen;
+  const changes = await settleEndpoint(tools, chosen, asked);
+  // What cannot be is refused before anybody is told.
+  withChanges(chosen, changes);
+  const isTold = await tellService(tools, chosen, changes);
+  const planned = await tools.store.lock(async () => {
+    const known = await selectOne(tools, link);
+    const next = withChanges(known, changes);
+    const located: Joined = { ...next, resolved: await resolveNames(tools, next) };
+    if (located.enabled) return applyOptions(tools, await survey(tools, located), known, confirmMs);
+    await tools.store.write(located);
+    return null;
+  });
+  const state = await selectOne(tools, link);
+  // What probes told that are no more would otherwise hold for ever.
+  if (changes.dropProbes.length > 0) await tools.store.amendNotes(link, { dead: [], probed: {} });
+  if (changes.networkSecret !== undefined) {
+    const untold = await tellSecret(tools, state);
+    if (untold !== null && untold !== 'unknown') tools.warn(untold.message);
+  }
+  const later = isTold && state.enabled ? await readMap(tools, link) : [];
+  return report(link, [...(planned?.changes ?? []), ...later]);
+}
+
+/** Keeps the options only where the host could be changed with them, and who answered before answers. */
+async function applyOptions(tools: Tools, planned: Survey, known: Joined, withinMs: number): Promise<Survey> {
+  const isRisky = areRisky(planned.changes);
+  const isJudged = isRisky && (await isAnswered(tools, planned));
+  if (isRisky && !isJudged) {
+    tools.warn('neither the control plane nor a peer answers now, so that nobody can confirm the change; it is kept');
+  }
+  if (!isJudged) {
+    await save(tools, await apply(tools, planned, known), known, planned);
+    return planned;
+  }
+  const { state, isKept } = await applyTentatively(tools, planned, known, { withinMs });
+  if (!isKept) throw new NotKept(known.interface, withinMs);
+  await save(tools, state, known, planned);
+  return planned;
+}
+
+/** The one network that is meant. */
+async function selectOne(tools: Tools, network: string | undefined): Promise<Joined> {
+  const { states, unreadable } = await selectJoined(tools, network);
+  const [state, other] = states;
+  if (state === undefined) {
+    refuseUnreadable(unreadable);
+    throw new NotJoined('this host has joined no network; "cpn join" joins one');
+  }
+  if (other === undefined) return state;
+  throw new WrongUsage(`name one network; joined: ${states.map((each) => each.interface).join(', ')}`);
+}
+
+/** Returns whether there was anything to tell. */
+async function tellService(tools: Tools, state: Joined, { name, endpoint }: Settled): Promise<boolean> {
+  if (name === undefined && endpoint === undefined) return false;
+  const access = accessOf(state);
+  if (access === null) throw new CannotTell(state.service.url, 'it gave this host no token to do it with');
+  tools.progress(`telling ${state.service.url}`);
+  const service = await tools.connect(state.service);
+  const told = { ...(name !== undefined && { name }), ...(endpoint !== undefined && { endpoint }) };
+  await service.describePeer(access.network, state.membership.peer.id, access.token, told);
+  return true;
+}
+
+/** Lets this host know of itself what the others know; where no daemon does it, nobody else would. */
+async function readMap(tools: Tools, link: string): Promise<PassReport['changes']> {
+  const [pass] = await reconcileNetworks(tools, link);
+  const error = pass?.failure ?? pass?.unsynced;
+  if (error) tools.warn(error.message);
+  return pass?.changes ?? [];
+}
+
+function report(link: string, changes: PassReport['changes']): PassReport {
+  return { interface: link, changes, unsynced: null, failure: null };
+}

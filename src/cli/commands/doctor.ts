@@ -1,0 +1,24 @@
+import { type Command, jsonFlag, networkArgument } from '../command.ts';
+import { openDoctor } from '../context.ts';
+import { exitCodes } from '../exit-code.ts';
+import { print, printJson } from '../output.ts';
+import { diagnosesToJson, diagnosesToText } from '../show-diagnoses.ts';
+
+export const doctor: Command = {
+  name: 'doctor',
+  argument: networkArgument,
+  summary: 'Examine this host and its networks, and name a remedy for each problem; exits with 3 when there is one',
+  flags: { ...jsonFlag, all: { kind: 'switch', summary: 'show what is well too', byDefault: 'no' } },
+  examples: [
+    'cpn doctor',
+    'cpn doctor office --all',
+    'cpn doctor --json | jq \'.findings[] | select(.verdict == "problem")\'',
+  ],
+  async run(input) {
+    const { examine } = await import('../../app/doctor/examine.ts');
+    const diagnoses = await examine(await openDoctor(input), input.argument('network'));
+    if (input.switch('json')) printJson(diagnosesToJson(diagnoses));
+    else print(diagnosesToText(diagnoses, input.switch('all')));
+    return diagnoses.some(({ verdict }) => verdict === 'problem') ? exitCodes.pending : exitCodes.done;
+  },
+};

@@ -1,0 +1,45 @@
+/** What is examined, in the order in which a person reads of it. */
+export const subjects = [
+  'tools',
+  'kernel',
+  'privileges',
+  'managers',
+  'disk',
+  'files',
+  'state',
+  'daemon',
+  'api',
+  'clock',
+  'dns',
+  'ports',
+  'forwarding',
+  'network',
+  'pins',
+  'key',
+  'mtu',
+] as const;
+export type Subject = (typeof subjects)[number];
+
+/** What an examination found in one place. */
+export interface Finding {
+  readonly subject: Subject;
+  /** A problem keeps something from working, or will; a note is worth knowing. */
+  readonly verdict: 'ok' | 'note' | 'problem';
+  /** What was looked at. */
+  readonly looked: string;
+  readonly found: string;
+  /** What to type or do next; null where there is nothing to do. */
+  readonly remedy: string | null;
+}
+
+export function well(subject: Subject, looked: string, found: string): Finding {
+  return { subject, verdict: 'ok', looked, found, remedy: null };
+}
+
+export function worthKnowing(subject: Subject, looked: string, found: string, remedy: string | null = null): Finding {
+  return { subject, verdict: 'note', looked, found, remedy };
+}
+
+export function wrong(subject: Subject, looked: string, found: string, remedy: string): Finding {
+  return { subject, verdict: 'problem', looked, found, remedy };
+}

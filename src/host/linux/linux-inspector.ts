@@ -1,0 +1,138 @@
+import { lstat, readFile, statfs } from 'node:fs/promises';
+import { release } from 'node:os';
+import { basename, dirname } from 'node:path';
+import { type Address, familyOf } from '../../core/cidr.ts';
+import type { FileFacts, Holder } from '../../core/doctor/judge-files.ts';
+import type { Kernel, Space, ToolFound } from '../../core/doctor/judge-host.ts';
+import { CommandFailed } from '../../core/errors.ts';
+import { findTool, remedies, type Tool } from '../find-tool.ts';
+import type { Inspector } from '../inspector.ts';
+import { type Run, run as runHere } from '../run.ts';
+import { prints } from './prints.ts';
+import { checkPrivilege } from './privilege.ts';
+import { findSuspects } from './suspects.ts';
+
+/** A check-up of this Linux host. */
+export function linuxInspector(run: Run = runHere): Inspector {
+  return {
+    tools: () => Promise.all(versions.map(([tool, flag]) => lookForTool(run, tool, flag))),
+    kernel: readKernel,
+    mayAdminister: () =>
+      checkPrivilege().then(
+        () => true,
+        () => false,
+      ),
+    user: () => process.geteuid?.() ?? 0,
+    managers: async () => [...(await findSuspects()), ...(await findUfw())],
+    preparedManagers,
+    file: describeFile,
+    space: measureSpace,
+    holder: readHolder,
+    udpPorts: async () =>
+      parseUdpPorts(`${await readIfThere('/proc/net/udp')}\n${await readIfThere('/proc/net/udp6')}`),
+    echoes: (address, bytes, deadlineMs) => echoes(run, address, bytes, deadlineMs),
+    prints: () => prints(run),
+  };
+}
+
+/** How each tool tells its version. */
+const versions: readonly (readonly [Tool, string])[] = [
+  ['wg', '--version'],
+  ['ip', '-V'],
+  ['nft', '--version'],
+  ['ping', '-V'],
+  ['wireguard-go', '--version'],
+  ['boringtun-cli', '--version'],
+];
+
+async function lookForTool(run: Run, tool: Tool, flag: string): Promise<ToolFound> {
+  const remedy = remedies[tool];
+  const path = await findTool(tool).catch(() => null);
+  if (path === null) return { tool, path, version: null, remedy };
+  const said = await run(tool, [flag], { deadlineMs: 3_000 }).catch(() => '');
+  return { tool, path, version: said.split('\n')[0]?.trim() || null, remedy };
+}
+
+/** Loaded or built in: /sys/module; to be loaded: what depmod(8) lists. */
+async function readKernel(): Promise<Kernel> {
+  const folder = `/lib/modules/${release()}`;
+  const [loaded, tun, ...lists] = await Promise.all([
+    describeFile('/sys/module/wireguard'),
+    describeFile('/dev/net/tun'),
+    readIfThere(`${folder}/modules.dep`),
+    readIfThere(`${folder}/modules.builtin`),
+  ]);
+  return {
+    release: release(),
+    wireguard: loaded !== null || lists.some((list) => list.includes('/wireguard.ko')),
+    tun: tun !== null,
+  };
+}
+
+/** It is no program that stays, but a set of rules that its unit loads. */
+async function findUfw(): Promise<string[]> {
+  return /^ENABLED=yes$/m.test(await readIfThere('/etc/ufw/ufw.conf')) ? ['ufw (on)'] : [];
+}
+
+const preparations: readonly (readonly [string, readonly string[]])[] = [
+  ['NetworkManager', ['/usr/lib/NetworkManager/conf.d/20-cpn.conf', '/etc/NetworkManager/conf.d/20-cpn.conf']],
+  ['systemd-networkd', ['/usr/lib/systemd/network/10-cpn.network', '/etc/systemd/network/10-cpn.network']],
+];
+
+async function preparedManagers(): Promise<string[]> {
+  const looks = preparations.map(async ([name, paths]) => {
+    const found = await Promise.all(paths.map(describeFile));
+    return found.some((each) => each !== null) ? [name] : [];
+  });
+  return (await Promise.all(looks)).flat();
+}
+
+async function describeFile(path: string): Promise<FileFacts | null> {
+  const stats = await lstat(path).catch(() => null);
+  if (stats === null) return null;
+  const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : 'other';
+  return { kind, mode: stats.mode & 0o7777, uid: stats.uid };
+}
+
+async function measureSpace(path: string): Promise<Space> {
+  const found = await statfs(path).catch(() => null);
+  if (found === null) {
+    const above = dirname(path);
+    return above === path ? { path, bytes: 0, files: null } : measureSpace(above);
+  }
+  return { path, bytes: found.bavail * found.bsize, files: found.files === 0 ? null : found.ffree };
+}
+
+/** The launcher, what it starts, and a name that a package gave it. */
+const programs = /^(cpn(\.js)?|main\.[jt]s)$/;
+
+/** A process that is alive may be another one of the same number: its words tell (proc_pid_cmdline(5)). */
+async function readHolder(path: string): Promise<Holder | null> {
+  const [, text] = /^(\d{1,10})\s*$/.exec(await readIfThere(path)) ?? [];
+  if (text === undefined) return null;
+  const words = (await readIfThere(`/proc/${text}/cmdline`)).split('\0').map((word) => basename(word));
+  return { pid: Number(text), alive: words.includes('run') && words.some((word) => programs.test(word)) };
+}
+
+/** Parses /proc/net/udp and udp6 (proc_net_udp(5)): the local port is what stands in hex behind the colon. */
+export function parseUdpPorts(text: string): Set<number> {
+  const ports = text.split('\n').map((line) => /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) /.exec(line)?.[1]);
+  return new Set(ports.flatMap((port) => (port === undefined ? [] : Number.parseInt(port, 16))));
+}
+
+/** `-M do` of iputils forbids fragments; the sizes of its `-s` are without the IP and ICMP headers. */
+async function echoes(run: Run, address: Address, bytes: number, deadlineMs: number): Promise<boolean> {
+  const headers = familyOf(address) === 4 ? 28 : 48;
+  const args = ['-n', '-q', '-M', 'do', '-c', '1', '-s', String(bytes - headers), '-W', String(deadlineMs / 1000)];
+  try {
+    await run('ping', [...args, address], { deadlineMs: deadlineMs + 1_000 });
+    return true;
+  } catch (error) {
+    if (error instanceof CommandFailed) return false;
+    throw error;
+  }
+}
+
+async function readIfThere(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '');
+}

@@ -1,0 +1,40 @@
+import { createServer } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { lookAtService } from '../../src/api/look.ts';
+import { failureOf } from './samples.ts';
+import { json, listen, serve, silent } from './server.ts';
+
+describe('lookAtService', () => {
+  test.each([200, 401, 404, 500])(
+    'takes any answer, such as %i, and its clock, and sends no secret',
+    async (status) => {
+      const { address, asked } = await serve(json(status, {}, { date: 'Tue, 14 Nov 2023 22:13:20 GMT' }));
+      expect(await lookAtService(address, 5_000)).toMatchObject({ date: 1_700_000_000 });
+      expect(asked).toMatchObject([{ method: 'GET', path: '/', body: '' }]);
+      expect(asked[0]?.headers.authorization).toBeUndefined();
+    },
+  );
+
+  test('knows no time where none is told', async () => {
+    const { address } = await serve((response) => {
+      response.sendDate = false;
+      response.end();
+    });
+    expect((await lookAtService(address, 5_000)).date).toBeNull();
+  });
+
+  test('fails where nobody answers, in time', async () => {
+    const { address } = await serve(silent);
+    expect(await failureOf(lookAtService(address, 50))).toMatchObject({
+      name: 'Unreachable',
+      message: expect.stringContaining('no answer came within 0.05 s'),
+    });
+  });
+
+  test('fails where nobody listens, and where something else does', async () => {
+    const { url } = await listen(createServer((socket) => socket.end('SSH-2.0-x\r\n')));
+    expect(await failureOf(lookAtService({ url, insecureHttp: false }, 5_000))).toMatchObject({ heard: true });
+    const closed = { url: 'http://127.0.0.1:1', insecureHttp: false };
+    expect(await failureOf(lookAtService(closed, 5_000))).toMatchObject({ name: 'Unreachable' });
+  });
+});

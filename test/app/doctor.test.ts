@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import type { DoctorTools } from '../../src/app/doctor/examination.ts';
+import { type Diagnosis, examine } from '../../src/app/doctor/examine.ts';
+import { reconcileNetworks } from '../../src/app/reconcile.ts';
+import type { Address } from '../../src/core/cidr.ts';
+import { parseEndpoint } from '../../src/core/endpoint.ts';
+import { BadReply, DiskFailed, MissingTool, Refused, Unreachable } from '../../src/core/errors.ts';
+import type { NetworkMap } from '../../src/core/model.ts';
+import type { Inspector } from '../../src/host/inspector.ts';
+import type { Joined } from '../../src/store/state.ts';
+import { dialled, peer } from '../core/samples.ts';
+import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
+
+const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
+
+/** A host with which all is well, which is up and hears peer 2. */
+async function startDesk(told: NetworkMap = map, changes: Partial<Joined> = {}, inspects: Partial<Inspector> = {}) {
+  const desk = await Desk.with(
+    joinedTo(told, { keySince: '2023-11-01T00:00:00.000Z', createdAt: '2023-11-01T00:00:00.000Z', ...changes }),
+  );
+  desk.answers = [answerWith(told)];
+  await reconcileNetworks(desk.tools);
+  desk.touch(2, {
+    latestHandshake: Math.floor(desk.tools.now().getTime() / 1000),
+    endpoint: { ...dialled(2) } as never,
+  });
+  const unused = () => {
+    throw new Error('nobody should ask for this');
+  };
+  const inspector: Inspector = {
+    tools: async () => [{ tool: 'wg', path: '/usr/bin/wg', version: 'v1', remedy: 'apt install wireguard-tools' }],
+    kernel: async () => ({ release: '6.1', wireguard: true, tun: true }),
+    mayAdminister: async () => true,
+    user: () => 0,
+    managers: async () => [],
+    preparedManagers: async () => [],
+    file: async () => null,
+    space: async (path) => ({ path, bytes: 1e12, files: null }),
+    holder: async () => ({ pid: 7, alive: true }),
+    udpPorts: async () => new Set([desk.actual.device?.listenPort ?? 0]),
+    echoes: async () => true,
+    prints: unused,
+    ...inspects,
+  };
+  const tools: DoctorTools = {
+    ...desk.tools,
+    inspector,
+    folders: { config: '/etc/wireguard', state: '/var/lib/cpn', runtime: '/run/cpn' },
+    look: async () => ({ date: tools.now().getTime() / 1000, tookMs: 3 }),
+  };
+  return { desk, tools };
+}
+
+const problemsOf = (found: readonly Diagnosis[]) => found.filter(({ verdict }) => verdict === 'problem');
+
+describe('a check-up', () => {
+  it('finds no problem where there is none, and leaves everything as it is', async () => {
+    const { desk, tools } = await startDesk();
+    const before = await desk.state();
+    desk.steps.length = 0;
+    expect(problemsOf(await examine(tools))).toEqual([]);
+    expect([desk.steps, desk.withdrawn, desk.announced, await desk.state()]).toEqual([[], [], [], before]);
+  });
+
+  it('goes on where a look fails, and tells why as it would of any problem', async () => {
+    const { tools } = await startDesk(
+      map,
+      {},
+      {
+        echoes: async () => {
+          throw new MissingTool('ping', 'install it: apt install iputils-ping');
+        },
+      },
+    );
+    tools.host.observe = async () => {
+      throw new DiskFailed('read', '/proc/net/tcp', { name: 'Error', message: '', code: 'EACCES', errno: -13 });
+    };
+    const found = await examine(tools);
+    expect(problemsOf(found)).toMatchObject([
+      { subject: 'network', interface: 'cpn0', remedy: expect.stringContaining('run as root') },
+    ]);
+    expect(found.map(({ subject }) => subject)).toContain('disk');
+    const { tools: without } = await startDesk(
+      map,
+      {},
+      {
+        echoes: async () => {
+          throw new MissingTool('ping', 'install it: apt install iputils-ping');
+        },
+      },
+    );
+    expect(problemsOf(await examine(without))).toMatchObject([
+      { subject: 'mtu', found: 'ping was not found on this host', remedy: 'install it: apt install iputils-ping' },
+    ]);
+  });
+
+  it('tells of a control plane that is out of reach, of a token that it refuses, and of its clock', async () => {
+    const { desk, tools } = await startDesk();
+    const out = new Unreachable('https://x', 'nobody answers', { delivered: false, heard: false, retryAfterMs: null });
+    const cut = async () => {
+      throw out;
+    };
+    expect(problemsOf(await examine({ ...tools, look: cut }))).toMatchObject([
+      { subject: 'api', found: 'is out of reach: nobody answers' },
+    ]);
+    desk.answers = [fail(new Refused(401, 'reading', 'no', 'join again'))];
+    expect(problemsOf(await examine(tools))).toMatchObject([
+      { subject: 'api', remedy: expect.stringContaining('ask an admin') },
+    ]);
+    desk.answers = [fail(new BadReply('https://x', 'is not JSON', 'look'))];
+    expect(problemsOf(await examine(tools))).toMatchObject([
+      { subject: 'api', remedy: expect.stringContaining('later') },
+    ]);
+    desk.answers = [answerWith(map)];
+    const wrong = async () => ({ date: 0, tookMs: 1 });
+    expect(problemsOf(await examine({ ...tools, look: wrong }))).toMatchObject([{ subject: 'clock' }]);
+    const past = () => new Date('2020-01-01');
+    expect(problemsOf(await examine({ ...tools, now: past })).map(({ subject }) => subject)).toContain('clock');
+  });
+
+  it('tells of names that do not resolve, of peers that do not answer, and of drift', async () => {
+    const named = mapAt('"1"', [peer(2, { endpoint: parseEndpoint('edge.example.net:51820') })]);
+    const { desk, tools } = await startDesk(named);
+    desk.touch(2, { latestHandshake: 1, keepalive: 25 });
+    desk.actual = { ...desk.actual, routes: [], link: desk.actual.link && { ...desk.actual.link, mtu: 1000 } };
+    expect(problemsOf(await examine(tools)).map(({ subject, remedy }) => `${subject}: ${remedy}`)).toEqual([
+      'dns: getent ahosts edge.example.net, and see /etc/resolv.conf',
+      'network: cpn plan cpn0, and cpn reconcile cpn0',
+      'network: cpn explain 10.77.0.2',
+    ]);
+  });
+
+  it('tells of joins that were not finished, and of a host that has joined nothing', async () => {
+    const { desk, tools } = await startDesk();
+    const { membership: _, ...state } = await desk.state();
+    await tools.store.write({ ...state, membership: null });
+    expect(problemsOf(await examine(tools))).toMatchObject([{ subject: 'state', found: 'was not finished' }]);
+    await tools.store.forget('cpn0', []);
+    expect((await examine(tools)).find(({ subject }) => subject === 'state')).toMatchObject({ remedy: 'cpn join' });
+    await expect(examine(tools, 'office')).rejects.toThrow('has not joined');
+  });
+});
+
+describe('the MTU', () => {
+  it.each([1419, 1300, 576, 100])(
+    'of a path that passes %i bytes is found, though one packet in three is lost',
+    async (limit) => {
+      let asked = 0;
+      const echoes = async (to: Address, bytes: number) => {
+        if (to !== '10.77.0.2') return true;
+        asked += 1;
+        return bytes <= limit && asked % 3 !== 0;
+      };
+      const { tools } = await startDesk(map, {}, { echoes });
+      const [problem] = problemsOf(await examine(tools)).filter(({ looked }) => looked.includes('through cpn0'));
+      const [, mtu] = /--mtu (\d+)/.exec(problem?.remedy ?? '') ?? [];
+      expect(Math.max(576, limit) - Number(mtu)).toBeLessThanOrEqual(limit < 576 ? 0 : 8);
+      expect(Number(mtu)).toBeLessThanOrEqual(Math.max(576, limit));
+      expect(asked).toBeLessThan(60);
+    },
+  );
+});

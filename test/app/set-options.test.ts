@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import type { OptionChanges } from '../../src/app/option-changes.ts';
+import { reconcileNetworks } from '../../src/app/reconcile.ts';
+import { planOptions, setOptions } from '../../src/app/set-options.ts';
+import { parseEndpoint } from '../../src/core/endpoint.ts';
+import { CannotTell, NotKept, Refused, Unreachable, WrongUsage } from '../../src/core/errors.ts';
+import { dialled, peer } from '../core/samples.ts';
+import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
+import { one, serving, startServing, two } from './serving.ts';
+
+const none: OptionChanges = { options: {}, allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] };
+const gone = new Unreachable('https://x', 'refused', { delivered: false, heard: false, retryAfterMs: null });
+const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
+const lan = { host: '192.168.50.1', port: null };
+
+/** A host that is up, and hears peer 2. */
+async function settle(desk: Desk): Promise<Desk> {
+  await reconcileNetworks(desk.tools);
+  desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+  desk.steps.length = 0;
+  return desk;
+}
+
+async function startDesk(): Promise<Desk> {
+  const desk = await Desk.with(joinedTo(map));
+  desk.answers = [answerWith(map)];
+  return settle(desk);
+}
+
+describe('setting options', () => {
+  it('changes what was named, on the host and on disk, and leaves the rest', async () => {
+    const desk = await startDesk();
+    const changes = { ...none, options: { mtu: 1300, pin: 'strict' as const }, allowRoutes: [one] };
+    const report = await setOptions(desk.tools, undefined, changes);
+    expect(report).toMatchObject({ interface: 'cpn0', failure: null });
+    expect(report.changes.map(({ kind }) => kind)).toContain('interface');
+    expect(desk.actual.link?.mtu).toBe(1300);
+    const { options } = await desk.state();
+    expect(options).toMatchObject({ mtu: 1300, pin: 'strict', acceptRoutes: true, listenPort: null });
+    expect(options.allowRoutes).toEqual([one]);
+    expect(await desk.tools.store.readConfig('cpn0')).toContain('MTU = 1300');
+    expect(desk.described).toEqual([]);
+  });
+
+  it('adds to lists, takes from them, and takes values back', async () => {
+    const desk = await settle(await startServing(serving()));
+    await setOptions(desk.tools, 'office', {
+      ...none,
+      options: { mtu: 1300 },
+      allowRoutes: [one, two],
+      addProbes: [lan],
+    });
+    expect((await desk.state()).options.probes).toEqual([lan]);
+    await desk.tools.store.amendNotes('cpn0', { dead: [one] });
+    const back = { ...none, options: { mtu: null }, refuseRoutes: [one], dropProbes: [lan] };
+    await setOptions(desk.tools, 'office', back);
+    expect((await desk.state()).options).toMatchObject({ mtu: null, allowRoutes: [two], probes: [] });
+    expect((await desk.tools.store.readNotes('cpn0')).dead).toEqual([]);
+    expect(desk.actual.link?.mtu).toBe(1420);
+  });
+
+  it('goes back to the old ones when nobody is heard any more, and lets the map be tried again', async () => {
+    const desk = await startDesk();
+    const before = await desk.state();
+    desk.answers = [fail(gone)];
+    await expect(setOptions(desk.tools, undefined, { ...none, options: { mtu: 1300 } })).rejects.toBeInstanceOf(
+      NotKept,
+    );
+    expect(desk.actual.link?.mtu).toBe(1420);
+    expect(await desk.state()).toEqual(before);
+  });
+
+  it('keeps them where nobody answered before either, and says so', async () => {
+    const desk = await startDesk();
+    desk.touch(2, { latestHandshake: null });
+    desk.answers = [fail(gone)];
+    const warnings: string[] = [];
+    const tools = { ...desk.tools, warn: (text: string) => void warnings.push(text) };
+    await setOptions(tools, undefined, { ...none, options: { mtu: 1300 } });
+    expect((await desk.state()).options.mtu).toBe(1300);
+    expect(warnings).toMatchObject([expect.stringContaining('nobody can confirm')]);
+  });
+
+  it('goes back when the host does not take them', async () => {
+    const desk = await startDesk();
+    desk.refuses = () => true;
+    await expect(setOptions(desk.tools, undefined, { ...none, options: { mtu: 1300 } })).rejects.toThrow(
+      'exited with 1',
+    );
+    expect((await desk.state()).options.mtu).toBeNull();
+  });
+
+  it('only shows what would change with a dry run', async () => {
+    const desk = await startDesk();
+    const changes = { ...none, options: { mtu: 1300 }, endpoint: parseEndpoint('203.0.113.1:51999') };
+    const before = await desk.state();
+    const report = await planOptions(desk.tools, undefined, changes);
+    expect(report.changes.length).toBeGreaterThan(0);
+    expect([desk.steps, desk.described, await desk.state()]).toEqual([[], [], before]);
+  });
+
+  it('of a network that is down are for when it comes up', async () => {
+    const desk = await Desk.with(joinedTo(map, { enabled: false }));
+    expect(await setOptions(desk.tools, 'cpn0', { ...none, options: { mtu: 1300 } })).toMatchObject({ changes: [] });
+    expect([desk.steps, (await desk.state()).options.mtu]).toEqual([[], 1300]);
+  });
+
+  it('needs one network, and for probes a connector', async () => {
+    const desk = await startDesk();
+    await expect(setOptions(desk.tools, 'cpn0', { ...none, addProbes: [lan] })).rejects.toThrow('joined as origin');
+    await desk.tools.store.write(joinedTo({ ...map, id: 8, name: 'lab' }, { interface: 'cpn1' }));
+    await expect(setOptions(desk.tools, undefined, none)).rejects.toBeInstanceOf(WrongUsage);
+  });
+});
+
+describe('setting what the network is told', () => {
+  const endpoint = parseEndpoint('203.0.113.1:51999');
+
+  it('tells the control plane, and follows with the port', async () => {
+    const desk = await startDesk();
+    await setOptions(desk.tools, undefined, { ...none, endpoint, name: 'edge' });
+    expect(desk.described).toEqual([{ endpoint, name: 'edge' }]);
+    const { enrollment, options, membership } = await desk.state();
+    expect([enrollment.endpoint, options.listenPort, membership.peer.name]).toEqual([endpoint, 51999, 'edge']);
+    expect(desk.actual.device?.listenPort).toBe(51999);
+    await setOptions(desk.tools, undefined, { ...none, endpoint: null });
+    expect((await desk.state()).options.listenPort).toBeNull();
+  });
+
+  it('leaves a port alone that was chosen by itself', async () => {
+    const desk = await startDesk();
+    await setOptions(desk.tools, undefined, { ...none, options: { listenPort: 40_000 } });
+    await setOptions(desk.tools, undefined, { ...none, endpoint });
+    expect((await desk.state()).options.listenPort).toBe(40_000);
+  });
+
+  it('changes nothing here where the control plane says no, or cannot be asked', async () => {
+    const desk = await startDesk();
+    const before = await desk.state();
+    desk.describes = () => {
+      throw new Refused(422, 'changing', 'no', 'give another');
+    };
+    const changes = { ...none, endpoint, options: { mtu: 1300 } };
+    await expect(setOptions(desk.tools, undefined, changes)).rejects.toBeInstanceOf(Refused);
+    expect([desk.steps, await desk.state()]).toEqual([[], before]);
+    const { membership, ...state } = before;
+    await desk.tools.store.write({ ...state, membership: { ...membership, accessToken: null } });
+    await expect(setOptions(desk.tools, undefined, changes)).rejects.toBeInstanceOf(CannotTell);
+  });
+});
