@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Prefix } from '../core/cidr.ts';
+import { isLoopback } from '../core/loopback.ts';
 import type { Secret } from '../core/secret.ts';
 import type { App } from './app.ts';
 import { CannotListen } from './errors.ts';
 import { defaultLimits, type Limits } from './limits.ts';
-import { isLoopback } from './loopback.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { type ListenAddress, serveMetrics } from './metrics-server.ts';
 import { createServer } from './server.ts';

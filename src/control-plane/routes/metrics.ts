@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Refusal } from '../../contract/reply.ts';
+import { isLoopback } from '../../core/loopback.ts';
 import type { App } from '../app.ts';
 import { Forbidden } from '../errors.ts';
-import { isLoopback } from '../loopback.ts';
 import type { Metrics } from '../metrics.ts';
 
 /** @param here false when the metrics are at an address of their own, or when callers come through proxies */

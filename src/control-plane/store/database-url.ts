@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { InvalidValue, WrongUsage } from '../../core/errors.ts';
+import { isLoopback } from '../../core/loopback.ts';
 import { Secret } from '../../core/secret.ts';
-import { isLoopback } from '../loopback.ts';
 
 /** A PostgreSQL database, and how it is reached. What is left out here the driver takes from where libpq would. */
 export interface DatabaseTarget {

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { parseAddress } from '../core/cidr.ts';
-import { unusableAddress } from '../core/endpoint.ts';
+import { parseAddress } from './cidr.ts';
+import { unusableAddress } from './endpoint.ts';
 
 /** True for a loopback address, and for the name that stands for one: only this machine can be there. */
 export function isLoopback(host: string): boolean {

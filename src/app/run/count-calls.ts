@@ -1,0 +1,29 @@
+import { CpnError } from '../../core/errors.ts';
+import type { Tools } from '../tools.ts';
+
+/** Tools of which each call to the control plane that fails is counted for the network of `link`; one that was ended is no failure. */
+export function countCalls(tools: Tools, link: string): Tools {
+  const counted =
+    <Given extends unknown[], Reply>(operation: string, call: (...given: Given) => Promise<Reply>) =>
+    async (...given: Given): Promise<Reply> => {
+      try {
+        return await call(...given);
+      } catch (error) {
+        if (error instanceof CpnError) tools.meter.callFailed(link, operation, error.name);
+        throw error;
+      }
+    };
+  return {
+    ...tools,
+    async connect(address, patience) {
+      const service = await tools.connect(address, patience);
+      return {
+        ...service,
+        readMap: counted('read_map', service.readMap),
+        withdraw: counted('withdraw', service.withdraw),
+        announceSecret: counted('announce_secret', service.announceSecret),
+        changeKey: counted('change_key', service.changeKey),
+      };
+    },
+  };
+}
