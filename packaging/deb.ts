@@ -7,8 +7,8 @@ import { command } from './command.ts';
 import { manifest, readReleases, root, sourceDate } from './source.ts';
 import { gzip, listLicences, listUnits, settle, writeTree } from './tree.ts';
 
-/** Started with the host and by the installation; what else is there waits for an administrator. */
-const enabledUnits = ['cpn.service'];
+/** Started with the host and by the installation: it does nothing without /etc/cpn/join.conf. What else is there waits for a join, or an administrator. */
+const enabledUnits = ['cpn-join.service'];
 
 const maintainer = 'the cpn authors <cpn-connector@localhost.invalid>';
 
@@ -61,7 +61,9 @@ function writeControl(tree: string, architecture: Architecture): void {
   const lists = {
     '@UNITS@': units,
     '@ENABLED@': enabled,
-    '@STARTED_BY_HAND@': units.filter((unit) => !enabled.includes(unit) && !unit.includes('@')),
+    '@STARTED_BY_HAND@': units.filter(
+      (unit) => !enabled.includes(unit) && unit.endsWith('.service') && !unit.includes('@'),
+    ),
   };
   for (const script of ['postinst', 'prerm', 'postrm']) {
     const text = readFileSync(join(root, 'packaging/debian', script), 'utf8');

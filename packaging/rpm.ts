@@ -65,6 +65,7 @@ ${longDescription.join('\n')}
 cp -a ${tree}/. %{buildroot}/
 
 %post
+[ "$1" -gt 1 ] || systemctl --no-reload preset cpn-join.service >/dev/null 2>&1 || :
 [ ! -d /run/systemd/system ] || systemctl --system daemon-reload >/dev/null 2>&1 || :
 
 %preun
@@ -82,6 +83,7 @@ fi
 /usr/lib/NetworkManager/conf.d/20-cpn.conf
 /usr/lib/systemd/network/10-cpn.network
 ${units.map((unit) => `/usr/lib/systemd/system/${unit}\n`).join('')}/usr/share/bash-completion/completions/cpn
+/usr/share/doc/cpn/examples
 /usr/share/fish/vendor_completions.d/cpn.fish
 /usr/share/licenses/cpn
 /usr/share/man/man1/cpn*.1.gz

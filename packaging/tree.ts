@@ -55,6 +55,9 @@ export async function writeTree(tree: string, architecture: Architecture): Promi
   }
   copy('packaging/networkd/10-cpn.network', 'usr/lib/systemd/network/10-cpn.network');
   copy('packaging/network-manager/20-cpn.conf', 'usr/lib/NetworkManager/conf.d/20-cpn.conf');
+  for (const example of readdirSync(join(root, 'packaging/examples')).sort()) {
+    copy(`packaging/examples/${example}`, `usr/share/doc/cpn/examples/${example}`);
+  }
   for (const unit of listUnits()) copy(`packaging/systemd/${unit}`, `usr/lib/systemd/system/${unit}`);
 }
 

@@ -21,6 +21,10 @@ export const variables: Readonly<Record<string, string>> = {
   CPN_RUNTIME_DIR: 'Folder of the locks; /run/cpn unless set.',
   XDG_CONFIG_HOME: "Parent of the folder cpn with the administrator's login; ~/.config unless set.",
   SSH_CONNECTION: 'Set by sshd: where the SSH client is that no route may cut off.',
+  JOURNAL_STREAM: 'Set by systemd: where stderr is the journal, lines of the log bear their priority.',
+  NOTIFY_SOCKET: 'Set by systemd: where the daemon and the control plane say that they are ready, and how it goes.',
+  WATCHDOG_USEC: 'Set by systemd: how often they have to say that they are alive, in microseconds.',
+  CREDENTIALS_DIRECTORY: 'Set by systemd: where cpn join finds the credential cpn.enrollment-key.',
   NO_COLOR: 'Set to anything, it keeps colours out of what is shown.',
   NODE_EXTRA_CA_CERTS: 'A file with the certificate of your own issuer, by which the control plane is trusted.',
 };
@@ -28,6 +32,8 @@ export const variables: Readonly<Record<string, string>> = {
 export const files: Readonly<Record<string, string>> = {
   '/etc/wireguard/IF.conf': 'The wg-quick file of an interface; works with plain wg-quick and without this program.',
   '/var/lib/cpn/IF.json': 'Keys, token, options, last map, and the receipt of every change made to the host.',
+  '/etc/cpn/join.conf':
+    'How cpn-join.service joins: flags of cpn join without their dashes, each with = and its value.',
   '/run/cpn/': 'Locks, and notes of the last passes.',
   '~/.config/cpn/login.json': "An administrator's login.",
   '/var/lib/cpn-control-plane/': "The embedded control plane's database.",

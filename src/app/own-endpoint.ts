@@ -14,7 +14,7 @@ const customaryPort = 51820;
  */
 export async function findOwnEndpoint(
   tools: Tools,
-  { endpoint, service, options }: JoinRequest,
+  { endpoint, service, options }: Pick<JoinRequest, 'endpoint' | 'service' | 'options'>,
 ): Promise<Endpoint | null> {
   if (endpoint !== 'auto') return endpoint;
   const name = new URL(service.url).hostname.replace(/^\[|\]$/g, '');

@@ -2,6 +2,7 @@ import type { PeerService } from '../api/service.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import type { Host } from '../host/host.ts';
 import type { Store } from '../store/store.ts';
+import type { Meter } from './meter.ts';
 
 /** Everything a use case works with; made in one place, cli/context. */
 export interface Tools {
@@ -19,6 +20,7 @@ export interface Tools {
   sleep(milliseconds: number, signal?: AbortSignal): Promise<unknown>;
   random(bytes: number): Uint8Array;
   readonly log: Log;
+  readonly meter: Meter;
   /** Tells a person which step is under way. */
   progress(step: string): void;
   /** Tells a person what went otherwise than they may expect, though nothing failed. */

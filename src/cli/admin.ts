@@ -19,8 +19,13 @@ interface Access {
 
 /** The control plane as the logged-in administrator: by CPN_API_TOKEN where it is set, else by the stored login. */
 export async function openAdmin(input: Input): Promise<AdminService> {
+  return (await openAdminAt(input)).admin;
+}
+
+/** As {@link openAdmin}, with where it is, for what is to be enrolled there. */
+export async function openAdminAt(input: Input): Promise<{ admin: AdminService; address: ServiceAddress }> {
   const { service, token } = await findAccess(input);
-  return connectAdmin(service, token);
+  return { admin: await connectAdmin(service, token), address: service };
 }
 
 /** Any operation of the control plane, as {@link openAdmin}; a call may take so many milliseconds. */

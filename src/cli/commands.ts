@@ -4,9 +4,12 @@ import { api } from './commands/api.ts';
 import { audit } from './commands/audit.ts';
 import { completionOf } from './commands/completion.ts';
 import { backUpControlPlane, serveControlPlane } from './commands/control-plane.ts';
+import { debugBundle } from './commands/debug.ts';
+import { doctor } from './commands/doctor.ts';
 import { down } from './commands/down.ts';
 import { drain } from './commands/drain.ts';
 import { explain } from './commands/explain.ts';
+import { exportTunnel } from './commands/export.ts';
 import { join } from './commands/join.ts';
 import { createKey, listKeys, revokeKey } from './commands/key.ts';
 import { leave } from './commands/leave.ts';
@@ -19,6 +22,7 @@ import { reconcile } from './commands/reconcile.ts';
 import { rotateKey } from './commands/rotate-key.ts';
 import { run } from './commands/run.ts';
 import { logout, whoami } from './commands/session.ts';
+import { set } from './commands/set.ts';
 import { status } from './commands/status.ts';
 import { createToken, listTokens, revokeToken } from './commands/token.ts';
 import { up } from './commands/up.ts';
@@ -31,15 +35,19 @@ export const commands: readonly Command[] = [
   status,
   wait,
   explain,
+  doctor,
+  debugBundle,
   plan,
   reconcile,
   run,
   up,
   down,
+  set,
   drain,
   rotateKey,
   accept,
   leave,
+  exportTunnel,
   login,
   whoami,
   logout,

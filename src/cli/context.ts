@@ -2,10 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { uptime } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerService } from '../api/service.ts';
+import type { DoctorTools } from '../app/doctor/examination.ts';
+import { noMeter } from '../app/meter.ts';
 import type { Log, Patience, Tools } from '../app/tools.ts';
 import type { ServiceAddress } from '../core/model.ts';
+import type { DaemonUnit, Supervisor } from '../host/supervisor.ts';
 import type { Folders, Store } from '../store/store.ts';
 import type { Input } from './input.ts';
+import type { TextFile } from './metrics/tell.ts';
 import { progress, warn } from './output.ts';
 
 /** A command speaks to a person; a daemon writes a log, and goes on without its disk. */
@@ -26,8 +30,44 @@ export async function openTools(input: Input, manner: Manner = 'command'): Promi
     monotonic: () => performance.now() / 1000,
     sleep: (milliseconds, signal) => sleep(milliseconds, undefined, signal && { signal }).catch(() => {}),
     random: randomBytes,
+    meter: noMeter,
     ...voice,
   };
+}
+
+/** Makes what a check-up works with beside that. */
+export async function openDoctor(input: Input): Promise<DoctorTools> {
+  const [tools, { linuxInspector }, { lookAtService }] = await Promise.all([
+    openTools(input),
+    import('../host/linux/linux-inspector.ts'),
+    import('../api/look.ts'),
+  ]);
+  return { ...tools, inspector: linuxInspector(), folders: foldersOf(input), look: lookAtService };
+}
+
+/** A file that everybody may read, replaced as a whole and as nobody's only copy. */
+export async function openTextFile(path: string): Promise<TextFile> {
+  const { removeFile, replaceFile } = await import('../store/atomic-file.ts');
+  return {
+    write: (text) => replaceFile(path, text, { durable: false, mode: 0o644 }),
+    remove: () => removeFile(path),
+  };
+}
+
+/** Whoever started this process and wants to know how it is; null for nobody, as in a person's shell. */
+export async function openSupervisor(input: Input, log: Pick<Log, 'warn'>): Promise<Supervisor | null> {
+  if (input.environment.NOTIFY_SOCKET === undefined) return null;
+  const { systemdSupervisor } = await import('../host/systemd/notify.ts');
+  const onTrouble = (error: Error) =>
+    log.warn({ error: error.message }, 'the service manager cannot be told how it goes');
+  return systemdSupervisor(input.environment, onTrouble);
+}
+
+/** The daemon as a unit of this host; null where there is none, and for a host whose files are elsewhere, which it knows nothing of. */
+export async function openUnit({ environment }: Input): Promise<DaemonUnit | null> {
+  if (folderVariables.some((name) => environment[name] !== undefined)) return null;
+  const { findUnit } = await import('../host/systemd/unit.ts');
+  return findUnit();
 }
 
 /** How a person, or the log, is told of what a use case does. */
@@ -60,6 +100,8 @@ async function connectService(address: ServiceAddress, patience: Patience, { pro
     onRetry: ({ problem, delayMs }) => progress(`${problem}; trying again in ${delayMs} ms`),
   });
 }
+
+const folderVariables = ['CPN_CONFIG_DIR', 'CPN_STATE_DIR', 'CPN_RUNTIME_DIR'];
 
 function foldersOf({ environment }: Input): Folders {
   return {

@@ -5,5 +5,6 @@ export const groups: Readonly<Record<string, string>> = {
   peer: 'Look after the peers of a network',
   user: 'Look after the users of the organisation',
   token: 'Look after your personal tokens',
+  debug: 'Gather what helps to find a fault',
   'control-plane': 'Run the embedded control plane',
 };

@@ -51,8 +51,8 @@ export const optionFlags: Flags = {
 };
 
 /** Seconds that a key pair may be told to live. A change of keys interrupts the tunnel for a moment. */
-const shortestKeyLife = 3_600;
-const longestKeyLife = 3_650 * 86_400;
+export const shortestKeyLife = 3_600;
+export const longestKeyLife = 3_650 * 86_400;
 
 /** The options that the flags say, with the usual ones where they say nothing. */
 export async function readOptions(input: Input, type: PeerType): Promise<Options> {
@@ -69,23 +69,23 @@ export async function readOptions(input: Input, type: PeerType): Promise<Options
   };
 }
 
-function readPinRule(input: Input): PinRule {
+/** What `--pin` names; `report` where it was left out. */
+export function readPinRule(input: Input): PinRule {
   const text = input.text('pin') ?? 'report';
   const rule = pinRules.find((each) => each === text);
   if (rule) return rule;
   throw new InvalidValue('--pin', text, `is none of ${pinRules.join(', ')}`);
 }
 
-async function readAllowedRoutes(input: Input) {
+/** What `--allow-route` names. */
+export async function readAllowedRoutes(input: Input) {
   const { parsePrefix } = await import('../core/cidr.ts');
   return input.list('allow-route').map((text) => parsePrefix(text, '--allow-route'));
 }
 
-/** Processes and connections that a round may begin at once. */
-const mostProbes = 16;
-
-async function readProbes(input: Input, type: PeerType) {
-  const { parseProbeTarget } = await import('../core/probe-target.ts');
+/** What `--probe` names, for a host of this type. */
+export async function readProbes(input: Input, type: PeerType) {
+  const { mostProbes, parseProbeTarget } = await import('../core/probe-target.ts');
   const probes = input.list('probe').map((text) => parseProbeTarget(text, '--probe'));
   if (probes.length > mostProbes) {
     throw new WrongUsage(`--probe was given ${probes.length} times; name at most ${mostProbes} hosts`);

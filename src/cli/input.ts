@@ -1,7 +1,8 @@
 import { InvalidValue, WrongUsage } from '../core/errors.ts';
 import type { Flags } from './command.ts';
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** Variables by their names, as a process gets them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What a person gave to a command: its argument and flags, each from the command line or, failing that, a variable. */
 export class Input {
@@ -13,6 +14,11 @@ export class Input {
     this.#given = given;
     this.#flags = flags;
     this.environment = environment;
+  }
+
+  /** The same, with these variables where neither the command line nor the environment says otherwise. */
+  above(variables: Environment): Input {
+    return new Input(this.#given, this.#flags, { ...variables, ...this.environment });
   }
 
   /** The positional argument; undefined when it was left out. */

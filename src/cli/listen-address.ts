@@ -1,7 +1,13 @@
 import { InvalidValue } from '../core/errors.ts';
 
+/** An address to listen on; port 0 takes any free one. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
 /** Reads `HOST:PORT`, with an IPv6 address in brackets; port 0 takes any free one. */
-export function parseListenAddress(flag: string, text: string): { host: string; port: number } {
+export function parseListenAddress(flag: string, text: string): ListenAddress {
   const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(0|[1-9][0-9]{0,4})$/.exec(text) ?? [];
   const host = bracketed ?? plain;
   if (host === undefined || Number(port) > 65535) {

@@ -6,12 +6,15 @@ import { MissingTool } from '../core/errors.ts';
 export const toolFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'] as const;
 
 /** The tools that are run, and how a person gets them. */
-const remedies = {
+export const remedies = {
   wg: 'install it: apt install wireguard-tools',
   ip: 'install it: apt install iproute2',
   nft: 'install it: apt install nftables',
   ping: 'install it: apt install iputils-ping',
+  systemctl: 'it is a part of systemd: apt install systemd',
+  'systemd-notify': 'it is a part of systemd: apt install systemd',
   'wireguard-go': 'install it: apt install wireguard-go',
+  journalctl: 'its journal is a part of systemd',
   'boringtun-cli': 'install it: cargo install boringtun-cli, into /usr/local/bin',
 } as const;
 

@@ -11,6 +11,8 @@ export interface RunOptions {
   readonly input?: string | Secret;
   /** 30,000 unless told. */
   readonly deadlineMs?: number;
+  /** Variables that it gets beside those that every tool gets. No secret: other processes of this user can read them. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Exit codes that are no failure, beside 0. */
   readonly allowExitCodes?: readonly number[];
   /** The tool leaves a process behind that may keep open what it inherits: it gets no pipe, and nothing is returned. */
@@ -67,7 +69,7 @@ export const start: Start = startFrom(toolFolders);
 export function runFrom(folders: readonly string[]): Run {
   return async (tool, args, options = {}) => {
     const path = await findTool(tool, folders);
-    const { input, deadlineMs = 30_000, allowExitCodes = [], daemon = false } = options;
+    const { input, deadlineMs = 30_000, environment = {}, allowExitCodes = [], daemon = false } = options;
     const stdin = input === undefined ? null : await openNameless(input instanceof Secret ? input.reveal() : input);
     const output = daemon ? await openNameless() : null;
     let overdue: NodeJS.Timeout | undefined;
@@ -76,6 +78,7 @@ export function runFrom(folders: readonly string[]): Run {
       announce(tool);
       const child = execa(path, args, {
         ...common,
+        env: { ...environment, ...common.env },
         // Execa's types allow only the descriptors 0 to 2 here; Node, which gets them as they are, takes any.
         stdin: (stdin?.fd as 0 | undefined) ?? 'ignore',
         stdout: (output?.fd as 1 | undefined) ?? 'pipe',

@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { MapReading, PeerService, Wait } from '../../src/api/service.ts';
+import type { MapReading, PeerDescription, PeerService, Wait } from '../../src/api/service.ts';
+import { noMeter } from '../../src/app/meter.ts';
 import type { Patience, Tools } from '../../src/app/tools.ts';
 import type { Actual, ActualPeer } from '../../src/core/actual.ts';
 import type { Address, Prefix } from '../../src/core/cidr.ts';
@@ -59,6 +60,10 @@ export class Desk {
   readonly registered: { readonly publicKey: PublicKey; readonly proof: KeyProof | null }[] = [];
   /** Whether the control plane knows how to change a key; throws why it does not take this one. */
   registers: (publicKey: PublicKey) => boolean | Promise<boolean> = () => true;
+  /** What the control plane was told of this host, in order. */
+  readonly described: PeerDescription[] = [];
+  /** Throws why the control plane does not take it. */
+  describes: (told: PeerDescription) => unknown = () => {};
   /** What a datagram into the tunnel brings about. */
   nudged: (address: Address) => void = () => {
     throw new Error('nobody should ask for this');
@@ -91,6 +96,7 @@ export class Desk {
       },
       random: (bytes) => new Uint8Array(bytes),
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+      meter: noMeter,
       progress: () => {},
       warn: () => {},
     };
@@ -168,6 +174,10 @@ export class Desk {
         const isKnown = await this.registers(publicKey);
         if (isKnown) this.registered.push({ publicKey, proof });
         return isKnown;
+      },
+      describePeer: async (_network, _peer, _token, told) => {
+        await this.describes(told);
+        this.described.push(told);
       },
       removePeer: async (_network, _peer, token) => this.removes(token),
       withdraw: async (_network, _peer, _token, prefixes) => {

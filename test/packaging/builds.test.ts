@@ -94,6 +94,7 @@ describe.each([
       'usr/lib/systemd/network/10-cpn.network',
       'usr/lib/NetworkManager/conf.d/20-cpn.conf',
       'usr/share/bash-completion/completions/cpn',
+      'usr/share/doc/cpn/examples/join.conf',
       'usr/share/fish/vendor_completions.d/cpn.fish',
       `usr/share/zsh/${zsh}/_cpn`,
     ]) {

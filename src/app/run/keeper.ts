@@ -8,9 +8,11 @@ import { type Pass, passNetwork } from '../pass.ts';
 import type { Survey } from '../survey.ts';
 import type { Tools } from '../tools.ts';
 import { Bell } from './bell.ts';
+import { countPass } from './count-pass.ts';
 import { DriftWatch } from './drift-watch.ts';
 import { MapFollower } from './follow-map.ts';
 import { NameFollower } from './follow-names.ts';
+import { Health, type Standing } from './health.ts';
 import { spread } from './interval.ts';
 import { NetworkWatch } from './network-watch.ts';
 import { Once } from './once.ts';
@@ -49,13 +51,16 @@ export class Keeper {
   readonly #watch: NetworkWatch;
   readonly #place = new PlaceWatch();
   readonly #once: Once;
+  readonly #health: Health;
+  readonly #onPass: () => void;
   #delivery: Delivery | null = null;
   #resolved: Resolved | null = null;
   #failures = 0;
   /** When the last pass ended, in milliseconds of performance.now(). */
   #passedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(tools: Tools, link: string, options: KeeperOptions) {
+  /** @param onPass is called after each pass */
+  constructor(tools: Tools, link: string, options: KeeperOptions, onPass: () => void = () => {}) {
     const { interval } = options;
     this.link = link;
     this.#tools = tools;
@@ -66,6 +71,8 @@ export class Keeper {
     this.#watch = new NetworkWatch(tools, link, options, () => this.#bell.ring());
     const trouble = { begins: 'the network could not be made right', ends: 'the network is right again' };
     this.#once = new Once(tools.log, { interface: link }, trouble);
+    this.#health = new Health(link, tools.monotonic);
+    this.#onPass = onPass;
   }
 
   /** Keeps it until `signal` aborts, or until the network is not joined any more. */
@@ -88,6 +95,16 @@ export class Keeper {
     await Promise.all([following, watching]);
   }
 
+  get standing(): Standing {
+    return this.#health.standing;
+  }
+
+  /** True when its passes do not go on any more. */
+  get isStuck(): boolean {
+    // The bell is never set further ahead than spread() says.
+    return this.#health.isStuck(1.2 * this.#options.interval);
+  }
+
   /** Something changed on this host that may be of this network: looks soon. */
   hear(event: HostEvent): void {
     const { link } = event;
@@ -98,6 +115,7 @@ export class Keeper {
 
   /** The host slept, or somebody asks for it: nothing known of the outside holds any more. */
   startOver(): void {
+    this.#health.startOver();
     this.#names.forget();
     this.#map.restart();
     this.#bell.ring();
@@ -117,6 +135,9 @@ export class Keeper {
     const resolved = { ...delivery?.news.resolved, ...this.#resolved };
     this.#resolved = null;
     let isTaken = false;
+    this.#health.begin();
+    const begun = this.#tools.monotonic();
+    const spent = () => this.#tools.monotonic() - begun;
     try {
       const { map = null, askedAs = null } = delivery?.news ?? {};
       const news = { map, askedAs, resolved, failed: this.#watch.failed };
@@ -124,16 +145,21 @@ export class Keeper {
       const options = { withinMs: this.#options.confirmMs, signal, mayRepair };
       const pass = await passNetwork(this.#tools, this.link, news, options);
       if (pass === null) return false;
+      countPass(this.#tools.meter, this.link, pass, spent());
       await this.#conclude(pass);
       isTaken = true;
     } catch (error) {
       this.#once.notice(error);
+      this.#health.fail(error);
+      this.#tools.meter.passed(this.link, 'failed', spent());
       if (error instanceof NotConverged) await this.#drift.noteUndone();
       this.#failures += 1;
       const backoff = { baseMs: 1_000, capMs: this.#options.interval * 1000 };
       this.#bell.ring(gather + backoffDelay(this.#failures, backoff, Math.random()));
     } finally {
       this.#passedAt = performance.now();
+      this.#health.end();
+      this.#onPass();
       delivery?.taken.resolve(isTaken);
     }
     return true;
@@ -150,6 +176,7 @@ export class Keeper {
     const isPostponed = survey !== null && changes.length < survey.changes.length;
     if (!isPostponed) {
       this.#failures = 0;
+      this.#health.heal();
       this.#once.notice(null);
     }
     tellPass(this.#tools.log, this.link, pass);

@@ -13,6 +13,7 @@ import { PinWatch } from './pin-watch.ts';
 import { RotationWatch } from './rotation-watch.ts';
 import { SecretWatch } from './secret-watch.ts';
 import { ServiceWatch } from './service-watch.ts';
+import { TakeoverWatch } from './takeover-watch.ts';
 
 /** How long things may take, as a person set it. */
 interface Pace {
@@ -32,6 +33,7 @@ export class NetworkWatch {
   readonly #secret: SecretWatch;
   readonly #forwarding: ForwardWatch;
   readonly #rotation: RotationWatch;
+  readonly #takeovers: TakeoverWatch;
   readonly #hosts: Once;
 
   /**
@@ -50,6 +52,7 @@ export class NetworkWatch {
     this.#secret = new SecretWatch(tools, link);
     this.#forwarding = new ForwardWatch(tools, link, interval);
     this.#rotation = new RotationWatch(tools, link, confirmMs, ring);
+    this.#takeovers = new TakeoverWatch(tools.meter, link);
     const trouble = { begins: 'the hosts file cannot be changed', ends: 'the hosts file can be changed again' };
     this.#hosts = new Once(tools.log, { interface: link }, trouble);
   }
@@ -77,6 +80,7 @@ export class NetworkWatch {
     await this.#forwarding.note(survey);
     if (survey === null) return;
     this.#pins.follow(survey.state);
+    this.#takeovers.note(survey);
     await this.#peers.note(survey);
     const unnamed = explainHosts(survey.desired, survey.actual);
     this.#hosts.notice(unnamed === null ? null : new NotNamed(this.#link, unnamed));

@@ -1,12 +1,16 @@
 import type { HostEvent, Watch } from '../../host/host.ts';
+import type { Supervisor } from '../../host/supervisor.ts';
 import { usualConfirmation } from '../pass.ts';
 import { usualInterval } from '../refresh.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 import { Bell } from './bell.ts';
+import { countCalls } from './count-calls.ts';
+import { Health } from './health.ts';
 import { spread } from './interval.ts';
 import { Keeper } from './keeper.ts';
 import { Once } from './once.ts';
+import { Reporter } from './reporter.ts';
 import { watchClock } from './watch-clock.ts';
 
 export interface RunOptions {
@@ -18,6 +22,10 @@ export interface RunOptions {
   readonly signal: AbortSignal;
   /** Calls `startOver` whenever somebody asks for everything to be looked at anew. */
   onRequest(startOver: () => void): void;
+  /** Whoever wants to know how it is; null for nobody. */
+  readonly supervisor?: Supervisor | null;
+  /** What goes on beside it, once no other one runs, until `signal` aborts; never throws. */
+  beside?(signal: AbortSignal): Promise<void>;
 }
 
 /** Keeps every joined network of this host right until it is told to stop. @throws Locked when another one runs already */
@@ -35,21 +43,32 @@ class Daemon {
   readonly #watches = new Map<string, Promise<Watch>>();
   readonly #bell = new Bell();
   readonly #once: Once;
+  /** Of the search for networks, which come and go. */
+  readonly #health: Health;
+  readonly #reporter: Reporter;
 
   constructor(tools: Tools, options: RunOptions) {
     this.#tools = tools;
     this.#options = options;
     this.#interval = options.interval ?? usualInterval;
     this.#once = new Once(tools.log, {}, { begins: 'a state cannot be read', ends: 'every state can be read again' });
+    this.#health = new Health('networks', tools.monotonic);
+    this.#reporter = new Reporter(tools, options.supervisor ?? null);
   }
 
   async run(): Promise<void> {
     const { signal, onRequest } = this.#options;
     const { log } = this.#tools;
-    signal.addEventListener('abort', () => this.#bell.ring());
+    let stopping: Promise<void> | undefined;
+    signal.addEventListener('abort', () => {
+      stopping = this.#reporter.stop();
+      this.#bell.ring();
+    });
     onRequest(() => this.#startOver({ why: 'somebody asked for it' }));
     await this.#watch('links', () => this.#tools.host.watch((event) => this.#hear(event)));
     const clock = watchClock(this.#tools, signal, (seconds) => this.#startOver({ why: 'the clock jumped', seconds }));
+    const beside = this.#options.beside?.(signal);
+    const beating = this.#reporter.beat(signal, () => this.#findStuck());
     log.info({ pid: process.pid }, 'started');
     this.#bell.ring();
     while (!signal.aborted) {
@@ -61,15 +80,18 @@ class Daemon {
     this.#bell.silence();
     const watches = await Promise.all(this.#watches.values());
     await Promise.all(watches.map((watch) => watch.close()));
-    await Promise.all([clock, ...[...this.#keepers.values()].map(({ kept }) => kept)]);
+    await Promise.all([clock, beside, beating, stopping, ...[...this.#keepers.values()].map(({ kept }) => kept)]);
     log.info({}, 'stopped; the tunnels stay up');
   }
 
   /** Networks are joined and left by other processes, at any time. */
   async #startKeepers(): Promise<void> {
+    this.#health.begin();
     try {
       const { states, unreadable } = await this.#tools.store.list();
       this.#once.notice(unreadable[0]?.error ?? null);
+      if (unreadable[0]) this.#health.fail(unreadable[0].error);
+      else this.#health.heal();
       for (const state of states.filter(isJoined)) {
         if (!this.#keepers.has(state.interface)) this.#start(state.interface);
         await this.#watch('devices', () => this.#tools.host.watchDevices((event) => this.#hear(event)));
@@ -78,17 +100,40 @@ class Daemon {
       }
     } catch (error) {
       this.#once.notice(error);
+      this.#health.fail(error);
+    } finally {
+      this.#health.end();
+      this.#report();
     }
+  }
+
+  #report(): void {
+    const standings = [...this.#keepers.values()].map(({ keeper }) => keeper.standing);
+    const { isSettled, trouble } = this.#health.standing;
+    if (isSettled) this.#reporter.note(standings, trouble);
+  }
+
+  /** The loop that does not go round any more; null when all of them do. */
+  #findStuck(): string | null {
+    if (this.#health.isStuck(1.2 * this.#interval)) return 'networks';
+    return [...this.#keepers.values()].find(({ keeper }) => keeper.isStuck)?.keeper.link ?? null;
   }
 
   #start(link: string): void {
     this.#tools.log.info({ interface: link }, 'keeping the network');
-    const keeper = new Keeper(this.#tools, link, {
-      interval: this.#interval,
-      confirmMs: this.#options.confirmMs ?? usualConfirmation,
-    });
+    this.#tools.meter.begin(link);
+    const keeper = new Keeper(
+      countCalls(this.#tools, link),
+      link,
+      {
+        interval: this.#interval,
+        confirmMs: this.#options.confirmMs ?? usualConfirmation,
+      },
+      () => this.#report(),
+    );
     const kept = keeper.keep(this.#options.signal).then(() => {
       this.#keepers.delete(link);
+      this.#report();
       this.#tools.log.info({ interface: link }, 'keeping the network no more');
     });
     this.#keepers.set(link, { keeper, kept });
@@ -112,6 +157,8 @@ class Daemon {
 
   #startOver(facts: { readonly why: string; readonly seconds?: number }): void {
     this.#tools.log.info(facts, 'looking at everything anew');
+    this.#reporter.reload();
+    this.#health.startOver();
     this.#bell.ring();
     for (const { keeper } of this.#keepers.values()) keeper.startOver();
   }

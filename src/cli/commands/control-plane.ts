@@ -1,7 +1,9 @@
 import { WrongUsage } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Command, Flag } from '../command.ts';
+import { openSupervisor } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
+import { startHeartbeat } from '../heartbeat.ts';
 import type { Input } from '../input.ts';
 import { parseListenAddress } from '../listen-address.ts';
 import { openLog } from '../log.ts';
@@ -40,7 +42,7 @@ export const serveControlPlane: Command = {
   ],
   async run(input) {
     const { serve } = await import('../../control-plane/serve.ts');
-    const { isLoopback } = await import('../../control-plane/loopback.ts');
+    const { isLoopback } = await import('../../core/loopback.ts');
     const address = parseListenAddress('listen', input.text('listen') ?? '127.0.0.1:8787');
     const operation = readOperation(input);
     const logger = openLog(input, 'info');
@@ -57,10 +59,15 @@ export const serveControlPlane: Command = {
     // Whoever reads that it listens may ask it to end.
     const stopped = untilStopped();
     note(`control plane listening on ${server.url}`);
+    const supervisor = await openSupervisor(input, logger);
+    await supervisor?.tell({ state: 'ready', status: `listening on ${server.url}` });
+    const heart = startHeartbeat(supervisor);
     if (server.metricsUrl !== null) note(`metrics at ${server.metricsUrl}`);
     if (!isLoopback(address.host) && operation.tls === null && operation.proxies.length === 0) warn(plainHttp);
     if (operation.tls !== null) process.on('SIGHUP', () => reloadTls(server, logger));
     await stopped;
+    clearInterval(heart);
+    void supervisor?.tell({ state: 'stopping' });
     await server.close();
     return exitCodes.done;
   },

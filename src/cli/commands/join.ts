@@ -1,15 +1,20 @@
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { JoinRequest } from '../../app/begin-join.ts';
 import type { JoinReport } from '../../app/join.ts';
+import type { Tools } from '../../app/tools.ts';
 import type { PeerType } from '../../contract/peer.ts';
 import { describeTrouble, type SecretTrouble } from '../../core/compare-secrets.ts';
 import { InvalidValue, printable, WrongUsage } from '../../core/errors.ts';
 import { peerTypes } from '../../core/model.ts';
+import type { Joined } from '../../store/state.ts';
 import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { openTools } from '../context.ts';
+import { enableDaemon } from '../daemon-unit.ts';
 import { exitCodes } from '../exit-code.ts';
 import { optionFlags, readNetworkSecret, readOptions } from '../host-options.ts';
 import type { Input } from '../input.ts';
+import { keyVariable, readJoinFile } from '../join-file.ts';
 import { bold, green, note, print, printJson, warn, yellow } from '../output.ts';
 import { readSecret, readSecretFile } from '../secrets.ts';
 import { needServiceAddress } from '../service-address.ts';
@@ -46,17 +51,42 @@ export const join: Command = {
       summary:
         'a file with a personal token, kept here to follow the network with where the service gives this host none of its own',
     },
+    'from-config': {
+      kind: 'text',
+      value: 'PATH',
+      summary:
+        'read these flags from a file, and do nothing where this host has joined through that control plane already',
+    },
+    enable: {
+      kind: 'switch',
+      summary: 'have cpn.service, where it is installed, keep the network right',
+      byDefault: 'yes',
+    },
     ...optionFlags,
   },
   examples: ['cpn join - --api https://cp.example.net --type origin --endpoint 203.0.113.22:51820 <key'],
-  async run(input) {
-    const request = await readRequest(input);
-    const { joinNetwork } = await import('../../app/join.ts');
-    const report = await joinNetwork(await openTools(input), request);
-    show(report, input.switch('json'));
+  async run(given) {
+    const file = given.text('from-config');
+    const input = file === undefined ? given : given.above(await readJoinFile(file, fileFlags));
+    const tools = await openTools(input);
+    const earlier = file === undefined ? null : await findEarlier(tools, input);
+    if (earlier === null) {
+      const request = await readRequest(input);
+      const { joinNetwork } = await import('../../app/join.ts');
+      show(await joinNetwork(tools, request), input.switch('json'));
+    } else show({ state: earlier, handshake: null, troubles: [] }, input.switch('json'), true);
+    if (input.switch('enable', true)) await enableDaemon(input);
     return exitCodes.done;
   },
 };
+
+/** What a file may say: how to show the result is for whoever calls. */
+const { json: _json, 'from-config': _file, ...fileFlags } = join.flags;
+
+async function findEarlier(tools: Tools, input: Input): Promise<Joined | null> {
+  const { findJoined } = await import('../../app/find-joined.ts');
+  return findJoined(tools, needServiceAddress(input), input.text('interface') ?? null);
+}
 
 async function readRequest(input: Input): Promise<JoinRequest> {
   const { parseEndpoint } = await import('../../core/endpoint.ts');
@@ -88,16 +118,25 @@ function readType(text: string): PeerType {
 }
 
 async function readKey(input: Input) {
-  const given = input.argument('key') ?? input.environment.CPN_ENROLLMENT_KEY;
+  const given = input.argument('key') ?? input.environment[keyVariable] ?? findCredential(input);
   if (given === undefined) {
     throw new WrongUsage(
-      'the enrolment key is missing; give it as file:PATH, on standard input with "-", or in CPN_ENROLLMENT_KEY',
+      `the enrolment key is missing; give it as file:PATH, on standard input with "-", in ${keyVariable}, or as the credential ${credential}`,
     );
   }
   return readSecret(given, 'the enrolment key');
 }
 
-function show({ state, handshake, troubles }: JoinReport, json: boolean): void {
+/** What a unit names it with LoadCredential=, and a virtual machine or container is started with (systemd.exec(5)). */
+const credential = 'cpn.enrollment-key';
+
+function findCredential({ environment: { CREDENTIALS_DIRECTORY } }: Input): string | undefined {
+  if (CREDENTIALS_DIRECTORY === undefined) return undefined;
+  const path = `${CREDENTIALS_DIRECTORY}/${credential}`;
+  return existsSync(path) ? `file:${path}` : undefined;
+}
+
+function show({ state, handshake, troubles }: JoinReport, json: boolean, isEarlier = false): void {
   const { membership, interface: link, keyPair } = state;
   const { map, peer } = membership;
   if (json) {
@@ -112,8 +151,10 @@ function show({ state, handshake, troubles }: JoinReport, json: boolean): void {
     for (const trouble of troubles) warn(describeTrouble(trouble));
   } else {
     const [network, name] = [map.name, peer.name].map(printable);
-    print(`${green('joined')} ${bold(network ?? '')} as ${name}: ${link} has ${bold(peer.address)}`);
-    note(describeHandshake(handshake, link, troubles));
+    print(
+      `${green(isEarlier ? 'already joined' : 'joined')} ${bold(network ?? '')} as ${name}: ${link} has ${bold(peer.address)}`,
+    );
+    if (!isEarlier) note(describeHandshake(handshake, link, troubles));
   }
 }
 

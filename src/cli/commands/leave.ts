@@ -1,6 +1,7 @@
 import { type Command, jsonFlag, networkArgument, yesFlag } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { openTools } from '../context.ts';
+import { disableIdleDaemon } from '../daemon-unit.ts';
 import { exitCodes } from '../exit-code.ts';
 import { note, printJson } from '../output.ts';
 
@@ -29,6 +30,7 @@ export const leave: Command = {
     if (input.switch('verify')) for (const link of links) await verifyLeft(tools, link);
     if (input.switch('json')) printJson({ networks: reports });
     else for (const report of reports) note(`left ${report.interface}; nothing of it is on this host any more`);
+    if (reports.length > 0) await disableIdleDaemon(input, tools.store);
     return exitCodes.done;
   },
 };

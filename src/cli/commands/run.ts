@@ -1,7 +1,8 @@
 import type { Command } from '../command.ts';
 import { confirmFlag, readConfirmation } from '../confirm-flag.ts';
-import { openTools } from '../context.ts';
+import { openSupervisor, openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
+import { openMetrics } from '../open-metrics.ts';
 
 /** Milliseconds from the order to end to the end itself: what an init system's patience is a multiple of. */
 const farewell = 4_500;
@@ -17,8 +18,20 @@ export const run: Command = {
       byDefault: '30',
     },
     ...confirmFlag,
+    metrics: {
+      kind: 'text',
+      value: '[HOST:]PORT',
+      summary:
+        'serve /metrics for Prometheus there, in plain http to whoever connects; 127.0.0.1 where HOST is left out',
+    },
+    'metrics-file': {
+      kind: 'text',
+      value: 'PATH',
+      summary:
+        'write the metrics to this file too, whose name ends in .prom: for the textfile collector of node_exporter',
+    },
   },
-  examples: ['cpn run', 'cpn run --interval 60'],
+  examples: ['cpn run', 'cpn run --interval 60', 'cpn run --metrics 127.0.0.1:9586'],
   async run(input) {
     const { runDaemon } = await import('../../app/run/run.ts');
     const interval = input.number('interval', 1, 3600);
@@ -27,11 +40,15 @@ export const run: Command = {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
     // A tool that hangs must not hold up the host's own shutdown.
     stop.signal.addEventListener('abort', () => setTimeout(() => process.exit(exitCodes.failed), farewell).unref());
-    await runDaemon(await openTools(input, 'daemon'), {
+    const tools = await openTools(input, 'daemon');
+    const metrics = await openMetrics(input);
+    await runDaemon(metrics === null ? tools : { ...tools, meter: metrics.meter }, {
       ...(interval !== undefined && { interval }),
       ...(confirmMs !== undefined && { confirmMs }),
+      supervisor: await openSupervisor(input, tools.log),
       signal: stop.signal,
       onRequest: (startOver) => process.on('SIGHUP', startOver),
+      ...(metrics && { beside: (signal) => metrics.tell(tools, signal) }),
     });
     return exitCodes.done;
   },

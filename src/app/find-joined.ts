@@ -1,0 +1,19 @@
+import type { ServiceAddress } from '../core/model.ts';
+import type { Joined } from '../store/state.ts';
+import { isJoined } from './select.ts';
+import type { Tools } from './tools.ts';
+
+/**
+ * The network that this host joined already through this control plane, on this interface where one is named; null when there is none.
+ * What it was joined with, be it the key, plays no part: who sets hosts up again and again makes a new key each time.
+ */
+export async function findJoined(
+  { store }: Pick<Tools, 'store'>,
+  service: ServiceAddress,
+  link: string | null,
+): Promise<Joined | null> {
+  const joined = (await store.list()).states.filter(isJoined);
+  return (
+    joined.find((state) => state.service.url === service.url && (link === null || state.interface === link)) ?? null
+  );
+}
