@@ -34,9 +34,10 @@ const TABLE: readonly Rule[] = [
   { files: 'src/cli/admin.ts', may: CLI, types: ADAPTERS, lazily: ADAPTERS },
   { files: 'src/cli/log.ts', may: [...CLI, 'pino'] },
   { files: 'src/cli/commands/control-plane.ts', may: CLI, lazily: ['src/control-plane/', 'pino'] },
+  { files: 'src/cli/metrics/', may: [...CLI, 'prom-client'] },
   {
     files: 'src/cli/',
-    may: [...CLI, 'yargs', '@clack/prompts'],
+    may: [...CLI, 'yargs', '@clack/prompts', 'uqr'],
     types: ['src/contract/', ...ADAPTERS],
     lazily: ['src/store/login-file.ts'],
   },
@@ -44,7 +45,14 @@ const TABLE: readonly Rule[] = [
   {
     files: 'src/app/',
     may: ['src/core/', 'node:net', 'node:crypto'],
-    types: ['src/contract/', 'src/api/service.ts', 'src/host/host.ts', 'src/store/'],
+    types: [
+      'src/contract/',
+      'src/api/service.ts',
+      'src/host/host.ts',
+      'src/host/inspector.ts',
+      'src/host/supervisor.ts',
+      'src/store/',
+    ],
   },
 
   { files: 'src/api/', may: ['src/contract/', 'src/core/', 'undici', 'zod', 'node:'] },

@@ -8,6 +8,9 @@ export interface ProbeTarget {
   readonly port: number | null;
 }
 
+/** Processes and connections that a round may begin at once. */
+export const mostProbes = 16;
+
 /** Parses `HOST:PORT` or `HOST`, an IPv6 address with a port in brackets. */
 export function parseProbeTarget(text: string, field = 'probe'): ProbeTarget {
   try {

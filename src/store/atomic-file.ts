@@ -10,10 +10,12 @@ export interface Replacing {
   readonly durable?: boolean;
   /** The file's time, where it is not that of the writing. */
   readonly modified?: Date | null;
+  /** Who may read it; its owner alone unless told. */
+  readonly mode?: number;
 }
 
 /**
- * Replaces a file as a whole, readable for its owner alone: after this returns, the new content survives a power cut;
+ * Replaces a file as a whole, readable for its owner alone unless told: after this returns, the new content survives a power cut;
  * if it does not return, the old content is still there. A link in its place is replaced, not followed.
  *
  * By hand, because the libraries for it do not fsync the folder, without which the rename itself may be lost.
@@ -23,13 +25,15 @@ export interface Replacing {
 export async function replaceFile(
   path: string,
   text: string,
-  { durable = true, modified }: Replacing = {},
+  { durable = true, modified, mode }: Replacing = {},
 ): Promise<void> {
   await renameInto(path, async (temporary) => {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
     const file = await touch('write', path, () => open(temporary, flags, 0o600));
     try {
       await touch('write', path, () => file.writeFile(text));
+      // The umask has its say on a mode that a file is made with.
+      if (mode !== undefined) await file.chmod(mode);
       if (modified) await file.utimes(modified, modified);
       if (durable) await touch('fsync', path, () => file.sync());
     } finally {

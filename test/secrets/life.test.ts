@@ -109,6 +109,7 @@ async function live(): Promise<void> {
     const args = command === 'explain' ? [command, '10.77.0.9'] : [command];
     for (const form of [args, [...args, '--json']]) await life.cpn(host, form, { fails: command === 'explain' });
   }
+  for (const form of [['doctor'], ['doctor', '--all'], ['doctor', '--json']]) await life.cpn(host, form);
   await life.learnState();
   for (const level of ['debug', 'info', 'warn', 'error', 'fatal']) {
     await life.cpn(host, ['reconcile'], { env: { CPN_LOG_LEVEL: level } });
@@ -188,7 +189,7 @@ test('no program that was started has any of them in its arguments or environmen
   const children = execs.filter((exec) => !own.includes(exec));
   const names = new Set(children.map(({ argv }) => argv[0]?.split('/').at(-1)));
   expect([...names]).toEqual(expect.arrayContaining(['ip', 'wg', 'nft']));
-  expect([...names].filter((name) => !['ip', 'wg', 'nft', 'wireguard-go'].includes(`${name}`))).toEqual([]);
+  expect([...names].filter((name) => !['ip', 'wg', 'nft', 'wireguard-go', 'ping'].includes(`${name}`))).toEqual([]);
   for (const { argv, env } of children) {
     const text = [...argv, ...env].join('\n');
     expect({ argv, found: life.canaries.find(text) }).toEqual({ argv, found: [] });
