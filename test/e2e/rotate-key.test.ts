@@ -88,10 +88,21 @@ async function privateKeys(host: Host): Promise<{ state: string; file: string | 
 async function expectSettled(host: Host, publicKey: string): Promise<void> {
   const { state, file, device } = await privateKeys(host);
   expect([file, device]).toEqual([state, state]);
-  const { public_key, warnings } = await status(host);
-  expect({ public_key, warnings }).toEqual({ public_key: publicKey, warnings: undefined });
   expect(await listed(host)).toMatchObject({ public_key: publicKey });
-  expect(await plan(host)).toMatchObject({ exitCode: 0 });
+  // The daemon takes part: whom it found silent meanwhile it trusts again after a minute of being well.
+  let last: unknown;
+  await eventually(
+    'nothing left to say or to change',
+    async () => {
+      const { public_key, warnings } = await status(host);
+      const { exitCode, changes } = await plan(host);
+      last = { public_key, warnings, exitCode, changes };
+      return public_key === publicKey && warnings === undefined && exitCode === 0;
+    },
+    { timeoutMs: 90_000, everyMs: 500 },
+  ).catch((error) => {
+    throw new Error(`${error.message}: ${JSON.stringify(last)}`);
+  });
 }
 
 describe('cpn rotate-key', () => {
@@ -127,7 +138,7 @@ describe('cpn rotate-key', () => {
     expect(await status(origin)).toMatchObject({ key_since: expect.stringMatching(/^20/) });
   });
 
-  it('goes back to the old key where the peers never learn of the new one', { timeout: 120_000 }, async () => {
+  it('goes back to the old key where the peers never learn of the new one', { timeout: 240_000 }, async () => {
     const before = await listed(origin);
     for (const host of [connector, laptop]) await center.daemon(host).stop();
     const { exitCode, stderr } = await origin.cpn(['rotate-key', '--confirm-within', '4s'], { allowFailure: true });
@@ -140,7 +151,7 @@ describe('cpn rotate-key', () => {
     });
   });
 
-  it('is left by the daemon to an age, and done when it comes', { timeout: 120_000 }, async () => {
+  it('is left by the daemon to an age, and done when it comes', { timeout: 240_000 }, async () => {
     const before = await listed(origin);
     await center.daemon(origin).stop();
     const path = join(origin.stateDir, 'cpn0.json');
