@@ -1,5 +1,5 @@
 import { type Claim, describeDifference, findClaims } from '../core/claims.ts';
-import { ClaimChanged, quote, WrongUsage } from '../core/errors.ts';
+import { ClaimChanged, NotJoined, quote, WrongUsage } from '../core/errors.ts';
 import type { PeerId, Pin } from '../core/model.ts';
 import { ownKeys } from '../core/own-peer.ts';
 import { acceptClaim, recastPins } from '../core/pins.ts';
@@ -21,7 +21,7 @@ export interface Candidate {
 /**
  * The peer that a person names by its id, its address or its name; of several of which anything is claimed of one alone, that one.
  *
- * @throws WrongUsage when there is none, or more than one
+ * @throws WrongUsage when there is none, or more than one; NotJoined where there is no network
  */
 export async function findPeer(tools: Tools, named: string, network: string | undefined): Promise<Candidate> {
   const { states, unreadable } = await selectJoined(tools, network);
@@ -31,6 +31,7 @@ export async function findPeer(tools: Tools, named: string, network: string | un
   const [peer, ...more] = claimed.length === 1 ? claimed : found;
   if (peer === undefined) {
     refuseUnreadable(unreadable);
+    if (states.length === 0) throw new NotJoined('this host has joined no network; "cpn join" joins one');
     const waiting = describe(peers.filter(({ claim }) => claim !== null));
     throw new WrongUsage(`there is no peer ${quote(named)}; there is something to accept of: ${waiting}`);
   }

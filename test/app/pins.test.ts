@@ -7,7 +7,7 @@ import { reconcileNetworks } from '../../src/app/reconcile.ts';
 import { refresh } from '../../src/app/refresh.ts';
 import { PinWatch } from '../../src/app/run/pin-watch.ts';
 import { readStatus } from '../../src/app/status.ts';
-import { ClaimChanged, Unreachable, WrongUsage } from '../../src/core/errors.ts';
+import { ClaimChanged, NotJoined, Unreachable, WrongUsage } from '../../src/core/errors.ts';
 import { makeIdentity, proveKey } from '../../src/core/identity.ts';
 import type { NetworkMap, Peer, PinRule } from '../../src/core/model.ts';
 import type { Joined } from '../../src/store/state.ts';
@@ -200,6 +200,12 @@ describe('accepting', () => {
     await reconcile(desk, answerWith({ ...before, revision: '"4"' }));
     await expect(acceptPeer(desk.tools, found)).rejects.toThrow('what it is known by');
     expect(keysOf(desk)).toContain(key(2));
+  });
+
+  it('is refused on a host that is in no network, with how to join one', async () => {
+    const desk = await deskWith('strict', at('"1"', [web]));
+    await desk.tools.store.lock(() => desk.tools.store.forget('cpn0', []));
+    await expect(findPeer(desk.tools, 'x', undefined)).rejects.toBeInstanceOf(NotJoined);
   });
 
   it('is offered of one peer alone, by its id, its address or its name', async () => {
