@@ -10,7 +10,7 @@ dist=${self%/*}
 if [ -e /lib64/ld-linux-x86-64.so.2 ]; then arch=x64; elif [ -e /lib/ld-linux-aarch64.so.1 ]; then arch=arm64; else arch=none; fi
 for modules in "$dist/../node_modules" "$dist/../.."; do
   node=$modules/node-linux-$arch/bin/node
-  [ -x "$node" ] && exec "$node" "$dist/main.js" "$@"
+  [ -x "$node" ] && exec "$node" "$dist/start.cjs" "$@"
 done
 exec node "$self" "$@"
 */;
@@ -18,7 +18,7 @@ exec node "$self" "$@"
 const NEEDED = [22, 19];
 const [major, minor] = process.versions.node.split('.').map(Number);
 
-if (major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1])) await import('./main.js');
+if (major > NEEDED[0] || (major === NEEDED[0] && minor >= NEEDED[1])) await import('./start.cjs');
 else await runPrivateNode();
 
 async function runPrivateNode() {
@@ -29,7 +29,7 @@ async function runPrivateNode() {
   const name = `node-${process.platform}-${process.arch}/bin/node`;
   const node = [path(`../node_modules/${name}`), path(`../../${name}`)].find(existsSync);
   if (node === undefined) return tellNeed();
-  const child = spawn(node, [path('./main.js'), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(node, [path('./start.cjs'), ...process.argv.slice(2)], { stdio: 'inherit' });
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
   for (const signal of signals) process.on(signal, () => child.kill(signal));
   child.on('error', tellNeed);

@@ -4,4 +4,4 @@ self=$0
 # The system's own readlink: PATH may begin with a folder where somebody else put another.
 [ -h "$self" ] && self=$(PATH=/usr/bin:/bin; readlink -f "$self")
 lib=${self%/*}/../lib/cpn
-exec "$lib/node" "$lib/main.js" "$@"
+exec "$lib/node" "$lib/start.cjs" "$@"

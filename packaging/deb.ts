@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import type { Architecture } from './architecture.ts';
 import { command } from './command.ts';
-import { manifest, readReleases, root, sourceDate } from './source.ts';
+import { manifest, readReleases, root, sourceDate, systemVersion } from './source.ts';
 import { gzip, listLicences, listUnits, settle, writeTree } from './tree.ts';
 
 /** Started with the host and by the installation: it does nothing without /etc/cpn/join.conf. What else is there waits for a join, or an administrator. */
@@ -18,7 +18,7 @@ export type Compression = 'xz' | 'none';
 /** Builds the Debian package of an architecture in a folder, and returns its path. The same sources give the same bytes. */
 export async function buildDeb(architecture: Architecture, folder: string, compression: Compression): Promise<string> {
   const tree = mkdtempSync(join(tmpdir(), 'cpn-deb-'));
-  const file = join(folder, `cpn_${manifest.version}_${architecture.debian}.deb`);
+  const file = join(folder, `cpn_${systemVersion()}_${architecture.debian}.deb`);
   try {
     await writeTree(tree, architecture);
     const doc = join(tree, 'usr/share/doc/cpn');
@@ -79,7 +79,7 @@ function writeControl(tree: string, architecture: Architecture): void {
 export function renderControl({ debian }: Architecture, kibibytes: number): string {
   const fields = {
     Package: 'cpn',
-    Version: manifest.version,
+    Version: systemVersion(),
     Architecture: debian,
     Maintainer: maintainer,
     'Installed-Size': String(kibibytes),
@@ -109,10 +109,16 @@ export const longDescription = [
 
 /** debian/changelog as policy has it, from CHANGELOG.md. */
 export function renderChangelog(): string {
-  const entries = readReleases().map(({ version, date, changes }) => {
+  const releases = readReleases();
+  // What is built between releases stands above the newest one.
+  if (releases[0]?.version !== manifest.version) {
+    const date = new Date(sourceDate() * 1000).toISOString().slice(0, 10);
+    releases.unshift({ version: manifest.version, date, changes: ['Not released: built to be tried.'] });
+  }
+  const entries = releases.map(({ version, date, changes }) => {
     const day = new Date(`${date}T00:00:00Z`).toUTCString().replace('GMT', '+0000');
     const lines = changes.map((change) => `  * ${change.replaceAll(/(.{1,74})(?: |$)/g, '$1\n    ').trimEnd()}`);
-    return `cpn (${version}) stable; urgency=medium\n\n${lines.join('\n')}\n\n -- ${maintainer}  ${day}\n`;
+    return `cpn (${systemVersion(version)}) stable; urgency=medium\n\n${lines.join('\n')}\n\n -- ${maintainer}  ${day}\n`;
   });
   return entries.join('\n');
 }

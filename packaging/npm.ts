@@ -5,7 +5,7 @@ import { completionFor } from '../src/cli/commands/completion.ts';
 import { commands } from '../src/cli/commands.ts';
 import { command } from './command.ts';
 import { manualPages } from './manual/pages.ts';
-import { manifest, root, sourceDate } from './source.ts';
+import { dist, manifest, root, sourceDate } from './source.ts';
 
 /**
  * Builds the npm package in a folder, and returns its path. The bundle holds all that it needs; only the private Node remains a
@@ -14,7 +14,7 @@ import { manifest, root, sourceDate } from './source.ts';
 export async function buildNpm(folder: string): Promise<string> {
   const stage = mkdtempSync(join(tmpdir(), 'cpn-npm-'));
   try {
-    cpSync(join(root, 'dist'), join(stage, 'dist'), { recursive: true });
+    cpSync(dist, join(stage, 'dist'), { recursive: true });
     for (const file of ['README.md', 'LICENSE', 'CHANGELOG.md']) cpSync(join(root, file), join(stage, file));
     const date = new Date(sourceDate() * 1000).toISOString().slice(0, 10);
     const pages = manualPages(commands, { version: manifest.version, date });
@@ -30,17 +30,17 @@ export async function buildNpm(folder: string): Promise<string> {
     }
     writeFileSync(join(stage, 'package.json'), renderManifest([...pages.keys()]));
     mkdirSync(folder, { recursive: true });
-    command(['npm', 'pack', '--silent', '--pack-destination', folder], { cwd: stage });
-    return join(folder, `${manifest.name}-${manifest.version}.tgz`);
+    return join(folder, command(['npm', 'pack', '--silent', '--pack-destination', folder], { cwd: stage }).trim());
   } finally {
     rmSync(stage, { recursive: true, force: true });
   }
 }
 
 function renderManifest(pages: readonly string[]): string {
-  const { name, version, description, license, type, bin, engines, optionalDependencies, keywords } = JSON.parse(
+  const { name, description, license, type, bin, engines, optionalDependencies, keywords } = JSON.parse(
     readFileSync(join(root, 'package.json'), 'utf8'),
   );
+  const { version } = manifest;
   const facts = { name, version, description, keywords, license, type, bin, engines, optionalDependencies };
   return `${JSON.stringify({ ...facts, man: pages.map((page) => `./man/${page}`) }, null, 2)}\n`;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Architecture } from './architecture.ts';
 import { command } from './command.ts';
 import { type Compression, longDescription, shortDescription } from './deb.ts';
-import { manifest, sourceDate } from './source.ts';
+import { manifest, sourceDate, systemVersion } from './source.ts';
 import { listLicences, listUnits, settle, writeTree } from './tree.ts';
 
 /** Builds the rpm of an architecture in a folder, and returns its path. The same sources give the same bytes. */
@@ -29,7 +29,7 @@ export async function buildRpm(architecture: Architecture, folder: string, compr
     command(['rpmbuild', '-bb', '--quiet', '--target', target, '--define', `_topdir ${work}/build`, spec], {
       environment: { SOURCE_DATE_EPOCH: String(sourceDate()), HOME: work },
     });
-    const name = `cpn-${manifest.version}-1.${architecture.rpm}.rpm`;
+    const name = `cpn-${systemVersion()}-1.${architecture.rpm}.rpm`;
     mkdirSync(folder, { recursive: true });
     cpSync(join(work, 'build/RPMS', architecture.rpm, name), join(folder, name));
     return join(folder, name);
@@ -51,7 +51,7 @@ function renderSpec(tree: string, compression: Compression): string {
 %global use_source_date_epoch_as_buildtime 1
 %global clamp_mtime_to_source_date_epoch 1
 Name: cpn
-Version: ${manifest.version}
+Version: ${systemVersion()}
 Release: 1
 Summary: ${shortDescription}
 License: ${manifest.license}
@@ -83,6 +83,7 @@ fi
 /usr/lib/NetworkManager/conf.d/20-cpn.conf
 /usr/lib/systemd/network/10-cpn.network
 ${units.map((unit) => `/usr/lib/systemd/system/${unit}\n`).join('')}/usr/share/bash-completion/completions/cpn
+/usr/share/cpn
 /usr/share/doc/cpn/examples
 /usr/share/fish/vendor_completions.d/cpn.fish
 /usr/share/licenses/cpn

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { command } from './command.ts';
 
-const rounds = 15;
+const rounds = 31;
 
 /**
  * Milliseconds that `cpn --version` of a Debian package takes, and that its Node takes for nothing at all: medians of rounds that

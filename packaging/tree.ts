@@ -16,7 +16,7 @@ import type { Architecture } from './architecture.ts';
 import { command } from './command.ts';
 import { manualPages } from './manual/pages.ts';
 import { findNode } from './private-node.ts';
-import { manifest, root, sourceDate } from './source.ts';
+import { dist, manifest, root, sourceDate } from './source.ts';
 
 /** The units that a package brings, by their file names: those of `packaging/systemd`, whatever is there. */
 export function listUnits(): string[] {
@@ -39,7 +39,7 @@ export async function writeTree(tree: string, architecture: Architecture): Promi
   copy('packaging/cpn.sh', 'usr/bin/cpn', 0o755);
   const lib = join(tree, 'usr/lib/cpn');
   mkdirSync(lib, { recursive: true });
-  for (const part of ['main.js', 'parts']) cpSync(join(root, 'dist', part), join(lib, part), { recursive: true });
+  for (const part of ['start.cjs', 'main.js', 'parts']) cpSync(join(dist, part), join(lib, part), { recursive: true });
   put('usr/lib/cpn/package.json', '{"type":"module"}\n');
   const { node } = findNode(architecture);
   // What remains runs alike and is 18 MB smaller. The strip of the architecture itself: this machine may be another one.
@@ -58,6 +58,9 @@ export async function writeTree(tree: string, architecture: Architecture): Promi
   for (const example of readdirSync(join(root, 'packaging/examples')).sort()) {
     copy(`packaging/examples/${example}`, `usr/share/doc/cpn/examples/${example}`);
   }
+  for (const file of readdirSync(join(root, 'packaging/monitoring')).sort()) {
+    copy(`packaging/monitoring/${file}`, `usr/share/cpn/monitoring/${file}`);
+  }
   for (const unit of listUnits()) copy(`packaging/systemd/${unit}`, `usr/lib/systemd/system/${unit}`);
 }
 
@@ -74,7 +77,7 @@ export function listLicences(architecture: Architecture): Readonly<Record<string
   ];
   return {
     copyright: others.join('\n'),
-    NOTICE: readFileSync(join(root, 'dist', 'NOTICE'), 'utf8'),
+    NOTICE: readFileSync(join(dist, 'NOTICE'), 'utf8'),
     'LICENSE.node': readFileSync(licence, 'utf8'),
   };
 }
@@ -90,7 +93,8 @@ export function settle(tree: string): void {
   for (const entry of entries) {
     const path = join(entry.parentPath, entry.name);
     if (entry.isDirectory()) chmodSync(path, 0o755);
-    else if (basename(entry.parentPath) === 'parts' || entry.name === 'main.js') chmodSync(path, 0o644);
+    else if (basename(entry.parentPath) === 'parts' || entry.name === 'main.js' || entry.name === 'start.cjs')
+      chmodSync(path, 0o644);
     lutimesSync(path, sourceDate(), sourceDate());
   }
   if (existsSync(tree)) {

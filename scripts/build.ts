@@ -1,12 +1,11 @@
-/** Builds the program: `dist/cpn.js`, which starts it, and `dist/main.js` with the parts that it loads when they are needed. */
+/** Builds the program: `dist/cpn.js` and `dist/start.cjs`, which start it, and `dist/main.js` with the parts that it loads when they are needed. */
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { collectNotices, findPackages } from '../packaging/licences.ts';
+import { dist, manifest, root } from '../packaging/source.ts';
 
-const root = join(import.meta.dirname, '..');
-const dist = join(root, 'dist');
-const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+const { version } = manifest;
 
 const { outputFiles, metafile } = await build({
   absWorkingDir: root,
@@ -42,7 +41,9 @@ for (const { path, contents } of outputFiles) {
 }
 copyFileSync(join(root, 'packaging', 'cpn.js'), join(dist, 'cpn.js'));
 chmodSync(join(dist, 'cpn.js'), 0o755);
+const start = readFileSync(join(root, 'packaging', 'start.cjs'), 'utf8');
+writeFileSync(join(dist, 'start.cjs'), start.replace('@VERSION@', version));
 writeFileSync(join(dist, 'NOTICE'), notices);
 
 const total = outputFiles.reduce((sum, { contents }) => sum + contents.length, 0);
-process.stdout.write(`dist: cpn ${version}, ${outputFiles.length + 2} files, ${Math.round(total / 1024)} KiB\n`);
+process.stdout.write(`dist: cpn ${version}, ${outputFiles.length + 3} files, ${Math.round(total / 1024)} KiB\n`);

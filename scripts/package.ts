@@ -11,10 +11,11 @@ import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { architectures } from '../packaging/architecture.ts';
 import { command } from '../packaging/command.ts';
-import { buildContainer } from '../packaging/container.ts';
+import { buildContainer, checkContainer } from '../packaging/container.ts';
 import { buildDeb } from '../packaging/deb.ts';
 import { buildNpm } from '../packaging/npm.ts';
 import { buildRpm } from '../packaging/rpm.ts';
+import { dist, manifest } from '../packaging/source.ts';
 import { measureStart } from '../packaging/start-time.ts';
 
 const kinds = ['deb', 'rpm', 'npm', 'container'] as const;
@@ -37,6 +38,13 @@ for (const word of [...wanted, ...values.arch]) {
   }
 }
 
+const holds = command([process.execPath, join(dist, 'start.cjs'), '--version']).trim();
+if (holds !== manifest.version) {
+  throw new Error(
+    `${dist} holds cpn ${holds}, and the packages are of ${manifest.version}; build it, or leave out --built`,
+  );
+}
+
 const folder = resolve(values.folder);
 const compression = values.fast ? 'none' : 'xz';
 /** What is wrong with a package that is not compressed. */
@@ -53,7 +61,11 @@ for (const architecture of architectures.filter(({ debian }) => values.arch.incl
   if (wanted.includes('rpm')) built.push({ file: await buildRpm(architecture, folder, compression), start: '-' });
 }
 if (wanted.includes('npm')) built.push({ file: await buildNpm(folder), start: '-' });
-if (wanted.includes('container')) built.push({ file: await buildContainer(folder), start: '-' });
+if (wanted.includes('container')) {
+  const file = await buildContainer(folder);
+  if (!values.unchecked) checkContainer(file);
+  built.push({ file, start: '-' });
+}
 
 const rows = built.map(({ file, start }) => [
   basename(file),

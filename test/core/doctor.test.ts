@@ -55,7 +55,7 @@ describe('the host', () => {
   it('may have managers of networks that are told to leave ours alone', () => {
     const found = judgeManagers(['NetworkManager (pid 7)', 'dockerd (pid 8)'], ['NetworkManager']);
     expect(found.map(({ verdict }) => verdict)).toEqual(['ok', 'note']);
-    expect(judgeManagers(['NetworkManager (pid 7)'], [])[0]?.remedy).toContain('unmanaged-devices');
+    expect(judgeManagers(['NetworkManager (pid 7)'], [])[0]?.remedy).toContain('managed=0');
     expect(judgeManagers([], [])).toMatchObject([{ verdict: 'ok' }]);
   });
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -68,6 +68,24 @@ describe('scripts/package', () => {
     for (const name of names) expect(readFileSync(join(again, name)).equals(readFileSync(built(name)))).toBe(true);
   }, 420_000);
 
+  it('builds another version on request, as dpkg and rpm count it, and leaves dist alone', async () => {
+    const other = join(folder, 'other');
+    const before = statSync(join(REPOSITORY, 'dist/main.js')).mtimeMs;
+    const words = ['--version', '9.1.0-rc.1', '--arch', own, 'deb'];
+    await run([pack, '--fast', '--unchecked', '--folder', other, ...words], patience);
+    const name = `cpn_9.1.0~rc.1_${own}.deb`;
+    expect(readdirSync(other)).toEqual([name]);
+    const told = await run([
+      'sh',
+      '-c',
+      'dpkg-deb -x "$0" "$1" && "$1/usr/bin/cpn" --version',
+      join(other, name),
+      join(other, 'tree'),
+    ]);
+    expect(told.stdout).toBe('9.1.0-rc.1\n');
+    expect(statSync(join(REPOSITORY, 'dist/main.js')).mtimeMs).toBe(before);
+  }, 120_000);
+
   it('says which word it does not know', async () => {
     const { exitCode, stderr } = await run([pack, '--built', 'snap'], { ...patience, allowFailure: true });
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining('"snap" is no package and no architecture')]);
@@ -94,6 +112,8 @@ describe.each([
       'usr/lib/systemd/network/10-cpn.network',
       'usr/lib/NetworkManager/conf.d/20-cpn.conf',
       'usr/share/bash-completion/completions/cpn',
+      'usr/share/cpn/monitoring/alerts.yml',
+      'usr/share/cpn/monitoring/dashboard.json',
       'usr/share/doc/cpn/examples/join.conf',
       'usr/share/fish/vendor_completions.d/cpn.fish',
       `usr/share/zsh/${zsh}/_cpn`,
@@ -152,5 +172,9 @@ it('the drop-ins name our interfaces alone', () => {
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'));
   expect(read('networkd/10-cpn.network')).toEqual(['[Match]', 'Name=cpn*', '[Link]', 'Unmanaged=yes']);
-  expect(read('network-manager/20-cpn.conf')).toEqual(['[keyfile]', 'unmanaged-devices+=interface-name:cpn*']);
+  expect(read('network-manager/20-cpn.conf')).toEqual([
+    '[device-cpn]',
+    'match-device=interface-name:cpn*',
+    'managed=0',
+  ]);
 });

@@ -24,7 +24,9 @@ function install(name: string, packageFolder: string, privateNode?: string): str
   mkdirSync(dist, { recursive: true });
   writeFileSync(join(dist, '..', 'package.json'), '{"type":"module"}');
   writeFileSync(join(dist, 'main.js'), MAIN);
-  copyFileSync(join(import.meta.dirname, '..', '..', 'packaging', 'cpn.js'), join(dist, 'cpn.js'));
+  for (const file of ['cpn.js', 'start.cjs']) {
+    copyFileSync(join(import.meta.dirname, '..', '..', 'packaging', file), join(dist, file));
+  }
   if (privateNode !== undefined) {
     const bin = join(root, privateNode, ARCH, 'bin');
     mkdirSync(bin, { recursive: true });

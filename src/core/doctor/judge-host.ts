@@ -21,7 +21,8 @@ const userspace = ['wireguard-go', 'boringtun-cli'];
 
 /** Judges the tools but for those that stand in for the kernel, of which {@link judgeKernel} tells. */
 export function judgeTools(tools: readonly ToolFound[], { forwards, pings }: Needs): Finding[] {
-  const needed = ['wg', 'ip', ...(forwards ? ['nft'] : []), ...(pings ? ['ping'] : [])];
+  // What a kind of host does without is not among its tools.
+  const needed = ['wg', 'ip', 'wg-quick', 'wireguard', ...(forwards ? ['nft'] : []), ...(pings ? ['ping'] : [])];
   return tools
     .filter(({ tool }) => !userspace.includes(tool))
     .map(({ tool, path, version, remedy }) => {
@@ -74,7 +75,7 @@ export function judgePrivilege(mayAdminister: boolean): Finding {
 const remedies: readonly (readonly [RegExp, string])[] = [
   [
     /^NetworkManager /,
-    "leave cpn's interfaces to cpn: unmanaged-devices=interface-name:cpn* in /etc/NetworkManager/conf.d, as the package does",
+    "leave cpn's interfaces to cpn: a file in /etc/NetworkManager/conf.d with [device-cpn], match-device=interface-name:cpn* and managed=0, as the package does",
   ],
   [
     /^systemd-networkd /,

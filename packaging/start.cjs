@@ -1,0 +1,17 @@
+/**
+ * The first file that Node reads. It is CommonJS, which Node starts without its loader of modules, and asked for the version alone it
+ * loads nothing else, no module and no stream: that costs what Node costs.
+ */
+const { writeSync } = require('node:fs');
+
+if (process.argv.length === 3 && process.argv[2] === '--version') tellVersion('@VERSION@');
+else import('./main.js');
+
+function tellVersion(version) {
+  try {
+    writeSync(1, `${version}\n`);
+  } catch {
+    // A pipe that is full: only a stream waits. A reader that went away wants no more.
+    process.stdout.on('error', () => {}).write(`${version}\n`);
+  }
+}
