@@ -13,8 +13,8 @@ export interface TakenRoute {
   readonly gateway: Address | null;
   /** `main` or a number. */
   readonly table: string;
-  /** The route that matched, and who made it. */
-  readonly prefix: Prefix;
+  /** The route that matched, and who made it; null where the system does not tell. */
+  readonly prefix: Prefix | null;
   readonly protocol: string;
 }
 

@@ -1,13 +1,25 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { platform } from 'node:process';
 import { MissingTool } from '../core/errors.ts';
 
-/** Where tools are looked for; the caller's PATH may hold somebody else's. */
-export const toolFolders = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'] as const;
+/**
+ * Where tools are looked for; the caller's PATH may hold somebody else's. On macOS wg-quick comes with Homebrew, whose folder on
+ * Apple's own processors belongs to the person who installed it: who can write there can become root when cpn runs.
+ */
+export const toolFolders: readonly string[] =
+  platform === 'win32'
+    ? ['C:\\Program Files\\WireGuard']
+    : [
+        ...['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'],
+        ...(platform === 'darwin' ? ['/opt/homebrew/bin'] : []),
+      ];
 
 /** The tools that are run, and how a person gets them. */
 export const remedies = {
   wg: 'install it: apt install wireguard-tools',
+  'wg-quick': 'install wireguard-tools: apt, brew or pkg install wireguard-tools, pkg_add wireguard-tools on OpenBSD',
+  wireguard: 'install WireGuard for Windows',
   ip: 'install it: apt install iproute2',
   nft: 'install it: apt install nftables',
   ping: 'install it: apt install iputils-ping',
@@ -23,7 +35,7 @@ export type Tool = keyof typeof remedies;
 /** The path of a tool: the first regular file of its name that may be executed, and that not everybody may write. */
 export async function findTool(tool: Tool, folders: readonly string[] = toolFolders): Promise<string> {
   for (const folder of folders) {
-    const path = join(folder, tool);
+    const path = join(folder, platform === 'win32' ? `${tool}.exe` : tool);
     if (await isExecutable(path)) return path;
   }
   throw new MissingTool(tool, remedies[tool]);
@@ -33,7 +45,8 @@ async function isExecutable(path: string): Promise<boolean> {
   try {
     await access(path, constants.X_OK);
     const stats = await stat(path);
-    return stats.isFile() && (stats.mode & 0o002) === 0;
+    // Node makes a mode up on Windows, where Program Files is the administrators' alone.
+    return stats.isFile() && (platform === 'win32' || (stats.mode & 0o002) === 0);
   } catch {
     return false;
   }

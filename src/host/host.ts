@@ -39,6 +39,16 @@ export interface Watch {
   close(): Promise<void>;
 }
 
+/** What is to be done on a host beside a plain tunnel. */
+export interface Needs {
+  /** Packet rules are read or written. */
+  readonly firewall: boolean;
+  /** Packets of others are to be forwarded: the host is a connector. */
+  readonly forwarding?: boolean;
+  /** A default route is to lead into the tunnel. */
+  readonly fullTunnel?: boolean;
+}
+
 /** A probe target whose address is known. */
 export interface ProbeAt {
   readonly address: Address;
@@ -47,8 +57,11 @@ export interface ProbeAt {
 
 /** The waist between the program and an operating system: everything above it is data. */
 export interface Host {
-  /** Throws MissingPrivilege or MissingTool when this process could not configure a tunnel here. */
-  check(needs: { readonly firewall: boolean }): Promise<void>;
+  /**
+   * Throws MissingPrivilege or MissingTool when this process could not configure a tunnel here, and Unsupported where no process
+   * could give it what it is to have.
+   */
+  check(needs: Needs): Promise<void>;
   observe(question: Question): Promise<Actual>;
   /** WireGuard's own table of peers alone, for whoever follows their counters. @throws CommandFailed where there is no such interface */
   peers(link: string): Promise<readonly ActualPeer[]>;

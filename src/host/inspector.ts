@@ -1,9 +1,12 @@
 import type { Address } from '../core/cidr.ts';
+import type { Subject } from '../core/doctor/finding.ts';
 import type { FileFacts, Holder } from '../core/doctor/judge-files.ts';
 import type { Kernel, Space, ToolFound } from '../core/doctor/judge-host.ts';
 
 /** What a check-up asks of a host beside what a pass observes. None of it changes anything. */
 export interface Inspector {
+  /** What cannot be looked at on this kind of host; whatever is asked about it here says nothing. */
+  readonly unexamined: ReadonlySet<Subject>;
   /** Every tool that is run, whether it is there or not. */
   tools(): Promise<readonly ToolFound[]>;
   kernel(): Promise<Kernel>;

@@ -28,6 +28,7 @@ async function startDesk(told: NetworkMap = map, changes: Partial<Joined> = {}, 
     throw new Error('nobody should ask for this');
   };
   const inspector: Inspector = {
+    unexamined: new Set(),
     tools: async () => [{ tool: 'wg', path: '/usr/bin/wg', version: 'v1', remedy: 'apt install wireguard-tools' }],
     kernel: async () => ({ release: '6.1', wireguard: true, tun: true }),
     mayAdminister: async () => true,
@@ -92,6 +93,22 @@ describe('a check-up', () => {
     expect(problemsOf(await examine(without))).toMatchObject([
       { subject: 'mtu', found: 'ping was not found on this host', remedy: 'install it: apt install iputils-ping' },
     ]);
+  });
+
+  it('asks nothing of what cannot be examined on this kind of host, and says so', async () => {
+    const unasked = async () => {
+      throw new Error('nobody should ask for this');
+    };
+    const left = ['kernel', 'managers', 'ports', 'mtu'] as const;
+    const kind = { unexamined: new Set(left), kernel: unasked, managers: unasked, udpPorts: unasked, echoes: unasked };
+    const { tools } = await startDesk(map, {}, kind);
+    const found = await examine(tools);
+    expect(problemsOf(found)).toEqual([]);
+    for (const subject of left) {
+      expect(found.filter((each) => each.subject === subject)).toMatchObject([
+        { verdict: 'note', found: 'is not examined on this kind of host', interface: null },
+      ]);
+    }
   });
 
   it('tells of a control plane that is out of reach, of a token that it refuses, and of its clock', async () => {

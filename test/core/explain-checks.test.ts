@@ -24,6 +24,12 @@ describe('the route', () => {
         /by eth0 .*not into cpn0$/,
         /the route to 192\.168\.50\.128\/25 by eth0/,
       ],
+      // Where the system does not tell by which route.
+      [
+        stop('192.168.50.200', view, away('0.0.0.0/0', { prefix: null })),
+        /^leaves by eth0[^,]*, not into cpn0$/,
+        /cpn up/,
+      ],
       [stop('192.168.50.200', view, away('0.0.0.0/0')), /the way by 192\.168\.50\.0\/24 is gone$/, /cpn reconcile/],
       [
         stop('10.77.0.1', ruled, away('0.0.0.0/0', { table: '100' })),

@@ -7,7 +7,7 @@ import { parseGiven } from '../../src/core/wg-quick/given.ts';
 import { parseConfig } from '../../src/core/wg-quick/parse.ts';
 import { renderBatch } from '../../src/host/linux/ip-batch.ts';
 import { renderFirewall } from '../../src/host/linux/nft.ts';
-import { renderDevice } from '../../src/host/linux/wg.ts';
+import { renderDevice } from '../../src/host/wg.ts';
 import { formatNotes, noNotes, parseNotes } from '../../src/store/notes.ts';
 import { formatState, parseState, versionOf } from '../../src/store/state-file.ts';
 import { bare, network, peer } from '../core/samples.ts';

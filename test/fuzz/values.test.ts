@@ -14,7 +14,7 @@ import { parseLinkName } from '../../src/core/link-name.ts';
 import { formatProbeTarget, parseProbeTarget } from '../../src/core/probe-target.ts';
 import { maskTokens, Secret } from '../../src/core/secret.ts';
 import { parseServiceAddress } from '../../src/core/service-address.ts';
-import { readAddress } from '../../src/host/linux/read-address.ts';
+import { readAddress } from '../../src/host/read-address.ts';
 import { bounded, unlessRefused } from './bound.ts';
 import { fuzz } from './fuzz.ts';
 import { hostile, mutated, pumped } from './hostile.ts';

@@ -1,5 +1,5 @@
 /**
- * Runs inside a machine: a LinuxHost behind lines of JSON on stdin and stdout.
+ * Runs inside a machine: a host behind lines of JSON on stdin and stdout, of the driver that CPN_HOST_DRIVER names.
  *
  * @module
  */
@@ -7,15 +7,24 @@ import { createInterface } from 'node:readline';
 import { CpnError } from '../../src/core/errors.ts';
 import type { Host } from '../../src/host/host.ts';
 import { linuxHost } from '../../src/host/linux/linux-host.ts';
-import { run } from '../../src/host/run.ts';
+import { type Run, run } from '../../src/host/run.ts';
+import { portableHost } from '../../src/host/wg-quick/portable-host.ts';
+import { tunnelFiles } from '../../src/host/wg-quick/tunnel-files.ts';
+import { wgQuickManager } from '../../src/host/wg-quick/tunnel-manager.ts';
 import { readJson, writeJson } from './json-with-secrets.ts';
 import type { Reply, Request } from './machine.ts';
 
 const spawned: string[] = [];
-const host = linuxHost((tool, args, options) => {
+const told: Run = (tool, args, options) => {
   spawned.push([tool, ...args].join(' '));
   return run(tool, args, options);
-});
+};
+const platform = (process.env.PLATFORM as NodeJS.Platform | undefined) ?? process.platform;
+const manager = wgQuickManager(told, platform, '/run/names');
+const host =
+  process.env.CPN_HOST_DRIVER === 'wg-quick'
+    ? portableHost({ run: told, manager, files: tunnelFiles('/run/tunnels') })
+    : linuxHost(told);
 
 for await (const line of createInterface({ input: process.stdin })) {
   const request = readJson(line) as Request;

@@ -46,7 +46,7 @@ echo "ready $pid"
 exec env --ignore-signal=CHLD cat >/dev/null
 `;
 
-/** Namespaces of their own with a LinuxHost inside. `await using machine = await Machine.start()` ends all of it. */
+/** Namespaces of their own with a host inside. `await using machine = await Machine.start()` ends all of it. */
 export class Machine {
   readonly #namespace: Namespace;
   readonly #prefix: readonly string[];
@@ -76,6 +76,15 @@ export class Machine {
       await Namespace.start({ label: 'machine', script: holder, args: [], env, userNamespace }),
       prefix,
     );
+  }
+
+  /**
+   * One whose host is kept by wg-quick alone, or by all the tools of Linux.
+   *
+   * @param platform what the driver takes this for, which has still the wg-quick of Linux
+   */
+  static startWith(driver: 'linux' | 'wg-quick', platform: NodeJS.Platform = 'linux'): Promise<Machine> {
+    return Machine.start('env', `CPN_HOST_DRIVER=${driver}`, `PLATFORM=${platform}`);
   }
 
   /** Runs a shell script inside and returns what it printed. */

@@ -1,4 +1,4 @@
-import { type Finding, type Subject, subjects, wrong } from '../../core/doctor/finding.ts';
+import { type Finding, notExamined, type Subject, subjects, wrong } from '../../core/doctor/finding.ts';
 import { CpnError, DiskFailed, NotOurs } from '../../core/errors.ts';
 import { isJoined, selectStates } from '../select.ts';
 import { survey } from '../survey.ts';
@@ -22,16 +22,19 @@ export interface Diagnosis extends Finding {
  */
 export async function examine(tools: DoctorTools, network?: string): Promise<Diagnosis[]> {
   const chart = await readChart(tools, network);
-  const ofHost = [...hostChecks, ...keepingChecks].map(({ subject, examine: look }) =>
-    guarded(subject, null, () => look(tools, chart)),
-  );
-  const checks = [...serviceChecks, ...networkChecks, ...mtuChecks];
+  const { unexamined } = tools.inspector;
+  const isExaminable = ({ subject }: { readonly subject: Subject }) => !unexamined.has(subject);
+  const ofHost = [...hostChecks, ...keepingChecks]
+    .filter(isExaminable)
+    .map(({ subject, examine: look }) => guarded(subject, null, () => look(tools, chart)));
+  const checks = [...serviceChecks, ...networkChecks, ...mtuChecks].filter(isExaminable);
+  const left = [...unexamined].map((subject) => ({ ...notExamined(subject), interface: null }));
   const ofNetworks = chart.cases.flatMap(({ state, survey: seen }) => {
     const { interface: link } = state;
     if (seen instanceof CpnError) return [guarded('network', link, () => Promise.reject(seen))];
     return checks.map(({ subject, examine: look }) => guarded(subject, link, () => look(tools, seen)));
   });
-  const found = (await Promise.all([...ofHost, ...ofNetworks])).flat();
+  const found = [...left, ...(await Promise.all([...ofHost, ...ofNetworks])).flat()];
   const rank = ({ subject }: Finding) => subjects.indexOf(subject);
   return found.toSorted((one, other) => rank(one) - rank(other));
 }

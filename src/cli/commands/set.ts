@@ -1,3 +1,4 @@
+import { isDefaultRoute } from '../../core/full-tunnel.ts';
 import { type Command, jsonFlag } from '../command.ts';
 import { confirmFlag, readConfirmation } from '../confirm-flag.ts';
 import { openTools } from '../context.ts';
@@ -26,7 +27,7 @@ export const set: Command = {
     const changes = await readChanges(input);
     const { planOptions, setOptions } = await import('../../app/set-options.ts');
     const tools = await openTools(input);
-    await tools.host.check({ firewall: false });
+    await tools.host.check({ firewall: false, fullTunnel: changes.allowRoutes.some(isDefaultRoute) });
     const network = input.argument('network');
     const isDry = input.switch('dry-run');
     const report = isDry

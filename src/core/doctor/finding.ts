@@ -40,6 +40,11 @@ export function worthKnowing(subject: Subject, looked: string, found: string, re
   return { subject, verdict: 'note', looked, found, remedy };
 }
 
+/** Silence about a subject is no good news. */
+export function notExamined(subject: Subject): Finding {
+  return worthKnowing(subject, `${subject} of this host`, 'is not examined on this kind of host');
+}
+
 export function wrong(subject: Subject, looked: string, found: string, remedy: string): Finding {
   return { subject, verdict: 'problem', looked, found, remedy };
 }

@@ -50,9 +50,11 @@ export function describeInstead(way: KernelRoute): Check {
 export function describeWay({ link, local, source, gateway, table, prefix, protocol }: TakenRoute): string {
   if (local) return 'stays on this host';
   const where = gateway === null ? link : `${link} via ${gateway}`;
+  const leaves = `leaves by ${where}${source === null ? '' : ` from ${source}`}`;
+  if (prefix === null) return leaves;
   const route = isDefaultRoute(prefix) ? 'the default route' : `the route to ${prefix}`;
   const of = table === 'main' ? '' : ` of table ${table}`;
-  return `leaves by ${where}${source === null ? '' : ` from ${source}`}, by ${route}${of} (${protocol === routeProtocol ? 'made by cpn' : protocol})`;
+  return `${leaves}, by ${route}${of} (${protocol === routeProtocol ? 'made by cpn' : protocol})`;
 }
 
 export function describeRefusal({ why }: RefusedRoute): string {
@@ -93,6 +95,12 @@ function drawnAway(address: Address, view: View, way: TakenRoute): Check {
   const { link } = view.desired;
   if (way.local) return stops('route', 'this host has that address itself', 'take the address away from this host');
   const instead = `${describeWay(way)}, not into ${link}`;
+  if (way.prefix === null)
+    return stops(
+      'route',
+      instead,
+      `find the route that leads there; "cpn down ${link}" and "cpn up ${link}" make ours anew`,
+    );
   const wanted = findWantedRoute(address, view);
   // Another route of the same prefix wins by its metric, a narrower one in any case.
   if (wanted !== null && way.table === routingTableOf(wanted) && lengthOf(way.prefix) >= lengthOf(wanted))

@@ -1,14 +1,15 @@
 import { familyOf } from '../../core/cidr.ts';
 import { CommandFailed } from '../../core/errors.ts';
 import { parseLinkName } from '../../core/link-name.ts';
-import type { ConfigureDevice, ConfigureLink, Step } from '../../core/step.ts';
+import type { ConfigureLink, Step } from '../../core/step.ts';
+import { changeDevice } from '../change-device.ts';
+import { awaitEnd } from '../control-socket.ts';
+import { writeHosts } from '../hosts-file.ts';
 import { type Run, saidBy } from '../run.ts';
-import { writeHosts } from './hosts-file.ts';
 import { batchArgs, nameFailedLines, renderBatch } from './ip-batch.ts';
 import { renderFirewall, renderRemoval } from './nft.ts';
 import { promoteSecondaries, writeSysctl } from './sysctl.ts';
-import { awaitEnd, startUserspace } from './userspace.ts';
-import { removalArgs, renderDevice, renewalCalls } from './wg.ts';
+import { startUserspace } from './userspace.ts';
 
 /** Does one step with the tools of a Linux host, or throws CommandFailed with the tool's own words. */
 export async function applyStep(run: Run, step: Step): Promise<void> {
@@ -17,13 +18,9 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
     case 'create-link':
       return createLink(run, step.link);
     case 'configure-device':
-      return configureDevice(run, step);
     case 'remove-peers':
-      for (const args of removalArgs(step)) await run('wg', args);
-      return;
     case 'renew-peers':
-      for (const { args, input } of renewalCalls(step)) await run('wg', args, input && { input });
-      return;
+      return changeDevice(run, step);
     case 'configure-link':
       return configureLink(run, step);
     case 'set-firewall':
@@ -51,17 +48,6 @@ async function createLink(run: Run, link: string): Promise<void> {
   } catch (error) {
     if (!/Unknown device type|Operation not supported/.test(saidBy(error))) throw error;
     await startUserspace(run, link);
-  }
-}
-
-async function configureDevice(run: Run, step: ConfigureDevice): Promise<void> {
-  try {
-    await run('wg', ['addconf', step.link, '/dev/stdin'], { input: renderDevice(step) });
-  } catch (error) {
-    // Without a socket to talk to, wg asks the kernel, whose answer misleads where it has no WireGuard.
-    if (!(error instanceof CommandFailed) || !/Protocol not supported/.test(saidBy(error))) throw error;
-    const ended = `the program that is ${step.link} has ended; wireguard-go does so where its user has no inotify instances left (sysctl fs.inotify.max_user_instances)`;
-    throw new CommandFailed('wg addconf', error.facts.exitCode as number | null, `${saidBy(error).trim()}; ${ended}`);
   }
 }
 

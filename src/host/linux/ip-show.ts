@@ -1,7 +1,7 @@
 import { type Address, maskPrefix, type Prefix } from '../../core/cidr.ts';
 import type { InterfaceAddress } from '../../core/model.ts';
 import type { Rule } from '../../core/rule.ts';
-import { readAddress, readPrefix } from './read-address.ts';
+import { readAddress, readPrefix } from '../read-address.ts';
 import { readRule } from './read-rule.ts';
 import { type Entry, isEntry, listOf, nameProtocol, nameTable, notShown, numberOf } from './shown-entry.ts';
 

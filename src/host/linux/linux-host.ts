@@ -4,21 +4,21 @@ import { findForwardDrops } from '../../core/forward/find-drops.ts';
 import { parseLinkName } from '../../core/link-name.ts';
 import { findTool } from '../find-tool.ts';
 import type { Host, Question } from '../host.ts';
+import { readHosts } from '../hosts-file.ts';
+import { answers, findSource, nudge, reaches, resolve } from '../network.ts';
 import { type Run, run as runHere, type Start, saidBy, start as startHere } from '../run.ts';
+import { watchDevices } from '../watch-devices.ts';
+import { parseDump } from '../wg.ts';
 import { applyStep } from './apply-step.ts';
 import { watchEvents, watchFirewall } from './events.ts';
 import { parseForwardTables, rulesetArgs } from './forward-chains.ts';
-import { readHosts } from './hosts-file.ts';
 import { parseShown, type Shown, showArgs, showInput } from './ip-show.ts';
-import { answers, findSource, nudge, reaches, resolve } from './network.ts';
 import { listArgs, parseRules } from './nft.ts';
 import { checkPrivilege } from './privilege.ts';
 import { getRoute } from './route-get.ts';
 import { gatherSurroundings, readNeighbours } from './surroundings.ts';
 import { findSuspects } from './suspects.ts';
 import { readSysctls } from './sysctl.ts';
-import { watchDevices } from './watch-devices.ts';
-import { parseDump } from './wg.ts';
 
 /** This Linux host, through `ip`, `wg`, `nft` and /proc. A `run` and a `start` of one's own see every process. */
 export function linuxHost(run: Run = runHere, start: Start = startHere): Host {

@@ -1,11 +1,12 @@
-import { lstat, readFile, statfs } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { release } from 'node:os';
-import { basename, dirname } from 'node:path';
+import { basename } from 'node:path';
 import { type Address, familyOf } from '../../core/cidr.ts';
-import type { FileFacts, Holder } from '../../core/doctor/judge-files.ts';
-import type { Kernel, Space, ToolFound } from '../../core/doctor/judge-host.ts';
+import type { Holder } from '../../core/doctor/judge-files.ts';
+import type { Kernel } from '../../core/doctor/judge-host.ts';
 import { CommandFailed } from '../../core/errors.ts';
-import { findTool, remedies, type Tool } from '../find-tool.ts';
+import { describeFile, lookForTool, measureSpace } from '../describe-file.ts';
+import type { Tool } from '../find-tool.ts';
 import type { Inspector } from '../inspector.ts';
 import { type Run, run as runHere } from '../run.ts';
 import { prints } from './prints.ts';
@@ -15,6 +16,7 @@ import { findSuspects } from './suspects.ts';
 /** A check-up of this Linux host. */
 export function linuxInspector(run: Run = runHere): Inspector {
   return {
+    unexamined: new Set(),
     tools: () => Promise.all(versions.map(([tool, flag]) => lookForTool(run, tool, flag))),
     kernel: readKernel,
     mayAdminister: () =>
@@ -44,14 +46,6 @@ const versions: readonly (readonly [Tool, string])[] = [
   ['wireguard-go', '--version'],
   ['boringtun-cli', '--version'],
 ];
-
-async function lookForTool(run: Run, tool: Tool, flag: string): Promise<ToolFound> {
-  const remedy = remedies[tool];
-  const path = await findTool(tool).catch(() => null);
-  if (path === null) return { tool, path, version: null, remedy };
-  const said = await run(tool, [flag], { deadlineMs: 3_000 }).catch(() => '');
-  return { tool, path, version: said.split('\n')[0]?.trim() || null, remedy };
-}
 
 /** Loaded or built in: /sys/module; to be loaded: what depmod(8) lists. */
 async function readKernel(): Promise<Kernel> {
@@ -87,24 +81,8 @@ async function preparedManagers(): Promise<string[]> {
   return (await Promise.all(looks)).flat();
 }
 
-async function describeFile(path: string): Promise<FileFacts | null> {
-  const stats = await lstat(path).catch(() => null);
-  if (stats === null) return null;
-  const kind = stats.isFile() ? 'file' : stats.isDirectory() ? 'folder' : 'other';
-  return { kind, mode: stats.mode & 0o7777, uid: stats.uid };
-}
-
-async function measureSpace(path: string): Promise<Space> {
-  const found = await statfs(path).catch(() => null);
-  if (found === null) {
-    const above = dirname(path);
-    return above === path ? { path, bytes: 0, files: null } : measureSpace(above);
-  }
-  return { path, bytes: found.bavail * found.bsize, files: found.files === 0 ? null : found.ffree };
-}
-
 /** The launcher, what it starts, and a name that a package gave it. */
-const programs = /^(cpn(\.js)?|main\.[jt]s)$/;
+const programs = /^(cpn(\.js)?|main\.[jt]s|start\.cjs)$/;
 
 /** A process that is alive may be another one of the same number: its words tell (proc_pid_cmdline(5)). */
 async function readHolder(path: string): Promise<Holder | null> {

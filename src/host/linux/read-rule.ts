@@ -1,6 +1,6 @@
 import type { Prefix } from '../../core/cidr.ts';
 import type { Rule } from '../../core/rule.ts';
-import { readPrefix } from './read-address.ts';
+import { readPrefix } from '../read-address.ts';
 import { type Entry, nameProtocol, nameTable, numberOf } from './shown-entry.ts';
 
 /** Reads an IPv4 rule as `ip -json -details -Numeric rule show` prints it (print_rule in ip/iprule.c of iproute2). */

@@ -1,7 +1,7 @@
 import { type Address, familyOf, maskPrefix } from '../../core/cidr.ts';
 import type { KernelRoute, RefusedRoute } from '../../core/kernel-route.ts';
+import { readAddress, readPrefix } from '../read-address.ts';
 import { type Run, saidBy } from '../run.ts';
-import { readAddress, readPrefix } from './read-address.ts';
 import { type Entry, isEntry, listOf, nameProtocol, nameTable, notShown } from './shown-entry.ts';
 
 /** Numbers instead of names, because a host may have named any table or protocol; details, among which is the type. */

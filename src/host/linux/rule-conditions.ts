@@ -1,6 +1,6 @@
 import { rangeOf } from '../../core/cidr.ts';
 import type { AddressRange, Condition } from '../../core/forward/chain.ts';
-import { readAddress, readPrefix } from './read-address.ts';
+import { readAddress, readPrefix } from '../read-address.ts';
 import { type Entry, isEntry, listOf } from './shown-entry.ts';
 
 /** The elements of a named set or map; null where there is none that can be read. */

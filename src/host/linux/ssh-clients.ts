@@ -1,6 +1,6 @@
 import { endianness } from 'node:os';
 import { type Address, addressAt } from '../../core/cidr.ts';
-import { readAddress } from './read-address.ts';
+import { readAddress } from '../read-address.ts';
 
 /** TCP_ESTABLISHED of include/net/tcp_states.h. */
 const established = '01';

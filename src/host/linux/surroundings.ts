@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import type { Surroundings } from '../../core/actual.ts';
 import { type Address, lengthOf } from '../../core/cidr.ts';
 import { aliasMark } from '../../core/marks.ts';
+import { readAddress } from '../read-address.ts';
 import type { Shown } from './ip-show.ts';
-import { readAddress } from './read-address.ts';
 import { parseSshClients } from './ssh-clients.ts';
 
 /** What lies around the tunnel and is told by files rather than by `ip`. */

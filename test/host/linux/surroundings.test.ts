@@ -6,9 +6,9 @@ import { InvalidValue } from '../../../src/core/errors.ts';
 import { parseLinkName } from '../../../src/core/link-name.ts';
 import type { Shown, ShownLink, ShownRoute } from '../../../src/host/linux/ip-show.ts';
 import { mayAdminister } from '../../../src/host/linux/privilege.ts';
-import { readAddress } from '../../../src/host/linux/read-address.ts';
 import { parseSshClients } from '../../../src/host/linux/ssh-clients.ts';
 import { gatherSurroundings, parseResolvers } from '../../../src/host/linux/surroundings.ts';
+import { readAddress } from '../../../src/host/read-address.ts';
 
 describe('readAddress', () => {
   test.each([

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parsePrefix } from '../../../src/core/cidr.ts';
-import { CpnError, InvalidValue } from '../../../src/core/errors.ts';
-import type { PublicKey } from '../../../src/core/keys.ts';
-import { Secret } from '../../../src/core/secret.ts';
-import { parseDump, removalArgs, renderDevice } from '../../../src/host/linux/wg.ts';
-import { at, makePeer, newKeyPair, newPresharedKey } from '../samples.ts';
+import { parsePrefix } from '../../src/core/cidr.ts';
+import { CpnError, InvalidValue } from '../../src/core/errors.ts';
+import type { PublicKey } from '../../src/core/keys.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { parseDump, removalArgs, renderDevice } from '../../src/host/wg.ts';
+import { at, makePeer, newKeyPair, newPresharedKey } from './samples.ts';
 
 const step = { do: 'configure-device', link: 'cpn0' } as const;
 

@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { HostEvent, Watch } from '../host.ts';
-import type { Run } from '../run.ts';
 import { type Digests, digestDevices } from './digest-devices.ts';
+import type { HostEvent, Watch } from './host.ts';
+import { lookAgain } from './look-again.ts';
+import type { Run } from './run.ts';
 
 /** So that a change is found within 10 s, with the time that a look at many peers takes. */
 const usualMs = 7000;
@@ -11,28 +11,13 @@ const deadlineMs = 4000;
 
 /** {@link Host.watchDevices}: looks at all WireGuard tables again and again, never twice at once. */
 export async function watchDevices(run: Run, listener: (event: HostEvent) => void, everyMs = usualMs): Promise<Watch> {
-  const closing = new AbortController();
-  const { signal } = closing;
   let known = await look(run);
-
-  const keep = async () => {
-    while (!signal.aborted) {
-      await sleep(everyMs, undefined, { signal }).catch(() => {});
-      if (signal.aborted) return;
-      const found = await look(run);
-      if (signal.aborted || found === null) continue;
-      if (known !== null) for (const event of compare(known, found)) listener(event);
-      known = found;
-    }
-  };
-  const kept = keep();
-
-  return {
-    close: async () => {
-      closing.abort();
-      await kept;
-    },
-  };
+  return lookAgain(everyMs, async (signal) => {
+    const found = await look(run);
+    if (signal.aborted || found === null) return;
+    if (known !== null) for (const event of compare(known, found)) listener(event);
+    known = found;
+  });
 }
 
 /** Null where it cannot be told: the next look may. */

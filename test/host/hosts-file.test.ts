@@ -2,7 +2,7 @@ import { chmod, chown, lstat, mkdtemp, readdir, readFile, rm, stat, symlink, wri
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { readHosts, writeHosts } from '../../../src/host/linux/hosts-file.ts';
+import { readHosts, writeHosts } from '../../src/host/hosts-file.ts';
 
 const block = '# BEGIN cpn cpn0 (written by cpn; edits are lost)\n10.77.0.2 edge.office.cpn.internal\n# END cpn cpn0\n';
 /** With bytes that are no UTF-8. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { InvalidValue } from '../../core/errors.ts';
+import { InvalidValue } from '../core/errors.ts';
 
 /** Of each WireGuard link, a digest of its configuration. */
 export type Digests = ReadonlyMap<string, string>;

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { parsePrefix } from '../../../src/core/cidr.ts';
-import { InvalidValue } from '../../../src/core/errors.ts';
-import { Secret } from '../../../src/core/secret.ts';
-import type { RenewPeers } from '../../../src/core/step.ts';
-import { renewalCalls } from '../../../src/host/linux/wg.ts';
-import { at, makePeer, newPresharedKey } from '../samples.ts';
+import { parsePrefix } from '../../src/core/cidr.ts';
+import { InvalidValue } from '../../src/core/errors.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { RenewPeers } from '../../src/core/step.ts';
+import { renewalCalls } from '../../src/host/wg.ts';
+import { at, makePeer, newPresharedKey } from './samples.ts';
 
 const step = { do: 'renew-peers', link: 'cpn0' } as const satisfies Partial<RenewPeers>;
 const [range, route] = [parsePrefix('10.77.0.9/32'), parsePrefix('192.168.50.0/24')];

@@ -1,5 +1,5 @@
-import { type Address, maskPrefix, type Prefix, parseAddress } from '../../core/cidr.ts';
-import { InvalidValue } from '../../core/errors.ts';
+import { type Address, maskPrefix, type Prefix, parseAddress } from '../core/cidr.ts';
+import { InvalidValue } from '../core/errors.ts';
 
 /**
  * Reads an address as the kernel, a resolver or a file spells it: the zone goes, IPv4 in IPv6 clothing (RFC 4291,

@@ -1,9 +1,9 @@
-import type { ActualPeer, Device } from '../../core/actual.ts';
-import { formatEndpoint, type SocketEndpoint } from '../../core/endpoint.ts';
-import { InvalidValue } from '../../core/errors.ts';
-import { parsePublicKey, parseSecretKey } from '../../core/keys.ts';
-import { Secret } from '../../core/secret.ts';
-import type { ConfigureDevice, DeviceChange, RemovePeers, RenewPeers } from '../../core/step.ts';
+import type { ActualPeer, Device } from '../core/actual.ts';
+import { formatEndpoint, type SocketEndpoint } from '../core/endpoint.ts';
+import { InvalidValue } from '../core/errors.ts';
+import { parsePublicKey, parseSecretKey } from '../core/keys.ts';
+import { Secret } from '../core/secret.ts';
+import type { ConfigureDevice, DeviceChange, RemovePeers, RenewPeers } from '../core/step.ts';
 import { readAddress, readPrefix } from './read-address.ts';
 
 /** Parses `wg show IF dump` (wg(8), "dump"). The private key is dropped here. */

@@ -1,10 +1,10 @@
 import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { HostsFile } from '../../core/actual.ts';
-import { CommandFailed, DiskFailed } from '../../core/errors.ts';
-import { findBlock, replaceBlock } from '../../core/hosts-block.ts';
-import { saidBy } from '../run.ts';
+import type { HostsFile } from '../core/actual.ts';
+import { CommandFailed, DiskFailed } from '../core/errors.ts';
+import { findBlock, replaceBlock } from '../core/hosts-block.ts';
+import { saidBy } from './run.ts';
 
 /** Where the resolver of the C library looks (hosts(5)). */
 const usualPath = '/etc/hosts';

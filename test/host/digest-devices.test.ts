@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CpnError, InvalidValue } from '../../../src/core/errors.ts';
-import { digestDevices } from '../../../src/host/linux/digest-devices.ts';
-import { newKeyPair, newPresharedKey } from '../samples.ts';
+import { CpnError, InvalidValue } from '../../src/core/errors.ts';
+import { digestDevices } from '../../src/host/digest-devices.ts';
+import { newKeyPair, newPresharedKey } from './samples.ts';
 
 const self = newKeyPair();
 const [one, two] = [newKeyPair().publicKey, newKeyPair().publicKey];

@@ -2,12 +2,12 @@ import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Address, familyOf } from '../../core/cidr.ts';
-import { unusableAddress } from '../../core/endpoint.ts';
-import { CommandFailed } from '../../core/errors.ts';
-import type { ProbeAt } from '../host.ts';
-import { type Run, saidBy } from '../run.ts';
+import { type Address, familyOf } from '../core/cidr.ts';
+import { unusableAddress } from '../core/endpoint.ts';
+import { CommandFailed } from '../core/errors.ts';
+import type { ProbeAt } from './host.ts';
 import { readAddress } from './read-address.ts';
+import { type Run, saidBy } from './run.ts';
 
 /** discard (RFC 863): whoever gets a datagram there does nothing with it. */
 const discardPort = 9;
