@@ -19,6 +19,8 @@ export const variables: Readonly<Record<string, string>> = {
   CPN_CONFIG_DIR: 'Folder of the wg-quick files; /etc/wireguard unless set.',
   CPN_STATE_DIR: 'Folder of the state; /var/lib/cpn unless set.',
   CPN_RUNTIME_DIR: 'Folder of the locks; /run/cpn unless set.',
+  CPN_HOST_DRIVER:
+    'What keeps this host: linux, wg-quick or windows; that of the operating system unless set. With wg-quick, wg and wg-quick are all that is needed; a connector and a full tunnel need linux.',
   XDG_CONFIG_HOME: "Parent of the folder cpn with the administrator's login; ~/.config unless set.",
   SSH_CONNECTION: 'Set by sshd: where the SSH client is that no route may cut off.',
   JOURNAL_STREAM: 'Set by systemd: where stderr is the journal, lines of the log bear their priority.',
@@ -27,6 +29,7 @@ export const variables: Readonly<Record<string, string>> = {
   CREDENTIALS_DIRECTORY: 'Set by systemd: where cpn join finds the credential cpn.enrollment-key.',
   NO_COLOR: 'Set to anything, it keeps colours out of what is shown.',
   NODE_EXTRA_CA_CERTS: 'A file with the certificate of your own issuer, by which the control plane is trusted.',
+  TERM: 'Where it is dumb, steps are a line each and nothing is drawn over.',
 };
 
 export const files: Readonly<Record<string, string>> = {

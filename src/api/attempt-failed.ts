@@ -10,6 +10,8 @@ interface Outcome {
   readonly heard: boolean;
   /** What `Retry-After` asked for, clamped. */
   readonly retryAfterMs?: number | null;
+  /** What a person does about it, where the problem does not say so itself. */
+  readonly remedy?: string;
 }
 
 /**
@@ -42,6 +44,7 @@ export class AttemptFailed extends Error {
         sent: true,
         perhapsDone: false,
         heard: true,
+        remedy: 'check that its address and port are those of the control plane',
       });
     }
     const problem = problems[code] ?? `the connection failed (${code})`;
@@ -50,6 +53,7 @@ export class AttemptFailed extends Error {
       sent: !unconnected,
       perhapsDone: !unconnected,
       heard: code === 'ECONNREFUSED' || code === 'ECONNRESET',
+      remedy: remedies[code] ?? 'try again, and see what "cpn doctor" says of this host',
     });
   }
 }
@@ -67,6 +71,19 @@ const problems: Readonly<Record<string, string>> = {
   ENETUNREACH: 'there is no way to its network (ENETUNREACH)',
   ETIMEDOUT: 'the connection timed out (ETIMEDOUT)',
   UND_ERR_CONNECT_TIMEOUT: 'no connection came about in 10 seconds',
+};
+
+const noWay = 'check its address, and with "cpn doctor" the routes of this host';
+const silent = 'check its address and port, that it runs, and that no firewall is in between';
+
+const remedies: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'check its address and port, and that it runs',
+  ENOTFOUND: 'check how it is written, and with "cpn doctor" the resolvers of this host',
+  EAI_AGAIN: 'see what "cpn doctor" says of the resolvers of this host',
+  EHOSTUNREACH: noWay,
+  ENETUNREACH: noWay,
+  ETIMEDOUT: silent,
+  UND_ERR_CONNECT_TIMEOUT: silent,
 };
 
 function tlsProblem(code: string): string {

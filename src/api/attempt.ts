@@ -126,6 +126,7 @@ function busy(response: Response, now: number): AttemptFailed {
     sent: true,
     perhapsDone: status !== 429 && status !== 503,
     heard: true,
+    remedy: status === 429 ? 'try again later' : 'its log says why; try again later',
     retryAfterMs: readRetryAfter(header(response, 'retry-after'), from, maxRetryAfterMs),
   });
 }

@@ -97,6 +97,7 @@ export class HttpClient {
       delivered: sent,
       heard: outcome.heard,
       retryAfterMs: outcome.retryAfterMs ?? null,
+      remedy: outcome.remedy ?? null,
     });
   }
 }

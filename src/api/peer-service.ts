@@ -15,7 +15,7 @@ import type { EnrollmentRequest, PeerService } from './service.ts';
 const newKey = 'make a new key with "cpn key create"';
 const enrollRemedies = {
   401: `check that the whole key was given, or ${newKey}`,
-  403: `the key is expired, used up or revoked: ${newKey}`,
+  403: newKey,
   404: 'check that --api names the control plane',
 };
 const ownRemedies = {

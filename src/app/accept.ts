@@ -32,7 +32,8 @@ export async function findPeer(tools: Tools, named: string, network: string | un
   if (peer === undefined) {
     refuseUnreadable(unreadable);
     if (states.length === 0) throw new NotJoined('this host has joined no network; "cpn join" joins one');
-    const waiting = describe(peers.filter(({ claim }) => claim !== null));
+    const claims = peers.filter(({ claim }) => claim !== null);
+    const waiting = claims.length === 0 ? 'nobody' : describe(claims);
     throw new WrongUsage(`there is no peer ${quote(named)}; there is something to accept of: ${waiting}`);
   }
   if (more.length === 0) return peer;

@@ -1,3 +1,4 @@
+import type { Peer } from '../core/model.ts';
 import { ownKeys } from '../core/own-peer.ts';
 import type { Joined } from '../store/state.ts';
 import { questionOf } from './survey.ts';
@@ -7,22 +8,41 @@ import type { Tools } from './tools.ts';
 const usualPatience = 7_000;
 const pause = 250;
 
+/** What became of waiting for a first handshake. */
+export interface Greeting {
+  /** Whether a peer answered; null where nobody could be dialled. */
+  readonly handshake: boolean | null;
+  /** The first that did. */
+  readonly answered: Peer | null;
+}
+
 /**
- * Waits until some peer answered, and says whether one did; null where this host knows no peer that it can dial. The
- * other side may not have heard of this host yet, so that no handshake is no failure.
+ * Waits until some peer answered, and says whether and which. The other side may not have heard of this host yet, so that no
+ * handshake is no failure.
  */
-export async function awaitHandshake(tools: Tools, state: Joined, patience: number | null): Promise<boolean | null> {
+export async function awaitHandshake(tools: Tools, state: Joined, patience: number | null): Promise<Greeting> {
   const { map } = state.membership;
   const own = ownKeys(state);
   const dialled = map.peers.filter((peer) => !own.includes(peer.publicKey) && peer.endpoint !== null);
-  if (dialled.length === 0) return null;
-  if (patience === 0) return false;
-  tools.progress('waiting for a first handshake');
+  if (dialled.length === 0) return { handshake: null, answered: null };
+  if (patience === 0) return { handshake: false, answered: null };
+  tools.progress(`waiting for a first handshake with ${describePeers(dialled)}`);
   for (const peer of dialled.slice(0, 16)) await tools.host.nudge(peer.address);
   for (let waited = 0; waited < (patience ?? usualPatience); waited += pause) {
     const { device } = await tools.host.observe({ ...questionOf(state), firewall: false, sysctls: [] });
-    if (device?.peers.some((peer) => peer.latestHandshake !== null)) return true;
+    const heard = device?.peers.filter((peer) => peer.latestHandshake !== null).map(({ publicKey }) => publicKey) ?? [];
+    if (heard.length > 0) {
+      return { handshake: true, answered: map.peers.find(({ publicKey }) => heard.includes(publicKey)) ?? null };
+    }
     await tools.sleep(pause);
   }
-  return false;
+  return { handshake: false, answered: null };
+}
+
+const mostNamed = 3;
+
+function describePeers(peers: readonly Peer[]): string {
+  const names = peers.slice(0, mostNamed).map(({ name }) => name);
+  const more = peers.length > names.length ? ` or ${peers.length - names.length} more` : '';
+  return `${names.join(', ')}${more}`;
 }

@@ -1,4 +1,4 @@
-import { NotOurs } from '../core/errors.ts';
+import { NotOurs, WrongUsage } from '../core/errors.ts';
 import type { State } from '../store/state.ts';
 import type { Tools } from './tools.ts';
 
@@ -10,7 +10,11 @@ export async function chooseInterface(tools: Tools, wanted: string | null, state
   const links = await tools.host.links();
   const ours = new Set(states.map((state) => state.interface));
   if (wanted !== null) {
-    if (ours.has(wanted)) throw new NotOurs('a join as', wanted, 'leave it first, or choose another --interface');
+    if (ours.has(wanted)) {
+      throw new WrongUsage(
+        `this host has joined as ${wanted} already; "cpn leave ${wanted}" first, or choose another with --interface`,
+      );
+    }
     if (links.has(wanted)) throw new NotOurs('the interface', wanted, 'choose another with --interface');
     if ((await tools.store.readConfig(wanted)) !== null) {
       throw new NotOurs('the file', tools.store.configPath(wanted), 'choose another --interface, or move it away');

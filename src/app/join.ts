@@ -1,11 +1,12 @@
 import type { SecretTrouble } from '../core/compare-secrets.ts';
 import { InvalidValue, NotNamed, Refused, Unreachable } from '../core/errors.ts';
+import { isDefaultRoute } from '../core/full-tunnel.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Joined, State } from '../store/state.ts';
 import { explainLocal } from './access.ts';
 import { apply, save } from './apply.ts';
-import { awaitHandshake } from './await-handshake.ts';
+import { awaitHandshake, type Greeting } from './await-handshake.ts';
 import { beginJoin, type JoinRequest } from './begin-join.ts';
 import { describeClaims } from './describe-claims.ts';
 import { lookForTroubles } from './find-secret-troubles.ts';
@@ -19,10 +20,8 @@ import { takeBack } from './take-back.ts';
 import { ownTag, tellSecret } from './tell-secret.ts';
 import type { Tools } from './tools.ts';
 
-export interface JoinReport {
+export interface JoinReport extends Greeting {
   readonly state: Joined;
-  /** Whether a peer answered; null where nobody could be dialled. */
-  readonly handshake: boolean | null;
   /** What of the network secret keeps a handshake away; none where a peer answered. */
   readonly troubles: readonly SecretTrouble[];
 }
@@ -33,7 +32,10 @@ export interface JoinReport {
  * comes to the same peer and address.
  */
 export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<JoinReport> {
-  await tools.host.check({ firewall: request.type === 'connector' });
+  tools.progress('checking this host');
+  const forwarding = request.type === 'connector';
+  const fullTunnel = request.options.allowRoutes.some(isDefaultRoute);
+  await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
   const state = await tools.store.lock(async () => {
     const { begun, isNew } = await beginJoin(tools, request);
     const joined = isJoined(begun) ? begun : await enroll(tools, begun, request.token, isNew);
@@ -42,8 +44,8 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   for (const claim of describeClaims(state)) tools.warn(claim);
   const untold = await tellSecret(tools, state);
   if (untold !== null && untold !== 'unknown') tools.warn(untold.message);
-  const handshake = await awaitHandshake(tools, state, request.patience);
-  return { state, handshake, troubles: handshake === true ? [] : await lookForTroubles(tools, state) };
+  const greeting = await awaitHandshake(tools, state, request.patience);
+  return { state, ...greeting, troubles: greeting.handshake === true ? [] : await lookForTroubles(tools, state) };
 }
 
 async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean): Promise<Joined> {
@@ -95,6 +97,7 @@ async function bringUp(tools: Tools, state: Joined): Promise<Joined> {
   await tools.store.write(located);
   try {
     const applied = await apply(tools, planned, located);
+    tools.progress(`writing ${tools.store.configPath(state.interface)}`);
     await save(tools, applied, located, planned);
     return applied;
   } catch (error) {

@@ -21,7 +21,8 @@ export async function refuseConflict(tools: Tools, state: Joined): Promise<void>
   const conflict = findTwin(state, others) ?? findHidden(state, others);
   const harm = await findHarm(tools, state);
   if (conflict === null && harm === null) return;
-  await removeFromService(tools, state);
+  // What failed is the step that is under way, not the way back from it.
+  await removeFromService({ ...tools, progress: () => {} }, state);
   await forget(tools, state);
   throw conflict === null ? harm : new WrongUsage(conflict);
 }

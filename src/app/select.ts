@@ -25,7 +25,10 @@ export async function selectStates(store: Store, network: string | undefined): P
   const joined = states.map((state) => state.interface).join(', ') || 'none';
   const hidden = unreadable.map((each) => each.interface).join(', ');
   const rest = hidden && `, and what cannot be read: ${hidden}`;
-  throw new NotJoined(`this host has not joined a network ${quote(network)}; joined: ${joined}${rest}`);
+  const next = states.length === 0 ? '; "cpn join" joins one' : '; name one of these';
+  throw new NotJoined(
+    `this host has not joined a network ${quote(network)}; joined: ${joined}${rest}${hidden ? '' : next}`,
+  );
 }
 
 /** Like {@link selectStates}, without those whose join was never finished, which a person is told. */

@@ -21,8 +21,8 @@ export interface Tools {
   random(bytes: number): Uint8Array;
   readonly log: Log;
   readonly meter: Meter;
-  /** Tells a person which step is under way. */
-  progress(step: string): void;
+  /** Tells a person which step is under way, and how the one before ended; `open` when it came to nothing. */
+  progress(step: string, before?: 'done' | 'open'): void;
   /** Tells a person what went otherwise than they may expect, though nothing failed. */
   warn(text: string): void;
 }

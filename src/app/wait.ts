@@ -48,7 +48,7 @@ export function isReady(networks: readonly Readiness[]): boolean {
 
 /** What is lacking, as one line. */
 export function describeMissing(networks: readonly Readiness[]): string {
-  return networks.flatMap(({ missing }) => missing ?? []).join('; ') || 'no network is joined';
+  return networks.flatMap(({ missing }) => missing ?? []).join('; ') || 'no network is joined; "cpn join" joins one';
 }
 
 async function look(tools: Tools, network: string | undefined, condition: Condition): Promise<Readiness[]> {

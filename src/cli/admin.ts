@@ -7,7 +7,7 @@ import { quote, WrongUsage } from '../core/errors.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Input } from './input.ts';
-import { progress, warn } from './output.ts';
+import { remark, warn } from './output.ts';
 import { readSecret } from './secrets.ts';
 import { readServiceAddress } from './service-address.ts';
 
@@ -90,4 +90,4 @@ async function findAccess(input: Input): Promise<Access> {
 }
 
 const onRetry: NonNullable<ClientOptions['onRetry']> = ({ problem, delayMs }) =>
-  progress(`${problem}; trying again in ${delayMs} ms`);
+  remark(`${problem}; trying again in ${delayMs} ms`);

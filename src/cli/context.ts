@@ -10,19 +10,26 @@ import type { DaemonUnit, Supervisor } from '../host/supervisor.ts';
 import type { Folders, Store } from '../store/store.ts';
 import type { Input } from './input.ts';
 import type { TextFile } from './metrics/tell.ts';
-import { progress, warn } from './output.ts';
+import { progress, remark, warn } from './output.ts';
 
 /** A command speaks to a person; a daemon writes a log, and goes on without its disk. */
 type Manner = 'command' | 'daemon';
 
 /** Makes everything a use case of this host works with. The only place that constructs adapters for them. */
 export async function openTools(input: Input, manner: Manner = 'command'): Promise<Tools> {
-  const [{ linuxHost }, { openLog }] = await Promise.all([import('../host/linux/linux-host.ts'), import('./log.ts')]);
+  const [{ chooseDriver, describeUntested, openHost }, { openLog }] = await Promise.all([
+    import('../host/open-host.ts'),
+    import('./log.ts'),
+  ]);
+  const driver = chooseDriver(input.environment.CPN_HOST_DRIVER);
+  const folders = await foldersOf(input);
   const log = openLog(input, manner === 'daemon' ? 'info' : 'silent');
-  const voice = manner === 'daemon' ? logVoice(log) : { progress, warn };
+  const voice = manner === 'daemon' ? logVoice(log) : { progress, remark, warn };
+  const untested = describeUntested(driver);
+  if (untested !== null) voice.warn(untested);
   return {
-    host: linuxHost(),
-    store: await openStore(foldersOf(input), manner, voice, log),
+    host: await openHost(driver, folders.runtime),
+    store: await openStore(folders, manner, voice, log),
     connect: (address, patience) => connectService(address, { deadlineMs: 30_000, ...patience }, voice),
     log,
     now: () => new Date(),
@@ -37,12 +44,14 @@ export async function openTools(input: Input, manner: Manner = 'command'): Promi
 
 /** Makes what a check-up works with beside that. */
 export async function openDoctor(input: Input): Promise<DoctorTools> {
-  const [tools, { linuxInspector }, { lookAtService }] = await Promise.all([
+  const [tools, { chooseDriver, openInspector }, { lookAtService }] = await Promise.all([
     openTools(input),
-    import('../host/linux/linux-inspector.ts'),
+    import('../host/open-host.ts'),
     import('../api/look.ts'),
   ]);
-  return { ...tools, inspector: linuxInspector(), folders: foldersOf(input), look: lookAtService };
+  const folders = await foldersOf(input);
+  const inspector = await openInspector(chooseDriver(input.environment.CPN_HOST_DRIVER), folders.runtime);
+  return { ...tools, inspector, folders, look: lookAtService };
 }
 
 /** A file that everybody may read, replaced as a whole and as nobody's only copy. */
@@ -71,11 +80,16 @@ export async function openUnit({ environment }: Input): Promise<DaemonUnit | nul
 }
 
 /** How a person, or the log, is told of what a use case does. */
-type Voice = Pick<Tools, 'progress' | 'warn'>;
+interface Voice extends Pick<Tools, 'progress' | 'warn'> {
+  /** Tells what happens within a step. */
+  remark(text: string): void;
+}
 
 function logVoice(log: Log): Voice {
+  const tell = (step: string) => log.debug({ step }, 'step');
   return {
-    progress: (step) => log.debug({ step }, 'step'),
+    progress: tell,
+    remark: tell,
     warn: (text) => log.warn({ text }, 'warning'),
   };
 }
@@ -93,20 +107,22 @@ async function openStore(folders: Folders, manner: Manner, { warn }: Voice, log:
   });
 }
 
-async function connectService(address: ServiceAddress, patience: Patience, { progress }: Voice): Promise<PeerService> {
+async function connectService(address: ServiceAddress, patience: Patience, { remark }: Voice): Promise<PeerService> {
   const { connectPeerService } = await import('../api/peer-service.ts');
   return connectPeerService(address, {
     ...patience,
-    onRetry: ({ problem, delayMs }) => progress(`${problem}; trying again in ${delayMs} ms`),
+    onRetry: ({ problem, delayMs }) => remark(`${problem}; trying again in ${delayMs} ms`),
   });
 }
 
 const folderVariables = ['CPN_CONFIG_DIR', 'CPN_STATE_DIR', 'CPN_RUNTIME_DIR'];
 
-function foldersOf({ environment }: Input): Folders {
+async function foldersOf({ environment }: Input): Promise<Folders> {
+  const { findUsualFolders } = await import('../host/open-host.ts');
+  const usual = findUsualFolders();
   return {
-    config: environment.CPN_CONFIG_DIR ?? '/etc/wireguard',
-    state: environment.CPN_STATE_DIR ?? '/var/lib/cpn',
-    runtime: environment.CPN_RUNTIME_DIR ?? '/run/cpn',
+    config: environment.CPN_CONFIG_DIR ?? usual.config,
+    state: environment.CPN_STATE_DIR ?? usual.state,
+    runtime: environment.CPN_RUNTIME_DIR ?? usual.runtime,
   };
 }

@@ -7,9 +7,12 @@ import type { Input } from './input.ts';
 import { usualJoinFile } from './join-file.ts';
 import { note, warn } from './output.ts';
 
-/** Has the daemon start with this host, and now, where it is installed as a unit, and says so. A join is none the worse when that fails. */
-export async function enableDaemon(input: Input): Promise<void> {
-  await withUnit(input, async (unit) => {
+/**
+ * Has the daemon start with this host, and now, where it is installed as a unit, and says so. A join is none the worse when that
+ * fails. Returns whether it keeps the network right from now on.
+ */
+export async function enableDaemon(input: Input): Promise<boolean> {
+  return withUnit(input, async (unit) => {
     await unit.enable();
     note(
       `${unit.name} keeps it right from now on, also after a restart of this host; "--no-enable" leaves it as it is`,
@@ -32,12 +35,15 @@ export async function disableIdleDaemon(input: Input, store: Store): Promise<voi
   });
 }
 
-async function withUnit(input: Input, work: (unit: DaemonUnit) => Promise<void>): Promise<void> {
+/** Returns whether there is one, and the work with it was done. */
+async function withUnit(input: Input, work: (unit: DaemonUnit) => Promise<void>): Promise<boolean> {
   try {
     const unit = await openUnit(input);
     if (unit !== null) await work(unit);
+    return unit !== null;
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
     warn(error.message);
+    return false;
   }
 }

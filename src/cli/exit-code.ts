@@ -12,6 +12,7 @@ export function exitCodeOf(error: unknown): number {
 const byName: Readonly<Record<string, number>> = {
   InvalidValue: exitCodes.usage,
   WrongUsage: exitCodes.usage,
+  Unsupported: exitCodes.usage,
   NotJoined: exitCodes.usage,
   NotOurs: exitCodes.usage,
   Refused: exitCodes.refused,

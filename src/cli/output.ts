@@ -1,38 +1,54 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { CpnError, printable } from '../core/errors.ts';
 import { escapeUnshapely } from './json-text.ts';
+import { type Ending, StepLine } from './step-line.ts';
 
 /** One JSON document on stdout: what scripts read, and what does no harm to the terminal of a person who does. */
 export function printJson(document: unknown): void {
+  endStep();
   process.stdout.write(`${escapeUnshapely(JSON.stringify(document, null, 2))}\n`);
 }
 
 /** Text on stdout: what a person, or a pipe, asked for. */
 export function print(text: string): void {
+  endStep();
   process.stdout.write(`${text}\n`);
 }
 
-/** Text on stderr: how it goes. */
+/** Text on stderr: how it went. */
 export function note(text: string): void {
+  endStep();
   process.stderr.write(`${text}\n`);
 }
 
-export function progress(step: string): void {
-  note(dim(`· ${printable(step)}`));
+/** The step that is under way from now on, and how the one before ended. */
+export function progress(step: string, before: Ending = 'done'): void {
+  stepLine.begin(step, before);
+}
+
+/** Ends the step under way; whatever is printed as a result ends it as done. */
+export function endStep(ending: Ending = 'done'): void {
+  stepLine.end(ending);
+}
+
+/** What happens within the step under way. */
+export function remark(text: string): void {
+  stepLine.interrupt(`${dim(`· ${printable(text)}`)}\n`);
 }
 
 export function warn(text: string): void {
-  note(`${yellow('warning:')} ${printable(text)}`);
+  stepLine.interrupt(`${yellow('warning:')} ${printable(text)}\n`);
 }
 
 /** One line for a failure that was foreseen; the stack too for one that was not. */
 export function printError(error: unknown): void {
+  endStep('failed');
   note(`${red('cpn:')} ${error instanceof CpnError ? printable(error.message) : describeUnforeseen(error)}`);
 }
 
 /** Rows in columns, two spaces apart, the first row as the header; what came over the wire is made printable. */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const cells = [header.map((name) => dim(name)), ...rows.map((row) => row.map(printableCell))];
+  const cells = [header.map((name) => name && dim(name)), ...rows.map((row) => row.map(printableCell))];
   const widths = header.map((_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
   const pad = (cell: string, column: number) => cell + ' '.repeat((widths[column] ?? 0) - width(cell));
   return cells.map((row) => row.map(pad).join('  ').trimEnd()).join('\n');
@@ -48,6 +64,16 @@ export const yellow = (text: string) => style('yellow', text);
 function style(format: Parameters<typeof styleText>[0], text: string): string {
   return process.stdout.isTTY && process.stderr.isTTY ? styleText(format, text) : text;
 }
+
+const stepLine = new StepLine(
+  {
+    // A dumb terminal has no cursor to move (terminfo's `dumb`).
+    isLive: () => process.stderr.isTTY === true && process.env.TERM !== 'dumb',
+    write: (text) => void process.stderr.write(text),
+  },
+  () => performance.now(),
+  { marks: { done: green, failed: red, open: yellow }, dim },
+);
 
 /** Our own styling is let through, everything else that a terminal obeys is not. */
 function printableCell(cell: string): string {

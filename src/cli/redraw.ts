@@ -45,7 +45,7 @@ export function frame(text: string, rows: number): string {
 
 /** ECMA-48's CUP, EL and ED, and DECAWM: understood by the Linux console and by every terminal that calls itself xterm. */
 const home = '\x1b[H';
-const clearLine = '\x1b[K';
+export const clearLine = '\x1b[K';
 const clearBelow = '\x1b[J';
-const unwrapped = '\x1b[?7l';
-const wrapped = '\x1b[?7h';
+export const unwrapped = '\x1b[?7l';
+export const wrapped = '\x1b[?7h';

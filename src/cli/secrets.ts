@@ -55,6 +55,6 @@ async function readShort(source: AsyncIterable<Buffer>, what: string): Promise<B
 
 function toSecret(given: string, what: string): Secret {
   const value = given.trim();
-  if (value === '') throw new WrongUsage(`${what} is empty`);
+  if (value === '') throw new WrongUsage(`${what} is empty; put it there, and try again`);
   return new Secret(value);
 }

@@ -2,7 +2,8 @@ import type { PassReport } from '../app/reconcile.ts';
 import type { Change, ChangeValue } from '../core/change.ts';
 import { printable } from '../core/errors.ts';
 import { exitCodeOf, exitCodes } from './exit-code.ts';
-import { bold, dim, green, print, printError, printJson, red, warn, yellow } from './output.ts';
+import { noNetwork } from './no-network.ts';
+import { bold, dim, green, note, print, printError, printJson, red, warn, yellow } from './output.ts';
 
 /** How a pass is shown. */
 export interface Showing {
@@ -18,6 +19,7 @@ export interface Showing {
 /** Shows what a pass changed or would change, and returns the exit code: that of a failure, where there was one. */
 export function showPass(reports: readonly PassReport[], { json, nothing, exitCode, needsSync }: Showing): number {
   if (json) printJson({ networks: reports.map(({ interface: link, changes }) => ({ interface: link, changes })) });
+  else if (reports.length === 0) note(noNetwork);
   for (const { interface: link, changes, failure, unsynced } of reports) {
     if (unsynced) warn(`${link} goes by the last known map: ${unsynced.message}`);
     if (failure) {

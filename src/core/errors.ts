@@ -63,6 +63,16 @@ export class MissingTool extends CpnError {
   }
 }
 
+/** What is asked for cannot be done on this kind of host, whatever a person changes on it. */
+export class Unsupported extends CpnError {
+  override readonly name = 'Unsupported';
+
+  /** @param remedy what does it instead, as a clause of its own */
+  constructor(what: string, driver: string, remedy: string) {
+    super(`${what} cannot be had on a host that is kept by ${driver} alone; ${remedy}`, { facts: { what, driver } });
+  }
+}
+
 /** An interface, a file or a table that we would have to touch is somebody else's. */
 export class NotOurs extends CpnError {
   override readonly name = 'NotOurs';
@@ -84,6 +94,19 @@ export class CommandFailed extends CpnError {
       cause,
       retry: true,
     });
+  }
+}
+
+/** A program of somebody else listens on the UDP port that an interface is to have. */
+export class PortTaken extends CpnError {
+  override readonly name = 'PortTaken';
+
+  constructor(networkInterface: string, port: number | null, cause?: unknown) {
+    const which = port === null ? 'its UDP port' : `UDP port ${port}`;
+    super(
+      `${networkInterface} cannot listen: ${which} is in use; choose another with --listen-port, or end what has it ("ss -lunp" names it)`,
+      { facts: { interface: networkInterface, port }, cause, retry: true },
+    );
   }
 }
 
@@ -257,6 +280,8 @@ interface Attempts {
   readonly heard: boolean;
   /** Milliseconds that it asked to be left alone for. */
   readonly retryAfterMs: number | null;
+  /** What a person does about it, where the problem does not say so itself. */
+  readonly remedy?: string | null;
 }
 
 /** A control plane does not help to take a connector out of service: nobody else would take its routes over. */
@@ -327,8 +352,11 @@ export class Unreachable extends CpnError implements Attempts {
   readonly heard: boolean;
   readonly retryAfterMs: number | null;
 
-  constructor(url: string, problem: string, { delivered, heard, retryAfterMs }: Attempts) {
-    super(`the control plane at ${url} is out of reach: ${problem}`, { facts: { url, problem }, retry: true });
+  constructor(url: string, problem: string, { delivered, heard, retryAfterMs, remedy }: Attempts) {
+    super(`the control plane at ${url} is out of reach: ${problem}${remedy ? `; ${remedy}` : ''}`, {
+      facts: { url, problem },
+      retry: true,
+    });
     this.delivered = delivered;
     this.heard = heard;
     this.retryAfterMs = retryAfterMs;

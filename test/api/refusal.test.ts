@@ -18,7 +18,7 @@ async function enrolmentRefused(reply: Reply) {
 describe('a refusal', () => {
   test("says what was refused, the server's reason, and what to do", async () => {
     expect(await enrolmentRefused(json(403, { message: 'The key is used up.' }))).toBe(
-      'the enrolment was refused (403): The key is used up; the key is expired, used up or revoked: make a new key with "cpn key create"',
+      'the enrolment was refused (403): The key is used up; make a new key with "cpn key create"',
     );
   });
 

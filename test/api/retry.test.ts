@@ -69,7 +69,7 @@ describe('reading a map', () => {
     const failure = await failureOf(connectPeerService(address, options).readMap(7, token, null));
     expect(failure).toBeInstanceOf(Unreachable);
     expect(failure.message).toBe(
-      `the control plane at ${url} is out of reach: it answered 503 (Service Unavailable) (3 attempts in 0.8 s)`,
+      `the control plane at ${url} is out of reach: it answered 503 (Service Unavailable) (3 attempts in 0.8 s); its log says why; try again later`,
     );
     expect((failure as Unreachable).delivered).toBe(true);
     expect(asked).toHaveLength(3);
@@ -89,7 +89,7 @@ describe('reading a map', () => {
     const { options, sleeps } = unhurried({ attempts: 3 });
     const failure = await failureOf(connectPeerService(await nobody(), options).readMap(7, token, null));
     expect(failure).toBeInstanceOf(Unreachable);
-    expect(failure.message).toContain('ECONNREFUSED');
+    expect(failure.message).toMatch(/ECONNREFUSED.*; check its address and port, and that it runs$/);
     expect(failure.message).toContain('3 attempts');
     expect((failure as Unreachable).delivered).toBe(false);
     expect(sleeps).toHaveLength(2);
@@ -100,7 +100,7 @@ describe('reading a map', () => {
     const address = { url: 'https://nobody.invalid', insecureHttp: false };
     const failure = await failureOf(connectPeerService(address, options).readMap(7, token, null));
     expect(failure).toBeInstanceOf(Unreachable);
-    expect(failure.message).toMatch(/ENOTFOUND|EAI_AGAIN/);
+    expect(failure.message).toMatch(/(ENOTFOUND|EAI_AGAIN).*; .*"cpn doctor"/);
     expect((failure as Unreachable).delivered).toBe(false);
     expect(sleeps).toHaveLength(1);
   });

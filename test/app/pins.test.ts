@@ -215,7 +215,7 @@ describe('accepting', () => {
       '"db" may be db (2, 10.77.0.2) in cpn0, db (3, 10.77.0.3) in cpn0',
     );
     await expect(findPeer(desk.tools, 'peer-1', undefined)).rejects.toBeInstanceOf(WrongUsage);
-    await expect(findPeer(desk.tools, 'x', undefined)).rejects.toThrow('there is something to accept of: none');
+    await expect(findPeer(desk.tools, 'x', undefined)).rejects.toThrow('there is something to accept of: nobody');
     expect(await findPeer(desk.tools, '3', undefined)).toMatchObject({ id: 3, claim: null });
     await reconcile(desk, answerWith(at('"2"', [stranger, named])));
     expect(await findPeer(desk.tools, 'db', undefined)).toMatchObject({ id: 2 });

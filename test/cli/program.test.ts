@@ -1,10 +1,13 @@
 import { describe, expect, it, vi } from 'vitest';
+import { commands } from '../../src/cli/commands.ts';
+import { groups } from '../../src/cli/groups.ts';
 import { runProgram } from '../../src/cli/program.ts';
+import { topics } from '../../src/cli/start-screen.ts';
 
 async function say(...argv: string[]) {
   const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   try {
-    const exitCode = await runProgram(argv, {});
+    const exitCode = await runProgram(argv, { CPN_STATE_DIR: '/nowhere' });
     return { exitCode, said: write.mock.calls.map(([text]) => String(text)).join('') };
   } finally {
     write.mockRestore();
@@ -13,12 +16,42 @@ async function say(...argv: string[]) {
 
 describe('a command line that cannot be read', () => {
   it.each([
-    [['jion'], 'there is no command "jion"; did you mean join?'],
-    [['key', 'create'], 'the command lacks an argument; "cpn key create --help" shows which'],
-    [['join', '--colour'], 'Unknown argument: colour; "cpn --help" lists commands and flags'],
-    [['key'], 'name what to do; "cpn key --help" lists it'],
+    [['jion'], 'there is no command "jion"; did you mean "cpn join"?'],
+    [['jion', '--help'], 'there is no command "jion"; did you mean "cpn join"?'],
+    [['help', 'jion'], 'there is no command "jion"; did you mean "cpn join"?'],
+    [['network', 'lst'], 'there is no command "network lst"; did you mean "cpn network list"?'],
+    [['netwrk', 'list'], 'there is no command "netwrk"; did you mean "cpn network list"?'],
+    [['network', 'xyzzy'], 'there is no command "network xyzzy"; "cpn network --help" lists them'],
+    [['connect'], 'there is no command "connect"; did you mean "cpn join" or "cpn up"?'],
+    [
+      ['create'],
+      'there is no command "create"; did you mean "cpn network create", "cpn key create", "cpn user create" or "cpn token create"?',
+    ],
+    [['xyzzy'], 'there is no command "xyzzy"; "cpn --help" lists them'],
+    [['constructor'], 'there is no command "constructor"; "cpn --help" lists them'],
+    [['cpn_canary'], 'there is no command "cpn_[secret]"; did you mean "cpn join"?'],
+    [
+      ['key', 'create'],
+      'cpn key create lacks an argument: <network> (id or name of a network); for example: cpn key create office --name edge-1 >key',
+    ],
+    [['join', '--colour'], 'cpn join has no flag --colour; "cpn join --help" lists its flags'],
+    [['join', '--lisen-port', '51820'], 'cpn join has no flag --lisen-port; did you mean --listen-port?'],
+    [['join', '--masq'], 'cpn join has no flag --masq; did you mean --masquerade?'],
+    [['join', '--no-acept-routes=1'], 'cpn join has no flag --no-acept-routes; did you mean --accept-routes?'],
+    [['status', '-x'], 'cpn status has no flag -x; "cpn status --help" lists its flags'],
+    [['status', 'office', 'cpn1'], '"cpn1" is one argument too many; write cpn status [network]'],
+    [['join', '--name'], '--name lacks its value; write --name NAME'],
   ])('%j is answered in one line', async (argv, line) => {
     expect(await say(...argv)).toEqual({ exitCode: 2, said: `cpn: ${line}\n` });
+  });
+
+  it('names a group alone, and shows what it has', async () => {
+    const { exitCode, said } = await say('key');
+    expect(exitCode).toBe(2);
+    expect(said).toMatch(
+      /^ {2}cpn key create <network> {2,}\S.*\n {2}cpn key list <network> .*\n {2}cpn key revoke <network> <key> .*\n/,
+    );
+    expect(said).toMatch(/\ncpn: name what to do; "cpn key --help" lists it\n$/);
   });
 
   it('does not show a key that was typed in it', async () => {
@@ -32,5 +65,21 @@ describe('a command line that cannot be read', () => {
       const { exitCode, said } = await say(...argv);
       expect([exitCode, said]).toEqual([2, expect.not.stringContaining('canary')]);
     }
+  });
+});
+
+describe('cpn alone', () => {
+  it('says where to begin, on one screen, and that nothing was done', async () => {
+    const { exitCode, said } = await say();
+    expect(exitCode).toBe(2);
+    expect(said).toContain('\n  cpn join file:key --api https://cp.example.net\n');
+    const lines = said.trimEnd().split('\n');
+    expect(lines.length).toBeLessThan(24);
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('names every command and group once', () => {
+    const all = [...commands.map(({ name }) => name).filter((name) => !name.includes(' ')), ...Object.keys(groups)];
+    expect(Object.values(topics).flat().toSorted()).toEqual(all.toSorted());
   });
 });

@@ -148,7 +148,7 @@ async function giveUp(tools: Tools, state: Rotating, confirming: Confirming): Pr
 async function goBack(tools: Tools, state: Rotating, confirming: Confirming): Promise<never> {
   const { rotation, keySerial, interface: link } = state;
   const { keyPair, wayBack } = rotation;
-  tools.progress(`nobody answered to the new key of ${link}; going back to the old one`);
+  tools.progress(`nobody answered to the new key of ${link}; going back to the old one`, 'open');
   try {
     await registerKey(tools, state, keyPair.publicKey, wayBack);
   } catch (error) {

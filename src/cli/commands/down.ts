@@ -1,6 +1,7 @@
 import { type Command, networkArgument } from '../command.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
+import { noNetwork } from '../no-network.ts';
 import { note } from '../output.ts';
 
 export const down: Command = {
@@ -13,8 +14,9 @@ export const down: Command = {
     const { takeDown } = await import('../../app/leave.ts');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
-    for (const link of await takeDown(tools, input.argument('network')))
-      note(`${link} is down; "cpn up ${link}" brings it up`);
+    const links = await takeDown(tools, input.argument('network'));
+    if (links.length === 0) note(noNetwork);
+    for (const link of links) note(`${link} is down; "cpn up ${link}" brings it up`);
     return exitCodes.done;
   },
 };

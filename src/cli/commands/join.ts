@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { JoinRequest } from '../../app/begin-join.ts';
-import type { JoinReport } from '../../app/join.ts';
 import type { Tools } from '../../app/tools.ts';
 import type { PeerType } from '../../contract/peer.ts';
-import { describeTrouble, type SecretTrouble } from '../../core/compare-secrets.ts';
-import { InvalidValue, printable, WrongUsage } from '../../core/errors.ts';
+import { InvalidValue, WrongUsage } from '../../core/errors.ts';
 import { peerTypes } from '../../core/model.ts';
+import { maskTokens } from '../../core/secret.ts';
 import type { Joined } from '../../store/state.ts';
 import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { openTools } from '../context.ts';
@@ -15,9 +14,10 @@ import { exitCodes } from '../exit-code.ts';
 import { optionFlags, readNetworkSecret, readOptions } from '../host-options.ts';
 import type { Input } from '../input.ts';
 import { keyVariable, readJoinFile } from '../join-file.ts';
-import { bold, green, note, print, printJson, warn, yellow } from '../output.ts';
+import { endStep, note } from '../output.ts';
 import { readSecret, readSecretFile } from '../secrets.ts';
 import { needServiceAddress } from '../service-address.ts';
+import { showEarlier, showJoin, suggestNext } from '../show-join.ts';
 
 export const join: Command = {
   name: 'join',
@@ -73,8 +73,14 @@ export const join: Command = {
     if (earlier === null) {
       const request = await readRequest(input);
       const { joinNetwork } = await import('../../app/join.ts');
-      show(await joinNetwork(tools, request), input.switch('json'));
-    } else show({ state: earlier, handshake: null, troubles: [] }, input.switch('json'), true);
+      const report = await joinNetwork(tools, request);
+      endStep(report.handshake === false && request.patience !== 0 ? 'open' : 'done');
+      showJoin(report, input.switch('json'));
+      const isKept = input.switch('enable', true) && (await enableDaemon(input));
+      if (process.stderr.isTTY && !input.switch('json')) note(await suggestNext(report, isKept, input));
+      return exitCodes.done;
+    }
+    showEarlier(earlier, input.switch('json'));
     if (input.switch('enable', true)) await enableDaemon(input);
     return exitCodes.done;
   },
@@ -121,10 +127,16 @@ async function readKey(input: Input) {
   const given = input.argument('key') ?? input.environment[keyVariable] ?? findCredential(input);
   if (given === undefined) {
     throw new WrongUsage(
-      `the enrolment key is missing; give it as file:PATH, on standard input with "-", in ${keyVariable}, or as the credential ${credential}`,
+      `the enrolment key is missing; give it as file:PATH, on standard input with "-", in ${keyVariable}, or as the credential ${credential}; an admin makes one with "cpn key create"`,
     );
   }
-  return readSecret(given, 'the enrolment key');
+  const key = await readSecret(given, 'the enrolment key');
+  if (key.reveal().startsWith('cpn_')) return key;
+  // What was given may be another secret.
+  const remedy = existsSync(given)
+    ? `where that is a file, write file:${maskTokens(given)}`
+    : 'give all of what "cpn key create" showed';
+  throw new WrongUsage(`the enrolment key must begin with "cpn_"; ${remedy}`);
 }
 
 /** What a unit names it with LoadCredential=, and a virtual machine or container is started with (systemd.exec(5)). */
@@ -134,36 +146,4 @@ function findCredential({ environment: { CREDENTIALS_DIRECTORY } }: Input): stri
   if (CREDENTIALS_DIRECTORY === undefined) return undefined;
   const path = `${CREDENTIALS_DIRECTORY}/${credential}`;
   return existsSync(path) ? `file:${path}` : undefined;
-}
-
-function show({ state, handshake, troubles }: JoinReport, json: boolean, isEarlier = false): void {
-  const { membership, interface: link, keyPair } = state;
-  const { map, peer } = membership;
-  if (json) {
-    printJson({
-      interface: link,
-      address: peer.address,
-      network: { id: map.id, name: map.name },
-      peer: { id: peer.id, name: peer.name },
-      public_key: keyPair.publicKey,
-      handshake: handshake === true,
-    });
-    for (const trouble of troubles) warn(describeTrouble(trouble));
-  } else {
-    const [network, name] = [map.name, peer.name].map(printable);
-    print(
-      `${green(isEarlier ? 'already joined' : 'joined')} ${bold(network ?? '')} as ${name}: ${link} has ${bold(peer.address)}`,
-    );
-    if (!isEarlier) note(describeHandshake(handshake, link, troubles));
-  }
-}
-
-function describeHandshake(handshake: boolean | null, link: string, troubles: readonly SecretTrouble[]): string {
-  if (handshake === true) return 'a peer answered';
-  if (troubles.length > 0) {
-    const why = troubles.map((trouble) => printable(describeTrouble(trouble)));
-    return `${yellow('no peer answered yet')}: ${why.join('; ')}`;
-  }
-  if (handshake === null) return 'no peer of this network can be dialled from here yet';
-  return `${yellow('no peer answered yet')}; they learn of this host at their next pass; see "cpn status ${link}"`;
 }

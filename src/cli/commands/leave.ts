@@ -3,6 +3,7 @@ import { confirm } from '../confirm.ts';
 import { openTools } from '../context.ts';
 import { disableIdleDaemon } from '../daemon-unit.ts';
 import { exitCodes } from '../exit-code.ts';
+import { noNetwork } from '../no-network.ts';
 import { note, printJson } from '../output.ts';
 
 export const leave: Command = {
@@ -29,6 +30,7 @@ export const leave: Command = {
     const reports = await leaveNetworks(tools, network);
     if (input.switch('verify')) for (const link of links) await verifyLeft(tools, link);
     if (input.switch('json')) printJson({ networks: reports });
+    else if (reports.length === 0) note(noNetwork);
     else for (const report of reports) note(`left ${report.interface}; nothing of it is on this host any more`);
     if (reports.length > 0) await disableIdleDaemon(input, tools.store);
     return exitCodes.done;

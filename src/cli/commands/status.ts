@@ -5,12 +5,11 @@ import { type Command, jsonFlag, networkArgument } from '../command.ts';
 import { openTools } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
+import { noNetwork } from '../no-network.ts';
 import { note, print, printError, printJson, red, yellow } from '../output.ts';
 import { rateMeter } from '../rate-meter.ts';
 import { redraw } from '../redraw.ts';
 import { statusToJson, statusToText } from '../show-status.ts';
-
-const nothing = 'no network is joined; "cpn join" joins one';
 
 export const status: Command = {
   name: 'status',
@@ -35,7 +34,7 @@ async function showOnce(tools: Tools, input: Input): Promise<number> {
   const { readStatus } = await import('../../app/status.ts');
   const networks = await readStatus(tools, input.argument('network'));
   if (input.switch('json')) printJson({ networks: networks.map(statusToJson) });
-  else if (networks.length === 0) note(nothing);
+  else if (networks.length === 0) note(noNetwork);
   else print(networks.map((network) => statusToText(network, tools.now())).join('\n\n'));
   for (const { failure } of networks) if (failure) printError(failure);
   return judge(networks, input.switch('check'));
@@ -64,7 +63,7 @@ async function watch(tools: Tools, input: Input): Promise<number> {
       return network.failure ? `${text}\n${red('failed')} ${printable(network.failure.message)}` : text;
     });
     const told = warnings.map((text) => `${yellow('warning')} ${printable(text)}`);
-    return [...(networks.length === 0 ? [nothing] : texts), ...told].join('\n\n');
+    return [...(networks.length === 0 ? [noNetwork] : texts), ...told].join('\n\n');
   });
   return exitCodes.done;
 }

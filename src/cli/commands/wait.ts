@@ -4,7 +4,7 @@ import { type Command, jsonFlag, networkArgument } from '../command.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
-import { note, printJson, yellow } from '../output.ts';
+import { endStep, note, printJson, yellow } from '../output.ts';
 
 export const wait: Command = {
   name: 'wait',
@@ -29,6 +29,7 @@ export const wait: Command = {
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
     const networks = await waitFor(tools, network, condition, timeout);
+    endStep(isReady(networks) ? 'done' : 'open');
     if (input.switch('json')) {
       const seen = networks.map(({ interface: link, missing }) => ({
         interface: link,

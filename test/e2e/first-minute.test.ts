@@ -1,0 +1,210 @@
+import { writeFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { builtProgram } from '../lab/built-program.ts';
+import { makeKey } from '../lab/control-plane.ts';
+import type { Host } from '../lab/host.ts';
+import type { Process } from '../lab/process.ts';
+import { onTerminal } from '../lab/terminal.ts';
+import { join, type Office, startOffice } from './office.ts';
+
+let office: Office;
+let host: Host;
+let bare: Host;
+let daemon: Process;
+let program: string;
+let api: string;
+const styled = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`);
+const moved = new RegExp(`${String.fromCharCode(27)}\\[[A-K]`);
+
+beforeAll(async () => {
+  program = await builtProgram();
+  office = await startOffice();
+  api = office.api.join(' ');
+  const edge = await office.lab.addHost('edge-1', { address: '203.0.113.11/24' });
+  await join(office, edge, '--type', 'connector', '--endpoint', '203.0.113.11:51820');
+  daemon = await edge.spawnCpn(['run']);
+  host = await office.lab.addHost('web-1', { address: '203.0.113.22/24' });
+  bare = await office.lab.addHost('bare', { address: '203.0.113.33/24' });
+  await writeKey(host);
+  await daemon.waitForLine(/keeping the network/);
+}, 60_000);
+
+afterAll(() => office?.lab.stop());
+
+async function writeKey(of: Host): Promise<void> {
+  await writeFile(path(of.homeDir, 'key'), await makeKey(office.controlPlane, 'office', of.name), { mode: 0o600 });
+}
+
+const type = (on: Host, line: string, env = {}) => onTerminal(on, program, line, env);
+
+describe('a join on a terminal', () => {
+  it('shows its steps as they go, and what to type next', async () => {
+    const { exitCode, raw, rows } = await type(host, `cpn join file:key ${api} --endpoint 203.0.113.22:51820`);
+    const file = path(host.configDir, 'cpn0.conf');
+    const steps = [
+      'checking this host',
+      'making the key pair',
+      `enrolling web-1 at ${office.controlPlane.url}`,
+      'bringing cpn0 up as 10.77.0.2',
+      `writing ${file}`,
+      'waiting for a first handshake with edge-1',
+    ];
+    expect(rows.map((row) => row.replace(/ \(\d+\.\d s\)$/, ''))).toEqual([
+      ...steps.map((step) => `✓ ${step}`),
+      'joined office as web-1: cpn0 has 10.77.0.2',
+      'a peer answered',
+      'next:',
+      '  cpn status cpn0  peers, routes, and whether all is as it should be',
+      '  ping 10.77.0.1   edge-1',
+      '  cpn run          keeps it right, for as long as it runs',
+    ]);
+    for (const step of steps) expect(raw).toContain(`… ${step}`);
+    expect(raw).toMatch(styled);
+    expect(exitCode).toBe(0);
+  });
+
+  it('tells nobody to start the daemon who has one, nor to ping who did not answer', async () => {
+    const running = await host.spawnCpn(['run']);
+    await running.waitForLine(/keeping the network/);
+    const { rows } = await type(host, `cpn join file:key ${api} --endpoint 203.0.113.22:51820 --wait 0`);
+    expect(rows.slice(rows.indexOf('next:'))).toEqual([
+      'next:',
+      '  cpn status cpn0                peers, routes, and whether all is as it should be',
+      '  cpn wait cpn0 --for handshake  returns when a peer answers',
+    ]);
+    running.signal('SIGTERM');
+    await running.exited;
+  });
+
+  it.each([
+    ['without colours where NO_COLOR says so', { NO_COLOR: '1' }, /… making the key pair/, styled],
+    ['a line each where nothing can be drawn over', { TERM: 'dumb' }, /^· making the key pair\r$/m, moved],
+  ])('%s', async (_what, env, shown, hidden) => {
+    await writeKey(bare);
+    const { exitCode, raw } = await type(bare, `cpn join file:key ${api} --wait 0 && cpn leave --yes`, env);
+    expect(raw).toMatch(shown);
+    expect(raw).not.toMatch(hidden);
+    expect(exitCode).toBe(0);
+  });
+
+  it('is quiet lines in a pipe', async () => {
+    const key = `file:${path(host.homeDir, 'key')}`;
+    const { stdout, stderr } = await host.cpn(['join', key, ...office.api, '--wait', '0']);
+    expect(stderr.split('\n').filter((line) => line.startsWith('·'))).toEqual([
+      '· checking this host',
+      '· going on with the join of cpn0',
+      '· bringing cpn0 up as 10.77.0.2',
+      `· writing ${path(host.configDir, 'cpn0.conf')}`,
+    ]);
+    expect(stdout + stderr).not.toMatch(/\p{Cc}\[|next:/u);
+  });
+
+  it('marks a wait that came to nothing', async () => {
+    // Nobody is told of the newcomer any more.
+    daemon.signal('SIGTERM');
+    await daemon.exited;
+    await writeKey(bare);
+    const { rows } = await type(bare, `cpn join file:key ${api} --wait 1; cpn leave --yes`);
+    expect(rows.map((row) => row.replace(/ \(.*/, ''))).toContain('– waiting for a first handshake with edge-1, web-1');
+    expect(rows).toContain('  cpn wait cpn0 --for handshake  returns when a peer answers');
+  });
+});
+
+describe('a mistake on a terminal ends with what was wrong and what to do', () => {
+  const wrongly = (more: string) => `cpn join ${more}`;
+  it.each<[string, () => string, number, RegExp, string?]>([
+    [
+      'a key file named as if it were the key',
+      () => wrongly(`key ${api}`),
+      2,
+      /must begin with "cpn_"; where that is a file, write file:key$/,
+    ],
+    [
+      'half a key',
+      () => wrongly(`cps_canary ${api}`),
+      2,
+      /must begin with "cpn_"; give all of what "cpn key create" showed$/,
+    ],
+    ['no key', () => wrongly(api), 2, /key is missing; give it as file:PATH.*"cpn key create"$/],
+    [
+      'a key file that is not there',
+      () => wrongly(`file:nokey ${api}`),
+      2,
+      /cannot be read from nokey \(ENOENT\); check the path/,
+    ],
+    ['an empty key file', () => wrongly(`file:/dev/null ${api}`), 2, /key in \/dev\/null is empty; put it there/],
+    [
+      'a key that nobody made',
+      () => wrongly(`cpn_${'x'.repeat(40)} ${api}`),
+      4,
+      /\(401\): the enrolment key is unknown; check that the whole key was given, or make a new key with "cpn key create"$/,
+      'enrolling bare at http://203.0.113.1:8787',
+    ],
+    [
+      'https where http is spoken',
+      () => wrongly(`file:key ${api.replace('http:', 'https:')}`),
+      5,
+      /the TLS handshake failed .*: is it https that is spoken on this port\?/,
+      'enrolling bare at https://203.0.113.1:8787',
+    ],
+    [
+      'a path that is none',
+      () => wrongly(`file:key ${api.replace('8787', '8787/nowhere')}`),
+      4,
+      /\(404\): there is no such path; check that --api names the control plane$/,
+      'enrolling bare at http://203.0.113.1:8787/nowhere',
+    ],
+    [
+      'a port that another program has',
+      () => wrongly(`file:key ${api} --listen-port 51999`),
+      1,
+      /cpn0 cannot listen: UDP port 51999 is in use; choose another with --listen-port, or end what has it \("ss -lunp" names it\)$/,
+      'bringing cpn0 up as 10.77.0.',
+    ],
+    [
+      'a second join as the same interface',
+      () => wrongly(`cpn_${'y'.repeat(40)} ${api} --interface cpn0`),
+      2,
+      /this host has joined as cpn0 already; "cpn leave cpn0" first, or choose another with --interface$/,
+      'checking this host',
+    ],
+    [
+      'a second join of the same network',
+      () => wrongly(`file:key ${api}`),
+      2,
+      /this host is in network office already, as cpn0; "cpn leave cpn0" first$/,
+      'enrolling bare at http://203.0.113.1:8787',
+    ],
+    [
+      'no such network',
+      () => 'cpn status elsewhere',
+      2,
+      /has not joined a network "elsewhere"; joined: cpn0; name one of these$/,
+    ],
+  ])('%s', async (_what, line, code, message, failed) => {
+    await writeKey(bare);
+    const holder = bare.spawn(['wireguard-go', '-f', 'theirs0']);
+    await bare.exec([
+      'sh',
+      '-c',
+      'for i in $(seq 50); do ip link show theirs0 >/dev/null 2>&1 && break; sleep 0.1; done; wg set theirs0 listen-port 51999; ip link set theirs0 up',
+    ]);
+    const { exitCode, rows } = await type(bare, line());
+    expect(rows.at(-1)).toMatch(message);
+    expect(rows.at(-1)).toMatch(/^cpn: /);
+    expect(exitCode).toBe(code);
+    expect(rows.filter((row) => row.startsWith('✗')).map((row) => row.slice(2))).toEqual(
+      failed === undefined ? [] : [expect.stringContaining(failed)],
+    );
+    expect(rows.join('\n')).not.toContain('canary');
+    holder.signal('SIGKILL');
+    await holder.exited;
+  });
+
+  it('a command for all networks says that there is none', async () => {
+    const lone = await office.lab.addHost('lone', { address: '203.0.113.44/24' });
+    const { rows } = await type(lone, 'for each in status plan reconcile up down leave; do cpn $each; done');
+    expect(rows).toEqual(Array(6).fill('no network is joined; "cpn join" joins one'));
+  });
+});

@@ -1,0 +1,39 @@
+import type { Host } from './host.ts';
+
+/** What a program left on a terminal. */
+export interface Session {
+  readonly exitCode: number | null;
+  /** All that the terminal was sent. */
+  readonly raw: string;
+  /** What it shows in the end, without colours. */
+  readonly rows: readonly string[];
+}
+
+/** Runs a line of shell in the home of a host, on a terminal of its own, where `cpn` is the built program. */
+export async function onTerminal(
+  host: Host,
+  program: string,
+  line: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Session> {
+  const script = `cd; stty cols 100 rows 40; cpn() { "$CPN_PROGRAM" "$@"; }; ${line}`;
+  const { stdout, exitCode } = await host.exec(['script', '-qec', script, '/dev/null'], {
+    env: { TERM: 'xterm', CPN_PROGRAM: program, ...env },
+    allowFailure: true,
+    timeoutMs: 60_000,
+  });
+  return { exitCode, raw: stdout, rows: show(stdout) };
+}
+
+/** As a terminal that knows "up a row", "clear the rest of the row" and nothing else of the kind. */
+function show(text: string): string[] {
+  const rows: string[] = [''];
+  let row = 0;
+  for (const [token] of text.matchAll(/\p{Cc}\[[?0-9;]*[A-Za-z]|./gsu)) {
+    if (token === '\x1b[A') row = Math.max(0, row - 1);
+    else if (token === '\n') row += 1;
+    else if (token === '\x1b[K') rows[row] = '';
+    else if (!/\p{Cc}/u.test(token)) rows[row] = (rows[row] ?? '') + token;
+  }
+  return rows.map((each) => each ?? '').filter((each, at) => each !== '' || at < rows.length - 1);
+}
