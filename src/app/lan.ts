@@ -3,7 +3,7 @@ import { type Address, type Prefix, parseAddress } from '../core/cidr.ts';
 import type { Peer } from '../core/model.ts';
 import { findOwnPeer } from '../core/own-peer.ts';
 import { formatProbeTarget, type ProbeTarget } from '../core/probe-target.ts';
-import { assignedRoutes } from '../core/topology.ts';
+import { assignedRoutes } from '../core/route-owner.ts';
 import type { Joined } from '../store/state.ts';
 
 /** The LANs behind a connector, and the hosts by which it tells how they are. */

@@ -2,7 +2,7 @@ import { comparePrefixes, type Prefix } from '../core/cidr.ts';
 import { CpnError } from '../core/errors.ts';
 import { findOwnPeer } from '../core/own-peer.ts';
 import { sameMembers } from '../core/plan-device.ts';
-import { assignedRoutes } from '../core/topology.ts';
+import { assignedRoutes } from '../core/route-owner.ts';
 import type { Joined } from '../store/state.ts';
 import { accessOf } from './access.ts';
 import type { Tools } from './tools.ts';

@@ -9,6 +9,7 @@ import { looseFilter, sourceFilterKey } from './link-sysctl.ts';
 import { aliasMark, tunnelMark } from './marks.ts';
 import type { DesiredPeer, Failure, InterfaceAddress, NetworkMap, Options, Peer, TunnelConfig } from './model.ts';
 import { presharedKeyOf } from './network-secret.ts';
+import { perObject } from './per-object.ts';
 import type { Resolved } from './resolved.ts';
 import { type RouteReport, reportRefused, reportRoute } from './route-report.ts';
 import type { Rule } from './rule.ts';
@@ -132,13 +133,9 @@ export function reachOutside(endpoint: Endpoint | null, { map, resolved }: Pick<
   return lengthOf(map.cidr) < 32 && addressesOf(map).has(located.host) ? null : located;
 }
 
-const addresses = new WeakMap<NetworkMap, ReadonlySet<Address>>();
-
-function addressesOf(map: NetworkMap): ReadonlySet<Address> {
-  const known = addresses.get(map) ?? new Set(map.peers.map(({ address }) => address));
-  addresses.set(map, known);
-  return known;
-}
+const addressesOf = perObject(
+  ({ peers }: NetworkMap): ReadonlySet<Address> => new Set(peers.map((peer) => peer.address)),
+);
 
 /** An endpoint at which a packet can be sent without asking a resolver; null when its name never resolved. */
 function locate(endpoint: Endpoint | null, resolved: Resolved): SocketEndpoint | null {

@@ -1,8 +1,8 @@
 import { covers, familyOf, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
 import { isDefaultRoute } from './full-tunnel.ts';
 import type { NetworkMap, Options, Peer } from './model.ts';
+import { assignedRoutes } from './route-owner.ts';
 import type { FirewallRule } from './step.ts';
-import { assignedRoutes } from './topology.ts';
 
 /** What the packet rules of a connector follow from. */
 export interface Forwarding {

@@ -1,6 +1,7 @@
 import { comparePrefixes, type Prefix } from './cidr.ts';
 import { comparePeerIds } from './model.ts';
-import type { RouteOwner, Standpoint, Topology } from './topology.ts';
+import type { RouteOwner } from './route-owner.ts';
+import type { Standpoint, Topology } from './topology.ts';
 
 /**
  * Who reaches whom where the service gave a ready wg-quick text: everybody in it directly, by what the text says. A prefix of it that

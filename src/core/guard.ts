@@ -2,6 +2,8 @@ import type { Surroundings } from './actual.ts';
 import { type Address, covers, familyOf, hostPrefix, lengthOf, overlaps, type Prefix } from './cidr.ts';
 import { isDefaultRoute } from './full-tunnel.ts';
 import type { NetworkMap } from './model.ts';
+import { perObject } from './per-object.ts';
+import { PrefixIndex } from './prefix-index.ts';
 
 /** Everything that a route into the tunnel must not take away from this host. */
 export interface Ground {
@@ -54,17 +56,17 @@ function refuseKind(prefix: Prefix): string | null {
 function refuseOverlap(prefix: Prefix, { surroundings, taken }: Ground): string | null {
   const subnet = surroundings.connected.find((connected) => overlaps(connected.prefix, prefix));
   if (subnet) return `overlaps ${subnet.prefix}, which this host is in (${subnet.link})`;
-  // The full tunnel of another network takes only what has no other route.
-  const other = taken.find((network) => !isDefaultRoute(network.prefix) && overlaps(network.prefix, prefix));
+  const other = indexTaken(taken).findOverlap(prefix);
   if (other) return `overlaps ${other.prefix} of ${other.by}`;
-  const route = surroundings.routed.find((routed) => routed.prefix === prefix);
+  const route = indexRouted(surroundings).get(prefix);
   return route ? `leads to ${route.link} on this host already` : null;
 }
 
 function refuseCover(prefix: Prefix, { surroundings, api, endpoints }: Ground): string | null {
+  const endpoint = indexEndpoints(endpoints).findWithin(prefix);
   const keep: readonly (readonly [string, readonly Address[]])[] = [
     ['the control plane', api],
-    ["a peer's endpoint", endpoints],
+    ["a peer's endpoint", endpoint === null ? [] : [endpoint]],
     ['the default gateway', surroundings.gateways],
     ['a resolver', surroundings.resolvers],
     ['an SSH client', surroundings.sshClients],
@@ -75,6 +77,21 @@ function refuseCover(prefix: Prefix, { surroundings, api, endpoints }: Ground): 
   }
   return null;
 }
+
+// A large network has thousands of each, and every one of its routes is asked about all of them.
+const indexEndpoints = perObject(
+  (endpoints: Ground['endpoints']) => new PrefixIndex(endpoints.map((each) => [hostPrefix(each), each])),
+);
+
+/** The full tunnel of another network takes only what has no other route. */
+const indexTaken = perObject((taken: Ground['taken']) => {
+  const others = taken.filter(({ prefix }) => !isDefaultRoute(prefix));
+  return new PrefixIndex(others.map((each) => [each.prefix, each]));
+});
+
+const indexRouted = perObject(
+  ({ routed }: Surroundings) => new Map(routed.toReversed().map((each) => [each.prefix, each])),
+);
 
 /** RFC 6890 and RFC 4291: ranges that never lead to another host's network. */
 const specialRanges: readonly (readonly [string, string])[] = [

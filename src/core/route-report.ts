@@ -2,7 +2,7 @@ import type { Prefix } from './cidr.ts';
 import { isDefaultRoute } from './full-tunnel.ts';
 import { type Ground, refuse } from './guard.ts';
 import type { Failure, NetworkMap, Peer } from './model.ts';
-import type { RouteOwner } from './topology.ts';
+import type { RouteOwner } from './route-owner.ts';
 
 /** What became of a route of the network on this host. */
 export interface RouteReport {

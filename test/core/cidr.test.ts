@@ -1,7 +1,18 @@
 import { BlockList } from 'node:net';
 import fc from 'fast-check';
+import IPCIDR from 'ip-cidr';
 import { describe, expect, it } from 'vitest';
-import { addressOf, covers, lengthOf, maskPrefix, overlaps, parseAddress, parsePrefix } from '../../src/core/cidr.ts';
+import {
+  addressAt,
+  addressOf,
+  covers,
+  lengthOf,
+  maskPrefix,
+  overlaps,
+  parseAddress,
+  parsePrefix,
+  rangeOf,
+} from '../../src/core/cidr.ts';
 import { InvalidValue } from '../../src/core/errors.ts';
 import { firstOf, prefixes } from './samples.ts';
 
@@ -50,6 +61,20 @@ describe('prefixes', () => {
     expect(covers(parsePrefix('fd00::/8'), parseAddress('253.0.0.1'))).toBe(false);
     expect(covers(parsePrefix('0.0.0.0/0'), parseAddress('fd00::1'))).toBe(false);
     expect(covers(parsePrefix('::/0'), parseAddress('10.0.0.1'))).toBe(false);
+  });
+
+  it('reckons with IPv4 as ip-cidr does', () => {
+    fc.assert(
+      fc.property(prefixes, fc.integer({ min: 0, max: 0xffffffff }), (prefix, number) => {
+        const cidr = new IPCIDR(prefix);
+        const [first, last] = cidr
+          .toRange<{ toString(): string }>({ type: 'bigInteger' })
+          .map((each) => BigInt(`${each}`));
+        expect(rangeOf(prefix)).toEqual({ first, last });
+        const given = `${addressAt(BigInt(number))}/${lengthOf(prefix)}`;
+        expect(maskPrefix(given)).toBe(`${new IPCIDR(given).start<string>()}/${lengthOf(prefix)}`);
+      }),
+    );
   });
 
   it('reads back what it wrote, and masks nothing further', () => {

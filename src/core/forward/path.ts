@@ -2,7 +2,7 @@ import type { Surroundings } from '../actual.ts';
 import { covers, lengthOf, type Prefix } from '../cidr.ts';
 import { isDefaultRoute } from '../full-tunnel.ts';
 import type { NetworkMap, Peer } from '../model.ts';
-import { assignedRoutes } from '../topology.ts';
+import { assignedRoutes } from '../route-owner.ts';
 
 /** A way that packets take through this host: between which interfaces, and between which addresses. */
 export interface ForwardPath {
