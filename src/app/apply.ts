@@ -1,10 +1,11 @@
 import { CpnError, NotConverged } from '../core/errors.ts';
+import { plan } from '../core/plan.ts';
 import { isNaming } from '../core/plan-hosts.ts';
 import { record } from '../core/receipt.ts';
 import type { Step } from '../core/step.ts';
 import type { Joined } from '../store/state.ts';
-import { type Survey, survey } from './survey.ts';
-import type { Tools } from './tools.ts';
+import { questionOf, type Survey } from './survey.ts';
+import { secondsNow, type Tools } from './tools.ts';
 
 /**
  * Makes the host what a survey says: writes down what is about to be made, does the steps in order, and looks again. The
@@ -13,7 +14,7 @@ import type { Tools } from './tools.ts';
  * @returns the surveyed state with its receipt
  * @throws NotConverged when the host is not as planned afterwards
  */
-export async function apply(tools: Tools, { state, steps, actual }: Survey, known: Joined): Promise<Joined> {
+export async function apply(tools: Tools, { state, desired, steps, actual }: Survey, known: Joined): Promise<Joined> {
   if (steps.length === 0) return state;
   const receipt = record(known.receipt, steps, actual);
   if (receipt !== known.receipt) await tools.store.write({ ...known, receipt });
@@ -22,8 +23,8 @@ export async function apply(tools: Tools, { state, steps, actual }: Survey, know
     await applyStep(tools, step);
   }
   const applied: Joined = receipt === state.receipt ? state : { ...state, receipt };
-  const left = (await survey(tools, applied)).steps.filter((step) => !isNaming(step));
-  const pending = left.flatMap((step) => step.changes);
+  const left = plan(desired, await tools.host.observe(questionOf(applied)), secondsNow(tools));
+  const pending = left.filter((step) => !isNaming(step)).flatMap((step) => step.changes);
   if (pending.length > 0) {
     throw new NotConverged(
       state.interface,

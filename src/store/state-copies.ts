@@ -103,18 +103,31 @@ async function setStrayAside(path: string): Promise<void> {
   await touch('rename', stray, () => rename(stray, damagedOf(path)));
 }
 
+/** Verdicts on what was read or written last, by path: the same text is the same state, and to read that of 5,000 peers takes 0.1 s. */
+const judged = new Map<string, { readonly text: string; readonly verdict: Verdict }>();
+const mostJudged = 64;
+
 function judge(path: string, text: string): Verdict {
-  const version = versionOf(text);
-  if (version !== null && version > stateVersion) {
-    const remedy = `use the cpn that wrote it; this one reads version ${stateVersion}`;
-    return { damage: new UnreadableFile(path, `is of version ${version}`, remedy), later: true };
-  }
+  const known = judged.get(path);
+  if (known?.text === text) return known.verdict;
+  const verdict = examine(path, text);
+  if (judged.size >= mostJudged) judged.clear();
+  judged.set(path, { text, verdict });
+  return verdict;
+}
+
+function examine(path: string, text: string): Verdict {
   try {
     const state = parseState(text);
     const name = `${state.interface}.json`;
     if (name !== basename(path)) throw new Error(`it is the state of ${state.interface}`);
     return { state };
   } catch (error) {
+    const version = versionOf(text);
+    if (version !== null && version > stateVersion) {
+      const remedy = `use the cpn that wrote it; this one reads version ${stateVersion}`;
+      return { damage: new UnreadableFile(path, `is of version ${version}`, remedy), later: true };
+    }
     const remedy = 'it holds the private key: restore it from a backup, or move it away and join again';
     return { damage: new UnreadableFile(path, 'is damaged', remedy, error), later: false };
   }
