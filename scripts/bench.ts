@@ -1,83 +1,48 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { measurePush, type PushCase, type PushResult } from './measure/push.ts';
+import { compareBringUp } from './measure/bring-up.ts';
+import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
+import { comparePasses } from './measure/passes.ts';
+import { benchPush } from './measure/push-bench.ts';
+import { compareStart } from './measure/start.ts';
 
-const usage = `usage: scripts/bench push [--waiting N] [--changes M] [--whole] [--reconnect] [--alone] [--json FILE] [--profile DIR]
+const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
+  start: compareStart,
+  'bring-up': compareBringUp,
+  passes: comparePasses,
+};
 
-  --waiting N    connectors that wait, all in one network of as many peers (1000)
-  --changes M    changes in each measurement (50)
-  --whole        those who wait ask for whole maps, not for what changed
-  --reconnect    those who wait make a new connection each time
-  --alone        that one measurement, not how cost grows with peers and with networks
-  --json FILE    the figures for a program
-  --profile DIR  profiles of the control plane's processor time, one for each measurement
+const usage = `usage: scripts/bench [${Object.keys(subjects).join('|')}]… [--json FILE]
+       scripts/bench push [--help]
+
+Measures all subjects, or those named, each beside what a user would have instead, and prints a table. A ratio is our median by theirs.
 `;
-
-const options = {
-  waiting: { type: 'string', default: '1000' },
-  changes: { type: 'string', default: '50' },
-  whole: { type: 'boolean', default: false },
-  reconnect: { type: 'boolean', default: false },
-  alone: { type: 'boolean', default: false },
-  json: { type: 'string' },
-  profile: { type: 'string' },
-  help: { type: 'boolean', default: false },
-} as const;
-
-const columns = [
-  ['networks', ({ networks }: PushResult) => `${networks}`],
-  ['peers', ({ peers }: PushResult) => `${peers}`],
-  ['p50 ms', ({ delay }: PushResult) => delay.p50.toFixed(1)],
-  ['p95 ms', ({ delay }: PushResult) => delay.p95.toFixed(1)],
-  ['p99 ms', ({ delay }: PushResult) => delay.p99.toFixed(1)],
-  ['max ms', ({ delay }: PushResult) => delay.max.toFixed(1)],
-  ['ack ms', ({ acknowledged }: PushResult) => acknowledged.p50.toFixed(1)],
-  ['bytes/reply', ({ bytesPerReply }: PushResult) => bytesPerReply.toFixed(0)],
-  ['server CPU ms/change', ({ serverCpuMsPerChange }: PushResult) => serverCpuMsPerChange.toFixed(1)],
-  [
-    'replies',
-    ({ statuses }: PushResult) =>
-      Object.entries(statuses)
-        .map(([status, count]) => `${count}×${status}`)
-        .join(' '),
-  ],
-] as const;
 
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(argv: string[]): Promise<number> {
+  if (argv[0] === 'push') return benchPush(argv.slice(1));
+  const options = { json: { type: 'string' }, help: { type: 'boolean', default: false } } as const;
   const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: true });
-  const waiting = readCount(values.waiting);
-  const changes = readCount(values.changes);
-  if (values.help || positionals.join() !== 'push' || waiting === null || changes === null) {
+  const names = positionals.length === 0 ? Object.keys(subjects) : positionals;
+  const chosen = names.flatMap((name) => subjects[name] ?? []);
+  if (values.help || chosen.length < names.length) {
     process.stderr.write(usage);
     return values.help ? 0 : 2;
   }
-  const sizes = values.alone ? [[1, waiting]] : casesOf(waiting);
-  const common = { changes, deltas: !values.whole, reconnect: values.reconnect, profile: values.profile ?? null };
-  if (common.profile !== null) mkdirSync(common.profile, { recursive: true });
-  process.stdout.write(`${columns.map(([name]) => name).join('  ')}\n`);
-  const results: PushResult[] = [];
-  for (const [networks = 1, peers = 1] of sizes) {
-    const asked: PushCase = { networks, peers, ...common };
-    const result = await measurePush(asked);
-    results.push(result);
-    process.stdout.write(`${columns.map(([name, of]) => of(result).padStart(name.length)).join('  ')}\n`);
+  const results = [];
+  process.stdout.write(`| ${heading.join(' | ')} |\n|${' --- |'.repeat(heading.length)}\n`);
+  for (const measure of chosen) {
+    for (const comparison of await measure()) {
+      const result = conclude(comparison);
+      results.push(result);
+      process.stdout.write(`| ${cellsOf(result).join(' | ')} |\n`);
+    }
   }
   if (values.json !== undefined) {
     const machine = { cpus: cpus().length, model: cpus()[0]?.model ?? '', node: process.version };
-    writeFileSync(values.json, `${JSON.stringify({ bench: 'push', machine, results }, null, 2)}\n`);
+    writeFileSync(values.json, `${JSON.stringify({ machine, results }, null, 2)}\n`);
   }
   return 0;
-}
-
-/** All who wait in one network; then how cost grows with its peers, and with networks of ten. */
-function casesOf(waiting: number): number[][] {
-  const growth = [10, 100, 1000].filter((peers) => peers < waiting).map((peers) => [1, peers]);
-  return [...growth, [1, waiting], [10, 10], [100, 10]];
-}
-
-function readCount(text: string): number | null {
-  return /^[1-9][0-9]{0,5}$/.test(text) ? Number(text) : null;
 }

@@ -4,6 +4,7 @@ import { reachOutside } from '../core/desired.ts';
 import { CpnError } from '../core/errors.ts';
 import type { Ground } from '../core/guard.ts';
 import { formatInterfaceAddress } from '../core/model.ts';
+import { perObject } from '../core/per-object.ts';
 import { parseConfig } from '../core/wg-quick/parse.ts';
 import type { Joined, State } from '../store/state.ts';
 import { locateApi } from './resolve.ts';
@@ -11,21 +12,21 @@ import type { Tools } from './tools.ts';
 
 /** Gathers what a route of this network must not take away from the host. */
 export async function gatherGround(tools: Tools, state: Joined, surroundings: Surroundings): Promise<Ground> {
-  const { map } = state.membership;
-  const endpoints = map.peers.flatMap(
-    (peer) => reachOutside(peer.endpoint, { map, resolved: state.resolved })?.host ?? [],
-  );
   const { states } = await tools.store.list();
   const later = states.filter((other) => other.createdAt > state.createdAt).map((other) => other.interface);
   return {
     surroundings: without(surroundings, later),
     api: locateApi(state),
-    endpoints,
+    endpoints: endpointsOf(state),
     taken: await readTaken(tools, state, states),
     later,
     allowed: state.options.allowRoutes,
   };
 }
+
+const endpointsOf = perObject(({ membership: { map }, resolved }: Joined) =>
+  map.peers.flatMap((peer) => reachOutside(peer.endpoint, { map, resolved })?.host ?? []),
+);
 
 /** The prefixes that networks joined before this one have in their wg-quick files. */
 async function readTaken(
@@ -47,6 +48,7 @@ async function readTaken(
 
 /** A network that was joined later is the one that stands back: its subnet and routes keep nothing away from this one. */
 function without(surroundings: Surroundings, links: readonly string[]): Surroundings {
+  if (links.length === 0) return surroundings;
   const { connected, routed } = surroundings;
   const isOther = ({ link }: { readonly link: string }) => !links.includes(link);
   return { ...surroundings, connected: connected.filter(isOther), routed: routed.filter(isOther) };

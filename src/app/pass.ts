@@ -39,7 +39,7 @@ export async function passNetwork(tools: Tools, link: string, news: News, option
   const isPostponed = isDrift && changes.length > 0 && options.mayRepair?.(changes) === false;
   if (isSteady || isPostponed) return { survey: seen.planned, changes: [], isDrift };
   return tools.store.lock(async () => {
-    const again = await look(tools, link, news);
+    const again = await look(tools, link, news, seen);
     return again && settle(tools, again, options);
   });
 }
@@ -51,10 +51,11 @@ interface Look {
   readonly planned: Survey | null;
 }
 
-async function look(tools: Tools, link: string, news: News): Promise<Look | null> {
+/** @param before an earlier look with the same news, whose reckoning holds while the disk says the same */
+async function look(tools: Tools, link: string, news: News, before?: Look): Promise<Look | null> {
   const known = await tools.store.read(link);
   if (known === null || !isJoined(known)) return null;
-  const next = withNews(known, news);
+  const next = before?.known === known ? before.next : withNews(known, news);
   return { known, next, planned: next.enabled ? await survey(tools, next) : null };
 }
 

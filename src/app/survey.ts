@@ -1,12 +1,14 @@
 import type { Actual } from '../core/actual.ts';
 import { added, type Change, updated } from '../core/change.ts';
-import { type Desired, desire, forwardingKey } from '../core/desired.ts';
+import { type Desired, desire, forwardingKey, type Intent } from '../core/desired.ts';
 import { NotOurs } from '../core/errors.ts';
 import { tableOf } from '../core/firewall.ts';
 import { isDefaultRoute, markedSourceKey } from '../core/full-tunnel.ts';
+import { type Ground, sameGround } from '../core/guard.ts';
 import { commonFilterKey, sourceFilterKey } from '../core/link-sysctl.ts';
-import type { NetworkMap, Peer } from '../core/model.ts';
+import type { NetworkMap, Peer, TunnelConfig } from '../core/model.ts';
 import { findOwnPeer } from '../core/own-peer.ts';
+import { perObject } from '../core/per-object.ts';
 import { isOurFirewall, isOurs, plan } from '../core/plan.ts';
 import type { Step } from '../core/step.ts';
 import { renderConfig } from '../core/wg-quick/render.ts';
@@ -37,7 +39,11 @@ export async function survey(tools: Tools, state: Joined): Promise<Survey> {
   const ground = await gatherGround(tools, state, actual.surroundings);
   const { interface: link, keyPair, networkSecret, options, resolved, failed } = state;
   const label = options.hosts ? await labelNetwork(tools, state) : null;
-  const desired = desire({ link, map, self, keyPair, networkSecret, options, resolved, failed, label }, ground);
+  const desired = desireOnce(
+    state,
+    { link, map, self, keyPair, networkSecret, options, resolved, failed, label },
+    ground,
+  );
   if (!isOwnLink(state, desired.alias, actual)) {
     throw new NotOurs('the interface', link, 'remove it, or leave this network');
   }
@@ -50,9 +56,24 @@ export async function survey(tools: Tools, state: Joined): Promise<Survey> {
     );
   }
   const steps = plan(desired, actual, secondsNow(tools));
-  const config = renderConfig(desired.config);
+  const config = textOf(desired.config);
   const changes = [...(await planFile(tools, link, config)), ...steps.flatMap((step) => step.changes)];
   return { state, listed, desired, actual, steps, config, changes };
+}
+
+/** What a state was last reckoned to ask of the host, and with what around it; the same of both asks the same. */
+const reckoned = new WeakMap<
+  Joined,
+  { readonly label: string | null; readonly ground: Ground; readonly desired: Desired }
+>();
+const textOf = perObject((config: TunnelConfig) => renderConfig(config));
+
+function desireOnce(state: Joined, intent: Intent, ground: Ground): Desired {
+  const known = reckoned.get(state);
+  if (known !== undefined && known.label === intent.label && sameGround(known.ground, ground)) return known.desired;
+  const desired = desire(intent, ground);
+  reckoned.set(state, { label: intent.label, ground, desired });
+  return desired;
 }
 
 /** True when an interface of our name is one that we made; while the keys change, it may have either of them. */

@@ -1,6 +1,7 @@
 import type { Surroundings } from './actual.ts';
 import { type Address, covers, familyOf, hostPrefix, lengthOf, overlaps, type Prefix } from './cidr.ts';
 import { isDefaultRoute } from './full-tunnel.ts';
+import { sameList } from './keep-same.ts';
 import type { NetworkMap } from './model.ts';
 import { perObject } from './per-object.ts';
 import { PrefixIndex } from './prefix-index.ts';
@@ -18,6 +19,21 @@ export interface Ground {
   readonly later: readonly string[];
   /** Prefixes that a person lets through. */
   readonly allowed: readonly Prefix[];
+}
+
+/** True when nothing that a route could take away is other than it was. */
+export function sameGround(one: Ground, other: Ground): boolean {
+  return (
+    one.surroundings === other.surroundings &&
+    one.allowed === other.allowed &&
+    sameList(one.endpoints, other.endpoints) &&
+    sameList(one.api, other.api) &&
+    sameList(one.later, other.later) &&
+    sameList(
+      one.taken.flatMap(({ prefix, by }) => [prefix, by]),
+      other.taken.flatMap(({ prefix, by }) => [prefix, by]),
+    )
+  );
 }
 
 /** Says why `prefix` must not lead into the tunnel, or null when it may. */

@@ -4,8 +4,8 @@ import { comparePrefixes, type Prefix } from './cidr.ts';
 import type { Desired } from './desired.ts';
 import { type Endpoint, formatEndpoint, type SocketEndpoint, sameEndpoint } from './endpoint.ts';
 import { isRenewed } from './health.ts';
-import type { PublicKey } from './keys.ts';
 import type { DesiredPeer } from './model.ts';
+import { perObject } from './per-object.ts';
 import type { Secret } from './secret.ts';
 import type { DeviceChange, Step } from './step.ts';
 
@@ -18,15 +18,18 @@ export function planDevice({ link, config, keyPair }: Desired, { device }: Actua
   }
   const port = config.listenPort !== null && device?.listenPort !== config.listenPort ? config.listenPort : null;
   if (port !== null && device !== null) changes.push(differs(link, 'listen port', device.listenPort, port));
-  const known = new Map(device?.peers.map((peer) => [peer.publicKey, peer]));
+  const present = device?.peers ?? [];
+  const known = indexPeers(present);
   const { fwmark } = config;
   const marks = fwmark !== null && device?.fwmark !== fwmark;
   if (marks && device !== null) changes.push(differs(link, 'mark', device.fwmark, fwmark));
-  const predecessors = findPredecessors(config.peers, device?.peers ?? []);
+  const differing = config.peers.filter((peer) => !isSettled(peer, known.get(peer.publicKey)));
+  const isNew = differing.some((peer) => !known.has(peer.publicKey));
+  const predecessors = isNew ? findPredecessors(config.peers, present) : new Map();
   const peers: DeviceChange[] = [];
-  for (const peer of gainersFirst(config.peers, known)) {
-    const present = known.get(peer.publicKey) ?? null;
-    const planned = planPeer(present ? peer : succeed(peer, predecessors), present, now);
+  for (const peer of gainersFirst(differing, present)) {
+    const actual = known.get(peer.publicKey) ?? null;
+    const planned = planPeer(actual ? peer : succeed(peer, predecessors), actual, now);
     if (planned === null) continue;
     peers.push(planned.set);
     changes.push(planned.change);
@@ -74,14 +77,22 @@ export function sameMembers(one: readonly string[], other: readonly string[]): b
   return members.size === new Set(other).size && other.every((member) => members.has(member));
 }
 
+const indexPeers = perObject((peers: readonly ActualPeer[]) => new Map(peers.map((peer) => [peer.publicKey, peer])));
+
+/** Peers that were found to be as wanted, whatever the time is: of 10,000 peers few are other objects than at the last pass. */
+const settled = new WeakMap<ActualPeer, DesiredPeer>();
+
+function isSettled(peer: DesiredPeer, actual: ActualPeer | undefined): boolean {
+  return actual !== undefined && settled.get(actual) === peer;
+}
+
 /**
  * Those first that get a prefix of another peer: it moves at once, while one that is taken away first belongs to nobody until
  * it is given.
  */
-function gainersFirst(peers: readonly DesiredPeer[], known: ReadonlyMap<PublicKey, ActualPeer>): DesiredPeer[] {
-  const owners = new Map(
-    [...known.values()].flatMap((peer) => peer.allowedIps.map((ip) => [ip, peer.publicKey] as const)),
-  );
+function gainersFirst(peers: readonly DesiredPeer[], present: readonly ActualPeer[]): readonly DesiredPeer[] {
+  if (peers.length < 2) return peers;
+  const owners = new Map(present.flatMap((peer) => peer.allowedIps.map((ip) => [ip, peer.publicKey] as const)));
   const gains = (peer: DesiredPeer) =>
     peer.allowedIps.some((ip) => owners.has(ip) && owners.get(ip) !== peer.publicKey) ? 0 : 1;
   return peers.toSorted((one, other) => gains(one) - gains(other));
@@ -126,6 +137,7 @@ function planPeer(
     ...(peer.keepalive === actual.keepalive ? [] : ['keepalive']),
     ...(sameSecret(peer.presharedKey, actual.presharedKey) ? [] : ['preshared key']),
   ];
+  if (!moved && differing.length === 0) settled.set(actual, peer);
   if (differing.length === 0) return null;
   const set = keepsLearned ? { ...peer, endpoint: null } : peer;
   const after = { ...peer, endpoint: set.endpoint ?? actual.endpoint };

@@ -1,13 +1,14 @@
 import type { ActualPeer, Device } from '../core/actual.ts';
 import { formatEndpoint, type SocketEndpoint } from '../core/endpoint.ts';
 import { InvalidValue } from '../core/errors.ts';
+import { rememberLast } from '../core/keep-same.ts';
 import { parsePublicKey, parseSecretKey } from '../core/keys.ts';
 import { Secret } from '../core/secret.ts';
 import type { ConfigureDevice, DeviceChange, RemovePeers, RenewPeers } from '../core/step.ts';
 import { readAddress, readPrefix } from './read-address.ts';
 
 /** Parses `wg show IF dump` (wg(8), "dump"). The private key is dropped here. */
-export function parseDump(text: string): Device {
+export function parseDump(text: string, readPeer = parsePeer): Device {
   const [first = '', ...rest] = text.split('\n').filter((line) => line !== '');
   const [, publicKey, listenPort, fwmark, ...tooMany] = first.split('\t');
   if (publicKey === undefined || listenPort === undefined || fwmark === undefined || tooMany.length > 0)
@@ -16,8 +17,23 @@ export function parseDump(text: string): Device {
     publicKey: publicKey === '(none)' ? null : parsePublicKey(publicKey, 'public key'),
     listenPort: readNumber(listenPort),
     fwmark: fwmark === 'off' ? null : readMark(fwmark),
-    peers: rest.map(parsePeer),
+    peers: rest.map((line) => readPeer(line)),
   };
+}
+
+/** Parses dumps of one interface, one after the other: of what the last one said too, it gives the very object again. */
+export function dumpReader(): (text: string) => Device {
+  let known: ReadonlyMap<string, ActualPeer> = new Map();
+  return rememberLast((text) => {
+    const seen = new Map<string, ActualPeer>();
+    const device = parseDump(text, (line) => {
+      const peer = known.get(line) ?? parsePeer(line);
+      seen.set(line, peer);
+      return peer;
+    });
+    known = seen;
+    return device;
+  });
 }
 
 /**

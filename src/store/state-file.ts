@@ -3,7 +3,8 @@ import { parseAddress, parsePrefix } from '../core/cidr.ts';
 import { formatEndpoint, parseEndpoint } from '../core/endpoint.ts';
 import { identityOf, parseIdentityKey } from '../core/identity.ts';
 import { keyPairOf, parsePublicKey } from '../core/keys.ts';
-import { type Peer, peerTypes, pinRules } from '../core/model.ts';
+import { type Peer, type Pin, peerTypes, pinRules } from '../core/model.ts';
+import { perObject } from '../core/per-object.ts';
 import { formatProbeTarget, parseProbeTarget } from '../core/probe-target.ts';
 import { Secret } from '../core/secret.ts';
 import { type Rotation, rotationPhases, type State } from './state.ts';
@@ -124,9 +125,12 @@ const schema = z.object({
   receipt: z.array(made),
 });
 
-/** The state as the text of its file, secrets in the open. The same state always gives the same text. */
+/**
+ * The state as the text of its file, secrets in the open. The same state always gives the same text. Peers and pins, of which there may
+ * be thousands, have a line each, and those that did not change since the last text are not formatted anew.
+ */
 export function formatState({ keyPair, identity, rotation, networkSecret, ...state }: State): string {
-  const { membership } = state;
+  const { membership, pins } = state;
   const text = {
     version: stateVersion,
     ...state,
@@ -143,11 +147,23 @@ export function formatState({ keyPair, identity, rotation, networkSecret, ...sta
       ...membership,
       accessToken: membership.accessToken?.reveal() ?? null,
       personalToken: membership.personalToken?.reveal() ?? null,
-      map: { ...membership.map, peers: membership.map.peers.map(formatPeer) },
+      map: { ...membership.map, peers: [] },
     },
+    pins: [],
   };
-  return `${JSON.stringify(text, sortKeys, 2)}\n`;
+  const whole = JSON.stringify(text, sortKeys, 2);
+  const peers = membership?.map.peers.map(rowOfPeer) ?? [];
+  return `${withRows(withRows(whole, 'peers', peers), 'pins', pins.map(rowOfPin))}\n`;
 }
+
+/** Puts rows into the empty list of this name, the only one: within a text its quotes would be escaped. */
+function withRows(text: string, name: string, rows: readonly string[]): string {
+  if (rows.length === 0) return text;
+  return text.replace(`"${name}": []`, () => `"${name}": [\n${rows.join(',\n')}\n]`);
+}
+
+const rowOfPeer = perObject((peer: Peer) => JSON.stringify(formatPeer(peer), sortKeys));
+const rowOfPin = perObject((pin: Pin) => JSON.stringify(pin, sortKeys));
 
 /** Reads what {@link formatState} wrote; throws whatever is wrong with it. */
 export function parseState(text: string): State {

@@ -1,5 +1,7 @@
 import { type Address, maskPrefix, type Prefix } from '../../core/cidr.ts';
+import { keepSame, rememberLast, sameList } from '../../core/keep-same.ts';
 import type { InterfaceAddress } from '../../core/model.ts';
+import { perObject } from '../../core/per-object.ts';
 import type { Rule } from '../../core/rule.ts';
 import { readAddress, readPrefix } from '../read-address.ts';
 import { readRule } from './read-rule.ts';
@@ -51,20 +53,37 @@ rule show
 
 /** Parses what `ip` prints for {@link showInput}: four lines, each a JSON array (ip-address(8), ip-route(8), ip-rule(8)). */
 export function parseShown(text: string): Shown {
-  const lists = text
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map(parseList);
-  const [links = [], four = [], six = [], rules = []] = lists;
-  if (lists.length !== 4) throw notShown('has not four lines');
-  return {
-    links: links.filter((entry) => typeof entry.ifname === 'string').map(readLink),
-    routes: [
-      ...four.filter(isUnicast).map((entry) => readRoute(entry, maskPrefix('0.0.0.0/0'))),
-      ...six.filter(isUnicast).map((entry) => readRoute(entry, maskPrefix('::/0'))),
-    ],
-    rules: rules.map(readRule),
+  return shownReader()(text);
+}
+
+/** Parses one such text after the other: a part that is as it was last time is the very object, and costs nothing. */
+export function shownReader(): (text: string) => Shown {
+  const readLinks = rememberLast((line) =>
+    parseList(line)
+      .filter((entry) => typeof entry.ifname === 'string')
+      .map(readLink),
+  );
+  const readFour = rememberLast((line) => readRoutes(line, '0.0.0.0/0'));
+  const readSix = rememberLast((line) => readRoutes(line, '::/0'));
+  const readRules = rememberLast((line) => parseList(line).map(readRule));
+  const keep = keepSame<Shown>(
+    (one, other) => one.links === other.links && one.routes === other.routes && one.rules === other.rules,
+  );
+  const join = keepSame<readonly (readonly ShownRoute[])[]>(sameList);
+  const flatten = perObject((lists: readonly (readonly ShownRoute[])[]) => lists.flat());
+  return (text) => {
+    const lines = text.split('\n').filter((line) => line.trim() !== '');
+    const [links = '', four = '', six = '', rules = ''] = lines;
+    if (lines.length !== 4) throw notShown('has not four lines');
+    const routes = flatten(join([readFour(four), readSix(six)]));
+    return keep({ links: readLinks(links), routes, rules: readRules(rules) });
   };
+}
+
+function readRoutes(line: string, whole: string): readonly ShownRoute[] {
+  return parseList(line)
+    .filter(isUnicast)
+    .map((entry) => readRoute(entry, maskPrefix(whole)));
 }
 
 function readLink(entry: Entry): ShownLink {

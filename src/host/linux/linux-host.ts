@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Actual, Device, Link, Route } from '../../core/actual.ts';
+import type { Actual, Device, Link } from '../../core/actual.ts';
 import { findForwardDrops } from '../../core/forward/find-drops.ts';
 import { parseLinkName } from '../../core/link-name.ts';
 import { findTool } from '../find-tool.ts';
@@ -12,22 +12,24 @@ import { parseDump } from '../wg.ts';
 import { applyStep } from './apply-step.ts';
 import { watchEvents, watchFirewall } from './events.ts';
 import { parseForwardTables, rulesetArgs } from './forward-chains.ts';
-import { parseShown, type Shown, showArgs, showInput } from './ip-show.ts';
+import { type Shown, showArgs, showInput } from './ip-show.ts';
+import { Memory } from './memory.ts';
 import { listArgs, parseRules } from './nft.ts';
 import { checkPrivilege } from './privilege.ts';
 import { getRoute } from './route-get.ts';
-import { gatherSurroundings, readNeighbours } from './surroundings.ts';
+import { readNeighbours } from './surroundings.ts';
 import { findSuspects } from './suspects.ts';
 import { readSysctls } from './sysctl.ts';
 
 /** This Linux host, through `ip`, `wg`, `nft` and /proc. A `run` and a `start` of one's own see every process. */
 export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
+  const memory = new Memory();
   return {
     check: async ({ firewall }) => {
       await checkPrivilege();
       await Promise.all([findTool('wg'), findTool('ip'), ...(firewall ? [findTool('nft')] : [])]);
     },
-    observe: (question) => observe(run, question),
+    observe: (question) => observe(run, question, memory),
     peers: async (link) => parseDump(await run('wg', ['show', parseLinkName(link), 'dump'])).peers,
     apply: (step) => applyStep(run, step),
     links: readLinkNames,
@@ -49,11 +51,13 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
 }
 
 /** Reads everything anew, at once: two processes, and a third for the packet rules. */
-async function observe(run: Run, { link, firewall, sysctls, hosts }: Question): Promise<Actual> {
+async function observe(run: Run, question: Question, memory: Memory): Promise<Actual> {
+  const { link, firewall, sysctls, hosts } = question;
   parseLinkName(link);
+  const seen = memory.of(link);
   const [device, shown, marks, values, neighbours, names] = await Promise.all([
-    readDevice(run, link),
-    run('ip', showArgs, { input: showInput }).then(parseShown),
+    readDevice(run, link, seen.readDump),
+    run('ip', showArgs, { input: showInput }).then(memory.readShown),
     firewall ? readFirewall(run, link) : null,
     readSysctls(sysctls),
     readNeighbours(process.env.SSH_CONNECTION),
@@ -64,21 +68,21 @@ async function observe(run: Run, { link, firewall, sysctls, hosts }: Question): 
     link: found,
     // A socket of that name may be one of an interface in another network namespace.
     device: found && device,
-    routes: findRoutes(shown, link),
+    routes: seen.findRoutes(shown),
     rules: shown.rules.filter(({ protocol }) => protocol !== 'kernel'),
     firewall: marks,
     sysctls: values,
     hosts: names,
-    surroundings: gatherSurroundings(link, shown, neighbours),
+    surroundings: seen.gatherSurroundings(shown, neighbours),
   };
 }
 
 /** ENODEV, and what a kernel says of a link that is no WireGuard interface: with the module, and without it. */
 const noDevice = /No such device|Operation not supported|Protocol not supported/;
 
-async function readDevice(run: Run, link: string): Promise<Device | null> {
+async function readDevice(run: Run, link: string, parse: (text: string) => Device): Promise<Device | null> {
   try {
-    return parseDump(await run('wg', ['show', link, 'dump']));
+    return parse(await run('wg', ['show', link, 'dump']));
   } catch (error) {
     if (noDevice.test(saidBy(error))) return null;
     throw error;
@@ -100,12 +104,6 @@ function findLink({ links }: Shown, name: string): Link | null {
   const { mtu, up, alias } = link;
   const addresses = link.addresses.map(({ address, length }) => ({ address, length }));
   return { name, mtu, up, alias, addresses };
-}
-
-function findRoutes({ routes }: Shown, link: string): Route[] {
-  return routes
-    .filter(({ links, protocol }) => links.includes(link) && protocol !== 'kernel')
-    .map(({ prefix, table, protocol }) => ({ prefix, table, protocol }));
 }
 
 /** From /proc/net/dev: /sys shows the network namespace in which it was mounted, which need not be ours. */

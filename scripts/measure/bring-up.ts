@@ -1,0 +1,75 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Host } from '../../test/lab/host.ts';
+import { Lab } from '../../test/lab/lab.ts';
+import type { Comparison } from './comparison.ts';
+import { crowdOf, settleCrowd } from './crowd.ts';
+import { inTurn } from './in-turn.ts';
+
+/** Peers, and how often each way is measured: wg-quick takes a minute for the largest. */
+const sizes = [
+  { peers: 1, rounds: 11 },
+  { peers: 100, rounds: 7 },
+  { peers: 1000, rounds: 5 },
+  { peers: 5000, rounds: 3 },
+];
+const patient = { timeoutMs: 600_000 };
+
+/** An interface brought up: by `cpn up`, by `wg-quick up` of the file that it wrote, and by `wg` and `ip -batch` of ready input. */
+export async function compareBringUp(): Promise<Comparison[]> {
+  const comparisons: Comparison[] = [];
+  for (const { peers, rounds } of sizes) {
+    await using lab = await Lab.start();
+    const host = await lab.addHost('origin', { address: '203.0.113.22/24' });
+    await settleCrowd({ config: host.configDir, state: host.stateDir, runtime: host.runtimeDir }, crowdOf(peers));
+    // The first one writes the wg-quick file, which the others read.
+    await host.cpn(['up'], patient);
+    const floor = await prepareFloor(host);
+    await host.cpn(['down'], patient);
+    const times = await inTurn(rounds, {
+      cpn: { measured: () => host.cpn(['up'], patient), after: () => host.cpn(['down'], patient) },
+      'wg-quick': {
+        measured: () => host.exec(['wg-quick', 'up', 'cpn0'], patient),
+        after: () => host.exec(['wg-quick', 'down', 'cpn0'], patient),
+        rounds: peers >= 1000 ? 1 : rounds,
+      },
+      floor: {
+        measured: () => host.exec(floor, patient),
+        after: () => host.exec(['ip', 'link', 'delete', 'cpn0'], patient),
+      },
+    });
+    const what = `bring-up, ${peers} ${peers === 1 ? 'peer' : 'peers'} with a route each`;
+    const common = { what, unit: 'ms', ours: times.cpn } as const;
+    comparisons.push(
+      { ...common, beside: 'wg-quick up', theirs: times['wg-quick'], target: besideWgQuick(peers) },
+      {
+        ...{ ...common, beside: 'wg setconf, ip -batch', theirs: times.floor },
+        target: peers === 5000 ? { ratioAtMost: 1.5, says: '≤ 1.5' } : null,
+      },
+    );
+  }
+  return comparisons;
+}
+
+function besideWgQuick(peers: number): Comparison['target'] {
+  if (peers === 1) return { ratioAtMost: 3, says: '≤ 3' };
+  return peers === 5000 ? { ratioAtMost: 0.01, says: '≤ 0.01' } : null;
+}
+
+/** What the tools need for the same interface, made before; run by a shell, as they would be. */
+async function prepareFloor(host: Host): Promise<string[]> {
+  const { stdout: stripped } = await host.exec(['wg-quick', 'strip', 'cpn0'], patient);
+  const { stdout: routes } = await host.exec(['ip', 'route', 'show', 'dev', 'cpn0', 'proto', '157'], patient);
+  const [, address] = /^Address = (.+)$/m.exec(await readFile(join(host.configDir, 'cpn0.conf'), 'utf8')) ?? [];
+  const batch = [
+    ...[`address add ${address} dev cpn0`, 'link set cpn0 mtu 1420 up'],
+    ...routes
+      .trim()
+      .split('\n')
+      .map((route) => `route add ${route.trim().split(' ')[0]} dev cpn0 proto 157`),
+  ];
+  await writeFile(join(host.folder, 'floor.conf'), stripped, { mode: 0o600 });
+  await writeFile(join(host.folder, 'floor.batch'), `${batch.join('\n')}\n`);
+  const make = 'ip link add cpn0 type wireguard 2>/dev/null || wireguard-go cpn0 >/dev/null 2>&1';
+  return ['sh', '-ec', `cd ${host.folder}; ${make}; wg setconf cpn0 floor.conf; ip -batch floor.batch`];
+}

@@ -1,0 +1,71 @@
+/** What was measured, beside what a user would have instead, in the same run on the same machine. */
+export interface Comparison {
+  readonly what: string;
+  readonly beside: string;
+  readonly unit: 'ms' | 'ms of CPU' | 'MiB' | '% of a core' | 's' | 'bytes' | 'packets';
+  readonly ours: readonly number[];
+  /** Empty where there is nothing to measure beside it: then the target is one of our own figure. */
+  readonly theirs: readonly number[];
+  readonly target: Target;
+}
+
+/** The most that the ratio of the medians, or our own worst figure, may be. */
+export type Target =
+  | { readonly ratioAtMost: number; readonly says: string }
+  | { readonly atMost: number; readonly says: string }
+  | null;
+
+/** A comparison in figures. */
+export interface Result extends Omit<Comparison, 'ours' | 'theirs' | 'target'> {
+  readonly runs: number;
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+  readonly besideMedian: number | null;
+  /** Our median by theirs. */
+  readonly ratio: number | null;
+  readonly target: string;
+  /** Null where there is no target. */
+  readonly met: boolean | null;
+}
+
+export function conclude({ ours, theirs, target, ...rest }: Comparison): Result {
+  const median = medianOf(ours);
+  const besideMedian = theirs.length === 0 ? null : medianOf(theirs);
+  const ratio = besideMedian === null ? null : median / besideMedian;
+  return {
+    ...rest,
+    ...{ runs: ours.length, median, min: Math.min(...ours), max: Math.max(...ours), besideMedian, ratio },
+    ...{ target: target?.says ?? '', met: isMet(target, ratio, Math.max(...ours)) },
+  };
+}
+
+/** The middle one of some figures, at least one; of an even number the mean of the two in the middle. */
+export function medianOf(figures: readonly number[]): number {
+  const sorted = figures.toSorted((a, b) => a - b);
+  const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
+  if (low === undefined || high === undefined) throw new Error('nothing was measured');
+  return (low + high) / 2;
+}
+
+export const heading = [
+  ...['what', 'beside', 'unit', 'runs', 'median', 'min', 'max', 'beside', 'ratio', 'target', 'met'],
+];
+
+/** The cells of a row, in the order of {@link heading}. */
+export function cellsOf(result: Result): string[] {
+  const { what, beside, unit, runs, median, min, max, besideMedian, ratio, target, met } = result;
+  const figures = [median, min, max, besideMedian, ratio].map((each) => (each === null ? '–' : format(each)));
+  return [what, beside, unit, `${runs}`, ...figures, target, met === null ? '' : met ? 'yes' : 'NO'];
+}
+
+function isMet(target: Target, ratio: number | null, worst: number): boolean | null {
+  if (target === null) return null;
+  return 'atMost' in target ? worst <= target.atMost : ratio !== null && ratio <= target.ratioAtMost;
+}
+
+/** Three digits that count. */
+function format(figure: number): string {
+  if (figure >= 100) return figure.toFixed(0);
+  return figure >= 10 ? figure.toFixed(1) : figure >= 1 ? figure.toFixed(2) : figure.toPrecision(2);
+}

@@ -1,0 +1,64 @@
+/**
+ * Runs inside a simulated host, whose folders are in its environment: passes as a daemon makes them, in one process, over a network
+ * that is up. Writes {@link PassTimes} as JSON.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { noNews } from '../../src/app/news.ts';
+import { passNetwork } from '../../src/app/pass.ts';
+import { openTools } from '../../src/cli/context.ts';
+import { Input } from '../../src/cli/input.ts';
+import { parseAddress } from '../../src/core/cidr.ts';
+import { parsePublicKey } from '../../src/core/keys.ts';
+import type { NetworkMap } from '../../src/core/model.ts';
+import type { Joined } from '../../src/store/state.ts';
+
+export interface PassTimes {
+  /** Milliseconds of each pass that added a peer. */
+  readonly changes: readonly number[];
+  /** Milliseconds of processor time of each pass that had nothing to do, its tools included. */
+  readonly steady: readonly number[];
+}
+
+const warmUp = 3;
+const rounds = 10;
+/** Passes to a figure of processor time, which the kernel counts in ticks of 10 ms. */
+const together = 5;
+
+const tools = await openTools(new Input({}, {}, process.env), 'daemon');
+const changes: number[] = [];
+for (let round = 0; round < warmUp + rounds; round += 1) {
+  const map = withPeer(((await tools.store.read('cpn0')) as Joined).membership.map, round);
+  const begun = performance.now();
+  await passNetwork(tools, 'cpn0', { ...noNews, map }, { withinMs: 20_000 });
+  if (round >= warmUp) changes.push(performance.now() - begun);
+}
+const steady: number[] = [];
+for (let round = 0; round < warmUp + rounds; round += 1) {
+  const before = spent();
+  for (let pass = 0; pass < together; pass += 1) await passNetwork(tools, 'cpn0', noNews, { withinMs: 20_000 });
+  if (round >= warmUp) steady.push((spent() - before) / together);
+}
+process.stdout.write(JSON.stringify({ changes, steady } satisfies PassTimes));
+process.exit();
+
+function withPeer(map: NetworkMap, round: number): NetworkMap {
+  const [template] = map.peers;
+  if (template === undefined) throw new Error('nobody is in the network');
+  const id = 60_000 + round;
+  const peer = {
+    ...{ ...template, id, name: `new-${round}`, address: parseAddress(`10.64.254.${round + 1}`) },
+    ...{ publicKey: parsePublicKey(randomBytes(32).toString('base64')), endpoint: null },
+  };
+  return { ...map, revision: `"new ${round}"`, peers: [...map.peers, peer] };
+}
+
+/** Milliseconds of processor time of this process and of the tools that it ran. */
+function spent(): number {
+  const stat = readFileSync('/proc/self/stat', 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000 + (Number(fields[13]) + Number(fields[14])) * 10;
+}
