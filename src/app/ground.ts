@@ -3,6 +3,7 @@ import { maskPrefix, type Prefix } from '../core/cidr.ts';
 import { reachOutside } from '../core/desired.ts';
 import { CpnError } from '../core/errors.ts';
 import type { Ground } from '../core/guard.ts';
+import { keepSame, sameList } from '../core/keep-same.ts';
 import { formatInterfaceAddress } from '../core/model.ts';
 import { perObject } from '../core/per-object.ts';
 import { parseConfig } from '../core/wg-quick/parse.ts';
@@ -15,7 +16,7 @@ export async function gatherGround(tools: Tools, state: Joined, surroundings: Su
   const { states } = await tools.store.list();
   const later = states.filter((other) => other.createdAt > state.createdAt).map((other) => other.interface);
   return {
-    surroundings: without(surroundings, later),
+    surroundings: without(surroundings)(later),
     api: locateApi(state),
     endpoints: endpointsOf(state),
     taken: await readTaken(tools, state, states),
@@ -47,12 +48,15 @@ async function readTaken(
 }
 
 /** A network that was joined later is the one that stands back: its subnet and routes keep nothing away from this one. */
-function without(surroundings: Surroundings, links: readonly string[]): Surroundings {
-  if (links.length === 0) return surroundings;
-  const { connected, routed } = surroundings;
-  const isOther = ({ link }: { readonly link: string }) => !links.includes(link);
-  return { ...surroundings, connected: connected.filter(isOther), routed: routed.filter(isOther) };
-}
+const without = perObject((surroundings: Surroundings) => {
+  const keep = keepSame<readonly string[]>(sameList);
+  const leaveOut = perObject((links: readonly string[]): Surroundings => {
+    const isOther = ({ link }: { readonly link: string }) => !links.includes(link);
+    const { connected, routed } = surroundings;
+    return { ...surroundings, connected: connected.filter(isOther), routed: routed.filter(isOther) };
+  });
+  return (links: readonly string[]) => leaveOut(keep(links));
+});
 
 async function readPrefixes(tools: Tools, link: string): Promise<Prefix[]> {
   const text = await tools.store.readConfig(link);

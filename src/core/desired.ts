@@ -1,9 +1,10 @@
 import { type Address, covers, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
-import { type Endpoint, isLiteral, type SocketEndpoint, unusableAddress } from './endpoint.ts';
+import { type Endpoint, isLiteral, type SocketEndpoint, sameEndpoint, unusableAddress } from './endpoint.ts';
 import { forwardingRules } from './forwarding-rules.ts';
 import { isDefaultRoute, markedSourceKey, tunnelRules } from './full-tunnel.ts';
 import { type Ground, refuse, refuseInside } from './guard.ts';
 import { renderBlock } from './hosts-block.ts';
+import { keepSame, sameList } from './keep-same.ts';
 import type { KeyPair } from './keys.ts';
 import { looseFilter, sourceFilterKey } from './link-sysctl.ts';
 import { aliasMark, tunnelMark } from './marks.ts';
@@ -157,13 +158,26 @@ function desirePeer(
   refused: ReadonlySet<Prefix>,
   intent: Intent,
 ): DesiredPeer {
-  return {
+  return keepPeer(peer)({
     publicKey: peer.publicKey,
     presharedKey: sharePresharedKey(peer, intent),
     endpoint: reachOutside(endpoint, intent),
     allowedIps: allowedIps.filter((prefix) => !refused.has(prefix)),
     keepalive,
-  };
+  });
+}
+
+/** A peer that is to be as it was to be before is the very object: of a large network little is compared and written anew. */
+const keepPeer = perObject((_: Peer) => keepSame(sameDesiredPeer));
+
+function sameDesiredPeer(one: DesiredPeer, other: DesiredPeer): boolean {
+  return (
+    one.publicKey === other.publicKey &&
+    one.presharedKey?.reveal() === other.presharedKey?.reveal() &&
+    sameEndpoint(one.endpoint, other.endpoint) &&
+    sameList(one.allowedIps, other.allowedIps) &&
+    one.keepalive === other.keepalive
+  );
 }
 
 /** With a network secret its key stands in the place of one that the service gave, and so knows. */

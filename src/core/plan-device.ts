@@ -82,8 +82,15 @@ const indexPeers = perObject((peers: readonly ActualPeer[]) => new Map(peers.map
 /** Peers that were found to be as wanted, whatever the time is: of 10,000 peers few are other objects than at the last pass. */
 const settled = new WeakMap<ActualPeer, DesiredPeer>();
 
+/** True when this very peer was found to be as this one is wanted. */
 function isSettled(peer: DesiredPeer, actual: ActualPeer | undefined): boolean {
   return actual !== undefined && settled.get(actual) === peer;
+}
+
+/** True when every peer is as wanted, and stays so however much time goes by. */
+export function isSettledForGood({ config }: Desired, { device }: Actual): boolean {
+  const known = indexPeers(device?.peers ?? []);
+  return config.peers.every((peer) => isSettled(peer, known.get(peer.publicKey)));
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Actual } from './actual.ts';
 import type { Desired } from './desired.ts';
-import { planDevice, planPeerRemoval, planUnmarking } from './plan-device.ts';
+import { isSettledForGood, planDevice, planPeerRemoval, planUnmarking } from './plan-device.ts';
 import { planFirewall, planSysctls } from './plan-forwarding.ts';
 import { planHosts } from './plan-hosts.ts';
 import { planCreation, planSettings } from './plan-link.ts';
@@ -13,8 +13,9 @@ import type { Step } from './step.ts';
  *
  * @param now seconds since the epoch, against which the age of a handshake is reckoned
  */
-export function plan(desired: Desired, actual: Actual, now: number): Step[] {
-  return [
+export function plan(desired: Desired, actual: Actual, now: number): readonly Step[] {
+  if (calm.get(actual) === desired) return [];
+  const steps: Step[] = [
     ...planCreation(desired, actual),
     ...planDevice(desired, actual, now),
     ...planSettings(desired, actual),
@@ -24,7 +25,12 @@ export function plan(desired: Desired, actual: Actual, now: number): Step[] {
     ...planSysctls(desired, actual),
     ...planHosts(desired, actual),
   ];
+  if (steps.length === 0 && isSettledForGood(desired, actual)) calm.set(actual, desired);
+  return steps;
 }
+
+/** Hosts that were found to be as they should be, whatever the time is. */
+const calm = new WeakMap<Actual, Desired>();
 
 /**
  * True when an interface of our name is one that we made: by our mark on it, by our key in it, or because we had set out to make it

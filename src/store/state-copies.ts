@@ -48,7 +48,9 @@ export async function writeState(path: string, state: State): Promise<void> {
     if ('damage' in verdict && verdict.later) throw verdict.damage;
     await keepCopy(path, 'state' in verdict ? previousOf(path) : damagedOf(path), text);
   }
-  await replaceFile(path, formatState(state));
+  const written = formatState(state);
+  await replaceFile(path, written);
+  remember(path, written, { state });
 }
 
 /** Sets a damaged file aside, and puts its previous copy in its place. Does nothing where there is nothing to mend. */
@@ -111,9 +113,13 @@ function judge(path: string, text: string): Verdict {
   const known = judged.get(path);
   if (known?.text === text) return known.verdict;
   const verdict = examine(path, text);
+  remember(path, text, verdict);
+  return verdict;
+}
+
+function remember(path: string, text: string, verdict: Verdict): void {
   if (judged.size >= mostJudged) judged.clear();
   judged.set(path, { text, verdict });
-  return verdict;
 }
 
 function examine(path: string, text: string): Verdict {

@@ -1,21 +1,40 @@
 import { formatEndpoint } from '../endpoint.ts';
 import { type DesiredPeer, formatInterfaceAddress, type TunnelConfig } from '../model.ts';
+import { perObject } from '../per-object.ts';
 import { parseConfig } from './parse.ts';
 
 const banner = '# Written by cpn, which replaces it as a whole; "cpn status" shows what it stands for.';
 
 /**
- * Writes a configuration as a wg-quick file, and reads it back before anybody else does: what comes out is what went in.
+ * Writes a configuration as a wg-quick file, and reads it back before anybody else does: what comes out is what went in. A section
+ * reads the same wherever it stands, so that one that was written before is not read back again.
  *
  * @param heading the comment that it begins with; that of our own files unless told
  */
 export function renderConfig(config: TunnelConfig, heading = banner): string {
-  const text = [heading, ...renderInterface(config), ...config.peers.flatMap(renderPeer), ''].join('\n');
-  if (reveal(parseConfig(text)) !== reveal(config)) throw new Error('a wg-quick file does not read back as written');
-  return text;
+  const own = renderInterface(config);
+  check(`${heading}\n${own}`, { ...config, peers: [] });
+  const peers = config.peers.map((peer) => sectionOf(peer)({ config, own }));
+  return `${[heading, own, ...peers].join('\n')}\n`;
 }
 
-function renderInterface({ privateKey, address, listenPort, fwmark, mtu }: TunnelConfig): string[] {
+/** The section of a peer, read back once behind some interface. */
+const sectionOf = perObject((peer: DesiredPeer) => {
+  const text = renderPeer(peer);
+  let isRead = false;
+  return ({ config, own }: { readonly config: TunnelConfig; readonly own: string }) => {
+    if (!isRead) check(`${own}\n${text}`, { ...config, peers: [peer] });
+    isRead = true;
+    return text;
+  };
+});
+
+function check(text: string, config: TunnelConfig): void {
+  if (reveal(parseConfig(`${text}\n`)) !== reveal(config))
+    throw new Error('a wg-quick file does not read back as written');
+}
+
+function renderInterface({ privateKey, address, listenPort, fwmark, mtu }: TunnelConfig): string {
   return [
     '[Interface]',
     `PrivateKey = ${privateKey.reveal()}`,
@@ -23,10 +42,10 @@ function renderInterface({ privateKey, address, listenPort, fwmark, mtu }: Tunne
     ...(listenPort === null ? [] : [`ListenPort = ${listenPort}`]),
     ...(fwmark === null ? [] : [`FwMark = 0x${fwmark.toString(16)}`]),
     `MTU = ${mtu}`,
-  ];
+  ].join('\n');
 }
 
-function renderPeer({ publicKey, presharedKey, allowedIps, endpoint, keepalive }: DesiredPeer): string[] {
+function renderPeer({ publicKey, presharedKey, allowedIps, endpoint, keepalive }: DesiredPeer): string {
   return [
     '',
     '[Peer]',
@@ -35,7 +54,7 @@ function renderPeer({ publicKey, presharedKey, allowedIps, endpoint, keepalive }
     ...(allowedIps.length === 0 ? [] : [`AllowedIPs = ${allowedIps.join(', ')}`]),
     ...(endpoint === null ? [] : [`Endpoint = ${formatEndpoint(endpoint)}`]),
     ...(keepalive === null ? [] : [`PersistentKeepalive = ${keepalive}`]),
-  ];
+  ].join('\n');
 }
 
 /** Everything in the open, secrets too: for comparing, never for showing. */

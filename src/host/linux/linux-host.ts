@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Actual, Device, Link } from '../../core/actual.ts';
+import type { Actual, Device } from '../../core/actual.ts';
 import { findForwardDrops } from '../../core/forward/find-drops.ts';
 import { parseLinkName } from '../../core/link-name.ts';
 import { findTool } from '../find-tool.ts';
@@ -12,7 +12,7 @@ import { parseDump } from '../wg.ts';
 import { applyStep } from './apply-step.ts';
 import { watchEvents, watchFirewall } from './events.ts';
 import { parseForwardTables, rulesetArgs } from './forward-chains.ts';
-import { type Shown, showArgs, showInput } from './ip-show.ts';
+import { showArgs, showInput } from './ip-show.ts';
 import { Memory } from './memory.ts';
 import { listArgs, parseRules } from './nft.ts';
 import { checkPrivilege } from './privilege.ts';
@@ -63,18 +63,7 @@ async function observe(run: Run, question: Question, memory: Memory): Promise<Ac
     readNeighbours(process.env.SSH_CONNECTION),
     hosts ? readHosts(link) : null,
   ]);
-  const found = findLink(shown, link);
-  return {
-    link: found,
-    // A socket of that name may be one of an interface in another network namespace.
-    device: found && device,
-    routes: seen.findRoutes(shown),
-    rules: shown.rules.filter(({ protocol }) => protocol !== 'kernel'),
-    firewall: marks,
-    sysctls: values,
-    hosts: names,
-    surroundings: seen.gatherSurroundings(shown, neighbours),
-  };
+  return seen.describe({ device, shown, firewall: marks, sysctls: values, neighbours, hosts: names });
 }
 
 /** ENODEV, and what a kernel says of a link that is no WireGuard interface: with the module, and without it. */
@@ -96,14 +85,6 @@ async function readFirewall(run: Run, link: string): Promise<string[] | null> {
     if (saidBy(error).includes('No such file or directory')) return null;
     throw error;
   }
-}
-
-function findLink({ links }: Shown, name: string): Link | null {
-  const link = links.find((each) => each.name === name);
-  if (!link) return null;
-  const { mtu, up, alias } = link;
-  const addresses = link.addresses.map(({ address, length }) => ({ address, length }));
-  return { name, mtu, up, alias, addresses };
 }
 
 /** From /proc/net/dev: /sys shows the network namespace in which it was mounted, which need not be ours. */

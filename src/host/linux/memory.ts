@@ -1,5 +1,6 @@
-import type { Device, Route, Surroundings } from '../../core/actual.ts';
-import { keepSame, sameList } from '../../core/keep-same.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { Actual, Device, HostsFile, Link, Route } from '../../core/actual.ts';
+import { keepSame } from '../../core/keep-same.ts';
 import { perObject } from '../../core/per-object.ts';
 import { dumpReader } from '../wg.ts';
 import { type Shown, shownReader } from './ip-show.ts';
@@ -22,26 +23,69 @@ export class Memory {
   }
 }
 
+/** What a look at an interface brought. */
+interface Look {
+  readonly shown: Shown;
+  readonly device: Device | null;
+  readonly firewall: readonly string[] | null;
+  readonly sysctls: Readonly<Record<string, string>>;
+  readonly hosts: HostsFile | null;
+  readonly neighbours: Neighbours;
+}
+
 class LinkMemory {
   readonly readDump: (text: string) => Device = dumpReader();
-  readonly findRoutes: (shown: Shown) => readonly Route[];
-  readonly #keepNeighbours = keepSame<Neighbours>(
-    (one, other) => sameList(one.resolvers, other.resolvers) && sameList(one.sshClients, other.sshClients),
-  );
-  readonly #surroundings: (shown: Shown) => (neighbours: Neighbours) => Surroundings;
+  readonly #describe: (look: Look) => Actual;
 
   constructor(link: string) {
-    this.findRoutes = perObject(({ routes }: Shown) =>
-      routes
-        .filter(({ links, protocol }) => links.includes(link) && protocol !== 'kernel')
-        .map(({ prefix, table, protocol }) => ({ prefix, table, protocol })),
-    );
-    this.#surroundings = perObject((shown: Shown) =>
+    const keep = keepSame(sameLook);
+    const keepNeighbours = keepSame<Neighbours>(isDeepStrictEqual);
+    // What a tool says of the rest of the host is other than before less often than what WireGuard counts.
+    const surround = perObject((shown: Shown) =>
       perObject((neighbours: Neighbours) => gatherSurroundings(link, shown, neighbours)),
     );
+    const routesOf = perObject((shown: Shown) => findRoutes(shown, link));
+    const describe = perObject(({ shown, device, neighbours, ...rest }: Look): Actual => {
+      const found = findLink(shown, link);
+      return {
+        ...rest,
+        link: found,
+        // A socket of that name may be one of an interface in another network namespace.
+        device: found && device,
+        routes: routesOf(shown),
+        rules: shown.rules.filter(({ protocol }) => protocol !== 'kernel'),
+        surroundings: surround(shown)(keepNeighbours(neighbours)),
+      };
+    });
+    this.#describe = (look) => describe(keep(look));
   }
 
-  gatherSurroundings(shown: Shown, neighbours: Neighbours): Surroundings {
-    return this.#surroundings(shown)(this.#keepNeighbours(neighbours));
+  describe(look: Look): Actual {
+    return this.#describe(look);
   }
+}
+
+function sameLook(one: Look, other: Look): boolean {
+  return (
+    one.shown === other.shown &&
+    one.device === other.device &&
+    isDeepStrictEqual(
+      [one.firewall, one.sysctls, one.hosts, one.neighbours],
+      [other.firewall, other.sysctls, other.hosts, other.neighbours],
+    )
+  );
+}
+
+function findLink({ links }: Shown, name: string): Link | null {
+  const link = links.find((each) => each.name === name);
+  if (!link) return null;
+  const { mtu, up, alias } = link;
+  const addresses = link.addresses.map(({ address, length }) => ({ address, length }));
+  return { name, mtu, up, alias, addresses };
+}
+
+function findRoutes({ routes }: Shown, link: string): Route[] {
+  return routes
+    .filter(({ links, protocol }) => links.includes(link) && protocol !== 'kernel')
+    .map(({ prefix, table, protocol }) => ({ prefix, table, protocol }));
 }
