@@ -20,7 +20,7 @@ import { parseSshClients } from '../../src/host/linux/ssh-clients.ts';
 import { gatherSurroundings, parseResolvers } from '../../src/host/linux/surroundings.ts';
 import { parseProcess } from '../../src/host/linux/suspects.ts';
 import { readAddress } from '../../src/host/read-address.ts';
-import { parseDump } from '../../src/host/wg.ts';
+import { parseDump } from '../../src/host/wg-dump.ts';
 import { prefix } from '../core/samples.ts';
 import { bounded, unlessRefused } from './bound.ts';
 import { dumpOf, dumps } from './dumps.ts';

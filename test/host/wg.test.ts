@@ -4,7 +4,8 @@ import { parsePrefix } from '../../src/core/cidr.ts';
 import { CpnError, InvalidValue } from '../../src/core/errors.ts';
 import type { PublicKey } from '../../src/core/keys.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { parseDump, removalArgs, renderDevice } from '../../src/host/wg.ts';
+import { removalArgs, renderDevice } from '../../src/host/wg.ts';
+import { parseDump } from '../../src/host/wg-dump.ts';
 import { at, makePeer, newKeyPair, newPresharedKey } from './samples.ts';
 
 const step = { do: 'configure-device', link: 'cpn0' } as const;

@@ -8,7 +8,7 @@ import { readHosts } from '../hosts-file.ts';
 import { answers, findSource, nudge, reaches, resolve } from '../network.ts';
 import { type Run, run as runHere, type Start, saidBy, start as startHere } from '../run.ts';
 import { watchDevices } from '../watch-devices.ts';
-import { parseDump } from '../wg.ts';
+import { parseDump } from '../wg-dump.ts';
 import { applyStep } from './apply-step.ts';
 import { watchEvents, watchFirewall } from './events.ts';
 import { parseForwardTables, rulesetArgs } from './forward-chains.ts';

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Actual, Device, HostsFile, Link, Route } from '../../core/actual.ts';
 import { keepSame } from '../../core/keep-same.ts';
 import { perObject } from '../../core/per-object.ts';
-import { dumpReader } from '../wg.ts';
+import { dumpReader } from '../wg-dump.ts';
 import { type Shown, shownReader } from './ip-show.ts';
 import { gatherSurroundings, type Neighbours } from './surroundings.ts';
 

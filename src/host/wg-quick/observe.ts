@@ -7,7 +7,7 @@ import type { Secret } from '../../core/secret.ts';
 import type { Question } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
 import type { Run } from '../run.ts';
-import { parseDump } from '../wg.ts';
+import { parseDump } from '../wg-dump.ts';
 import { addressesOf, type Cards, lookAround } from './look-around.ts';
 import { routesOf, type TunnelFile } from './tunnel-file.ts';
 import type { TunnelFiles } from './tunnel-files.ts';
