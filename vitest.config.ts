@@ -9,6 +9,9 @@ const FAULT_TESTS = ['test/faults/**/*.test.ts'];
 /** Properties that hold for whatever comes, whose executions are counted. */
 const FUZZ_TESTS = ['test/fuzz/**/*.test.ts'];
 
+/** An emulated machine takes both cores: it has them alone, after all the others. */
+const MACHINE_TESTS = ['test/vm/**/*.test.ts'];
+
 /** Tests of the control plane run on both of its stores, but for those of one store, and those that use neither. */
 const CONTROL_PLANE_TESTS = ['test/control-plane/**/*.test.ts'];
 const POSTGRES_TESTS = ['test/control-plane/postgres*.test.ts'];
@@ -31,7 +34,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: [...LAB_TESTS, ...FAULT_TESTS, ...FUZZ_TESTS, ...CONTROL_PLANE_TESTS],
+          exclude: [...LAB_TESTS, ...FAULT_TESTS, ...FUZZ_TESTS, ...CONTROL_PLANE_TESTS, ...MACHINE_TESTS],
           ...patient,
         },
       },
@@ -48,6 +51,7 @@ export default defineConfig({
       { test: { name: 'lab', include: LAB_TESTS, globalSetup: 'test/hostile/report.ts', ...patient } },
       { test: { name: 'fuzz', include: FUZZ_TESTS, globalSetup: 'test/fuzz/report.ts', ...patient } },
       { test: { name: 'faults', include: FAULT_TESTS, globalSetup: 'test/faults/report.ts', ...patient } },
+      { test: { name: 'vm', include: MACHINE_TESTS, sequence: { groupOrder: 1 }, ...patient } },
     ],
   },
 });

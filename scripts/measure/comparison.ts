@@ -41,7 +41,7 @@ export function conclude({ ours, theirs, target, ...rest }: Comparison): Result 
 }
 
 /** The middle one of some figures, at least one; of an even number the mean of the two in the middle. */
-export function medianOf(figures: readonly number[]): number {
+function medianOf(figures: readonly number[]): number {
   const sorted = figures.toSorted((a, b) => a - b);
   const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]];
   if (low === undefined || high === undefined) throw new Error('nothing was measured');

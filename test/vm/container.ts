@@ -1,0 +1,61 @@
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { command } from '../../packaging/command.ts';
+import type { Image } from './image.ts';
+import { limitMs, type Place, runToEnd } from './machine.ts';
+
+/** How systemd-nspawn ends when the container restarts. */
+const restarted = 133;
+
+/** More boots than the scenario has: a container that never comes to an end. */
+const mostBoots = 10;
+
+/** Boots the image's files in a container on this machine's kernel, again for each restart, and returns when it is off. */
+export async function runContainer({ files }: Image, { job, out, console, work }: Place): Promise<void> {
+  const root = join(work, 'root');
+  mkdirSync(root);
+  mkdirSync(out, { recursive: true });
+  command(['tar', '-xf', files, '-C', root]);
+  const name = `cpn-vm-${process.pid}`;
+  const argv = [
+    'systemd-nspawn',
+    ...['-q', '-D', root, '-b', '--register=no', '--keep-unit', `--machine=${name}`, '--private-network'],
+    ...['--capability=CAP_NET_ADMIN,CAP_BPF,CAP_PERFMON', '--system-call-filter=bpf', '--bind=/dev/net/tun'],
+    ...[`--bind-ro=${job}:/job`, `--bind=${out}:/out`, '--console=pipe'],
+  ];
+  const log = openSync(console, 'a');
+  try {
+    const deadline = performance.now() + limitMs;
+    for (let boot = 0; boot < mostBoots && performance.now() < deadline; boot++) {
+      const code = await runToEnd(argv, {
+        stdio: ['ignore', log, log],
+        env: { ...process.env, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1' },
+      });
+      removeGroups();
+      if (code !== restarted) return;
+    }
+  } finally {
+    closeSync(log);
+  }
+}
+
+/** Takes away the groups of processes that a container leaves where no manager is around it; the next one may not start in them. */
+function removeGroups(): void {
+  for (const [, hierarchy = '', own = ''] of readFileSync('/proc/self/cgroup', 'utf8').matchAll(
+    /^\d+:([^:]*):(.*)$/gm,
+  )) {
+    // Of the two that systemd keeps, the older one is its own, and the newer one stands beside it where both are there.
+    if (hierarchy !== '' && hierarchy !== 'name=systemd') continue;
+    const mounts = hierarchy === '' ? ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'] : ['/sys/fs/cgroup/systemd'];
+    for (const group of ['payload', 'supervisor']) {
+      for (const folder of mounts.map((mount) => join(mount, own, group))) if (existsSync(folder)) removeTree(folder);
+    }
+  }
+}
+
+function removeTree(folder: string): void {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeTree(join(folder, entry.name));
+  }
+  rmdirSync(folder);
+}

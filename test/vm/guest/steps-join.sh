@@ -1,0 +1,140 @@
+# From a bare host to one that is in a network. Sourced by run.
+
+here=10.77.0.1
+there=10.77.0.2
+
+prepare() {
+  mkdir -p $mine/far/{state,config} /var/lib/prometheus/node-exporter
+  # Modules bring settings of their own.
+  modprobe -a wireguard nf_tables nf_conntrack 2>/dev/null || true
+  udevadm settle --timeout=20 || true
+  snapshot >$mine/before
+}
+
+install() {
+  local started=$EPOCHREALTIME
+  apt-get install -y /job/old.deb
+  figure 'ms to install' $(((${EPOCHREALTIME/./} - ${started/./}) / 1000))
+  started=$EPOCHREALTIME
+  equals "$(cpn --version)" "$(cat /job/old-version)"
+  figure 'ms of cpn --version' $(((${EPOCHREALTIME/./} - ${started/./}) / 1000))
+  equals "$(systemctl is-enabled cpn cpn-control-plane cpn-join || true)" $'disabled\ndisabled\nenabled'
+  see_no_failure
+}
+
+see_no_failure() { equals "$(systemctl --failed --no-legend)" ''; }
+
+serve_control_plane() {
+  umask 077
+  mkdir -p /etc/credstore
+  head -c 18 /dev/urandom | base64 >/etc/credstore/cpn.owner-password
+  put /etc/cpn/control-plane.env <<'ENV'
+CPN_LISTEN=203.0.113.1:8787
+CPN_OWNER_EMAIL=me@example.net
+CPN_OWNER_PASSWORD_FILE=/run/credentials/cpn-control-plane.service/cpn.owner-password
+ENV
+  # Of Type=notify: it listens when this returns.
+  systemctl enable --now cpn-control-plane
+  [ "$(stat -c %u "/proc/$(systemctl show --value -p MainPID cpn-control-plane)")" != 0 ]
+  ask POST /api/auth/login "{\"email\":\"me@example.net\",\"password\":\"$(cat /etc/credstore/cpn.owner-password)\"}" |
+    field access_token >$mine/token
+  make_network 1 office 10.77.0.0/24 '"192.168.50.0/24","192.168.60.0/24"' edge-1 far-1 first
+  make_network 2 second 10.78.0.0/24 '' second
+  make_network 3 third 10.79.0.0/24 '' third
+}
+
+join_here() {
+  cpn join - --api $api --insecure-http --type connector --endpoint 203.0.113.1:51820 <$mine/key-edge-1
+  ip address show dev cpn0 | grep -F $here/
+  is_of_kernel cpn0
+  equals "$(systemctl is-enabled cpn)" enabled
+  # Enabled without waiting, as at a boot it may have to wait for the very one that joins.
+  eventually 150 systemctl --quiet is-active cpn
+}
+
+# Where the kernel has WireGuard, nothing else may be it, also where wireguard-go is installed.
+is_of_kernel() {
+  if [ "$kind" = vm ]; then
+    ip -d link show dev "$1" | grep -w wireguard
+    fails pidof wireguard-go
+  else
+    ip link show dev "$1"
+  fi
+}
+
+see_sandbox() {
+  local pid
+  pid=$(systemctl show --value -p MainPID cpn)
+  # CAP_NET_ADMIN and CAP_NET_RAW, and nothing to get more by.
+  grep -E '^CapBnd:\s0*3000$' "/proc/$pid/status"
+  grep -E '^NoNewPrivs:\s1$' "/proc/$pid/status"
+  grep -E '^Seccomp:\s2$' "/proc/$pid/status"
+  fails nsenter --target "$pid" --mount touch /usr/cpn-was-here
+  equals "$(systemctl show --value -p StatusText cpn)" 'keeping cpn0'
+}
+
+# The second host's command.
+far() {
+  ip netns exec far env CPN_STATE_DIR=$mine/far/state CPN_CONFIG_DIR=$mine/far/config CPN_RUNTIME_DIR=/run/far \
+    /job/far/usr/bin/cpn "$@"
+}
+
+join_far() {
+  far join - --api $api --insecure-http --name far-1 --type connector --endpoint 203.0.113.2:51820 --interface far0 --no-enable \
+    --wait 0 <$mine/key-far-1
+  # This host knows of it when its daemon has told the kernel.
+  ping_there
+  ip netns exec far ping -c 2 -i 0.2 $here
+}
+
+ping_there() {
+  eventually 120 ping -c 1 -W 1 $there
+  ping -c 5 -i 0.2 $there
+}
+
+change_network() {
+  ask PATCH /api/networks/1/peers/2 '{"routes":["192.168.50.0/24"]}'
+  ask PATCH /api/networks/1/peers/1 '{"routes":["192.168.60.0/24"]}'
+  eventually 120 has_route 192.168.50.0/24
+  eventually 30 ping -c 1 -W 1 192.168.50.1
+  # What a connector needs of the kernel.
+  equals "$(cat /proc/sys/net/ipv4/ip_forward)" 1
+  eventually 60 forwards 192.168.60.0/24
+  # Confirmed, and so kept over a restart.
+  eventually 60 grep -F 192.168.50.0/24 /etc/wireguard/cpn0.conf
+}
+
+has_route() { ip route show proto 157 | grep -F "$1 dev cpn0"; }
+forwards() { nft list table inet cpn_cpn0 | grep -F "$1"; }
+
+mend_drift() {
+  wg set cpn0 peer "$(wg show cpn0 peers)" remove
+  ip route del 192.168.50.0/24 dev cpn0
+  echo 0 >/proc/sys/net/ipv4/ip_forward
+  eventually 60 has_route 192.168.50.0/24
+  eventually 60 ping -c 1 -W 1 192.168.50.1
+  eventually 60 grep -qx 1 /proc/sys/net/ipv4/ip_forward
+}
+
+write_metrics() {
+  local file=/var/lib/prometheus/node-exporter/cpn.prom
+  put /etc/systemd/system/cpn.service.d/metrics.conf <<UNIT
+[Service]
+Environment=CPN_METRICS_FILE=$file
+UNIT
+  systemctl daemon-reload
+  systemctl restart cpn
+  eventually 60 grep -E '^cpn_' $file
+  rm -r /etc/systemd/system/cpn.service.d
+  systemctl daemon-reload
+  systemctl restart cpn
+  test ! -e $file
+}
+
+consult_doctor() { cpn doctor; }
+
+stop_control_plane() {
+  systemctl disable --now cpn-control-plane
+  # For the service that is to find its address at the next boot.
+  touch $mine/bound
+}

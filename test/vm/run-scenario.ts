@@ -1,0 +1,50 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runContainer } from './container.ts';
+import { cache, findImage } from './image.ts';
+import { type Kind, prepareJob } from './job.ts';
+import { runMachine } from './machine.ts';
+
+/** Runs that are kept to be looked at, each with its console and logs. */
+const kept = 5;
+
+/** Where a run left what it said: `console`, and in `out` the results with the logs of the steps. */
+export interface Traces {
+  readonly console: string;
+  readonly out: string;
+}
+
+/** Runs the scenario of `test/vm/guest` to its end on a host of its own, and returns what it left. */
+export async function runScenario(kind: Kind, tell: (text: string) => void): Promise<Traces> {
+  const image = findImage(tell);
+  const runs = join(cache, 'runs');
+  mkdirSync(runs, { recursive: true });
+  const folder = mkdtempSync(join(runs, `${kind}-`));
+  const work = mkdtempSync(join(tmpdir(), 'cpn-vm-'));
+  const traces = { console: join(folder, 'console.log'), out: join(folder, 'out') };
+  try {
+    tell('building the package, in two versions');
+    const place = { ...traces, job: join(work, 'job'), work };
+    prepareJob(place.job, work, kind);
+    tell(`starting the ${kind === 'vm' ? 'machine' : 'container'}; its console is ${traces.console}`);
+    await (kind === 'vm' ? runMachine : runContainer)(image, place);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+    forgetOldRuns(runs);
+  }
+  return traces;
+}
+
+function forgetOldRuns(runs: string): void {
+  const age = (name: string) => statSync(join(runs, name)).mtimeMs;
+  const newestFirst = readdirSync(runs).sort((a, b) => age(b) - age(a));
+  for (const old of newestFirst.slice(kept)) rmSync(join(runs, old), { recursive: true, force: true });
+}
+
+/** Whether this machine can run it at all. */
+export function whyNot(): string | null {
+  if (process.arch !== 'x64') return `the machine is an x86-64 one, and this is ${process.arch}`;
+  if (process.getuid?.() !== 0) return 'building the image takes root';
+  return existsSync('/usr/bin/apt-get') ? null : 'the image is fetched with apt-get';
+}
