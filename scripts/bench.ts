@@ -13,7 +13,7 @@ const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
   passes: comparePasses,
 };
 
-const usage = `usage: scripts/bench [${Object.keys(subjects).join('|')}]… [--json FILE]
+const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
        scripts/bench push [--help]
 
 Measures all subjects, or those named, each beside what a user would have instead, and prints a table. A ratio is our median by theirs.
@@ -25,9 +25,9 @@ async function main(argv: string[]): Promise<number> {
   if (argv[0] === 'push') return benchPush(argv.slice(1));
   const options = { json: { type: 'string' }, help: { type: 'boolean', default: false } } as const;
   const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: true });
-  const names = positionals.length === 0 ? Object.keys(subjects) : positionals;
+  const names = positionals.join() === 'all' ? Object.keys(subjects) : positionals;
   const chosen = names.flatMap((name) => subjects[name] ?? []);
-  if (values.help || chosen.length < names.length) {
+  if (values.help || names.length === 0 || chosen.length < names.length) {
     process.stderr.write(usage);
     return values.help ? 0 : 2;
   }

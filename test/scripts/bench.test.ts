@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cellsOf, conclude, heading } from '../../scripts/measure/comparison.ts';
 import { spreadOf } from '../../scripts/measure/spread.ts';
 import { run } from '../lab/run.ts';
 
@@ -40,9 +41,24 @@ describe('scripts/bench push', () => {
   test.each([[[]], [['pull']], [['push', '--waiting', '0']], [['push', '--changes', 'many']]])(
     'says how it is used to %j',
     async (argv) => {
-      await expect(bench(...argv)).rejects.toThrow('usage: scripts/bench push');
+      await expect(bench(...argv)).rejects.toThrow(
+        /usage: scripts\/bench[\s\S]* scripts\/bench push|usage: scripts\/bench push/,
+      );
     },
   );
+});
+
+test('figures are compared by their medians, and held against the target', () => {
+  const common = { what: 'a pass', beside: 'the tools', unit: 'ms', ours: [3, 1, 2, 10], theirs: [1, 2, 1] } as const;
+  const target = { ratioAtMost: 2.5, says: '≤ 2.5' };
+  const result = conclude({ ...common, target });
+  expect(result).toMatchObject({ runs: 4, median: 2.5, min: 1, max: 10, besideMedian: 1, ratio: 2.5, met: true });
+  expect(conclude({ ...common, target: { ...target, ratioAtMost: 2.4 } }).met).toBe(false);
+  expect(conclude({ ...common, theirs: [], target: { atMost: 9, says: '≤ 9' } })).toMatchObject({
+    ratio: null,
+    met: false,
+  });
+  expect(cellsOf(result)).toHaveLength(heading.length);
 });
 
 test('a spread is told by nearest rank', () => {

@@ -1,17 +1,12 @@
-import { randomBytes } from 'node:crypto';
-import { parseAddress } from '../../core/cidr.ts';
 import { Unsupported } from '../../core/errors.ts';
-import { makeKeyPair } from '../../core/keys.ts';
 import { parseLinkName } from '../../core/link-name.ts';
-import type { InterfaceAddress } from '../../core/model.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { ConfigureDevice, ConfigureLink, LinkCommand, Step } from '../../core/step.ts';
 import type { DeviceStep } from '../change-device.ts';
 import { writeHosts } from '../hosts-file.ts';
-import { addressesOf } from './look-around.ts';
 import { type Portable, type Seen, see } from './observe.ts';
+import { bringUp, ownAddresses, takeDown, whole } from './restart.ts';
 import { interrupts, type KnownDevice, mergePeers, settle } from './settle.ts';
-import { type TunnelFile, withSubnetPeer } from './tunnel-file.ts';
 
 /**
  * Tables of interfaces that are still to be made, by their names: a tunnel comes up with its first `configure-link`, whole, with what
@@ -111,21 +106,6 @@ async function takeOver(portable: Portable, link: string, { prefix }: { prefix: 
   }
 }
 
-/** The file is written first: whatever happens then, it says what may be up. */
-async function bringUp({ manager, files, run }: Portable, link: string, file: TunnelFile): Promise<void> {
-  const helped = manager.lacksSubnetRoute ? withSubnetPeer(file, randomBytes(32)) : null;
-  await files.write(link, helped?.file ?? file);
-  try {
-    await manager.up(link, files.path(link));
-  } catch (error) {
-    await files.remove(link);
-    throw error;
-  }
-  if (helped === null) return;
-  const real = await manager.realName(link, file);
-  if (real !== null) await run('wg', ['set', real, 'peer', helped.publicKey, 'remove']);
-}
-
 /** Also where somebody took the interface away already. */
 async function deleteLink(portable: Portable, link: string): Promise<void> {
   const seen = await see(portable, link);
@@ -133,27 +113,8 @@ async function deleteLink(portable: Portable, link: string): Promise<void> {
   await portable.files.remove(link);
 }
 
-/** By the file that it has; one that stands for it, where it has none, only bears its name. */
-async function takeDown({ manager, files }: Portable, link: string, seen: Seen): Promise<void> {
-  if (seen.file === null) {
-    const { privateKey } = seen.privateKey === null ? makeKeyPair(randomBytes(32)) : { privateKey: seen.privateKey };
-    const [address = { address: parseAddress('127.0.0.1'), length: 32 }] = ownAddresses(seen);
-    await files.write(link, settle({ file: null, device: whole({ privateKey }), addresses: [address] }, []));
-  }
-  await manager.down(link, files.path(link));
-}
-
-function ownAddresses({ real, cards }: Seen): InterfaceAddress[] {
-  return real === null ? [] : addressesOf(cards, real);
-}
-
 function keyOf({ privateKey }: Seen): { privateKey?: Secret } {
   return privateKey === null ? {} : { privateKey };
-}
-
-function whole({ privateKey, listenPort = null, fwmark = null, peers = [] }: Partial<KnownDevice>): KnownDevice {
-  if (privateKey === undefined) throw new Error('a tunnel is brought up without a private key');
-  return { privateKey, listenPort, fwmark, peers };
 }
 
 function isOfFullTunnel(command: LinkCommand): boolean {

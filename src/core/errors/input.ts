@@ -1,0 +1,25 @@
+import { CpnError, quote } from './cpn-error.ts';
+
+/** A value that a person, a file or the wire gave breaks a rule; a value that must not be seen is left undefined. */
+export class InvalidValue extends CpnError {
+  override readonly name = 'InvalidValue';
+  readonly field: string;
+  readonly rule: string;
+
+  constructor(field: string, value: unknown, rule: string, remedy?: string) {
+    const shown = value === undefined ? '' : ` ${quote(value)}`;
+    super(`${field}${shown} ${rule}${remedy ? `; ${remedy}` : ''}`, { facts: { field, rule } });
+    this.field = field;
+    this.rule = rule;
+  }
+}
+
+/** The command as given cannot be carried out: a flag is missing, or two of them exclude each other. */
+export class WrongUsage extends CpnError {
+  override readonly name = 'WrongUsage';
+}
+
+/** The host has not joined what the command names. */
+export class NotJoined extends CpnError {
+  override readonly name = 'NotJoined';
+}
