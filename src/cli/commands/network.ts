@@ -41,7 +41,7 @@ export const createNetwork: Command = {
     const description = input.text('description');
     const request = {
       name: input.need('name'),
-      private_cidr: input.need('cidr'),
+      private_cidr: input.need('cidr', 'name the range of its addresses, like --cidr 10.77.0.0/24'),
       routes: input.list('route'),
       ...(description !== undefined && { description }),
     };
