@@ -69,6 +69,8 @@ export async function mendState(path: string): Promise<void> {
 /** Removes all copies; the state itself last, so that whoever is interrupted finds something left to remove. */
 export async function removeState(path: string): Promise<void> {
   for (const each of copiesOf(path)) await removeFile(each);
+  // Keys of a network that was left are not kept in memory either.
+  for (const each of copiesOf(path)) judged.delete(each);
 }
 
 /** Every file that may hold the keys of a state; that of the state itself last. */

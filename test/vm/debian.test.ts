@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../lab/run.ts';
@@ -8,6 +8,9 @@ const script = join(import.meta.dirname, '../../scripts/vm-test');
 
 /** The image may have to be built, and the host has a limit of its own, which is shorter. */
 const timeoutMs = 560_000;
+
+/** A token, which unlike the name of a metric has capitals, or what a token or a password is sent behind. */
+const leaked = /\bcp[npstu]_(?=[\w-]*[A-Z])[\w-]{20,}|Bearer \S|"password":"/;
 
 describe.each([
   ['a container', 'container', [script, '--container']],
@@ -22,6 +25,14 @@ describe.each([
     if (!existsSync(traces)) throw new Error(`${argv.join(' ')} came to nothing:\n${stdout}${stderr}`);
     results = readResults(join(traces, 'out')).steps;
   }, timeoutMs + 30_000);
+
+  it('leaves no token and no password in what it logged', () => {
+    const folder = join(traces, 'out');
+    const logs = readdirSync(folder).filter((name) => name.endsWith('.log'));
+    expect(logs.length).toBeGreaterThan(10);
+    const leaks = logs.filter((name) => leaked.test(readFileSync(join(folder, name), 'utf8')));
+    expect(leaks).toEqual([]);
+  });
 
   it.each(listSteps(kind))('%s', (name) => {
     const result = results.find(({ step }) => step === name);

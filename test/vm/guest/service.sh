@@ -2,9 +2,10 @@
 
 api=http://203.0.113.1:8787
 
-# ask METHOD PATH [JSON]: prints the reply's body; fails with a status that is no success.
-ask() {
-  local wire status reply
+# ask METHOD PATH [JSON]: prints the reply's body; fails with a status that is no success. What goes over the wire, keys and tokens
+# among it, stays out of the log.
+ask() (
+  set +x
   exec {wire}<>/dev/tcp/203.0.113.1/8787
   {
     printf '%s %s HTTP/1.1\r\nHost: 203.0.113.1:8787\r\nConnection: close\r\n' "$1" "$2"
@@ -17,7 +18,7 @@ ask() {
   read -r _ status _ <<<"$reply"
   printf '%s\n' "$reply" | sed '1,/^\r$/d'
   [ "$status" -lt 300 ]
-}
+)
 
 # field NAME: the text of a field of the reply on standard input.
 field() { grep -o "\"$1\":\"[^\"]*\"" | head -n 1 | cut -d'"' -f4; }
