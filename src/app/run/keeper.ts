@@ -13,6 +13,7 @@ import { DriftWatch } from './drift-watch.ts';
 import { MapFollower } from './follow-map.ts';
 import { NameFollower } from './follow-names.ts';
 import { Health, type Standing } from './health.ts';
+import { Inbox } from './inbox.ts';
 import { spread } from './interval.ts';
 import { NetworkWatch } from './network-watch.ts';
 import { Once } from './once.ts';
@@ -33,12 +34,6 @@ export interface KeeperOptions {
   readonly confirmMs: number;
 }
 
-/** News on their way into a pass, and whether it took them. */
-interface Delivery {
-  readonly news: News;
-  readonly taken: PromiseWithResolvers<boolean>;
-}
-
 /** Keeps one network of this host right: all that starts a pass over it, and one pass at a time. */
 export class Keeper {
   readonly link: string;
@@ -50,10 +45,10 @@ export class Keeper {
   readonly #drift: DriftWatch;
   readonly #watch: NetworkWatch;
   readonly #place = new PlaceWatch();
+  readonly #inbox = new Inbox();
   readonly #once: Once;
   readonly #health: Health;
   readonly #onPass: () => void;
-  #delivery: Delivery | null = null;
   #resolved: Resolved | null = null;
   #failures = 0;
   /** When the last pass ended, in milliseconds of performance.now(). */
@@ -91,7 +86,7 @@ export class Keeper {
       if (!(await this.#pass(ended))) ending.abort();
     }
     this.#bell.silence();
-    this.#delivery?.taken.resolve(false);
+    this.#inbox.take().settle(false);
     await Promise.all([following, watching]);
   }
 
@@ -122,25 +117,22 @@ export class Keeper {
   }
 
   #take(news: News): Promise<boolean> {
-    const taken = Promise.withResolvers<boolean>();
-    this.#delivery = { news, taken };
+    const taken = this.#inbox.put(news);
     this.#bell.ring();
-    return taken.promise;
+    return taken;
   }
 
   /** False when the network is not joined any more. */
   async #pass(signal: AbortSignal): Promise<boolean> {
-    const delivery = this.#delivery;
-    this.#delivery = null;
-    const resolved = { ...delivery?.news.resolved, ...this.#resolved };
+    const { news: told, settle } = this.#inbox.take();
+    const resolved = { ...told.resolved, ...this.#resolved };
     this.#resolved = null;
     let isTaken = false;
     this.#health.begin();
     const begun = this.#tools.monotonic();
     const spent = () => this.#tools.monotonic() - begun;
     try {
-      const { map = null, askedAs = null } = delivery?.news ?? {};
-      const news = { map, askedAs, resolved, failed: this.#watch.failed };
+      const news = { ...told, resolved, failed: this.#watch.failed };
       const mayRepair = (drift: readonly Change[]) => this.#mayRepair(drift);
       const options = { withinMs: this.#options.confirmMs, signal, mayRepair };
       const pass = await passNetwork(this.#tools, this.link, news, options);
@@ -160,7 +152,7 @@ export class Keeper {
       this.#passedAt = performance.now();
       this.#health.end();
       this.#onPass();
-      delivery?.taken.resolve(isTaken);
+      settle(isTaken);
     }
     return true;
   }
