@@ -39,7 +39,7 @@ export async function writeTree(tree: string, architecture: Architecture): Promi
   copy('packaging/cpn.sh', 'usr/bin/cpn', 0o755);
   const lib = join(tree, 'usr/lib/cpn');
   mkdirSync(lib, { recursive: true });
-  for (const part of ['start.cjs', 'main.js', 'parts']) cpSync(join(dist, part), join(lib, part), { recursive: true });
+  for (const part of ['start.cjs', 'main.cjs', 'parts']) cpSync(join(dist, part), join(lib, part), { recursive: true });
   put('usr/lib/cpn/package.json', '{"type":"module"}\n');
   const { node } = findNode(architecture);
   // What remains runs alike and is 18 MB smaller. The strip of the architecture itself: this machine may be another one.
@@ -93,7 +93,7 @@ export function settle(tree: string): void {
   for (const entry of entries) {
     const path = join(entry.parentPath, entry.name);
     if (entry.isDirectory()) chmodSync(path, 0o755);
-    else if (basename(entry.parentPath) === 'parts' || entry.name === 'main.js' || entry.name === 'start.cjs')
+    else if (basename(entry.parentPath) === 'parts' || entry.name === 'main.cjs' || entry.name === 'start.cjs')
       chmodSync(path, 0o644);
     lutimesSync(path, sourceDate(), sourceDate());
   }

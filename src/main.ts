@@ -1,10 +1,11 @@
 import { leaveMemoryOutOfCoreDumps } from './cli/core-dump.ts';
+import { runProgram } from './cli/program.ts';
 
 // A reader that went away, such as `head`, wants no more.
 process.stdout.on('error', () => {});
 leaveMemoryOutOfCoreDumps();
-const { runProgram } = await import('./cli/program.ts');
-const exitCode = await runProgram(process.argv.slice(2), process.env);
-// Without the exit, a resolver that does not answer would hold the process open long after its work is done; without the wait, a
-// pipe that is read slowly would lose what it could not take at once.
-process.stdout.write('', () => process.exit(exitCode));
+void runProgram(process.argv.slice(2), process.env).then((exitCode) => {
+  // Without the exit, a resolver that does not answer would hold the process open long after its work is done; without the wait, a
+  // pipe that is read slowly would lose what it could not take at once.
+  process.stdout.write('', () => process.exit(exitCode));
+});

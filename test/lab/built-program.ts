@@ -10,7 +10,7 @@ let built: Promise<string> | undefined;
 export function builtProgram(): Promise<string> {
   built ??= (async () => {
     const program = join(REPOSITORY, 'dist', 'cpn.js');
-    const main = await stat(join(REPOSITORY, 'dist', 'main.js')).catch(() => undefined);
+    const main = await stat(join(REPOSITORY, 'dist', 'main.cjs')).catch(() => undefined);
     if (main === undefined) throw new Error(`no ${program}: run npm run build first`);
     const files = await readdir(join(REPOSITORY, 'src'), { recursive: true, withFileTypes: true });
     for (const file of files.filter((each) => each.isFile())) {

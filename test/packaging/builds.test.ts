@@ -70,7 +70,7 @@ describe('scripts/package', () => {
 
   it('builds another version on request, as dpkg and rpm count it, and leaves dist alone', async () => {
     const other = join(folder, 'other');
-    const before = statSync(join(REPOSITORY, 'dist/main.js')).mtimeMs;
+    const before = statSync(join(REPOSITORY, 'dist/main.cjs')).mtimeMs;
     const words = ['--version', '9.1.0-rc.1', '--arch', own, 'deb'];
     await run([pack, '--fast', '--unchecked', '--folder', other, ...words], patience);
     const name = `cpn_9.1.0~rc.1_${own}.deb`;
@@ -83,7 +83,7 @@ describe('scripts/package', () => {
       join(other, 'tree'),
     ]);
     expect(told.stdout).toBe('9.1.0-rc.1\n');
-    expect(statSync(join(REPOSITORY, 'dist/main.js')).mtimeMs).toBe(before);
+    expect(statSync(join(REPOSITORY, 'dist/main.cjs')).mtimeMs).toBe(before);
   }, 120_000);
 
   it('says which word it does not know', async () => {

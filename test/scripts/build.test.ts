@@ -19,7 +19,7 @@ describe('the built program', () => {
     for (const argv of [[], [process.execPath]]) {
       expect((await run([...argv, join(dist, 'cpn.js'), '--version'])).stdout).toBe(told);
     }
-    expect((await run([process.execPath, join(dist, 'main.js'), '--version'])).stdout).toBe(told);
+    expect((await run([process.execPath, join(dist, 'main.cjs'), '--version'])).stdout).toBe(told);
   });
 
   it('loads nothing else for that', async () => {

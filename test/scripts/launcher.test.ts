@@ -23,7 +23,7 @@ function install(name: string, packageFolder: string, privateNode?: string): str
   const dist = join(root, packageFolder, 'dist');
   mkdirSync(dist, { recursive: true });
   writeFileSync(join(dist, '..', 'package.json'), '{"type":"module"}');
-  writeFileSync(join(dist, 'main.js'), MAIN);
+  writeFileSync(join(dist, 'main.cjs'), MAIN);
   for (const file of ['cpn.js', 'start.cjs']) {
     copyFileSync(join(import.meta.dirname, '..', '..', 'packaging', file), join(dist, file));
   }
