@@ -38,8 +38,10 @@ function isOutdated(map: NetworkMap, state: Joined, askedAs: PublicKey | null): 
 
 /** A peer that the map does not list any more is forgotten. */
 function withFailures(state: Joined, told: readonly Failure[] | null): Joined {
+  const candidates = told ?? state.failed;
+  if (candidates.length === 0 && state.failed.length === 0) return state;
   const listed = new Set(state.membership.map.peers.map((peer) => peer.id));
-  const failed = (told ?? state.failed)
+  const failed = candidates
     .filter(({ peer }) => listed.has(peer))
     .toSorted((one, other) => comparePeerIds(one.peer, other.peer));
   return JSON.stringify(failed) === JSON.stringify(state.failed) ? state : { ...state, failed };

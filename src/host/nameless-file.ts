@@ -28,9 +28,10 @@ export async function openNameless(text = '', isLinux = platform === 'linux'): P
   }
 }
 
-/** The whole text of such a file, however far it was read or written. */
+/** The text of such a file from its beginning, however far it was read or written, but no more than `mostBytes`. */
 export async function readNameless(file: FileHandle, mostBytes: number): Promise<string> {
-  const { buffer, bytesRead } = await file.read({ buffer: Buffer.alloc(mostBytes), position: 0 });
+  const { size } = await file.stat();
+  const { buffer, bytesRead } = await file.read({ buffer: Buffer.allocUnsafe(Math.min(size, mostBytes)), position: 0 });
   return buffer.toString('utf8', 0, bytesRead);
 }
 

@@ -3,6 +3,7 @@ import { CommandFailed } from '../core/errors.ts';
 import { Secret } from '../core/secret.ts';
 import { explain, nameCommand, tidy } from './explain.ts';
 import { findTool, type Tool, toolFolders } from './find-tool.ts';
+import type { KnownOutput } from './known-output.ts';
 import { splitLines } from './lines.ts';
 import { openNameless, readNameless } from './nameless-file.ts';
 
@@ -17,6 +18,8 @@ export interface RunOptions {
   readonly allowExitCodes?: readonly number[];
   /** The tool leaves a process behind that may keep open what it inherits: it gets no pipe, and nothing is returned. */
   readonly daemon?: boolean;
+  /** Much is expected on stdout, which then is a file: the tool writes at its own pace, and we are not woken for every 4 KiB. */
+  readonly bulk?: KnownOutput;
 }
 
 /** Runs a tool to its end and returns what it printed on stdout; throws MissingTool or CommandFailed. */
@@ -69,9 +72,10 @@ export const start: Start = startFrom(toolFolders);
 export function runFrom(folders: readonly string[]): Run {
   return async (tool, args, options = {}) => {
     const path = await findTool(tool, folders);
-    const { input, deadlineMs = 30_000, environment = {}, allowExitCodes = [], daemon = false } = options;
+    const { input, deadlineMs = 30_000, environment = {}, allowExitCodes = [] } = options;
+    const { daemon = false, bulk = null } = options;
     const stdin = input === undefined ? null : await openNameless(input instanceof Secret ? input.reveal() : input);
-    const output = daemon ? await openNameless() : null;
+    const output = daemon || bulk ? await openNameless() : null;
     let overdue: NodeJS.Timeout | undefined;
     try {
       const { execa } = await import('execa');
@@ -82,7 +86,7 @@ export function runFrom(folders: readonly string[]): Run {
         // Execa's types allow only the descriptors 0 to 2 here; Node, which gets them as they are, takes any.
         stdin: (stdin?.fd as 0 | undefined) ?? 'ignore',
         stdout: (output?.fd as 1 | undefined) ?? 'pipe',
-        stderr: (output?.fd as 2 | undefined) ?? 'pipe',
+        stderr: (daemon ? (output?.fd as 2 | undefined) : undefined) ?? 'pipe',
         timeout: deadlineMs,
         maxBuffer: mostOutput,
         stripFinalNewline: false,
@@ -95,8 +99,9 @@ export function runFrom(folders: readonly string[]): Run {
       const ending = await child;
       announce(tool);
       const ended = !ending.timedOut && !ending.isMaxBuffer;
-      if (!ending.failed || (ended && allowExitCodes.includes(ending.exitCode ?? -1))) return ending.stdout ?? '';
-      const said = output ? await readNameless(output, mostBanner) : (ending.stderr ?? '');
+      if (!ending.failed || (ended && allowExitCodes.includes(ending.exitCode ?? -1)))
+        return output && bulk ? await bulk.read(output, mostOutput) : (ending.stdout ?? '');
+      const said = output && daemon ? await readNameless(output, mostBanner) : (ending.stderr ?? '');
       const exitCode = ended ? (ending.exitCode ?? null) : null;
       // Execa's own error holds all of stdout, where `wg show` prints the private key: it is no cause of ours.
       throw new CommandFailed(

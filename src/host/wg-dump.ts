@@ -1,21 +1,24 @@
 import type { ActualPeer, Device } from '../core/actual.ts';
 import type { SocketEndpoint } from '../core/endpoint.ts';
 import { InvalidValue } from '../core/errors.ts';
-import { keepSame, rememberLast } from '../core/keep-same.ts';
+import { rememberLast } from '../core/keep-same.ts';
 import { parsePublicKey, parseSecretKey } from '../core/keys.ts';
 import { readAddress, readPrefix } from './read-address.ts';
 
 /** Parses `wg show IF dump` (wg(8), "dump"). The private key is dropped here. */
-export function parseDump(text: string, readPeer = parsePeer): Device {
-  const [first = '', ...rest] = text.split('\n').filter((line) => line !== '');
-  const [, publicKey, listenPort, fwmark, ...tooMany] = first.split('\t');
+export function parseDump(text: string): Device {
+  const [heading = '', ...lines] = text.split('\n').filter((line) => line !== '');
+  return { ...parseHeading(heading), peers: lines.map(parsePeer) };
+}
+
+function parseHeading(line: string): Omit<Device, 'peers'> {
+  const [, publicKey, listenPort, fwmark, ...tooMany] = line.split('\t');
   if (publicKey === undefined || listenPort === undefined || fwmark === undefined || tooMany.length > 0)
     throw notADump('the interface');
   return {
     publicKey: publicKey === '(none)' ? null : parsePublicKey(publicKey, 'public key'),
     listenPort: readNumber(listenPort),
     fwmark: fwmark === 'off' ? null : readMark(fwmark),
-    peers: rest.map((line) => readPeer(line)),
   };
 }
 
@@ -25,24 +28,18 @@ export function parseDump(text: string, readPeer = parsePeer): Device {
  */
 export function dumpReader(): (text: string) => Device {
   let known: ReadonlyMap<string, ActualPeer> = new Map();
-  const keep = keepSame(sameDevice);
+  let last: { readonly heading: string; readonly device: Device } | null = null;
   return rememberLast((text) => {
-    const seen = new Map<string, ActualPeer>();
-    const device = parseDump(text, (line) => {
-      const peer = known.get(line) ?? parsePeer(line);
-      seen.set(line, peer);
-      return peer;
-    });
+    const [heading = '', ...lines] = text.split('\n').filter((line) => line !== '');
+    // Each peer has one line, so that as many lines that are all known are the same ones.
+    const isSame = last?.heading === heading && lines.length === known.size && lines.every((line) => known.has(line));
+    if (last !== null && isSame) return last.device;
+    const seen = new Map(lines.map((line) => [line, known.get(line) ?? parsePeer(line)]));
+    const device = { ...parseHeading(heading), peers: [...seen.values()] };
     known = seen;
-    return keep(device);
+    last = { heading, device };
+    return device;
   });
-}
-
-function sameDevice(one: Device, other: Device): boolean {
-  const { publicKey, listenPort, fwmark, peers } = one;
-  if (publicKey !== other.publicKey || listenPort !== other.listenPort || fwmark !== other.fwmark) return false;
-  const known = new Set(peers);
-  return known.size === other.peers.length && other.peers.every((peer) => known.has(peer));
 }
 
 function parsePeer(line: string): ActualPeer {

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { CpnError, DiskFailed, UnreadableFile } from '../core/errors.ts';
-import { readText, removeFile, replaceFile } from './atomic-file.ts';
+import { removeFile, replaceFile } from './atomic-file.ts';
 import { doThen, foreseen } from './do-then.ts';
 import { closeFile, type Guarded, isExposed, type OnExposure, secureFolder } from './exposure.ts';
 import { makeFolder, removeFolder } from './folder.ts';
+import { KnownTexts } from './known-texts.ts';
 import { daemonLock, passLock, removeLock, removeStale, withLock } from './lock.ts';
 import type { Notes } from './notes.ts';
 import { readNotesFile, writeNotesFile } from './notes-file.ts';
@@ -17,6 +18,7 @@ export type OnDamage = (path: string, cause: UnreadableFile) => void;
 /** The store in files; see README for what is where. */
 export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExposure: OnExposure = () => {}): Store {
   const paths = pathsIn(folders);
+  const configs = new KnownTexts();
   const made = new Set<string>();
   /** Folders that any process made for a network which this one has seen. */
   const known = new Set<string>();
@@ -49,7 +51,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
   /** A text that is none of ours stands for what is no file: it is replaced as whatever else differs. */
   async function readConfig(link: string): Promise<string | null> {
     try {
-      return await readText(paths.config(link));
+      return await configs.read(paths.config(link));
     } catch (error) {
       if (error instanceof UnreadableFile) return '';
       throw error;
@@ -146,6 +148,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
     },
     async forget(link, others) {
       for (const path of [paths.config(link), paths.notes(link)]) await removeFile(path);
+      configs.forget(paths.config(link));
       await removeState(paths.state(link));
       damaged.delete(link);
       unwritten.delete(link);

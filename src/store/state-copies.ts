@@ -1,10 +1,11 @@
 import { rename } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { UnreadableFile } from '../core/errors.ts';
-import { keepCopy, readText, removeFile, replaceFile } from './atomic-file.ts';
+import { keepCopy, removeFile, replaceFile } from './atomic-file.ts';
 import { touch } from './disk.ts';
 import { refuseForeign } from './exposure.ts';
 import { listFolder } from './folder.ts';
+import { KnownTexts } from './known-texts.ts';
 import type { State } from './state.ts';
 import { formatState, parseState, stateVersion, versionOf } from './state-file.ts';
 
@@ -70,7 +71,10 @@ export async function mendState(path: string): Promise<void> {
 export async function removeState(path: string): Promise<void> {
   for (const each of copiesOf(path)) await removeFile(each);
   // Keys of a network that was left are not kept in memory either.
-  for (const each of copiesOf(path)) judged.delete(each);
+  for (const each of copiesOf(path)) {
+    texts.forget(each);
+    judged.delete(each);
+  }
 }
 
 /** Every file that may hold the keys of a state; that of the state itself last. */
@@ -90,7 +94,7 @@ export async function holdsStates(folder: string): Promise<boolean> {
 }
 
 async function readOwn(path: string): Promise<string | null> {
-  return readText(path, (stats) => refuseForeign(path, stats));
+  return texts.read(path, (stats) => refuseForeign(path, stats));
 }
 
 async function readPrevious(path: string): Promise<{ state: State; text: string } | null> {
@@ -106,6 +110,8 @@ async function setStrayAside(path: string): Promise<void> {
   if (!(await listFolder(dirname(path))).includes(basename(stray))) return;
   await touch('rename', stray, () => rename(stray, damagedOf(path)));
 }
+
+const texts = new KnownTexts();
 
 /** Verdicts on what was read or written last, by path: the same text is the same state, and to read that of 5,000 peers takes 0.1 s. */
 const judged = new Map<string, { readonly text: string; readonly verdict: Verdict }>();

@@ -13,7 +13,7 @@ import { applyStep } from './apply-step.ts';
 import { watchEvents, watchFirewall } from './events.ts';
 import { parseForwardTables, rulesetArgs } from './forward-chains.ts';
 import { showArgs, showInput } from './ip-show.ts';
-import { Memory } from './memory.ts';
+import { type LinkMemory, Memory } from './memory.ts';
 import { listArgs, parseRules } from './nft.ts';
 import { checkPrivilege } from './privilege.ts';
 import { getRoute } from './route-get.ts';
@@ -56,22 +56,23 @@ async function observe(run: Run, question: Question, memory: Memory): Promise<Ac
   parseLinkName(link);
   const seen = memory.of(link);
   const [device, shown, marks, values, neighbours, names] = await Promise.all([
-    readDevice(run, link, seen.readDump),
-    run('ip', showArgs, { input: showInput }).then(memory.readShown),
+    readDevice(run, link, seen),
+    run('ip', showArgs, { input: showInput, bulk: memory.shown }).then(memory.readShown),
     firewall ? readFirewall(run, link) : null,
     readSysctls(sysctls),
     readNeighbours(process.env.SSH_CONNECTION),
     hosts ? readHosts(link) : null,
   ]);
+  if (device === null) memory.forget(link);
   return seen.describe({ device, shown, firewall: marks, sysctls: values, neighbours, hosts: names });
 }
 
 /** ENODEV, and what a kernel says of a link that is no WireGuard interface: with the module, and without it. */
 const noDevice = /No such device|Operation not supported|Protocol not supported/;
 
-async function readDevice(run: Run, link: string, parse: (text: string) => Device): Promise<Device | null> {
+async function readDevice(run: Run, link: string, { dump: bulk, readDump }: LinkMemory): Promise<Device | null> {
   try {
-    return parse(await run('wg', ['show', link, 'dump']));
+    return readDump(await run('wg', ['show', link, 'dump'], { bulk }));
   } catch (error) {
     if (noDevice.test(saidBy(error))) return null;
     throw error;

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Actual, Device, HostsFile, Link, Route } from '../../core/actual.ts';
 import { keepSame } from '../../core/keep-same.ts';
 import { perObject } from '../../core/per-object.ts';
+import { KnownOutput } from '../known-output.ts';
 import { dumpReader } from '../wg-dump.ts';
 import { type Shown, shownReader } from './ip-show.ts';
 import { gatherSurroundings, type Neighbours } from './surroundings.ts';
@@ -12,14 +13,21 @@ import { gatherSurroundings, type Neighbours } from './surroundings.ts';
  * most of what a pass costs.
  */
 export class Memory {
+  /** What `ip` printed. */
+  readonly shown = new KnownOutput();
   readonly readShown: (text: string) => Shown = shownReader();
   readonly #links = new Map<string, LinkMemory>();
 
-  /** What belongs to one interface; those of interfaces that are gone are few, and small. */
+  /** What belongs to one interface. */
   of(link: string): LinkMemory {
     const known = this.#links.get(link) ?? new LinkMemory(link);
     this.#links.set(link, known);
     return known;
+  }
+
+  /** An interface that is gone had a private key, which is among what `wg` printed. */
+  forget(link: string): void {
+    this.#links.delete(link);
   }
 }
 
@@ -33,7 +41,9 @@ interface Look {
   readonly neighbours: Neighbours;
 }
 
-class LinkMemory {
+export class LinkMemory {
+  /** What `wg` printed. */
+  readonly dump = new KnownOutput();
   readonly readDump: (text: string) => Device = dumpReader();
   readonly #describe: (look: Look) => Actual;
 
