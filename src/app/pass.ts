@@ -25,41 +25,51 @@ export interface PassOptions extends Confirming {
 export const usualConfirmation = 20_000;
 
 /**
- * One pass over one network: makes the host what state and news say, and saves them. It looks without the lock; where nothing
- * differs it has written nothing and started only the observers, else it looks again under the lock, and acts on that.
+ * One pass over one network: makes the host what state and news say, and saves them. With no news it looks without the lock; where
+ * nothing differs it has written nothing and started only the observers, else it looks again under the lock, and acts on that.
  *
  * @returns null when the network is not joined any more
  */
 export async function passNetwork(tools: Tools, link: string, news: News, options: PassOptions): Promise<Pass | null> {
-  const seen = await look(tools, link, news);
-  if (seen === null) return null;
-  const changes = seen.planned?.changes ?? [];
-  const isDrift = seen.next === seen.known;
-  const isSteady = isDrift && changes.length === 0 && !tools.store.damaged.has(link);
-  const isPostponed = isDrift && changes.length > 0 && options.mayRepair?.(changes) === false;
-  if (isSteady || isPostponed) return { survey: seen.planned, changes: [], isDrift };
+  const read = await readWith(tools, link, news);
+  if (read === null) return null;
+  if (read.next === read.known) {
+    const planned = await look(tools, read);
+    const changes = planned?.changes ?? [];
+    const isSteady = changes.length === 0 && !tools.store.damaged.has(link);
+    const isPostponed = changes.length > 0 && options.mayRepair?.(changes) === false;
+    if (isSteady || isPostponed) return { survey: planned, changes: [], isDrift: true };
+  }
   return tools.store.lock(async () => {
-    const again = await look(tools, link, news, seen);
-    return again && settle(tools, again, options);
+    const again = await readWith(tools, link, news, read);
+    return again && settle(tools, again, await look(tools, again), options);
   });
 }
 
-/** What is on disk, what it becomes with the news, and what that means for the host. */
-interface Look {
+/** What is on disk, and what it becomes with the news. */
+interface Read {
   readonly known: Joined;
   readonly next: Joined;
-  readonly planned: Survey | null;
 }
 
-/** @param before an earlier look with the same news, whose reckoning holds while the disk says the same */
-async function look(tools: Tools, link: string, news: News, before?: Look): Promise<Look | null> {
+/** @param before an earlier reading with the same news, whose reckoning holds while the disk says the same */
+async function readWith(tools: Tools, link: string, news: News, before?: Read): Promise<Read | null> {
   const known = await tools.store.read(link);
   if (known === null || !isJoined(known)) return null;
-  const next = before?.known === known ? before.next : withNews(known, news);
-  return { known, next, planned: next.enabled ? await survey(tools, next) : null };
+  return { known, next: before?.known === known ? before.next : withNews(known, news) };
 }
 
-async function settle(tools: Tools, { known, next, planned }: Look, options: PassOptions): Promise<Pass> {
+/** What that means for the host; null of a network that was taken down. */
+async function look(tools: Tools, { next }: Read): Promise<Survey | null> {
+  return next.enabled ? survey(tools, next) : null;
+}
+
+async function settle(
+  tools: Tools,
+  { known, next }: Read,
+  planned: Survey | null,
+  options: PassOptions,
+): Promise<Pass> {
   const isDrift = next === known;
   if (planned === null) {
     if (!isDrift) await tools.store.write(next);

@@ -2,6 +2,9 @@ import { isIP, SocketAddress } from 'node:net';
 import IPCIDR from 'ip-cidr';
 import { InvalidValue } from './errors.ts';
 
+/** Entries of what is remembered: a few megabytes at most. */
+const mostRemembered = 65_536;
+
 declare const brand: unique symbol;
 
 /** An IPv4 or IPv6 address in the kernel's spelling (RFC 5952 for IPv6), without a zone. */
@@ -42,9 +45,7 @@ export function maskPrefix(text: string, field = 'prefix'): Prefix {
 }
 
 /** The prefix that holds this one address. */
-export function hostPrefix(address: Address): Prefix {
-  return `${address}/${familyOf(address) === 4 ? 32 : 128}` as Prefix;
-}
+export const hostPrefix = remember((address: Address) => `${address}/${familyOf(address) === 4 ? 32 : 128}` as Prefix);
 
 /** The address a prefix begins with. */
 export function addressOf(prefix: Prefix): Address {
@@ -63,7 +64,7 @@ export function familyOf(value: Address | Prefix): Family {
 export function covers(outer: Prefix, inner: Prefix | Address): boolean {
   if (familyOf(outer) !== familyOf(inner)) return false;
   const a = rangeOf(outer);
-  const b = rangeOf(asPrefix(inner));
+  const b = rangeOf(inner.includes('/') ? (inner as Prefix) : hostPrefix(inner as Address));
   return a.first <= b.first && b.last <= a.last;
 }
 
@@ -73,14 +74,7 @@ export function overlaps(one: Prefix, other: Prefix): boolean {
 }
 
 /** First and last address of a prefix, as numbers. */
-export function rangeOf(prefix: Prefix): AddressRange {
-  const known = ranges.get(prefix);
-  if (known) return known;
-  const range = familyOf(prefix) === 4 ? readRange4(prefix) : readRange6(prefix);
-  if (ranges.size >= rememberedRanges) ranges.clear();
-  ranges.set(prefix, range);
-  return range;
-}
+export const rangeOf = remember((prefix: Prefix) => (familyOf(prefix) === 4 ? readRange4(prefix) : readRange6(prefix)));
 
 /** The IPv4 address with this number. */
 export function addressAt(number: bigint): Address {
@@ -94,9 +88,18 @@ export function comparePrefixes(a: Prefix, b: Prefix): number {
   return left === right ? lengthOf(a) - lengthOf(b) : left < right ? -1 : 1;
 }
 
-const ranges = new Map<Prefix, AddressRange>();
-/** Those of a large network: the same prefixes are compared again and again. */
-const rememberedRanges = 65_536;
+/** Of a large network the same addresses and prefixes are asked about again and again. */
+function remember<K extends string, V>(read: (text: K) => V): (text: K) => V {
+  const known = new Map<K, V>();
+  return (text) => {
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    const value = read(text);
+    if (known.size >= mostRemembered) known.clear();
+    known.set(text, value);
+    return value;
+  };
+}
 
 function readPrefix(text: string, field: string): { canonical: Prefix; given: string } {
   const [, address, length] = /^([0-9a-fA-F.:]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? [];
@@ -133,10 +136,6 @@ function maskNumber(number: number, bits: number): number {
 
 function spell4(number: number): Address {
   return [24, 16, 8, 0].map((shift) => (number >>> shift) & 255).join('.') as Address;
-}
-
-function asPrefix(value: Prefix | Address): Prefix {
-  return value.includes('/') ? (value as Prefix) : hostPrefix(value as Address);
 }
 
 function spell(text: string, family: Family, field: string): Address {

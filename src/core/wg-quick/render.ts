@@ -7,27 +7,20 @@ const banner = '# Written by cpn, which replaces it as a whole; "cpn status" sho
 
 /**
  * Writes a configuration as a wg-quick file, and reads it back before anybody else does: what comes out is what went in. A section
- * reads the same wherever it stands, so that one that was written before is not read back again.
+ * reads the same wherever it stands, so that one that was read back before is not read again.
  *
  * @param heading the comment that it begins with; that of our own files unless told
  */
 export function renderConfig(config: TunnelConfig, heading = banner): string {
-  const own = renderInterface(config);
-  check(`${heading}\n${own}`, { ...config, peers: [] });
-  const peers = config.peers.map((peer) => sectionOf(peer)({ config, own }));
-  return `${[heading, own, ...peers].join('\n')}\n`;
+  const own = `${heading}\n${renderInterface(config)}`;
+  const unread = config.peers.filter((peer) => !readBack.has(peer));
+  check([own, ...unread.map(sectionOf)].join('\n'), { ...config, peers: unread });
+  for (const peer of unread) readBack.add(peer);
+  return `${[own, ...config.peers.map(sectionOf)].join('\n')}\n`;
 }
 
-/** The section of a peer, read back once behind some interface. */
-const sectionOf = perObject((peer: DesiredPeer) => {
-  const text = renderPeer(peer);
-  let isRead = false;
-  return ({ config, own }: { readonly config: TunnelConfig; readonly own: string }) => {
-    if (!isRead) check(`${own}\n${text}`, { ...config, peers: [peer] });
-    isRead = true;
-    return text;
-  };
-});
+const readBack = new WeakSet<DesiredPeer>();
+const sectionOf = perObject((peer: DesiredPeer) => renderPeer(peer));
 
 function check(text: string, config: TunnelConfig): void {
   if (reveal(parseConfig(`${text}\n`)) !== reveal(config))
