@@ -11,7 +11,12 @@ const bundle = await rolldown({
   cwd: root,
   input: { main: 'src/main.ts' },
   platform: 'node',
-  resolve: { alias: { 'string-width': join(root, 'src/cli/plain-width.ts') } },
+  resolve: {
+    alias: {
+      'string-width': join(root, 'src/cli/plain-width.ts'),
+      undici$: join(root, 'packaging/lean-undici.cjs'),
+    },
+  },
   transform: {
     target: 'node22',
     define: {
