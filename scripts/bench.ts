@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { compareBringUp } from './measure/bring-up.ts';
+import { compareChurn } from './measure/churn.ts';
 import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
 import { comparePasses } from './measure/passes.ts';
 import { benchPush } from './measure/push-bench.ts';
@@ -11,6 +12,7 @@ const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
   start: compareStart,
   'bring-up': compareBringUp,
   passes: comparePasses,
+  churn: compareChurn,
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]

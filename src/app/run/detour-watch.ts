@@ -38,7 +38,9 @@ export class DetourWatch {
   follow(seen: Survey | null): void {
     this.#hosts = findHosts(seen);
     const isKnown = new Set(this.#hosts.map((host) => host.publicKey));
-    for (const publicKey of this.#lost.keys()) if (!isKnown.has(publicKey)) this.#lost.delete(publicKey);
+    for (const kept of [this.#lost, this.#traffic]) {
+      for (const publicKey of kept.keys()) if (!isKnown.has(publicKey)) kept.delete(publicKey);
+    }
     for (const { id, publicKey } of this.#hosts) {
       const isLost = seen?.state.failed.some(({ peer }) => peer === id) ?? false;
       const heard = seen?.actual.device?.peers.find((peer) => peer.publicKey === publicKey)?.rxBytes ?? 0;

@@ -48,7 +48,10 @@ export class NameFollower {
       const peer = actual.device?.peers.find((each) => each.publicKey === publicKey);
       return peer !== undefined && isRenewed(peer.latestHandshake, now);
     });
-    const due = namesOf(state).filter((name) => {
+    const names = namesOf(state);
+    const isKnown = new Set(names);
+    for (const name of this.#asked.keys()) if (!isKnown.has(name)) this.#asked.delete(name);
+    const due = names.filter((name) => {
       const pause = quiet.has(name) || state.resolved[name] === undefined ? this.#interval : renewal;
       const asked = this.#asked.get(name);
       return asked === undefined || this.#tools.monotonic() - asked >= pause;

@@ -20,6 +20,7 @@ export class TakeoverWatch {
     const { map } = state.membership;
     const ids = new Map(map.peers.map((peer) => [peer.publicKey, peer.id]));
     const watched = new Set([map.cidr, ...map.routes]);
+    for (const prefix of this.#owners.keys()) if (!watched.has(prefix)) this.#owners.delete(prefix);
     let isMoved = false;
     for (const { publicKey, allowedIps } of desired.config.peers) {
       const owner = ids.get(publicKey);

@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+
+/** MiB of a process that are in memory: all of it, and with each page that others share counted in part alone (proc_pid_smaps(5)). */
+export interface Memory {
+  readonly rss: number;
+  readonly pss: number;
+}
+
+/** What a process takes of the memory now. */
+export function readMemory(pid: number): Memory {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+  return { rss: mebibytes(text, 'Rss'), pss: mebibytes(text, 'Pss') };
+}
+
+function mebibytes(text: string, name: string): number {
+  const [, kib] = new RegExp(`^${name}: +([0-9]+) kB$`, 'm').exec(text) ?? [];
+  if (kib === undefined) throw new Error(`smaps_rollup has no ${name}`);
+  return Number(kib) / 1024;
+}
+
+/**
+ * Milliseconds of processor time by now of a process, of the children that it has waited for, and of those that still run, with
+ * theirs. The kernel counts in ticks of 10 ms (proc_pid_stat(5)).
+ */
+export function readProcessorTime(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  // utime, stime, cutime and cstime.
+  const own = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+  return children.reduce((sum, child) => sum + timeOfChild(Number(child)), own);
+}
+
+function timeOfChild(pid: number): number {
+  try {
+    return readProcessorTime(pid);
+  } catch {
+    // It ended meanwhile: the next look finds it with those that were waited for.
+    return 0;
+  }
+}
