@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { compareBringUp } from './measure/bring-up.ts';
 import { compareChurn } from './measure/churn.ts';
 import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
+import { compareIdle } from './measure/idle.ts';
 import { comparePasses } from './measure/passes.ts';
 import { benchPush } from './measure/push-bench.ts';
 import { compareStart } from './measure/start.ts';
@@ -12,6 +13,7 @@ const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
   start: compareStart,
   'bring-up': compareBringUp,
   passes: comparePasses,
+  idle: compareIdle,
   churn: compareChurn,
 };
 

@@ -77,7 +77,7 @@ export async function compareChurn(): Promise<Comparison[]> {
 }
 
 /** The highest figure, and the one in the middle, of the last third of what comes after a tenth to warm up, beside the first. */
-export function compareThirds(what: string, figures: readonly number[]): Comparison[] {
+function compareThirds(what: string, figures: readonly number[]): Comparison[] {
   const warm = figures.slice(Math.ceil(figures.length / 10));
   const third = Math.floor(warm.length / 3);
   const [first, last] = [warm.slice(0, third), warm.slice(-third)];

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** MiB of a process that are in memory: all of it, and with each page that others share counted in part alone (proc_pid_smaps(5)). */
 export interface Memory {
@@ -28,14 +28,32 @@ export function readProcessorTime(pid: number): number {
   // utime, stime, cutime and cstime.
   const own = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
-  return children.reduce((sum, child) => sum + timeOfChild(Number(child)), own);
+  return children.reduce((sum, child) => sum + (orNull(() => readProcessorTime(Number(child))) ?? 0), own);
 }
 
-function timeOfChild(pid: number): number {
+/** The process of that name which lives where another one does, in the same PID namespace. */
+export function findBeside(pid: number, name: string): number {
+  const home = homeOf(String(pid));
+  const found = readdirSync('/proc').find(
+    (each) => /^[0-9]+$/.test(each) && homeOf(each) === home && nameOf(each) === name,
+  );
+  if (found === undefined) throw new Error(`no ${name} runs beside process ${pid}`);
+  return Number(found);
+}
+
+function homeOf(pid: string): string | null {
+  return orNull(() => readlinkSync(`/proc/${pid}/ns/pid`));
+}
+
+function nameOf(pid: string): string | null {
+  return orNull(() => readFileSync(`/proc/${pid}/comm`, 'utf8').trim());
+}
+
+/** Null of a process that ended meanwhile. */
+function orNull<Told>(read: () => Told): Told | null {
   try {
-    return readProcessorTime(pid);
+    return read();
   } catch {
-    // It ended meanwhile: the next look finds it with those that were waited for.
-    return 0;
+    return null;
   }
 }

@@ -1,0 +1,88 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { joinHost, startControlPlane } from '../../test/lab/control-plane.ts';
+import { type Daemon, startDaemon } from '../../test/lab/daemon.ts';
+import { eventually } from '../../test/lab/eventually.ts';
+import type { Host } from '../../test/lab/host.ts';
+import { Lab } from '../../test/lab/lab.ts';
+import type { Comparison } from './comparison.ts';
+import { minutesOf } from './minutes.ts';
+import { findBeside, readMemory, readProcessorTime } from './proc.ts';
+
+const peers = 10;
+/** A minute before the first look: compilers and collectors have come to rest, and everybody has shaken hands. */
+const warmUpMs = 60_000;
+/** Looks in all, each over as long a time: a figure of processor time is one of such a time. */
+const looks = 10;
+
+/** Those who are looked at, by their process ids. */
+type Watched = Readonly<Record<'cpn' | 'node' | 'tunnel', number>>;
+type Figures = Record<keyof Watched, number[]>;
+
+/** A daemon that has nothing to do, beside a Node that has nothing to do and the tunnel itself; for ten minutes unless told. */
+export async function compareIdle(): Promise<Comparison[]> {
+  const minutes = minutesOf(10);
+  await using lab = await Lab.start();
+  const { host, daemon } = await startOffice(lab);
+  const timer = host.spawn(['node', '-e', 'setInterval(() => {}, 1000)']);
+  await delay(warmUpMs);
+  const node = timer.pid ?? 0;
+  const watched = { cpn: daemon.process.pid ?? 0, node, tunnel: findBeside(node, 'wireguard-go') };
+  const { rss, pss, load } = await watch(watched, (minutes * 60_000) / looks);
+  const what = `idle daemon, ${peers} peers, ${minutes} min:`;
+  const limit = { atMost: 0.1, says: '< 0.1 %' };
+  const memory = { what: `${what} RSS`, unit: 'MiB', ours: rss.cpn } as const;
+  const shared = { what: `${what} PSS`, unit: 'MiB', ours: pss.cpn } as const;
+  const time = { what: `${what} CPU, children included`, unit: '% of a core', ours: load.cpn } as const;
+  return [
+    { ...memory, beside: 'node with a timer', theirs: rss.node, target: { ratioAtMost: 1.3, says: '≤ 1.3' } },
+    { ...memory, beside: 'wireguard-go', theirs: rss.tunnel, target: null },
+    { ...shared, beside: 'node with a timer', theirs: pss.node, target: null },
+    { ...time, beside: 'node with a timer', theirs: load.node, target: limit },
+    { ...time, beside: 'wireguard-go', theirs: load.tunnel, target: null },
+  ];
+}
+
+/** A host that has joined a network of ten others, and whose daemon waits at the control plane. */
+async function startOffice(lab: Lab): Promise<{ host: Host; daemon: Daemon }> {
+  const plane = await startControlPlane(lab);
+  await plane.cpn(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24', '--route', '192.168.50.0/24']);
+  const join = async (name: string, number: number, type: string) => {
+    const host = await lab.addHost(name, { address: `203.0.113.${number}/24` });
+    const flags = ['--type', type, '--endpoint', `203.0.113.${number}:51820`, '--wait', '0'];
+    await joinHost(plane, host, { network: 'office', flags });
+    return host;
+  };
+  // A connector reaches everybody, and is watched for more than other hosts.
+  const host = await join('host', 10, 'connector');
+  const others = await Promise.all(Array.from({ length: peers }, (_, at) => join(`peer-${at}`, 11 + at, 'origin')));
+  await Promise.all(others.map((other) => other.cpn(['reconcile'])));
+  const daemon = await startDaemon(host);
+  await eventually('the daemon waits at the control plane', async () => {
+    const { networks } = JSON.parse((await host.cpn(['status', '--json'])).stdout);
+    return networks[0].sync.mode === 'push' && networks[0].peers.length >= peers;
+  });
+  return { host, daemon };
+}
+
+async function watch(watched: Watched, everyMs: number): Promise<Record<'rss' | 'pss' | 'load', Figures>> {
+  const [rss, pss, load] = [none(), none(), none()];
+  const names = Object.keys(watched) as (keyof Watched)[];
+  const spent = () => names.map((name) => readProcessorTime(watched[name]));
+  let [before, since] = [spent(), performance.now()];
+  for (let look = 0; look < looks; look += 1) {
+    await delay(everyMs);
+    const [now, at] = [spent(), performance.now()];
+    for (const [index, name] of names.entries()) {
+      const memory = readMemory(watched[name]);
+      rss[name].push(memory.rss);
+      pss[name].push(memory.pss);
+      load[name].push((((now[index] ?? 0) - (before[index] ?? 0)) / (at - since)) * 100);
+    }
+    [before, since] = [now, at];
+  }
+  return { rss, pss, load };
+}
+
+function none(): Figures {
+  return { cpn: [], node: [], tunnel: [] };
+}
