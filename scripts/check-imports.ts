@@ -80,11 +80,12 @@ const TABLE: readonly Rule[] = [
     ],
   },
 
-  // HKDF, Ed25519 and X25519 are pure functions of what they are given, and none that we should write ourselves.
+  // HKDF, Ed25519, X25519 and SHA-512 are pure functions of what they are given, and none that we should write ourselves.
   { files: 'src/core/keys.ts', may: ['src/core/', 'node:crypto', 'tweetnacl'] },
-  { files: 'src/core/identity.ts', may: ['src/core/', 'node:crypto', 'tweetnacl'] },
+  { files: 'src/core/identity.ts', may: ['src/core/', 'node:crypto'] },
+  { files: 'src/core/digest.ts', may: ['node:crypto'] },
   { files: 'src/core/network-secret.ts', may: ['src/core/', 'node:crypto'] },
-  { files: 'src/core/', may: ['tweetnacl', 'ip-cidr', 'node:net', 'node:util'], types: ['src/contract/'] },
+  { files: 'src/core/', may: ['ip-cidr', 'node:net', 'node:util'], types: ['src/contract/'] },
   { files: 'src/contract/', may: ['zod'] },
 ];
 

@@ -1,5 +1,5 @@
-import nacl from 'tweetnacl';
 import { type Address, familyOf, type Prefix } from './cidr.ts';
+import { digestOf } from './digest.ts';
 import { InvalidValue } from './errors.ts';
 import type { Firewall, FirewallRule } from './step.ts';
 
@@ -86,5 +86,5 @@ function protocolOf(value: Address | Prefix): 'ip' | 'ip6' {
 }
 
 function digest(text: string): string {
-  return Buffer.from(nacl.hash(Buffer.from(text))).toString('hex', 0, 4);
+  return digestOf(text, 4);
 }

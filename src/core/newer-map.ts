@@ -1,4 +1,4 @@
-import nacl from 'tweetnacl';
+import { digestOf } from './digest.ts';
 import { formatEndpoint } from './endpoint.ts';
 import type { PublicKey } from './keys.ts';
 import type { NetworkMap } from './model.ts';
@@ -42,7 +42,7 @@ export function identifyMap({ id, name, cidr, routes, revision, peers }: Network
     ...(peer.given ? [{ ...peer.given, presharedKey: peer.given.presharedKey?.reveal() ?? null }] : []),
   ]);
   const text = JSON.stringify([id, name, cidr, routes, listed]);
-  return Buffer.from(nacl.hash(Buffer.from(text))).toString('hex', 0, 16);
+  return digestOf(text, 16);
 }
 
 function lists(map: NetworkMap, self: readonly PublicKey[]): boolean {
