@@ -14,7 +14,14 @@ export const topics: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Begins a join for whoever was given a key. */
-export const joinExample = 'cpn join file:key --api https://cp.example.net';
+const joinExample = 'cpn join file:key --api https://cp.example.net';
+
+/** What `cpn --help` ends with. */
+export const programExamples: readonly (readonly [string, string])[] = [
+  [joinExample, 'join a network with the key in a file'],
+  ['cpn status', 'how it is'],
+  ['cpn help join', 'flags and examples of a command'],
+];
 
 /** What `cpn` alone says: where to begin, and the commands by what they are for. It fits into 24 rows of 80 columns. */
 export async function showStart(environment: NodeJS.ProcessEnv): Promise<void> {

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Command } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
 import type { Input } from '../../src/cli/input.ts';
-import { programExamples, readCommandLine } from '../../src/cli/program.ts';
+import { readCommandLine } from '../../src/cli/program.ts';
+import { programExamples } from '../../src/cli/start-screen.ts';
 import { NotJoined } from '../../src/core/errors.ts';
 
 let folder: string;
