@@ -47,7 +47,7 @@ rmSync(dist, { recursive: true, force: true });
 for (const { fileName, code } of chunks) {
   const path = join(dist, fileName);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, code);
+  writeFileSync(path, inLatin1(code));
 }
 copyFileSync(join(root, 'packaging', 'cpn.js'), join(dist, 'cpn.js'));
 chmodSync(join(dist, 'cpn.js'), 0o755);
@@ -57,3 +57,11 @@ writeFileSync(join(dist, 'NOTICE'), notices);
 
 const total = chunks.reduce((sum, { code }) => sum + code.length, 0);
 process.stdout.write(`dist: cpn ${version}, ${chunks.length + 3} files, ${Math.round(total / 1024)} KiB\n`);
+
+/**
+ * The same program, with what is outside of Latin-1 escaped: V8 holds a source as long as its functions may be needed, with two bytes
+ * for each letter where a single one takes two.
+ */
+function inLatin1(code: string): string {
+  return code.replace(/[\u0100-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

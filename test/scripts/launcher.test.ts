@@ -8,8 +8,9 @@ import { run } from '../lab/run.ts';
 /** Says which Node runs it and with what, exits with the first argument, or waits for a signal. */
 const MAIN = `const [first, ...rest] = process.argv.slice(2);
 if (first === 'wait') { process.on('SIGTERM', () => process.exit(9)); setInterval(() => {}, 1000); }
-else process.exitCode = Number(first);
-console.log(JSON.stringify([process.execPath, process.env.PRETENDS ?? '', first, ...rest]));`;
+else process.exitCode = Number(first) || 0;
+const lean = ['--max-semi-space-size=1', '--liftoff-only'].every((flag) => process.execArgv.includes(flag)) ? ['lean', process.env.MALLOC_ARENA_MAX] : [];
+console.log(JSON.stringify([process.execPath, process.env.PRETENDS ?? '', first, ...rest, ...lean]));`;
 
 const PRETEND_OLD =
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{node:"20.1.0"}});process.env.PRETENDS="old"';
@@ -119,4 +120,21 @@ test('run by an old Node alone, it says what it needs', async () => {
   const { exitCode, said } = await launch([process.execPath, `--import=${PRETEND_OLD}`, program, '0'], path());
   expect(exitCode).toBe(1);
   expect(said).toMatch(/^cpn needs Node 22\.19 or newer; this is v\d+\.\d+\.\d+\n$/);
+});
+
+test.each([
+  ['a private Node', 'lean', 'cpn/node_modules'],
+  ['the one on PATH', 'lean-bare', undefined],
+])('run by itself, it has a daemon take no memory in advance: %s', async (_, name, privateNode) => {
+  const program = install(name, 'cpn', privateNode);
+  const env = path(dirname(process.execPath));
+  const node = [process.execPath, privateNode === undefined ? '' : 'private'];
+  expect((await launch([program, 'run'], env)).said).toEqual([...node, 'run', 'lean', '1']);
+  expect((await launch([program, 'run'], { ...env, MALLOC_ARENA_MAX: '4' })).said).toEqual([
+    ...node,
+    'run',
+    'lean',
+    '4',
+  ]);
+  expect((await launch([program, '0', 'run'], env)).said).toEqual([...node, '0', 'run']);
 });
