@@ -34,12 +34,17 @@ function record(status: number, bytes: number): void {
   });
 }
 
+/** An address has 28,000 ports or so for one that it connects to, and those who wait may be more. */
+function sourceOf(peer: number): string {
+  return `127.0.1.${1 + (peer % 8)}`;
+}
+
 /** One connector that waits for its network to change, for ever. */
 class Waiting {
   readonly #member: Member;
   readonly #order: Extract<ClientOrder, { kind: 'wait' }>;
   #socket: Socket | null = null;
-  #etag = '"1"';
+  #etag: string;
   #head = '';
   #left = -1;
   #bytes = 0;
@@ -48,6 +53,7 @@ class Waiting {
   constructor(member: Member, order: Extract<ClientOrder, { kind: 'wait' }>) {
     this.#member = member;
     this.#order = order;
+    this.#etag = `"${order.revision}"`;
     this.#ask();
   }
 
@@ -66,7 +72,8 @@ class Waiting {
 
   #connect(): Socket {
     const { hostname, port } = new URL(this.#order.url);
-    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    const localAddress = sourceOf(this.#member.peer);
+    const socket = connect({ host: hostname, port: Number(port), localAddress, noDelay: true });
     socket.on('data', (chunk) => this.#read(chunk));
     socket.on('error', (error) => {
       throw error;

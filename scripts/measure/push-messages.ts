@@ -7,9 +7,33 @@ export interface Member {
 
 /** What the control plane's process is told to do; it answers each. */
 export type ServerOrder =
-  | { readonly kind: 'serve'; readonly folder: string; readonly networks: number; readonly peers: number }
+  | {
+      readonly kind: 'serve';
+      readonly folder: string;
+      /** The URL of a PostgreSQL database; null for one in the folder. */
+      readonly database: string | null;
+      /** Networks that are there from the start, without a request; none where the database is shared. */
+      readonly networks: number;
+      /** Of each of them. */
+      readonly peers: number;
+    }
   | { readonly kind: 'look' }
   | { readonly kind: 'end' };
+
+/** What the control plane has used and has, all since it began but for what it has now. */
+export interface Used {
+  /** Requests that wait now. */
+  readonly waiting: number;
+  readonly cpuMs: number;
+  /** Memory that is resident now, in MiB. */
+  readonly rssMiB: number;
+  /** Files and connections that are open now. */
+  readonly files: number;
+  /** Statements that the database was asked for, those that begin and end transactions left out. */
+  readonly statements: number;
+  /** Transactions that were committed. */
+  readonly commits: number;
+}
 
 export type ServerAnswer =
   | {
@@ -18,7 +42,7 @@ export type ServerAnswer =
       readonly owner: { readonly email: string; readonly password: string };
       readonly members: readonly Member[];
     }
-  | { readonly kind: 'looked'; readonly waiting: number; readonly cpuMs: number };
+  | ({ readonly kind: 'looked' } & Used);
 
 /** What the process of those who wait is told: to begin, and how many replies the next change is to bring. */
 export type ClientOrder =
@@ -26,6 +50,8 @@ export type ClientOrder =
       readonly kind: 'wait';
       readonly url: string;
       readonly members: readonly Member[];
+      /** That all of them have of their networks. */
+      readonly revision: number;
       readonly deltas: boolean;
       readonly reconnect: boolean;
     }

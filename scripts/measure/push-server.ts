@@ -3,6 +3,7 @@
  * requests wait and how much processor time it has used.
  */
 import { randomBytes } from 'node:crypto';
+import { readdirSync } from 'node:fs';
 import { pino } from 'pino';
 import { type ServeOptions, serve } from '../../src/control-plane/serve.ts';
 import { insertNetwork } from '../../src/control-plane/store/networks.ts';
@@ -13,27 +14,29 @@ import { hashToken, mintToken, tokenPrefixes } from '../../src/control-plane/tok
 import { Waiters } from '../../src/control-plane/waiters.ts';
 import { addressAt, parsePrefix, rangeOf } from '../../src/core/cidr.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { counted, countStatements } from './counted-statements.ts';
 import type { Member, ServerAnswer, ServerOrder } from './push-messages.ts';
 
+countStatements();
 let waiters = new Waiters();
 const range = parsePrefix('10.64.0.0/12');
 const owner = { email: 'owner@example.net', password: 'correct horse battery staple' };
 
 const answers: { [Kind in ServerOrder['kind']]: (order: ServerOrder & { kind: Kind }) => Promise<ServerAnswer> } = {
-  serve: async ({ folder, networks, peers }) => {
+  serve: async ({ folder, database, networks, peers }) => {
+    const options = optionsFor(folder, database);
     // The first start makes the owner and its organization.
-    const options = optionsFor(folder);
-    await (await serve(options)).close();
-    const store = await openStore(folder);
-    const members = await fill(store.db, networks, peers);
-    await store.close();
+    const members = networks === 0 ? [] : await fillAfter(options, networks, peers);
     waiters = new Waiters();
     const { url } = await serve({ ...options, waiters });
     return { kind: 'serving', url, owner, members };
   },
   look: async () => {
     const { user, system } = process.cpuUsage();
-    return { kind: 'looked', waiting: waiters.count(), cpuMs: (user + system) / 1000 };
+    return {
+      ...{ kind: 'looked', waiting: waiters.count(), cpuMs: (user + system) / 1000, ...counted },
+      ...{ rssMiB: process.memoryUsage.rss() / 2 ** 20, files: readdirSync('/proc/self/fd').length },
+    };
   },
   end: async () => process.exit(0),
 };
@@ -44,11 +47,22 @@ process.on('message', async (order: ServerOrder) => {
 });
 process.on('disconnect', () => process.exit(0));
 
-function optionsFor(folder: string): ServeOptions {
+async function fillAfter(options: ServeOptions, networks: number, peers: number): Promise<Member[]> {
+  await (await serve(options)).close();
+  const store = await openStore(options.dataDir);
+  try {
+    return await fill(store.db, networks, peers);
+  } finally {
+    await store.close();
+  }
+}
+
+function optionsFor(folder: string, database: string | null): ServeOptions {
   return {
     host: '127.0.0.1',
     port: 0,
     dataDir: folder,
+    database: database === null ? null : new Secret(database),
     owner: { email: owner.email, password: new Secret(owner.password) },
     allowPublicRoutes: false,
     // All come from one address here.
@@ -81,6 +95,8 @@ async function fill(db: Db, networks: number, peers: number): Promise<Member[]> 
         });
         members.push({ network: network.id, peer: peer?.id ?? 0, token: token.reveal() });
       }
+      const given = { addresses_given: peers };
+      await transaction.updateTable('networks').set(given).where('id', '=', network.id).execute();
     }
     return members;
   });

@@ -1,0 +1,106 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client } from 'undici';
+import type { Worker } from './process.ts';
+import type { ClientAnswer, ClientOrder, Member, ServerAnswer, ServerOrder, Used } from './push-messages.ts';
+import { type Spread, spreadOf } from './spread.ts';
+
+const patienceMs = 120_000;
+
+/** A control plane in a process of its own. */
+export type Server = Worker<ServerOrder, ServerAnswer>;
+/** Those who wait, in a process of their own. */
+export type Clients = Worker<ClientOrder, ClientAnswer>;
+
+/** Who changes things: a session, and the connection for it. */
+export interface Admin {
+  readonly admin: Client;
+  readonly token: string;
+}
+
+/** One change, and all the replies that it brought. */
+export interface Round {
+  /** Milliseconds until the change was answered. */
+  readonly acknowledged: number;
+  /** Milliseconds from that answer until the last byte of each reply; 0 for one that came before it. */
+  readonly delays: readonly number[];
+  readonly bytes: readonly number[];
+  readonly statuses: readonly number[];
+}
+
+/** Changes a peer's endpoint, and hears of all the replies that the change brings, each process of those who wait its own. */
+export async function change(
+  { admin, token }: Admin,
+  { network, peer }: Member,
+  number: number,
+  expected: readonly { readonly clients: Clients; readonly replies: number }[],
+): Promise<Round> {
+  const hearing = expected.filter(({ replies }) => replies > 0);
+  for (const { clients, replies } of hearing) await clients.ask({ kind: 'expect', replies }, 'expecting');
+  const sent = process.hrtime.bigint();
+  const endpoint = `198.51.100.7:${1024 + number}`;
+  await send(admin, 'PATCH', `/api/networks/${network}/peers/${peer}`, { endpoint }, token);
+  const answered = process.hrtime.bigint();
+  const heard = await Promise.all(hearing.map(({ clients }) => clients.hear('replies')));
+  return {
+    acknowledged: Number(answered - sent) / 1e6,
+    delays: heard.flatMap(({ at }) => at.map((instant) => Math.max(0, Number(BigInt(instant) - answered) / 1e6))),
+    bytes: heard.flatMap(({ bytes }) => bytes),
+    statuses: heard.flatMap(({ statuses }) => statuses),
+  };
+}
+
+/** Returns what the control plane has used by the time that so many wait. */
+export async function untilAllWait(server: Server, count: number): Promise<Used> {
+  const deadline = performance.now() + patienceMs;
+  for (;;) {
+    const used = await server.ask({ kind: 'look' }, 'looked');
+    if (used.waiting === count) return used;
+    if (performance.now() > deadline) throw new Error(`${used.waiting} of ${count} wait after ${patienceMs / 1000} s`);
+    await delay(5);
+  }
+}
+
+/** What some changes brought, in figures. */
+export interface Summary {
+  /** Replies that came, of all changes. */
+  readonly replies: number;
+  /** How many of them had which status. */
+  readonly statuses: Readonly<Record<string, number>>;
+  /** Milliseconds from the whole answer to the change until the last byte at each who waits; 0 for one that came before it. */
+  readonly delay: Spread;
+  /** The same for the last of them, change by change. */
+  readonly last: Spread;
+  /** Milliseconds that the change itself took, answer included. */
+  readonly acknowledged: Spread;
+  readonly bytesPerReply: number;
+}
+
+export function summarise(rounds: readonly Round[]): Summary {
+  const bytes = rounds.flatMap((round) => round.bytes);
+  const statuses: Record<string, number> = {};
+  for (const status of rounds.flatMap((round) => round.statuses)) statuses[status] = (statuses[status] ?? 0) + 1;
+  return {
+    replies: bytes.length,
+    statuses,
+    delay: spreadOf(rounds.flatMap(({ delays }) => delays)),
+    last: spreadOf(rounds.map(({ delays }) => Math.max(...delays))),
+    acknowledged: spreadOf(rounds.map(({ acknowledged }) => acknowledged)),
+    bytesPerReply: bytes.reduce((sum, each) => sum + each, 0) / bytes.length,
+  };
+}
+
+/** A session of the owner: its token. */
+export async function logIn(admin: Client, owner: { email: string; password: string }): Promise<string> {
+  const body = (await send(admin, 'POST', '/api/auth/login', owner)) as { data: { access_token: string } };
+  return body.data.access_token;
+}
+
+/** Asks, and gives the body of the answer, which must be a success. */
+export async function send(admin: Client, method: 'POST' | 'PATCH', path: string, json: object, token?: string) {
+  const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
+  const { statusCode, body } = await admin.request({ method, path, headers, body: JSON.stringify(json) });
+  const text = await body.text();
+  if (statusCode !== 200 && statusCode !== 201)
+    throw new Error(`${method} ${path} was answered ${statusCode}: ${text}`);
+  return JSON.parse(text) as unknown;
+}
