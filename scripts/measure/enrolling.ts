@@ -71,6 +71,8 @@ export async function enrollAll(
   }
 }
 
+const near = 2048;
+
 async function enroll(client: Client, network: number, key: string): Promise<Member> {
   const { statusCode, body } = await client.request({
     ...{ method: 'POST', path: '/api/networks/enroll' },
@@ -80,15 +82,14 @@ async function enroll(client: Client, network: number, key: string): Promise<Mem
       ...{ public_key: randomBytes(32).toString('base64'), endpoint: '203.0.113.9:51820' },
     }),
   });
-  // A map of thousands of peers comes back: its two ends say who the host is now.
+  // A map of thousands of peers comes with it: who the host is now stands near one of its two ends.
   let [head, tail] = ['', ''];
   for await (const chunk of body) {
-    const text = (chunk as Buffer).toString('latin1');
-    if (head.length < 64) head += text;
-    tail = (tail + text).slice(-256);
+    if (head.length < near) head += (chunk as Buffer).toString('latin1');
+    tail = (tail + (chunk as Buffer).subarray(-near).toString('latin1')).slice(-near);
   }
   const [, peer] = /^\{"data":\{"peer":\{"id":([0-9]+),/.exec(head) ?? [];
-  const [, token] = /"access_token":"(cpp_[\w-]+)"\}\}$/.exec(tail) ?? [];
+  const [, token] = /"access_token":"(cpp_[\w-]+)"/.exec(`${head}${tail}`) ?? [];
   if (statusCode !== 201 || peer === undefined || token === undefined) {
     throw new Error(`an enrolment was answered ${statusCode}: ${head.slice(0, 200)}`);
   }

@@ -5,10 +5,11 @@ import { reply } from '../../contract/reply.ts';
 import { Secret } from '../../core/secret.ts';
 import type { App } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
+import type { NetworkTexts } from '../network-text.ts';
 import type { Context } from '../service/context.ts';
 import { enroll } from '../service/enrollment.ts';
 
-export function addEnrollmentRoute(app: App, context: Context, limitFailures: FailureLimit): void {
+export function addEnrollmentRoute(app: App, context: Context, texts: NetworkTexts, limitFailures: FailureLimit): void {
   app.route({
     method: 'POST',
     url: '/api/networks/enroll',
@@ -37,12 +38,29 @@ export function addEnrollmentRoute(app: App, context: Context, limitFailures: Fa
         identityKey: headers['peer-identity-key'] ?? null,
         secretTag: headers['network-secret-tag'] ?? null,
       };
-      const { token, ...enrolled } = await limitFailures(request, () =>
+      const { peer, network, token } = await limitFailures(request, () =>
         enroll(context, request.body, beside, request.ip),
       );
-      return response.code(201).send({ data: { ...enrolled, access_token: token.reveal() } });
+      const { bytes } = await texts.whole(network);
+      // The network, which may be large, is written once for all.
+      response.code(201).type('application/json; charset=utf-8');
+      return response.send(withNetwork({ peer, access_token: token.reveal() }, bytes) as never);
     },
   });
+}
+
+const Beside = reply(Enrollment.omit({ network: true }));
+
+/** The text of the reply, of which the network is written already: `{"data":…}`. */
+function withNetwork(data: z.infer<typeof Beside>['data'], network: Buffer): Buffer {
+  const beside = JSON.stringify(z.encode(Beside, { data }));
+  const member = Buffer.from(',"network":');
+  return Buffer.concat([
+    Buffer.from(beside.slice(0, -2)),
+    member,
+    network.subarray('{"data":'.length, -1),
+    Buffer.from('}}'),
+  ]);
 }
 
 const IdempotencyKey = z

@@ -3,12 +3,13 @@ import { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../con
 import { Refusal, reply } from '../../contract/reply.ts';
 import { type App, callerOf } from '../app.ts';
 import { editors, readers } from '../caller.ts';
+import type { NetworkTexts } from '../network-text.ts';
 import type { Context } from '../service/context.ts';
 import { changeNetwork, createNetwork, deleteNetwork, listNetworks } from '../service/networks.ts';
 import { NetworkPath, Nothing, nothing } from './parts.ts';
 import { addReadNetworkRoute } from './read-network.ts';
 
-export function addNetworkRoutes(app: App, context: Context): void {
+export function addNetworkRoutes(app: App, context: Context, texts: NetworkTexts): void {
   app.route({
     method: 'GET',
     url: '/api/networks',
@@ -37,7 +38,7 @@ export function addNetworkRoutes(app: App, context: Context): void {
     },
   });
 
-  addReadNetworkRoute(app, context);
+  addReadNetworkRoute(app, context, texts);
 
   app.route({
     method: 'PATCH',

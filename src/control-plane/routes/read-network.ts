@@ -5,11 +5,11 @@ import { Refusal, reply } from '../../contract/reply.ts';
 import { type App, callerOf } from '../app.ts';
 import { recognize } from '../authenticate.ts';
 import { readersAndPeer } from '../caller.ts';
+import type { NetworkTexts } from '../network-text.ts';
 import { createAwaitNetwork } from '../service/await-network.ts';
 import type { Context } from '../service/context.ts';
 import { formatETag, matches } from './etag.ts';
 import { accepts, baseOf } from './instance-manipulation.ts';
-import { createNetworkTexts, writerOf } from './network-text.ts';
 import { NetworkPath } from './parts.ts';
 import { readWait } from './prefer.ts';
 
@@ -27,9 +27,8 @@ const headers = z.looseObject({
 });
 
 /** Adds the reading of a network, which waits for another revision when it is asked to. */
-export function addReadNetworkRoute(app: App, context: Context): void {
+export function addReadNetworkRoute(app: App, context: Context, texts: NetworkTexts): void {
   const awaitNetwork = createAwaitNetwork(context);
-  const texts = createNetworkTexts(context);
 
   app.route({
     method: 'GET',
@@ -73,7 +72,7 @@ export function addReadNetworkRoute(app: App, context: Context): void {
         response.header('etag', formatETag(found.revision));
         return response.code(304).send();
       }
-      const asking = { caller, id, revision: found.revision, write: writerOf(response) };
+      const asking = { id, revision: found.revision };
       const since = accepts(request.headers['a-im'], deltaManipulation) ? baseOf(named) : null;
       const delta = since === null ? null : await texts.delta(asking, since);
       const { revision, base, bytes } = delta ?? (await texts.whole(asking));

@@ -1,4 +1,3 @@
-import type { Network } from '../../contract/network.ts';
 import type { EnrollRequest, Peer } from '../../contract/peer.ts';
 import { parsePeerKey } from '../../core/keys.ts';
 import { Secret } from '../../core/secret.ts';
@@ -9,17 +8,18 @@ import { parsePeerEndpoint } from '../network-rules.ts';
 import { holdKey, type StoredKey, takeUse } from '../store/enrollment-keys.ts';
 import { findEnrollment, insertEnrollment } from '../store/enrollments.ts';
 import * as networks from '../store/networks.ts';
-import { insertPeer, isKeyEnrolled, listPeers, type NewPeer, type StoredPeer } from '../store/peers.ts';
+import { findPeer, insertPeer, isKeyEnrolled, type NewPeer, type StoredPeer } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { derivePeerToken, hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
 import { type Author, record } from './audit.ts';
 import type { Context } from './context.ts';
-import { presentNetwork } from './present.ts';
+import { presentPeer } from './present.ts';
 import { type Revise, revising } from './revising.ts';
 
 export interface Enrolled {
   readonly peer: Peer;
-  readonly network: Network;
+  /** Which network it is in now, and a revision of it that has the peer. */
+  readonly network: { readonly id: number; readonly revision: number };
   readonly token: Secret;
 }
 
@@ -57,8 +57,10 @@ export async function enroll(
     };
     const earlier = identity && (await findEnrollment(db, identity));
     if (earlier) {
+      const peer = await findPeer(db, key.network_id, earlier.peer_id);
+      if (!peer) throw new Error('an enrolment outlived its peer');
       const token = derivePeerToken(keyToken, idempotencyKey, earlier.token_salt);
-      return present(db, key.network_id, earlier.peer_id, token);
+      return present(await networks.readNetwork(db, key.network_id), peer, token);
     }
     const salt = Buffer.from(context.random(32)).toString('base64url');
     const token = idempotencyKey
@@ -66,7 +68,7 @@ export async function enroll(
       : mintToken(tokenPrefixes.peer, context.random);
     const now = context.now().toISOString();
     if (!(await takeUse(db, key.id, now))) throw unusable(key, now);
-    const peer = await addPeer(db, revise, {
+    const { peer, network } = await addPeer(db, revise, {
       network_id: key.network_id,
       name: request.name,
       peer_type: request.peer_type ?? 'origin',
@@ -84,7 +86,7 @@ export async function enroll(
       details: { network: key.network_id, address: peer.address, public_key, peer_type, endpoint: peer.endpoint },
     });
     if (identity) await insertEnrollment(db, { ...identity, peer_id: peer.id, token_salt: salt });
-    return present(db, key.network_id, peer.id, token);
+    return present(network, peer, token);
   });
 }
 
@@ -97,14 +99,20 @@ function readEndpoint(text: string | undefined, { onLoopback }: Context): string
   return text === undefined ? null : parsePeerEndpoint(text, onLoopback);
 }
 
+interface Added {
+  readonly peer: StoredPeer;
+  readonly network: networks.StoredNetwork;
+}
+
 /** Adds the peer at the next address of the network. */
-async function addPeer(db: Db, revise: Revise, peer: Omit<NewPeer, 'address'>): Promise<StoredPeer> {
+async function addPeer(db: Db, revise: Revise, peer: Omit<NewPeer, 'address'>): Promise<Added> {
   const id = peer.network_id;
   const touch = await revise(id);
   if (await isKeyEnrolled(db, id, peer.public_key)) {
     throw new InvalidRequest({ public_key: ['is enrolled in this network already'] });
   }
-  const { range } = await networks.readNetwork(db, id);
+  const network = await networks.readNetwork(db, id);
+  const { range } = network;
   for (;;) {
     const next = allocate({ range, ...(await networks.readAddressUse(db, id)) });
     if (!next) throw networkFull(range);
@@ -113,15 +121,12 @@ async function addPeer(db: Db, revise: Revise, peer: Omit<NewPeer, 'address'>): 
     const added = await insertPeer(db, { ...peer, address: next.address });
     if (!added) continue;
     await touch(added.id);
-    return added;
+    return { peer: added, network };
   }
 }
 
-async function present(db: Db, networkId: number, peerId: number, token: Secret): Promise<Enrolled> {
-  const network = presentNetwork(await networks.readNetwork(db, networkId), await listPeers(db, networkId));
-  const peer = network.peers.find(({ id }) => id === peerId);
-  if (!peer) throw new Error('an enrolment outlived its peer');
-  return { peer, network, token };
+function present(network: networks.StoredNetwork, peer: StoredPeer, token: Secret): Enrolled {
+  return { peer: presentPeer(network, peer), network: { id: network.id, revision: network.revision }, token };
 }
 
 function unusable(key: StoredKey, now: string): Forbidden {

@@ -6,7 +6,7 @@ import { parsePrivateRange, parseRoutes } from '../network-rules.ts';
 import * as store from '../store/networks.ts';
 import { listPeers } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
-import { readSnapshot, transact } from '../store/transact.ts';
+import { transact } from '../store/transact.ts';
 import { authorOf, changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { presentNetwork, presentSummary } from './present.ts';
@@ -33,11 +33,6 @@ export async function createNetwork(context: Context, caller: Caller, asked: Cre
     });
     return presentNetwork(network, []);
   });
-}
-
-/** The network with its peers, both of one revision. */
-export async function readNetwork({ db }: Context, caller: Caller, id: number): Promise<Network> {
-  return readSnapshot(db, async (transaction) => loadNetwork(transaction, caller, id));
 }
 
 /** Sets the fields given; what is the same already makes no revision. */

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { Address, Prefix } from '../../core/cidr.ts';
+import { NotFound } from '../errors.ts';
 import { locksRows } from './locks.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -46,9 +47,10 @@ export async function holdNetwork(db: Db, organizationId: number, id: number): P
   return row && toNetwork(row);
 }
 
-/** The network that a key or a peer belongs to, whosever it is. */
+/** A network, whosever it is; refuses where it is no more. */
 export async function readNetwork(db: Db, id: number): Promise<StoredNetwork> {
-  return toNetwork(await db.selectFrom('networks').selectAll().where('id', '=', id).executeTakeFirstOrThrow());
+  const query = db.selectFrom('networks').selectAll().where('id', '=', id);
+  return toNetwork(await query.executeTakeFirstOrThrow(() => new NotFound('network')));
 }
 
 /** Whose network it is. */
@@ -116,19 +118,20 @@ export async function deleteNetwork(db: Db, organizationId: number, id: number):
 
 /** How many addresses were given out, and which came back first of those that are free again. */
 export async function readAddressUse(db: Db, id: number): Promise<{ given: number; returned: Address | null }> {
-  const network = await db
+  const { given, returned } = await db
     .selectFrom('networks')
-    .select('addresses_given')
+    .select(({ selectFrom }) => [
+      'addresses_given as given',
+      selectFrom('returned_addresses')
+        .select('address')
+        .where('network_id', '=', id)
+        .orderBy('returned_addresses.id')
+        .limit(1)
+        .as('returned'),
+    ])
     .where('id', '=', id)
     .executeTakeFirstOrThrow();
-  const oldest = await db
-    .selectFrom('returned_addresses')
-    .select('address')
-    .where('network_id', '=', id)
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst();
-  return { given: network.addresses_given, returned: (oldest?.address ?? null) as Address | null };
+  return { given, returned: returned as Address | null };
 }
 
 /** Records that an address which nobody had before was given out. */
