@@ -16,6 +16,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Every route says who may call it; a route that does not is an error at start. */
     access?: Access;
+    /** The route itself makes sure that a peer which calls is still there, so that its token need not be looked up each time. */
+    looksUpPeers?: boolean;
   }
   interface FastifyRequest {
     caller: Caller | null;

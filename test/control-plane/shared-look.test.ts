@@ -4,22 +4,40 @@ import type { PeerCaller } from '../../src/control-plane/caller.ts';
 import { createNetworkTexts } from '../../src/control-plane/network-text.ts';
 import { createAwaitNetwork } from '../../src/control-plane/service/await-network.ts';
 import type { Context } from '../../src/control-plane/service/context.ts';
+import { createLooks } from '../../src/control-plane/service/look.ts';
 import type { Tables } from '../../src/control-plane/store/tables.ts';
 import { Waiters } from '../../src/control-plane/waiters.ts';
-import { enroll, startPlane, withDatabase } from './harness.ts';
+import { enroll, publicKey, startPlane, withDatabase } from './harness.ts';
 import { makeOffice } from './waiting.ts';
 
-/** Counts the statements that a database is asked for. */
+/** Counts the statements that a database is asked for, and the rows that it gives. */
 function counting(db: Kysely<Tables>) {
   let count = 0;
+  let rows = 0;
   const plugin: KyselyPlugin = {
     transformQuery: ({ node }) => {
       count += 1;
       return node;
     },
-    transformResult: async ({ result }) => result,
+    transformResult: async ({ result }) => {
+      rows += result.rows.length;
+      return result;
+    },
   };
-  return { db: db.withPlugin(plugin), statements: () => count };
+  return { db: db.withPlugin(plugin), statements: () => count, rows: () => rows };
+}
+
+/** Fills a network up to so many peers, all of one revision. */
+async function fill(db: Kysely<Tables>, network: number, peers: number): Promise<void> {
+  const row = await db.selectFrom('peers').selectAll().where('network_id', '=', network).executeTakeFirstOrThrow();
+  const { id: _, ...common } = row;
+  for (let host = 100; host < 100 + peers - 2; host += 1) {
+    const own = { address: `10.77.1.${host}`, public_key: publicKey(), token_hash: `hash-${network}-${host}` };
+    await db
+      .insertInto('peers')
+      .values({ ...common, ...own })
+      .execute();
+  }
 }
 
 async function startOffice() {
@@ -43,12 +61,12 @@ test.each([1, 10, 300])('%i peers that are woken together cost the database no m
     const signal = new AbortController().signal;
     const wait = { isKnown: (revision: number) => revision === 2, signal, isGone: () => false, recognize };
     const waiting = Array.from({ length: count }, () => awaitNetwork(callerOf(network, peer), network, wait));
-    await vi.waitFor(() => expect(statements()).toBe(1));
+    await vi.waitFor(() => expect(statements()).toBe(2));
     await enroll(plane, key);
     waiters.wake(network);
     for (const awaited of await Promise.all(waiting)) expect(awaited).toEqual({ revision: 3, isKnown: false });
-    // The revision at first; then the revision and the list of peers.
-    expect([statements(), recognize.mock.calls]).toEqual([3, []]);
+    // The revision and the list of peers at first; then the revision, what it is about, and whether that peer is there.
+    expect([statements(), recognize.mock.calls]).toEqual([5, []]);
   });
 });
 
@@ -67,5 +85,32 @@ test('a text is read and written once for all who are told it, also later', asyn
     expect([new Set(all.map((text) => text?.bytes)).size, statements() - cost]).toEqual([2, 0]);
     expect(JSON.parse(String((await texts.delta(asking, 2))?.bytes)).data).toMatchObject({ revision: 3, removed: [] });
     expect(await texts.delta(asking, 7)).toBeNull();
+  });
+});
+
+test.each([2, 100])('what it costs to know a network after a change does not grow with its %i peers', async (peers) => {
+  const { plane, network, key } = await startOffice();
+  await enroll(plane, key);
+  await withDatabase(plane.dataDir, async (real) => {
+    await fill(real, network, peers);
+    const { db, rows } = counting(real);
+    const texts = createNetworkTexts({ db } as Context);
+    const lookAt = createLooks({ db } as Context);
+    const look = async () => [...(await (await lookAt(1, network)).peers())].length;
+    const whole = async (revision: number) => JSON.parse(String((await texts.whole({ id: network, revision })).bytes));
+    expect([(await whole(3)).data.peers.length, await look()]).toEqual([peers, peers]);
+    const before = rows();
+    const { peer } = (await enroll(plane, key)).body.data;
+    const { data } = await whole(4);
+    expect([data.revision, data.peers.length, data.peers.at(-1), await look()]).toEqual([
+      4,
+      peers + 1,
+      peer,
+      peers + 1,
+    ]);
+    // Of the text: the network, the change, and its peer; of the look: the same.
+    expect(rows() - before).toBe(6);
+    const fresh = await createNetworkTexts({ db } as Context).whole({ id: network, revision: 4 });
+    expect(data).toEqual(JSON.parse(String(fresh.bytes)).data);
   });
 });

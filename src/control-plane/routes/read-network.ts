@@ -33,7 +33,7 @@ export function addReadNetworkRoute(app: App, context: Context, texts: NetworkTe
   app.route({
     method: 'GET',
     url: '/api/networks/:network',
-    config: { access: readersAndPeer },
+    config: { access: readersAndPeer, looksUpPeers: true },
     schema: {
       operationId: 'readNetwork',
       summary: 'A network with its peers',

@@ -1,6 +1,6 @@
 import { findNetwork, type StoredNetwork } from '../store/networks.ts';
-import { listPeerIds } from '../store/peers.ts';
 import type { Context } from './context.ts';
+import { createMembers } from './members.ts';
 
 /** What was seen of a network at one look that many share. */
 export interface Look {
@@ -18,6 +18,7 @@ export type LookAt = (organization: number, network: number) => Promise<Look>;
  * came together: so a change costs one reading, however many wait for it.
  */
 export function createLooks({ db }: Context): LookAt {
+  const readMembers = createMembers({ db });
   const coming = new Map<string, Promise<Look>>();
   return (organization, id) => {
     const key = `${organization} ${id}`;
@@ -27,7 +28,7 @@ export function createLooks({ db }: Context): LookAt {
       coming.delete(key);
       const network = await findNetwork(db, organization, id);
       let peers: Promise<ReadonlySet<number>> | undefined;
-      const readPeers = async () => new Set(network ? await listPeerIds(db, id) : []);
+      const readPeers = async () => (network ? readMembers(id, network.revision) : new Set<number>());
       return {
         network,
         peers: () => {

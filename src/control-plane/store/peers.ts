@@ -38,6 +38,13 @@ export async function listPeerIds(db: Db, networkId: number): Promise<number[]> 
   return rows.map(({ id }) => id);
 }
 
+/** Those of these ids that peers of the network have. */
+export async function listPeerIdsAmong(db: Db, networkId: number, ids: readonly number[]): Promise<number[]> {
+  const query = db.selectFrom('peers').select('id').where('network_id', '=', networkId);
+  const rows = await query.where('id', 'in', [...ids]).execute();
+  return rows.map(({ id }) => id);
+}
+
 export async function findPeer(db: Db, networkId: number, id: number): Promise<StoredPeer | undefined> {
   return db
     .selectFrom('peers')
