@@ -5,6 +5,7 @@ import { compareBringUp } from './measure/bring-up.ts';
 import { compareChurn } from './measure/churn.ts';
 import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
 import { compareIdle } from './measure/idle.ts';
+import { compareGrowth } from './measure/growth.ts';
 import { comparePasses } from './measure/passes.ts';
 import { benchPush } from './measure/push-bench.ts';
 import { compareStart } from './measure/start.ts';
@@ -15,6 +16,7 @@ const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
   passes: comparePasses,
   idle: compareIdle,
   churn: compareChurn,
+  'control-plane': compareGrowth,
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]

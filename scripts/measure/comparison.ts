@@ -2,7 +2,7 @@
 export interface Comparison {
   readonly what: string;
   readonly beside: string;
-  readonly unit: 'ms' | 'ms of CPU' | 'MiB' | '% of a core' | 's' | 'bytes' | 'packets';
+  readonly unit: 'ms' | 'ms of CPU' | 'MiB' | '% of a core' | 's' | 'bytes' | 'packets' | 'statements';
   readonly ours: readonly number[];
   /** Empty where there is nothing to measure beside it: then the target is one of our own figure. */
   readonly theirs: readonly number[];
