@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Client } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Worker } from './process.ts';
 import type { ClientAnswer, ClientOrder, Member, ServerAnswer, ServerOrder, Used } from './push-messages.ts';
 import { type Spread, spreadOf } from './spread.ts';
@@ -11,9 +11,9 @@ export type Server = Worker<ServerOrder, ServerAnswer>;
 /** Those who wait, in a process of their own. */
 export type Clients = Worker<ClientOrder, ClientAnswer>;
 
-/** Who changes things: a session, and the connection for it. */
+/** Who changes things: a session, and the connections for it. */
 export interface Admin {
-  readonly admin: Client;
+  readonly admin: Dispatcher;
   readonly token: string;
 }
 
@@ -90,13 +90,13 @@ export function summarise(rounds: readonly Round[]): Summary {
 }
 
 /** A session of the owner: its token. */
-export async function logIn(admin: Client, owner: { email: string; password: string }): Promise<string> {
+export async function logIn(admin: Dispatcher, owner: { email: string; password: string }): Promise<string> {
   const body = (await send(admin, 'POST', '/api/auth/login', owner)) as { data: { access_token: string } };
   return body.data.access_token;
 }
 
 /** Asks, and gives the body of the answer, which must be a success. */
-export async function send(admin: Client, method: 'POST' | 'PATCH', path: string, json: object, token?: string) {
+export async function send(admin: Dispatcher, method: 'POST' | 'PATCH', path: string, json: object, token?: string) {
   const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
   const { statusCode, body } = await admin.request({ method, path, headers, body: JSON.stringify(json) });
   const text = await body.text();

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'undici';
 import { type Admin, send } from './changing.ts';
 import type { Member } from './push-messages.ts';
@@ -73,27 +74,36 @@ export async function enrollAll(
 
 const near = 2048;
 
+/** Enrols one host, as a connector does: where the control plane asks for patience, it comes again as the same host. */
 async function enroll(client: Client, network: number, key: string): Promise<Member> {
-  const { statusCode, body } = await client.request({
-    ...{ method: 'POST', path: '/api/networks/enroll' },
-    headers: { 'content-type': 'application/json', 'idempotency-key': randomBytes(16).toString('hex') },
-    body: JSON.stringify({
-      ...{ enrollment_token: key, name: 'edge', peer_type: 'origin' },
-      ...{ public_key: randomBytes(32).toString('base64'), endpoint: '203.0.113.9:51820' },
-    }),
+  const headers = { 'content-type': 'application/json', 'idempotency-key': randomBytes(16).toString('hex') };
+  const body = JSON.stringify({
+    ...{ enrollment_token: key, name: 'edge', peer_type: 'origin' },
+    ...{ public_key: randomBytes(32).toString('base64'), endpoint: '203.0.113.9:51820' },
   });
-  // A map of thousands of peers comes with it: who the host is now stands near one of its two ends.
+  for (let attempt = 1; ; attempt += 1) {
+    const { statusCode, head, tail } = await ask(client, headers, body);
+    const [, peer] = /^\{"data":\{"peer":\{"id":([0-9]+),/.exec(head) ?? [];
+    const [, token] = /"access_token":"(cpp_[\w-]+)"/.exec(`${head}${tail}`) ?? [];
+    if (statusCode === 201 && peer !== undefined && token !== undefined) return { network, peer: Number(peer), token };
+    if (statusCode !== 503 || attempt === attempts) {
+      throw new Error(`an enrolment was answered ${statusCode}: ${head.slice(0, 200)}`);
+    }
+    await delay(1000);
+  }
+}
+
+const attempts = 30;
+
+/** The whole answer is read, and its two ends are given: a map of thousands of peers may come between them. */
+async function ask(client: Client, headers: Record<string, string>, body: string) {
+  const reply = await client.request({ method: 'POST', path: '/api/networks/enroll', headers, body });
   let [head, tail] = ['', ''];
-  for await (const chunk of body) {
+  for await (const chunk of reply.body) {
     if (head.length < near) head += (chunk as Buffer).toString('latin1');
     tail = (tail + (chunk as Buffer).subarray(-near).toString('latin1')).slice(-near);
   }
-  const [, peer] = /^\{"data":\{"peer":\{"id":([0-9]+),/.exec(head) ?? [];
-  const [, token] = /"access_token":"(cpp_[\w-]+)"/.exec(`${head}${tail}`) ?? [];
-  if (statusCode !== 201 || peer === undefined || token === undefined) {
-    throw new Error(`an enrolment was answered ${statusCode}: ${head.slice(0, 200)}`);
-  }
-  return { network, peer: Number(peer), token };
+  return { statusCode: reply.statusCode, head, tail };
 }
 
 /** Does a piece of work for each, so many at once, and gives their results in the same order. */

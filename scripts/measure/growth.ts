@@ -13,9 +13,9 @@ const sizes = [
   { peers: 10, changes: 200 },
   { peers: 100, changes: 100 },
   { peers: 1000, changes: 30 },
-  { peers: 10_000, changes: 10 },
+  { peers: 10_000, changes: 5 },
 ];
-const rounds = 5;
+const rounds = 3;
 /** Enrolments of a round. */
 const hosts = 40;
 

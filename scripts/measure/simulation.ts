@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client } from 'undici';
+import { Pool } from 'undici';
 import {
   type Admin,
   type Clients,
@@ -98,7 +98,7 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
     owner = serving.owner;
     urls.push(serving.url);
   }
-  const client = new Client(urls[0] ?? '');
+  const client = new Pool(urls[0] ?? '', { connections: 8 });
   const admin: Admin = { admin: client, token: await logIn(client, owner) };
   const meter = createMeter(database, replicas);
   const invitations = await invite(admin, await makeNetworks(admin, asked.networks), asked.peers);
