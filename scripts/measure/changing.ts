@@ -60,6 +60,22 @@ export async function untilAllWait(server: Server, count: number): Promise<Used>
   }
 }
 
+/** Those who come to wait at the same time: the door has room for 4096. */
+const comingAtOnce = 1000;
+
+/** Lets all of them wait at this control plane, who are the first that do. */
+export async function comeToWait(
+  server: Server,
+  clients: Clients,
+  { members, ...how }: Omit<Extract<ClientOrder, { kind: 'wait' }>, 'kind'>,
+): Promise<void> {
+  for (let from = 0; from < members.length; from += comingAtOnce) {
+    const coming = members.slice(from, from + comingAtOnce);
+    clients.tell({ kind: 'wait', members: coming, ...how });
+    await untilAllWait(server, from + coming.length);
+  }
+}
+
 /** What some changes brought, in figures. */
 export interface Summary {
   /** Replies that came, of all changes. */

@@ -5,6 +5,7 @@ import { Client } from 'undici';
 import {
   type Clients,
   change,
+  comeToWait,
   logIn,
   type Round,
   type Server,
@@ -59,7 +60,7 @@ async function run(asked: PushCase, folder: string, server: Server, clients: Cli
   );
   const admin = new Client(url);
   const token = await logIn(admin, owner);
-  clients.tell({ kind: 'wait', url, members, revision: 1, deltas, reconnect });
+  await comeToWait(server, clients, { url, members, revision: 1, deltas, reconnect });
   const rounds: Round[] = [];
   let cpuMs = 0;
   for (let number = 0; number < warmUp + changes; number++) {

@@ -7,6 +7,7 @@ import {
   type Admin,
   type Clients,
   change,
+  comeToWait,
   logIn,
   type Server,
   type Summary,
@@ -60,8 +61,6 @@ export interface SimulationResult extends Omit<SimulationCase, 'waitingAtMost' |
 
 /** Hosts that enrol at the same time, within the control plane's limit of what it does at once. */
 const enrollingAtOnce = 16;
-/** Those who come to wait at the same time: the door has room for 4096. */
-const comingAtOnce = 1000;
 
 /** Simulates one case on processes of its own. */
 export async function simulate(asked: SimulationCase): Promise<SimulationResult> {
@@ -108,7 +107,10 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
     const mine = members.filter((_, number) => number % replicas.length === index);
     return { server, clients, url: urls[index] ?? '', waiting: mine.slice(0, asked.waitingAtMost) };
   });
-  await comeToWait(crowds, 1 + asked.peers);
+  for (const { server, clients, url, waiting: members } of crowds) {
+    const revision = 1 + asked.peers;
+    await comeToWait(server, clients, { url, members, revision, deltas: true, reconnect: false });
+  }
   const idle = await meter(() => delay(asked.idleSeconds * 1000));
   const settled = () => Promise.all(crowds.map(({ server, waiting }) => untilAllWait(server, waiting.length)));
   const hold = await settled();
@@ -138,19 +140,6 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
 /** Peers far from each other, one after another, so that networks take turns. */
 function changedAt(members: readonly Member[], number: number): Member {
   return members[(number * 7919) % members.length] as Member;
-}
-
-async function comeToWait(
-  crowds: readonly (Replica & { url: string; waiting: readonly Member[] })[],
-  revision: number,
-): Promise<void> {
-  for (const { server, clients, url, waiting } of crowds) {
-    for (let from = 0; from < waiting.length; from += comingAtOnce) {
-      const members = waiting.slice(from, from + comingAtOnce);
-      clients.tell({ kind: 'wait', url, members, revision, deltas: true, reconnect: false });
-      await untilAllWait(server, from + members.length);
-    }
-  }
 }
 
 /** Does a piece of work, and tells what the control plane and its database spent meanwhile. */
