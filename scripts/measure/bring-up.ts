@@ -52,7 +52,7 @@ export async function compareBringUp(): Promise<Comparison[]> {
 }
 
 /** A tunnel in user space ends a moment after its interface. */
-function takeDown(host: Host, command: string): Promise<unknown> {
+export function takeDown(host: Host, command: string): Promise<unknown> {
   const wait = 'for i in $(seq 200); do [ -e /run/wireguard/cpn0.sock ] || exit 0; sleep 0.05; done; exit 1';
   return host.exec(['sh', '-c', `${command}; ${wait}`], patient);
 }
