@@ -1,5 +1,6 @@
 import type { Actual } from '../core/actual.ts';
 import { findSecretTroubles, type SecretTrouble, type SecretView } from '../core/compare-secrets.ts';
+import type { Peer } from '../core/model.ts';
 import { ownKeys } from '../core/own-peer.ts';
 import type { Joined } from '../store/state.ts';
 import { questionOf } from './survey.ts';
@@ -13,11 +14,16 @@ export function viewSecrets(state: Joined, { device }: Pick<Actual, 'device'>): 
 
 /** Finds the peers with which no handshake comes about for want of one network secret. */
 export function findTroubles(state: Joined, actual: Pick<Actual, 'device'>): SecretTrouble[] {
-  const others = state.membership.map.peers.filter(({ publicKey }) => !ownKeys(state).includes(publicKey));
-  return findSecretTroubles(viewSecrets(state, actual), others);
+  return findSecretTroubles(viewSecrets(state, actual), othersOf(state));
 }
 
-/** As {@link findTroubles}, by a look at WireGuard's table. */
+function othersOf(state: Joined): Peer[] {
+  const own = ownKeys(state);
+  return state.membership.map.peers.filter(({ publicKey }) => !own.includes(publicKey));
+}
+
+/** As {@link findTroubles}, by a look at WireGuard's table, where there is anybody else. */
 export async function lookForTroubles(tools: Tools, state: Joined): Promise<SecretTrouble[]> {
+  if (othersOf(state).length === 0) return [];
   return findTroubles(state, await tools.host.observe({ ...questionOf(state), firewall: false, sysctls: [] }));
 }

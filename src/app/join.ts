@@ -1,3 +1,4 @@
+import type { Actual } from '../core/actual.ts';
 import type { SecretTrouble } from '../core/compare-secrets.ts';
 import { InvalidValue, NotNamed, Refused, Unreachable } from '../core/errors.ts';
 import { isDefaultRoute } from '../core/full-tunnel.ts';
@@ -15,7 +16,7 @@ import { withMembership } from './pins.ts';
 import { refuseConflict } from './refuse-conflict.ts';
 import { resolveNames } from './resolve.ts';
 import { isJoined } from './select.ts';
-import { survey } from './survey.ts';
+import { questionOf, survey } from './survey.ts';
 import { takeBack } from './take-back.ts';
 import { ownTag, tellSecret } from './tell-secret.ts';
 import type { Tools } from './tools.ts';
@@ -38,8 +39,10 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
   const state = await tools.store.lock(async () => {
     const { begun, isNew } = await beginJoin(tools, request);
-    const joined = isJoined(begun) ? begun : await enroll(tools, begun, request.token, isNew);
-    return bringUp(tools, await lend(tools, joined, request.personalToken));
+    const { joined, seen } = isJoined(begun)
+      ? await lookAround(tools, begun)
+      : await enroll(tools, begun, request.token, isNew);
+    return bringUp(tools, await lend(tools, joined, request.personalToken), seen);
   });
   for (const claim of describeClaims(state)) tools.warn(claim);
   const untold = await tellSecret(tools, state);
@@ -48,7 +51,20 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   return { state, ...greeting, troubles: greeting.handshake === true ? [] : await lookForTroubles(tools, state) };
 }
 
-async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean): Promise<Joined> {
+/** A joined network with the addresses of its names, and the host before anything is changed: one look for all that follows. */
+interface Arrival {
+  readonly joined: Joined;
+  readonly seen: Actual;
+}
+
+async function lookAround(tools: Tools, state: Joined): Promise<Arrival> {
+  const resolved = await resolveNames(tools, state);
+  const joined: Joined = resolved === state.resolved ? state : { ...state, resolved };
+  if (joined !== state) await tools.store.write(joined);
+  return { joined, seen: await tools.host.observe(questionOf(joined)) };
+}
+
+async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean): Promise<Arrival> {
   const { name, type, endpoint, idempotencyKey } = state.enrollment;
   const { publicKey } = state.keyPair;
   try {
@@ -61,10 +77,11 @@ async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean)
     const { peer, map, accessToken } = await service.enroll(asked);
     const joined = withMembership(state, { peer, map, accessToken, personalToken: null });
     await tools.store.write(joined);
-    await refuseConflict(tools, joined);
+    const arrival = await lookAround(tools, joined);
+    await refuseConflict(tools, arrival.joined, arrival.seen.surroundings);
     const sync = { mode: 'poll', lastSuccess: tools.now().toISOString(), error: null } as const;
     await tools.store.amendNotes(state.interface, { sync });
-    return joined;
+    return arrival;
   } catch (error) {
     if (isNew && isHarmless(error)) await forget(tools, state);
     throw error;
@@ -88,22 +105,20 @@ async function lend(tools: Tools, state: Joined, personalToken: Secret | null): 
   return lent;
 }
 
-async function bringUp(tools: Tools, state: Joined): Promise<Joined> {
-  const located: Joined = { ...state, resolved: await resolveNames(tools, state) };
-  const planned = await survey(tools, located);
+async function bringUp(tools: Tools, located: Joined, seen: Actual): Promise<Joined> {
+  const planned = await survey(tools, located, seen);
   const trouble = explainHosts(planned.desired, planned.actual);
-  if (trouble !== null) tools.warn(new NotNamed(state.interface, trouble).message);
-  tools.progress(`bringing ${state.interface} up as ${state.membership.peer.address}`);
-  await tools.store.write(located);
+  if (trouble !== null) tools.warn(new NotNamed(located.interface, trouble).message);
+  tools.progress(`bringing ${located.interface} up as ${located.membership.peer.address}`);
   try {
     const applied = await apply(tools, planned, located);
-    tools.progress(`writing ${tools.store.configPath(state.interface)}`);
+    tools.progress(`writing ${tools.store.configPath(located.interface)}`);
     await save(tools, applied, located, planned);
     return applied;
   } catch (error) {
     // A tunnel that was there before is somebody's connection: better half changed than gone.
     const isNew = planned.actual.link === null;
-    if (isNew) await takeBack(tools, (await tools.store.read(state.interface)) ?? located);
+    if (isNew) await takeBack(tools, (await tools.store.read(located.interface)) ?? located);
     throw error;
   }
 }

@@ -32,10 +32,14 @@ export interface Survey {
   readonly changes: readonly Change[];
 }
 
-/** Looks at the host and plans a pass from what is known; asks neither a control plane nor a resolver. */
-export async function survey(tools: Tools, state: Joined): Promise<Survey> {
+/**
+ * Looks at the host and plans a pass from what is known; asks neither a control plane nor a resolver.
+ *
+ * @param seen what a look of a moment ago saw, for the same question; without it, it looks itself
+ */
+export async function survey(tools: Tools, state: Joined, seen?: Actual): Promise<Survey> {
   const { self, map, listed } = findSelf(state);
-  const actual = await tools.host.observe(questionOf(state));
+  const actual = seen ?? (await tools.host.observe(questionOf(state)));
   const ground = await gatherGround(tools, state, actual.surroundings);
   const { interface: link, keyPair, networkSecret, options, resolved, failed } = state;
   const label = options.hosts ? await labelNetwork(tools, state) : null;

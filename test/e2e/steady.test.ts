@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { builtProgram } from '../lab/built-program.ts';
+import { makeKey } from '../lab/control-plane.ts';
 import { eventually } from '../lab/eventually.ts';
+import { readExecs, traceExecs } from '../lab/exec-trace.ts';
 import { join, type Office, patiently, startOffice, status } from './office.ts';
 
 let office: Office;
@@ -19,6 +21,32 @@ const traced =
 
 /** A call that may write to a file with a name; what a tool reads on its standard input is a file without one. */
 const writes = /^(?!.*(O_TMPFILE|"\/dev\/null")).*\b(O_WRONLY|O_RDWR|O_CREAT|O_TRUNC)\b/;
+
+it('the join of a first peer looks at the host once before its changes and once after them', async () => {
+  const first = await office.lab.addHost('first', { address: '203.0.113.13/24' });
+  const trace = path(first.folder, 'join-trace');
+  const join = [
+    await builtProgram(),
+    'join',
+    '-',
+    ...office.api,
+    '--name',
+    'first',
+    '--endpoint',
+    '203.0.113.13:51820',
+  ];
+  const input = await makeKey(office.controlPlane, 'office', 'first');
+  await first.exec(traceExecs(trace, join), { input, timeoutMs: 60_000 });
+  const looks = (await readExecs(trace))
+    .map(({ argv }) => argv.join(' '))
+    .filter((each) => /wg show|ip -json/.test(each))
+    .map((each) => each.slice(each.lastIndexOf('/') + 1));
+  expect(looks.sort()).toEqual([
+    ...['ip -json -details -Numeric -batch -', 'ip -json -details -Numeric -batch -'],
+    ...['wg show cpn0 dump', 'wg show cpn0 dump'],
+  ]);
+  await first.cpn(['leave', '--yes']);
+});
 
 it('a pass with nothing to do starts the observers and nothing else, and writes nothing', async () => {
   const connector = await office.lab.addHost('connector', { address: '203.0.113.11/24' });
