@@ -6,6 +6,7 @@ import { compareChurn } from './measure/churn.ts';
 import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
 import { compareIdle } from './measure/idle.ts';
 import { compareGrowth } from './measure/growth.ts';
+import { compareFailover } from './measure/failover.ts';
 import { compareJoin } from './measure/join.ts';
 import { comparePasses } from './measure/passes.ts';
 import { benchPush } from './measure/push-bench.ts';
@@ -19,6 +20,7 @@ const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
   churn: compareChurn,
   'control-plane': compareGrowth,
   join: compareJoin,
+  failover: compareFailover,
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]

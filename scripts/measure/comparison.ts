@@ -1,3 +1,5 @@
+import { quantileOf } from './spread.ts';
+
 /** What was measured, beside what a user would have instead, in the same run on the same machine. */
 export interface Comparison {
   readonly what: string;
@@ -9,10 +11,10 @@ export interface Comparison {
   readonly target: Target;
 }
 
-/** The most that the ratio of the medians, or our own worst figure, may be. */
+/** The most that the ratio of the medians, or our own worst figure, may be; or that which `share` of ours do not exceed. */
 export type Target =
   | { readonly ratioAtMost: number; readonly says: string }
-  | { readonly atMost: number; readonly says: string }
+  | { readonly atMost: number; readonly says: string; readonly share?: number }
   | null;
 
 /** A comparison in figures. */
@@ -25,6 +27,8 @@ export interface Result extends Omit<Comparison, 'ours' | 'theirs' | 'target'> {
   /** Our median by theirs. */
   readonly ratio: number | null;
   readonly target: string;
+  /** What of ours is held against a target that speaks of a share of them, such as their p99; else null. */
+  readonly atShare: number | null;
   /** Null where there is no target. */
   readonly met: boolean | null;
 }
@@ -33,10 +37,12 @@ export function conclude({ ours, theirs, target, ...rest }: Comparison): Result 
   const median = medianOf(ours);
   const besideMedian = theirs.length === 0 ? null : medianOf(theirs);
   const ratio = besideMedian === null ? null : median / besideMedian;
+  const own = target !== null && 'atMost' in target ? quantileOf(ours, target.share ?? 1) : null;
   return {
     ...rest,
     ...{ runs: ours.length, median, min: Math.min(...ours), max: Math.max(...ours), besideMedian, ratio },
-    ...{ target: target?.says ?? '', met: isMet(target, ratio, Math.max(...ours)) },
+    atShare: target !== null && 'share' in target ? own : null,
+    ...{ target: target?.says ?? '', met: isMet(target, ratio, own) },
   };
 }
 
@@ -54,14 +60,16 @@ export const heading = [
 
 /** The cells of a row, in the order of {@link heading}. */
 export function cellsOf(result: Result): string[] {
-  const { what, beside, unit, runs, median, min, max, besideMedian, ratio, target, met } = result;
+  const { what, beside, unit, runs, median, min, max, besideMedian, ratio, target, atShare, met } = result;
   const figures = [median, min, max, besideMedian, ratio].map((each) => (each === null ? '–' : format(each)));
-  return [what, beside, unit, `${runs}`, ...figures, target, met === null ? '' : met ? 'yes' : 'NO'];
+  const verdict = met === null ? '' : met ? 'yes' : 'NO';
+  const shown = atShare === null ? verdict : `${verdict} (${format(atShare)})`;
+  return [what, beside, unit, `${runs}`, ...figures, target, shown];
 }
 
-function isMet(target: Target, ratio: number | null, worst: number): boolean | null {
+function isMet(target: Target, ratio: number | null, own: number | null): boolean | null {
   if (target === null) return null;
-  return 'atMost' in target ? worst <= target.atMost : ratio !== null && ratio <= target.ratioAtMost;
+  return 'atMost' in target ? own !== null && own <= target.atMost : ratio !== null && ratio <= target.ratioAtMost;
 }
 
 /** Three digits that count. */

@@ -1,24 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventually } from '../lab/eventually.ts';
-import type { Host } from '../lab/host.ts';
-import type { Process } from '../lab/process.ts';
-import { awaitRoute, DataCenter, routesOf, serverAddress } from './data-center.ts';
+import { DataCenter } from './data-center.ts';
+import { measureOutages } from './outages.ts';
 
 const rounds = 20;
-/** Seconds between two pings: how finely an outage is measured. */
-const fine = 0.05;
 
 let center: DataCenter;
-let connectors: readonly Host[];
-let users: readonly Host[];
-/** The longest time without an answer in each round, in seconds, by whose it was. */
-const outages = new Map<string, number[]>();
+let outages: ReadonlyMap<string, number[]> = new Map();
 
 beforeAll(async () => {
   center = await DataCenter.start();
-  connectors = [await center.addConnector(1), await center.addConnector(2)];
-  users = [await center.addOrigin('origin', '203.0.113.22'), await center.addLaptop('laptop', '203.0.113.40')];
-  for (const user of users) await center.awaitAnswers(user, ...connectors);
 });
 afterAll(async () => {
   await center?.stop();
@@ -26,48 +16,12 @@ afterAll(async () => {
 });
 
 test(`${rounds} times the connector in service dies, and the other takes over`, { timeout: 900_000 }, async () => {
-  for (let round = 0; round < rounds; round += 1) {
-    const [dying, other] = round % 2 === 0 ? connectors : connectors.toReversed();
-    if (!dying || !other) throw new Error('there are two connectors');
-    for (const user of users) await awaitRoute(user, dying, 60_000);
-    const flows = users.map((user) =>
-      user.spawn(['ping', '-n', '-D', '-i', String(fine), '-c', '2000', serverAddress]),
-    );
-    for (const flow of flows) await flow.waitForLine(/icmp_seq=\d+ ttl/);
-    // Upstream in one round, with its carrier in the next.
-    await (round % 4 < 2 ? dying.uplink.cut() : dying.uplink.unplug());
-    for (const [index, user] of users.entries()) {
-      await awaitRoute(user, other, 60_000);
-      await goesOn(flows[index] as Process);
-      const { stdout } = await (flows[index] as Process).stop();
-      outages.set(user.name, [...(outages.get(user.name) ?? []), longestPause(stdout)]);
-    }
-    await dying.uplink.restore();
-    for (const user of users) await awaitReturn(user);
-  }
-  for (const user of users) expect(outages.get(user.name)).toHaveLength(rounds);
+  outages = await measureOutages(center, rounds);
+  expect([...outages].map(([name, each]) => [name, each.length])).toEqual([
+    ['origin', rounds],
+    ['laptop', rounds],
+  ]);
 });
-
-/** Waits for answers that come after now. */
-async function goesOn(flow: Process): Promise<void> {
-  const seen = flow.output.stdout.length;
-  await eventually('the flow goes on', () => flow.output.stdout.length > seen + 200, { timeoutMs: 30_000 });
-}
-
-/** Waits until the one that stands by is better than nothing again. */
-async function awaitReturn(user: Host): Promise<void> {
-  await eventually(
-    `${user.name} hears the other again`,
-    async () => (await routesOf(user))[1]?.reason !== 'does not answer',
-    { timeoutMs: 60_000, everyMs: 300 },
-  );
-}
-
-/** The longest time between two answers, in seconds. */
-function longestPause(stdout: string): number {
-  const times = [...stdout.matchAll(/^\[(\d+\.\d+)\] \d+ bytes from/gm)].map(([, time]) => Number(time));
-  return Math.max(...times.slice(1).map((time, index) => time - (times[index] ?? time)));
-}
 
 function formatTable(): string {
   const rows = [...outages].map(([name, seconds]) => {

@@ -59,6 +59,9 @@ test('figures are compared by their medians, and held against the target', () =>
     met: false,
   });
   expect(cellsOf(result)).toHaveLength(heading.length);
+  const most = conclude({ ...common, target: { share: 0.75, atMost: 3, says: 'p75 ≤ 3' } });
+  expect([most.met, cellsOf(most).at(-1)]).toEqual([true, 'yes (3.00)']);
+  expect(conclude({ ...common, target: { share: 0.76, atMost: 3, says: 'p76 ≤ 3' } }).met).toBe(false);
 });
 
 test('a spread is told by nearest rank', () => {

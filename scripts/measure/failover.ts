@@ -1,0 +1,23 @@
+import { DataCenter } from '../../test/e2e/data-center.ts';
+import { measureOutages } from '../../test/e2e/outages.ts';
+import type { Comparison } from './comparison.ts';
+
+const rounds = 20;
+
+/** Seconds, as Tailscale publishes it in "Set up high availability" (tailscale.com/kb/1115): up to so long, and not measured here. */
+const published = 15;
+
+/** How long nothing answers when the connector that serves a route dies: for an origin server, and for a laptop behind a NAT. */
+export async function compareFailover(): Promise<Comparison[]> {
+  const center = await DataCenter.start();
+  try {
+    const outages = await measureOutages(center, rounds);
+    return [...outages].map(([name, ours]) => ({
+      what: `failover of a route, seen by ${name === 'laptop' ? 'a laptop behind a NAT' : 'an origin server'}`,
+      ...{ beside: 'Tailscale, as published, not measured', unit: 's', ours, theirs: [published] },
+      target: { share: 0.95, atMost: 3, says: 'p95 < 3 s' },
+    }));
+  } finally {
+    await center.stop();
+  }
+}
