@@ -8,6 +8,7 @@ import { compareIdle } from './measure/idle.ts';
 import { compareGrowth } from './measure/growth.ts';
 import { compareFailover } from './measure/failover.ts';
 import { compareJoin } from './measure/join.ts';
+import { compareLive } from './measure/live.ts';
 import { comparePasses } from './measure/passes.ts';
 import { benchPush } from './measure/push-bench.ts';
 import { compareStart } from './measure/start.ts';
@@ -21,6 +22,7 @@ const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
   'control-plane': compareGrowth,
   join: compareJoin,
   failover: compareFailover,
+  live: compareLive,
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
