@@ -11,6 +11,7 @@ import { compareJoin } from './measure/join.ts';
 import { compareLive } from './measure/live.ts';
 import { comparePasses } from './measure/passes.ts';
 import { benchPush } from './measure/push-bench.ts';
+import { compareReach } from './measure/reach.ts';
 import { compareStart } from './measure/start.ts';
 
 const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
@@ -23,6 +24,7 @@ const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
   join: compareJoin,
   failover: compareFailover,
   live: compareLive,
+  reach: compareReach,
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]

@@ -24,7 +24,7 @@ export interface Result extends Omit<Comparison, 'ours' | 'theirs' | 'target'> {
   readonly min: number;
   readonly max: number;
   readonly besideMedian: number | null;
-  /** Our median by theirs. */
+  /** Our median by theirs; null where theirs is nothing. */
   readonly ratio: number | null;
   readonly target: string;
   /** What of ours is held against a target that speaks of a share of them, such as their p99; else null. */
@@ -36,7 +36,7 @@ export interface Result extends Omit<Comparison, 'ours' | 'theirs' | 'target'> {
 export function conclude({ ours, theirs, target, ...rest }: Comparison): Result {
   const median = medianOf(ours);
   const besideMedian = theirs.length === 0 ? null : medianOf(theirs);
-  const ratio = besideMedian === null ? null : median / besideMedian;
+  const ratio = besideMedian === null || besideMedian === 0 ? null : median / besideMedian;
   const own = target !== null && 'atMost' in target ? quantileOf(ours, target.share ?? 1) : null;
   return {
     ...rest,

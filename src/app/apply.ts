@@ -21,6 +21,7 @@ export async function apply(tools: Tools, { state, desired, steps, actual }: Sur
   for (const step of steps) {
     tools.log.debug({ interface: state.interface, step: step.do, changes: step.changes }, 'applying a step');
     await applyStep(tools, step);
+    tools.log.debug({ interface: state.interface, step: step.do }, 'a step is done');
   }
   const applied: Joined = receipt === state.receipt ? state : { ...state, receipt };
   const left = plan(desired, await tools.host.observe(questionOf(applied)), secondsNow(tools));

@@ -12,7 +12,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   const { method, path, body } = JSON.parse(line);
   const reply = await fetch(process.argv[1] + path, { method, headers, body: body && JSON.stringify(body) });
   const text = await reply.text();
-  console.log('answer ' + JSON.stringify(reply.ok ? { data: text && JSON.parse(text).data } : { refusal: reply.status + ' ' + text }));
+  const at = Date.now();
+  console.log('answer ' + JSON.stringify(reply.ok ? { at, data: text && JSON.parse(text).data } : { refusal: reply.status + ' ' + text }));
 }
 process.exit();
 `;
@@ -61,6 +62,11 @@ export class Owner {
     return (await this.#ask<{ peer: ListedPeer }>('POST', '/enroll', request)).peer.id;
   }
 
+  /** Gives a peer another endpoint; returns when that was answered, in milliseconds since the epoch. */
+  async setEndpoint(network: number, peer: number, endpoint: string): Promise<number> {
+    return (await this.#send('PATCH', `/${network}/peers/${peer}`, { endpoint })).at;
+  }
+
   async removePeer(network: number, peer: number): Promise<void> {
     await this.#ask('DELETE', `/${network}/peers/${peer}`);
   }
@@ -77,14 +83,18 @@ export class Owner {
     return new Map(keys.map(({ name, uses }) => [name, uses]));
   }
 
+  async #ask<Data>(method: string, path: string, body?: unknown): Promise<Data> {
+    return (await this.#send<Data>(method, path, body)).data;
+  }
+
   /** One request after the other; throws what the control plane refuses. */
-  #ask<Data>(method: string, path: string, body?: unknown): Promise<Data> {
+  #send<Data>(method: string, path: string, body?: unknown): Promise<{ at: number; data: Data }> {
     const answer = this.#last.then(async () => {
       this.#process.writeInput(`${JSON.stringify({ method, path: `/api/networks${path}`, body })}\n`);
       const [, text = ''] = await this.#process.waitForLine(/^answer (.*)$/);
-      const { data, refusal } = JSON.parse(text);
+      const { at, data, refusal } = JSON.parse(text);
       if (refusal !== undefined) throw new Error(`${method} ${path}: ${refusal}`);
-      return data;
+      return { at, data };
     });
     this.#last = answer.catch(() => {});
     return answer;
