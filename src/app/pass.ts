@@ -25,48 +25,50 @@ export interface PassOptions extends Confirming {
 export const usualConfirmation = 20_000;
 
 /**
- * One pass over one network: makes the host what state and news say, and saves them. With no news it looks without the lock; where
- * nothing differs it has written nothing and started only the observers, else it looks again under the lock, and acts on that.
+ * One pass over one network: makes the host what state and news say, and saves them. Without news it looks without the lock first;
+ * where nothing differs it has written nothing and started only the observers. News are saved in any case, and so it looks under the
+ * lock at once, and acts on that.
  *
  * @returns null when the network is not joined any more
  */
 export async function passNetwork(tools: Tools, link: string, news: News, options: PassOptions): Promise<Pass | null> {
-  const read = await readWith(tools, link, news);
-  if (read === null) return null;
-  if (read.next === read.known) {
-    const planned = await look(tools, read);
+  const before = await reckon(tools, link, news);
+  if (before === null) return null;
+  const { known, next } = before;
+  if (next === known) {
+    const planned = await look(tools, before);
     const changes = planned?.changes ?? [];
     const isSteady = changes.length === 0 && !tools.store.damaged.has(link);
     const isPostponed = changes.length > 0 && options.mayRepair?.(changes) === false;
     if (isSteady || isPostponed) return { survey: planned, changes: [], isDrift: true };
   }
   return tools.store.lock(async () => {
-    const again = await readWith(tools, link, news, read);
-    return again && settle(tools, again, await look(tools, again), options);
+    const reckoned = await reckon(tools, link, news, before);
+    return reckoned && settle(tools, reckoned, await look(tools, reckoned), options);
   });
 }
 
 /** What is on disk, and what it becomes with the news. */
-interface Read {
+interface Reckoned {
   readonly known: Joined;
   readonly next: Joined;
 }
 
-/** @param before an earlier reading with the same news, whose reckoning holds while the disk says the same */
-async function readWith(tools: Tools, link: string, news: News, before?: Read): Promise<Read | null> {
+/** @param before an earlier reckoning with the same news, which holds while the disk says the same */
+async function reckon(tools: Tools, link: string, news: News, before?: Reckoned): Promise<Reckoned | null> {
   const known = await tools.store.read(link);
   if (known === null || !isJoined(known)) return null;
   return { known, next: before?.known === known ? before.next : withNews(known, news) };
 }
 
-/** What that means for the host; null of a network that was taken down. */
-async function look(tools: Tools, { next }: Read): Promise<Survey | null> {
+/** What that means for the host; null where the network is to stay down. */
+async function look(tools: Tools, { next }: Reckoned): Promise<Survey | null> {
   return next.enabled ? survey(tools, next) : null;
 }
 
 async function settle(
   tools: Tools,
-  { known, next }: Read,
+  { known, next }: Reckoned,
   planned: Survey | null,
   options: PassOptions,
 ): Promise<Pass> {

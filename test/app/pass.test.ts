@@ -35,6 +35,25 @@ describe('a pass', () => {
     expect({ looks: desk.looks, steps: desk.steps, asked: desk.asked }).toEqual({ looks: 1, steps: [], asked: [] });
   });
 
+  it('that has news looks once before its changes, under the lock, and once after them', async () => {
+    const desk = await settledDesk();
+    const { store } = desk.tools;
+    const locked: number[] = [];
+    const lock: typeof store.lock = (work) => {
+      locked.push(desk.looks);
+      return store.lock(work);
+    };
+    const newcomer = mapAt('"2"', [relay, peer(3, { endpoint: dialled(3) })]);
+    const pass = await passNetwork(
+      { ...desk.tools, store: { ...store, lock } },
+      'cpn0',
+      { map: newcomer, resolved: null },
+      options,
+    );
+    expect(pass?.changes.map(({ kind }) => kind)).toEqual(['file', 'peer']);
+    expect({ looks: desk.looks, locked }).toEqual({ looks: 2, locked: [0] });
+  });
+
   it('repairs drift', async () => {
     const desk = await settledDesk();
     desk.actual = { ...desk.actual, routes: [] };
