@@ -83,9 +83,11 @@ export class MapFollower {
       const { news, notes, waited, failure } = await refresh(tools, state, options);
       const isNew = this.#once.notice(failure);
       this.#isHeard = failure === null;
-      if (failure === null || isNew) await tools.store.amendNotes(this.#link, notes);
-      if (failure !== null) return this.#pauseAfter(failure);
-      if (news.map !== null && !(await takeNews(news))) return this.#pauseAfter(null);
+      // Beside the pass, which need not wait for the disk.
+      const noted = failure === null || isNew ? tools.store.amendNotes(this.#link, notes) : null;
+      const isTaken = failure !== null || news.map === null || (await takeNews(news));
+      await noted;
+      if (failure !== null || !isTaken) return this.#pauseAfter(failure);
       this.#failures = 0;
       if (!waited) return this.#pause();
       const now = tools.monotonic() * 1000;

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { News } from '../../../src/app/news.ts';
 import { MapFollower } from '../../../src/app/run/follow-map.ts';
@@ -65,6 +66,37 @@ const pauses = ({ times }: Following) => times.slice(1).map((time, index) => tim
 const notes = ({ desk }: Following) => desk.tools.store.readNotes('cpn0');
 
 describe('a service that can wait', () => {
+  it('has its news handed on at once, while what is noted of them is still on its way to the disk', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const { store } = desk.tools;
+    const handed = Promise.withResolvers<void>();
+    const order: string[] = [];
+    let isNew = false;
+    const amendNotes: typeof store.amendNotes = async (link, part) => {
+      // A disk that takes a second, unless the news are handed on before.
+      if (isNew) await Promise.race([handed.promise, delay(1000)]);
+      await store.amendNotes(link, part);
+      if (isNew) order.push('noted');
+    };
+    desk.answers = [
+      answerWith(first, true),
+      (revision, wait) => {
+        isNew = true;
+        return answerWith(second, true)(revision, wait);
+      },
+    ];
+    const stop = new AbortController();
+    const follower = new MapFollower({ ...desk.tools, store: { ...store, amendNotes } }, 'cpn0', 30);
+    await follower.follow(stop.signal, async () => {
+      order.push('handed on');
+      handed.resolve();
+      stop.abort();
+      return true;
+    });
+    expect(order).toEqual(['handed on', 'noted']);
+    expect((await store.readNotes('cpn0')).sync.mode).toBe('push');
+  });
+
   it('is asked how it is, and from then on to wait for another revision than the one that is known', async () => {
     const following = await follow([answerWith(first, true), answerWith(second, true)], 3);
     expect(following.desk.asked.map(({ revision, wait }) => [revision, wait?.seconds])).toEqual([
