@@ -84,9 +84,10 @@ export class MapFollower {
       const isNew = this.#once.notice(failure);
       this.#isHeard = failure === null;
       // Beside the pass, which need not wait for the disk.
-      const noted = failure === null || isNew ? tools.store.amendNotes(this.#link, notes) : null;
-      const isTaken = failure !== null || news.map === null || (await takeNews(news));
-      await noted;
+      const [isTaken] = await Promise.all([
+        failure !== null || news.map === null || takeNews(news),
+        failure === null || isNew ? tools.store.amendNotes(this.#link, notes) : null,
+      ]);
       if (failure !== null || !isTaken) return this.#pauseAfter(failure);
       this.#failures = 0;
       if (!waited) return this.#pause();
