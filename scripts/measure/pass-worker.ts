@@ -5,7 +5,6 @@
  * @module
  */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { noNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
 import { openTools } from '../../src/cli/context.ts';
@@ -14,6 +13,7 @@ import { parseAddress } from '../../src/core/cidr.ts';
 import { parsePublicKey } from '../../src/core/keys.ts';
 import type { NetworkMap } from '../../src/core/model.ts';
 import type { Joined } from '../../src/store/state.ts';
+import { readChildrenTime } from './proc.ts';
 
 export interface PassTimes {
   /** Milliseconds of each pass that added a peer. */
@@ -55,10 +55,8 @@ function withPeer(map: NetworkMap, round: number): NetworkMap {
   return { ...map, revision: `"new ${round}"`, peers: [...map.peers, peer] };
 }
 
-/** Milliseconds of processor time of this process and of the tools that it ran. */
+/** Milliseconds of processor time of this process and of the tools that it ran, or had a shell run. */
 function spent(): number {
-  const stat = readFileSync('/proc/self/stat', 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const { user, system } = process.cpuUsage();
-  return (user + system) / 1000 + (Number(fields[13]) + Number(fields[14])) * 10;
+  return (user + system) / 1000 + readChildrenTime(process.pid);
 }

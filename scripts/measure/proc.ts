@@ -23,12 +23,23 @@ function mebibytes(text: string, name: string): number {
  * theirs. The kernel counts in ticks of 10 ms (proc_pid_stat(5)).
  */
 export function readProcessorTime(pid: number): number {
+  const [user = 0, system = 0] = readTicks(pid);
+  return user + system + readChildrenTime(pid);
+}
+
+/** The same of its children alone. */
+export function readChildrenTime(pid: number): number {
+  const [, , user = 0, system = 0] = readTicks(pid);
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
+  const running = children.map((child) => orNull(() => readProcessorTime(Number(child))) ?? 0);
+  return running.reduce((sum, each) => sum + each, user + system);
+}
+
+/** Milliseconds: utime, stime, cutime and cstime. */
+function readTicks(pid: number): number[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  // utime, stime, cutime and cstime.
-  const own = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * 10, 0);
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
-  return children.reduce((sum, child) => sum + (orNull(() => readProcessorTime(Number(child))) ?? 0), own);
+  return fields.slice(11, 15).map((ticks) => Number(ticks) * 10);
 }
 
 /** The process of that name which lives where another one does, in the same PID namespace. */

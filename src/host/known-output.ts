@@ -12,9 +12,9 @@ export class KnownOutput {
   /** Null while it is read into. */
   #spare: Buffer | null = null;
 
-  /** The text of a file from its beginning, but no more than `mostBytes`. */
-  async read(file: FileHandle, mostBytes: number): Promise<string> {
-    const length = Math.min((await file.stat()).size, mostBytes);
+  /** The text of a file from its beginning. */
+  async read(file: FileHandle): Promise<string> {
+    const length = (await file.stat()).size;
     const spare = this.#spare;
     this.#spare = null;
     const whole = spare !== null && spare.length >= length ? spare : Buffer.allocUnsafeSlow(Math.ceil(length * 1.25));

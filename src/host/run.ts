@@ -1,4 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
+import type { FileHandle } from 'node:fs/promises';
+import { platform } from 'node:process';
 import { CommandFailed } from '../core/errors.ts';
 import { Secret } from '../core/secret.ts';
 import { explain, nameCommand, tidy } from './explain.ts';
@@ -6,6 +8,7 @@ import { findTool, type Tool, toolFolders } from './find-tool.ts';
 import type { KnownOutput } from './known-output.ts';
 import { splitLines } from './lines.ts';
 import { openNameless, readNameless } from './nameless-file.ts';
+import { type Shell, StandingShells } from './standing-shells.ts';
 
 export interface RunOptions {
   /** What the tool reads on stdin. A Secret's words are struck out of what the tool says about it. */
@@ -18,8 +21,11 @@ export interface RunOptions {
   readonly allowExitCodes?: readonly number[];
   /** The tool leaves a process behind that may keep open what it inherits: it gets no pipe, and nothing is returned. */
   readonly daemon?: boolean;
-  /** Much is expected on stdout, which then is a file: the tool writes at its own pace, and we are not woken for every 4 KiB. */
-  readonly bulk?: KnownOutput;
+  /**
+   * It is asked again and again, and much is expected on stdout: that is a file, so that we are not woken for every 4 KiB, and from the
+   * second time on a shell that stands by runs the tool.
+   */
+  readonly again?: KnownOutput;
 }
 
 /** Runs a tool to its end and returns what it printed on stdout; throws MissingTool or CommandFailed. */
@@ -42,6 +48,7 @@ export interface Child {
  */
 export type Start = (tool: Tool, args: readonly string[], onLine: (line: string | null) => void) => Promise<Child>;
 
+const usualDeadlineMs = 30_000;
 const mostOutput = 64 * 1024 * 1024;
 /** Of what a daemon says before it goes into the background. */
 const mostBanner = 64 * 1024;
@@ -70,12 +77,15 @@ export const start: Start = startFrom(toolFolders);
 
 /** A Run that finds its tools in `folders`. */
 export function runFrom(folders: readonly string[]): Run {
+  const shells = new StandingShells(startShell);
   return async (tool, args, options = {}) => {
     const path = await findTool(tool, folders);
-    const { input, deadlineMs = 30_000, environment = {}, allowExitCodes = [] } = options;
-    const { daemon = false, bulk = null } = options;
+    const answer = await runStanding(shells, path, tool, args, options);
+    if (answer !== null) return answer;
+    const { input, deadlineMs = usualDeadlineMs, environment = {}, allowExitCodes = [] } = options;
+    const { daemon = false, again = null } = options;
     const stdin = input === undefined ? null : await openNameless(input instanceof Secret ? input.reveal() : input);
-    const output = daemon || bulk ? await openNameless() : null;
+    const output = daemon || again ? await openNameless() : null;
     let overdue: NodeJS.Timeout | undefined;
     try {
       const { execa } = await import('execa');
@@ -100,7 +110,7 @@ export function runFrom(folders: readonly string[]): Run {
       announce(tool);
       const ended = !ending.timedOut && !ending.isMaxBuffer;
       if (!ending.failed || (ended && allowExitCodes.includes(ending.exitCode ?? -1)))
-        return output && bulk ? await bulk.read(output, mostOutput) : (ending.stdout ?? '');
+        return output && again ? await readOutput(output, again, tool, args) : (ending.stdout ?? '');
       const said = output && daemon ? await readNameless(output, mostBanner) : (ending.stderr ?? '');
       const exitCode = ended ? (ending.exitCode ?? null) : null;
       // Execa's own error holds all of stdout, where `wg show` prints the private key: it is no cause of ours.
@@ -115,6 +125,63 @@ export function runFrom(folders: readonly string[]): Run {
       await output?.close();
     }
   };
+}
+
+/** Has a shell that stands by run a tool; null where none does. */
+async function runStanding(
+  shells: StandingShells,
+  path: string,
+  tool: Tool,
+  args: readonly string[],
+  { again, input = '', deadlineMs = usualDeadlineMs }: RunOptions,
+): Promise<string | null> {
+  if (again === undefined || platform !== 'linux' || input instanceof Secret) return null;
+  announce(tool);
+  return shells.ask([path, ...args], input, deadlineMs, async ({ exitCode, stdout, stderr }) => {
+    announce(tool);
+    if (exitCode === 0) return readOutput(stdout, again, tool, args);
+    const said = tidy(await readNameless(stderr, mostBanner), undefined);
+    const ending = { timedOut: exitCode === null, isMaxBuffer: false, exitCode: exitCode ?? undefined };
+    throw new CommandFailed(nameCommand(tool, args), exitCode, explain(ending, said, { deadlineMs, mostOutput }));
+  });
+}
+
+async function readOutput(file: FileHandle, known: KnownOutput, tool: Tool, args: readonly string[]): Promise<string> {
+  const { size } = await file.stat();
+  if (size <= mostOutput) return known.read(file);
+  const ending = { timedOut: false, isMaxBuffer: true };
+  throw new CommandFailed(nameCommand(tool, args), null, explain(ending, '', { deadlineMs: 0, mostOutput }));
+}
+
+/** Ends with us: its input ends then. */
+async function startShell(script: string, args: readonly string[], files: readonly FileHandle[]): Promise<Shell> {
+  const { execa } = await import('execa');
+  const child = execa('/bin/sh', ['-c', script, 'sh', ...args], {
+    ...common,
+    stdio: ['pipe', 'pipe', 'ignore', ...files.map(({ fd }) => fd as 0)],
+    buffer: false,
+  });
+  let runs = true;
+  const ended = child.then(() => {
+    runs = false;
+  });
+  // One that is gone says so by its end.
+  child.stdin.on('error', () => {});
+  return {
+    write: (text) => child.stdin.write(text),
+    onData: (listen) => child.stdout.setEncoding('utf8').on('data', listen),
+    ended,
+    kill: () => {
+      // What it runs is of its session, and so of its group; where that ended a moment ago, there is nothing to end.
+      if (runs && child.pid !== undefined) tryTo(() => process.kill(-(child.pid ?? 0), 'SIGKILL'));
+    },
+  };
+}
+
+function tryTo(act: () => void): void {
+  try {
+    act();
+  } catch {}
 }
 
 /** A Start that finds its tools in `folders`. */

@@ -1,5 +1,6 @@
 import { type Digests, digestDevices } from './digest-devices.ts';
 import type { HostEvent, Watch } from './host.ts';
+import type { KnownOutput } from './known-output.ts';
 import { lookAgain } from './look-again.ts';
 import type { Run } from './run.ts';
 
@@ -9,11 +10,20 @@ const usualMs = 7000;
 /** For one look: a WireGuard in user space that hangs must not hold up the end of the watch for long. */
 const deadlineMs = 4000;
 
-/** {@link Host.watchDevices}: looks at all WireGuard tables again and again, never twice at once. */
-export async function watchDevices(run: Run, listener: (event: HostEvent) => void, everyMs = usualMs): Promise<Watch> {
-  let known = await look(run);
+/**
+ * {@link Host.watchDevices}: looks at all WireGuard tables again and again, never twice at once.
+ *
+ * @param again where a shell may stand by for it
+ */
+export async function watchDevices(
+  run: Run,
+  listener: (event: HostEvent) => void,
+  everyMs = usualMs,
+  again?: KnownOutput,
+): Promise<Watch> {
+  let known = await look(run, again);
   return lookAgain(everyMs, async (signal) => {
-    const found = await look(run);
+    const found = await look(run, again);
     if (signal.aborted || found === null) return;
     if (known !== null) for (const event of compare(known, found)) listener(event);
     known = found;
@@ -21,8 +31,8 @@ export async function watchDevices(run: Run, listener: (event: HostEvent) => voi
 }
 
 /** Null where it cannot be told: the next look may. */
-async function look(run: Run): Promise<Digests | null> {
-  return run('wg', ['show', 'all', 'dump'], { deadlineMs })
+async function look(run: Run, again: KnownOutput | undefined): Promise<Digests | null> {
+  return run('wg', ['show', 'all', 'dump'], { deadlineMs, ...(again && { again }) })
     .then(digestDevices)
     .catch(() => null);
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { CommandFailed, MissingTool } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Tool } from '../../src/host/find-tool.ts';
+import { KnownOutput } from '../../src/host/known-output.ts';
 import { type Run, runFrom } from '../../src/host/run.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
@@ -178,5 +179,83 @@ describe('a tool that leaves a process behind', () => {
     await install('wireguard-go', 'printf "┌──┐\\n│ You are │\\n└──┘\\n" >&2; echo "ERROR: no TUN device"; exit 1');
     const error = await failureOf(run('wireguard-go', ['cpn0'], { daemon: true }));
     expect(error.message).toBe('wireguard-go cpn0 exited with 1: ERROR: no TUN device');
+  });
+});
+
+describe('a tool that is asked again and again', () => {
+  const again = () => new KnownOutput();
+
+  test('is run by one shell that stands by, from the second time on, and tells what there is now', async () => {
+    const counter = join(folder, 'count');
+    await writeFile(counter, '');
+    await install('wg', `echo x >>${counter}; wc -l <${counter}; echo "$PPID $*" >>${counter}.parents`);
+    const known = again();
+    for (const count of ['1', '2', '3', '4']) {
+      expect((await run('wg', ['show', '$(date)', "a 'b'"], { again: known })).trim()).toBe(count);
+    }
+    const parents = (await readFile(`${counter}.parents`, 'utf8')).trim().split('\n');
+    expect(parents.every((line) => line.endsWith(" show $(date) a 'b'"))).toBe(true);
+    const [first, ...others] = parents.map((line) => line.split(' ')[0]);
+    expect(first).toBe(String(process.pid));
+    expect(new Set(others).size).toBe(1);
+    expect(others[0]).not.toBe(first);
+  });
+
+  test('gets its input each time from the beginning, and may print nothing, less or more', async () => {
+    await install('ip', 'read -r line; read -r number <"$line"; yes "$number" | head -n "$number"');
+    const count = join(folder, 'number');
+    const known = again();
+    for (const number of [2, 70_000, 0, 1, 1, 0, 3]) {
+      await writeFile(count, `${number}\n`);
+      const text = await run('ip', ['-batch', '-'], { input: `${count}\nand more\n`, again: known });
+      expect(text).toBe(`${number}\n`.repeat(number));
+    }
+  });
+
+  test('fails as it would otherwise, and is asked again after that', async () => {
+    const broken = join(folder, 'broken');
+    await install('wg', `[ ! -e ${broken} ] || { echo 'No such device' >&2; exit 3; }; echo well`);
+    const known = again();
+    for (const isBroken of [false, false, true, false, true, true, false]) {
+      await (isBroken ? writeFile(broken, '') : rm(broken, { force: true }));
+      const attempt = run('wg', ['show', 'cpn0', 'dump'], { again: known });
+      if (!isBroken) expect(await attempt).toBe('well\n');
+      else
+        expect((await failureOf(attempt)).facts).toMatchObject({
+          command: 'wg show cpn0 dump',
+          stderr: 'No such device',
+        });
+    }
+  });
+
+  test('that hangs is ended with all that it started at its deadline, and asked again after that', async () => {
+    const hanging = join(folder, 'hanging');
+    await install('nft', `[ ! -e ${hanging} ] || { echo $$ >${hanging}; sleep 1000; }; echo well`);
+    const options = { again: again(), deadlineMs: 3000 };
+    for (let round = 0; round < 2; round += 1) expect(await run('nft', ['list'], options)).toBe('well\n');
+    await writeFile(hanging, '');
+    expect((await failureOf(run('nft', ['list'], options))).message).toContain('no end within 3000 ms');
+    const pid = Number(await readFile(hanging, 'utf8'));
+    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 10_000 });
+    await rm(hanging);
+    for (let round = 0; round < 3; round += 1) expect(await run('nft', ['list'], options)).toBe('well\n');
+  });
+
+  test('whose shell somebody killed is asked all the same', async () => {
+    await install('wg', 'echo "$PPID"');
+    const options = { again: again() };
+    const ask = async () => Number(await run('wg', ['show'], options));
+    await ask();
+    process.kill(await ask(), 'SIGKILL');
+    const next = await ask();
+    expect([process.pid, await ask(), await ask()]).toContain(next);
+  });
+
+  test('is asked by several at once', async () => {
+    await install('ip', 'echo "$*"');
+    const words = ['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c'];
+    const said = words.map((word) => run('ip', [word], { again: again() }));
+    expect(await Promise.all(said)).toEqual(words.map((word) => `${word}\n`));
+    expect(await Promise.all(words.map((word) => run('ip', [word], { again: again() })))).toHaveLength(9);
   });
 });

@@ -5,6 +5,7 @@ import { parseLinkName } from '../../core/link-name.ts';
 import { findTool } from '../find-tool.ts';
 import type { Host, Question } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
+import { KnownOutput } from '../known-output.ts';
 import { answers, findSource, nudge, reaches, resolve } from '../network.ts';
 import { type Run, run as runHere, type Start, saidBy, start as startHere } from '../run.ts';
 import { watchDevices } from '../watch-devices.ts';
@@ -30,7 +31,10 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
       await Promise.all([findTool('wg'), findTool('ip'), ...(firewall ? [findTool('nft')] : [])]);
     },
     observe: (question) => observe(run, question, memory),
-    peers: async (link) => parseDump(await run('wg', ['show', parseLinkName(link), 'dump'])).peers,
+    peers: async (link) => {
+      const again = memory.of(parseLinkName(link)).dump;
+      return parseDump(await run('wg', ['show', link, 'dump'], { again })).peers;
+    },
     apply: (step) => applyStep(run, step),
     links: readLinkNames,
     resolve,
@@ -41,9 +45,9 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
     reaches: (target, deadlineMs) => reaches(run, target, deadlineMs),
     watch: (listener) => watchEvents(listener, start),
     watchFirewall: (listener) => watchFirewall(listener, start),
-    watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs),
+    watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs, new KnownOutput()),
     forwardDrops: async (link, paths) => {
-      const tables = parseForwardTables(await run('nft', rulesetArgs));
+      const tables = parseForwardTables(await run('nft', rulesetArgs, { again: memory.ruleset }));
       return findForwardDrops(tables, parseLinkName(link), paths);
     },
     suspects: findSuspects,
@@ -57,8 +61,8 @@ async function observe(run: Run, question: Question, memory: Memory): Promise<Ac
   const seen = memory.of(link);
   const [device, shown, marks, values, neighbours, names] = await Promise.all([
     readDevice(run, link, seen),
-    run('ip', showArgs, { input: showInput, bulk: memory.shown }).then(memory.readShown),
-    firewall ? readFirewall(run, link) : null,
+    run('ip', showArgs, { input: showInput, again: memory.shown }).then(memory.readShown),
+    firewall ? readFirewall(run, link, seen) : null,
     readSysctls(sysctls),
     readNeighbours(process.env.SSH_CONNECTION),
     hosts ? readHosts(link) : null,
@@ -70,18 +74,18 @@ async function observe(run: Run, question: Question, memory: Memory): Promise<Ac
 /** ENODEV, and what a kernel says of a link that is no WireGuard interface: with the module, and without it. */
 const noDevice = /No such device|Operation not supported|Protocol not supported/;
 
-async function readDevice(run: Run, link: string, { dump: bulk, readDump }: LinkMemory): Promise<Device | null> {
+async function readDevice(run: Run, link: string, { dump: again, readDump }: LinkMemory): Promise<Device | null> {
   try {
-    return readDump(await run('wg', ['show', link, 'dump'], { bulk }));
+    return readDump(await run('wg', ['show', link, 'dump'], { again }));
   } catch (error) {
     if (noDevice.test(saidBy(error))) return null;
     throw error;
   }
 }
 
-async function readFirewall(run: Run, link: string): Promise<string[] | null> {
+async function readFirewall(run: Run, link: string, { table: again }: LinkMemory): Promise<string[] | null> {
   try {
-    return parseRules(await run('nft', listArgs(link)));
+    return parseRules(await run('nft', listArgs(link), { again }));
   } catch (error) {
     if (saidBy(error).includes('No such file or directory')) return null;
     throw error;

@@ -16,6 +16,8 @@ export class Memory {
   /** What `ip` printed. */
   readonly shown = new KnownOutput();
   readonly readShown: (text: string) => Shown = shownReader();
+  /** What `nft` printed of all rules. */
+  readonly ruleset = new KnownOutput();
   readonly #links = new Map<string, LinkMemory>();
 
   /** What belongs to one interface. */
@@ -42,8 +44,9 @@ interface Look {
 }
 
 export class LinkMemory {
-  /** What `wg` printed. */
+  /** What `wg` printed, and `nft` of our table. */
   readonly dump = new KnownOutput();
+  readonly table = new KnownOutput();
   readonly readDump: (text: string) => Device = dumpReader();
   readonly #describe: (look: Look) => Actual;
 
