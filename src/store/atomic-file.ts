@@ -64,11 +64,16 @@ export async function setTime(path: string, modified: Date): Promise<void> {
 
 /** Removes a file for good, and what an interrupted {@link replaceFile} left of it; one that is gone already is no error. */
 export async function removeFile(path: string): Promise<void> {
+  await removeLeftovers(path);
+  await touch('unlink', path, () => rm(path, { force: true }));
+  await syncFolder(dirname(path), ['ENOENT']);
+}
+
+/** Removes what interrupted {@link replaceFile}s left of a file, to be called where nobody else is writing it. @throws DiskFailed */
+export async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path);
   const left = (await listFolder(folder)).filter((name) => isTemporary(name, basename(path)));
   for (const each of left) await touch('unlink', path, () => rm(join(folder, each), { force: true }));
-  await touch('unlink', path, () => rm(path, { force: true }));
-  await syncFolder(folder, ['ENOENT']);
 }
 
 /**

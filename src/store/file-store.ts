@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { CpnError, DiskFailed, UnreadableFile } from '../core/errors.ts';
-import { removeFile, replaceFile } from './atomic-file.ts';
+import { removeFile, removeLeftovers, replaceFile } from './atomic-file.ts';
 import { doThen, foreseen } from './do-then.ts';
 import { closeFile, type Guarded, isExposed, type OnExposure, secureFolder } from './exposure.ts';
 import { makeFolder, removeFolder } from './folder.ts';
@@ -39,7 +39,10 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
   async function closeFiles(): Promise<void> {
     const links = await listLinks(folders.state);
     if (links.length > 0) await secureFolder(folders.state, false, onExposure).catch(foreseen);
-    for (const file of links.flatMap(guarded)) await closeFile(file, onExposure).catch(foreseen);
+    for (const file of links.flatMap(guarded)) {
+      await removeLeftovers(file.path).catch(foreseen);
+      await closeFile(file, onExposure).catch(foreseen);
+    }
     exposed.clear();
   }
 

@@ -23,6 +23,19 @@ beforeEach(async () => {
 
 afterEach(() => rm(root, { recursive: true }));
 
+describe('what a writer left that was killed', () => {
+  it('goes with the next lock, and nothing else does', async () => {
+    await store.write(state);
+    await store.writeConfig('cpn0', 'text');
+    const left = [join(folders.config, 'cpn0.conf.327.tmp'), join(folders.state, 'cpn0.json.previous.12.tmp')];
+    const others = ['cpn0.conf.tmp', 'cpn0.conf.bak', 'cpn1.conf.327.tmp'].map((name) => join(folders.config, name));
+    for (const path of [...left, ...others]) await writeFile(path, 'key');
+    await store.lock(async () => {});
+    expect(await readdir(folders.config)).toEqual(['cpn0.conf', 'cpn0.conf.bak', 'cpn0.conf.tmp', 'cpn1.conf.327.tmp']);
+    expect(await readdir(folders.state)).toEqual(['cpn0.json']);
+  });
+});
+
 describe('a state file', () => {
   it('gives back what was written, secrets included', async () => {
     await store.write(state);
