@@ -1,9 +1,7 @@
 import { isIP, SocketAddress } from 'node:net';
 import IPCIDR from 'ip-cidr';
 import { InvalidValue } from './errors.ts';
-
-/** Entries of what is remembered: a few megabytes at most. */
-const mostRemembered = 65_536;
+import { remember } from './remember.ts';
 
 declare const brand: unique symbol;
 
@@ -86,19 +84,6 @@ export function comparePrefixes(a: Prefix, b: Prefix): number {
   if (familyOf(a) !== familyOf(b)) return familyOf(a) - familyOf(b);
   const [left, right] = [rangeOf(a).first, rangeOf(b).first];
   return left === right ? lengthOf(a) - lengthOf(b) : left < right ? -1 : 1;
-}
-
-/** Of a large network the same addresses and prefixes are asked about again and again. */
-function remember<K extends string, V>(read: (text: K) => V): (text: K) => V {
-  const known = new Map<K, V>();
-  return (text) => {
-    const found = known.get(text);
-    if (found !== undefined) return found;
-    const value = read(text);
-    if (known.size >= mostRemembered) known.clear();
-    known.set(text, value);
-    return value;
-  };
 }
 
 function readPrefix(text: string, field: string): { canonical: Prefix; given: string } {

@@ -5,6 +5,7 @@ import { sameList } from './keep-same.ts';
 import type { NetworkMap } from './model.ts';
 import { perObject } from './per-object.ts';
 import { PrefixIndex } from './prefix-index.ts';
+import { remember } from './remember.ts';
 
 /** Everything that a route into the tunnel must not take away from this host. */
 export interface Ground {
@@ -62,12 +63,12 @@ function refuseTunnel(prefix: Prefix, { taken }: Ground): string | null {
   return other ? `overlaps ${other.prefix} of ${other.by}` : null;
 }
 
-function refuseKind(prefix: Prefix): string | null {
+const refuseKind = remember((prefix: Prefix): string | null => {
   if (lengthOf(prefix) === 0) return 'is the default route';
   if (lengthOf(prefix) === 1) return 'is half of the default route';
   const special = specialRanges.find(([range]) => overlaps(range as Prefix, prefix));
   return special ? `overlaps ${special[1]} addresses` : null;
-}
+});
 
 function refuseOverlap(prefix: Prefix, { surroundings, taken }: Ground): string | null {
   const subnet = surroundings.connected.find((connected) => overlaps(connected.prefix, prefix));

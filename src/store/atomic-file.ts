@@ -24,7 +24,7 @@ export interface Replacing {
  */
 export async function replaceFile(
   path: string,
-  text: string,
+  text: string | Buffer,
   { durable = true, modified, mode }: Replacing = {},
 ): Promise<void> {
   await renameInto(path, async (temporary) => {

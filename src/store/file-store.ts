@@ -139,7 +139,9 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
     readConfig,
     async writeConfig(link, text) {
       await ensure(folders.config);
-      await replaceFile(paths.config(link), text);
+      const bytes = Buffer.from(text);
+      await replaceFile(paths.config(link), bytes);
+      configs.expect(paths.config(link), bytes, text);
     },
     configPath: paths.config,
     readNotes,

@@ -12,6 +12,13 @@ interface Stamp {
   readonly ctimeMs: number;
 }
 
+interface Known {
+  /** Null where it may change without being told by its times. */
+  readonly stamp: Stamp | null;
+  readonly bytes: Buffer;
+  readonly text: string;
+}
+
 /** Two changes within the grain of a file system's clock have the same time: 2 s is the coarsest, that of FAT. */
 const grainMs = 3000;
 
@@ -20,7 +27,7 @@ const grainMs = 3000;
  * not read again, and the text is the very string: that of 10,000 peers is 4 MB, at every pass.
  */
 export class KnownTexts {
-  readonly #texts = new Map<string, { readonly stamp: Stamp; readonly text: string }>();
+  readonly #texts = new Map<string, Known>();
 
   /**
    * The text of a file, or null when there is none.
@@ -33,12 +40,12 @@ export class KnownTexts {
     const read = async (file: FileHandle, stats: Stats) => {
       judge(stats);
       const known = this.#texts.get(path);
-      if (known !== undefined && isSame(known.stamp, stats)) return known.text;
+      if (known?.stamp && isSame(known.stamp, stats)) return known.text;
       this.#texts.delete(path);
-      const now = Date.now();
-      // Not as text: it would come in pieces, which cost more to put together than to read.
-      const text = (await file.readFile()).toString('utf8');
-      if (now - stats.ctimeMs > grainMs) this.#texts.set(path, { stamp: stats, text });
+      const stamp = Date.now() - stats.ctimeMs > grainMs ? stats : null;
+      const read = await file.readFile();
+      const { bytes, text } = known?.bytes.equals(read) ? known : { bytes: read, text: read.toString('utf8') };
+      this.#texts.set(path, { stamp, bytes, text });
       return text;
     };
     try {
@@ -47,6 +54,11 @@ export class KnownTexts {
       this.#texts.delete(path);
       return ignore(error, ['ENOENT'], null);
     }
+  }
+
+  /** What was just written there; whoever reads it need not decode it. */
+  expect(path: string, bytes: Buffer, text: string): void {
+    this.#texts.set(path, { stamp: null, bytes, text });
   }
 
   /** Keeps nothing of it in memory. */

@@ -50,7 +50,9 @@ export async function writeState(path: string, state: State): Promise<void> {
     await keepCopy(path, 'state' in verdict ? previousOf(path) : damagedOf(path), text);
   }
   const written = formatState(state);
-  await replaceFile(path, written);
+  const bytes = Buffer.from(written);
+  await replaceFile(path, bytes);
+  texts.expect(path, bytes, written);
   remember(path, written, { state });
 }
 
