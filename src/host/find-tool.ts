@@ -27,6 +27,7 @@ export const remedies = {
   'systemd-notify': 'it is a part of systemd: apt install systemd',
   'wireguard-go': 'install it: apt install wireguard-go',
   journalctl: 'its journal is a part of systemd',
+  sh: 'it is a part of every Unix',
   'boringtun-cli': 'install it: cargo install boringtun-cli, into /usr/local/bin',
 } as const;
 

@@ -23,7 +23,7 @@ export interface RunOptions {
   readonly daemon?: boolean;
   /**
    * It is asked again and again, and much is expected on stdout: that is a file, so that we are not woken for every 4 KiB, and from the
-   * second time on a shell that stands by runs the tool.
+   * third time on a shell that stands by runs the tool.
    */
   readonly again?: KnownOutput;
 }
@@ -156,7 +156,7 @@ async function readOutput(file: FileHandle, known: KnownOutput, tool: Tool, args
 /** Ends with us: its input ends then. */
 async function startShell(script: string, args: readonly string[], files: readonly FileHandle[]): Promise<Shell> {
   const { execa } = await import('execa');
-  const child = execa('/bin/sh', ['-c', script, 'sh', ...args], {
+  const child = execa(await findTool('sh'), ['-c', script, 'sh', ...args], {
     ...common,
     stdio: ['pipe', 'pipe', 'ignore', ...files.map(({ fd }) => fd as 0)],
     buffer: false,

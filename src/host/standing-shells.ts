@@ -20,12 +20,15 @@ export interface Answer {
   readonly stderr: FileHandle;
 }
 
-/** The command line is in the shell's arguments, so that it reads no word of it. Each time the tool gets its files from the beginning. */
-const loop = `while read -r _; do
+/** The command line is in the shell's arguments, so that it reads no word of it. Each time the tool gets its files from the beginning; PWD would be the shell's own. */
+const loop = `unset PWD
+while read -r _; do
   "$@" </proc/self/fd/3 >/proc/self/fd/4 2>/proc/self/fd/5 3<&- 4<&- 5<&-
   echo "$?"
 done`;
 
+/** A command line of a person's looks at most twice: before its changes and after them. */
+const timesWithout = 2;
 const mostShells = 16;
 
 /**
@@ -35,8 +38,8 @@ const mostShells = 16;
  */
 export class StandingShells {
   readonly #start: StartShell;
-  /** By command; null of one that was given once. */
-  readonly #shells = new Map<string, Promise<StandingShell> | null>();
+  /** By command; or how often it was given. */
+  readonly #shells = new Map<string, Promise<StandingShell> | number>();
 
   constructor(start: StartShell) {
     this.#start = start;
@@ -44,7 +47,7 @@ export class StandingShells {
 
   /**
    * Has a shell run a command, whose path comes first, and gives what `read` makes of its answer; null where no shell stands by: the
-   * first time, so that what is asked once costs no shell, and where it is gone.
+   * first two times, so that what is asked once costs no shell, and where it is gone.
    */
   async ask<T>(
     command: readonly string[],
@@ -53,22 +56,27 @@ export class StandingShells {
     read: (answer: Answer) => Promise<T>,
   ): Promise<T | null> {
     const key = [...command, input].join('\0');
-    const known = this.#shells.get(key);
-    const opening = known === undefined ? null : (known ?? StandingShell.open(this.#start, command, input));
+    const known = this.#shells.get(key) ?? 0;
+    if (typeof known === 'number' && known < timesWithout) {
+      this.#keep(key, known + 1);
+      return null;
+    }
+    const opening = typeof known === 'number' ? StandingShell.open(this.#start, command, input) : known;
     this.#keep(key, opening);
-    const shell = await opening?.catch(() => null);
-    const result = shell ? await shell.ask(deadlineMs, read) : null;
-    if (opening !== null && shell?.isGone !== false && this.#shells.get(key) === opening) this.#shells.set(key, null);
+    const shell = await opening.catch(() => null);
+    const result = shell && (await shell.ask(deadlineMs, read));
+    if (shell?.isGone !== false && this.#shells.get(key) === opening) this.#shells.set(key, 0);
     return result;
   }
 
-  #keep(key: string, opening: Promise<StandingShell> | null): void {
+  #keep(key: string, known: Promise<StandingShell> | number): void {
     this.#shells.delete(key);
-    this.#shells.set(key, opening);
+    this.#shells.set(key, known);
     const [oldest] = this.#shells;
     if (this.#shells.size <= mostShells || oldest === undefined) return;
-    this.#shells.delete(oldest[0]);
-    oldest[1]?.then((shell) => shell.close()).catch(() => {});
+    const [forgotten, gone] = oldest;
+    this.#shells.delete(forgotten);
+    if (typeof gone !== 'number') gone.then((shell) => shell.close()).catch(() => {});
   }
 }
 

@@ -90,7 +90,8 @@ it('a pass with nothing to do starts the observers and nothing else, and writes 
     ]);
     const changes = lines.filter((line) => /^\d+ +(?!execve|open|openat)\w+\(/.test(line) && !/= -1 /.test(line));
     expect(changes).toEqual([]);
-    expect(lines.filter((line) => writes.test(line))).toEqual([]);
+    // What a tool prints goes into files without a name, which no disk ever sees.
+    expect(lines.filter((line) => writes.test(line) && !/"\/proc\/self\/fd\/\d"/.test(line))).toEqual([]);
   } finally {
     await daemon.stop();
   }

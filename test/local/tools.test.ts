@@ -70,7 +70,7 @@ test.each([
   const tools = started.filter((exec) => !ours.includes(exec));
   const names = [...new Set(tools.map(({ path: program }) => program.split('/').at(-1)))];
   expect(names).toEqual(expect.arrayContaining(['ip', 'wg', 'nft']));
-  expect(names.filter((name) => !['ip', 'wg', 'nft', 'wireguard-go'].includes(`${name}`))).toEqual([]);
+  expect(names.filter((name) => !['ip', 'wg', 'nft', 'wireguard-go', 'sh'].includes(`${name}`))).toEqual([]);
   for (const { path: program, env: given } of tools) {
     expect(program).toMatch(/^\/usr\/s?bin\//);
     // By these wireguard-go tells itself, whom it starts again in the background.
