@@ -6,10 +6,14 @@ self=$0
 # The system's own readlink: PATH may begin with a folder where somebody else put another.
 [ -h "$self" ] && self=$(PATH=/usr/bin:/bin:$PATH; readlink -f "$self")
 dist=${self%/*}
-# A daemon stays, and takes no memory in advance: a small nursery of the heap, its parser of HTTP compiled the plain way, and one arena
-# of the C library for all threads.
-lean=
-[ "$1" = run ] && lean='--max-semi-space-size=1 --liftoff-only' && export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-1}"
+# What stays takes no memory in advance: a small nursery of the heap, and one arena of the C library for all threads; and a daemon has its
+# parser of HTTP compiled the plain way.
+case "$1 $2" in
+  'run '*) lean='--max-semi-space-size=1 --liftoff-only' ;;
+  'control-plane serve') lean=--max-semi-space-size=4 ;;
+  *) lean= ;;
+esac
+[ -z "$lean" ] || export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-1}"
 # The private Node needs the C library of its architecture.
 if [ -e /lib64/ld-linux-x86-64.so.2 ]; then arch=x64; elif [ -e /lib/ld-linux-aarch64.so.1 ]; then arch=arm64; else arch=none; fi
 for modules in "$dist/../node_modules" "$dist/../.."; do

@@ -4,8 +4,12 @@ self=$0
 # The system's own readlink: PATH may begin with a folder where somebody else put another.
 [ -h "$self" ] && self=$(PATH=/usr/bin:/bin; readlink -f "$self")
 lib=${self%/*}/../lib/cpn
-# A daemon stays, and takes no memory in advance: a small nursery of the heap, its parser of HTTP compiled the plain way, and one arena
-# of the C library for all threads.
-lean=
-[ "$1" = run ] && lean='--max-semi-space-size=1 --liftoff-only' && export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-1}"
+# What stays takes no memory in advance: a small nursery of the heap, and one arena of the C library for all threads; and a daemon has its
+# parser of HTTP compiled the plain way.
+case "$1 $2" in
+  'run '*) lean='--max-semi-space-size=1 --liftoff-only' ;;
+  'control-plane serve') lean=--max-semi-space-size=4 ;;
+  *) lean= ;;
+esac
+[ -z "$lean" ] || export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-1}"
 exec "$lib/node" $lean "$lib/start.cjs" "$@"

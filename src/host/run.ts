@@ -1,13 +1,14 @@
-import { channel } from 'node:diagnostics_channel';
 import type { FileHandle } from 'node:fs/promises';
-import { platform } from 'node:process';
 import { CommandFailed } from '../core/errors.ts';
 import { Secret } from '../core/secret.ts';
+import { announce } from './checkpoint.ts';
 import { explain, nameCommand, tidy } from './explain.ts';
 import { findTool, type Tool, toolFolders } from './find-tool.ts';
 import type { KnownOutput } from './known-output.ts';
+import { mostBanner, mostOutput, usualDeadlineMs } from './limits.ts';
 import { splitLines } from './lines.ts';
 import { openNameless, readNameless } from './nameless-file.ts';
+import { readOutput, runStanding } from './run-standing.ts';
 import { type Shell, StandingShells } from './standing-shells.ts';
 
 export interface RunOptions {
@@ -48,17 +49,10 @@ export interface Child {
  */
 export type Start = (tool: Tool, args: readonly string[], onLine: (line: string | null) => void) => Promise<Child>;
 
-const usualDeadlineMs = 30_000;
-const mostOutput = 64 * 1024 * 1024;
-/** Of what a daemon says before it goes into the background. */
-const mostBanner = 64 * 1024;
 /** Of a line that does not end. */
 const mostLine = 64 * 1024;
 /** From SIGTERM to SIGKILL, for a tool past its deadline. */
 const graceMs = 1000;
-
-/** Tells tests where a crash could come: before a tool is started, and after it ended. src/store/disk.ts has the same channel. */
-const checkpoints = channel('cpn:checkpoint');
 
 /** What every tool gets. */
 const common = {
@@ -127,32 +121,6 @@ export function runFrom(folders: readonly string[]): Run {
   };
 }
 
-/** Has a shell that stands by run a tool; null where none does. */
-async function runStanding(
-  shells: StandingShells,
-  path: string,
-  tool: Tool,
-  args: readonly string[],
-  { again, input = '', deadlineMs = usualDeadlineMs }: RunOptions,
-): Promise<string | null> {
-  if (again === undefined || platform !== 'linux' || input instanceof Secret) return null;
-  announce(tool);
-  return shells.ask([path, ...args], input, deadlineMs, async ({ exitCode, stdout, stderr }) => {
-    announce(tool);
-    if (exitCode === 0) return readOutput(stdout, again, tool, args);
-    const said = tidy(await readNameless(stderr, mostBanner), undefined);
-    const ending = { timedOut: exitCode === null, isMaxBuffer: false, exitCode: exitCode ?? undefined };
-    throw new CommandFailed(nameCommand(tool, args), exitCode, explain(ending, said, { deadlineMs, mostOutput }));
-  });
-}
-
-async function readOutput(file: FileHandle, known: KnownOutput, tool: Tool, args: readonly string[]): Promise<string> {
-  const { size } = await file.stat();
-  if (size <= mostOutput) return known.read(file);
-  const ending = { timedOut: false, isMaxBuffer: true };
-  throw new CommandFailed(nameCommand(tool, args), null, explain(ending, '', { deadlineMs: 0, mostOutput }));
-}
-
 /** Ends with us: its input ends then. */
 async function startShell(script: string, args: readonly string[], files: readonly FileHandle[]): Promise<Shell> {
   const { execa } = await import('execa');
@@ -205,10 +173,6 @@ export function startFrom(folders: readonly string[]): Start {
     };
     return { pid: child.pid, ended, close };
   };
-}
-
-function announce(tool: Tool): void {
-  if (checkpoints.hasSubscribers) checkpoints.publish({ point: 'spawn', what: tool });
 }
 
 /** What a tool wrote to stderr before it failed; empty for any other error. */

@@ -9,8 +9,9 @@ import { run } from '../lab/run.ts';
 const MAIN = `const [first, ...rest] = process.argv.slice(2);
 if (first === 'wait') { process.on('SIGTERM', () => process.exit(9)); setInterval(() => {}, 1000); }
 else process.exitCode = Number(first) || 0;
-const lean = ['--max-semi-space-size=1', '--liftoff-only'].every((flag) => process.execArgv.includes(flag)) ? ['lean', process.env.MALLOC_ARENA_MAX] : [];
-console.log(JSON.stringify([process.execPath, process.env.PRETENDS ?? '', first, ...rest, ...lean]));`;
+const lean = process.execArgv.filter((flag) => /semi-space|liftoff/.test(flag));
+const arenas = process.env.MALLOC_ARENA_MAX ?? [];
+console.log(JSON.stringify([process.execPath, process.env.PRETENDS ?? '', first, ...rest, ...lean].concat(arenas)));`;
 
 const PRETEND_OLD =
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{node:"20.1.0"}});process.env.PRETENDS="old"';
@@ -125,16 +126,18 @@ test('run by an old Node alone, it says what it needs', async () => {
 test.each([
   ['a private Node', 'lean', 'cpn/node_modules'],
   ['the one on PATH', 'lean-bare', undefined],
-])('run by itself, it has a daemon take no memory in advance: %s', async (_, name, privateNode) => {
+])('run by itself, it has what stays take no memory in advance: %s', async (_, name, privateNode) => {
   const program = install(name, 'cpn', privateNode);
   const env = path(dirname(process.execPath));
   const node = [process.execPath, privateNode === undefined ? '' : 'private'];
-  expect((await launch([program, 'run'], env)).said).toEqual([...node, 'run', 'lean', '1']);
-  expect((await launch([program, 'run'], { ...env, MALLOC_ARENA_MAX: '4' })).said).toEqual([
-    ...node,
-    'run',
-    'lean',
-    '4',
-  ]);
-  expect((await launch([program, '0', 'run'], env)).said).toEqual([...node, '0', 'run']);
+  const said = async (words: string[], given = env) => (await launch([program, ...words], given)).said;
+  const lean = ['--max-semi-space-size=1', '--liftoff-only'];
+  expect(await said(['run'])).toEqual([...node, 'run', ...lean, '1']);
+  expect(await said(['run', '--interval', '2'])).toEqual([...node, 'run', '--interval', '2', ...lean, '1']);
+  expect(await said(['run'], { ...env, MALLOC_ARENA_MAX: '4' })).toEqual([...node, 'run', ...lean, '4']);
+  const serve = ['control-plane', 'serve'];
+  expect(await said(serve)).toEqual([...node, ...serve, '--max-semi-space-size=4', '1']);
+  for (const words of [['0', 'run'], ['runs'], ['control-plane', 'backup']]) {
+    expect(await said(words)).toEqual([...node, ...words]);
+  }
 });
