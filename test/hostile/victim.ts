@@ -17,10 +17,15 @@ export async function addVictim(lab: Lab, number: number): Promise<Host> {
   return host;
 }
 
-/** The whole host as a text, but for what the last pass noted, and a sysctl of the interface that goes with it. */
+/**
+ * The whole host as a text, but for what the last pass noted, a sysctl of the interface that goes with it, and the shells that stand by
+ * as long as the driver does.
+ */
 export async function look(host: Host): Promise<string> {
+  const passing =
+    /^run\/cpn\/|^net\/ipv4\/conf\/cpn0\/promote_secondaries |^\/usr\/bin\/sh -c unset PWD .* sh \/usr\/s?bin\/(wg|ip|nft) /;
   const lines = (await host.state()).split('\n');
-  return lines.filter((line) => !/^run\/cpn\/|^net\/ipv4\/conf\/cpn0\/promote_secondaries /.test(line)).join('\n');
+  return lines.filter((line) => !passing.test(line)).join('\n');
 }
 
 /** Without the copy that the store keeps of what it knew before. */
