@@ -29,13 +29,15 @@ export interface NetworkTexts {
   delta(asking: Asking, base: number): Promise<NetworkText | null>;
 }
 
+/** Texts are asked for within moments of each other. */
+const keptTextBytes = 8 * 1024 * 1024;
 const keptBytes = 32 * 1024 * 1024;
 const untold: NetworkText = { revision: 0, base: null, bytes: Buffer.alloc(0) };
 const writtenDelta = reply(NetworkDelta);
 
 /** Makes each text once for all who ask for it, whom somebody else let in; a whole one out of the one before, where that is there. */
 export function createNetworkTexts(context: Context): NetworkTexts {
-  const texts = new TextCache<NetworkText>(keptBytes);
+  const texts = new TextCache<NetworkText>(keptTextBytes);
   const write = createWriting(context);
   return {
     whole: (asking) => texts.get(`${asking.id} ${asking.revision}`, () => write(asking)),
