@@ -9,6 +9,7 @@ import { compareGrowth } from './measure/growth.ts';
 import { compareIdle } from './measure/idle.ts';
 import { compareJoin } from './measure/join.ts';
 import { compareLive } from './measure/live.ts';
+import { minutesOf } from './measure/minutes.ts';
 import { comparePasses } from './measure/passes.ts';
 import { benchPush } from './measure/push-bench.ts';
 import { compareReach } from './measure/reach.ts';
@@ -31,6 +32,7 @@ const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [-
        scripts/bench push [--help]
 
 Measures all subjects, or those named, each beside what a user would have instead, and prints a table. A ratio is our median by theirs.
+BENCH_MINUTES=N has idle and churn go on for N minutes, instead of 10 and 60.
 `;
 
 process.exitCode = await main(process.argv.slice(2));
@@ -44,6 +46,12 @@ async function main(argv: string[]): Promise<number> {
   if (values.help || names.length === 0 || chosen.length < names.length) {
     process.stderr.write(usage);
     return values.help ? 0 : 2;
+  }
+  try {
+    minutesOf(1);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    return 2;
   }
   const results = [];
   process.stdout.write(`| ${heading.join(' | ')} |\n|${' --- |'.repeat(heading.length)}\n`);
