@@ -4,6 +4,7 @@ import { isNaming } from '../core/plan-hosts.ts';
 import { record } from '../core/receipt.ts';
 import type { Step } from '../core/step.ts';
 import type { Joined } from '../store/state.ts';
+import { meanwhile } from './meanwhile.ts';
 import { questionOf, type Survey } from './survey.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
@@ -24,7 +25,8 @@ export async function apply(tools: Tools, { state, desired, steps, actual }: Sur
     tools.log.debug({ interface: state.interface, step: step.do }, 'a step is done');
   }
   const applied: Joined = receipt === state.receipt ? state : { ...state, receipt };
-  const left = plan(desired, await tools.host.observe(questionOf(applied)), secondsNow(tools));
+  const [seen] = await meanwhile(tools, tools.host.observe(questionOf(applied)), () => tools.store.foresee(applied));
+  const left = plan(desired, seen, secondsNow(tools));
   const pending = left.filter((step) => !isNaming(step)).flatMap((step) => step.changes);
   if (pending.length > 0) {
     throw new NotConverged(

@@ -2,9 +2,10 @@ import type { Change } from '../core/change.ts';
 import type { Joined } from '../store/state.ts';
 import { apply, save } from './apply.ts';
 import { applyConfirmed, areRisky, type Confirming } from './confirm.ts';
-import { type News, withNews } from './news.ts';
+import { meanwhile } from './meanwhile.ts';
+import { bringsMap, type News, withNews } from './news.ts';
 import { isJoined } from './select.ts';
-import { type Survey, survey } from './survey.ts';
+import { questionOf, type Survey, survey } from './survey.ts';
 import type { Tools } from './tools.ts';
 
 /** What a pass over a network saw and did. */
@@ -32,20 +33,31 @@ export const usualConfirmation = 20_000;
  * @returns null when the network is not joined any more
  */
 export async function passNetwork(tools: Tools, link: string, news: News, options: PassOptions): Promise<Pass | null> {
-  const before = await reckon(tools, link, news);
-  if (before === null) return null;
-  const { known, next } = before;
-  if (next === known) {
-    const planned = await look(tools, before);
-    const changes = planned?.changes ?? [];
-    const isSteady = changes.length === 0 && !tools.store.damaged.has(link);
-    const isPostponed = changes.length > 0 && options.mayRepair?.(changes) === false;
-    if (isSteady || isPostponed) return { survey: planned, changes: [], isDrift: true };
+  const known = await readJoined(tools, link);
+  if (known === null) return null;
+  if (!bringsMap(known, news) && withNews(known, news) === known) {
+    const planned = known.enabled ? await survey(tools, known) : null;
+    const isSteady = planned === null || planned.changes.length === 0;
+    if (isSteady ? !tools.store.damaged.has(link) : isPostponed(planned, options)) return withoutChange(planned);
   }
-  return tools.store.lock(async () => {
-    const reckoned = await reckon(tools, link, news, before);
-    return reckoned && settle(tools, reckoned, await look(tools, reckoned), options);
-  });
+  return tools.store.lock(() => passLocked(tools, link, news, options));
+}
+
+async function passLocked(tools: Tools, link: string, news: News, options: PassOptions): Promise<Pass | null> {
+  const known = await readJoined(tools, link);
+  if (known === null) return null;
+  if (!known.enabled) return settle(tools, { known, next: withNews(known, news) }, null, options);
+  // What is asked of the host is not for news to change.
+  const looking = tools.host.observe(questionOf(known));
+  const [seen, next] = await meanwhile(tools, looking, () => withNews(known, news));
+  const planned = await survey(tools, next, seen);
+  if (next === known && isPostponed(planned, options)) return withoutChange(planned);
+  return settle(tools, { known, next }, planned, options);
+}
+
+async function readJoined(tools: Tools, link: string): Promise<Joined | null> {
+  const known = await tools.store.read(link);
+  return known !== null && isJoined(known) ? known : null;
 }
 
 /** What is on disk, and what it becomes with the news. */
@@ -54,16 +66,13 @@ interface Reckoned {
   readonly next: Joined;
 }
 
-/** @param before an earlier reckoning with the same news, which holds while the disk says the same */
-async function reckon(tools: Tools, link: string, news: News, before?: Reckoned): Promise<Reckoned | null> {
-  const known = await tools.store.read(link);
-  if (known === null || !isJoined(known)) return null;
-  return { known, next: before?.known === known ? before.next : withNews(known, news) };
+/** True of drift that is left to a later pass. */
+function isPostponed({ changes }: Survey, { mayRepair }: PassOptions): boolean {
+  return changes.length > 0 && mayRepair?.(changes) === false;
 }
 
-/** What that means for the host; null where the network is to stay down. */
-async function look(tools: Tools, { next }: Reckoned): Promise<Survey | null> {
-  return next.enabled ? survey(tools, next) : null;
+function withoutChange(planned: Survey | null): Pass {
+  return { survey: planned, changes: [], isDrift: true };
 }
 
 async function settle(

@@ -68,7 +68,10 @@ export function covers(outer: Prefix, inner: Prefix | Address): boolean {
 
 /** True when the two share an address. */
 export function overlaps(one: Prefix, other: Prefix): boolean {
-  return covers(one, other) || covers(other, one);
+  if (familyOf(one) !== familyOf(other)) return false;
+  const a = rangeOf(one);
+  const b = rangeOf(other);
+  return a.first <= b.last && b.first <= a.last;
 }
 
 /** First and last address of a prefix, as numbers. */

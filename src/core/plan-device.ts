@@ -58,7 +58,7 @@ export function planUnmarking({ link, config }: Desired, { device }: Actual): St
 
 /** Removes the peers that are not of the network. */
 export function planPeerRemoval({ link, config }: Desired, { device }: Actual): Step[] {
-  const wanted = new Set(config.peers.map((peer) => peer.publicKey));
+  const wanted = keysOf(config.peers);
   const surplus = device?.peers.filter((peer) => !wanted.has(peer.publicKey)) ?? [];
   if (surplus.length === 0) return [];
   return [
@@ -78,6 +78,7 @@ export function sameMembers(one: readonly string[], other: readonly string[]): b
 }
 
 const indexPeers = perObject((peers: readonly ActualPeer[]) => new Map(peers.map((peer) => [peer.publicKey, peer])));
+const keysOf = perObject((peers: readonly DesiredPeer[]) => new Set(peers.map((peer) => peer.publicKey)));
 
 /** Peers that were found to be as wanted, whatever the time is: of 10,000 peers few are other objects than at the last pass. */
 const settled = new WeakMap<ActualPeer, DesiredPeer>();
@@ -98,7 +99,7 @@ export function isSettledForGood({ config }: Desired, { device }: Actual): boole
  * it is given.
  */
 function gainersFirst(peers: readonly DesiredPeer[], present: readonly ActualPeer[]): readonly DesiredPeer[] {
-  if (peers.length < 2) return peers;
+  if (peers.length < 2 || present.length === 0) return peers;
   const owners = new Map(present.flatMap((peer) => peer.allowedIps.map((ip) => [ip, peer.publicKey] as const)));
   const gains = (peer: DesiredPeer) =>
     peer.allowedIps.some((ip) => owners.has(ip) && owners.get(ip) !== peer.publicKey) ? 0 : 1;
@@ -110,7 +111,7 @@ function findPredecessors(
   wanted: readonly DesiredPeer[],
   present: readonly ActualPeer[],
 ): ReadonlyMap<string, SocketEndpoint> {
-  const stay = new Set(wanted.map((peer) => peer.publicKey));
+  const stay = keysOf(wanted);
   const gone = present.filter((peer) => !stay.has(peer.publicKey) && peer.allowedIps.length > 0);
   return new Map(gone.flatMap(({ allowedIps, endpoint }) => (endpoint ? [[nameOf(allowedIps), endpoint]] : [])));
 }

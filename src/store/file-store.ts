@@ -10,6 +10,7 @@ import type { Notes } from './notes.ts';
 import { readNotesFile, writeNotesFile } from './notes-file.ts';
 import type { State } from './state.ts';
 import { copiesOf, holdsStates, listLinks, mendState, readState, removeState, writeState } from './state-copies.ts';
+import { formatState } from './state-file.ts';
 import type { Folders, Listing, Store } from './store.ts';
 
 /** Is told of each state file that is found damaged, once until it is mended; its previous copy stands in for it. */
@@ -135,6 +136,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
       await writeState(paths.state(state.interface), state);
       damaged.delete(state.interface);
     },
+    foresee: formatState,
     isOnDisk: () => true,
     readConfig,
     async writeConfig(link, text) {

@@ -101,6 +101,7 @@ export function rememberingStore(store: Store, report: Report, now: () => number
     list,
     read: (link) => states.read(link),
     write: (state) => states.write(state.interface, state),
+    foresee: (state) => store.foresee(state),
     get damaged() {
       return store.damaged;
     },

@@ -126,10 +126,10 @@ const schema = z.object({
 });
 
 /**
- * The state as the text of its file, secrets in the open. The same state always gives the same text. Peers and pins, of which there may
- * be thousands, have a line each, and those that did not change since the last text are not formatted anew.
+ * The state as the text of its file, secrets in the open; made once of each. The same state always gives the same text. Peers and pins,
+ * of which there may be thousands, have a line each, and those that did not change since the last text are not formatted anew.
  */
-export function formatState({ keyPair, identity, rotation, networkSecret, ...state }: State): string {
+export const formatState = perObject(({ keyPair, identity, rotation, networkSecret, ...state }: State): string => {
   const { membership, pins } = state;
   const text = {
     version: stateVersion,
@@ -154,7 +154,7 @@ export function formatState({ keyPair, identity, rotation, networkSecret, ...sta
   const whole = JSON.stringify(text, sortKeys, 2);
   const peers = membership?.map.peers.map(rowOfPeer) ?? [];
   return `${withRows(withRows(whole, 'peers', peers), 'pins', pins.map(rowOfPin))}\n`;
-}
+});
 
 /** Puts rows into the empty list of this name, the only one: within a text its quotes would be escaped. */
 function withRows(text: string, name: string, rows: readonly string[]): string {

@@ -30,6 +30,8 @@ export interface Store {
   read(link: string): Promise<State | null>;
   /** Replaces the state of a network, and keeps what it was as the previous copy. */
   write(state: State): Promise<void>;
+  /** Does now what {@link write} of this very state needs but the disk: for whoever waits for something else meanwhile. */
+  foresee(state: State): void;
   /** The interfaces whose state was last read from the previous copy, or stood open to others: what a {@link lock} mends. */
   readonly damaged: ReadonlySet<string>;
   /** True unless what was last written of this network is in the memory of this process alone, because the disk failed. */

@@ -3,6 +3,7 @@ import { noNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
 import { parsePrefix } from '../../src/core/cidr.ts';
 import { BadReply, CommandFailed, NotConfirmed, Refused, Unreachable } from '../../src/core/errors.ts';
+import { identifyMap } from '../../src/core/newer-map.ts';
 import type { Joined } from '../../src/store/state.ts';
 import { dialled, peer } from '../core/samples.ts';
 import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
@@ -77,10 +78,14 @@ describe('a pass', () => {
     expect(written).toEqual([]);
   });
 
-  it('leaves drift for later when it is told to', async () => {
+  it.each([
+    ['without news', noNews],
+    ['with a map that was refused before', news],
+  ])('leaves drift for later when it is told to, %s', async (_, told) => {
     const desk = await settledDesk();
+    await desk.tools.store.write({ ...(await desk.state()), refused: identifyMap(after) });
     desk.actual = { ...desk.actual, routes: [] };
-    expect(await passNetwork(desk.tools, 'cpn0', noNews, { ...options, mayRepair: () => false })).toMatchObject({
+    expect(await passNetwork(desk.tools, 'cpn0', told, { ...options, mayRepair: () => false })).toMatchObject({
       changes: [],
     });
     expect(desk.steps).toEqual([]);
