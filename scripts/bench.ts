@@ -1,19 +1,19 @@
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
-import { compareBringUp } from './measure/bring-up.ts';
-import { compareChurn } from './measure/churn.ts';
 import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
-import { compareFailover } from './measure/failover.ts';
-import { compareGrowth } from './measure/growth.ts';
-import { compareIdle } from './measure/idle.ts';
-import { compareJoin } from './measure/join.ts';
-import { compareLive } from './measure/live.ts';
-import { minutesOf } from './measure/minutes.ts';
-import { comparePasses } from './measure/passes.ts';
-import { benchPush } from './measure/push-bench.ts';
-import { compareReach } from './measure/reach.ts';
-import { compareStart } from './measure/start.ts';
+import { compareBringUp } from './measure/host/bring-up.ts';
+import { compareChurn } from './measure/host/churn.ts';
+import { compareFailover } from './measure/host/failover.ts';
+import { compareIdle } from './measure/host/idle.ts';
+import { compareJoin } from './measure/host/join.ts';
+import { compareLive } from './measure/host/live.ts';
+import { minutesOf } from './measure/host/minutes.ts';
+import { comparePasses } from './measure/host/passes.ts';
+import { compareReach } from './measure/host/reach.ts';
+import { compareStart } from './measure/host/start.ts';
+import { compareGrowth } from './measure/service/growth.ts';
+import { benchPush } from './measure/service/push-bench.ts';
 
 const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
   start: compareStart,

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
-import type { DatabaseKind } from './measure/database.ts';
-import { type Cost, type SimulationCase, type SimulationResult, simulate } from './measure/simulation.ts';
+import type { DatabaseKind } from './measure/service/database.ts';
+import { type Cost, type SimulationCase, type SimulationResult, simulate } from './measure/service/simulation.ts';
 
 const usage = `usage: scripts/simulate all [--changes N] [--idle SECONDS] [--json FILE] [--profile DIR]
        scripts/simulate sqlite|postgres [--networks N] [--peers N] [--replicas N] …

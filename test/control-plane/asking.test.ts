@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { counted, countStatements } from '../../scripts/measure/counted-statements.ts';
+import { counted, countStatements } from '../../scripts/measure/service/counted-statements.ts';
 import { enroll, startPlane } from './harness.ts';
 import { makeOffice } from './waiting.ts';
 

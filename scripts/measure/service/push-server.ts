@@ -5,15 +5,15 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { pino } from 'pino';
-import { type ServeOptions, serve } from '../../src/control-plane/serve.ts';
-import { insertNetwork } from '../../src/control-plane/store/networks.ts';
-import { openStore } from '../../src/control-plane/store/open-store.ts';
-import { insertPeer } from '../../src/control-plane/store/peers.ts';
-import type { Db } from '../../src/control-plane/store/tables.ts';
-import { hashToken, mintToken, tokenPrefixes } from '../../src/control-plane/tokens.ts';
-import { Waiters } from '../../src/control-plane/waiters.ts';
-import { addressAt, parsePrefix, rangeOf } from '../../src/core/cidr.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { type ServeOptions, serve } from '../../../src/control-plane/serve.ts';
+import { insertNetwork } from '../../../src/control-plane/store/networks.ts';
+import { openStore } from '../../../src/control-plane/store/open-store.ts';
+import { insertPeer } from '../../../src/control-plane/store/peers.ts';
+import type { Db } from '../../../src/control-plane/store/tables.ts';
+import { hashToken, mintToken, tokenPrefixes } from '../../../src/control-plane/tokens.ts';
+import { Waiters } from '../../../src/control-plane/waiters.ts';
+import { addressAt, parsePrefix, rangeOf } from '../../../src/core/cidr.ts';
+import { Secret } from '../../../src/core/secret.ts';
 import { counted, countStatements } from './counted-statements.ts';
 import type { Member, ServerAnswer, ServerOrder } from './push-messages.ts';
 

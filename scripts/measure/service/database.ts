@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { asSuperuser, type PostgresServer, startPostgres, urlOf } from '../../test/control-plane/postgres-server.ts';
+import { asSuperuser, type PostgresServer, startPostgres, urlOf } from '../../../test/control-plane/postgres-server.ts';
 
 /** A database for a simulation, and what can be seen of it from outside. */
 export interface Database {

@@ -6,14 +6,14 @@
  */
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
-import { noNews } from '../../src/app/news.ts';
-import { passNetwork } from '../../src/app/pass.ts';
-import { openTools } from '../../src/cli/context.ts';
-import { Input } from '../../src/cli/input.ts';
-import { parsePrefix } from '../../src/core/cidr.ts';
-import { parsePublicKey } from '../../src/core/keys.ts';
-import type { NetworkMap, Peer } from '../../src/core/model.ts';
-import type { Joined } from '../../src/store/state.ts';
+import { noNews } from '../../../src/app/news.ts';
+import { passNetwork } from '../../../src/app/pass.ts';
+import { openTools } from '../../../src/cli/context.ts';
+import { Input } from '../../../src/cli/input.ts';
+import { parsePrefix } from '../../../src/core/cidr.ts';
+import { parsePublicKey } from '../../../src/core/keys.ts';
+import type { NetworkMap, Peer } from '../../../src/core/model.ts';
+import type { Joined } from '../../../src/store/state.ts';
 
 const tools = await openTools(new Input({}, {}, process.env), 'daemon');
 for await (const line of createInterface({ input: process.stdin })) {

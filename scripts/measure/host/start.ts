@@ -1,5 +1,5 @@
-import { Lab } from '../../test/lab/lab.ts';
-import type { Comparison } from './comparison.ts';
+import { Lab } from '../../../test/lab/lab.ts';
+import type { Comparison } from '../comparison.ts';
 import { crowdOf, settleCrowd } from './crowd.ts';
 import { inTurn } from './in-turn.ts';
 

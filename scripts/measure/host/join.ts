@@ -1,11 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeKey, startControlPlane } from '../../test/lab/control-plane.ts';
-import type { Host } from '../../test/lab/host.ts';
-import { Lab } from '../../test/lab/lab.ts';
-import { Owner } from '../../test/lab/owner.ts';
+import { makeKey, startControlPlane } from '../../../test/lab/control-plane.ts';
+import type { Host } from '../../../test/lab/host.ts';
+import { Lab } from '../../../test/lab/lab.ts';
+import { Owner } from '../../../test/lab/owner.ts';
+import type { Comparison } from '../comparison.ts';
 import { takeDown } from './bring-up.ts';
-import type { Comparison } from './comparison.ts';
 import { inTurn } from './in-turn.ts';
 
 const rounds = 21;

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { joinHost, startControlPlane } from '../../test/lab/control-plane.ts';
-import { Daemon, type LogLine } from '../../test/lab/daemon.ts';
-import { eventually } from '../../test/lab/eventually.ts';
-import type { Host } from '../../test/lab/host.ts';
-import { Lab } from '../../test/lab/lab.ts';
-import { Owner } from '../../test/lab/owner.ts';
-import type { Comparison } from './comparison.ts';
-import { measurePush } from './push.ts';
+import { joinHost, startControlPlane } from '../../../test/lab/control-plane.ts';
+import { Daemon, type LogLine } from '../../../test/lab/daemon.ts';
+import { eventually } from '../../../test/lab/eventually.ts';
+import type { Host } from '../../../test/lab/host.ts';
+import { Lab } from '../../../test/lab/lab.ts';
+import { Owner } from '../../../test/lab/owner.ts';
+import type { Comparison } from '../comparison.ts';
+import { measurePush } from '../service/push.ts';
 
 /** How many hosts wait, and how many changes each of them is to take over. */
 const sizes = [

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { parseAddress, parsePrefix } from '../../src/core/cidr.ts';
-import { parseEndpoint } from '../../src/core/endpoint.ts';
-import { makeKeyPair, parsePublicKey } from '../../src/core/keys.ts';
-import type { NetworkMap, Peer } from '../../src/core/model.ts';
-import { fileStore } from '../../src/store/file-store.ts';
-import type { Joined } from '../../src/store/state.ts';
-import type { Folders } from '../../src/store/store.ts';
+import { parseAddress, parsePrefix } from '../../../src/core/cidr.ts';
+import { parseEndpoint } from '../../../src/core/endpoint.ts';
+import { makeKeyPair, parsePublicKey } from '../../../src/core/keys.ts';
+import type { NetworkMap, Peer } from '../../../src/core/model.ts';
+import { fileStore } from '../../../src/store/file-store.ts';
+import type { Joined } from '../../../src/store/state.ts';
+import type { Folders } from '../../../src/store/store.ts';
 
 const range = parsePrefix('10.64.0.0/16');
 

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseAddress } from '../../src/core/cidr.ts';
-import { parseEndpoint } from '../../src/core/endpoint.ts';
-import { makeKeyPair } from '../../src/core/keys.ts';
-import type { Peer } from '../../src/core/model.ts';
-import type { Joined } from '../../src/store/state.ts';
-import type { Host } from '../../test/lab/host.ts';
-import { Lab } from '../../test/lab/lab.ts';
-import type { Process } from '../../test/lab/process.ts';
-import type { Comparison } from './comparison.ts';
+import { parseAddress } from '../../../src/core/cidr.ts';
+import { parseEndpoint } from '../../../src/core/endpoint.ts';
+import { makeKeyPair } from '../../../src/core/keys.ts';
+import type { Peer } from '../../../src/core/model.ts';
+import type { Joined } from '../../../src/store/state.ts';
+import type { Host } from '../../../test/lab/host.ts';
+import { Lab } from '../../../test/lab/lab.ts';
+import type { Process } from '../../../test/lab/process.ts';
+import type { Comparison } from '../comparison.ts';
+import { quantileOf } from '../spread.ts';
 import { crowdOf, settleCrowd } from './crowd.ts';
-import { quantileOf } from './spread.ts';
 
 const peers = 1_000;
 const rounds = 9;

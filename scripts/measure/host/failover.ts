@@ -1,6 +1,6 @@
-import { DataCenter } from '../../test/e2e/data-center.ts';
-import { measureOutages } from '../../test/e2e/outages.ts';
-import type { Comparison } from './comparison.ts';
+import { DataCenter } from '../../../test/e2e/data-center.ts';
+import { measureOutages } from '../../../test/e2e/outages.ts';
+import type { Comparison } from '../comparison.ts';
 
 const rounds = 20;
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { joinHost, startControlPlane } from '../../test/lab/control-plane.ts';
-import { startDaemon } from '../../test/lab/daemon.ts';
-import { DnsServer } from '../../test/lab/dns.ts';
-import { Lab } from '../../test/lab/lab.ts';
-import type { Process } from '../../test/lab/process.ts';
-import type { Comparison } from './comparison.ts';
+import { joinHost, startControlPlane } from '../../../test/lab/control-plane.ts';
+import { startDaemon } from '../../../test/lab/daemon.ts';
+import { DnsServer } from '../../../test/lab/dns.ts';
+import { Lab } from '../../../test/lab/lab.ts';
+import type { Process } from '../../../test/lab/process.ts';
+import type { Comparison } from '../comparison.ts';
 import { minutesOf } from './minutes.ts';
 import { readMemory } from './proc.ts';
 

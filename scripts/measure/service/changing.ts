@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
+import { type Spread, spreadOf } from '../spread.ts';
 import type { Worker } from './process.ts';
 import type { ClientAnswer, ClientOrder, Member, ServerAnswer, ServerOrder, Used } from './push-messages.ts';
-import { type Spread, spreadOf } from './spread.ts';
 
 const patienceMs = 120_000;
 

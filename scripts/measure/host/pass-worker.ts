@@ -6,14 +6,14 @@
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { noNews } from '../../src/app/news.ts';
-import { passNetwork } from '../../src/app/pass.ts';
-import { openTools } from '../../src/cli/context.ts';
-import { Input } from '../../src/cli/input.ts';
-import { parseAddress } from '../../src/core/cidr.ts';
-import { parsePublicKey } from '../../src/core/keys.ts';
-import type { NetworkMap } from '../../src/core/model.ts';
-import type { Joined } from '../../src/store/state.ts';
+import { noNews } from '../../../src/app/news.ts';
+import { passNetwork } from '../../../src/app/pass.ts';
+import { openTools } from '../../../src/cli/context.ts';
+import { Input } from '../../../src/cli/input.ts';
+import { parseAddress } from '../../../src/core/cidr.ts';
+import { parsePublicKey } from '../../../src/core/keys.ts';
+import type { NetworkMap } from '../../../src/core/model.ts';
+import type { Joined } from '../../../src/store/state.ts';
 import { readChildrenTime } from './proc.ts';
 
 export interface PassTimes {

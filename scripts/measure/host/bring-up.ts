@@ -1,8 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Host } from '../../test/lab/host.ts';
-import { Lab } from '../../test/lab/lab.ts';
-import type { Comparison } from './comparison.ts';
+import type { Host } from '../../../test/lab/host.ts';
+import { Lab } from '../../../test/lab/lab.ts';
+import type { Comparison } from '../comparison.ts';
 import { crowdOf, settleCrowd } from './crowd.ts';
 import { inTurn } from './in-turn.ts';
 

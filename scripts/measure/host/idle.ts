@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { joinHost, startControlPlane } from '../../test/lab/control-plane.ts';
-import { type Daemon, startDaemon } from '../../test/lab/daemon.ts';
-import { eventually } from '../../test/lab/eventually.ts';
-import type { Host } from '../../test/lab/host.ts';
-import { Lab } from '../../test/lab/lab.ts';
-import type { Comparison } from './comparison.ts';
+import { joinHost, startControlPlane } from '../../../test/lab/control-plane.ts';
+import { type Daemon, startDaemon } from '../../../test/lab/daemon.ts';
+import { eventually } from '../../../test/lab/eventually.ts';
+import type { Host } from '../../../test/lab/host.ts';
+import { Lab } from '../../../test/lab/lab.ts';
+import type { Comparison } from '../comparison.ts';
 import { minutesOf } from './minutes.ts';
 import { findBeside, readMemory, readProcessorTime } from './proc.ts';
 
