@@ -7,7 +7,8 @@ import { refuseForeign } from './exposure.ts';
 import { listFolder } from './folder.ts';
 import { KnownTexts } from './known-texts.ts';
 import type { State } from './state.ts';
-import { formatState, parseState, stateVersion, versionOf } from './state-file.ts';
+import { formatState, parseState, versionOf } from './state-file.ts';
+import { stateVersion } from './state-schema.ts';
 
 /** What was read of one network. */
 export interface Reading {
