@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { NetworkDelta } from '../contract/network.ts';
 import { reply } from '../contract/reply.ts';
+import { ownBytes } from './own-bytes.ts';
 import type { Context } from './service/context.ts';
 import { readDelta, readSince } from './service/network-delta.ts';
 import { TextCache } from './text-cache.ts';
@@ -29,7 +30,6 @@ export interface NetworkTexts {
   delta(asking: Asking, base: number): Promise<NetworkText | null>;
 }
 
-/** Texts are asked for within moments of each other. */
 const keptTextBytes = 8 * 1024 * 1024;
 const keptBytes = 32 * 1024 * 1024;
 const untold: NetworkText = { revision: 0, base: null, bytes: Buffer.alloc(0) };
@@ -40,12 +40,12 @@ export function createNetworkTexts(context: Context): NetworkTexts {
   const texts = new TextCache<NetworkText>(keptTextBytes);
   const write = createWriting(context);
   return {
-    whole: (asking) => texts.get(`${asking.id} ${asking.revision}`, () => write(asking)),
+    whole: ({ id, revision: asked }) => texts.get(id, asked, 'whole', (revision) => write({ id, revision })),
     delta: async ({ id, revision }, base) => {
-      const text = await texts.get(`${id} ${revision} ${base}`, async () => {
+      const text = await texts.get(id, revision, `since ${base}`, async () => {
         const delta = await readDelta(context, id, base);
         if (!delta) return untold;
-        const bytes = Buffer.from(JSON.stringify(z.encode(writtenDelta, { data: delta })));
+        const bytes = ownBytes(JSON.stringify(z.encode(writtenDelta, { data: delta })));
         return { revision: delta.revision, base, bytes };
       });
       return text === untold ? null : text;

@@ -3,43 +3,63 @@ interface Text {
   readonly bytes: Buffer;
 }
 
+/** The texts of a network at its latest revision. */
+interface Latest<Kept> {
+  readonly revision: number;
+  readonly texts: Map<string, Promise<Kept>>;
+  bytes: number;
+}
+
 /** What an entry costs besides its text. */
 const overhead = 256;
 
 /**
- * Texts that many ask for, each made once: who asks while one is made gets the same. The latest stay, up to so many bytes. What
- * a key stands for never changes.
+ * Texts of networks that many ask for, each made once: who asks while one is made gets the same. Those of the latest revision that was
+ * asked for stay, of the networks that changed last, up to so many bytes.
  */
 export class TextCache<Kept extends Text> {
   readonly #maxBytes: number;
-  readonly #kept = new Map<string, Promise<Kept>>();
-  readonly #sizes = new Map<string, number>();
+  readonly #networks = new Map<number, Latest<Kept>>();
   #bytes = 0;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  get(key: string, make: () => Promise<Kept>): Promise<Kept> {
-    const known = this.#kept.get(key);
+  /** @param make makes the text called `name` of this revision or a later one: whoever is late gets the latest */
+  get(id: number, revision: number, name: string, make: (revision: number) => Promise<Kept>): Promise<Kept> {
+    const latest = this.#latestOf(id, revision);
+    const known = latest.texts.get(name);
     if (known) return known;
-    const making = make();
-    this.#kept.set(key, making);
+    const making = make(latest.revision);
+    latest.texts.set(name, making);
     making.then(
-      ({ bytes }) => this.#keep(key, bytes.length + overhead),
-      () => this.#kept.delete(key),
+      ({ bytes }) => this.#count(id, latest, bytes.length + overhead),
+      () => latest.texts.delete(name),
     );
     return making;
   }
 
-  #keep(key: string, size: number): void {
-    this.#sizes.set(key, size);
+  #latestOf(id: number, revision: number): Latest<Kept> {
+    const known = this.#networks.get(id);
+    if (known !== undefined && known.revision >= revision) return known;
+    this.#forget(id, known);
+    const latest = { revision, texts: new Map(), bytes: 0 };
+    this.#networks.set(id, latest);
+    return latest;
+  }
+
+  #count(id: number, latest: Latest<Kept>, size: number): void {
+    if (this.#networks.get(id) !== latest) return;
+    latest.bytes += size;
     this.#bytes += size;
-    for (const [oldest, bytes] of this.#sizes) {
+    for (const [oldest, other] of this.#networks) {
       if (this.#bytes <= this.#maxBytes) return;
-      this.#sizes.delete(oldest);
-      this.#kept.delete(oldest);
-      this.#bytes -= bytes;
+      this.#forget(oldest, other);
     }
+  }
+
+  #forget(id: number, latest: Latest<Kept> | undefined): void {
+    if (this.#networks.delete(id)) this.#bytes -= latest?.bytes ?? 0;
   }
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { NetworkSummary } from '../contract/network.ts';
 import { Peer } from '../contract/peer.ts';
+import { ownBytes } from './own-bytes.ts';
 
 /** Peers whose text is made anew when one of them changes. */
 const together = 128;
@@ -78,6 +79,6 @@ export class WrittenNetwork {
 }
 
 function bytesOf(part: Part): Buffer {
-  part.bytes ??= Buffer.from([...part.peers.values()].join(','));
+  part.bytes ??= ownBytes([...part.peers.values()].join(','));
   return part.bytes;
 }

@@ -1,35 +1,58 @@
 import { expect, test } from 'vitest';
+import { ownBytes } from '../../src/control-plane/own-bytes.ts';
 import { TextCache } from '../../src/control-plane/text-cache.ts';
 
 const text = (size: number) => ({ bytes: Buffer.alloc(size) });
 
-test('a text is made once, for who asks meanwhile and for who asks later', async () => {
-  const cache = new TextCache(10_000);
-  let made = 0;
-  const make = async () => {
-    made += 1;
-    return text(10);
-  };
-  const texts = await Promise.all([cache.get('a', make), cache.get('a', make)]);
-  expect([texts[0] === texts[1], await cache.get('a', make), made]).toEqual([true, texts[0], 1]);
-  await cache.get('b', make);
-  expect(made).toBe(2);
-});
-
-test('the oldest texts go when there are too many bytes, and the rest stay', async () => {
-  const cache = new TextCache(3_000);
+/** A cache, and what was made for it: the network, the revision and the name. */
+function cacheOf(maxBytes: number) {
+  const cache = new TextCache(maxBytes);
   const made: string[] = [];
-  const get = (key: string, size = 700) =>
-    cache.get(key, async () => {
-      made.push(key);
+  const get = (id: number, revision: number, name = 'whole', size = 700) =>
+    cache.get(id, revision, name, async (latest) => {
+      made.push(`${id} ${latest} ${name}`);
       return text(size);
     });
-  for (const key of ['a', 'b', 'c', 'd', 'b', 'c', 'd', 'a']) await get(key);
-  expect(made).toEqual(['a', 'b', 'c', 'd', 'a']);
+  return { get, made };
+}
+
+test('a text is made once, for who asks meanwhile and for who asks later', async () => {
+  const { get, made } = cacheOf(10_000);
+  const texts = await Promise.all([get(1, 1), get(1, 1)]);
+  expect([texts[0] === texts[1], await get(1, 1)]).toEqual([true, texts[0]]);
+  await get(1, 1, 'since 0');
+  expect(made).toEqual(['1 1 whole', '1 1 since 0']);
+});
+
+test('texts of an earlier revision go with the first that asks for a later one, and who is late gets the later one', async () => {
+  const { get, made } = cacheOf(10_000);
+  const early = await get(1, 1);
+  const late = await get(1, 2);
+  expect([late === early, (await get(1, 1)) === late]).toEqual([false, true]);
+  await get(1, 1, 'since 0');
+  await get(1, 2, 'since 0');
+  expect(made).toEqual(['1 1 whole', '1 2 whole', '1 2 since 0']);
+});
+
+test('a text that was still made when a later revision came is given, and not kept for that', async () => {
+  const cache = new TextCache(1_000);
+  const slow = Promise.withResolvers<{ bytes: Buffer }>();
+  const early = cache.get(1, 1, 'whole', () => slow.promise);
+  const late = await cache.get(1, 2, 'whole', async () => text(10));
+  slow.resolve(text(900));
+  expect((await early).bytes.length).toBe(900);
+  await cache.get(2, 1, 'whole', async () => text(400));
+  expect(await cache.get(1, 2, 'whole', async () => text(11))).toBe(late);
+});
+
+test('the texts of the networks that changed longest ago go when there are too many bytes, and the rest stay', async () => {
+  const { get, made } = cacheOf(3_000);
+  for (const id of [1, 2, 3, 4, 2, 3, 4, 1]) await get(id, 1);
+  expect(made).toEqual(['1 1 whole', '2 1 whole', '3 1 whole', '4 1 whole', '1 1 whole']);
   // One that is too large by itself is given, and not kept.
-  expect((await get('huge', 5_000)).bytes.length).toBe(5_000);
-  await get('huge', 5_000);
-  expect(made.slice(5)).toEqual(['huge', 'huge']);
+  expect((await get(5, 1, 'huge', 5_000)).bytes.length).toBe(5_000);
+  await get(5, 1, 'huge', 5_000);
+  expect(made.slice(5)).toEqual(['5 1 huge', '5 1 huge']);
 });
 
 test('what failed is tried again', async () => {
@@ -37,6 +60,11 @@ test('what failed is tried again', async () => {
   const failing = async () => {
     throw new Error('no database');
   };
-  await expect(cache.get('a', failing)).rejects.toThrow('no database');
-  expect((await cache.get('a', async () => text(3))).bytes.length).toBe(3);
+  await expect(cache.get(1, 1, 'whole', failing)).rejects.toThrow('no database');
+  expect((await cache.get(1, 1, 'whole', async () => text(3))).bytes.length).toBe(3);
+});
+
+test('bytes that are kept are no piece of anything', () => {
+  expect(ownBytes('{"name":"Zürich"}')).toEqual(Buffer.from('{"name":"Zürich"}'));
+  expect(ownBytes('few').buffer.byteLength).toBe(3);
 });
