@@ -27,8 +27,6 @@ export interface Used {
   readonly cpuMs: number;
   /** Memory that is resident now, in MiB. */
   readonly rssMiB: number;
-  /** Files and connections that are open now. */
-  readonly files: number;
   /** Statements that the database was asked for, those that begin and end transactions left out. */
   readonly statements: number;
   /** Transactions that were committed. */

@@ -55,7 +55,7 @@ export interface SimulationResult extends Omit<SimulationCase, 'waitingAtMost' |
   readonly changing: Cost;
   readonly idle: Cost;
   /** Of each replica, while all wait. */
-  readonly replicasHold: readonly Pick<Used, 'waiting' | 'rssMiB' | 'files'>[];
+  readonly replicasHold: readonly (Pick<Used, 'waiting' | 'rssMiB'> & { readonly files: number })[];
   readonly databaseBytes: number;
 }
 
@@ -113,7 +113,9 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
   }
   const idle = await meter(() => delay(asked.idleSeconds * 1000));
   const settled = () => Promise.all(crowds.map(({ server, waiting }) => untilAllWait(server, waiting.length)));
-  const hold = await settled();
+  const hold = (await settled()).map(({ waiting, rssMiB }, at) => {
+    return { waiting, rssMiB, files: replicas[at]?.server.countFiles() ?? 0 };
+  });
   const changing = await meter(async () => {
     const rounds = [];
     for (let number = 0; number < asked.changes; number += 1) {
@@ -132,7 +134,7 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
     ...{ ...facts, waiting: crowds.reduce((sum, { waiting }) => sum + waiting.length, 0) },
     ...{ enrollments: members.length, enrollmentsPerSecond: members.length / enrolling.cost.seconds },
     ...{ enrolling: enrolling.cost, changing: changing.cost, idle: idle.cost, ...summarise(changing.result) },
-    replicasHold: hold.map(({ waiting, rssMiB, files }) => ({ waiting, rssMiB, files })),
+    replicasHold: hold,
     databaseBytes: await database.bytes(),
   };
 }
