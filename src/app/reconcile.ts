@@ -64,8 +64,10 @@ export async function reconcileNetworks(
  * pass of the daemon, or the next `reconcile`, tells the control plane so.
  */
 export async function bringUp(tools: Tools, network?: string): Promise<PassReport[]> {
+  const rotating = new Set<string>();
   const reports = await tools.store.lock(() =>
     eachNetwork(tools, network, async (state) => {
+      if (state.rotation) rotating.add(state.interface);
       // Whoever failed before it was taken down may be well again, and nobody may be there to notice.
       const failed = state.enabled ? state.failed : [];
       const enabled: Joined = { ...state, enabled: true, drained: false, failed };
@@ -81,7 +83,7 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
     }),
   );
   for (const { interface: link, failure } of reports) {
-    if (failure === null) await endRotation(tools, link, usualConfirmation);
+    if (failure === null && rotating.has(link)) await endRotation(tools, link, usualConfirmation);
   }
   return reports;
 }

@@ -218,6 +218,17 @@ describe('a change that was begun and cannot be ended', () => {
     expect((await readStatus(desk.tools))[0]?.peers.map(({ name }) => name)).toEqual(['peer-2', 'peer-3']);
   });
 
+  it('is nothing that a host looks for again when none was begun: `cpn up` takes the lock once', async () => {
+    const desk = await startUp();
+    let locked = 0;
+    const lock: typeof desk.tools.store.lock = (work) => {
+      locked += 1;
+      return desk.tools.store.lock(work);
+    };
+    await bringUp({ ...desk.tools, store: { ...desk.tools.store, lock } });
+    expect(locked).toBe(1);
+  });
+
   it.each([
     ['reconcile', reconcileNetworks],
     ['up', bringUp],
