@@ -37,12 +37,15 @@ export async function readState(path: string): Promise<Reading | null> {
 
 /**
  * Replaces the state at `path`, which is whole at every instant. What was there is kept: if it was good, as the previous
- * copy; if it was damaged, as what it is.
+ * copy; if it was damaged, as what it is. What this process wrote, and is there still, is not written again.
  *
  * @throws UnreadableFile when what is there is of a later version: it is left as it is
  */
 export async function writeState(path: string, state: State): Promise<void> {
   const text = await readOwn(path);
+  const written = formatState(state);
+  const known = judged.get(path);
+  if (text === written && known?.text === written && known.isSaved) return;
   if (text === null) {
     await setStrayAside(path);
   } else {
@@ -50,11 +53,10 @@ export async function writeState(path: string, state: State): Promise<void> {
     if ('damage' in verdict && verdict.later) throw verdict.damage;
     await keepCopy(path, 'state' in verdict ? previousOf(path) : damagedOf(path), text);
   }
-  const written = formatState(state);
   const bytes = Buffer.from(written);
   await replaceFile(path, bytes);
   texts.expect(path, bytes, written);
-  remember(path, written, { state });
+  remember(path, { text: written, verdict: { state }, isSaved: true });
 }
 
 /** Sets a damaged file aside, and puts its previous copy in its place. Does nothing where there is nothing to mend. */
@@ -116,21 +118,28 @@ async function setStrayAside(path: string): Promise<void> {
 
 const texts = new KnownTexts();
 
+interface Judged {
+  readonly text: string;
+  readonly verdict: Verdict;
+  /** This process wrote it, and the disk has it for good; what was read may be lost yet. */
+  readonly isSaved: boolean;
+}
+
 /** Verdicts on what was read or written last, by path: the same text is the same state, and to read that of 5,000 peers takes 0.1 s. */
-const judged = new Map<string, { readonly text: string; readonly verdict: Verdict }>();
+const judged = new Map<string, Judged>();
 const mostJudged = 64;
 
 function judge(path: string, text: string): Verdict {
   const known = judged.get(path);
   if (known?.text === text) return known.verdict;
   const verdict = examine(path, text);
-  remember(path, text, verdict);
+  remember(path, { text, verdict, isSaved: false });
   return verdict;
 }
 
-function remember(path: string, text: string, verdict: Verdict): void {
+function remember(path: string, entry: Judged): void {
   if (judged.size >= mostJudged) judged.clear();
-  judged.set(path, { text, verdict });
+  judged.set(path, entry);
 }
 
 function examine(path: string, text: string): Verdict {

@@ -45,6 +45,24 @@ describe('the previous copy', () => {
     expect(await readdir(folders.state)).toEqual(['cpn0.json', 'cpn0.json.previous']);
   });
 
+  it('is not that of a write which says what was written already: nothing is written then', async () => {
+    await writeTwice();
+    const { ino } = await stat(pathOf(''));
+    await store.write({ ...state });
+    expect([(await stat(pathOf(''))).ino, await textOf('.previous')]).toEqual([ino, formatState(older)]);
+  });
+
+  it('is made of what somebody else wrote, which the disk may not have for good, be it the same', async () => {
+    await writeTwice();
+    await store.write(older);
+    await spoil(formatState(state));
+    expect(await store.read('cpn0')).toEqual(state);
+    const { ino } = await stat(pathOf(''));
+    await store.write(state);
+    expect((await stat(pathOf(''))).ino).not.toBe(ino);
+    expect(await textOf('.previous')).toBe(formatState(state));
+  });
+
   it('is made anew by a write that comes after an interrupted one', async () => {
     await writeTwice();
     // So a writer leaves it that is killed between the two renames.
