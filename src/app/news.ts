@@ -21,11 +21,6 @@ export interface News {
 
 export const noNews: News = { map: null, resolved: null };
 
-/** True of a map that must be read to tell whether it says anything new. */
-export function bringsMap({ membership }: Joined, { map }: News): boolean {
-  return map !== null && !isSameRevision(map, membership.map);
-}
-
 /** The state with the news in it; `state` itself where they tell nothing new, or only what was refused before. */
 export function withNews(state: Joined, { map, askedAs = null, resolved, failed = null }: News): Joined {
   const mapped = withFailures(map === null || isOutdated(map, state, askedAs) ? state : withMap(state, map), failed);
@@ -55,15 +50,11 @@ function withFailures(state: Joined, told: readonly Failure[] | null): Joined {
 function withMap(state: Joined, told: NetworkMap): Joined {
   const { membership } = state;
   const { map: known } = membership;
-  if (isSameRevision(told, known)) return state;
+  if (told.revision !== null && told.revision === known.revision) return state;
   const holder = holderOf(state);
   const { map, pins } = holdPins(told, completePins({ map: known, pins: state.pins }, holder), holder);
   const name = identifyMap(map);
   if (name === state.refused) return state;
   if (name !== identifyMap(known)) return { ...state, membership: { ...membership, map }, pins, refused: null };
   return pins === state.pins ? state : { ...state, pins };
-}
-
-function isSameRevision(told: NetworkMap, known: NetworkMap): boolean {
-  return told.revision !== null && told.revision === known.revision;
 }

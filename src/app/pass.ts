@@ -3,7 +3,7 @@ import type { Joined } from '../store/state.ts';
 import { apply, save } from './apply.ts';
 import { applyConfirmed, areRisky, type Confirming } from './confirm.ts';
 import { meanwhile } from './meanwhile.ts';
-import { bringsMap, type News, withNews } from './news.ts';
+import { type News, withNews } from './news.ts';
 import { isJoined } from './select.ts';
 import { questionOf, type Survey, survey } from './survey.ts';
 import type { Tools } from './tools.ts';
@@ -33,12 +33,15 @@ export const usualConfirmation = 20_000;
  * @returns null when the network is not joined any more
  */
 export async function passNetwork(tools: Tools, link: string, news: News, options: PassOptions): Promise<Pass | null> {
-  const known = await readJoined(tools, link);
-  if (known === null) return null;
-  if (!bringsMap(known, news) && withNews(known, news) === known) {
-    const planned = known.enabled ? await survey(tools, known) : null;
-    const isSteady = planned === null || planned.changes.length === 0;
-    if (isSteady ? !tools.store.damaged.has(link) : isPostponed(planned, options)) return withoutChange(planned);
+  // A map is told only where it is another one: then there is something to save.
+  if (news.map === null) {
+    const known = await readJoined(tools, link);
+    if (known === null) return null;
+    if (withNews(known, news) === known) {
+      const planned = known.enabled ? await survey(tools, known) : null;
+      const isSteady = planned === null || planned.changes.length === 0;
+      if (isSteady ? !tools.store.damaged.has(link) : isPostponed(planned, options)) return withoutChange(planned);
+    }
   }
   return tools.store.lock(() => passLocked(tools, link, news, options));
 }
