@@ -57,6 +57,17 @@ export async function keepCopy(path: string, copy: string, text: string): Promis
 /** What link(2) says on a file system that has no hard links, or no more of them. */
 const linkless = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
+/** Makes sure that a file which is there as it should be survives a power cut, whoever put it there. @throws DiskFailed */
+export async function settleFile(path: string): Promise<void> {
+  const file = await touch('read', path, () => open(path, constants.O_RDONLY | constants.O_NOFOLLOW));
+  try {
+    await touch('fsync', path, () => file.sync());
+  } finally {
+    await file.close();
+  }
+  await syncFolder(dirname(path));
+}
+
 /** Sets the time of a file. @throws DiskFailed */
 export async function setTime(path: string, modified: Date): Promise<void> {
   await touch('write', path, () => lutimes(path, modified, modified));

@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { UnreadableFile } from '../core/errors.ts';
-import { keepCopy, removeFile, replaceFile } from './atomic-file.ts';
+import { keepCopy, removeFile, replaceFile, settleFile } from './atomic-file.ts';
 import { touch } from './disk.ts';
 import { refuseForeign } from './exposure.ts';
 import { listFolder } from './folder.ts';
@@ -37,7 +37,7 @@ export async function readState(path: string): Promise<Reading | null> {
 
 /**
  * Replaces the state at `path`, which is whole at every instant. What was there is kept: if it was good, as the previous
- * copy; if it was damaged, as what it is. What this process wrote, and is there still, is not written again.
+ * copy; if it was damaged, as what it is. What is there already is not written again: it is seen to that it stays.
  *
  * @throws UnreadableFile when what is there is of a later version: it is left as it is
  */
@@ -45,7 +45,11 @@ export async function writeState(path: string, state: State): Promise<void> {
   const text = await readOwn(path);
   const written = formatState(state);
   const known = judged.get(path);
-  if (text === written && known?.text === written && known.isSaved) return;
+  if (text === written) {
+    if (known?.text !== written || !known.isSaved) await settleFile(path);
+    remember(path, { text, verdict: { state }, isSaved: true });
+    return;
+  }
   if (text === null) {
     await setStrayAside(path);
   } else {
@@ -121,7 +125,7 @@ const texts = new KnownTexts();
 interface Judged {
   readonly text: string;
   readonly verdict: Verdict;
-  /** This process wrote it, and the disk has it for good; what was read may be lost yet. */
+  /** The disk has it for good; what was only read may be lost yet. */
   readonly isSaved: boolean;
 }
 
