@@ -45,14 +45,23 @@ describe('a pass', () => {
       return store.lock(work);
     };
     const newcomer = mapAt('"2"', [relay, peer(3, { endpoint: dialled(3) })]);
+    const foreseen: unknown[] = [];
+    const written: unknown[] = [];
+    const write: typeof store.write = (state) => {
+      written.push(state);
+      return store.write(state);
+    };
+    const foresee = (state: unknown) => void foreseen.push(state);
     const pass = await passNetwork(
-      { ...desk.tools, store: { ...store, lock } },
+      { ...desk.tools, store: { ...store, lock, write, foresee } },
       'cpn0',
       { map: newcomer, resolved: null },
       options,
     );
     expect(pass?.changes.map(({ kind }) => kind)).toEqual(['file', 'peer']);
     expect({ looks: desk.looks, locked }).toEqual({ looks: 2, locked: [0] });
+    // What is written after the second look was made ready during it.
+    expect([foreseen.length, foreseen[0] === written.at(-1)]).toEqual([1, true]);
   });
 
   it('repairs drift', async () => {
