@@ -11,6 +11,7 @@ const bundle = await rolldown({
   cwd: root,
   input: { main: 'src/main.ts' },
   platform: 'node',
+  preserveEntrySignatures: 'allow-extension',
   resolve: {
     alias: {
       'string-width': join(root, 'src/cli/plain-width.ts'),

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { eventually } from '../lab/eventually.ts';
 
-export const program = new URL('../../src/main.ts', import.meta.url).pathname;
+/** The built program, for Node. */
+export const program = new URL('../../dist/start.cjs', import.meta.url).pathname;
 
 export const owner = { email: 'owner@example.net', password: 'correct horse battery staple' };
 

@@ -6,9 +6,10 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { builtProgram, REPOSITORY } from './built-program.ts';
+import { CommandServer } from './command-server.ts';
 import { Namespace } from './namespace.ts';
 import { type Outcome, Process } from './process.ts';
-import { type RunOptions, run } from './run.ts';
+import { failIfUnwanted, type RunOptions, run } from './run.ts';
 import type { Link, Segment } from './segment.ts';
 import { hostState } from './state.ts';
 
@@ -46,6 +47,12 @@ export interface PlugOptions {
 /** Options of a run inside a host. */
 export type ExecOptions = Pick<RunOptions, 'input' | 'env' | 'timeoutMs' | 'allowFailure'>;
 
+/** Options of a command of the program. */
+export interface CommandOptions extends ExecOptions {
+  /** True for a process of its own: where the process is what a test is about. */
+  readonly ownProcess?: boolean;
+}
+
 /** Options of a program that is left running inside a host. */
 export type SpawnOptions = Pick<RunOptions, 'input' | 'env' | 'holdInput'>;
 
@@ -76,6 +83,7 @@ export class Host {
   readonly #parent: Namespace;
   readonly #plugs: { readonly link: Link; readonly options: PlugOptions }[] = [];
   #namespace: Namespace | undefined;
+  #commands: CommandServer | undefined;
 
   /** Use `lab.addHost`. */
   constructor(name: string, folder: string, parent: Namespace, env: Readonly<Record<string, string>>) {
@@ -147,6 +155,7 @@ export class Host {
 
   /** Kills everything on it without a word, as a power cut does. Its files stay. */
   async powerOff(): Promise<void> {
+    this.#commands = undefined;
     for (const { link } of this.#plugs) await link.remove();
     await this.#namespace?.stop();
     this.#namespace = undefined;
@@ -178,9 +187,27 @@ export class Host {
     });
   }
 
-  /** Runs the built program, `dist/cpn.js`. */
-  async cpn(args: readonly string[], options: ExecOptions = {}): Promise<Outcome> {
-    return this.exec([await builtProgram(), ...args], { timeoutMs: 60_000, ...options });
+  /**
+   * Runs a command of the built program, in the host's command server. The command has a process of its own, `dist/cpn.js`, where that
+   * is asked for, where its environment is for Node too, and while the server runs another command.
+   */
+  async cpn(args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
+    const program = await builtProgram();
+    const { ownProcess = false, env = {}, input = '', timeoutMs = 60_000, allowFailure } = options;
+    const isOfProgram = Object.keys(env).every((name) => name.startsWith('CPN_'));
+    if (ownProcess || !isOfProgram || this.#commands?.isBusy) {
+      return this.exec([program, ...args], { ...options, timeoutMs });
+    }
+    if (this.#commands?.pid === undefined) {
+      this.#commands = new CommandServer((argv) => this.spawn(argv, { holdInput: true }));
+    }
+    const label = `${this.name}: cpn ${args.join(' ')}`;
+    return failIfUnwanted(label, await this.#commands.run({ args, env, input }, label, timeoutMs), allowFailure);
+  }
+
+  /** The process that runs the host's commands, as the owner sees it; undefined where there is none. */
+  get commandServer(): number | undefined {
+    return this.#commands?.pid;
   }
 
   /** Starts the built program as a daemon. */

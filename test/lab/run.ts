@@ -17,9 +17,12 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   if (outcome.signal === 'SIGKILL' && performance.now() - started >= timeoutMs) {
     throw new ProcessError(`${program.label}: took longer than ${timeoutMs} ms`, outcome);
   }
-  if (outcome.exitCode !== 0 && options.allowFailure !== true) {
-    const how = outcome.exitCode === null ? `ended by ${outcome.signal}` : `exit code ${outcome.exitCode}`;
-    throw new ProcessError(`${program.label}: ${how}`, outcome);
-  }
-  return outcome;
+  return failIfUnwanted(program.label, outcome, options.allowFailure);
+}
+
+/** The outcome itself; throws a {@link ProcessError} for a failure, unless told to allow that. */
+export function failIfUnwanted(label: string, outcome: Outcome, allowFailure = false): Outcome {
+  if (outcome.exitCode === 0 || allowFailure) return outcome;
+  const how = outcome.exitCode === null ? `ended by ${outcome.signal}` : `exit code ${outcome.exitCode}`;
+  throw new ProcessError(`${label}: ${how}`, outcome);
 }

@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { COMMAND_SERVER } from './command-server.ts';
 import type { Host } from './host.ts';
 
 /** A line with this word and a name starts each section; no tool prints it. */
@@ -106,10 +107,15 @@ function sysctlLine(line: string): string[] {
     : [`${path.slice('/proc/sys/'.length)} = ${line.slice(at + 1).replaceAll('\t', ' ')}`];
 }
 
-/** All but the holder and the observer with its children. */
+/** All but the holder, and the trees of the observer and the command server. */
 function processLines(lines: string[], self: string): string[] {
   const rows = lines.map((line) => /^ *(\d+) +(\d+) (.*)$/.exec(line) ?? ['', '', '', line]);
-  return rows.filter(([, pid, parent]) => pid !== '1' && pid !== self && parent !== self).map((row) => `${row[3]}`);
+  const ours = new Set(['1', self]);
+  for (const [, pid = '', parent = '', args = ''] of rows) {
+    // `ps` lists a parent before its children, but for process ids that start over.
+    if (ours.has(pid) || (parent !== '1' && ours.has(parent)) || args.includes(COMMAND_SERVER)) ours.add(pid);
+  }
+  return rows.filter(([, pid = '']) => !ours.has(pid)).map((row) => `${row[3]}`);
 }
 
 /** Everything in the host's folder, but for the links that make up its /etc. */

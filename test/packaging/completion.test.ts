@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commands } from '../../src/cli/commands.ts';
 import { run } from '../lab/run.ts';
 
-const program = join(import.meta.dirname, '../../src/main.ts');
+const program = join(import.meta.dirname, '../../dist/start.cjs');
 const names = commands.map(({ name }) => name);
 const firstWords = [...new Set(names.map((name) => name.split(' ')[0] ?? ''))];
 const inGroup = (group: string) =>

@@ -19,7 +19,8 @@ describe('the built program', () => {
     for (const argv of [[], [process.execPath]]) {
       expect((await run([...argv, join(dist, 'cpn.js'), '--version'])).stdout).toBe(told);
     }
-    expect((await run([process.execPath, join(dist, 'main.cjs'), '--version'])).stdout).toBe(told);
+    const main = ['-e', 'require(process.argv[1]).main()', join(dist, 'main.cjs')];
+    expect((await run([process.execPath, ...main, '--version'])).stdout).toBe(told);
   });
 
   it('loads nothing else for that', async () => {

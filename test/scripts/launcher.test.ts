@@ -6,12 +6,14 @@ import { Process } from '../lab/process.ts';
 import { run } from '../lab/run.ts';
 
 /** Says which Node runs it and with what, exits with the first argument, or waits for a signal. */
-const MAIN = `const [first, ...rest] = process.argv.slice(2);
+const MAIN = `exports.main = () => {
+const [first, ...rest] = process.argv.slice(2);
 if (first === 'wait') { process.on('SIGTERM', () => process.exit(9)); setInterval(() => {}, 1000); }
 else process.exitCode = Number(first) || 0;
 const lean = process.execArgv.filter((flag) => /semi-space|liftoff/.test(flag));
 const arenas = process.env.MALLOC_ARENA_MAX ?? [];
-console.log(JSON.stringify([process.execPath, process.env.PRETENDS ?? '', first, ...rest, ...lean].concat(arenas)));`;
+console.log(JSON.stringify([process.execPath, process.env.PRETENDS ?? '', first, ...rest, ...lean].concat(arenas)));
+};`;
 
 const PRETEND_OLD =
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{node:"20.1.0"}});process.env.PRETENDS="old"';

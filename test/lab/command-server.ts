@@ -1,0 +1,52 @@
+import { join } from 'node:path';
+import type { Outcome, Process } from './process.ts';
+import { ProcessError } from './process.ts';
+
+/** The program that {@link CommandServer} starts on a host. */
+export const COMMAND_SERVER = join(import.meta.dirname, 'command-server.cjs');
+
+/** A command for a server. */
+export interface ServedCommand {
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly input: string;
+}
+
+/**
+ * Runs commands of the built program on a host, all in one process: the start of Node costs more than most commands do. It runs one
+ * command at a time.
+ */
+export class CommandServer {
+  readonly #process: Process;
+  #isBusy = false;
+
+  /** @param spawn starts a program on the host, with a standard input that stays open */
+  constructor(spawn: (argv: readonly string[]) => Process) {
+    this.#process = spawn(['node', COMMAND_SERVER]).unref();
+  }
+
+  /** True while a command runs. */
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
+  /** The server's process id as the owner sees it; undefined once it is gone. */
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  /** Runs a command to its end. @throws ProcessError after `timeoutMs`, which ends the server too */
+  async run(command: ServedCommand, label: string, timeoutMs: number): Promise<Outcome> {
+    this.#isBusy = true;
+    try {
+      this.#process.writeInput(`${JSON.stringify(command)}\n`);
+      const [, answer = ''] = await this.#process.waitForLine(/^answer (.*)$/, timeoutMs);
+      return { ...JSON.parse(answer), signal: null };
+    } catch (error) {
+      this.#process.signal('SIGKILL');
+      throw new ProcessError(`${label}: ${(error as Error).message}`, await this.#process.exited);
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+}
