@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Office, startOffice } from '../e2e/office.ts';
-import { atEach, type Checkpoint, crashAt, listCheckpoints, unharmed } from './crash.ts';
+import { atEach, type Checkpoint, crashAt, listCheckpoints } from './crash.ts';
 import { joinLane, type Lane, type Lanes, listOthers, renew, startLanes } from './lanes.ts';
 import { injecting } from './record.ts';
 
@@ -43,7 +43,7 @@ async function crashAndLeave(checkpoint: Checkpoint, lane: Lane): Promise<number
   const crash = { ...crashAt(office.lab, checkpoint), allowFailure: true };
   expect((await host.cpn(['leave', '--yes'], crash)).signal).toBe('SIGKILL');
   const crashedAt = performance.now();
-  await host.cpn(['leave', '--yes'], unharmed(office.lab));
+  await host.cpn(['leave', '--yes']);
   const took = performance.now() - crashedAt;
   const [left, peers] = [await host.state(), await listOthers(all, lane)];
   const isForgotten = checkpoint.at >= forgotten;

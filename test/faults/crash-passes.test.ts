@@ -6,7 +6,7 @@ import { Daemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import type { Outcome } from '../lab/process.ts';
-import { atEach, type Checkpoint, crashAt, isConverged, listCheckpoints, type Start, unharmed } from './crash.ts';
+import { atEach, type Checkpoint, compiled, crashAt, isConverged, listCheckpoints, type Start } from './crash.ts';
 import { changeMap, joinLane, type Lane, type Lanes, meetEdge, startLanes } from './lanes.ts';
 import { LossMeter } from './loss.ts';
 import { injecting } from './record.ts';
@@ -68,7 +68,7 @@ async function runThroughChange(lane: Lane, start: Start): Promise<Outcome> {
 
 /** Lets a daemon that nothing befalls do what is left to do. */
 async function recover(member: Member): Promise<void> {
-  const daemon = await startDaemon(member, unharmed(office.lab));
+  const daemon = await startDaemon(member, compiled(office.lab));
   await daemon.awaitLog('the start', ({ msg }) => msg === 'keeping the network');
   await eventually('all is right', () => isRight(member), { timeoutMs: 30_000 });
   expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
@@ -77,7 +77,7 @@ async function recover(member: Member): Promise<void> {
 /** Whether a host is all that the newest map says. It must be who it was in any case. */
 async function isRight({ host, privateKey }: Member): Promise<boolean> {
   expect(await readKey(host)).toBe(privateKey);
-  return isConverged(host, office.lab);
+  return isConverged(host);
 }
 
 /** Does `work` at each of these checkpoints, after a change of the map; returns the longest that it took, in milliseconds. */
@@ -106,7 +106,7 @@ describe('a pass that did not come to its end is completed by the next one', () 
       const longest = await afterEachChange(checkpoints, async (checkpoint, member) => {
         const crash = { ...crashAt(office.lab, checkpoint), allowFailure: true };
         expect((await member.host.cpn(['reconcile'], crash)).signal).toBe('SIGKILL');
-        await member.host.cpn(['reconcile'], unharmed(office.lab));
+        await member.host.cpn(['reconcile']);
         expect(await isRight(member)).toBe(true);
       });
       row.repaired(longest);

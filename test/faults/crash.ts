@@ -22,11 +22,6 @@ export function crashAt(lab: Lab, { at }: Checkpoint, signal: NodeJS.Signals = '
   return { env: { ...preloaded(lab), KILL_AT: String(at), KILL_WITH: signal } };
 }
 
-/** For a program that runs unharmed; what one compiled, the next need not. */
-export function unharmed({ folder }: Lab): Start {
-  return { env: { NODE_COMPILE_CACHE: join(folder, 'compiled') } };
-}
-
 /**
  * Runs `work`, which starts a program on `host` with what it is given, and returns the checkpoints to try: those before each change,
  * and the last of all. For whatever is outside the program, to crash after one change is to crash before the next.
@@ -47,13 +42,18 @@ export async function listCheckpoints(
   return all.filter((checkpoint) => begins(checkpoint) || checkpoint === all.at(-1));
 }
 
+/** What one process compiled, the next need not. */
+export function compiled({ folder }: Lab): Start {
+  return { env: { NODE_COMPILE_CACHE: join(folder, 'compiled') } };
+}
+
 function preloaded(lab: Lab): Record<string, string> {
-  return { ...unharmed(lab).env, NODE_OPTIONS: `--import=${join(REPOSITORY, 'test', 'lab', 'kill-at.ts')}` };
+  return { ...compiled(lab).env, NODE_OPTIONS: `--require=${join(REPOSITORY, 'test', 'lab', 'kill-at.cjs')}` };
 }
 
 /** Whether a host is all that the newest map says. */
-export async function isConverged(host: Host, lab: Lab): Promise<boolean> {
-  return (await host.cpn(['plan'], { ...unharmed(lab), allowFailure: true })).exitCode === 0;
+export async function isConverged(host: Host): Promise<boolean> {
+  return (await host.cpn(['plan'], { allowFailure: true })).exitCode === 0;
 }
 
 /** Failures after which it is no use to go on. */

@@ -4,7 +4,6 @@ import { type Office, patiently } from '../e2e/office.ts';
 import { joinHost } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
 import { type ListedPeer, Owner } from '../lab/owner.ts';
-import { unharmed } from './crash.ts';
 
 /** A host that is tried again and again, and its network, so that what befalls it is no news for the others. */
 export interface Lane {
@@ -60,11 +59,11 @@ export async function changeMap({ owner }: Lanes, { network }: Lane): Promise<vo
 }
 
 /** Joins a lane's host to its network, with the most to do that a join can have. */
-export async function joinLane({ owner }: Lanes, { lab, controlPlane }: Office, lane: Lane): Promise<void> {
+export async function joinLane({ owner }: Lanes, { controlPlane }: Office, lane: Lane): Promise<void> {
   const { host, network } = lane;
   const input = await owner.makeKey(network, host.name);
   const flags = ['--name', host.name, '--type', 'connector', '--endpoint', `${host.address}:51820`, '--wait', '0'];
-  await host.cpn(['join', '-', '--api', controlPlane.url, '--insecure-http', ...flags], { input, ...unharmed(lab) });
+  await host.cpn(['join', '-', '--api', controlPlane.url, '--insecure-http', ...flags], { input });
 }
 
 /** Lets the edge know of a lane's host, and proves that they reach each other. */

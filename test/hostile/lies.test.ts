@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Lie } from './lie.ts';
 import { lies } from './lies.ts';
-import { driveProgram } from './program.ts';
+import { serveProgram } from './program.ts';
 import { countVerdicts, recordVerdicts, type Verdicts } from './record.ts';
 import { keyOf } from './truth.ts';
 import { Victims } from './victims.ts';
@@ -15,7 +15,7 @@ let victims: Victims;
 let verdicts: Verdicts;
 
 beforeAll(async () => {
-  victims = await Victims.start(5, driveProgram);
+  victims = await Victims.start(5, serveProgram);
   verdicts = await victims.try(lies);
   await recordVerdicts(inject('hostileVerdicts'), verdicts);
 }, 1_200_000);

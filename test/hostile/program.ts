@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { CommandServer } from '../lab/command-server.ts';
 import type { Host } from '../lab/host.ts';
 
 /** How a command ended, and all it said. */
@@ -19,16 +19,10 @@ export interface Program {
 export const sshClient = '198.51.101.5';
 const env = { SSH_CONNECTION: `${sshClient} 50000 203.0.113.20 22` };
 
-/** The commands of the source, all in one process, because starting Node for each would take most of the time. */
-export function driveProgram(host: Host): Program {
-  const driver = host.spawn(['node', join(import.meta.dirname, 'driver.ts')], { holdInput: true, env });
-  return {
-    async run(args) {
-      driver.writeInput(`${JSON.stringify(args)}\n`);
-      const [, answer = ''] = await driver.waitForLine(/^answer (.*)$/, 60_000);
-      return JSON.parse(answer);
-    },
-  };
+/** The built program in one process, because starting Node for each command would take most of the time. */
+export function serveProgram(host: Host): Program {
+  const server = new CommandServer((argv) => host.spawn(argv, { holdInput: true, env }));
+  return { run: (args) => server.run({ args, env: {}, input: '' }, `${host.name}: cpn ${args.join(' ')}`, 60_000) };
 }
 
 /** Writes the peak of a process's memory as its last words. */

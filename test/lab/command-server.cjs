@@ -1,9 +1,9 @@
 /**
  * Runs the commands of the built program in one process, one after the other: a command costs its own work, and not the start of Node.
- * A line of JSON on standard input is a command (`{args, env, input}`), and the answer (`{exitCode, stdout, stderr}`) is a line on
- * standard output.
+ * A line of JSON on standard input is a command (`{args, env, input}`), and the answer (`{exitCode, stdout, stderr, peakKiB}`) is a
+ * line on standard output. The peak is that of the process's memory during the command.
  */
-const { writeSync } = require('node:fs');
+const { readFileSync, writeFileSync, writeSync } = require('node:fs');
 const { createInterface } = require('node:readline');
 const { Readable } = require('node:stream');
 const { runProgram } = require('../../dist/main.cjs');
@@ -29,8 +29,11 @@ async function serve() {
       value: Readable.from(input === '' ? [] : [Buffer.from(input)]),
       configurable: true,
     });
+    // The peak starts over: proc_pid_clear_refs(5).
+    writeFileSync('/proc/self/clear_refs', '5');
     const exitCode = await runProgram(args, { ...process.env, ...env });
-    answer({ ...output, exitCode });
+    const [, peakKiB] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+    answer({ ...output, exitCode, peakKiB: Number(peakKiB) });
   }
   process.exit();
 }

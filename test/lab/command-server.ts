@@ -12,6 +12,11 @@ export interface ServedCommand {
   readonly input: string;
 }
 
+/** How a command ended, and its peak of memory. */
+export interface ServedOutcome extends Outcome {
+  readonly peakKiB: number;
+}
+
 /**
  * Runs commands of the built program on a host, all in one process: the start of Node costs more than most commands do. It runs one
  * command at a time.
@@ -36,7 +41,7 @@ export class CommandServer {
   }
 
   /** Runs a command to its end. @throws ProcessError after `timeoutMs`, which ends the server too */
-  async run(command: ServedCommand, label: string, timeoutMs: number): Promise<Outcome> {
+  async run(command: ServedCommand, label: string, timeoutMs: number): Promise<ServedOutcome> {
     this.#isBusy = true;
     try {
       this.#process.writeInput(`${JSON.stringify(command)}\n`);

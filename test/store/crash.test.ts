@@ -40,7 +40,7 @@ async function killEverywhere({ call, prepare, check }: Scene): Promise<number> 
 
 /** Whether it was killed; fails when it failed by itself. */
 async function runWriter(root: string, call: string, at: number): Promise<boolean> {
-  const [preload, script] = ['../lab/kill-at.ts', 'writer.ts'].map((name) => join(import.meta.dirname, name));
+  const [preload, script] = ['../lab/kill-at.cjs', 'writer.ts'].map((name) => join(import.meta.dirname, name));
   const child = spawn(process.execPath, ['--import', preload as string, script as string, root, call], {
     env: { ...process.env, KILL_AT: String(at), NODE_COMPILE_CACHE: cache },
     stdio: ['ignore', 'ignore', 'inherit'],
