@@ -25,7 +25,7 @@ const fatal = '203.0.113.0/24';
 const controlPlane = '203.0.113.1/32';
 
 beforeAll(async () => {
-  office = await startOffice('10.77.0.0/24', ['--allow-public-routes']);
+  office = await startOffice({ flags: ['--allow-public-routes'] });
   owner = new Owner(office.controlPlane);
   connector = await office.lab.addHost('connector', { address: '203.0.113.11/24' });
   const home = await office.lab.addNat('home', { outside: '203.0.113.33/24', inside: '10.0.0.1/24' });

@@ -47,7 +47,7 @@ export class DataCenter {
 
   /** The data center, without connectors yet. */
   static async start(): Promise<DataCenter> {
-    const lab = await Lab.start();
+    const lab = await Lab.start({ commandServers: true });
     const controlPlane = await startControlPlane(lab);
     const owner = new Owner(controlPlane);
     const network = await owner.createNetwork('office', '10.77.0.0/24', [lanRoute]);

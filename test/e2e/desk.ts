@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { builtProgram } from '../lab/built-program.ts';
+import { CommandServer } from '../lab/command-server.ts';
 import { type Outcome, Process } from '../lab/process.ts';
-import { run } from '../lab/run.ts';
 
 /** What a command of an administrator is run with. */
 export interface DeskOptions {
@@ -18,6 +18,7 @@ export class Desk {
   readonly folder: string;
   readonly #program: string;
   readonly #env: Readonly<Record<string, string>>;
+  #commands: CommandServer | undefined;
 
   private constructor(folder: string, program: string) {
     this.folder = folder;
@@ -36,6 +37,7 @@ export class Desk {
   }
 
   async close(): Promise<void> {
+    await this.#commands?.stop();
     await rm(this.folder, { recursive: true, force: true });
   }
 
@@ -46,14 +48,10 @@ export class Desk {
     return path;
   }
 
-  /** Runs a command to its end, whatever that is, without a terminal. */
-  async cpn(args: readonly string[], { input, env }: DeskOptions = {}): Promise<Outcome> {
-    return run([this.#program, ...args], {
-      env: { ...this.#env, ...env },
-      input,
-      allowFailure: true,
-      timeoutMs: 40_000,
-    });
+  /** Runs a command to its end, whatever that is, without a terminal; in a command server, which is one process for all commands. */
+  cpn(args: readonly string[], { input = '', env = {} }: DeskOptions = {}): Promise<Outcome> {
+    this.#commands ??= new CommandServer((argv) => new Process(argv, { env: this.#env, holdInput: true }));
+    return this.#commands.run({ args, env, input }, `cpn ${args.join(' ')}`, 40_000);
   }
 
   /** Runs a command that must succeed, and returns what it said on stdout. */

@@ -22,7 +22,7 @@ const router = '203.0.113.254';
 const everything = '0.0.0.0/0';
 
 beforeAll(async () => {
-  const lab = await Lab.start();
+  const lab = await Lab.start({ commandServers: true });
   const controlPlane = await startControlPlane(lab, '203.0.113.1', ['--allow-public-routes']);
   await controlPlane.cpn(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24', '--route', everything]);
   office = { lab, controlPlane, api: ['--api', controlPlane.url, '--insecure-http'] };

@@ -27,7 +27,7 @@ const secondAddress = '10.77.0.12';
 const [officePrinter, branchPrinter, otherPrinter] = ['192.168.50.10', '192.168.50.11', '192.168.60.11'];
 
 beforeAll(async () => {
-  office = await startOffice(officeRange);
+  office = await startOffice({ cidr: officeRange });
   const { lab, controlPlane } = office;
   owner = new Owner(controlPlane);
   branch = await owner.createNetwork('branch', branchRange, [sharedRoute, '192.168.60.0/24']);

@@ -36,7 +36,7 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
   const stranger = pair().publicKey;
 
   beforeAll(async () => {
-    lab = await Lab.start();
+    lab = await Lab.start({ commandServers: true });
     controlPlane = await startControlPlane(lab);
     await controlPlane.cpn(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
     database = await lab.addHost('database', { address: '203.0.113.10/24' });

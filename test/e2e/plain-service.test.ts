@@ -23,7 +23,7 @@ const key = 'cpn_plain_key';
 const personal = 'plain-personal-token';
 
 beforeAll(async () => {
-  lab = await Lab.start();
+  lab = await Lab.start({ commandServers: true });
   const [host, gateway] = [
     await lab.addHost('service', { address: '203.0.113.1/24' }),
     await lab.addHost('gate', { address: '203.0.113.11/24' }),

@@ -4,7 +4,7 @@ import { join, type Office, plan, startOffice } from './office.ts';
 let office: Office;
 
 beforeAll(async () => {
-  office = await startOffice();
+  office = await startOffice({ commandServers: false });
 }, 60_000);
 
 afterAll(() => office?.lab.stop());

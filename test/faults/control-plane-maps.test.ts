@@ -15,7 +15,7 @@ let patientHost: TroubledHost;
 let hastyHost: TroubledHost;
 
 beforeAll(async () => {
-  office = await startOffice('10.77.0.0/16');
+  office = await startOffice({ cidr: '10.77.0.0/16' });
   const edge = await addEdge(office);
   patientHost = await addTroubledHost(office, edge, 1, { interval: 10 });
   hastyHost = await addTroubledHost(office, edge, 2);

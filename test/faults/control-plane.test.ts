@@ -12,7 +12,7 @@ let office: Office;
 let troubled: TroubledHost;
 
 beforeAll(async () => {
-  office = await startOffice('10.77.0.0/16');
+  office = await startOffice({ cidr: '10.77.0.0/16' });
   troubled = await addTroubledHost(office, await addEdge(office), 1);
 });
 

@@ -40,6 +40,12 @@ export class CommandServer {
     return this.#process.pid;
   }
 
+  /** Ends the server, and with it what its commands left running. */
+  async stop(): Promise<void> {
+    this.#process.closeInput();
+    await this.#process.endWithin(5000);
+  }
+
   /** Runs a command to its end. @throws ProcessError after `timeoutMs`, which ends the server too */
   async run(command: ServedCommand, label: string, timeoutMs: number): Promise<ServedOutcome> {
     this.#isBusy = true;

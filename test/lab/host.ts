@@ -47,12 +47,6 @@ export interface PlugOptions {
 /** Options of a run inside a host. */
 export type ExecOptions = Pick<RunOptions, 'input' | 'env' | 'timeoutMs' | 'allowFailure'>;
 
-/** Options of a command of the program. */
-export interface CommandOptions extends ExecOptions {
-  /** True for a process of its own: where the process is what a test is about. */
-  readonly ownProcess?: boolean;
-}
-
 /** Options of a program that is left running inside a host. */
 export type SpawnOptions = Pick<RunOptions, 'input' | 'env' | 'holdInput'>;
 
@@ -81,12 +75,19 @@ export class Host {
   /** The environment of everything that runs inside. */
   readonly env: Readonly<Record<string, string>>;
   readonly #parent: Namespace;
+  readonly #servesCommands: boolean;
   readonly #plugs: { readonly link: Link; readonly options: PlugOptions }[] = [];
   #namespace: Namespace | undefined;
   #commands: CommandServer | undefined;
 
   /** Use `lab.addHost`. */
-  constructor(name: string, folder: string, parent: Namespace, env: Readonly<Record<string, string>>) {
+  constructor(
+    name: string,
+    folder: string,
+    parent: Namespace,
+    env: Readonly<Record<string, string>>,
+    servesCommands: boolean,
+  ) {
     this.name = name;
     this.folder = folder;
     this.etcDir = join(folder, 'etc');
@@ -104,6 +105,7 @@ export class Host {
       CPN_RUNTIME_DIR: this.runtimeDir,
     };
     this.#parent = parent;
+    this.#servesCommands = servesCommands;
   }
 
   /** Its network cards, `eth0` first. */
@@ -188,14 +190,14 @@ export class Host {
   }
 
   /**
-   * Runs a command of the built program, in the host's command server. The command has a process of its own, `dist/cpn.js`, where that
-   * is asked for, where its environment is for Node too, and while the server runs another command.
+   * Runs a command of the built program: in the host's command server, where the lab has these. The command has a process of its own
+   * too where its environment is for Node, and while the server runs another command.
    */
-  async cpn(args: readonly string[], options: CommandOptions = {}): Promise<Outcome> {
+  async cpn(args: readonly string[], options: ExecOptions = {}): Promise<Outcome> {
     const program = await builtProgram();
-    const { ownProcess = false, env = {}, input = '', timeoutMs = 60_000, allowFailure } = options;
-    const isOfProgram = Object.keys(env).every((name) => name.startsWith('CPN_'));
-    if (ownProcess || !isOfProgram || this.#commands?.isBusy) {
+    const { env = {}, input = '', timeoutMs = 60_000, allowFailure } = options;
+    const isForNode = Object.keys(env).some((name) => !name.startsWith('CPN_'));
+    if (!this.#servesCommands || isForNode || this.#commands?.isBusy) {
       return this.exec([program, ...args], { ...options, timeoutMs });
     }
     if (this.#commands?.pid === undefined) {
@@ -203,11 +205,6 @@ export class Host {
     }
     const label = `${this.name}: cpn ${args.join(' ')}`;
     return failIfUnwanted(label, await this.#commands.run({ args, env, input }, label, timeoutMs), allowFailure);
-  }
-
-  /** The process that runs the host's commands, as the owner sees it; undefined where there is none. */
-  get commandServer(): number | undefined {
-    return this.#commands?.pid;
   }
 
   /** Starts the built program as a daemon. */

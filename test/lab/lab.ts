@@ -29,6 +29,12 @@ export interface HostOptions extends PlugOptions {
   readonly on?: Segment;
 }
 
+/** How a lab runs the commands of the program. */
+export interface LabOptions {
+  /** True for a command server on each host that runs commands: it saves the start of Node. Without it, each command is a process. */
+  readonly commandServers?: boolean;
+}
+
 /** A network behind a router. */
 export interface Lan {
   readonly segment: Segment;
@@ -52,16 +58,26 @@ export class Lab {
   readonly #switches: Namespace;
   readonly #number: () => number;
 
-  private constructor(folder: string, env: Lab['env'], wan: Segment, switches: Namespace, number: () => number) {
+  readonly #commandServers: boolean;
+
+  private constructor(
+    folder: string,
+    env: Lab['env'],
+    wan: Segment,
+    switches: Namespace,
+    number: () => number,
+    { commandServers = false }: LabOptions,
+  ) {
     this.folder = folder;
     this.env = env;
     this.wan = wan;
     this.#switches = switches;
     this.#number = number;
+    this.#commandServers = commandServers;
   }
 
   /** Starts a lab with nothing on its wan. Fails with what the machine needs when there can be none. */
-  static async start(): Promise<Lab> {
+  static async start(options: LabOptions = {}): Promise<Lab> {
     const support = labSupport();
     if (!support.possible) throw new Error(`no lab on this machine: ${support.needs}`);
     const folder = await mkdtemp(join(tmpdir(), 'cpn-lab-'));
@@ -74,7 +90,7 @@ export class Lab {
       switches = await Namespace.start({ label: 'lab', script: HOLDER, args: [folder], env, userNamespace });
       let count = 0;
       const number = (): number => ++count;
-      return new Lab(folder, env, await Segment.start('wan', switches, number), switches, number);
+      return new Lab(folder, env, await Segment.start('wan', switches, number), switches, number, options);
     } catch (error) {
       await switches?.stop();
       await rm(folder, { recursive: true, force: true });
@@ -85,7 +101,7 @@ export class Lab {
   /** Adds a host and starts it: on the wan, or on the segment that `on` says. */
   async addHost(name: string, { on = this.wan, ...plug }: HostOptions): Promise<Host> {
     if (this.hosts.has(name)) throw new Error(`the lab has a host ${name} already`);
-    const host = new Host(name, join(this.folder, name), this.#switches, this.env);
+    const host = new Host(name, join(this.folder, name), this.#switches, this.env, this.#commandServers);
     this.hosts.set(name, host);
     await host.start();
     await host.plug(on, plug);
