@@ -48,10 +48,12 @@ export class Daemon {
 
   /** Waits for a line that says so, from `mark` on or the beginning. */
   awaitLog(what: string, says: (line: LogLine) => boolean, mark: Mark = 0, timeoutMs = 30_000): Promise<LogLine> {
-    return eventually(`a log line: ${what}`, () => this.since(mark).find(says), { timeoutMs }).catch((error) => {
-      const said = this.log.slice(-20).map((line) => JSON.stringify(line));
-      throw new Error(`${error.message}; the log ends with\n${said.join('\n')}`);
-    });
+    return eventually(`a log line: ${what}`, () => this.since(mark).find(says), { timeoutMs, everyMs: 20 }).catch(
+      (error) => {
+        const said = this.log.slice(-20).map((line) => JSON.stringify(line));
+        throw new Error(`${error.message}; the log ends with\n${said.join('\n')}`);
+      },
+    );
   }
 
   /** Ends it with SIGTERM, or SIGKILL when that takes more than 10 s. */

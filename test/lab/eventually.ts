@@ -2,11 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How patient {@link eventually} is. */
 export interface Patience {
-  /** 10,000 unless told. */
+  /** 30,000 unless told. */
   readonly timeoutMs?: number;
-  /** 50 unless told. */
+  /** Between two probes; without it, from 50 to 400: most probes start processes. */
   readonly everyMs?: number;
 }
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 400;
 
 /**
  * Repeats `probe` until it returns something else than false, null or undefined, and returns that.
@@ -15,9 +18,10 @@ export interface Patience {
 export async function eventually<T>(
   what: string,
   probe: () => T | Promise<T>,
-  { timeoutMs = 10_000, everyMs = 50 }: Patience = {},
+  { timeoutMs = 30_000, everyMs }: Patience = {},
 ): Promise<Exclude<T, false | null | undefined>> {
   const deadline = performance.now() + timeoutMs;
+  let pauseMs = everyMs ?? FIRST_PAUSE_MS;
   for (;;) {
     let failure: unknown;
     try {
@@ -29,6 +33,7 @@ export async function eventually<T>(
       failure = error;
     }
     if (performance.now() > deadline) throw new Error(`${what}: not within ${timeoutMs} ms`, { cause: failure });
-    await sleep(everyMs);
+    await sleep(pauseMs);
+    pauseMs = everyMs ?? Math.min(pauseMs * 1.5, LONGEST_PAUSE_MS);
   }
 }
