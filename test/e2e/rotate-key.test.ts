@@ -130,9 +130,12 @@ describe('cpn rotate-key', () => {
         expect(report).toMatchObject({ rotated: true, answered: expect.any(String) });
         expect(report.public_key).not.toBe(before.public_key);
         if (round === 0) await expectSettled(host, report.public_key);
-        const seen: PeerPinned[] = (await status(connector)).peers;
-        const taken = { public_key: report.public_key, pin: 'ok' };
-        expect(seen.find(({ name }) => name === host.name)).toMatchObject(taken);
+        await eventually(`the connector pins the new key of ${host.name}`, async () => {
+          const seen: PeerPinned[] = (await status(connector)).peers;
+          return seen.some(
+            ({ name, public_key, pin }) => name === host.name && public_key === report.public_key && pin === 'ok',
+          );
+        });
       }
     }
     expect(await status(origin)).toMatchObject({ key_since: expect.stringMatching(/^20/) });

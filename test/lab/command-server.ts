@@ -50,7 +50,7 @@ export class CommandServer {
   async run(command: ServedCommand, label: string, timeoutMs: number): Promise<ServedOutcome> {
     this.#isBusy = true;
     try {
-      this.#process.writeInput(`${JSON.stringify(command)}\n`);
+      this.#process.writeInput(`${toLine(command)}\n`);
       const [, answer = ''] = await this.#process.waitForLine(/^answer (.*)$/, timeoutMs);
       return { ...JSON.parse(answer), signal: null };
     } catch (error) {
@@ -60,4 +60,12 @@ export class CommandServer {
       this.#isBusy = false;
     }
   }
+}
+
+/** JSON in ASCII: Node's reader of lines ends a line at U+2028 too. */
+function toLine(command: ServedCommand): string {
+  return JSON.stringify(command).replace(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
