@@ -51,7 +51,7 @@ export class CommandServer {
     this.#isBusy = true;
     try {
       this.#process.writeInput(`${toLine(command)}\n`);
-      const [, answer = ''] = await this.#process.waitForLine(/^answer (.*)$/, timeoutMs);
+      const [, answer = ''] = await this.#process.waitForLine(/^answer (.*)$/s, timeoutMs);
       return { ...JSON.parse(answer), signal: null };
     } catch (error) {
       this.#process.signal('SIGKILL');
