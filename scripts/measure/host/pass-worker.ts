@@ -14,7 +14,7 @@ import { parseAddress } from '../../../src/core/cidr.ts';
 import { parsePublicKey } from '../../../src/core/keys.ts';
 import type { NetworkMap } from '../../../src/core/model.ts';
 import type { Joined } from '../../../src/store/state.ts';
-import { readChildrenTime } from './proc.ts';
+import { readChildrenTime, runsPerFigure } from './proc.ts';
 
 export interface PassTimes {
   /** Milliseconds of each pass that added a peer. */
@@ -25,8 +25,6 @@ export interface PassTimes {
 
 const warmUp = 3;
 const rounds = 10;
-/** Passes to a figure of processor time, which the kernel counts in ticks of 10 ms. */
-const together = 5;
 
 const tools = await openTools(new Input({}, {}, process.env), 'daemon');
 const changes: number[] = [];
@@ -41,8 +39,8 @@ await delay(4000);
 const steady: number[] = [];
 for (let round = 0; round < warmUp + rounds; round += 1) {
   const before = spent();
-  for (let pass = 0; pass < together; pass += 1) await passNetwork(tools, 'cpn0', noNews, { withinMs: 20_000 });
-  if (round >= warmUp) steady.push((spent() - before) / together);
+  for (let pass = 0; pass < runsPerFigure; pass += 1) await passNetwork(tools, 'cpn0', noNews, { withinMs: 20_000 });
+  if (round >= warmUp) steady.push((spent() - before) / runsPerFigure);
 }
 process.stdout.write(JSON.stringify({ changes, steady } satisfies PassTimes));
 process.exit();

@@ -6,6 +6,7 @@ import type { Comparison } from '../comparison.ts';
 import { crowdOf, settleCrowd } from './crowd.ts';
 import { inTurn } from './in-turn.ts';
 import type { PassTimes } from './pass-worker.ts';
+import { runsPerFigure } from './proc.ts';
 
 const peers = 10_000;
 const patient = { timeoutMs: 600_000 };
@@ -45,10 +46,12 @@ async function withPeer(file: string): Promise<string> {
 
 /** Milliseconds of processor time that the tools alone take to show what there is. */
 async function observeByHand(host: Host, rounds: number): Promise<number[]> {
-  const script = `for i in $(seq ${rounds}); do wg show cpn0 dump >/dev/null; ip -j route show table all >/dev/null; cat /proc/$$/stat; done`;
+  const run = 'wg show cpn0 dump >/dev/null; ip -j route show table all >/dev/null';
+  const figure = `for j in $(seq ${runsPerFigure}); do ${run}; done; cat /proc/$$/stat`;
+  const script = `cat /proc/$$/stat; for i in $(seq ${rounds}); do ${figure}; done`;
   const { stdout } = await host.exec(['bash', '-c', script], patient);
   const spent = stdout.trim().split('\n').map(childrenOf);
-  return spent.map((each, index) => each - (spent[index - 1] ?? 0));
+  return spent.slice(1).map((each, index) => (each - (spent[index] ?? 0)) / runsPerFigure);
 }
 
 /** Milliseconds of processor time of the children that a process has waited for: proc_pid_stat(5), in ticks of 10 ms. */

@@ -6,6 +6,9 @@ export interface Memory {
   readonly pss: number;
 }
 
+/** Runs that share one figure of processor time: the kernel counts in ticks of 10 ms, about as long as one run. */
+export const runsPerFigure = 5;
+
 /** What a process takes of the memory now. */
 export function readMemory(pid: number): Memory {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');

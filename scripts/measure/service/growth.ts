@@ -25,10 +25,13 @@ interface Figures {
   readonly enrollments: readonly Enrollments[];
 }
 
-/** What a change costs those who wait, and what an enrolment does, as a network grows from ten peers to ten thousand. */
-export async function compareGrowth(): Promise<Comparison[]> {
+/**
+ * What a change costs those who wait, and what an enrolment does, as a network grows from ten peers to ten thousand. Leaves out the
+ * sizes above `peersAtMost`.
+ */
+export async function compareGrowth(peersAtMost = Number.POSITIVE_INFINITY): Promise<Comparison[]> {
   const figures: Figures[] = [];
-  for (const { peers, changes } of sizes) {
+  for (const { peers, changes } of sizes.filter((size) => size.peers <= peersAtMost)) {
     const pushes: PushResult[] = [];
     const common = { deltas: true, reconnect: false, profile: null };
     for (let round = 0; round < rounds; round += 1)
