@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
+import { root } from '../packaging/source.ts';
 import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
 import { compareBringUp } from './measure/host/bring-up.ts';
 import { compareChurn } from './measure/host/churn.ts';
@@ -12,6 +13,7 @@ import { minutesOf } from './measure/host/minutes.ts';
 import { comparePasses } from './measure/host/passes.ts';
 import { compareReach } from './measure/host/reach.ts';
 import { compareStart } from './measure/host/start.ts';
+import { benchRatios } from './measure/ratio-bench.ts';
 import { compareGrowth } from './measure/service/growth.ts';
 import { benchPush } from './measure/service/push-bench.ts';
 
@@ -28,10 +30,20 @@ const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
   reach: compareReach,
 };
 
+/** What `check` measures: the sizes whose rows take seconds. */
+const quickSubjects = {
+  start: compareStart,
+  'bring-up': () => compareBringUp(1000),
+  passes: comparePasses,
+  'control-plane': () => compareGrowth(1000),
+  join: compareJoin,
+};
+
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
-       scripts/bench push [--help]
+       scripts/bench check|record|push [--help]
 
 Measures all subjects, or those named, each beside what a user would have instead, and prints a table. A ratio is our median by theirs.
+"check" measures the rows that take seconds and fails where a ratio is worse than the recorded one.
 BENCH_MINUTES=N has idle and churn go on for N minutes, instead of 10 and 60.
 `;
 
@@ -39,6 +51,9 @@ process.exitCode = await main(process.argv.slice(2));
 
 async function main(argv: string[]): Promise<number> {
   if (argv[0] === 'push') return benchPush(argv.slice(1));
+  if (argv[0] === 'check' || argv[0] === 'record') {
+    return benchRatios(argv, { subjects: quickSubjects, folder: root, write: (text) => process.stdout.write(text) });
+  }
   const options = { json: { type: 'string' }, help: { type: 'boolean', default: false } } as const;
   const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: true });
   const names = positionals.join() === 'all' ? Object.keys(subjects) : positionals;

@@ -1,6 +1,6 @@
 import { quantileOf } from './spread.ts';
 
-/** What was measured, beside what a user would have instead, in the same run on the same machine. */
+/** What was measured, beside what a user would have instead, in the same run on the same machine; lower is better in each unit. */
 export interface Comparison {
   readonly what: string;
   readonly beside: string;
@@ -61,9 +61,9 @@ export const heading = [
 /** The cells of a row, in the order of {@link heading}. */
 export function cellsOf(result: Result): string[] {
   const { what, beside, unit, runs, median, min, max, besideMedian, ratio, target, atShare, met } = result;
-  const figures = [median, min, max, besideMedian, ratio].map((each) => (each === null ? '–' : format(each)));
+  const figures = [median, min, max, besideMedian, ratio].map((each) => (each === null ? '–' : formatFigure(each)));
   const verdict = met === null ? '' : met ? 'yes' : 'NO';
-  const shown = atShare === null ? verdict : `${verdict} (${format(atShare)})`;
+  const shown = atShare === null ? verdict : `${verdict} (${formatFigure(atShare)})`;
   return [what, beside, unit, `${runs}`, ...figures, target, shown];
 }
 
@@ -73,7 +73,7 @@ function isMet(target: Target, ratio: number | null, own: number | null): boolea
 }
 
 /** Three digits that count. */
-function format(figure: number): string {
+export function formatFigure(figure: number): string {
   if (figure >= 100) return figure.toFixed(0);
   return figure >= 10 ? figure.toFixed(1) : figure >= 1 ? figure.toFixed(2) : figure.toPrecision(2);
 }
