@@ -6,17 +6,26 @@ import { awaitRoute, type DataCenter, routesOf, serverAddress } from './data-cen
 /** Seconds between two pings: how finely an outage is measured. */
 const fine = 0.05;
 
+/** What a host sees of one failover. */
+export interface Outage {
+  readonly host: string;
+  /** The connector that was cut off. */
+  readonly lost: string;
+  /** The connector that serves the route once pings are answered again; null where none does. */
+  readonly servedBy: string | null;
+  /** The longest time without an answer. */
+  readonly seconds: number;
+}
+
 /**
- * Takes the connector in service from the net, as often as `rounds` says, and sees the other one take over: an origin server and a
- * laptop behind a NAT ping the LAN all the while.
- *
- * @returns the longest time without an answer in each round, in seconds, by the host whose it was
+ * Cuts the connector in service off, as often as `rounds` says, and waits for the other one to take over. An origin server and a
+ * laptop behind a NAT ping the LAN in each round.
  */
-export async function measureOutages(center: DataCenter, rounds: number): Promise<ReadonlyMap<string, number[]>> {
+export async function measureOutages(center: DataCenter, rounds: number): Promise<Outage[]> {
   const connectors = [await center.addConnector(1), await center.addConnector(2)];
   const users = [await center.addOrigin('origin', '203.0.113.22'), await center.addLaptop('laptop', '203.0.113.40')];
   for (const user of users) await center.awaitAnswers(user, ...connectors);
-  const outages = new Map<string, number[]>();
+  const outages: Outage[] = [];
   for (let round = 0; round < rounds; round += 1) {
     const [dying, other] = round % 2 === 0 ? connectors : connectors.toReversed();
     if (!dying || !other) throw new Error('there are two connectors');
@@ -25,13 +34,15 @@ export async function measureOutages(center: DataCenter, rounds: number): Promis
       user.spawn(['ping', '-n', '-D', '-i', String(fine), '-c', '2000', serverAddress]),
     );
     for (const flow of flows) await flow.waitForLine(/icmp_seq=\d+ ttl/);
-    // Upstream in one round, with its carrier in the next.
+    // Each connector loses its upstream once, then its carrier.
     await (round % 4 < 2 ? dying.uplink.cut() : dying.uplink.unplug());
     for (const [index, user] of users.entries()) {
       await awaitRoute(user, other, 60_000);
       await goesOn(flows[index] as Process);
       const { stdout } = await (flows[index] as Process).stop();
-      outages.set(user.name, [...(outages.get(user.name) ?? []), longestPause(stdout)]);
+      const active = (await routesOf(user)).find(({ state }) => state === 'active');
+      const servedBy = active?.via ?? null;
+      outages.push({ host: user.name, lost: dying.name, servedBy, seconds: longestPause(stdout) });
     }
     await dying.uplink.restore();
     for (const user of users) await awaitReturn(user);
