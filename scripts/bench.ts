@@ -41,7 +41,8 @@ const quickSubjects = {
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
-       scripts/bench check|record|push [--help]
+       scripts/bench check|record [--help]
+       scripts/bench push [--help]
 
 Measures all subjects, or those named, each beside what a user would have instead, and prints a table. A ratio is our median by theirs.
 "check" measures the rows that take seconds and fails where a ratio is worse than the recorded one.

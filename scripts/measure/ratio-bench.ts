@@ -25,7 +25,7 @@ export async function benchRatios(argv: string[], bench: RatioBench): Promise<nu
   const names = words.length === 0 ? Object.keys(bench.subjects) : [...new Set(words)];
   const isWrong = names.some((name) => bench.subjects[name] === undefined) || (verb === 'check' && values.uncommitted);
   if (values.help || isWrong) {
-    bench.write(usageOf(bench));
+    process.stderr.write(usageOf(bench));
     return values.help ? 0 : 2;
   }
   return verb === 'check' ? check(names, words.length === 0, bench) : record(names, values.uncommitted, bench);

@@ -48,6 +48,10 @@ describe('scripts/bench push', () => {
   );
 });
 
+test('scripts/bench check shows its usage for an unknown subject', async () => {
+  await expect(bench('check', 'nonsense')).rejects.toThrow('usage: scripts/bench check');
+});
+
 test('figures are compared by their medians, and held against the target', () => {
   const common = { what: 'a pass', beside: 'the tools', unit: 'ms', ours: [3, 1, 2, 10], theirs: [1, 2, 1] } as const;
   const target = { ratioAtMost: 2.5, says: '≤ 2.5' };

@@ -161,10 +161,9 @@ describe('scripts/bench record', () => {
 });
 
 test.each([[['check', 'nonsense']], [['record', 'nonsense']], [['check', '--uncommitted']]])(
-  'shows its usage for %j',
+  'measures nothing for %j',
   async (argv) => {
-    const { status, output, counts } = await bench(argv, recorded);
+    const { status, counts } = await bench(argv, recorded);
     expect([status, counts]).toEqual([2, {}]);
-    expect(output).toContain('usage: scripts/bench check');
   },
 );
