@@ -15,7 +15,7 @@ export function command(
     timeout: 30 * 60_000,
   });
   if (error !== undefined && status === null)
-    throw new Error(`${file}: ${error.message}; scripts/package installs what it needs`);
+    throw new Error(`${file}: ${error.message}; scripts/setup installs what is missing`);
   if (status !== 0) throw new Error(`${argv.join(' ')}: ended with ${status ?? signal}\n${stdout}${stderr}`);
   return stdout;
 }

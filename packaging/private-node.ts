@@ -1,9 +1,18 @@
 import { createHash } from 'node:crypto';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, readSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Architecture, readMachine } from './architecture.ts';
-import { command } from './command.ts';
 import { root } from './source.ts';
+
+/** The npm package that carries Node for an architecture. */
+export interface NodePackage {
+  readonly name: string;
+  readonly version: string;
+  /** What package-lock.json says of the package's file. */
+  readonly integrity: string;
+  /** What node.sha256 says of the program in it. */
+  readonly sha256: string;
+}
 
 /** A Node as npm carries it: `node` is the program, `licence` its licence and that of all that is in it. */
 export interface PrivateNode {
@@ -12,56 +21,64 @@ export interface PrivateNode {
   readonly licence: string;
 }
 
-/** The Node that package-lock.json names for an architecture: npm's own installation where it is this machine's, else fetched. */
+const verified = new Map<string, PrivateNode>();
+
+/**
+ * The Node for an architecture, once its program was verified. It was installed or fetched before: nothing is downloaded here.
+ *
+ * @throws Error where it is missing, for another machine, or not the file that node.sha256 names
+ */
 export function findNode(architecture: Architecture): PrivateNode {
-  const name = `node-linux-${architecture.node}`;
-  const { version, integrity } = readLock(name);
-  const installed = join(root, 'node_modules', name);
-  const folder = isVersion(installed, version) ? installed : fetchNode(name, version, integrity);
+  const known = verified.get(architecture.node);
+  if (known !== undefined) return known;
+  const wanted = readNodePackage(architecture);
+  const folder = locateNode(wanted);
+  if (folder === undefined) throw new Error(`${wanted.name}@${wanted.version} is missing; run scripts/setup`);
   const node = join(folder, 'bin', 'node');
+  checkProgram(node, wanted.sha256);
   const machine = readMachine(readHead(node));
   if (machine !== architecture.machine) {
     throw new Error(`${node} is for machine ${machine}, and ${architecture.debian} is ${architecture.machine}`);
   }
-  return { version, node, licence: join(folder, 'LICENSE') };
+  const found = { version: wanted.version, node, licence: join(folder, 'LICENSE') };
+  verified.set(architecture.node, found);
+  return found;
 }
 
-function readLock(name: string): { version: string; integrity: string } {
+/** The package for an architecture, as package-lock.json and node.sha256 name it. */
+export function readNodePackage({ node }: Architecture): NodePackage {
+  const name = `node-linux-${node}`;
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     readonly packages: Readonly<Record<string, { readonly version: string; readonly integrity: string }>>;
   };
   const locked = lock.packages[`node_modules/${name}`];
   if (locked === undefined) throw new Error(`package-lock.json does not name ${name}`);
-  return locked;
+  const { version, integrity } = locked;
+  const file = `node-v${version}-linux-${node}/bin/node`;
+  const line = readFileSync(join(import.meta.dirname, 'node.sha256'), 'utf8')
+    .split('\n')
+    .find((each) => each.endsWith(`  ${file}`));
+  if (line === undefined) throw new Error(`packaging/node.sha256 has no sum of ${file}`);
+  return { name, version, integrity, sha256: line.slice(0, 64) };
 }
 
-function isVersion(folder: string, version: string): boolean {
-  const file = join(folder, 'package.json');
-  return existsSync(file) && (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version === version;
+/** The folder of a package: npm's own installation where that is for this machine, else what was fetched. */
+export function locateNode({ name, version }: NodePackage): string | undefined {
+  return [join(root, 'node_modules', name), fetchedFolder({ name, version })].find((folder) => {
+    const file = join(folder, 'package.json');
+    return existsSync(file) && (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version === version;
+  });
 }
 
-/** npm installs only what is for its own machine; a package for another one is fetched alone, and checked as npm would. */
-function fetchNode(name: string, version: string, integrity: string): string {
-  const cache = join(root, '.cache', 'node');
-  const folder = join(cache, `${name}-${version}`);
-  if (isVersion(folder, version)) return folder;
-  const work = `${folder}.${process.pid}`;
-  mkdirSync(work, { recursive: true });
-  try {
-    command(['npm', 'pack', `${name}@${version}`, '--prefer-offline', '--silent', '--pack-destination', work]);
-    const tarball = join(work, `${name}-${version}.tgz`);
-    const [algorithm = '', digest] = integrity.split(/-(.*)/s);
-    const found = createHash(algorithm).update(readFileSync(tarball)).digest('base64');
-    if (found !== digest)
-      throw new Error(`${name}@${version} is not what package-lock.json says: ${algorithm}-${found}`);
-    const wanted = ['bin/node', 'LICENSE', 'package.json'].map((path) => `package/${path}`);
-    command(['tar', '-xzf', tarball, '-C', work, '--no-same-owner', ...wanted]);
-    rmSync(folder, { recursive: true, force: true });
-    renameSync(join(work, 'package'), folder);
-  } finally {
-    rmSync(work, { recursive: true, force: true });
-  }
-  return folder;
+/** Where a package for another machine is kept. */
+export function fetchedFolder({ name, version }: Pick<NodePackage, 'name' | 'version'>): string {
+  return join(root, '.cache', 'node', `${name}-${version}`);
+}
+
+/** Refuses a program that is not the one of a sum. */
+export function checkProgram(file: string, sha256: string): void {
+  const found = createHash('sha256').update(readFileSync(file)).digest('hex');
+  if (found !== sha256) throw new Error(`${file} has the SHA-256 ${found}, and packaging/node.sha256 says ${sha256}`);
 }
 
 /** The first bytes of a file. */

@@ -14,8 +14,9 @@ const { version } = manifest;
 const own = process.arch === 'x64' ? 'amd64' : 'arm64';
 const foreign = own === 'amd64' ? 'arm64' : 'amd64';
 const pack = join(REPOSITORY, 'scripts/package');
-/** The first run installs what packages are built with. */
-const patience = { timeoutMs: 400_000, env: { SOURCE_DATE_EPOCH: '1750000000' } };
+/** Nothing is installed here: what packages are built with comes from scripts/setup. */
+const env = { ...process.env, SOURCE_DATE_EPOCH: '1750000000', CPN_SETUP: 'check' };
+const patience = { timeoutMs: 400_000, env };
 let folder: string;
 let table: string;
 
