@@ -1,8 +1,9 @@
 /** Runs the scenario of `test/vm/guest` in a machine or container, and prints how each step went:   node scripts/vm-test.ts [--container] */
 import { dirname, join } from 'node:path';
 import { parseArgs, styleText } from 'node:util';
+import { whyNot } from '../test/vm/image.ts';
 import { lastLines, listSteps, readResults } from '../test/vm/job.ts';
-import { runScenario, whyNot } from '../test/vm/run-scenario.ts';
+import { runScenario } from '../test/vm/run-scenario.ts';
 
 const { values } = parseArgs({ options: { container: { type: 'boolean', default: false } } });
 const say = (text: string) => process.stdout.write(`${text}\n`);

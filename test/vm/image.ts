@@ -1,10 +1,19 @@
 import { createHash } from 'node:crypto';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
-import { join, relative } from 'node:path';
-import { command } from '../../packaging/command.ts';
-import { buildInitrd } from './initrd.ts';
-import { fetchKernel, knownKernel } from './kernel.ts';
+import { join } from 'node:path';
+import { buildImage, listFiles, units } from './build-image.ts';
+import { knownKernel } from './kernel.ts';
 
 /** A Debian 12 with systemd, all that the package depends on, and the services of `guest/units`: as a disk to boot, and as a tar of its files. */
 export interface Image {
@@ -18,46 +27,66 @@ export interface Image {
 export const cache =
   process.env.CPN_VM_CACHE ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'cpn-vm');
 
-/** The package's own needs, those of a system that boots, and a WireGuard in user space: where the kernel has one, that must win. */
-const packages = [
-  ...['systemd', 'systemd-sysv', 'udev', 'dbus', 'kmod', 'procps'],
-  ...['wireguard-tools', 'iproute2', 'nftables', 'libstdc++6', 'iputils-ping', 'wireguard-go'],
-];
+/** Where apt keeps what it knows of packages. */
+const aptLists = '/var/lib/apt/lists';
 
-/** The services around the package: a host beside this one, a service that needs the tunnel, and the one that runs the job. */
-const units = join(import.meta.dirname, 'guest/units');
+/** The image of these sources and this Node, from the cache. */
+export function findImage(): Image {
+  const folder = locateImage(imageName());
+  if (folder === undefined) throw new Error(`${cache} has no image of these sources; run scripts/setup vm`);
+  return imageIn(folder);
+}
 
-/** What would change files while the host is compared with itself, or takes the time of an emulated machine. */
-const masked = [
-  ...['apt-daily.timer', 'apt-daily-upgrade.timer', 'dpkg-db-backup.timer', 'e2scrub_all.timer', 'fstrim.timer'],
-  ...['systemd-tmpfiles-clean.timer', 'e2scrub_reap.service', 'getty@tty1.service', 'serial-getty@ttyS0.service'],
-  ...['console-getty.service', 'systemd-update-utmp.service', 'systemd-udev-settle.service'],
-];
-
-/**
- * The image, from the cache: that of these sources, this Node and the newest kernel, where apt knows of one. It is built where there is
- * none, which removes older ones.
- */
-export function findImage(tell: (text: string) => void): Image {
-  mkdirSync(cache, { recursive: true });
-  const name = `image-${hashSources()}-`;
-  const version = knownKernel();
-  const wanted = (file: string) => (version === null ? file.startsWith(name) : file === `${name}${version}`);
-  const found = readdirSync(cache).find(wanted);
-  if (found !== undefined) return imageIn(join(cache, found));
+/** Builds the image where it is missing, or apt knows a newer kernel, and removes older images. */
+export function prepareImage(tell: (text: string) => void): void {
+  const name = imageName();
+  const known = locateImage(name);
+  if (known !== undefined && hasNewestKernel(known)) return;
+  const obstacle = whyNot();
+  if (obstacle !== null) {
+    tell(`scripts/vm-test cannot run here: ${obstacle}`);
+    return;
+  }
   tell(`building an image in ${cache}`);
+  mkdirSync(cache, { recursive: true });
   const work = mkdtempSync(join(cache, 'building-'));
   try {
     const built = buildImage(work);
     for (const old of readdirSync(cache)) {
       if (old.startsWith('image-')) rmSync(join(cache, old), { recursive: true, force: true });
     }
-    const folder = join(cache, `${name}${built}`);
-    renameSync(join(work, 'image'), folder);
-    return imageIn(folder);
+    renameSync(join(work, 'image'), join(cache, `${name}${built}`));
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** The beginning of the name of these sources' image; the version of its kernel follows. */
+function imageName(): string {
+  return `image-${hashSources()}-`;
+}
+
+function locateImage(name: string): string | undefined {
+  if (!existsSync(cache)) return undefined;
+  const found = readdirSync(cache).find((file) => file.startsWith(name));
+  return found && join(cache, found);
+}
+
+/** Asks apt, which takes a second, only where its lists changed since the last time. */
+function hasNewestKernel(folder: string): boolean {
+  if (existsSync(aptLists) && statSync(aptLists).mtimeMs <= statSync(folder).mtimeMs) return true;
+  const newest = knownKernel();
+  if (newest !== null && !folder.endsWith(`-${newest}`)) return false;
+  const now = new Date();
+  utimesSync(folder, now, now);
+  return true;
+}
+
+/** Why this machine cannot run the scenario; null where it can. */
+export function whyNot(): string | null {
+  if (process.arch !== 'x64') return `the machine is an x86-64 one, and this is ${process.arch}`;
+  if (process.getuid?.() !== 0) return 'building the image takes root';
+  return existsSync('/usr/bin/apt-get') ? null : 'the image is fetched with apt-get';
 }
 
 function imageIn(folder: string): Image {
@@ -67,48 +96,8 @@ function imageIn(folder: string): Image {
 
 function hashSources(): string {
   const hash = createHash('sha256').update(process.version);
-  const sources = ['image.ts', 'kernel.ts', 'initrd.ts', 'guest/start'];
+  const sources = ['build-image.ts', 'kernel.ts', 'initrd.ts', 'guest/start'];
   for (const file of sources) hash.update(readFileSync(join(import.meta.dirname, file)));
   for (const file of listFiles(units)) hash.update(file).update(readFileSync(join(units, file)));
   return hash.digest('hex').slice(0, 16);
-}
-
-/** Builds an image in the folder `image` below, and returns the version of its kernel. */
-function buildImage(work: string): string {
-  const [root, image] = [join(work, 'root'), join(work, 'image')];
-  mkdirSync(image);
-  const include = `--include=${packages.join(',')}`;
-  command(['mmdebstrap', '--mode=root', '--variant=minbase', '--quiet', include, 'bookworm', root]);
-  const { version, boot, modules, release } = fetchKernel(work);
-  cpSync(boot, join(image, 'vmlinuz'));
-  buildInitrd(modules, join(work, 'initrd'), join(image, 'initrd'));
-  settle(root);
-  // A container has the kernel of its host, and no modules.
-  command(['tar', '-C', root, '-cf', join(image, 'files.tar'), '.']);
-  cpSync(modules, join(root, 'lib/modules', release), { recursive: true });
-  command(['depmod', '-b', root, release]);
-  command(['mkfs.ext4', '-q', '-d', root, join(image, 'disk.img'), '1500M']);
-  return version;
-}
-
-/** Gives a fresh system a name, and the unit that runs the job it is given. */
-function settle(root: string): void {
-  const put = (path: string, text: string | Uint8Array, mode = 0o644) =>
-    writeFileSync(join(root, path), text, { mode });
-  put('etc/hostname', 'edge-1\n');
-  put('etc/hosts', '127.0.0.1 localhost\n127.0.1.1 edge-1\n');
-  put('etc/fstab', '');
-  // Made at the first boot: nobody is there to say what this host is.
-  put('etc/machine-id', '');
-  put('usr/local/sbin/vm-test', readFileSync(join(import.meta.dirname, 'guest/start')), 0o755);
-  cpSync(units, join(root, 'etc/systemd/system'), { recursive: true });
-  command(['systemctl', `--root=${root}`, 'enable', ...listFiles(units).filter((file) => file.endsWith('.service'))]);
-  command(['systemctl', `--root=${root}`, 'mask', ...masked]);
-}
-
-function listFiles(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
-    .sort();
 }

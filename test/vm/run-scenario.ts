@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runContainer } from './container.ts';
@@ -17,7 +17,7 @@ export interface Traces {
 
 /** Runs the scenario of `test/vm/guest` to its end on a host of its own, and returns what it left. */
 export async function runScenario(kind: Kind, tell: (text: string) => void): Promise<Traces> {
-  const image = findImage(tell);
+  const image = findImage();
   const runs = join(cache, 'runs');
   mkdirSync(runs, { recursive: true });
   const folder = mkdtempSync(join(runs, `${kind}-`));
@@ -40,11 +40,4 @@ function forgetOldRuns(runs: string): void {
   const age = (name: string) => statSync(join(runs, name)).mtimeMs;
   const newestFirst = readdirSync(runs).sort((a, b) => age(b) - age(a));
   for (const old of newestFirst.slice(kept)) rmSync(join(runs, old), { recursive: true, force: true });
-}
-
-/** Whether this machine can run it at all. */
-export function whyNot(): string | null {
-  if (process.arch !== 'x64') return `the machine is an x86-64 one, and this is ${process.arch}`;
-  if (process.getuid?.() !== 0) return 'building the image takes root';
-  return existsSync('/usr/bin/apt-get') ? null : 'the image is fetched with apt-get';
 }
