@@ -6,6 +6,12 @@ const LAB_TESTS = ['test/{lab,e2e,host,hostile,local,secrets}/**/*.test.ts'];
 /** Lab tests whose results are a table too. */
 const FAULT_TESTS = ['test/faults/**/*.test.ts'];
 
+/** Tests that start the program or scripts, build packages, or need a disk of their own: slower than those of functions. */
+const PROGRAM_TESTS = [
+  'test/{scripts,packaging}/**/*.test.ts',
+  'test/{cli/control-plane-*,store/{crash,failing-disk}}.test.ts',
+];
+
 /** Properties that hold for whatever comes, whose executions are counted. */
 const FUZZ_TESTS = ['test/fuzz/**/*.test.ts'];
 
@@ -33,11 +39,17 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          // Files share processes and loaded modules, which halves the time.
+          isolate: false,
           include: ['test/**/*.test.ts'],
-          exclude: [...LAB_TESTS, ...FAULT_TESTS, ...FUZZ_TESTS, ...CONTROL_PLANE_TESTS, ...MACHINE_TESTS],
+          exclude: [
+            ...[...PROGRAM_TESTS, ...LAB_TESTS, ...FAULT_TESTS, ...FUZZ_TESTS],
+            ...[...CONTROL_PLANE_TESTS, ...MACHINE_TESTS],
+          ],
           ...patient,
         },
       },
+      { test: { name: 'programs', include: PROGRAM_TESTS, ...patient } },
       { test: { name: 'sqlite', include: CONTROL_PLANE_TESTS, exclude: POSTGRES_TESTS, ...patient } },
       {
         test: {
