@@ -35,6 +35,8 @@ export default defineConfig({
     // Lab tests mostly wait, for handshakes and deadlines: more of them than cores run well side by side.
     maxWorkers: 3,
     passWithNoTests: false,
+    // scripts/test coverage prints it; a failed test does not hide it.
+    coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['json-summary'], reportOnFailure: true },
     projects: [
       {
         test: {

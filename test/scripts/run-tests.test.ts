@@ -1,53 +1,151 @@
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describeCoverage } from '../../scripts/run-tests/coverage.ts';
+import { planRun } from '../../scripts/run-tests/plan.ts';
+import { REPOSITORY } from '../lab/built-program.ts';
 import { run } from '../lab/run.ts';
 
-const root = join(import.meta.dirname, '../..');
 const heading = "import { existsSync, writeFileSync } from 'node:fs';\nimport { expect, test } from 'vitest';\n";
 const good = `${heading}test('is well', () => {});\n`;
 const bad = `${heading}test('is ill', () => expect('fever').toBe('health'));\n`;
-const unsteady = `${heading}test('is well later', () => {
+const flaky = `${heading}test('is well later', () => {
   const known = existsSync('met');
   writeFileSync('met', '');
   expect(known).toBe(true);
 });\n`;
+const rejecting = `${heading}test('forgets a promise', () => void Promise.reject(new Error('lost promise')));\n`;
 
 let folder: string;
-beforeEach(() => {
+beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'cpn-run-tests-'));
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  symlinkSync(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function runTests(files: Record<string, string>) {
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, `${name}.test.mjs`), text);
-  const { stdout } = await run(['env', '-C', folder, process.execPath, join(root, 'scripts/run-tests.ts'), 'counts'], {
-    env: { ...process.env, PATH: `${join(root, 'node_modules/.bin')}:${process.env.PATH}` },
-    timeoutMs: 60_000,
-  });
-  return { counts: readFileSync(join(folder, 'counts'), 'utf8'), stdout };
+interface Given {
+  readonly isStrict?: boolean;
+  readonly words?: readonly string[];
+  readonly config?: string;
 }
 
-test('what fails only once is counted as passed, and named', async () => {
-  const { counts, stdout } = await runTests({ good, unsteady });
-  expect(counts).toBe('2 0 0\n');
-  expect(stdout).toMatch(/failed at first:\n {2}unsteady\.test\.mjs: is well later\n/);
-  expect(stdout).not.toContain('\nfailed:');
+/** Runs the runner itself on a project that has these test files. */
+async function runTests(files: Record<string, string>, { isStrict = false, words = [], config = '{}' }: Given = {}) {
+  const project = mkdtempSync(join(folder, 'project-'));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(project, `${name}.test.mjs`), text);
+  writeFileSync(join(project, 'vitest.config.mjs'), `export default { test: ${config} };\n`);
+  const plan = { checks: [], parts: [{ projects: [], words }], isStrict };
+  const runner = `import { runPlan } from '${join(REPOSITORY, 'scripts/run-tests/run-plan.ts')}';
+process.exitCode = await runPlan(${JSON.stringify(plan)});\n`;
+  writeFileSync(join(project, 'run.mjs'), runner);
+  const { stdout, exitCode } = await run(['env', '-C', project, process.execPath, 'run.mjs'], {
+    env: { ...process.env, PATH: `${join(REPOSITORY, 'node_modules/.bin')}:${process.env.PATH}` },
+    timeoutMs: 55_000,
+    allowFailure: true,
+  });
+  const [output = '', failed = ''] = stdout.split('\nfailed:\n');
+  return { exitCode, output, failed, end: stdout.trimEnd().split('\n').slice(-2) };
+}
+
+describe.concurrent('the runner', () => {
+  test('passes where every test passes', async () => {
+    expect(await runTests({ good })).toMatchObject({ exitCode: 0, failed: '', end: ['', '1 passed, 0 failed'] });
+  });
+
+  test('counts a failure, a file that cannot be loaded, a failed hook and a call of process.exit', async () => {
+    const { exitCode, output, failed, end } = await runTests({
+      bad,
+      broken: 'not a test at all',
+      hook: `${heading}import { beforeAll, describe } from 'vitest';
+describe('a suite', () => { beforeAll(() => { throw new Error('hooked') }); test('waits', () => {}); });\n`,
+      leaves: `${heading}test('leaves', () => process.exit(0));\n`,
+    });
+    expect([exitCode, end]).toEqual([1, ['', '0 passed, 4 failed, 1 skipped']]);
+    expect(output).toContain('a second time, alone: bad.test.mjs broken.test.mjs hook.test.mjs leaves.test.mjs\n');
+    expect(failed).toMatch(/bad\.test\.mjs: is ill\n.*fever/);
+    expect(failed).toMatch(/broken\.test\.mjs: the file\n.*Parse failure/);
+    expect(failed).toMatch(/hook\.test\.mjs: a suite\n.*hooked/);
+    expect(failed).toMatch(/leaves\.test\.mjs: leaves\n.*process\.exit/);
+  });
+
+  test('counts an unhandled rejection, and a teardown that sets the exit status, beside passed tests', async () => {
+    const teardown = `export default () => () => { console.log('a row is missing'); process.exitCode = 1; };\n`;
+    writeFileSync(join(folder, 'teardown.mjs'), teardown);
+    const config = "{ globalSetup: '../teardown.mjs' }";
+    const { exitCode, failed, end } = await runTests({ good, rejecting }, { config });
+    expect([exitCode, end]).toEqual([1, ['', '2 passed, 2 failed']]);
+    expect(failed).toMatch(/rejecting\.test\.mjs: Unhandled Rejection.*\n.*lost promise/);
+    expect(failed).toMatch(/vitest: exit status 1 after its tests\n(.*\n)*.*a row is missing/);
+  });
+
+  test('keeps the unhandled rejection of a first run where the second run passes', async () => {
+    const { exitCode, failed, end } = await runTests({ rejecting, flaky });
+    expect([exitCode, end]).toEqual([1, ['1 unsteady: flaky.test.mjs', '2 passed, 1 failed']]);
+    expect(failed).toContain('lost promise');
+  });
+
+  test.each([
+    ['passes', false, 0],
+    ['fails, where that is asked for,', true, 1],
+  ])('%s with a file that passes only on its second run', async (_, isStrict, status) => {
+    const { exitCode, output, end } = await runTests({ good, flaky }, { isStrict });
+    expect([exitCode, end]).toEqual([status, ['1 unsteady: flaky.test.mjs', '2 passed, 0 failed']]);
+    expect(output).toMatch(/\nfailed at first:\n {2}flaky\.test\.mjs: is well later\n.*expected false to be true/);
+  });
+
+  test('counts a worker that dies, and each file that it took along', async () => {
+    const dying = `${heading}test('dies', () => new Promise(() => process.kill(process.pid, 'SIGKILL')));\n`;
+    const { exitCode, failed, end } = await runTests({ good, dying });
+    expect([exitCode, end]).toEqual([1, ['', '1 passed, 3 failed']]);
+    expect(failed).toContain('dying.test.mjs: the file\n    it did not run to its end');
+    expect(failed.match(/Worker exited unexpectedly with signal SIGKILL/g)).toHaveLength(2);
+  });
+
+  test('counts a vitest that dies without a report', async () => {
+    const killing = `${heading}test('kills', () => new Promise(() => process.kill(process.ppid, 'SIGKILL')));\n`;
+    const { exitCode, failed, end } = await runTests({ killing });
+    expect([exitCode, end]).toEqual([1, ['', '0 passed, 1 failed']]);
+    expect(failed).toContain('vitest: ended by SIGKILL');
+  });
+
+  test('fails where no file has the name', async () => {
+    const { exitCode, failed, end } = await runTests({ good }, { words: ['better'] });
+    expect([exitCode, end]).toEqual([1, ['', '0 passed, 1 failed']]);
+    expect(failed).toContain('vitest: no test\n');
+  });
+
+  test('runs nothing a second time where many files fail', async () => {
+    const many = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`bad-${index}`, bad]));
+    const { output, end } = await runTests(many);
+    expect(end).toEqual(['', '0 passed, 7 failed']);
+    expect(output).not.toContain('a second time');
+  });
 });
 
-test('what fails again has failed, and its name and trouble come last', async () => {
-  const { counts, stdout } = await runTests({ good, bad, broken: 'not a test at all' });
-  expect(counts).toBe('1 2 0\n');
-  const [, last = ''] = stdout.split('\nfailed:\n');
-  expect(last).toMatch(/bad\.test\.mjs: is ill\n.*fever/);
-  expect(last).toContain('broken.test.mjs: could not be run');
+test('continuous integration runs every project, the emulated machine alone and last', () => {
+  const { parts, isStrict } = planRun(['ci']);
+  expect([isStrict, parts.map(({ projects }) => projects)]).toEqual([true, [['!vm'], ['vm']]]);
 });
 
-test('what fails in many files at once is not tried again', async () => {
-  const many = Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`bad-${index}`, bad]));
-  const { counts, stdout } = await runTests(many);
-  expect(counts).toBe('0 7 0\n');
-  expect(stdout).not.toContain('a second time');
+test('coverage has a line for each folder of src, and one for all', () => {
+  const project = join(folder, 'covered');
+  mkdirSync(join(project, 'coverage'), { recursive: true });
+  const count = (covered: number, total: number) => ({ covered, total });
+  const file = { lines: count(1, 2), branches: count(0, 0) };
+  const summary = {
+    total: { lines: count(7, 8), branches: count(3, 4) },
+    [join(project, 'src/store/a.ts')]: file,
+    [join(project, 'src/core/b.ts')]: { lines: count(4, 4), branches: count(1, 4) },
+    [join(project, 'src/store/deep/c.ts')]: { lines: count(1, 1), branches: count(1, 3) },
+    [join(project, 'src/main.ts')]: file,
+  };
+  writeFileSync(join(project, 'coverage/coverage-summary.json'), JSON.stringify(summary));
+  const rows = describeCoverage(project).split('\n').slice(1);
+  expect(rows.map((row) => row.trim().split(/\s{2,}/))).toEqual([
+    ['core', 'lines 100.0 % (4/4)', 'branches 25.0 % (1/4)'],
+    ['src/main.ts', 'lines 50.0 % (1/2)', 'branches 100.0 % (0/0)'],
+    ['store', 'lines 66.7 % (2/3)', 'branches 33.3 % (1/3)'],
+    ['all', 'lines 87.5 % (7/8)', 'branches 75.0 % (3/4)'],
+  ]);
 });

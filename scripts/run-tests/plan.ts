@@ -1,0 +1,42 @@
+import type { Check } from './check.ts';
+import type { Part } from './part.ts';
+
+/** What one call of `scripts/test` runs. */
+export interface Plan {
+  readonly checks: readonly Check[];
+  /** One after the other, also after a failure. */
+  readonly parts: readonly Part[];
+  /** Whether an unsteady file fails the run. */
+  readonly isStrict: boolean;
+}
+
+const CHECKS: readonly Check[] = [
+  { name: 'types', argv: ['tsc', '--noEmit'] },
+  { name: 'lint and format', argv: ['biome', 'check', '--error-on-warnings'] },
+  { name: 'import directions', argv: ['node', 'scripts/check-imports.ts'] },
+  { name: 'unused code', argv: ['knip'] },
+];
+const BUILD: Check = { name: 'build', argv: ['node', 'scripts/build.ts'] };
+
+/** Reads the words of a command line; USAGE in scripts/run-tests.ts lists them. */
+export function planRun([mode, ...words]: readonly string[]): Plan {
+  // An emulated machine takes both cores, so that its tests are a part of their own.
+  const withoutMachine: Part = { projects: ['!vm'], words };
+  const machine: Part = { projects: ['vm'], words };
+  switch (mode) {
+    case undefined:
+      return { checks: [...CHECKS, BUILD], parts: [withoutMachine], isStrict: false };
+    case 'quick':
+      return { checks: CHECKS, parts: [{ projects: ['unit'], words }], isStrict: false };
+    case 'vm':
+      return { checks: [BUILD], parts: [machine], isStrict: false };
+    case 'ci':
+      return { checks: [...CHECKS, BUILD], parts: [withoutMachine, machine], isStrict: true };
+    case 'coverage': {
+      const inProcess: Part = { projects: ['unit', 'fuzz', 'sqlite'], words, measuresCoverage: true };
+      return { checks: [BUILD], parts: [inProcess], isStrict: false };
+    }
+    default:
+      return { checks: [BUILD], parts: [{ projects: [], words: [mode, ...words] }], isStrict: false };
+  }
+}

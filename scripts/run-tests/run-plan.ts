@@ -1,0 +1,33 @@
+import { runCheck } from './check.ts';
+import { describeCoverage } from './coverage.ts';
+import { type PartReport, runPart } from './part.ts';
+import type { Plan } from './plan.ts';
+import { isFailed } from './report.ts';
+import { describeEnd, describeFailures, describeTimes, nameFailures } from './summary.ts';
+
+/** Runs checks and tests, prints the results, and returns the exit status. */
+export async function runPlan({ checks, parts, isStrict }: Plan): Promise<number> {
+  const started = performance.now();
+  const checked = checks.map(runCheck);
+  const reports: PartReport[] = [];
+  for (const part of parts) reports.push(await runPart(part));
+
+  const files = reports.flatMap((report) => report.files);
+  const unsteady = reports.flatMap((report) => report.unsteady);
+  const beside = [...checked, ...reports.flatMap((report) => report.failures)];
+  const results = [...files.flatMap((file) => file.results), ...beside];
+  const failed = [...files.flatMap((each) => nameFailures(each.file, each.results)), ...beside.filter(isFailed)];
+  const failedAtFirst = unsteady.flatMap((each) => nameFailures(each.file, each.failures));
+
+  if (files.length > 1) print(describeTimes(files));
+  if (parts.some(({ measuresCoverage }) => measuresCoverage)) print(describeCoverage(process.cwd()));
+  if (unsteady.length > 0) print(`failed at first:\n${describeFailures(failedAtFirst)}`);
+  if (failed.length > 0) print(`failed:\n${describeFailures(failed)}`);
+  print(`the whole run: ${Math.round((performance.now() - started) / 1000)} s`);
+  print(describeEnd(results, unsteady));
+  return failed.length > 0 || (isStrict && unsteady.length > 0) ? 1 : 0;
+}
+
+function print(text: string): void {
+  process.stdout.write(`\n${text.trimEnd()}\n`);
+}

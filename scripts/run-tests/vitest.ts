@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { stripVTControlCharacters } from 'node:util';
+import { failure, REPORT_VARIABLE, type Report } from './report.ts';
+
+/** Enough for the words of a teardown, or of a process that dies. */
+const TAIL_LINES = 12;
+
+/** Runs vitest with these arguments, shows its output, and returns the results with everything that failed beside them. */
+export async function runVitest(args: readonly string[]): Promise<Report> {
+  const folder = mkdtempSync(join(tmpdir(), 'cpn-tests-'));
+  const path = join(folder, 'report.json');
+  let interrupted = false;
+  const noteInterrupt = () => {
+    interrupted = true;
+  };
+  // A terminal interrupts vitest too, whose teardowns need somewhere to print.
+  process.on('SIGINT', noteInterrupt);
+  try {
+    const reporters = ['--reporter=default', `--reporter=${join(import.meta.dirname, 'reporter.ts')}`];
+    const color = process.stdout.isTTY ? ['--color'] : [];
+    const vitest = spawn('vitest', ['run', ...reporters, ...color, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, [REPORT_VARIABLE]: path },
+    });
+    const { how, tail } = await watch(vitest);
+    return explain(how, tail, path);
+  } finally {
+    process.off('SIGINT', noteInterrupt);
+    rmSync(folder, { recursive: true, force: true });
+    if (interrupted) process.kill(process.pid, 'SIGINT');
+  }
+}
+
+/** Passes on what a process prints, until it ends. */
+async function watch(child: ChildProcess): Promise<{ how: string; tail: string }> {
+  let tail = '';
+  for (const [from, to] of [
+    [child.stdout, process.stdout],
+    [child.stderr, process.stderr],
+  ] as const) {
+    from?.on('data', (data: Buffer) => {
+      to.write(data);
+      tail = lastLines(tail + data.toString());
+    });
+  }
+  const closed = once(child, 'close');
+  const [code, signal] = await once(child, 'exit');
+  // A process that a test left behind may keep the pipes open.
+  await Promise.race([closed, setTimeout(1000, undefined, { ref: false })]);
+  child.stdout?.destroy();
+  child.stderr?.destroy();
+  return { how: code === 0 ? '' : signal === null ? `exit status ${code}` : `ended by ${signal}`, tail };
+}
+
+function lastLines(text: string): string {
+  return text.split('\n').slice(-TAIL_LINES).join('\n');
+}
+
+/** The reporter sets the exit status to 0 once all results are written, so that any other status has another cause. */
+function explain(how: string, tail: string, path: string): Report {
+  const text = stripVTControlCharacters(tail).trim();
+  const report = readReport(path);
+  if (report === undefined) return { files: [], failures: [failure(`vitest: ${how || 'no report'}`, text)] };
+  const late = how === '' ? [] : [failure(`vitest: ${how} after its tests`, text)];
+  const none = report.files.length === 0 ? [failure('vitest: no test', 'no test file has this name')] : [];
+  return { files: report.files, failures: [...report.failures, ...late, ...none] };
+}
+
+function readReport(path: string): Report | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Report;
+  } catch {
+    return undefined;
+  }
+}
