@@ -13,7 +13,7 @@ const usage = `usage: scripts/release VERSION [--dry-run] [--unchecked] [--date 
   (without a word all of them) and writes their SHA256SUMS. Nothing leaves this machine; what is to be pushed is told at the end.
 
   --dry-run      refuses what a release would refuse, tells what it would do, and changes nothing
-  --unchecked    leaves out scripts/test
+  --unchecked    leaves out scripts/test ci
   --date DAY     the day of the release (today, UTC)
   --folder DIR   where the packages go, new or empty (dist-packages/VERSION)
 `;
@@ -49,7 +49,7 @@ function release(argv: readonly string[]): void {
       `write ${names.join(', ')}`,
       () => names.forEach((name) => void writeFileSync(join(root, name), files[name] ?? '')),
     ],
-    ...(values.unchecked ? [] : [['run scripts/test', () => check(names)] satisfies [string, () => void]]),
+    ...(values.unchecked ? [] : [['run scripts/test ci', () => check(names)] satisfies [string, () => void]]),
     [`commit "release: ${version}"`, () => void git('commit', '--quiet', '-m', `release: ${version}`, '--', ...names)],
     [`tag v${version}`, () => void git('tag', '-a', `v${version}`, '-m', `cpn ${version}`)],
     [`build ${kinds.join(', ') || 'every package'} in ${relative(root, folder)}`, () => build(folder, kinds)],
@@ -86,10 +86,10 @@ function refuseWhatIsNotReady(version: string, folder: string): void {
 
 /** A release that fails its checks is none: its files are as they were. */
 function check(names: readonly string[]): void {
-  const { status } = spawnSync(join(root, 'scripts/test'), { stdio: 'inherit' });
+  const { status } = spawnSync(join(root, 'scripts/test'), ['ci'], { stdio: 'inherit' });
   if (status === 0) return;
   git('checkout', '--', ...names);
-  throw new Error('scripts/test failed; nothing was committed');
+  throw new Error('scripts/test ci failed; nothing was committed');
 }
 
 /** The packages carry the time of the commit, as whoever builds them again from it gets. */

@@ -94,7 +94,10 @@ describe('scripts/release', () => {
     expect([dirty.exitCode, dirty.stderr]).toEqual([1, expect.stringContaining('not committed:\n?? stray')]);
     rmSync(stray);
     const { exitCode, stdout } = await release('99.0.0', '--dry-run');
-    expect([exitCode, stdout.trimEnd().split('\n')]).toEqual([0, expect.arrayContaining(['would run scripts/test'])]);
+    expect([exitCode, stdout.trimEnd().split('\n')]).toEqual([
+      0,
+      expect.arrayContaining(['would run scripts/test ci']),
+    ]);
     expect(
       stdout
         .trimEnd()
@@ -108,7 +111,7 @@ describe('scripts/release', () => {
     writeFileSync(join(folder, 'scripts/test'), '#!/bin/sh\nexit 1\n');
     await git('commit', '--quiet', '-am', 'a check that fails');
     const { exitCode, stderr } = await release('99.0.0', 'npm');
-    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('scripts/test failed')]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('scripts/test ci failed')]);
     expect([await git('status', '--porcelain'), await git('tag')]).toEqual(['', '']);
   });
 
