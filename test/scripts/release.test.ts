@@ -54,7 +54,11 @@ describe('scripts/release', () => {
   let folder: string;
   const git = async (...args: string[]) => (await run(['git', '-C', folder, ...args])).stdout;
   const release = (...args: string[]) =>
-    run([join(folder, 'scripts/release'), ...args], { allowFailure: true, timeoutMs: 120_000 });
+    run([join(folder, 'scripts/release'), ...args], {
+      env: { ...process.env, CPN_SETUP: 'check' },
+      allowFailure: true,
+      timeoutMs: 120_000,
+    });
 
   /** A repository of these sources as they are, committed or not. */
   beforeAll(async () => {

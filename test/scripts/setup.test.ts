@@ -60,7 +60,7 @@ it("runs npm with the machine's Node, beside which npm finds the machine's setti
   copyFileSync(join(scripts, 'setup'), join(project, 'scripts/setup'));
   const own = join(project, 'node_modules/.bin');
   const PATH = [own, join(folder, 'bin'), dirname(process.execPath), process.env.PATH].join(':');
-  await run(['/bin/bash', join(project, 'scripts/setup'), 'base'], { env: { ...process.env, PATH } });
+  await run(['/bin/bash', join(project, 'scripts/setup'), 'base'], { env: { ...process.env, PATH, CPN_SETUP: '' } });
   expect(installed()).toContain(`npm with ${join(folder, 'bin')}:`);
   expect(installed()).not.toContain(own);
 });
