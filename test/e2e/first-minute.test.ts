@@ -188,7 +188,7 @@ describe('a mistake on a terminal ends with what was wrong and what to do', () =
     await bare.exec([
       'sh',
       '-c',
-      'for i in $(seq 50); do ip link show theirs0 >/dev/null 2>&1 && break; sleep 0.1; done; wg set theirs0 listen-port 51999; ip link set theirs0 up',
+      'until wg set theirs0 listen-port 51999 2>/dev/null; do sleep 0.1; done; ip link set theirs0 up',
     ]);
     const { exitCode, rows } = await type(bare, line());
     expect(rows.at(-1)).toMatch(message);
