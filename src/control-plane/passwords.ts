@@ -4,35 +4,36 @@ import { TooManyRequests } from './errors.ts';
 import type { Random } from './tokens.ts';
 import { createGate } from './turns.ts';
 
-/** Hashes a password with a salt of its own. */
-export async function hashPassword(password: Secret, random: Random): Promise<string> {
-  const salt = Buffer.from(random(16));
-  const hash = await derive(password, salt, current);
-  return format(current, salt, hash);
-}
-
-/** True for the password that the hash was made of. Without a hash it is false, after the same work. */
-export async function verifyPassword(password: Secret, stored: string | null): Promise<boolean> {
-  const { cost, salt, hash } = parse(stored ?? nobodys);
-  const derived = await derive(password, salt, cost);
-  return timingSafeEqual(derived, hash) && stored !== null;
-}
-
-interface Cost {
+/** What scrypt takes to hash a password. A hash names its own cost, so that this can be raised. */
+export interface PasswordCost {
   readonly N: number;
   readonly r: number;
   readonly p: number;
 }
 
-/** OWASP's choice for little memory: 16 MiB, about 0.15 s. A hash names its own cost, so that this can be raised. */
-const current: Cost = { N: 2 ** 14, r: 8, p: 5 };
+/** OWASP's choice for little memory: 16 MiB, about 0.15 s. */
+export const usualPasswordCost: PasswordCost = { N: 2 ** 14, r: 8, p: 5 };
+
+/** Hashes a password with a salt of its own. */
+export async function hashPassword(password: Secret, random: Random, cost: PasswordCost): Promise<string> {
+  const salt = Buffer.from(random(16));
+  const hash = await derive(password, salt, cost);
+  return format(cost, salt, hash);
+}
+
+/** True for the password that the hash was made of. Without a hash it is false, after work of this cost. */
+export async function verifyPassword(password: Secret, stored: string | null, cost: PasswordCost): Promise<boolean> {
+  const known = stored === null ? { cost, salt: Buffer.alloc(16), hash: Buffer.alloc(hashLength) } : parse(stored);
+  const derived = await derive(password, known.salt, known.cost);
+  return timingSafeEqual(derived, known.hash) && stored !== null;
+}
+
 const hashLength = 32;
-const nobodys = format(current, Buffer.alloc(16), Buffer.alloc(hashLength));
 
 /** More at once would take the thread pool, and the memory, from everything else. */
 const gate = createGate(2, 64, () => new TooManyRequests('logins at once', 1));
 
-function derive(password: Secret, salt: Buffer, cost: Cost): Promise<Buffer> {
+function derive(password: Secret, salt: Buffer, cost: PasswordCost): Promise<Buffer> {
   return gate(
     () =>
       new Promise((resolve, reject) => {
@@ -43,11 +44,11 @@ function derive(password: Secret, salt: Buffer, cost: Cost): Promise<Buffer> {
   );
 }
 
-function format({ N, r, p }: Cost, salt: Buffer, hash: Buffer): string {
+function format({ N, r, p }: PasswordCost, salt: Buffer, hash: Buffer): string {
   return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$');
 }
 
-function parse(stored: string): { cost: Cost; salt: Buffer; hash: Buffer } {
+function parse(stored: string): { cost: PasswordCost; salt: Buffer; hash: Buffer } {
   const [, N, r, p, salt, hash] = stored.split('$');
   return {
     cost: { N: Number(N), r: Number(r), p: Number(p) },

@@ -8,6 +8,7 @@ import { CannotListen } from './errors.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { type ListenAddress, serveMetrics } from './metrics-server.ts';
+import { type PasswordCost, usualPasswordCost } from './passwords.ts';
 import { createServer } from './server.ts';
 import { makeFirstOwner, type Owner } from './service/owner.ts';
 import { pruneAuditDaily } from './service/retention.ts';
@@ -35,6 +36,8 @@ export interface ServeOptions {
   readonly limits?: Partial<Limits>;
   /** Deadlines other than the usual ones. */
   readonly deadlines?: Partial<Deadlines>;
+  /** What a hash of a password takes, other than the usual. */
+  readonly passwordCost?: PasswordCost;
   /** Serves https; without it plain http. */
   readonly tls?: TlsFiles | null;
   /** Proxies whose X-Forwarded-For says who calls; nobody else's is believed. */
@@ -61,14 +64,23 @@ export interface ControlPlane {
 /** Runs the control plane until it is closed. When this returns it answers; what it acknowledges survives a kill. */
 export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const { owner = null, allowPublicRoutes, logger, now = () => new Date(), random = randomBytes } = options;
-  const { waiters = new Waiters(), proxies = [] } = options;
+  const { waiters = new Waiters(), proxies = [], passwordCost = usualPasswordCost } = options;
   const transport = createTransport(options.tls ?? null, { ...defaultDeadlines, ...options.deadlines });
   const metrics = createMetrics(waiters);
   const store = await open(options, waiters);
   // Whom a proxy on this machine brings may be anywhere.
   const onLoopback = isLoopback(options.host) && proxies.length === 0;
   try {
-    const context = { db: store.db, announce: store.announce, now, random, waiters, allowPublicRoutes, onLoopback };
+    const context = {
+      db: store.db,
+      announce: store.announce,
+      now,
+      random,
+      passwordCost,
+      waiters,
+      allowPublicRoutes,
+      onLoopback,
+    };
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
     const limits = { ...defaultLimits, ...options.limits };
     const metricsElsewhere = Boolean(options.metrics);

@@ -75,6 +75,7 @@ export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Pl
     allowPublicRoutes: false,
     logger: pino({ level: 'trace' }, sink),
     now: () => at,
+    passwordCost: { N: 16, r: 1, p: 1 },
     // One test after another fails on purpose, all from one address.
     limits: { failedLogins: 1000, failedEnrollments: 1000 },
     ...options,

@@ -1,25 +1,34 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { hashPassword, verifyPassword } from '../../src/control-plane/passwords.ts';
+import { hashPassword, usualPasswordCost, verifyPassword } from '../../src/control-plane/passwords.ts';
 import { derivePeerToken, hashToken, mintToken } from '../../src/control-plane/tokens.ts';
 import { createGate, createTurns } from '../../src/control-plane/turns.ts';
 import { Secret } from '../../src/core/secret.ts';
 
 describe('passwords', () => {
+  const hash = (password: string) => hashPassword(new Secret(password), randomBytes, usualPasswordCost);
+  const verify = (password: string, stored: string | null) =>
+    verifyPassword(new Secret(password), stored, usualPasswordCost);
+
   test('are known again by their hash, which has a salt of its own', async () => {
-    const [one, other] = await Promise.all([1, 2].map(() => hashPassword(new Secret('tr0ub4dor'), randomBytes)));
+    const [one, other] = await Promise.all([1, 2].map(() => hash('tr0ub4dor')));
     expect(one).not.toBe(other);
-    expect(await verifyPassword(new Secret('tr0ub4dor'), one ?? '')).toBe(true);
-    expect(await verifyPassword(new Secret('tr0ub4dor '), one ?? '')).toBe(false);
+    expect(await verify('tr0ub4dor', one ?? '')).toBe(true);
+    expect(await verify('tr0ub4dor ', one ?? '')).toBe(false);
+  });
+
+  test('cost what OWASP recommends, and are known at another cost too, which the hash names', async () => {
+    const usual = await hash('tr0ub4dor');
+    expect(usual).toMatch(/^scrypt\$16384\$8\$5\$/);
+    expect(await verifyPassword(new Secret('tr0ub4dor'), usual, { N: 2, r: 1, p: 1 })).toBe(true);
   });
 
   test('nobody has one without a hash, not even the empty one', async () => {
-    expect(await verifyPassword(new Secret(''), null)).toBe(false);
+    expect(await verify('', null)).toBe(false);
   });
 
   test('the same letters composed in another way are the same password', async () => {
-    const hash = await hashPassword(new Secret('caf\u00e9'), randomBytes);
-    expect(await verifyPassword(new Secret('cafe\u0301'), hash)).toBe(true);
+    expect(await verify('cafe\u0301', await hash('caf\u00e9'))).toBe(true);
   });
 });
 

@@ -1,3 +1,4 @@
+import type { PasswordCost } from '../passwords.ts';
 import type { Store } from '../store/open-store.ts';
 import type { Db } from '../store/tables.ts';
 import type { Random } from '../tokens.ts';
@@ -8,6 +9,7 @@ export interface Context {
   readonly db: Db;
   readonly now: () => Date;
   readonly random: Random;
+  readonly passwordCost: PasswordCost;
   readonly waiters: Waiters;
   /** Tells other processes on the same database what {@link waiters} tell this one. */
   readonly announce: Store['announce'];

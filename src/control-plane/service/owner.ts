@@ -15,7 +15,10 @@ export interface Owner {
 }
 
 /** Makes the first user, and its organization, when there is no user yet; true when it did. There is no default password. */
-export async function makeFirstOwner({ db, now, random }: Context, owner: Owner | null): Promise<boolean> {
+export async function makeFirstOwner(
+  { db, now, random, passwordCost }: Context,
+  owner: Owner | null,
+): Promise<boolean> {
   if (await isAnyUser(db)) return false;
   if (!owner) {
     throw new WrongUsage(
@@ -27,7 +30,7 @@ export async function makeFirstOwner({ db, now, random }: Context, owner: Owner 
   if (!password.success) {
     throw new WrongUsage(`the password in the file of --owner-password-file ${password.error.issues[0]?.message}`);
   }
-  const passwordHash = await hashPassword(owner.password, random);
+  const passwordHash = await hashPassword(owner.password, random, passwordCost);
   return transact(db, async (transaction) => {
     // Two processes that start at once are not to make one each.
     await holdTable(transaction, 'users');

@@ -27,10 +27,10 @@ export interface LoginAttempt {
 
 /** Opens a session. A wrong password and an unknown address are refused alike, after the same work. */
 export async function login(context: Context, attempt: LoginAttempt): Promise<{ token: Secret; expiresAt: string }> {
-  const { db, now, random } = context;
+  const { db, now, random, passwordCost } = context;
   const email = attempt.email.toLowerCase();
   const user = await findUserByEmail(db, email);
-  const known = await verifyPassword(attempt.password, user?.password_hash ?? null);
+  const known = await verifyPassword(attempt.password, user?.password_hash ?? null, passwordCost);
   if (!user || !known) {
     await recordRefusal(context, attempt, user);
     throw new Unauthenticated('e-mail address or password is wrong');

@@ -22,7 +22,7 @@ export async function createUser(
   { email, password, role }: { email: string; password: Secret; role: Role },
 ): Promise<User> {
   checkRank(caller.role, role, 'make');
-  const passwordHash = await hashPassword(password, context.random);
+  const passwordHash = await hashPassword(password, context.random, context.passwordCost);
   return transact(context.db, async (transaction) => {
     checkRank(await holdRole(transaction, caller), role, 'make');
     const user = await store.insertUnknownUser(transaction, {
