@@ -13,7 +13,6 @@ import {
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { call, enroll, makeKey, makeNetwork, type Reply } from '../control-plane/harness.ts';
-import { eventually } from '../lab/eventually.ts';
 import { makeFolder, owner, program, runProgram, startServing } from './served-process.ts';
 
 const backUp = (folder: string, file: string) =>
@@ -32,14 +31,18 @@ test('under load a backup holds everything that was acknowledged before it began
   const { remote, token } = await asOwner(served.url);
   const network = await makeNetwork(remote, token, { private_cidr: '10.64.0.0/16' });
   const acknowledged: Reply[] = [];
+  const enough = Promise.withResolvers<void>();
   let over = false;
   const load = Array.from({ length: 4 }, async () => {
     for (let round = 0; round < 500 && !over; round += 1) {
       const key = await makeKey(remote, token, network);
-      for (let use = 0; use < 5; use += 1) acknowledged.push(await enroll(remote, key));
+      for (let use = 0; use < 5; use += 1) {
+        acknowledged.push(await enroll(remote, key));
+        if (acknowledged.length >= 40) enough.resolve();
+      }
     }
   });
-  await eventually('enough enrolments', () => acknowledged.length >= 40);
+  await Promise.race([enough.promise, Promise.all(load)]);
   const before = [...acknowledged];
   const file = join(folder, 'backup.db');
   const { code, stdout } = await backUp(folder, file);

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { eventually } from '../lab/eventually.ts';
 
 /** The built program, for Node. */
 export const program = new URL('../../dist/start.cjs', import.meta.url).pathname;
@@ -30,7 +29,7 @@ export function makeFolder(): string {
   return folder;
 }
 
-/** Serves from a folder with these flags too, on any free port of 127.0.0.1 unless they say otherwise. */
+/** Serves from a folder with these flags too, for its usual owner on any free port of 127.0.0.1 unless they say otherwise. */
 export async function startServing(folder: string, ...flags: string[]): Promise<Served> {
   const served = start(folder, flags);
   const line = await served.says(/control plane listening on (\S+)/);
@@ -49,11 +48,13 @@ export async function failServing(
 function start(folder: string, flags: readonly string[]): Omit<Served, 'url'> {
   const password = join(folder, 'password');
   writeFileSync(password, owner.password, { mode: 0o600 });
-  const isElsewhere = flags.includes('--database') || process.env.CPN_DATABASE !== undefined;
-  const data = isElsewhere ? [] : ['--data', join(folder, 'data')];
-  const where = [...data, ...(flags.includes('--listen') ? [] : ['--listen', '127.0.0.1:0'])];
-  const first = ['--owner-email', owner.email, '--owner-password-file', password];
-  const argv = [program, 'control-plane', 'serve', ...where, ...first, ...flags];
+  const isElsewhere = ['--data', '--database'].some((flag) => flags.includes(flag)) || process.env.CPN_DATABASE;
+  const usual = [
+    ...(isElsewhere ? [] : ['--data', join(folder, 'data')]),
+    ...(flags.includes('--listen') ? [] : ['--listen', '127.0.0.1:0']),
+    ...(flags.includes('--owner-email') ? [] : ['--owner-email', owner.email]),
+  ];
+  const argv = [program, 'control-plane', 'serve', ...usual, '--owner-password-file', password, ...flags];
   const child = spawn(process.execPath, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
   onTestFinished(() => {
     child.kill('SIGKILL');
@@ -66,8 +67,18 @@ function start(folder: string, flags: readonly string[]): Omit<Served, 'url'> {
   return {
     child,
     said: () => said,
-    says: (text) =>
-      eventually(`${text}`, () => said.split('\n').find((line) => line.match(text)), { timeoutMs: 30_000 }),
+    says: async (text) => {
+      const failed = closed.then(() => Promise.reject(new Error(`it ended without ${text}:\n${said}`)));
+      failed.catch(() => {});
+      for (;;) {
+        const line = said
+          .split('\n')
+          .slice(0, -1)
+          .find((each) => each.match(text));
+        if (line !== undefined) return line;
+        await Promise.race([once(child.stderr, 'data'), failed]);
+      }
+    },
     ended: async () => {
       await closed;
       return child.signalCode ?? child.exitCode ?? -1;

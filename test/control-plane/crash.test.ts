@@ -6,7 +6,7 @@ import { startProcess } from './start-process.ts';
 
 test('a kill -9 loses no enrolment that was acknowledged, and takes no use without its peer', async () => {
   const dataDir = makeFolder();
-  const { child, ...remote } = await startProcess({ dataDir });
+  const { child, ...remote } = await startProcess(dataDir);
   const login = await remote.call('POST', '/api/auth/login', { body: owner });
   const token = login.body.data.access_token;
   const network = await makeNetwork(remote, token);

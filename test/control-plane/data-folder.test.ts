@@ -104,7 +104,7 @@ describe('the data folder', () => {
 
   test('is not shared by two processes, and one that was killed leaves it free', async () => {
     const dataDir = makeFolder();
-    const { child } = await startProcess({ dataDir });
+    const { child } = await startProcess(dataDir);
     const refused = openPlane({ dataDir });
     await expect(refused).rejects.toThrow(Locked);
     await expect(refused).rejects.toThrow(`pid ${child.pid}`);

@@ -40,8 +40,8 @@ async function terminate(dataDir: string, which: string): Promise<number> {
 describe('a change through one control plane wakes who waits at another', () => {
   test('in processes of their own', async () => {
     const dataDir = makeFolder();
-    const one = await startProcess({ dataDir });
-    const other = await startProcess({ dataDir });
+    const one = await startProcess(dataDir);
+    const other = await startProcess(dataDir);
     const token = (await one.call('POST', '/api/auth/login', { body: owner })).body.data.access_token;
     const network = await makeNetwork(one, token);
     const key = await makeKey(one, token, network);
@@ -154,8 +154,7 @@ describe('four processes that start at the same moment on an empty database', ()
     const dataDir = makeFolder();
     const emails = [1, 2, 3, 4].map((number) => `owner-${number}@example.net`);
     await databaseFor(dataDir);
-    const processes = await Promise.all(emails.map((email) => startProcess({ dataDir, email })));
-    for (const { said } of processes) expect(said).toMatch(/^http:/);
+    const processes = await Promise.all(emails.map((email) => startProcess(dataDir, '--owner-email', email)));
     const logins = await Promise.all(
       processes.map(({ call }, index) =>
         call('POST', '/api/auth/login', { body: { email: emails[index], password: owner.password } }),
@@ -187,11 +186,10 @@ describe('four processes that start at the same moment on an empty database', ()
   test('also when one of them is killed in between', async () => {
     const dataDir = makeFolder();
     await databaseFor(dataDir);
-    const victims = Array.from({ length: 3 }, () => startProcess({ dataDir }).catch(() => null));
-    const survivor = startProcess({ dataDir });
+    const victims = Array.from({ length: 3 }, () => startProcess(dataDir).catch(() => null));
+    const survivor = startProcess(dataDir);
     const first = (await Promise.race(victims)) as ServerProcess;
     await kill(first);
-    expect((await survivor).said).toMatch(/^http:/);
     expect((await (await survivor).call('GET', '/readyz')).status).toBe(200);
   });
 });

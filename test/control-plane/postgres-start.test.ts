@@ -1,13 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { UnusableDatabase } from '../../src/control-plane/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { startServing } from '../cli/served-process.ts';
 import { databaseFor, postgres, withDatabase } from './databases.ts';
-import { makeFolder, openPlane, startPlane } from './harness.ts';
+import { call, makeFolder, openPlane, startPlane } from './harness.ts';
 import { asSuperuser, urlOf } from './postgres-server.ts';
-import { startProcess } from './start-process.ts';
 
 if (postgres === null) throw new Error('these tests are for PostgreSQL');
 const server = postgres;
@@ -77,23 +77,24 @@ describe('a database that cannot be used is refused, with what to do', () => {
 });
 
 describe('the password', () => {
-  test.each<[string, (folder: string) => Record<string, string>]>([
-    ['PGPASSWORD', () => ({ PGPASSWORD: server.password })],
+  test.each<[string, string, (folder: string) => string]>([
+    ['PGPASSWORD', 'PGPASSWORD', () => server.password],
     [
       'the file of PGPASSFILE',
+      'PGPASSFILE',
       (folder) => {
         const file = join(folder, 'pgpass');
         writeFileSync(file, `127.0.0.1:${server.port}:*:cpn:${server.password}\n`, { mode: 0o600 });
-        return { PGPASSFILE: file };
+        return file;
       },
     ],
-  ])('comes from %s, as for every program of PostgreSQL', async (_, environment) => {
+  ])('comes from %s, as for every program of PostgreSQL', async (_, variable, makeValue) => {
     const dataDir = makeFolder();
-    const database = byTcp(await nameOf(dataDir), 'cpn');
-    const { said, call, log } = await startProcess({ dataDir, database, environment: environment(dataDir) });
-    expect(said).toMatch(/^http:/);
-    expect((await call('GET', '/readyz')).status).toBe(200);
-    expect(log()).not.toContain(server.password);
+    vi.stubEnv(variable, makeValue(dataDir));
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { url, said } = await startServing(dataDir, '--database', byTcp(await nameOf(dataDir), 'cpn'));
+    expect((await call(url, 'GET', '/readyz')).status).toBe(200);
+    expect(said()).not.toContain(server.password);
   });
 });
 
