@@ -1,18 +1,25 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { makeCertificate } from '../api/certificate.ts';
 import { failServing, makeFolder, owner, startServing } from '../cli/served-process.ts';
 import { call } from './harness.ts';
 import { asSuperuser, type PostgresServer, startPostgres, urlOf } from './postgres-server.ts';
 
-/** A server of the test's own, with an empty database `net`. */
-async function startServer(options: Parameters<typeof startPostgres>[0] = {}): Promise<PostgresServer> {
-  const server = await startPostgres(options);
-  onTestFinished(server.remove);
-  await asSuperuser(server, (client) => client.query('create database net'));
-  return server;
-}
+/** Of a server of the file's own: it has TLS, and would wait so long for a password. */
+const [mine, others] = [makeCertificate(), makeCertificate()];
+const options = {
+  settings: ['ssl=on', 'ssl_cert_file=../server.pem', 'ssl_key_file=../key.pem', 'authentication_timeout=600s'],
+  files: { 'server.pem': mine.cert, 'key.pem': mine.key },
+};
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await startPostgres(options);
+});
+afterAll(() => server.remove());
+
+beforeEach(() => asSuperuser(server, (client) => client.query('create database net')));
+afterEach(() => asSuperuser(server, (client) => client.query('drop database net with (force)')));
 
 const login = (url: string) => call(url, 'POST', '/api/auth/login', { body: owner });
 
@@ -24,7 +31,6 @@ function databaseFlag(folder: string, url: string): [string, string] {
 }
 
 test('the program serves from a database, ends when it is told to, and starts again over what is there', async () => {
-  const server = await startServer();
   const folder = makeFolder();
   for (let start = 0; start < 2; start += 1) {
     const served = await startServing(folder, '--database', urlOf(server, 'net'));
@@ -37,11 +43,6 @@ test('the program serves from a database, ends when it is told to, and starts ag
 });
 
 test('TLS is used with a certificate that is checked, and nothing goes over a connection with another one', async () => {
-  const [mine, others] = [makeCertificate(), makeCertificate()];
-  const server = await startServer({
-    settings: ['ssl=on', 'ssl_cert_file=../server.pem', 'ssl_key_file=../key.pem'],
-    files: { 'server.pem': mine.cert, 'key.pem': mine.key },
-  });
   const folder = makeFolder();
   const url = (authority: string) => {
     const file = join(folder, 'authority.pem');
@@ -62,8 +63,6 @@ test('TLS is used with a certificate that is checked, and nothing goes over a co
 });
 
 test('without the password that is asked for the program ends at once, and says where to put it', async () => {
-  // So long would the server wait for a password.
-  const server = await startServer({ settings: ['authentication_timeout=600s'] });
   const { code, said } = await failServing(makeFolder(), '--database', `postgres://cpn@127.0.0.1:${server.port}/net`);
   expect([code, said]).toEqual([1, expect.stringMatching(/PGPASSWORD/)]);
 });
