@@ -28,6 +28,9 @@ const OTHER_THAN_POSTGRES_TESTS = [
 /** Tests have deadlines of their own; these only end one that hangs, also on a machine with much else to do. */
 const patient = { testTimeout: 60_000, hookTimeout: 60_000 };
 
+/** Many small files: one process runs them one after another, and loads what they have in common once. */
+const together = { ...patient, isolate: false };
+
 export default defineConfig({
   test: {
     environment: 'node',
@@ -41,25 +44,23 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          // Files share processes and loaded modules, which halves the time.
-          isolate: false,
           include: ['test/**/*.test.ts'],
           exclude: [
             ...[...PROGRAM_TESTS, ...LAB_TESTS, ...FAULT_TESTS, ...FUZZ_TESTS],
             ...[...CONTROL_PLANE_TESTS, ...MACHINE_TESTS],
           ],
-          ...patient,
+          ...together,
         },
       },
       { test: { name: 'programs', include: PROGRAM_TESTS, ...patient } },
-      { test: { name: 'sqlite', include: CONTROL_PLANE_TESTS, exclude: POSTGRES_TESTS, ...patient } },
+      { test: { name: 'sqlite', include: CONTROL_PLANE_TESTS, exclude: POSTGRES_TESTS, ...together } },
       {
         test: {
           name: 'postgres',
           include: CONTROL_PLANE_TESTS,
           exclude: OTHER_THAN_POSTGRES_TESTS,
           globalSetup: 'test/control-plane/postgres-setup.ts',
-          ...patient,
+          ...together,
         },
       },
       { test: { name: 'lab', include: LAB_TESTS, globalSetup: 'test/hostile/report.ts', ...patient } },

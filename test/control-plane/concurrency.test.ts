@@ -4,30 +4,22 @@ import { listPeers } from '../../src/control-plane/store/peers.ts';
 import { readSnapshot } from '../../src/control-plane/store/transact.ts';
 import { parsePrefix } from '../../src/core/cidr.ts';
 import { postgres, withDatabase } from './databases.ts';
-import {
-  closePlane,
-  makeFolder,
-  makeKey,
-  makeNetwork,
-  openPlane,
-  owner,
-  type Plane,
-  publicKey,
-  type Reply,
-} from './harness.ts';
+import { closePlane, makeKey, makeNetwork, openPlane, owner, type Plane, publicKey, type Reply } from './harness.ts';
 
 /** What comes in through one control plane and another on the same database; a folder has but one. */
 let planes: Plane[];
 let token: string;
 beforeAll(async () => {
-  const dataDir = makeFolder();
   // Enrolments from one address come one after another, so each comes from an address of its own.
-  const options = { dataDir, proxies: [parsePrefix('127.0.0.0/8')] };
-  const first = await openPlane(options);
-  planes = postgres === null ? [first] : [first, await openPlane(options)];
+  const proxies = [parsePrefix('127.0.0.0/8')];
+  const first = await openPlane({ proxies });
+  const { dataDir } = first;
+  planes = postgres === null ? [first] : [first, await openPlane({ dataDir, proxies })];
   token = await first.signIn('owner');
 });
-afterAll(() => Promise.all(planes.map(closePlane)));
+afterAll(async () => {
+  for (const each of planes.toReversed()) await closePlane(each);
+});
 
 const plane = (index = 0): Plane => planes[index % planes.length] as Plane;
 /** Enrols a host through one of the control planes, from an address that nobody else comes from. */

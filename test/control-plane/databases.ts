@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kysely } from 'kysely';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
 import { parseDatabaseUrl } from '../../src/control-plane/store/database-url.ts';
 import { postgresDialect } from '../../src/control-plane/store/postgres-dialect.ts';
 import { createPatientPool } from '../../src/control-plane/store/postgres-pool.ts';
@@ -15,15 +16,8 @@ import type {} from './postgres-setup.ts';
 /** The PostgreSQL that stands in for the folders of this run; null where the folders hold the data. */
 export const postgres = inject('postgres') ?? null;
 
-/** Names of databases by the folders that they stand in for. They are gone when the tests of the file are done. */
+/** Names of databases by the folders that they stand in for. */
 const databases = new Map<string, Promise<string>>();
-afterAll(async () => {
-  if (postgres === null) return;
-  const names = await Promise.all(databases.values());
-  await asSuperuser(postgres, async (client) => {
-    for (const name of names) await client.query(`drop database if exists ${name} with (force)`);
-  });
-});
 
 /** The URL of the database that stands in for a folder, made when it is asked for first; null where the folder itself is used. */
 export async function databaseFor(dataDir: string): Promise<Secret | null> {
@@ -39,6 +33,15 @@ async function makeDatabase(): Promise<string> {
   const name = `cpn_${randomBytes(6).toString('hex')}`;
   await asSuperuser(postgres, (client) => client.query(`create database ${name}`));
   return name;
+}
+
+/** Removes a folder, and the database that stands in for it. */
+export async function removeData(dataDir: string): Promise<void> {
+  rmSync(dataDir, { recursive: true, force: true });
+  const name = await databases.get(dataDir);
+  if (postgres === null || name === undefined) return;
+  databases.delete(dataDir);
+  await asSuperuser(postgres, (client) => client.query(`drop database ${name} with (force)`));
 }
 
 /** Passes once no control plane that was killed has a connection to the database still, on which a change may be under way. */

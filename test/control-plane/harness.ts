@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import { afterAll, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import type { Role } from '../../src/contract/auth.ts';
 import type { Limits } from '../../src/control-plane/limits.ts';
 import { type ControlPlane, type ServeOptions, serve } from '../../src/control-plane/serve.ts';
@@ -12,7 +12,7 @@ import { insertSession } from '../../src/control-plane/store/sessions.ts';
 import { insertOrganization, insertUser } from '../../src/control-plane/store/users.ts';
 import { hashToken, mintToken } from '../../src/control-plane/tokens.ts';
 import { Secret } from '../../src/core/secret.ts';
-import { databaseFor, withDatabase } from './databases.ts';
+import { databaseFor, removeData, withDatabase } from './databases.ts';
 
 export { withDatabase } from './databases.ts';
 
@@ -25,6 +25,8 @@ export interface Plane {
   readonly clock: { advance(ms: number): void; now(): Date };
   readonly log: () => string;
   readonly server: ControlPlane;
+  /** Removes its data, unless they are elsewhere than where it would put them. */
+  removeData(): Promise<void>;
   /** A session of a new user with this role; of another organization when it is named. */
   signIn(role: Role, organization?: number): Promise<string>;
   addOrganization(name: string): Promise<number>;
@@ -55,9 +57,10 @@ export async function startPlane(options: Partial<ServeOptions> & { limits?: Par
   return plane;
 }
 
-/** Starts a control plane that the caller closes. */
+/** Starts a control plane that the caller closes; its data goes with it, unless the caller says where they are. */
 export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Plane> {
-  const dataDir = options.dataDir ?? makeFolder();
+  const isOwn = options.dataDir === undefined;
+  const dataDir = options.dataDir ?? makeTemporaryFolder();
   const lines: string[] = [];
   const sink = new Writable({
     write: (chunk, _encoding, done) => {
@@ -66,11 +69,11 @@ export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Pl
     },
   });
   let at = new Date('2030-01-01T00:00:00.000Z');
-  const server = await serve({
+  const serving = serve({
     host: '127.0.0.1',
     port: 0,
     dataDir,
-    database: await databaseFor(dataDir),
+    database: options.database ?? (await databaseFor(dataDir)),
     owner: { email: owner.email, password: new Secret(owner.password) },
     allowPublicRoutes: false,
     logger: pino({ level: 'trace' }, sink),
@@ -80,6 +83,8 @@ export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Pl
     limits: { failedLogins: 1000, failedEnrollments: 1000 },
     ...options,
   });
+  if (isOwn) await serving.catch(() => removeData(dataDir));
+  const server = await serving;
   const clock = {
     now: () => at,
     advance: (ms: number) => {
@@ -93,27 +98,27 @@ export async function openPlane(options: Partial<ServeOptions> = {}): Promise<Pl
     clock,
     log: () => lines.join(''),
     server,
+    removeData: isOwn ? () => removeData(dataDir) : async () => {},
     addOrganization,
     signIn: (role, organization = 1) => addSession(dataDir, role, organization, clock.now()),
     call: (method, path, request) => call(server.url, method, path, request),
   };
 }
 
-export async function closePlane({ server }: Plane): Promise<void> {
-  await server.close();
+export async function closePlane({ server, removeData }: Plane): Promise<void> {
+  await server.close().finally(removeData);
 }
 
-/** A folder that is gone when the tests of the file are done. */
+/** A folder that is gone with the test, as is the database that stands in for it. */
 export function makeFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'cpn-control-plane-'));
-  folders.push(folder);
+  const folder = makeTemporaryFolder();
+  onTestFinished(() => removeData(folder));
   return folder;
 }
 
-const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
+function makeTemporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'cpn-control-plane-'));
+}
 
 export async function call(url: string, method: string, path: string, options: CallOptions = {}): Promise<Reply> {
   const { token, body, raw = body === undefined ? undefined : JSON.stringify(body), headers = {} } = options;

@@ -11,22 +11,26 @@ import { transact } from '../../src/control-plane/store/transact.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { eventually } from '../lab/eventually.ts';
 import { databaseFor, postgres } from './databases.ts';
-import { makeFolder, openPlane } from './harness.ts';
+import { openPlane, type Plane } from './harness.ts';
 import { asSuperuser } from './postgres-server.ts';
 
 if (postgres === null) throw new Error('these tests are for PostgreSQL');
 const server = postgres;
 
+let plane: Plane;
 let target: DatabaseTarget;
 let db: Db;
 beforeAll(async () => {
-  const dataDir = makeFolder();
-  await (await openPlane({ dataDir })).server.close();
-  target = parseDatabaseUrl((await databaseFor(dataDir)) ?? new Secret(''));
+  plane = await openPlane();
+  await plane.server.close();
+  target = parseDatabaseUrl((await databaseFor(plane.dataDir)) ?? new Secret(''));
   db = new Kysely<Tables>({ dialect: postgresDialect(createPool(target)) });
   for (const name of ['one', 'two']) await db.insertInto('organizations').values({ name }).execute();
 });
-afterAll(() => db.destroy());
+afterAll(async () => {
+  await db.destroy();
+  await plane.removeData();
+});
 
 const rename = (within: Db, id: number, name: string) =>
   within.updateTable('organizations').set({ name }).where('id', '=', id).execute();
