@@ -4,17 +4,27 @@ import { listPeers } from '../../src/control-plane/store/peers.ts';
 import { readSnapshot } from '../../src/control-plane/store/transact.ts';
 import { parsePrefix } from '../../src/core/cidr.ts';
 import { postgres, withDatabase } from './databases.ts';
-import { closePlane, makeKey, makeNetwork, openPlane, owner, type Plane, publicKey, type Reply } from './harness.ts';
+import {
+  closePlane,
+  makeKey,
+  makeNetwork,
+  openPlane,
+  owner,
+  type Plane,
+  publicKey,
+  type Reply,
+  slowPasswords,
+} from './harness.ts';
 
 /** What comes in through one control plane and another on the same database; a folder has but one. */
 let planes: Plane[];
 let token: string;
 beforeAll(async () => {
   // Enrolments from one address come one after another, so each comes from an address of its own.
-  const proxies = [parsePrefix('127.0.0.0/8')];
-  const first = await openPlane({ proxies });
+  const options = { proxies: [parsePrefix('127.0.0.0/8')], passwordCost: slowPasswords };
+  const first = await openPlane(options);
   const { dataDir } = first;
-  planes = postgres === null ? [first] : [first, await openPlane({ dataDir, proxies })];
+  planes = postgres === null ? [first] : [first, await openPlane({ ...options, dataDir })];
   token = await first.signIn('owner');
 });
 afterAll(async () => {

@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { Role } from '../../src/contract/auth.ts';
 import type { Limits } from '../../src/control-plane/limits.ts';
+import { usualPasswordCost } from '../../src/control-plane/passwords.ts';
 import { type ControlPlane, type ServeOptions, serve } from '../../src/control-plane/serve.ts';
 import { insertSession } from '../../src/control-plane/store/sessions.ts';
 import { insertOrganization, insertUser } from '../../src/control-plane/store/users.ts';
@@ -49,6 +50,9 @@ export interface Reply {
 }
 
 export const hour = 3600 * 1000;
+
+/** Cheap to hash, but long enough for other requests to come meanwhile. */
+export const slowPasswords = { ...usualPasswordCost, p: 1 };
 
 /** Starts a control plane that ends with the test. */
 export async function startPlane(options: Partial<ServeOptions> & { limits?: Partial<Limits> } = {}): Promise<Plane> {

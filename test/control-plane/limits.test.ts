@@ -1,6 +1,16 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { parsePrefix } from '../../src/core/cidr.ts';
-import { enroll, makeKey, makeNetwork, owner, type Plane, publicKey, type Reply, startPlane } from './harness.ts';
+import {
+  enroll,
+  makeKey,
+  makeNetwork,
+  owner,
+  type Plane,
+  publicKey,
+  type Reply,
+  slowPasswords,
+  startPlane,
+} from './harness.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: new Date('2030-01-01T00:00:00Z') });
@@ -23,7 +33,7 @@ function expectTooMany(reply: Reply, seconds: number): void {
 }
 
 test('ten failed logins a minute, even at once, and then not even the right password', async () => {
-  const plane = await startPlane({ limits: {} });
+  const plane = await startPlane({ limits: {}, passwordCost: slowPasswords });
   for (let times = 0; times < 3; times += 1) expect((await login(plane, owner.password)).status).toBe(200);
   const replies = await many(14, () => login(plane, 'wrong'));
   expect([count(replies, 401), count(replies, 429)]).toEqual([10, 4]);

@@ -3,7 +3,7 @@ import { Waiters } from '../../src/control-plane/waiters.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { eventually } from '../lab/eventually.ts';
 import { databaseFor, postgres, withDatabase } from './databases.ts';
-import { enroll, makeFolder, makeKey, makeNetwork, openPlane, owner, startPlane } from './harness.ts';
+import { enroll, makeFolder, makeKey, makeNetwork, openPlane, owner, slowPasswords, startPlane } from './harness.ts';
 import { asSuperuser } from './postgres-server.ts';
 import { kill, type ServerProcess, startProcess } from './start-process.ts';
 import { changed, long, makeOffice, outcome, read, untilWaiting } from './waiting.ts';
@@ -176,7 +176,9 @@ describe('four processes that start at the same moment on an empty database', ()
     });
     const password = new Secret(owner.password);
     await Promise.all(
-      [1, 2].map((number) => startPlane({ dataDir, owner: { email: `${number}@example.net`, password } })),
+      [1, 2].map((number) =>
+        startPlane({ dataDir, passwordCost: slowPasswords, owner: { email: `${number}@example.net`, password } }),
+      ),
     );
     const count = (table: 'users' | 'organizations') =>
       withDatabase(dataDir, async (db) => (await db.selectFrom(table).select('id').execute()).length);
