@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kysely } from 'kysely';
+import type pg from 'pg';
 import { inject } from 'vitest';
 import { parseDatabaseUrl } from '../../src/control-plane/store/database-url.ts';
 import { postgresDialect } from '../../src/control-plane/store/postgres-dialect.ts';
@@ -17,12 +18,14 @@ import type {} from './postgres-setup.ts';
 export const postgres = inject('postgres') ?? null;
 
 /** Names of databases by the folders that they stand in for. */
-const databases = new Map<string, Promise<string>>();
+const databases = new Map<string, string | Promise<string>>();
+/** Names of empty databases that tests are done with: a new one costs several times as much. */
+const spare: string[] = [];
 
 /** The URL of the database that stands in for a folder, made when it is asked for first; null where the folder itself is used. */
 export async function databaseFor(dataDir: string): Promise<Secret | null> {
   if (postgres === null) return null;
-  const name = databases.get(dataDir) ?? makeDatabase();
+  const name = databases.get(dataDir) ?? spare.pop() ?? makeDatabase();
   databases.set(dataDir, name);
   return new Secret(urlOf(postgres, await name));
 }
@@ -35,13 +38,25 @@ async function makeDatabase(): Promise<string> {
   return name;
 }
 
-/** Removes a folder, and the database that stands in for it. */
+/** Removes a folder, and empties the database that stands in for it, for the next. */
 export async function removeData(dataDir: string): Promise<void> {
   rmSync(dataDir, { recursive: true, force: true });
   const name = await databases.get(dataDir);
   if (postgres === null || name === undefined) return;
   databases.delete(dataDir);
-  await asSuperuser(postgres, (client) => client.query(`drop database ${name} with (force)`));
+  await asSuperuser(postgres, (client) => emptyDatabase(client, name), name);
+  spare.push(name);
+}
+
+/** Leaves nothing of what was done in the database, or to its settings. */
+async function emptyDatabase(client: pg.Client, name: string): Promise<void> {
+  const others = 'from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()';
+  await client.query(`select pg_terminate_backend(pid, 10000) ${others}`, [name]);
+  await client.query('set default_transaction_read_only = off');
+  await client.query(`alter database ${name} reset all`);
+  await client.query(`drop schema public cascade`);
+  await client.query('create schema public authorization pg_database_owner');
+  await client.query('grant usage on schema public to public');
 }
 
 /** Passes once no control plane that was killed has a connection to the database still, on which a change may be under way. */
