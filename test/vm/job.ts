@@ -8,8 +8,8 @@ export type Kind = 'vm' | 'container';
 
 const guest = join(import.meta.dirname, 'guest');
 
-/** Writes what the host under test runs into a folder: the scripts of {@link guest}, and two versions of the package. */
-export function prepareJob(folder: string, work: string, kind: Kind): void {
+/** Writes what a host under test runs into a folder: the scripts of {@link guest}, and two versions of the package. */
+export function prepareJob(folder: string, work: string): void {
   mkdirSync(folder);
   for (const file of readdirSync(guest)) cpSync(join(guest, file), join(folder, file), { recursive: true });
   const { old, next } = buildPackages(work);
@@ -19,7 +19,6 @@ export function prepareJob(folder: string, work: string, kind: Kind): void {
   renameSync(next.file, join(folder, 'new.deb'));
   writeFileSync(join(folder, 'old-version'), old.version);
   writeFileSync(join(folder, 'new-version'), next.version);
-  writeFileSync(join(folder, 'kind'), kind);
 }
 
 /** How a step of the scenario went. */

@@ -7,33 +7,38 @@ import { type Kind, prepareJob } from './job.ts';
 import { runMachine } from './machine.ts';
 
 /** Runs that are kept to be looked at, each with its console and logs. */
-const kept = 5;
+const kept = 6;
 
 /** Where a run left what it said: `console`, and in `out` the results with the logs of the steps. */
 export interface Traces {
+  readonly kind: Kind;
   readonly console: string;
   readonly out: string;
 }
 
-/** Runs the scenario of `test/vm/guest` to its end on a host of its own, and returns what it left. */
-export async function runScenario(kind: Kind, tell: (text: string) => void): Promise<Traces> {
+/** Runs the scenarios of `test/vm/guest` to their ends, one after the other, each on a host of its own, and returns what each left. */
+export async function runScenarios(kinds: readonly Kind[], tell: (text: string) => void): Promise<Traces[]> {
   const image = findImage();
   const runs = join(cache, 'runs');
   mkdirSync(runs, { recursive: true });
-  const folder = mkdtempSync(join(runs, `${kind}-`));
   const work = mkdtempSync(join(tmpdir(), 'cpn-vm-'));
-  const traces = { console: join(folder, 'console.log'), out: join(folder, 'out') };
+  const left: Traces[] = [];
   try {
     tell('building the package, in two versions');
-    const place = { ...traces, job: join(work, 'job'), work };
-    prepareJob(place.job, work, kind);
-    tell(`starting the ${kind === 'vm' ? 'machine' : 'container'}; its console is ${traces.console}`);
-    await (kind === 'vm' ? runMachine : runContainer)(image, place);
+    const job = join(work, 'job');
+    prepareJob(job, work);
+    for (const kind of kinds) {
+      const folder = mkdtempSync(join(runs, `${kind}-`));
+      const traces = { kind, console: join(folder, 'console.log'), out: join(folder, 'out') };
+      tell(`starting the ${kind === 'vm' ? 'machine' : 'container'}; its console is ${traces.console}`);
+      await (kind === 'vm' ? runMachine : runContainer)(image, { ...traces, job, work });
+      left.push(traces);
+    }
   } finally {
     rmSync(work, { recursive: true, force: true });
     forgetOldRuns(runs);
   }
-  return traces;
+  return left;
 }
 
 function forgetOldRuns(runs: string): void {

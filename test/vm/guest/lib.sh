@@ -1,9 +1,7 @@
-# What the steps of scenario.sh are made of. Sourced by run.
+# What the steps of a scenario are made of. Sourced by run.
 
-kind=$(cat /job/kind)
-mine=/vm-test
-out=/out
-mkdir -p $mine
+# The longest that anything is waited for, in seconds: it only ends what hangs, on the slowest of machines.
+patience=240
 
 # A line for whoever watches the machine from outside.
 say() { echo "vm-test: $*" >/dev/console; }
@@ -43,11 +41,10 @@ describe_host() {
   wg show
 }
 
-# eventually SECONDS COMMAND…: repeats a command until it succeeds.
+# eventually COMMAND…: repeats a command until it succeeds.
 eventually() (
   set +x
-  deadline=$((SECONDS + $1))
-  shift
+  deadline=$((SECONDS + patience))
   until "$@"; do
     if [ $SECONDS -ge $deadline ]; then echo "not in time: $*" >&2; exit 1; fi
     sleep 0.1
