@@ -12,12 +12,12 @@ const timeoutMs = 3_000_000;
 /** A token, which unlike the name of a metric has capitals, or what a token or a password is sent behind. */
 const leaked = /\bcp[npstu]_(?=[\w-]*[A-Z])[\w-]{20,}|Bearer \S|"password":"/;
 
-/** All that the script said, once for both hosts: the image and the package are the same. */
-let said = '';
+/** The output of the one run for both hosts, which share the image and the packages. */
+let output = '';
 beforeAll(async () => {
   const env = { ...process.env, CPN_SETUP: 'check' };
   const { stdout, stderr } = await run([script, '--container', '--machine'], { timeoutMs, env, allowFailure: true });
-  said = `${stdout}${stderr}`;
+  output = `${stdout}${stderr}`;
 }, timeoutMs + 30_000);
 
 describe.each([
@@ -28,8 +28,8 @@ describe.each([
   let traces = '';
 
   beforeAll(() => {
-    traces = new RegExp(`^${kind}: (.*)$`, 'm').exec(said)?.[1] ?? '';
-    if (!existsSync(traces)) throw new Error(`${script} came to nothing:\n${said}`);
+    traces = new RegExp(`^${kind}: (.*)$`, 'm').exec(output)?.[1] ?? '';
+    if (!existsSync(traces)) throw new Error(`${script} came to nothing:\n${output}`);
     results = readResults(join(traces, 'out')).steps;
   });
 

@@ -13,20 +13,20 @@ export interface Place {
   readonly work: string;
 }
 
-/** What the kernel says last when it does not restart. */
+/** The kernel's last line when it does not restart. */
 const off = 'reboot: Power down';
 
 /**
- * The kernel's options. A busy machine delays the first ticks of the timer, and the kernel would panic over that. With addresses that
- * are different in each process, qemu translates the same library for each process, and takes minutes to forget the translations.
+ * The kernel's options. A busy machine delays the first ticks of the timer, and the kernel's check of the timer panics then. Where each
+ * process has addresses of its own, qemu translates a library again for each process: a command takes three times as long.
  */
 const options = 'console=ttyS0 root=/dev/vda rw quiet mitigations=off panic=-1 no_timer_check norandmaps';
 
 /**
  * Boots the image in an emulated machine, again after each restart and power cut, and returns when it is off. Each boot is a process
- * of its own: one that restarts keeps the translated code of the boot before, and hangs where the new one writes over it. The emulation
- * is of qemu alone, also where this machine could help: what is tested everywhere must be the same. An older processor is emulated a
- * fifth quicker than the newest.
+ * of its own: a qemu that restarts keeps the translated code of the boot before, and can take minutes to forget the code of one page
+ * when the next boot writes there. The emulation is of qemu alone, also where this machine could help: what is tested everywhere must
+ * be the same. An older processor is emulated a fifth quicker than the newest.
  */
 export async function runMachine({ disk, kernel, initrd }: Image, { job, out, console, work }: Place): Promise<void> {
   const [ownDisk, jobDisk, outDisk] = [join(work, 'disk.img'), join(work, 'job.img'), join(work, 'out.img')];
@@ -35,7 +35,7 @@ export async function runMachine({ disk, kernel, initrd }: Image, { job, out, co
   writeFileSync(outDisk, '');
   truncateSync(outDisk, 64 * 1024 * 1024);
   writeFileSync(console, '');
-  // This machine does not lose its power: what is written need not wait for its disk.
+  // This machine keeps its power: a write of the guest need not reach this machine's disk.
   const drive = (file: string, ...more: string[]) => [
     '-drive',
     [`file=${file}`, 'format=raw', 'if=virtio', 'cache=unsafe', ...more].join(','),

@@ -7,7 +7,7 @@ import { run } from '../lab/run.ts';
 
 const guest = join(import.meta.dirname, 'guest');
 
-/** Sources what the steps have, with the folder for its files as $1. */
+/** Sources the functions of the steps; $1 is the folder for their files. */
 const prelude = `
 mine=$1 out=$1 there=127.0.0.1
 . ${guest}/lib.sh
@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Runs a script as a step is run, in namespaces of its own with nothing but loopback, which end with it. */
+/** Runs a script as a step, in namespaces of its own with nothing but loopback, which end with it. */
 function runStep(script: string): Promise<Outcome> {
   const alone = ['unshare', '--net', '--pid', '--fork', '--kill-child'];
   const shell = ['bash', '-euo', 'pipefail', '-c', `ip link set lo up\n${prelude}\n${script}`, 'step', folder];

@@ -1,20 +1,20 @@
 import { type SpawnOptions, spawn } from 'node:child_process';
 import { appendFileSync, statSync } from 'node:fs';
 
-/** A host that writes nothing to its console for so long hangs. A step that waits in vain fails sooner, and says so there. */
-const silenceMs = 300_000;
+/** A host that writes nothing to its console for so long hangs. The steps have a shorter limit of their own, and each writes a line. */
+const silenceMs = 600_000;
 
-/** A boot that takes longer never comes to an end. */
+/** A boot that takes longer does not end. */
 const longestMs = 1_200_000;
 
-/** More boots than a scenario has: the host restarts again and again. */
+/** More boots than a scenario has: such a host restarts again and again. */
 export const mostBoots = 10;
 
-/** Runs one boot of a host to its end, which comes by force when it hangs, and with our own. @returns its exit code */
+/** Runs one boot of a host to its end, and kills it when it hangs, or when this process ends. @returns its exit code */
 export function runToEnd(argv: readonly string[], console: string, options: SpawnOptions): Promise<number | null> {
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
   const started = Date.now();
-  // Also where we have no time to end it.
+  // The kernel ends the child where this process is killed.
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...argv], options);
   const kill = () => child.kill('SIGKILL');
   const watch = setInterval(() => {

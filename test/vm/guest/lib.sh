@@ -1,6 +1,6 @@
 # What the steps of a scenario are made of. Sourced by run.
 
-# The longest that anything is waited for, in seconds: it only ends what hangs, on the slowest of machines.
+# The longest wait for anything, in seconds. It only ends what hangs, also on a slow machine.
 patience=240
 
 # A line for whoever watches the machine from outside.

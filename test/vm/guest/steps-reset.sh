@@ -47,8 +47,7 @@ see_second_keys() { at_once test -e /var/lib/cpn/cpn1.json; }
 
 join_third() { join_again third; }
 
-# The journal tells by itself, and what it says of an earlier join is none of this one. A shell does not wait for the end of what it
-# reads from, which comes later.
+# Entries from before the join are those of other joins. journalctl ends later than grep, and the shell does not wait for it.
 see_third_enrolled() {
   grep --max-count=1 -E '"/api/networks/enroll".*"status":201' \
     < <(timeout "$patience" journalctl --since "@$began" --unit cpn-control-plane --output cat --lines all --follow)
