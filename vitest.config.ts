@@ -18,11 +18,15 @@ const FUZZ_TESTS = ['test/fuzz/**/*.test.ts'];
 /** An emulated machine takes both cores: it has them alone, after all the others. */
 const MACHINE_TESTS = ['test/vm/**/*.test.ts'];
 
-/** Tests of the control plane run on both of its stores, but for those of one store, and those that use neither. */
+/**
+ * Tests of the control plane run on both of its stores, but for those of one store, those that use neither, and those of what comes
+ * before any row is read or written: the description that is served, TLS, and clients that HTTP itself refuses.
+ */
 const CONTROL_PLANE_TESTS = ['test/control-plane/**/*.test.ts'];
 const POSTGRES_TESTS = ['test/control-plane/postgres*.test.ts'];
 const OTHER_THAN_POSTGRES_TESTS = [
   'test/control-plane/{data-folder,database-url,units,waiters,network-rules,address-allocation}.test.ts',
+  'test/control-plane/{description,contract-description,openapi,tls,hostile-clients}.test.ts',
 ];
 
 /** Tests have deadlines of their own; these only end one that hangs, also on a machine with much else to do. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -120,8 +120,10 @@ export function makeFolder(): string {
   return folder;
 }
 
+/** In memory where that can be: nothing here has to survive a power cut, and each change would wait for the disk. */
 function makeTemporaryFolder(): string {
-  return mkdtempSync(join(tmpdir(), 'cpn-control-plane-'));
+  const memory = '/dev/shm';
+  return mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'cpn-control-plane-'));
 }
 
 export async function call(url: string, method: string, path: string, options: CallOptions = {}): Promise<Reply> {

@@ -84,7 +84,7 @@ describe('https', () => {
 
   test('ends when it is told to, with what is under way, and without a connection on which nothing was asked', async () => {
     const pair = makeCertificate();
-    const plane = await openPlane({ tls: writePair(pair) });
+    const plane = await startPlane({ tls: writePair(pair) });
     const agent = new Agent({ keepAlive: true });
     await ask(plane, '/healthz', pair, agent);
     const silent = await handshake(plane, {});
@@ -100,7 +100,7 @@ describe('https', () => {
 
   test('lets a request that is under way end', async () => {
     const pair = makeCertificate();
-    const plane = await openPlane({ tls: writePair(pair) });
+    const plane = await startPlane({ tls: writePair(pair) });
     const slow = await handshake(plane, {});
     let answer = '';
     slow.setEncoding('utf8').on('data', (text) => {

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { closePlane, startPlane } from './harness.ts';
 import { connectRaw } from './raw.ts';
 import { long, makeOffice, openWaiting, outcome, read, unchanged, untilWaiting, type Waiting } from './waiting.ts';
@@ -66,6 +66,7 @@ test('clients that go away leave no waiter behind', async () => {
 describe('closing the control plane', { timeout: 20_000 }, () => {
   test('ends all waits with a 304, and keeps no connection', async () => {
     const closing = await openWaiting();
+    onTestFinished(() => closePlane(closing.plane));
     const { network } = await makeOffice(closing);
     const replies = Array.from({ length: 20 }, () => read(closing, network, 2, long));
     await untilWaiting(closing, network, 20);
