@@ -14,7 +14,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const root = join(import.meta.dirname, '../..');
 const bench = (...argv: string[]) =>
-  run([process.execPath, join(root, 'scripts/bench.ts'), ...argv], { timeoutMs: 45_000 });
+  run([process.execPath, join(root, 'scripts/bench.ts'), ...argv], {
+    timeoutMs: 45_000,
+    env: { NODE_COMPILE_CACHE: join(folder, 'compiled') },
+  });
 
 describe('scripts/bench push', () => {
   test.each([

@@ -11,7 +11,10 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const simulate = (...argv: string[]) =>
-  run([process.execPath, join(import.meta.dirname, '../../scripts/simulate.ts'), ...argv], { timeoutMs: 50_000 });
+  run([process.execPath, join(import.meta.dirname, '../../scripts/simulate.ts'), ...argv], {
+    timeoutMs: 50_000,
+    env: { NODE_COMPILE_CACHE: join(folder, 'compiled') },
+  });
 
 test.each([
   ['sqlite', 1],
