@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { memory } from '../lab/memory.ts';
 
 /** The built program, for Node. */
 export const program = new URL('../../dist/start.cjs', import.meta.url).pathname;
@@ -24,7 +24,7 @@ export interface Served {
 
 /** A folder that is gone with the test. */
 export function makeFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'cpn-served-'));
+  const folder = mkdtempSync(join(memory, 'cpn-served-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

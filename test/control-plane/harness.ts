@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
@@ -13,6 +12,7 @@ import { insertSession } from '../../src/control-plane/store/sessions.ts';
 import { insertOrganization, insertUser } from '../../src/control-plane/store/users.ts';
 import { hashToken, mintToken } from '../../src/control-plane/tokens.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { memory } from '../lab/memory.ts';
 import { databaseFor, removeData, withDatabase } from './databases.ts';
 
 export { withDatabase } from './databases.ts';
@@ -120,10 +120,8 @@ export function makeFolder(): string {
   return folder;
 }
 
-/** In memory where that can be: nothing here has to survive a power cut, and each change would wait for the disk. */
 function makeTemporaryFolder(): string {
-  const memory = '/dev/shm';
-  return mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'cpn-control-plane-'));
+  return mkdtempSync(join(memory, 'cpn-control-plane-'));
 }
 
 export async function call(url: string, method: string, path: string, options: CallOptions = {}): Promise<Reply> {

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileStore } from '../../src/store/file-store.ts';
 import { formatState } from '../../src/store/state-file.ts';
 import type { Store } from '../../src/store/store.ts';
+import { memory } from '../lab/memory.ts';
 import { foldersIn, state } from './samples.ts';
 
 const older = { ...state, enabled: false };
@@ -26,7 +27,7 @@ interface Scene {
 /** Kills a process at each of its checkpoints, and checks what it leaves; returns how many there are. */
 async function killEverywhere({ call, prepare, check }: Scene): Promise<number> {
   for (let at = 1; at <= most; at += 1) {
-    const root = await mkdtemp(join(tmpdir(), 'cpn-crash-'));
+    const root = await mkdtemp(join(memory, 'cpn-crash-'));
     try {
       await prepare(fileStore(foldersIn(root)), root);
       const wasKilled = await runWriter(root, call, at);
@@ -83,7 +84,7 @@ async function record(work: () => Promise<unknown>): Promise<string[]> {
 
 describe('a power cut', () => {
   it('finds on the disk what was written, because it is there before it takes its name, and the name before we go on', async () => {
-    const root = await mkdtemp(join(tmpdir(), 'cpn-crash-'));
+    const root = await mkdtemp(join(memory, 'cpn-crash-'));
     try {
       const store = fileStore(foldersIn(root));
       const first = await record(() => store.write(older));
