@@ -25,7 +25,8 @@ export async function runVitest(args: readonly string[]): Promise<Report> {
     const color = process.stdout.isTTY ? ['--color'] : [];
     const vitest = spawn('vitest', ['run', ...reporters, ...color, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, [REPORT_VARIABLE]: path },
+      // Hundreds of processes run the same program: what one compiled, the next need not.
+      env: { NODE_COMPILE_CACHE: join(folder, 'compiled'), ...process.env, [REPORT_VARIABLE]: path },
     });
     const { how, tail } = await watch(vitest);
     return explain(how, tail, path);

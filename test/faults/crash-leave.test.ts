@@ -40,7 +40,7 @@ async function crashAndLeave(checkpoint: Checkpoint, lane: Lane): Promise<number
   const { host } = lane;
   const before = await host.state();
   await joinLane(all, office, lane);
-  const crash = { ...crashAt(office.lab, checkpoint), allowFailure: true };
+  const crash = { ...crashAt(checkpoint), allowFailure: true };
   expect((await host.cpn(['leave', '--yes'], crash)).signal).toBe('SIGKILL');
   const crashedAt = performance.now();
   await host.cpn(['leave', '--yes']);

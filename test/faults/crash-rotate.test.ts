@@ -68,7 +68,7 @@ const recoveries: readonly (readonly string[])[] = [['reconcile'], ['up'], ['rot
 async function crashAndEnd(checkpoint: Checkpoint, lane: Lane): Promise<number> {
   const { host } = lane;
   const before = (await readKeys(lane)).inUse;
-  const crash = { ...crashAt(office.lab, checkpoint), allowFailure: true };
+  const crash = { ...crashAt(checkpoint), allowFailure: true };
   const { signal, exitCode } = await host.cpn(['rotate-key'], crash);
   // How often it looks whether somebody answered is for the peer to say.
   if (signal === 'SIGKILL') killed += 1;

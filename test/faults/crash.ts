@@ -18,8 +18,8 @@ export interface Start {
 }
 
 /** For a program that gets `signal` at a checkpoint. */
-export function crashAt(lab: Lab, { at }: Checkpoint, signal: NodeJS.Signals = 'SIGKILL'): Start {
-  return { env: { ...preloaded(lab), KILL_AT: String(at), KILL_WITH: signal } };
+export function crashAt({ at }: Checkpoint, signal: NodeJS.Signals = 'SIGKILL'): Start {
+  return { env: { ...preloaded, KILL_AT: String(at), KILL_WITH: signal } };
 }
 
 /**
@@ -32,7 +32,7 @@ export async function listCheckpoints(
   work: (listing: Start) => Promise<unknown>,
 ): Promise<Checkpoint[]> {
   const path = join(lab.folder, `checkpoints-${host.name}`);
-  await work({ env: { ...preloaded(lab), CHECKPOINTS: path } });
+  await work({ env: { ...preloaded, CHECKPOINTS: path } });
   const lines = (await readFile(path, 'utf8')).trim().split('\n');
   await rm(path);
   const all = lines.map((line, index) => ({ at: index + 1, name: line.replace(`${host.folder}/`, '') }));
@@ -42,14 +42,7 @@ export async function listCheckpoints(
   return all.filter((checkpoint) => begins(checkpoint) || checkpoint === all.at(-1));
 }
 
-/** What one process compiled, the next need not. */
-export function compiled({ folder }: Lab): Start {
-  return { env: { NODE_COMPILE_CACHE: join(folder, 'compiled') } };
-}
-
-function preloaded(lab: Lab): Record<string, string> {
-  return { ...compiled(lab).env, NODE_OPTIONS: `--require=${join(REPOSITORY, 'test', 'lab', 'kill-at.cjs')}` };
-}
+const preloaded = { NODE_OPTIONS: `--require=${join(REPOSITORY, 'test', 'lab', 'kill-at.cjs')}` };
 
 /** Whether a host is all that the newest map says. */
 export async function isConverged(host: Host): Promise<boolean> {

@@ -87,7 +87,13 @@ export class Lab {
     const folder = await mkdtemp(join(tmpdir(), 'cpn-lab-'));
     // Passable for users other than root inside a host, who follow /etc through it; what is private has its own mode.
     await chmod(folder, 0o755);
-    const env = { PATH: labPath(), LANG: 'C.UTF-8', CPN_LAB: folder };
+    const { NODE_COMPILE_CACHE } = process.env;
+    const env = {
+      PATH: labPath(),
+      LANG: 'C.UTF-8',
+      CPN_LAB: folder,
+      ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
+    };
     let switches: Namespace | undefined;
     try {
       const userNamespace = support.how === 'user namespace';

@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { COMMAND_SERVER } from './command-server.ts';
 import type { Host } from './host.ts';
 
@@ -14,18 +15,10 @@ import type { Host } from './host.ts';
 const MARK = '@@@';
 
 /**
- * The observers, which begin once the kernel has given every card with a carrier its link-local address: it does so by itself, a moment
- * after a card comes up. Each may fail (a host without IPv6 has no IPv6 rules), which then shows as an empty section.
+ * The observers. Each may fail (a host without IPv6 has no IPv6 rules), which then shows as an empty section. The sysctls of neighbours,
+ * which are half of all, are left out.
  */
 const OBSERVE = `
-settled() {
-  for card in $(ip -o link show up | sed -n 's/^[0-9]*: \\(eth[0-9]*\\)[@:].*[<,]LOWER_UP[,>].*/\\1/p'); do
-    [ "$(cat /proc/sys/net/ipv6/conf/$card/disable_ipv6)" = 1 ] ||
-      ip -6 -o address show dev $card scope link | grep -v tentative | grep -q . || return 1
-  done
-}
-tries=0
-until settled || [ $tries -ge 60 ]; do sleep 0.05; tries=$((tries + 1)); done
 sec() { echo "${MARK} $1"; }
 sec self; echo $$
 sec links; ip -j -d link
@@ -36,7 +29,7 @@ sec rules4; ip -j -4 rule
 sec rules6; ip -j -6 rule
 sec nftables; nft -s list ruleset
 sec wireguard; wg show all dump
-sec sysctls; grep -rs . /proc/sys/net/ipv4 /proc/sys/net/ipv6
+sec sysctls; grep -rs --exclude-dir=neigh . /proc/sys/net/ipv4 /proc/sys/net/ipv6
 sec processes; ps -e -o pid=,ppid=,args=
 `;
 
@@ -45,16 +38,19 @@ const VOLATILE_SYSCTL = /\/(tcp_fastopen_key|stable_secret|ip6frag_secret_interv
 
 type Json = Record<string, unknown>;
 
+/** How often a host is observed until it is settled, and the pause between two observations, in milliseconds. */
+const MOST_OBSERVATIONS = 60;
+const PAUSE = 50;
+
 /** Reads the state of a running host. */
 export async function hostState(host: Host): Promise<string> {
-  const { stdout } = await host.exec(['sh', '-c', OBSERVE], { allowFailure: true });
-  const raw = new Map<string, string>();
-  for (const part of stdout.split(new RegExp(`^${MARK} `, 'm')).slice(1)) {
-    const end = part.indexOf('\n');
-    raw.set(part.slice(0, end), part.slice(end + 1).trimEnd());
+  let raw = await observe(host);
+  for (let count = 1; count < MOST_OBSERVATIONS && !isSettled(raw); count += 1) {
+    await setTimeout(PAUSE);
+    raw = await observe(host);
   }
   const lines = (name: string): string[] => (raw.get(name) ?? '').split('\n').filter((line) => line !== '');
-  const items = (name: string): Json[] => JSON.parse(raw.get(name) || '[]') as Json[];
+  const items = (name: string): Json[] => itemsOf(raw, name);
   const sections: Record<string, string[]> = {
     links: sorted(items('links').map(linkLine)),
     addresses: sorted(items('addresses').flatMap(addressLines)),
@@ -69,6 +65,36 @@ export async function hostState(host: Host): Promise<string> {
   return Object.entries(sections)
     .map(([name, facts]) => [`# ${name}`, ...facts].join('\n'))
     .join('\n\n');
+}
+
+/** The output of each observer, by the name of its section. */
+type Observed = ReadonlyMap<string, string>;
+
+async function observe(host: Host): Promise<Observed> {
+  const { stdout } = await host.exec(['sh', '-c', OBSERVE], { allowFailure: true });
+  const parts = stdout.split(new RegExp(`^${MARK} `, 'm')).slice(1);
+  return new Map(
+    parts.map((part) => {
+      const end = part.indexOf('\n');
+      return [part.slice(0, end), part.slice(end + 1).trimEnd()];
+    }),
+  );
+}
+
+/** True once the kernel has given every card with a carrier its link-local address: it does so by itself, a moment after it comes up. */
+function isSettled(raw: Observed): boolean {
+  const hasIpv6 = (card: unknown) => raw.get('sysctls')?.includes(`/ipv6/conf/${card}/disable_ipv6:0`);
+  const isDone = ({ scope, tentative }: Json) => scope === 'link' && tentative !== true;
+  return itemsOf(raw, 'addresses')
+    .filter(({ ifname, flags }) => /^eth\d/.test(`${ifname}`) && (flags as string[]).includes('LOWER_UP'))
+    .every(
+      ({ ifname, addr_info }) =>
+        !hasIpv6(ifname) || (addr_info as Json[]).some((each) => each.family === 'inet6' && isDone(each)),
+    );
+}
+
+function itemsOf(raw: Observed, name: string): Json[] {
+  return JSON.parse(raw.get(name) || '[]') as Json[];
 }
 
 function linkLine(link: Json): string {
