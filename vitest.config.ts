@@ -40,7 +40,7 @@ export default defineConfig({
     environment: 'node',
     retry: 0,
     // Lab tests mostly wait, for handshakes and deadlines: more of them than cores run well side by side.
-    maxWorkers: 5,
+    maxWorkers: 6,
     passWithNoTests: false,
     // scripts/test coverage prints it; a failed test does not hide it.
     coverage: { provider: 'v8', include: ['src/**/*.ts'], reporter: ['json-summary'], reportOnFailure: true },

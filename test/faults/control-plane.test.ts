@@ -1,25 +1,36 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Office, patiently, startOffice, status } from '../e2e/office.ts';
 import { startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import { endure } from './endure.ts';
 import { addEdge, edgeAddress } from './members.ts';
-import { injecting } from './record.ts';
+import { injecting, type Recorder } from './record.ts';
 import type { Trouble } from './trouble.ts';
 import { addTroubledHost, type TroubledHost, troubleBegins, troubleEnds } from './troubled-host.ts';
 
 let office: Office;
-let troubled: TroubledHost;
+/** Those that are in no trouble. */
+const idle: TroubledHost[] = [];
 
 beforeAll(async () => {
   office = await startOffice({ cidr: '10.77.0.0/16' });
-  troubled = await addTroubledHost(office, await addEdge(office), 1);
+  const edge = await addEdge(office);
+  for (const number of [1, 2, 3]) idle.push(await addTroubledHost(office, edge, number));
 });
 
 afterAll(() => office?.lab.stop());
 
-// A fault that was not survived must not be met by the next test.
-afterEach(() => troubled.proxy.pass());
+/** Injects a fault at a host of its own: tests wait for the most part, and do so side by side. */
+async function injectingAt(fault: number, work: (at: TroubledHost, row: Recorder) => Promise<unknown>): Promise<void> {
+  const troubled = await eventually('a host is idle', () => idle.pop(), { timeoutMs: 50_000 });
+  try {
+    await injecting(fault, (row) => work(troubled, row));
+  } finally {
+    // A fault that was not survived must not be met by the next test.
+    await troubled.proxy.pass();
+    idle.push(troubled);
+  }
+}
 
 const answer = (code: number, headers: Record<string, string> = {}, body = '{"message":"no"}'): Trouble => ({
   kind: 'answer',
@@ -32,7 +43,7 @@ const answer = (code: number, headers: Record<string, string> = {}, body = '{"me
 const repeated = 6;
 const once = 2;
 
-describe('a control plane in trouble leaves the tunnel as it is, is told of once, and is heard again by itself', () => {
+describe.concurrent('a control plane in trouble leaves the tunnel as it is, is told of once, and is heard again by itself', () => {
   it.each<[number, string, Trouble, RegExp, number]>([
     [2, '500', answer(500), /out of reach: it answered 500/, repeated],
     [2, '503', answer(503), /out of reach: it answered 503/, repeated],
@@ -49,7 +60,7 @@ describe('a control plane in trouble leaves the tunnel as it is, is told of once
     [13, '302 to another host', answer(302, { location: 'https://cp.example.net/api' }), /is a redirect \(302\)/, once],
     [13, '308 to http', answer(308, { location: 'http://203.0.113.11/api' }), /is a redirect \(308\)/, once],
   ])('%i: %s', (fault, how, trouble, says, requests) =>
-    injecting(fault, async (row) => {
+    injectingAt(fault, async (troubled, row) => {
       const { proxy } = troubled;
       await endure(troubled, row, {
         how,
@@ -64,9 +75,9 @@ describe('a control plane in trouble leaves the tunnel as it is, is told of once
   );
 });
 
-describe('a service that is busy', () => {
+describe.concurrent('a service that is busy', () => {
   it('3: is left alone for as long as it asks', () =>
-    injecting(3, async (row) => {
+    injectingAt(3, async (troubled, row) => {
       const { proxy, daemon } = troubled;
       const before = proxy.requests.length;
       await endure(troubled, row, {
@@ -83,7 +94,7 @@ describe('a service that is busy', () => {
     }));
 
   it('15: is understood when its clock is a year ahead', () =>
-    injecting(15, async (row) => {
+    injectingAt(15, async (troubled, row) => {
       const { proxy } = troubled;
       const year = 365 * 24 * 3600 * 1000;
       const inSeconds = (seconds: number) => new Date(Date.now() + year + seconds * 1000).toUTCString();
@@ -101,8 +112,7 @@ describe('a service that is busy', () => {
 });
 
 it('1: a host that boots while nobody listens comes up from what it knows, and hears of the rest later', () =>
-  injecting(1, async (row) => {
-    const { proxy, host } = troubled;
+  injectingAt(1, async ({ proxy, host }, row) => {
     await proxy.make({ kind: 'refuse' });
     row.injected('reboot while connections are refused');
     await host.reboot();
