@@ -53,7 +53,7 @@ async function passLocked(tools: Tools, link: string, news: News, options: PassO
   // What is asked of the host is not for news to change.
   const looking = tools.host.observe(questionOf(known));
   const [seen, next] = await meanwhile(tools, looking, () => withNews(known, news));
-  const planned = await survey(tools, next, seen);
+  const planned = await survey(tools, next, { seen });
   if (next === known && isPostponed(planned, options)) return withoutChange(planned);
   return settle(tools, { known, next }, planned, options);
 }

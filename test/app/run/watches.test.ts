@@ -78,6 +78,6 @@ describe('another place', () => {
   });
 
   it('is not one with another SSH session', () => {
-    expect(seen(surroundings, { ...surroundings, sshClients: [address('192.0.2.7')] })).toEqual([false, false]);
+    expect(seen(surroundings, { ...surroundings, sshClients: [{ address: address('192.0.2.7'), local: null }] })).toEqual([false, false]);
   });
 });
