@@ -6,12 +6,14 @@ import { explainHosts } from '../core/plan-hosts.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Joined, State } from '../store/state.ts';
 import { explainLocal } from './access.ts';
-import { apply, save } from './apply.ts';
+import { save } from './apply.ts';
 import { awaitHandshake, type Greeting } from './await-handshake.ts';
 import { beginJoin, type JoinRequest } from './begin-join.ts';
+import { applyKnown } from './confirm.ts';
 import { describeClaims } from './describe-claims.ts';
 import { lookForTroubles } from './find-secret-troubles.ts';
 import { forget } from './leave.ts';
+import { usualConfirmation } from './pass.ts';
 import { withMembership } from './pins.ts';
 import { refuseConflict } from './refuse-conflict.ts';
 import { resolveNames } from './resolve.ts';
@@ -111,7 +113,7 @@ async function bringUp(tools: Tools, located: Joined, options: SurveyOptions): P
   if (trouble !== null) tools.warn(new NotNamed(located.interface, trouble).message);
   tools.progress(`bringing ${located.interface} up as ${located.membership.peer.address}`);
   try {
-    const applied = await apply(tools, planned, located);
+    const applied = await applyKnown(tools, planned, located, { withinMs: usualConfirmation });
     tools.progress(`writing ${tools.store.configPath(located.interface)}`);
     await save(tools, applied, located, planned);
     return applied;
