@@ -5,6 +5,7 @@ import { record } from '../core/receipt.ts';
 import type { Step } from '../core/step.ts';
 import type { Joined } from '../store/state.ts';
 import { meanwhile } from './meanwhile.ts';
+import { noteSaved } from './saved-config.ts';
 import { questionOf, type Survey } from './survey.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
@@ -50,8 +51,10 @@ export async function applyStep(tools: Tools, step: Step): Promise<boolean> {
 }
 
 /** Saves what the host was made: the state where it differs from `known`, and the wg-quick file where its text does. */
-export async function save(tools: Tools, applied: Joined, known: Joined, { config }: Survey): Promise<void> {
+export async function save(tools: Tools, applied: Joined, known: Joined, { desired, config }: Survey): Promise<void> {
   if (applied !== known) await tools.store.write(applied);
   const present = await tools.store.readConfig(applied.interface);
-  if (present !== config) await tools.store.writeConfig(applied.interface, config);
+  if (present === config) return;
+  await tools.store.writeConfig(applied.interface, config);
+  noteSaved(applied.interface, config, desired.config);
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PeerType } from '../contract/peer.ts';
+import type { Prefix } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import { WrongUsage } from '../core/errors.ts';
 import { makeIdentity } from '../core/identity.ts';
@@ -8,6 +9,7 @@ import type { Options, ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { State } from '../store/state.ts';
 import { chooseInterface } from './choose-interface.ts';
+import { findDisallowed } from './option-changes.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
 import { withOptions } from './pins.ts';
 import { refuseUnreadable } from './select.ts';
@@ -31,8 +33,16 @@ export interface JoinRequest {
   readonly patience: number | null;
 }
 
+/** A join that has a state on disk. */
+interface Begun {
+  readonly begun: State;
+  readonly isNew: boolean;
+  /** Prefixes that the earlier join let through, and this one does not. */
+  readonly disallowed: readonly Prefix[];
+}
+
 /** The state of an earlier, unfinished or finished join with this key, with the options now asked for; else a new one. */
-export async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ begun: State; isNew: boolean }> {
+export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Begun> {
   const tokenHash = createHash('sha256').update(request.token.reveal()).digest('hex');
   const { states, unreadable } = await tools.store.list();
   // This very key may have been used by it: a second time it would make a second peer.
@@ -55,7 +65,7 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ b
     await tools.store.write(begun);
     // What probes told that are no more would otherwise hold for ever.
     if (options.probes.length === 0) await tools.store.amendNotes(begun.interface, { dead: [], probed: {} });
-    return { begun, isNew: false };
+    return { begun, isNew: false, disallowed: findDisallowed(earlier, begun) };
   }
   const link = await chooseInterface(tools, request.interface, states);
   const endpoint = await findOwnEndpoint(tools, request);
@@ -84,7 +94,7 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<{ b
     receipt: folders.map((path) => ({ made: 'folder', path })),
   };
   await tools.store.write(begun);
-  return { begun, isNew: true };
+  return { begun, isNew: true, disallowed: [] };
 }
 
 /** A host that is to be dialled at an endpoint listens on its port, unless it is told another: a router may map one to the other. */

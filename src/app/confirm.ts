@@ -1,8 +1,11 @@
 import type { Change } from '../core/change.ts';
+import { restore } from '../core/desired.ts';
 import { CpnError, NotConfirmed, Unreachable } from '../core/errors.ts';
 import { isFresh } from '../core/health.ts';
+import { findMeshLoss, isReached, presentTunnel } from '../core/mesh-loss.ts';
 import type { Peer } from '../core/model.ts';
 import { identifyMap } from '../core/newer-map.ts';
+import { plan } from '../core/plan.ts';
 import type { Joined } from '../store/state.ts';
 import { accessOf } from './access.ts';
 import { apply } from './apply.ts';
@@ -15,6 +18,8 @@ export interface Confirming {
   readonly withinMs: number;
   /** Ends the wait at once; what is not confirmed by then is taken back. */
   readonly signal?: AbortSignal;
+  /** Whether the service told the newest map twice: then a peer that it lists no more is one less, as it says. */
+  readonly isSaidTwice?: boolean;
 }
 
 /** Milliseconds for one question to the control plane, for one to a peer, and between two rounds. */
@@ -28,6 +33,8 @@ const mostWitnesses = 16;
 /** A peer that answered before, and when. */
 interface Witness extends Pick<Peer, 'publicKey' | 'address'> {
   readonly latestHandshake: number | null;
+  /** False where no packet to its address goes into the tunnel after the change: whatever answers there is another. */
+  readonly isReached: boolean;
 }
 
 /** True when changes may take away the way to this host: anything but names and new peers, whose packets go nowhere else yet. */
@@ -41,6 +48,49 @@ export function areRisky(changes: readonly Change[]): boolean {
 export async function isAnswered(tools: Tools, planned: Survey): Promise<boolean> {
   if (findWitnesses(planned, secondsNow(tools)).length > 0) return true;
   return isApiHeard(tools, planned.state, { deadlineMs: askWithin, signal: undefined });
+}
+
+/** What of the network itself a survey takes away, in words; null where it takes away nothing of it. */
+function findLoss(
+  { saved, desired, actual, listed, state }: Survey,
+  known: Joined,
+  isBelieved: boolean,
+): string | null {
+  const before = saved ?? presentTunnel(actual, desired.config.address);
+  const newest = state.membership.map.peers;
+  // That this host itself is not listed any more was said twice, or it would not be gone by.
+  const listing = {
+    known: known.membership.map.peers,
+    newest: listed ? newest : [],
+    isBelieved: isBelieved || !listed,
+  };
+  return before && findMeshLoss(before, desired.config, listing);
+}
+
+/**
+ * Applies a survey that goes by what was known before, or that a person asks for. Where it takes away the network itself, whatever
+ * around the host is the reason, it is kept only as {@link applyTentatively} says.
+ *
+ * @throws NotConfirmed when it was taken back, and whatever {@link apply} throws
+ */
+export async function applyKnown(
+  tools: Tools,
+  planned: Survey,
+  known: Joined,
+  confirming: Confirming,
+): Promise<Joined> {
+  const loss = findLoss(planned, known, true);
+  if (loss === null) return apply(tools, planned, known);
+  const facts = { interface: known.interface, loss };
+  if (!(await isAnswered(tools, planned))) {
+    // Where nobody answered before, silence afterwards tells nothing.
+    tools.log.warn(facts, 'a change takes away the network, and nobody can confirm it');
+    return apply(tools, planned, known);
+  }
+  const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
+  if (isKept) return state;
+  const { revision } = known.membership.map;
+  throw new NotConfirmed(known.interface, { revision, loss, again: 'later', withinMs: confirming.withinMs });
 }
 
 /**
@@ -57,14 +107,22 @@ export async function applyConfirmed(
   const { map } = planned.state.membership;
   const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
   if (isKept) return state;
+  const loss = findLoss(planned, known, confirming.isSaidTwice === true);
+  // Peers that the service took out of the network are to go, if it means it: it is asked again.
+  const again = loss !== null && findLoss(planned, known, true) === null ? 'repeated' : 'changed';
   // What was only interrupted is tried again by the next process.
-  if (!confirming.signal?.aborted) await tools.store.write({ ...state, refused: identifyMap(map) });
-  throw new NotConfirmed(known.interface, map.revision, confirming.withinMs);
+  if (!confirming.signal?.aborted) {
+    if (again === 'repeated') await tools.store.amendNotes(known.interface, { held: { since: tools.uptime() } });
+    else await tools.store.write({ ...state, refused: identifyMap(map) });
+  }
+  const { withinMs } = confirming;
+  throw new NotConfirmed(known.interface, { revision: map.revision, loss, again, withinMs });
 }
 
 /**
  * Applies a survey, and keeps it only if the control plane, or a peer that answered before, still answers; else makes the host again
- * what `known` says.
+ * what `known` says. Of a change that takes away the network itself only a peer that stays can tell: the control plane is heard
+ * outside the tunnel, and would confirm the loss of all of it. It is asked where no peer that stays answered before.
  *
  * @returns the state that the host is in now
  * @throws whatever {@link apply} throws, after it was taken back
@@ -76,25 +134,34 @@ export async function applyTentatively(
   confirming: Confirming,
 ): Promise<{ readonly state: Joined; readonly isKept: boolean }> {
   const witnesses = findWitnesses(planned, secondsNow(tools));
+  const loss = findLoss(planned, known, confirming.isSaidTwice === true);
   let applied: Joined;
   try {
     applied = await apply(tools, planned, known);
   } catch (error) {
-    await goBack(tools, known).catch((failure: Error) => {
+    await goBack(tools, planned, known).catch((failure: Error) => {
       const facts = { interface: known.interface, error: failure.message };
       tools.log.warn(facts, 'a change failed, and could not be taken back');
     });
     throw error;
   }
-  if (await isConfirmed(tools, planned, witnesses, confirming)) return { state: applied, isKept: true };
-  return { state: await goBack(tools, known), isKept: false };
+  const asksApi = loss === null || witnesses.length === 0;
+  if (await isConfirmed(tools, planned.state, { witnesses, asksApi }, confirming))
+    return { state: applied, isKept: true };
+  return { state: await goBack(tools, planned, known), isKept: false };
 }
 
-/** Makes the host what it was before; the receipt on disk may have grown meanwhile, and stays. */
-async function goBack(tools: Tools, known: Joined): Promise<Joined> {
+/**
+ * Makes the host what it was before; the receipt on disk may have grown meanwhile, and stays. Where the reason for the change is around
+ * the host, what is known leads to the same again: then the host is made what its file says.
+ */
+async function goBack(tools: Tools, { saved }: Survey, known: Joined): Promise<Joined> {
   const { receipt } = (await tools.store.read(known.interface)) ?? known;
   const before: Joined = { ...known, receipt };
-  return apply(tools, await survey(tools, before), before);
+  const planned = await survey(tools, before);
+  if (saved === null || findLoss(planned, before, true) === null) return apply(tools, planned, before);
+  const desired = restore(planned.desired, saved);
+  return apply(tools, { ...planned, desired, steps: plan(desired, planned.actual, secondsNow(tools)) }, before);
 }
 
 /** Peers that answered before a change and are to be there after it; some of them, where they are many. */
@@ -103,23 +170,27 @@ function findWitnesses({ state, actual, desired }: Survey, now: number): readonl
   const heard = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
   return state.membership.map.peers
     .filter(({ publicKey }) => stay.has(publicKey) && isFresh(heard.get(publicKey) ?? null, now))
-    .map(({ publicKey, address }) => ({ publicKey, address, latestHandshake: heard.get(publicKey) ?? null }))
-    .slice(0, mostWitnesses);
+    .slice(0, mostWitnesses)
+    .map(({ publicKey, address }) => {
+      const latestHandshake = heard.get(publicKey) ?? null;
+      return { publicKey, address, latestHandshake, isReached: isReached(address, desired.config) };
+    });
 }
 
 async function isConfirmed(
   tools: Tools,
-  { state }: Survey,
-  witnesses: readonly Witness[],
+  state: Joined,
+  { witnesses, asksApi }: { readonly witnesses: readonly Witness[]; readonly asksApi: boolean },
   { withinMs, signal }: Confirming,
 ): Promise<boolean> {
   if (accessOf(state) === null && witnesses.length === 0) return true;
   const deadline = tools.monotonic() + withinMs / 1000;
   await tools.sleep(Math.min(settling, withinMs / 4), signal);
   do {
-    if (await isApiHeard(tools, state, { deadlineMs: Math.min(askWithin, withinMs), signal })) return true;
+    if (asksApi && (await isApiHeard(tools, state, { deadlineMs: Math.min(askWithin, withinMs), signal }))) return true;
     // The control plane may have gone for reasons of its own: then those speak who can.
-    if (!signal?.aborted && (await isPeerHeard(tools, state, witnesses))) return true;
+    const reached = witnesses.filter((witness) => witness.isReached);
+    if (!signal?.aborted && (await isPeerHeard(tools, state, reached))) return true;
     await tools.sleep(pause, signal);
   } while (tools.monotonic() < deadline && !signal?.aborted);
   return false;

@@ -84,7 +84,8 @@ function describePeers({ state, desired, actual }: Survey, silent: Notes['silent
     .filter((peer) => !own.includes(peer.publicKey))
     .map((peer) => {
       const seen = present.get(peer.publicKey);
-      const endpoint = seen?.endpoint ?? peer.endpoint;
+      const endpointRefused = desired.lostEndpoints.get(peer.id) ?? null;
+      const endpoint = seen?.endpoint ?? (endpointRefused === null ? peer.endpoint : null);
       return {
         id: peer.id,
         name: peer.name,
@@ -92,6 +93,7 @@ function describePeers({ state, desired, actual }: Survey, silent: Notes['silent
         publicKey: peer.publicKey,
         address: peer.address,
         endpoint: endpoint && formatEndpoint(endpoint),
+        endpointRefused,
         allowedIps: wanted.get(peer.publicKey)?.allowedIps ?? [],
         state:
           seen === undefined ? 'never' : failed.has(peer.id) ? 'stale' : judgePeer(seen, now, silent[peer.publicKey]),

@@ -1,6 +1,6 @@
 import type { AdminService, Enrolled } from '../api/service.ts';
 import type { Surroundings } from '../core/actual.ts';
-import { type Desired, desire, reachOutside } from '../core/desired.ts';
+import { type Desired, desire } from '../core/desired.ts';
 import { isLiteral } from '../core/endpoint.ts';
 import { BadReply, CpnError, printable } from '../core/errors.ts';
 import { type KeyPair, makeKeyPair } from '../core/keys.ts';
@@ -86,8 +86,14 @@ async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPa
     );
   }
   const resolved = await resolveEndpoints(tools, map);
-  const endpoints = map.peers.flatMap(({ endpoint }) => reachOutside(endpoint, { map, resolved })?.host ?? []);
-  const ground = { surroundings: nowhere, api: [], endpoints, taken: [], later: [], allowed: options.allowRoutes };
+  const ground = {
+    surroundings: nowhere,
+    api: [],
+    inside: { range: map.cidr, own: self.address, ways: [], accepted: [] },
+    taken: [],
+    later: [],
+    allowed: options.allowRoutes,
+  };
   return desire({ link, map, self, keyPair, networkSecret, options, resolved, failed: [], label: null }, ground);
 }
 

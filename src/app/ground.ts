@@ -1,33 +1,48 @@
-import type { Surroundings } from '../core/actual.ts';
+import type { Actual, Surroundings } from '../core/actual.ts';
 import { maskPrefix, type Prefix } from '../core/cidr.ts';
-import { reachOutside } from '../core/desired.ts';
-import { CpnError } from '../core/errors.ts';
 import type { Ground } from '../core/guard.ts';
+import { acceptedBy, findWays } from '../core/inside.ts';
 import { keepSame, sameList } from '../core/keep-same.ts';
-import { formatInterfaceAddress } from '../core/model.ts';
+import { formatInterfaceAddress, type TunnelConfig } from '../core/model.ts';
 import { perObject } from '../core/per-object.ts';
-import { parseConfig } from '../core/wg-quick/parse.ts';
 import type { Joined, State } from '../store/state.ts';
 import { locateApi } from './resolve.ts';
+import { parseSaved } from './saved-config.ts';
 import type { Tools } from './tools.ts';
 
+/** What is known of a tunnel beside its state. */
+interface Known {
+  /** What its wg-quick file says; null where there is none, or one that somebody edited. */
+  readonly saved: TunnelConfig | null;
+  /** Prefixes that a person let through and does not any more: that they lead into the tunnel is no reason to let them through. */
+  readonly disallowed?: readonly Prefix[];
+}
+
 /** Gathers what a route of this network must not take away from the host. */
-export async function gatherGround(tools: Tools, state: Joined, surroundings: Surroundings): Promise<Ground> {
+export async function gatherGround(
+  tools: Tools,
+  state: Joined,
+  actual: Pick<Actual, 'link' | 'routes' | 'surroundings'>,
+  { saved, disallowed = [] }: Known,
+): Promise<Ground> {
   const { states } = await tools.store.list();
   const later = states.filter((other) => other.createdAt > state.createdAt).map((other) => other.interface);
+  const { map, peer } = state.membership;
+  const isBelieved = (prefix: Prefix) => !disallowed.includes(prefix);
   return {
-    surroundings: without(surroundings)(later),
+    surroundings: without(actual.surroundings)(later),
     api: locateApi(state),
-    endpoints: endpointsOf(state),
+    inside: {
+      range: map.cidr,
+      own: peer.address,
+      ways: findWays(actual, later).filter(isBelieved),
+      accepted: saved === null ? [] : acceptedBy(saved).filter(isBelieved),
+    },
     taken: await readTaken(tools, state, states),
     later,
     allowed: state.options.allowRoutes,
   };
 }
-
-const endpointsOf = perObject(({ membership: { map }, resolved }: Joined) =>
-  map.peers.flatMap((peer) => reachOutside(peer.endpoint, { map, resolved })?.host ?? []),
-);
 
 /** The prefixes that networks joined before this one have in their wg-quick files. */
 async function readTaken(
@@ -59,14 +74,8 @@ const without = perObject((surroundings: Surroundings) => {
 });
 
 async function readPrefixes(tools: Tools, link: string): Promise<Prefix[]> {
-  const text = await tools.store.readConfig(link);
-  if (text === null) return [];
-  try {
-    const { address, peers } = parseConfig(text);
-    return [maskPrefix(formatInterfaceAddress(address)), ...peers.flatMap((peer) => peer.allowedIps)];
-  } catch (error) {
-    // A file that somebody edited is that network's trouble, not this one's.
-    if (error instanceof CpnError) return [];
-    throw error;
-  }
+  // A file that somebody edited is that network's trouble, not this one's.
+  const config = parseSaved(link, await tools.store.readConfig(link));
+  if (config === null) return [];
+  return [maskPrefix(formatInterfaceAddress(config.address)), ...config.peers.flatMap((peer) => peer.allowedIps)];
 }

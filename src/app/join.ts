@@ -6,17 +6,19 @@ import { explainHosts } from '../core/plan-hosts.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Joined, State } from '../store/state.ts';
 import { explainLocal } from './access.ts';
-import { apply, save } from './apply.ts';
+import { save } from './apply.ts';
 import { awaitHandshake, type Greeting } from './await-handshake.ts';
 import { beginJoin, type JoinRequest } from './begin-join.ts';
+import { applyKnown } from './confirm.ts';
 import { describeClaims } from './describe-claims.ts';
 import { lookForTroubles } from './find-secret-troubles.ts';
 import { forget } from './leave.ts';
+import { usualConfirmation } from './pass.ts';
 import { withMembership } from './pins.ts';
 import { refuseConflict } from './refuse-conflict.ts';
 import { resolveNames } from './resolve.ts';
 import { isJoined } from './select.ts';
-import { questionOf, survey } from './survey.ts';
+import { questionOf, type SurveyOptions, survey } from './survey.ts';
 import { takeBack } from './take-back.ts';
 import { ownTag, tellSecret } from './tell-secret.ts';
 import type { Tools } from './tools.ts';
@@ -38,11 +40,11 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   const fullTunnel = request.options.allowRoutes.some(isDefaultRoute);
   await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
   const state = await tools.store.lock(async () => {
-    const { begun, isNew } = await beginJoin(tools, request);
+    const { begun, isNew, disallowed } = await beginJoin(tools, request);
     const { joined, seen } = isJoined(begun)
       ? await lookAround(tools, begun)
       : await enroll(tools, begun, request.token, isNew);
-    return bringUp(tools, await lend(tools, joined, request.personalToken), seen);
+    return bringUp(tools, await lend(tools, joined, request.personalToken), { seen, disallowed });
   });
   for (const claim of describeClaims(state)) tools.warn(claim);
   const untold = await tellSecret(tools, state);
@@ -78,7 +80,7 @@ async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean)
     const joined = withMembership(state, { peer, map, accessToken, personalToken: null });
     await tools.store.write(joined);
     const arrival = await lookAround(tools, joined);
-    await refuseConflict(tools, arrival.joined, arrival.seen.surroundings);
+    await refuseConflict(tools, arrival.joined, arrival.seen);
     const sync = { mode: 'poll', lastSuccess: tools.now().toISOString(), error: null } as const;
     await tools.store.amendNotes(state.interface, { sync });
     return arrival;
@@ -105,13 +107,13 @@ async function lend(tools: Tools, state: Joined, personalToken: Secret | null): 
   return lent;
 }
 
-async function bringUp(tools: Tools, located: Joined, seen: Actual): Promise<Joined> {
-  const planned = await survey(tools, located, seen);
+async function bringUp(tools: Tools, located: Joined, options: SurveyOptions): Promise<Joined> {
+  const planned = await survey(tools, located, options);
   const trouble = explainHosts(planned.desired, planned.actual);
   if (trouble !== null) tools.warn(new NotNamed(located.interface, trouble).message);
   tools.progress(`bringing ${located.interface} up as ${located.membership.peer.address}`);
   try {
-    const applied = await apply(tools, planned, located);
+    const applied = await applyKnown(tools, planned, located, { withinMs: usualConfirmation });
     tools.progress(`writing ${tools.store.configPath(located.interface)}`);
     await save(tools, applied, located, planned);
     return applied;

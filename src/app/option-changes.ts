@@ -4,7 +4,7 @@ import { WrongUsage } from '../core/errors.ts';
 import type { Options } from '../core/model.ts';
 import { formatProbeTarget, mostProbes, type ProbeTarget } from '../core/probe-target.ts';
 import type { Secret } from '../core/secret.ts';
-import type { Joined } from '../store/state.ts';
+import type { Joined, State } from '../store/state.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
 import { withOptions } from './pins.ts';
 import type { Tools } from './tools.ts';
@@ -26,6 +26,11 @@ export interface OptionChanges {
 
 /** Changes of which it is known where this host is to be dialled. */
 export type Settled = Omit<OptionChanges, 'endpoint'> & { readonly endpoint?: Endpoint | null };
+
+/** The prefixes that a person let through before, and does not any more. */
+export function findDisallowed(before: Pick<State, 'options'>, after: Pick<State, 'options'>): readonly Prefix[] {
+  return before.options.allowRoutes.filter((prefix) => !after.options.allowRoutes.includes(prefix));
+}
 
 /** Finds out what `auto` stands for. */
 export async function settleEndpoint(tools: Tools, state: Joined, changes: OptionChanges): Promise<Settled> {

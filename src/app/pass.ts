@@ -1,7 +1,7 @@
 import type { Change } from '../core/change.ts';
 import type { Joined } from '../store/state.ts';
-import { apply, save } from './apply.ts';
-import { applyConfirmed, areRisky, type Confirming } from './confirm.ts';
+import { save } from './apply.ts';
+import { applyConfirmed, applyKnown, areRisky, type Confirming } from './confirm.ts';
 import { meanwhile } from './meanwhile.ts';
 import { type News, withNews } from './news.ts';
 import { isJoined } from './select.ts';
@@ -49,13 +49,14 @@ export async function passNetwork(tools: Tools, link: string, news: News, option
 async function passLocked(tools: Tools, link: string, news: News, options: PassOptions): Promise<Pass | null> {
   const known = await readJoined(tools, link);
   if (known === null) return null;
-  if (!known.enabled) return settle(tools, { known, next: withNews(known, news) }, null, options);
+  const confirming = { ...options, isSaidTwice: news.isSaidTwice === true };
+  if (!known.enabled) return settle(tools, { known, next: withNews(known, news) }, null, confirming);
   // What is asked of the host is not for news to change.
   const looking = tools.host.observe(questionOf(known));
   const [seen, next] = await meanwhile(tools, looking, () => withNews(known, news));
-  const planned = await survey(tools, next, seen);
+  const planned = await survey(tools, next, { seen });
   if (next === known && isPostponed(planned, options)) return withoutChange(planned);
-  return settle(tools, { known, next }, planned, options);
+  return settle(tools, { known, next }, planned, confirming);
 }
 
 async function readJoined(tools: Tools, link: string): Promise<Joined | null> {
@@ -92,7 +93,7 @@ async function settle(
   const isKnown = next.membership.map === known.membership.map;
   const state =
     isKnown || !areRisky(planned.changes)
-      ? await apply(tools, planned, known)
+      ? await applyKnown(tools, planned, known, options)
       : await applyConfirmed(tools, planned, known, options);
   await save(tools, state, known, planned);
   return { survey: planned, changes: planned.changes, isDrift };

@@ -2,7 +2,8 @@ import type { Change } from '../core/change.ts';
 import { CpnError } from '../core/errors.ts';
 import type { Joined } from '../store/state.ts';
 import { explainLocal } from './access.ts';
-import { apply, save } from './apply.ts';
+import { save } from './apply.ts';
+import { applyKnown } from './confirm.ts';
 import { describeClaims } from './describe-claims.ts';
 import { withNews } from './news.ts';
 import { passNetwork, usualConfirmation } from './pass.ts';
@@ -73,7 +74,8 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
       const enabled: Joined = { ...state, enabled: true, drained: false, failed };
       const planned = await survey(tools, enabled);
       if (!state.enabled || state.drained) await tools.store.write(enabled);
-      await save(tools, await apply(tools, planned, enabled), enabled, planned);
+      const applied = await applyKnown(tools, planned, enabled, { withinMs: usualConfirmation });
+      await save(tools, applied, enabled, planned);
       if (state.drained) {
         tools.warn(
           `${state.interface} is in service again once the daemon, or "cpn reconcile", told the control plane`,

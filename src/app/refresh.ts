@@ -1,6 +1,7 @@
 import type { Wait } from '../api/service.ts';
 import { BadReply, CpnError, Unconfirmed } from '../core/errors.ts';
 import type { PublicKey } from '../core/keys.ts';
+import { dropsMost } from '../core/mesh-loss.ts';
 import type { NetworkMap } from '../core/model.ts';
 import { emptiesTunnel, keepUnlisted } from '../core/newer-map.ts';
 import { findOwnPeer, ownKeys } from '../core/own-peer.ts';
@@ -62,7 +63,9 @@ export async function refresh(
     const own = told === null ? [] : await readOwnKeys(tools, state, told);
     const map = told && keepUnlisted(known, told, own);
     if (map !== null) refuseMove(state, map);
-    if (map !== null && emptiesTunnel(known, map, own)) {
+    // A map that drops most peers is tried first; only one that no peer confirmed is held like one that drops all.
+    const isDoubted = map !== null && (emptiesTunnel(known, map, own) || (held !== null && dropsMost(known, map, own)));
+    if (isDoubted) {
       const since = held?.since ?? tools.uptime();
       if (held === null || tools.uptime() - since < interval) {
         const failure = unconfirmed(state, map, interval);
@@ -71,7 +74,8 @@ export async function refresh(
     }
     const mode = wait === undefined ? sync.mode : waited ? 'push' : 'poll';
     const notes = { sync: { mode, lastSuccess: tools.now().toISOString(), error: null }, held: null };
-    return { news: await resolveNew(tools, state, map), notes, waited, failure: null };
+    const news = await resolveNew(tools, state, map);
+    return { news: { ...news, isSaidTwice: isDoubted }, notes, waited, failure: null };
   } catch (error) {
     wait?.signal?.throwIfAborted();
     if (!(error instanceof CpnError)) throw error;
@@ -108,9 +112,9 @@ async function resolveNew(tools: Tools, state: Joined, map: NetworkMap | null): 
 }
 
 function unconfirmed({ service, membership, ...keys }: Joined, map: NetworkMap, interval: number): Unconfirmed {
-  const listed = findOwnPeer(map, keys) !== undefined;
-  const problem = listed
-    ? `lists no other peer in network ${map.name}`
-    : `no longer lists this host (peer ${membership.peer.id}) in network ${map.name}`;
-  return new Unconfirmed(service.url, problem, interval);
+  const own = findOwnPeer(map, keys);
+  const isAlone = map.peers.every((peer) => peer === own);
+  const others = isAlone ? 'lists no other peer' : 'no longer lists most of the other peers';
+  const problem = own === undefined ? `no longer lists this host (peer ${membership.peer.id})` : others;
+  return new Unconfirmed(service.url, `${problem} in network ${map.name}`, interval);
 }

@@ -1,7 +1,8 @@
-import type { Surroundings } from '../core/actual.ts';
+import type { Actual } from '../core/actual.ts';
 import { AddressRefused, WrongUsage } from '../core/errors.ts';
 import { refuseOwn } from '../core/guard.ts';
 import { ownKeys } from '../core/own-peer.ts';
+import { reachOutside } from '../core/reach-outside.ts';
 import type { Joined } from '../store/state.ts';
 import { gatherGround } from './ground.ts';
 import { forget, removeFromService } from './leave.ts';
@@ -12,14 +13,14 @@ import type { Tools } from './tools.ts';
  * Undoes an enrolment that cannot stand beside those of before: a second one in the same network, or one whose address would hide
  * a peer of another network. Nothing of it stays.
  *
- * @param surroundings what is around this host, to whose names `state` has the addresses
+ * @param seen this host, to whose names `state` has the addresses
  * @throws WrongUsage when it was undone, and AddressRefused when it was because of an address that no host could do with
  */
-export async function refuseConflict(tools: Tools, state: Joined, surroundings: Surroundings): Promise<void> {
+export async function refuseConflict(tools: Tools, state: Joined, seen: Actual): Promise<void> {
   const { states } = await tools.store.list();
   const others = states.filter(isJoined).filter((other) => other.interface !== state.interface);
   const conflict = findTwin(state, others) ?? findHidden(state, others);
-  const harm = await findHarm(tools, state, surroundings);
+  const harm = await findHarm(tools, state, seen);
   if (conflict === null && harm === null) return;
   // What failed is the step that is under way, not the way back from it.
   await removeFromService({ ...tools, progress: () => {} }, state);
@@ -28,9 +29,11 @@ export async function refuseConflict(tools: Tools, state: Joined, surroundings: 
 }
 
 /** Only an address that is new here can do harm: one that this host had may be its own resolver's. */
-async function findHarm(tools: Tools, state: Joined, surroundings: Surroundings): Promise<AddressRefused | null> {
-  const { map, peer } = state.membership;
-  const reason = refuseOwn(peer.address, await gatherGround(tools, state, surroundings));
+async function findHarm(tools: Tools, state: Joined, seen: Actual): Promise<AddressRefused | null> {
+  const { resolved, membership } = state;
+  const { map, peer } = membership;
+  const endpoints = map.peers.flatMap(({ endpoint }) => reachOutside(endpoint, { map, resolved })?.host ?? []);
+  const reason = refuseOwn(peer.address, await gatherGround(tools, state, seen, { saved: null }), endpoints);
   return reason === null ? null : new AddressRefused(map.name, peer.address, reason);
 }
 

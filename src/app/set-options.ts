@@ -3,7 +3,7 @@ import type { Joined } from '../store/state.ts';
 import { accessOf } from './access.ts';
 import { apply, save } from './apply.ts';
 import { applyTentatively, areRisky, isAnswered } from './confirm.ts';
-import { type OptionChanges, type Settled, settleEndpoint, withChanges } from './option-changes.ts';
+import { findDisallowed, type OptionChanges, type Settled, settleEndpoint, withChanges } from './option-changes.ts';
 import { usualConfirmation } from './pass.ts';
 import { type PassReport, reconcileNetworks } from './reconcile.ts';
 import { resolveNames } from './resolve.ts';
@@ -20,7 +20,8 @@ export async function planOptions(
 ): Promise<PassReport> {
   const state = await selectOne(tools, network);
   const next = withChanges(state, await settleEndpoint(tools, state, changes));
-  return report(state.interface, next.enabled ? (await survey(tools, next)).changes : []);
+  const disallowed = findDisallowed(state, next);
+  return report(state.interface, next.enabled ? (await survey(tools, next, { disallowed })).changes : []);
 }
 
 /**
@@ -45,7 +46,8 @@ export async function setOptions(
     const known = await selectOne(tools, link);
     const next = withChanges(known, changes);
     const located: Joined = { ...next, resolved: await resolveNames(tools, next) };
-    if (located.enabled) return applyOptions(tools, await survey(tools, located), known, confirmMs);
+    const disallowed = findDisallowed(known, located);
+    if (located.enabled) return applyOptions(tools, await survey(tools, located, { disallowed }), known, confirmMs);
     await tools.store.write(located);
     return null;
   });

@@ -42,6 +42,8 @@ export interface PeerStatus {
   readonly publicKey: string;
   readonly address: string;
   readonly endpoint: string | null;
+  /** Why its endpoint is not used; null where it is, or there is none. */
+  readonly endpointRefused: string | null;
   readonly allowedIps: readonly string[];
   readonly state: PeerState;
   /** Seconds since the epoch. */

@@ -1,5 +1,6 @@
 import type { Actual } from '../core/actual.ts';
 import { added, type Change, updated } from '../core/change.ts';
+import type { Prefix } from '../core/cidr.ts';
 import { type Desired, desire, forwardingKey, type Intent } from '../core/desired.ts';
 import { NotOurs } from '../core/errors.ts';
 import { tableOf } from '../core/firewall.ts';
@@ -16,6 +17,7 @@ import type { Question } from '../host/host.ts';
 import type { Joined, State } from '../store/state.ts';
 import { gatherGround } from './ground.ts';
 import { labelNetwork } from './label-network.ts';
+import { noteSaved, parseSaved } from './saved-config.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
 /** What a network of this host should be, what it is, and the way from the one to the other. Nothing has changed yet. */
@@ -26,21 +28,33 @@ export interface Survey {
   readonly desired: Desired;
   readonly actual: Actual;
   readonly steps: readonly Step[];
-  /** The text that the wg-quick file should have. */
+  /** What the wg-quick file says, which was good before; null where there is none that we can read. */
+  readonly saved: TunnelConfig | null;
+  /** The text that it should have. */
   readonly config: string;
   /** Everything that differs, the file's text included. */
   readonly changes: readonly Change[];
 }
 
-/**
- * Looks at the host and plans a pass from what is known; asks neither a control plane nor a resolver.
- *
- * @param seen what a look of a moment ago saw, for the same question; without it, it looks itself
- */
-export async function survey(tools: Tools, state: Joined, seen?: Actual): Promise<Survey> {
+/** What a survey may be told. */
+export interface SurveyOptions {
+  /** What a look of a moment ago saw, for the same question; without it, it looks itself. */
+  readonly seen?: Actual | undefined;
+  /** Prefixes that a person let through until now. */
+  readonly disallowed?: readonly Prefix[];
+}
+
+/** Looks at the host and plans a pass from what is known; asks neither a control plane nor a resolver. */
+export async function survey(
+  tools: Tools,
+  state: Joined,
+  { seen, disallowed = [] }: SurveyOptions = {},
+): Promise<Survey> {
   const { self, map, listed } = findSelf(state);
   const actual = seen ?? (await tools.host.observe(questionOf(state)));
-  const ground = await gatherGround(tools, state, actual.surroundings);
+  const text = await tools.store.readConfig(state.interface);
+  const saved = parseSaved(state.interface, text);
+  const ground = await gatherGround(tools, state, actual, { saved, disallowed });
   const { interface: link, keyPair, networkSecret, options, resolved, failed } = state;
   const label = options.hosts ? await labelNetwork(tools, state) : null;
   const desired = desireOnce(
@@ -61,8 +75,9 @@ export async function survey(tools: Tools, state: Joined, seen?: Actual): Promis
   }
   const steps = plan(desired, actual, secondsNow(tools));
   const config = textOf(desired.config);
-  const changes = [...(await planFile(tools, link, config)), ...steps.flatMap((step) => step.changes)];
-  return { state, listed, desired, actual, steps, config, changes };
+  if (text === config) noteSaved(link, config, desired.config);
+  const changes = [...planFile(tools, link, text, config), ...steps.flatMap((step) => step.changes)];
+  return { state, listed, desired, actual, steps, saved, config, changes };
 }
 
 /** What a state was last reckoned to ask of the host, and with what around it; the same of both asks the same. */
@@ -100,8 +115,7 @@ export function questionOf(state: State): Question {
   return { link: state.interface, firewall: forwards, sysctls: [...new Set(sysctls)], hosts };
 }
 
-async function planFile(tools: Tools, link: string, config: string): Promise<Change[]> {
-  const present = await tools.store.readConfig(link);
+function planFile(tools: Tools, link: string, present: string | null, config: string): Change[] {
   if (present === config) return [];
   const target = tools.store.configPath(link);
   // The file holds the private key: its text is never shown.

@@ -35,6 +35,7 @@ export function statusToJson(status: NetworkStatus) {
       public_key: peer.publicKey,
       address: peer.address,
       endpoint: peer.endpoint,
+      ...(peer.endpointRefused !== null && { endpoint_refused: peer.endpointRefused }),
       allowed_ips: peer.allowedIps,
       state: peer.state,
       latest_handshake: peer.latestHandshake === null ? null : new Date(peer.latestHandshake * 1000).toISOString(),
@@ -80,12 +81,16 @@ function describeHead({ network, state, address, publicKey, listenPort, mtu, ...
   return `${head}  network ${printable(network.name)} (${network.id})\n${facts}`;
 }
 
-/** The table of the peers with a line below each of which the service says another thing than this host knows. */
+/** The table of the peers with lines below each whose endpoint is not used, or of which the service says another thing than this host knows. */
 function withClaims(text: string, peers: readonly PeerStatus[]): string {
   const [header = '', ...rows] = text.split('\n');
   const lines = rows.flatMap((row, at) => {
     const peer = peers[at];
-    return peer?.claim == null ? [row] : [row, red(`  ${peer.pin}: ${printable(peer.claim)}`)];
+    return [
+      row,
+      ...(peer?.claim == null ? [] : [red(`  ${peer.pin}: ${printable(peer.claim)}`)]),
+      ...(peer?.endpointRefused == null ? [] : [yellow(`  endpoint not used: ${printable(peer.endpointRefused)}`)]),
+    ];
   });
   return [header, ...lines].join('\n');
 }

@@ -71,6 +71,13 @@ export interface Route {
   readonly protocol: string;
 }
 
+/** Where an SSH session to this host comes from. */
+export interface SshClient {
+  readonly address: Address;
+  /** The address of this host that it came to; null where that is not known. */
+  readonly local: Address | null;
+}
+
 /** What lies around the tunnel, and must not be cut off by it. */
 export interface Surroundings {
   /** Addresses at which this host is reached outside its tunnels: without loopback, link-local IPv6 and all our interfaces. */
@@ -81,8 +88,7 @@ export interface Surroundings {
   readonly routed: readonly { readonly prefix: Prefix; readonly link: string }[];
   readonly gateways: readonly Address[];
   readonly resolvers: readonly Address[];
-  /** Where the SSH sessions to this host come from. */
-  readonly sshClients: readonly Address[];
+  readonly sshClients: readonly SshClient[];
   /** The smallest MTU of the links with a default route; null when there is no default route. */
   readonly underlayMtu: number | null;
 }

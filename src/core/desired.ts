@@ -1,5 +1,5 @@
-import { type Address, covers, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
-import { type Endpoint, isLiteral, type SocketEndpoint, sameEndpoint, unusableAddress } from './endpoint.ts';
+import { covers, hostPrefix, lengthOf, maskPrefix, type Prefix } from './cidr.ts';
+import { sameEndpoint } from './endpoint.ts';
 import { forwardingRules } from './forwarding-rules.ts';
 import { isDefaultRoute, markedSourceKey, tunnelRules } from './full-tunnel.ts';
 import { type Ground, refuse, refuseInside } from './guard.ts';
@@ -7,10 +7,22 @@ import { renderBlock } from './hosts-block.ts';
 import { keepSame, sameList } from './keep-same.ts';
 import type { KeyPair } from './keys.ts';
 import { looseFilter, sourceFilterKey } from './link-sysctl.ts';
+import { judgeEndpoints, withoutLost } from './lost-endpoints.ts';
 import { aliasMark, tunnelMark } from './marks.ts';
-import type { DesiredPeer, Failure, InterfaceAddress, NetworkMap, Options, Peer, TunnelConfig } from './model.ts';
+import {
+  type DesiredPeer,
+  type Failure,
+  formatInterfaceAddress,
+  type InterfaceAddress,
+  type NetworkMap,
+  type Options,
+  type Peer,
+  type PeerId,
+  type TunnelConfig,
+} from './model.ts';
 import { presharedKeyOf } from './network-secret.ts';
 import { perObject } from './per-object.ts';
+import { reachOutside } from './reach-outside.ts';
 import type { Resolved } from './resolved.ts';
 import { type RouteReport, reportRefused, reportRoute } from './route-report.ts';
 import type { Rule } from './rule.ts';
@@ -52,6 +64,8 @@ export interface Desired {
   readonly report: readonly RouteReport[];
   /** Peers that do not answer directly, and the connector that their packets go through meanwhile. */
   readonly detours: readonly { readonly peer: Peer; readonly via: Peer }[];
+  /** Why an endpoint is not used, by its peer. */
+  readonly lostEndpoints: ReadonlyMap<PeerId, string>;
 }
 
 /** IPv4 forwarding between interfaces; a connector is nothing without it. */
@@ -64,27 +78,29 @@ export function aliasOf(map: NetworkMap): string {
 
 /** Works out what the host should be: who is reached how, without what the guard refuses. */
 export function desire(intent: Intent, ground: Ground): Desired {
-  const { link, self, keyPair, options } = intent;
+  const { link, self, keyPair, options, resolved, failed } = intent;
   const { map, inside } = withoutInside(intent.map);
   const rangeRefused = refuse(map.cidr, ground);
   // A range of one address is this host's own: the network's is not known.
   const takesRange = rangeRefused === null && lengthOf(map.cidr) < 32;
+  const verdicts = judgeEndpoints({ map, self, options, resolved, takesRange }, ground);
   const topology = reachPeers({
-    map,
+    map: withoutLost(map, verdicts),
     self,
     acceptRoutes: options.acceptRoutes,
-    failed: intent.failed,
+    failed,
     takesRange,
   });
-  const reports = topology.routes.flatMap((route) => reportRoute(route, intent, ground));
+  const reports = topology.routes.flatMap((route) =>
+    reportRoute(route, { map, failed, trapped: verdicts.trapped }, ground),
+  );
   const refused = new Set([
     ...reports.filter((report) => report.state === 'refused').map((report) => report.prefix),
     ...(takesRange ? [] : refuseAddresses(map, ground)),
   ]);
   const address: InterfaceAddress = { address: self.address, length: rangeRefused === null ? lengthOf(map.cidr) : 32 };
   const peers = topology.reaches.map((reach) => desirePeer(reach, refused, intent));
-  const onLink = address.length === 32 ? null : map.cidr;
-  const routes = peers.flatMap((peer) => peer.allowedIps).filter((prefix) => !(onLink && covers(onLink, prefix)));
+  const routes = findRoutes({ address, peers });
   const isFull = routes.some(isDefaultRoute);
   const forwards = self.type === 'connector';
   return {
@@ -110,7 +126,20 @@ export function desire(intent: Intent, ground: Ground): Desired {
     hosts: intent.label === null ? null : renderBlock(link, map, intent.label),
     report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...reports],
     detours: topology.detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
+    lostEndpoints: verdicts.lost,
   };
+}
+
+/** The same host with the tunnel of an earlier file; its policy rules are those of now. */
+export function restore(desired: Desired, config: TunnelConfig): Desired {
+  const routes = findRoutes(config).filter((prefix) => desired.rules.length > 0 || !isDefaultRoute(prefix));
+  return { ...desired, config, routes };
+}
+
+/** What leads into the interface beside the range of its own address. */
+function findRoutes({ address, peers }: Pick<TunnelConfig, 'address' | 'peers'>): readonly Prefix[] {
+  const onLink = address.length === 32 ? null : maskPrefix(formatInterfaceAddress(address));
+  return peers.flatMap((peer) => peer.allowedIps).filter((prefix) => !(onLink && covers(onLink, prefix)));
 }
 
 /** The map without routes that would give one peer's addresses to another, and what is said of those. */
@@ -121,28 +150,6 @@ function withoutInside(map: NetworkMap): { map: NetworkMap; inside: RouteReport[
   });
   if (inside.length === 0) return { map, inside };
   return { map: { ...map, routes: map.routes.filter((prefix) => refuseInside(prefix, map) === null) }, inside };
-}
-
-/**
- * Where a peer is reached outside the tunnel; null where that is not known, or no peer can listen there: an address of a peer of the
- * same network is in the tunnel, whose packets would go into it again and again.
- */
-export function reachOutside(endpoint: Endpoint | null, { map, resolved }: Pick<Intent, 'map' | 'resolved'>) {
-  const located = locate(endpoint, resolved);
-  if (located === null || unusableAddress(located.host) !== null) return null;
-  // Where the range is not known, so is not whether the address is in the tunnel.
-  return lengthOf(map.cidr) < 32 && addressesOf(map).has(located.host) ? null : located;
-}
-
-const addressesOf = perObject(
-  ({ peers }: NetworkMap): ReadonlySet<Address> => new Set(peers.map((peer) => peer.address)),
-);
-
-/** An endpoint at which a packet can be sent without asking a resolver; null when its name never resolved. */
-function locate(endpoint: Endpoint | null, resolved: Resolved): SocketEndpoint | null {
-  if (endpoint === null || isLiteral(endpoint)) return endpoint;
-  const [host] = resolved[endpoint.host] ?? [];
-  return host === undefined ? null : { host, port: endpoint.port };
 }
 
 /**

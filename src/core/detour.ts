@@ -50,8 +50,8 @@ function elsewhere({ connected, routed }: Surroundings): readonly Detour[] {
   return [...routed, ...connected];
 }
 
-/** Those of a table that our rules lead to. */
-function ownWays({ link, routes }: Pick<Actual, 'link' | 'routes'>): { prefix: Prefix; onLink: boolean }[] {
+/** What leads into our interface: the range of its address, and its routes in tables that our rules lead to. */
+export function ownWays({ link, routes }: Pick<Actual, 'link' | 'routes'>): { prefix: Prefix; onLink: boolean }[] {
   const subnets = link?.up ? link.addresses.map((address) => maskPrefix(formatInterfaceAddress(address))) : [];
   return [
     ...routes

@@ -1,6 +1,7 @@
-import type { Surroundings } from './actual.ts';
+import type { SshClient, Surroundings } from './actual.ts';
 import { type Address, covers, familyOf, hostPrefix, lengthOf, overlaps, type Prefix } from './cidr.ts';
 import { isDefaultRoute } from './full-tunnel.ts';
+import { type Inside, isServerInside, isSessionInside } from './inside.ts';
 import { sameList } from './keep-same.ts';
 import type { NetworkMap } from './model.ts';
 import { perObject } from './per-object.ts';
@@ -12,8 +13,8 @@ export interface Ground {
   readonly surroundings: Surroundings;
   /** The addresses of the control plane. */
   readonly api: readonly Address[];
-  /** The addresses at which the peers are reached outside the tunnel. */
-  readonly endpoints: readonly Address[];
+  /** What is reached through the tunnel itself, and so is not taken away by it. */
+  readonly inside: Inside;
   /** What the other networks of this host have taken. */
   readonly taken: readonly { readonly prefix: Prefix; readonly by: string }[];
   /** The interfaces of networks that this host joined later than this one: they stand back. */
@@ -27,8 +28,8 @@ export function sameGround(one: Ground, other: Ground): boolean {
   return (
     one.surroundings === other.surroundings &&
     one.allowed === other.allowed &&
-    sameList(one.endpoints, other.endpoints) &&
     sameList(one.api, other.api) &&
+    sameList(keptOutside(one).flat(2), keptOutside(other).flat(2)) &&
     sameList(one.later, other.later) &&
     sameList(
       one.taken.flatMap(({ prefix, by }) => [prefix, by]),
@@ -40,13 +41,19 @@ export function sameGround(one: Ground, other: Ground): boolean {
 /** Says why `prefix` must not lead into the tunnel, or null when it may. */
 export function refuse(prefix: Prefix, ground: Ground): string | null {
   if (ground.allowed.includes(prefix)) return isDefaultRoute(prefix) ? refuseTunnel(prefix, ground) : null;
-  return refuseKind(prefix) ?? refuseOverlap(prefix, ground) ?? refuseCover(prefix, ground);
+  return refuseKind(prefix) ?? refuseOverlap(prefix, ground) ?? refuseCover(prefix, keptOutside(ground));
 }
 
-/** Says why this host must not have `address` in the tunnel, or null when it may: what it has itself it cannot reach elsewhere. */
-export function refuseOwn(address: Address, ground: Ground): string | null {
+/**
+ * Says why this host must not have `address` in the tunnel, or null when it may: what it has itself it cannot reach elsewhere.
+ *
+ * @param endpoints the addresses at which the peers are reached
+ */
+export function refuseOwn(address: Address, { surroundings, api, allowed }: Ground, endpoints: readonly Address[]) {
   const prefix = hostPrefix(address);
-  return ground.allowed.includes(prefix) ? null : (refuseKind(prefix) ?? refuseCover(prefix, ground));
+  if (allowed.includes(prefix)) return null;
+  const needed: Kept = [...name({ ...surroundings, api }), ["a peer's endpoint", endpoints]];
+  return refuseKind(prefix) ?? refuseCover(prefix, needed);
 }
 
 /** Says why a route to `prefix` is none of a network's own making, or null: its addresses belong to its peers. */
@@ -79,26 +86,39 @@ function refuseOverlap(prefix: Prefix, { surroundings, taken }: Ground): string 
   return route ? `leads to ${route.link} on this host already` : null;
 }
 
-function refuseCover(prefix: Prefix, { surroundings, api, endpoints }: Ground): string | null {
-  const endpoint = indexEndpoints(endpoints).findWithin(prefix);
-  const keep: readonly (readonly [string, readonly Address[]])[] = [
-    ['the control plane', api],
-    ["a peer's endpoint", endpoint === null ? [] : [endpoint]],
-    ['the default gateway', surroundings.gateways],
-    ['a resolver', surroundings.resolvers],
-    ['an SSH client', surroundings.sshClients],
-  ];
-  for (const [what, addresses] of keep) {
+function refuseCover(prefix: Prefix, kept: Kept): string | null {
+  for (const [what, addresses] of kept) {
     const lost = addresses.find((address) => covers(prefix, address));
     if (lost) return `covers ${what} (${lost})`;
   }
   return null;
 }
 
-// A large network has thousands of each, and every one of its routes is asked about all of them.
-const indexEndpoints = perObject(
-  (endpoints: Ground['endpoints']) => new PrefixIndex(endpoints.map((each) => [hostPrefix(each), each])),
-);
+/** What must stay within reach outside the tunnel, by what it is called. */
+type Kept = readonly (readonly [what: string, addresses: readonly Address[]])[];
+
+/** What this host reaches outside the tunnel now. */
+const keptOutside = perObject((ground: Ground): Kept => {
+  const { inside, surroundings, allowed } = ground;
+  const { range } = inside;
+  const takesRange = allowed.includes(range) || (refuseKind(range) ?? refuseOverlap(range, ground)) === null;
+  const isServer = (address: Address) => !isServerInside(address, inside, surroundings, takesRange);
+  return name({
+    api: ground.api.filter(isServer),
+    gateways: surroundings.gateways,
+    resolvers: surroundings.resolvers.filter(isServer),
+    sshClients: surroundings.sshClients.filter((each) => !isSessionInside(each, inside, surroundings, takesRange)),
+  });
+});
+
+function name(needed: Pick<Ground, 'api'> & Pick<Surroundings, 'gateways' | 'resolvers' | 'sshClients'>): Kept {
+  return [
+    ['the control plane', needed.api],
+    ['the default gateway', needed.gateways],
+    ['a resolver', needed.resolvers],
+    ['an SSH client', needed.sshClients.map(({ address }: SshClient) => address)],
+  ];
+}
 
 /** The full tunnel of another network takes only what has no other route. */
 const indexTaken = perObject((taken: Ground['taken']) => {

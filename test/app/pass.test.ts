@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { noNews } from '../../src/app/news.ts';
+import { type News, noNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
+import { bringUp, reconcileNetworks } from '../../src/app/reconcile.ts';
+import { rotateKey } from '../../src/app/rotation/rotate.ts';
 import { parsePrefix } from '../../src/core/cidr.ts';
 import { BadReply, CommandFailed, NotConfirmed, Refused, Unreachable } from '../../src/core/errors.ts';
+import type { NetworkMap } from '../../src/core/model.ts';
 import { identifyMap } from '../../src/core/newer-map.ts';
 import type { Joined } from '../../src/store/state.ts';
 import { dialled, peer } from '../core/samples.ts';
@@ -244,6 +247,116 @@ describe('a newer map that could cut the host off', () => {
     ];
     await passNetwork(desk.tools, 'cpn0', news, options);
     expect(seen).toEqual(['"1"', 2]);
+  });
+});
+
+describe('a change that takes away the network itself', () => {
+  const others = [relay, ...[3, 4, 5].map((number) => peer(number, { endpoint: dialled(number) }))];
+  const known = mapAt('"1"', others);
+  /** Leaves this host the relay alone, of the four peers that it dials. */
+  const starred = mapAt('"2"', [relay, peer(3), peer(4), peer(5)]);
+  /** The LAN that this host came into, in which the network's range cannot be taken. */
+  const connected = [{ prefix: parsePrefix('10.77.0.128/25'), link: 'eth1' }];
+  const ranged = { address: '10.77.0.1', length: 24 };
+
+  /** A host that heard the relay just now, or nobody. */
+  async function crowdedDesk(hears = true): Promise<Desk> {
+    const desk = await Desk.with(joinedTo(known));
+    await passNetwork(desk.tools, 'cpn0', noNews, options);
+    if (hears) desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) - 10 });
+    desk.answers = [answerWith(known)];
+    return desk;
+  }
+
+  const drift = (desk: Desk) => {
+    desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, connected } };
+  };
+  const hostOf = (desk: Desk) => ({ link: desk.actual.link, device: desk.actual.device, routes: desk.actual.routes });
+  const to = (map: NetworkMap): News => ({ map, resolved: null });
+
+  it('is taken back though the control plane answers, where no peer that stays does', async () => {
+    const desk = await crowdedDesk();
+    const [before, config] = [hostOf(desk), await desk.tools.store.readConfig('cpn0')];
+    desk.answers = [answerWith(starred)];
+    await expect(passNetwork(desk.tools, 'cpn0', to(starred), options)).rejects.toThrow(
+      'cpn0 was changed back: with revision "2" it loses 3 of 4 peers, and no peer that stays and answered before was heard within 20 s; it is not tried again until the network changes',
+    );
+    expect(hostOf(desk)).toEqual(before);
+    expect(await desk.tools.store.readConfig('cpn0')).toBe(config);
+    expect(await desk.state()).toMatchObject({ refused: '"2"', membership: { map: { revision: '"1"' } } });
+    expect(desk.asked).toEqual([]);
+  });
+
+  it('is kept where a peer that stays answers, or none answered before and the control plane does', async () => {
+    for (const hears of [true, false]) {
+      const desk = await crowdedDesk(hears);
+      desk.answers = [hears ? fail(gone) : answerWith(starred)];
+      if (hears) desk.alive.add('10.77.0.2');
+      await passNetwork(desk.tools, 'cpn0', to(starred), options);
+      expect((await desk.state()).membership.map.revision).toBe('"2"');
+    }
+  });
+
+  it('is taken back where drift is the reason, to what the file says, and leaves the state as it was', async () => {
+    const desk = await crowdedDesk();
+    const [before, state] = [hostOf(desk), await desk.state()];
+    drift(desk);
+    await expect(passNetwork(desk.tools, 'cpn0', noNews, options)).rejects.toThrow(
+      "with what is around this host now it loses the network's range 10.77.0.0/24, and no peer",
+    );
+    expect(desk.actual.link?.addresses).toEqual([ranged]);
+    expect(hostOf(desk)).toEqual(before);
+    expect(await desk.state()).toEqual({ ...state, receipt: expect.anything() });
+    desk.alive.add('10.77.0.2');
+    await passNetwork(desk.tools, 'cpn0', noNews, options);
+    expect(desk.actual.link?.addresses).toEqual([{ ...ranged, length: 32 }]);
+    expect(await desk.tools.store.readConfig('cpn0')).toContain('Address = 10.77.0.1/32');
+  });
+
+  it('is taken back by every command that brings a tunnel up', async () => {
+    const desk = await crowdedDesk();
+    drift(desk);
+    expect(await bringUp(desk.tools)).toMatchObject([{ failure: { name: 'NotConfirmed' } }]);
+    expect(desk.actual.link?.addresses).toEqual([ranged]);
+    const endless = { ...options, withinMs: 1 };
+    await expect(rotateKey(desk.tools, 'cpn0', endless)).rejects.toBeInstanceOf(NotConfirmed);
+    expect(desk.actual.link?.addresses).toEqual([ranged]);
+    expect(desk.registered).toEqual([]);
+  });
+
+  it('is kept, and said, where nobody answered before who could tell', async () => {
+    const desk = await crowdedDesk(false);
+    desk.answers = [fail(gone)];
+    drift(desk);
+    await passNetwork(desk.tools, 'cpn0', noNews, options);
+    expect(desk.actual.link?.addresses).toEqual([{ ...ranged, length: 32 }]);
+    expect(desk.logged).toContainEqual({
+      level: 'warn',
+      facts: { interface: 'cpn0', loss: "the network's range 10.77.0.0/24" },
+      message: 'a change takes away the network, and nobody can confirm it',
+    });
+  });
+
+  it('is no peer that the service lists no more, once it said so twice', async () => {
+    const desk = await crowdedDesk();
+    const before = hostOf(desk);
+    const fewer = mapAt('"2"', [relay]);
+    desk.answers = [answerWith(fewer)];
+    expect(await reconcileNetworks(desk.tools)).toMatchObject([{ failure: { name: 'NotConfirmed' } }]);
+    expect(hostOf(desk)).toEqual(before);
+    expect(await desk.state()).toMatchObject({ refused: null, membership: { map: { revision: '"1"' } } });
+    expect(await reconcileNetworks(desk.tools)).toMatchObject([{ failure: null, unsynced: { name: 'Unconfirmed' } }]);
+    expect(hostOf(desk)).toEqual(before);
+    desk.seconds += 31;
+    expect(await reconcileNetworks(desk.tools)).toMatchObject([{ failure: null, unsynced: null }]);
+    expect(desk.actual.device?.peers.map(({ publicKey }) => publicKey)).toEqual([relay.publicKey]);
+  });
+
+  it('is confirmed at once where a peer that stays answers, though the service lists most no more', async () => {
+    const desk = await crowdedDesk();
+    desk.alive.add('10.77.0.2');
+    await passNetwork(desk.tools, 'cpn0', to(mapAt('"2"', [relay])), options);
+    expect(desk.actual.device?.peers.map(({ publicKey }) => publicKey)).toEqual([relay.publicKey]);
   });
 });
 

@@ -10,7 +10,7 @@ const cases: [number, Error][] = [
   [1, new errors.PortTaken('cpn0', 51820)],
   [1, new errors.BadReply('https://x', 'is not JSON', 'look')],
   [1, new errors.NotConverged('cpn0', [])],
-  [1, new errors.NotConfirmed('cpn0', '"7"', 20_000)],
+  [1, new errors.NotConfirmed('cpn0', { revision: '"7"', loss: null, again: 'changed', withinMs: 20_000 })],
   [1, new errors.Unconfirmed('https://x', 'lists no other peer', 30)],
   [1, new errors.Locked('/run/cpn/lock', '7')],
   [1, new errors.NotNamed('cpn0', 'there is no such file')],

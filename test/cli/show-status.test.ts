@@ -11,6 +11,7 @@ const peer: PeerStatus = {
   publicKey: 'K1',
   address: '10.77.0.1',
   endpoint: '203.0.113.1:51820',
+  endpointRefused: null,
   allowedIps: ['10.77.0.0/24'],
   state: 'connected',
   latestHandshake: 1_800_000_000,

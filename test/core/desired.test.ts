@@ -125,7 +125,8 @@ describe('what a network says of itself', () => {
 
   it('has no peer listen at the address of a peer: its packets would go into the tunnel again', () => {
     const inside = peer(3, { endpoint: parseEndpoint('10.77.0.1:51820') });
-    const { config } = desireFor(peer(5), network([connector, inside, peer(5)]));
+    const self = peer(5, { endpoint: dialled(5) });
+    const { config } = desireFor(self, network([connector, inside, self]));
     expect(config.peers.map(({ endpoint }) => endpoint?.host ?? null)).toEqual(['203.0.113.1', null]);
   });
 });

@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
+import type { SshClient, Surroundings } from '../../src/core/actual.ts';
+import { hostPrefix } from '../../src/core/cidr.ts';
 import { type Ground, refuse, refuseInside, refuseOwn } from '../../src/core/guard.ts';
+import { findWays } from '../../src/core/inside.ts';
 import { address, ground, network, prefix, surroundings } from './samples.ts';
 
 const on = (changes: Partial<Ground>): Ground => ({ ...ground, ...changes });
+const ssh = (client: string, local = '203.0.113.22') => ({ address: address(client), local: address(local) });
 
 describe('the guard', () => {
   it('lets an ordinary route pass', () => {
@@ -50,10 +54,9 @@ describe('the guard', () => {
 
   it.each<[string, Partial<Ground>]>([
     ['the control plane', { api: [address('198.51.100.1')] }],
-    ["a peer's endpoint", { endpoints: [address('198.51.100.1')] }],
     ['the default gateway', { surroundings: { ...surroundings, connected: [], gateways: [address('198.51.100.1')] } }],
     ['a resolver', { surroundings: { ...surroundings, resolvers: [address('198.51.100.1')] } }],
-    ['an SSH client', { surroundings: { ...surroundings, resolvers: [], sshClients: [address('198.51.100.1')] } }],
+    ['an SSH client', { surroundings: { ...surroundings, resolvers: [], sshClients: [ssh('198.51.100.1')] } }],
   ])('refuses what covers %s', (what, changes) => {
     expect(refuse(prefix('198.51.100.0/24'), on(changes))).toBe(`covers ${what} (198.51.100.1)`);
     expect(refuse(prefix('192.0.2.0/24'), on(changes))).toBeNull();
@@ -63,6 +66,117 @@ describe('the guard', () => {
     const named = on({ allowed: [prefix('203.0.113.0/24')] });
     expect(refuse(prefix('203.0.113.0/24'), named)).toBeNull();
     expect(refuse(prefix('203.0.113.0/25'), named)).not.toBeNull();
+  });
+});
+
+describe('what is reached through the tunnel itself', () => {
+  const { inside } = ground;
+  const { range, own } = inside;
+  const route = prefix('192.168.50.0/24');
+  const wider = prefix('192.168.0.0/16');
+  const server = address('192.168.50.53');
+  const around = (changes: Partial<Surroundings>): Surroundings => ({ ...surroundings, ...changes });
+  const resolvedBy = (...resolvers: string[]) => around({ resolvers: resolvers.map(address) });
+  const reachedFrom = (...sshClients: SshClient[]) => around({ sshClients, resolvers: [] });
+  /** The tunnel is up, and leads there. */
+  const up = { ...inside, ways: [range, route], accepted: [range, route] };
+  /** It is down, and only the file tells where it led. */
+  const down = { ...inside, accepted: [range, route] };
+
+  it.each([
+    ['at the first join', inside],
+    ['while it is up', up],
+    ['while it is down', down],
+  ])('is, in the range, no matter for resolver and control plane %s', (_, known) => {
+    const ground = on({ surroundings: resolvedBy('10.77.0.2'), api: [address('10.77.0.9')], inside: known });
+    expect(refuse(range, ground)).toBeNull();
+    expect(refuse(prefix('10.77.0.2/32'), ground)).toBeNull();
+    expect(refuse(prefix('10.76.0.0/14'), ground)).toBeNull();
+  });
+
+  it('is, behind a connector, no matter for resolver and control plane, once the route was taken', () => {
+    const outside = { surroundings: resolvedBy(server), api: [] };
+    const api = { surroundings: resolvedBy(), api: [server] };
+    expect(refuse(route, on(outside))).toBe('covers a resolver (192.168.50.53)');
+    expect(refuse(route, on(api))).toBe('covers the control plane (192.168.50.53)');
+    for (const known of [up, down]) {
+      expect(refuse(route, on({ ...outside, inside: known }))).toBeNull();
+      expect(refuse(route, on({ ...api, inside: known }))).toBeNull();
+      expect(refuse(wider, on({ ...outside, inside: known }))).toBeNull();
+    }
+  });
+
+  it('is not what the host has a longer or an equal route to elsewhere', () => {
+    for (const past of ['192.168.50.53/32', '192.168.50.0/24']) {
+      const routed = [{ prefix: prefix(past), link: 'eth0' }];
+      const elsewhere = on({ surroundings: around({ resolvers: [server], routed }), inside: up });
+      expect(refuse(wider, elsewhere)).toBe('covers a resolver (192.168.50.53)');
+    }
+  });
+
+  it.each([
+    ['to this host’s own address, from a peer', ssh('10.77.0.2', own), [inside, up, down]],
+    ['to this host’s own address, from a LAN', ssh('192.168.50.10', own), [inside, up, down]],
+    ['to another address of this host, from a peer', ssh('10.77.0.2'), [up, down]],
+    ['to another address of this host, from a LAN', ssh('192.168.50.10'), [up]],
+  ])('is no matter for a session %s', (_, session, states) => {
+    for (const known of states) {
+      const ground = on({ surroundings: reachedFrom(session), inside: known });
+      for (const each of [range, route, wider, hostPrefix(session.address)]) expect(refuse(each, ground)).toBeNull();
+    }
+  });
+
+  it('is not a session that may have come outside', () => {
+    const fromLan = reachedFrom(ssh('192.168.50.10'));
+    expect(refuse(route, on({ surroundings: fromLan, inside: down }))).toBe('covers an SSH client (192.168.50.10)');
+    expect(refuse(route, on({ surroundings: reachedFrom({ ...ssh('192.168.50.10'), local: null }) }))).toMatch(/SSH/);
+    expect(refuse(range, on({ surroundings: reachedFrom(ssh('10.77.0.2')) }))).toBe('covers an SSH client (10.77.0.2)');
+    const outside = on({ surroundings: reachedFrom(ssh('198.51.100.7')), inside: up });
+    expect(refuse(prefix('198.51.100.0/24'), outside)).toBe('covers an SSH client (198.51.100.7)');
+  });
+
+  it('is nothing that a range claims which nobody has for his own', () => {
+    const claimed = { ...inside, range: prefix('8.0.0.0/5') };
+    const ground = on({ surroundings: resolvedBy('8.8.8.8'), inside: claimed });
+    expect(refuse(claimed.range, ground)).toBe('covers a resolver (8.8.8.8)');
+  });
+
+  it('is nothing in a range that is refused itself', () => {
+    const claimed = { ...inside, range: prefix('10.0.0.0/8') };
+    const connected = [{ prefix: prefix('10.5.0.0/24'), link: 'eth0' }];
+    const sshClients = [ssh('10.9.9.7')];
+    const resolvers = [address('10.9.9.53')];
+    const ground = on({ surroundings: around({ connected, sshClients, resolvers }), inside: claimed });
+    expect(refuse(claimed.range, ground)).toMatch(/overlaps/);
+    expect(refuse(prefix('10.9.9.53/32'), ground)).toBe('covers a resolver (10.9.9.53)');
+    expect(refuse(prefix('10.9.9.7/32'), ground)).toBe('covers an SSH client (10.9.9.7)');
+  });
+
+  it('is never the default gateway', () => {
+    const ground = on({ surroundings: around({ gateways: [address('10.77.0.254')] }), inside: up });
+    expect(refuse(range, ground)).toBe('covers the default gateway (10.77.0.254)');
+  });
+});
+
+describe('what the tunnel leads to', () => {
+  it('is what the host routes into it, but for a full tunnel, and into that of a later network', () => {
+    const link = {
+      name: 'cpn0',
+      mtu: 1420,
+      up: true,
+      alias: null,
+      addresses: [{ address: address('10.77.0.3'), length: 24 }],
+    };
+    const routes = ['192.168.50.0/24', '0.0.0.0/0'].map((each) => ({
+      prefix: prefix(each),
+      table: 'main',
+      protocol: '7',
+    }));
+    const routed = [{ prefix: prefix('10.9.0.0/16'), link: 'cpn1' }, ...surroundings.routed];
+    const actual = { link, routes, surroundings: { ...surroundings, routed } };
+    expect(findWays(actual, [])).toEqual(['192.168.50.0/24', '10.77.0.0/24']);
+    expect(findWays(actual, ['cpn1'])).toEqual(['192.168.50.0/24', '10.77.0.0/24', '10.9.0.0/16']);
+    expect(findWays({ ...actual, link: { ...link, up: false } }, [])).toEqual(['192.168.50.0/24']);
   });
 });
 
@@ -79,17 +193,17 @@ describe('an address of this host', () => {
     ['198.51.100.7', /SSH client/],
   ])('is not %s', (own, reason) => {
     const around = on({
-      surroundings: { ...surroundings, sshClients: [address('198.51.100.7')] },
+      surroundings: { ...surroundings, sshClients: [ssh('198.51.100.7')] },
       api: [address('203.0.113.9')],
-      endpoints: [address('203.0.113.11')],
     });
-    expect(refuseOwn(address(own), around)).toMatch(reason);
-    expect(refuseOwn(address(own), { ...around, allowed: [prefix(`${own}/32`)] })).toBeNull();
+    const endpoints = [address('203.0.113.11')];
+    expect(refuseOwn(address(own), around, endpoints)).toMatch(reason);
+    expect(refuseOwn(address(own), { ...around, allowed: [prefix(`${own}/32`)] }, endpoints)).toBeNull();
   });
 
   it('may be one of a subnet that it is in, where another network overlaps it', () => {
-    expect(refuseOwn(address('203.0.113.77'), ground)).toBeNull();
-    expect(refuseOwn(address('10.77.0.5'), ground)).toBeNull();
+    expect(refuseOwn(address('203.0.113.77'), ground, [])).toBeNull();
+    expect(refuseOwn(address('10.77.0.5'), ground, [])).toBeNull();
   });
 });
 

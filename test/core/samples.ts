@@ -65,7 +65,14 @@ export const surroundings: Surroundings = {
   underlayMtu: 1500,
 };
 
-export const ground: Ground = { surroundings, api: [], endpoints: [], taken: [], later: [], allowed: [] };
+export const ground: Ground = {
+  surroundings,
+  api: [],
+  inside: { range: prefix('10.77.0.0/24'), own: address('10.77.0.3'), ways: [], accepted: [] },
+  taken: [],
+  later: [],
+  allowed: [],
+};
 
 /** A host on which nothing of ours is. */
 export const bare: Actual = {

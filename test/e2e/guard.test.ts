@@ -3,7 +3,9 @@ import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TroubledProxy } from '../faults/proxy.ts';
 import { joinHost, makeKey } from '../lab/control-plane.ts';
+import { startDaemon } from '../lab/daemon.ts';
 import type { Host } from '../lab/host.ts';
+import { Owner } from '../lab/owner.ts';
 import { openSession, type SshSession } from '../lab/ssh-session.ts';
 import { join, type Office, patiently, plan, startOffice, status } from './office.ts';
 
@@ -51,7 +53,8 @@ beforeAll(async () => {
   await joinHost(controlPlane, host, { network: 'other', flags: ['--interface', 'other', '--wait', '0'] });
   key = await makeKey(controlPlane, 'office', 'guarded');
   await joinOffice();
-  await connector.cpn(['reconcile']);
+  await new Owner(controlPlane).addStranger(1, 'other', null);
+  await Promise.all([connector, host].map((each) => each.cpn(['reconcile', 'office'])));
   expect(await host.ping(printer, patiently)).toMatchObject({ received: 1 });
   baseline = await look();
 }, 120_000);
@@ -104,7 +107,12 @@ describe('a route that would harm the host', () => {
     ['is a part of another network', '10.78.0.128/25', 'overlaps 10.78.0.0/24, which this host is in (other)'],
     ['is routed elsewhere', '172.31.0.0/16', 'leads to eth0 on this host already', taken],
     ['covers the control plane', '203.0.113.0/29', 'covers the control plane (203.0.113.3)', cuts],
-    ['covers a peer’s endpoint', '203.0.113.8/29', "covers a peer's endpoint (203.0.113.11)", cuts],
+    [
+      'covers its connector’s endpoint',
+      '203.0.113.8/29',
+      'covers the endpoint of connector, which serves it (203.0.113.11)',
+      cuts,
+    ],
     ['covers the default gateway', '198.18.0.0/24', `covers the default gateway (${gateway})`],
     ['covers a resolver', '198.51.100.0/24', 'covers a resolver (198.51.100.53)'],
     ['covers an SSH client', '198.51.101.0/24', 'covers an SSH client (198.51.101.5)', cuts],
@@ -140,5 +148,42 @@ describe('a route that would harm the host', () => {
     expect((await status(host)).routes).toMatchObject([{ state: 'active' }, { state: 'refused' }, { state: 'active' }]);
     await joinOffice();
     expect(await look()).toBe(baseline);
+  });
+});
+
+describe('a peer that names an endpoint in a route, or in the network itself', () => {
+  it.each([
+    ['192.168.50.99:51820', `lies in the route ${good} of connector`],
+    ['10.77.0.200:51820', "lies in the network's own range 10.77.0.0/24"],
+  ])('at %s takes it from nobody: it is met like a peer without an endpoint', async (endpoint, reason) => {
+    const other = async () =>
+      (await status(host)).peers.find(({ name }: { readonly name: string }) => name === 'other');
+    for (const flags of [[], ['--allow-route', good]]) {
+      await joinOffice(...flags);
+      await proxy.make({ kind: 'map', changes: { peers: { other: { endpoint } } } });
+      await host.cpn(['reconcile', 'office']);
+      expect((await status(host)).routes).toEqual([{ prefix: good, via: 'connector', state: 'active' }]);
+      expect(await other()).toMatchObject({ endpoint: null, endpoint_refused: `${endpoint} ${reason}` });
+      expect((await host.cpn(['status'])).stdout).toContain(`endpoint not used: ${endpoint} ${reason}`);
+      expect(await look()).toBe(baseline);
+      await expectUnharmed();
+      await proxy.pass();
+      await host.cpn(['reconcile', 'office']);
+      expect((await other()).endpoint_refused).toBeUndefined();
+    }
+    await joinOffice();
+  });
+
+  it('is logged by the daemon, once when it begins and once when it ends', async () => {
+    const daemon = await startDaemon(host, '--interval', '1');
+    const says = (msg: string) => daemon.log.filter((line) => line.msg === msg);
+    await proxy.make({ kind: 'map', changes: { peers: { other: { endpoint: '192.168.50.99:51820' } } } });
+    const line = await daemon.awaitLog('the endpoint', ({ msg }) => msg === "a peer's endpoint is not used");
+    expect(line).toMatchObject({ interface: 'cpn0', peer: 'other' });
+    await session.type(`still here ${performance.now()}`);
+    await proxy.pass();
+    await daemon.awaitLog('the end', ({ msg }) => msg === "a peer's endpoint is used again");
+    expect(says("a peer's endpoint is not used")).toHaveLength(1);
+    await daemon.stop();
   });
 });

@@ -145,7 +145,10 @@ fuzz(
   ],
   (text, connection) => {
     const found = [
-      ...(survive(() => parseSshClients(text, connection)) ?? []),
+      ...(survive(() => parseSshClients(text, connection)) ?? []).flatMap(({ address, local }) => [
+        address,
+        local ?? address,
+      ]),
       ...(survive(() => parseResolvers(text)) ?? []),
     ];
     for (const address of found) expect(readAddress(address)).toBe(address);

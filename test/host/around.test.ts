@@ -30,7 +30,9 @@ describe('what lies around', () => {
       gateways: ['192.0.2.1', '2001:db8::1'],
       underlayMtu: 1400,
       resolvers: ['192.0.2.53', 'fe80::53', '192.0.2.54'],
-      sshClients: expect.arrayContaining(['192.0.2.10', '2001:db8::10']),
+      sshClients: expect.arrayContaining(
+        ['192.0.2.10', '2001:db8::10'].map((address) => expect.objectContaining({ address })),
+      ),
     });
     expect(machine.spawned).toHaveLength(2);
   });

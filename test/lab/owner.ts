@@ -55,15 +55,15 @@ export class Owner {
   }
 
   /** Adds a peer that is nobody, and returns its number. */
-  async addStranger(network: number, name: string, endpoint: string): Promise<number> {
+  async addStranger(network: number, name: string, endpoint: string | null): Promise<number> {
     const enrollment_token = await this.makeKey(network, name);
     const public_key = randomBytes(32).toString('base64');
-    const request = { enrollment_token, name, public_key, endpoint };
+    const request = { enrollment_token, name, public_key, ...(endpoint !== null && { endpoint }) };
     return (await this.#ask<{ peer: ListedPeer }>('POST', '/enroll', request)).peer.id;
   }
 
   /** Gives a peer another endpoint; returns when that was answered, in milliseconds since the epoch. */
-  async setEndpoint(network: number, peer: number, endpoint: string): Promise<number> {
+  async setEndpoint(network: number, peer: number, endpoint: string | null): Promise<number> {
     return (await this.#send('PATCH', `/${network}/peers/${peer}`, { endpoint })).at;
   }
 

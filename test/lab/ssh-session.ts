@@ -6,11 +6,15 @@ export interface SshSession {
   type(line: string): Promise<unknown>;
 }
 
-/** Opens a session from one host to port 22 of another, which echoes what is typed. */
-export async function openSession(from: Host, to: Host): Promise<SshSession> {
+/** Takes sessions on port 22 of a host, and echoes what is typed. */
+export async function serveSessions(host: Host): Promise<void> {
   const serve = "require('net').createServer((each) => each.pipe(each)).listen(22, () => console.log('listening'))";
-  await to.spawn(['node', '-e', serve]).waitForLine(/listening/);
-  const dial = `process.stdin.pipe(require('net').connect(22, '${to.address}')).pipe(process.stdout)`;
+  await host.spawn(['node', '-e', serve]).waitForLine(/listening/);
+}
+
+/** Opens a session from a host to port 22 at an address, where sessions are served. */
+export async function dialSession(from: Host, address: string): Promise<SshSession> {
+  const dial = `process.stdin.pipe(require('net').connect(22, '${address}')).pipe(process.stdout)`;
   const client = from.spawn(['node', '-e', dial], { holdInput: true });
   const type = (line: string) => {
     client.writeInput(`${line}\n`);
@@ -18,4 +22,10 @@ export async function openSession(from: Host, to: Host): Promise<SshSession> {
   };
   await type('hello');
   return { type };
+}
+
+/** Opens a session from one host to port 22 of another, which echoes what is typed. */
+export async function openSession(from: Host, to: Host): Promise<SshSession> {
+  await serveSessions(to);
+  return dialSession(from, to.address);
 }

@@ -4,7 +4,8 @@ import { makeKeyPair } from '../../core/keys.ts';
 import { findOwnPeer } from '../../core/own-peer.ts';
 import type { Joined, Rotation } from '../../store/state.ts';
 import { accessOf } from '../access.ts';
-import { apply, save } from '../apply.ts';
+import { save } from '../apply.ts';
+import { applyKnown, type Confirming } from '../confirm.ts';
 import { survey } from '../survey.ts';
 import type { Tools } from '../tools.ts';
 import { cannotAsk } from './register-key.ts';
@@ -23,7 +24,7 @@ export function isRotating(state: Joined): state is Rotating {
  * @throws CannotRotate where nobody would learn of a new key
  * @throws WrongUsage when the network is down
  */
-export async function beginRotation(tools: Tools, state: Joined): Promise<Rotating> {
+export async function beginRotation(tools: Tools, state: Joined, confirming: Confirming): Promise<Rotating> {
   const { interface: link, service, identity, keySerial } = state;
   if (!state.enabled) throw new WrongUsage(`${link} is down; "cpn up ${link}" first`);
   if (accessOf(state) === null) throw cannotAsk(state);
@@ -32,7 +33,7 @@ export async function beginRotation(tools: Tools, state: Joined): Promise<Rotati
     throw new CannotRotate(link, `${service.url} does not list this host`, 'no other host would learn of a new key');
   }
   const planned = await survey(tools, state);
-  const applied = await apply(tools, planned, state);
+  const applied = await applyKnown(tools, planned, state, confirming);
   await save(tools, applied, state, planned);
   tools.progress(`making a new key pair for ${link}`);
   const keyPair = makeKeyPair(tools.random(32));

@@ -62,7 +62,7 @@ export function rotateKey(tools: Tools, link: string, confirming: Confirming): P
     const state = await tools.store.read(link);
     if (state === null || !isJoined(state)) return null;
     if (isRotating(state) && state.enabled) return advance(tools, state, confirming, false);
-    return advance(tools, await beginRotation(tools, state), confirming, true);
+    return advance(tools, await beginRotation(tools, state, confirming), confirming, true);
   });
 }
 

@@ -2,6 +2,9 @@ import type { Change } from '../../core/change.ts';
 import { findQuarrels, noteRepairs, pauseBefore, type Quarrel, type Repairs } from '../../core/damping.ts';
 import type { Tools } from '../tools.ts';
 
+/** Seconds. */
+const heldFor = 600;
+
 /** Spaces out the repairs of what somebody undoes again and again, and says who that may be. */
 export class DriftWatch {
   readonly #tools: Tools;
@@ -10,6 +13,8 @@ export class DriftWatch {
   #quarrels = 0;
   /** The drift whose repair was let begin last. */
   #begun: readonly Change[] = [];
+  /** The drift whose repair was taken back, and until when it is left alone. */
+  #heldBack: { readonly drift: string; readonly until: number } | null = null;
 
   constructor(tools: Tools, link: string) {
     this.#tools = tools;
@@ -18,9 +23,18 @@ export class DriftWatch {
 
   /** Seconds for which this repair is to be put off; 0 lets it begin. */
   pauseBefore(drift: readonly Change[]): number {
-    const pause = pauseBefore(this.#repairs, drift, this.#tools.monotonic());
+    const now = this.#tools.monotonic();
+    const held = this.#heldBack?.drift === nameOf(drift) ? Math.max(0, this.#heldBack.until - now) : 0;
+    const pause = Math.max(held, pauseBefore(this.#repairs, drift, now));
     this.#begun = pause === 0 ? drift : [];
     return pause;
+  }
+
+  /** Takes note of a repair that was taken back: each try costs the tunnel, and so this very one is left alone for a while. */
+  holdBack(): void {
+    if (this.#begun.length > 0)
+      this.#heldBack = { drift: nameOf(this.#begun), until: this.#tools.monotonic() + heldFor };
+    this.#begun = [];
   }
 
   /** Takes note of a repair that did not last until we looked again: who is quick at undoing it must not escape being noticed. */
@@ -45,6 +59,10 @@ export class DriftWatch {
     const troubles = quarrels.map((quarrel) => describe(quarrel, suspects));
     await this.#tools.store.amendNotes(this.#link, { troubles });
   }
+}
+
+function nameOf(drift: readonly Change[]): string {
+  return JSON.stringify(drift.map(({ action, kind, target }) => [action, kind, target]));
 }
 
 function describe({ what, repairs }: Quarrel, suspects: readonly string[]): string {

@@ -1,6 +1,6 @@
 import { backoffDelay } from '../../core/backoff.ts';
 import type { Change } from '../../core/change.ts';
-import { NotConverged } from '../../core/errors.ts';
+import { NotConfirmed, NotConverged } from '../../core/errors.ts';
 import type { Resolved } from '../../core/resolved.ts';
 import type { HostEvent } from '../../host/host.ts';
 import type { News } from '../news.ts';
@@ -145,6 +145,7 @@ export class Keeper {
       this.#health.fail(error);
       this.#tools.meter.passed(this.link, 'failed', spent());
       if (error instanceof NotConverged) await this.#drift.noteUndone();
+      if (error instanceof NotConfirmed) this.#drift.holdBack();
       this.#failures += 1;
       const backoff = { baseMs: 1_000, capMs: this.#options.interval * 1000 };
       this.#bell.ring(gather + backoffDelay(this.#failures, backoff, Math.random()));

@@ -4,6 +4,7 @@ import { explainHosts } from '../../core/plan-hosts.ts';
 import type { HostEvent } from '../../host/host.ts';
 import type { Pass } from '../pass.ts';
 import type { Tools } from '../tools.ts';
+import { EndpointWatch } from './endpoint-watch.ts';
 import { FailureWatch } from './failure-watch.ts';
 import { ForwardWatch } from './forward-watch.ts';
 import { LanWatch } from './lan-watch.ts';
@@ -27,6 +28,7 @@ export class NetworkWatch {
   readonly #link: string;
   readonly #peers: PeerWatch;
   readonly #pins: PinWatch;
+  readonly #endpoints: EndpointWatch;
   readonly #failures: FailureWatch;
   readonly #lan: LanWatch;
   readonly #service: ServiceWatch;
@@ -46,6 +48,7 @@ export class NetworkWatch {
     this.#link = link;
     this.#peers = new PeerWatch(tools, link);
     this.#pins = new PinWatch(tools, link);
+    this.#endpoints = new EndpointWatch(tools, link);
     this.#failures = new FailureWatch(tools, link, ring);
     this.#lan = new LanWatch(tools, link, ring);
     this.#service = new ServiceWatch(tools, link);
@@ -80,6 +83,7 @@ export class NetworkWatch {
     await this.#forwarding.note(survey);
     if (survey === null) return;
     this.#pins.follow(survey.state);
+    this.#endpoints.follow(survey);
     this.#takeovers.note(survey);
     await this.#peers.note(survey);
     const unnamed = explainHosts(survey.desired, survey.actual);

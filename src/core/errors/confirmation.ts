@@ -1,15 +1,36 @@
 import { CpnError, printable, quote } from './cpn-error.ts';
 
+const nextTries = {
+  changed: 'it is not tried again until the network changes',
+  repeated: 'it is tried again when the control plane lists no more peers in half a minute',
+  later: 'the daemon tries it again in ten minutes, or when something else changes',
+} as const;
+
+/** What was not confirmed. */
+interface Tried {
+  /** Of the newest map; null where the service names none. */
+  readonly revision: string | null;
+  /** What of the network itself the change takes away; null where it takes away nothing of it. */
+  readonly loss: string | null;
+  /** When it is tried again. */
+  readonly again: keyof typeof nextTries;
+  readonly withinMs: number;
+}
+
 /** After a change nobody answered who answered before; the host was made again what it was. */
 export class NotConfirmed extends CpnError {
   override readonly name = 'NotConfirmed';
 
-  constructor(networkInterface: string, revision: string | null, withinMs: number) {
-    const what = revision === null ? 'the newest map' : `revision ${printable(revision)}`;
-    super(
-      `${networkInterface} was changed back: with ${what} neither the control plane nor a peer that answered before was heard within ${withinMs / 1000} s; it is not tried again until the network changes`,
-      { facts: { interface: networkInterface, revision, withinMs } },
-    );
+  constructor(networkInterface: string, { revision, loss, again, withinMs }: Tried) {
+    const map = revision ? `revision ${printable(revision)}` : 'the newest map';
+    const what = again === 'later' ? 'what is around this host now' : map;
+    const silence =
+      loss === null
+        ? `with ${what} neither the control plane nor a peer that answered before was heard`
+        : `with ${what} it loses ${loss}, and no peer that stays and answered before was heard`;
+    super(`${networkInterface} was changed back: ${silence} within ${withinMs / 1000} s; ${nextTries[again]}`, {
+      facts: { interface: networkInterface, revision, loss, withinMs },
+    });
   }
 }
 

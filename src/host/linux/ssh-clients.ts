@@ -1,27 +1,33 @@
 import { endianness } from 'node:os';
+import type { SshClient } from '../../core/actual.ts';
 import { type Address, addressAt } from '../../core/cidr.ts';
 import { readAddress } from '../read-address.ts';
+import { readSshConnection } from '../ssh-connection.ts';
 
-/** TCP_ESTABLISHED of include/net/tcp_states.h. */
-const established = '01';
+/**
+ * A line of /proc/net/tcp or tcp6 with TCP_ESTABLISHED of include/net/tcp_states.h: the local address and port, the other address. A
+ * line that is something else costs little: a busy host has thousands of them.
+ */
+const established = /^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} 01(?: |$)/gm;
 
 /** The beginning of an IPv4 address in a socket that speaks both families. */
 const mapped = '00000000000000000000FFFF';
 
 /**
- * Finds where SSH sessions come from: the other ends of established connections to port 22, or to the port of our own
- * session, in /proc/net/tcp and tcp6 (proc_pid_net(5)), and the session named by SSH_CONNECTION (ssh(1)).
+ * Finds the SSH sessions to this host: the established connections to port 22, or to the port of our own session, in /proc/net/tcp and
+ * tcp6 (proc_pid_net(5)), and the session named by SSH_CONNECTION (ssh(1)).
  */
-export function parseSshClients(tables: string, sshConnection = '', order = endianness()): Address[] {
-  const [client = '', , , port = '22'] = sshConnection.split(' ');
+export function parseSshClients(tables: string, sshConnection = '', order = endianness()): SshClient[] {
+  const [, , , port = '22'] = sshConnection.split(' ');
   const ports = new Set([22, Number(port)]);
-  const found = tables.split('\n').flatMap((line) => {
-    const [, local = '', remote = '', state] = line.trim().split(/\s+/);
-    const localPort = Number.parseInt(local.split(':')[1] ?? '', 16);
-    if (state !== established || !ports.has(localPort)) return [];
-    return readHex(remote.split(':')[0] ?? '', order) ?? [];
-  });
-  return [...new Set([...found, ...[readAddress(client) ?? []].flat()])];
+  const found = [...tables.matchAll(established)]
+    .filter(([, , localPort = '']) => ports.has(Number.parseInt(localPort, 16)))
+    .flatMap(([, local = '', , remote = '']): SshClient[] => {
+      const address = readHex(remote, order);
+      return address === null ? [] : [{ address, local: readHex(local, order) }];
+    });
+  const sessions = [...found, ...readSshConnection(sshConnection)];
+  return [...new Map(sessions.map((each) => [`${each.address} ${each.local}`, each])).values()];
 }
 
 /** Addresses are printed as 32-bit words in the order of the host's own bytes. */

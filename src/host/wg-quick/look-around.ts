@@ -4,6 +4,7 @@ import type { Surroundings } from '../../core/actual.ts';
 import { maskPrefix } from '../../core/cidr.ts';
 import type { InterfaceAddress } from '../../core/model.ts';
 import { readAddress } from '../read-address.ts';
+import { readSshConnection } from '../ssh-connection.ts';
 import { routesOf, type TunnelFile } from './tunnel-file.ts';
 
 /** What `os.networkInterfaces()` gives: interfaces that are up and have an address, under the kernel's names. */
@@ -39,7 +40,6 @@ export function lookAround(
       name,
       addresses: addressesOf(cards, name).filter(({ address }) => !address.startsWith('fe80:')),
     }));
-  const client = readAddress(sshConnection.split(' ')[0] ?? '');
   return {
     addresses: others
       .filter(({ name }) => !tunnels.has(name))
@@ -52,7 +52,7 @@ export function lookAround(
     resolvers: getServers().flatMap(
       (server) => readAddress(server.replace(/^\[([^\]]*)\].*$|^([\d.]+):\d+$/, '$1$2')) ?? [],
     ),
-    sshClients: client === null ? [] : [client],
+    sshClients: readSshConnection(sshConnection),
     underlayMtu: null,
   };
 }

@@ -44,6 +44,17 @@ describe('drift that keeps coming back', () => {
     }
     expect(watch.pauseBefore(route)).toBeGreaterThan(0);
   });
+
+  it('is left alone for ten minutes where its repair was taken back, unless it becomes another', async () => {
+    const desk = await Desk.with(state);
+    const watch = new DriftWatch(desk.tools, 'cpn0');
+    expect(watch.pauseBefore(route)).toBe(0);
+    watch.holdBack();
+    expect(watch.pauseBefore(route)).toBe(600);
+    expect(watch.pauseBefore([...route, removed('route', '192.168.60.0/24', 'cpn0', 'gone')])).toBe(0);
+    desk.seconds += 600;
+    expect(watch.pauseBefore(route)).toBe(0);
+  });
 });
 
 describe('a peer that does not answer', () => {
@@ -78,6 +89,8 @@ describe('another place', () => {
   });
 
   it('is not one with another SSH session', () => {
-    expect(seen(surroundings, { ...surroundings, sshClients: [address('192.0.2.7')] })).toEqual([false, false]);
+    expect(
+      seen(surroundings, { ...surroundings, sshClients: [{ address: address('192.0.2.7'), local: null }] }),
+    ).toEqual([false, false]);
   });
 });

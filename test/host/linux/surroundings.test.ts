@@ -50,20 +50,27 @@ describe('parseSshClients', () => {
    1: B80D0120000000000000000005000000:0016 B80D0120000000000000000007000000:D431 01 00000000:00000000
 `;
 
-  test('reads the other ends of sessions on port 22', () => {
-    expect(parseSshClients(`${tcp}\n${tcp6}`, '', 'LE')).toEqual(['203.0.113.22', '203.0.113.26', '2001:db8::7']);
+  const at = (address: string, local: string | null = '192.0.2.10') => ({ address, local });
+
+  test('reads both ends of sessions on port 22', () => {
+    expect(parseSshClients(`${tcp}\n${tcp6}`, '', 'LE')).toEqual([
+      at('203.0.113.22'),
+      at('203.0.113.26'),
+      at('2001:db8::7', '2001:db8::5'),
+    ]);
   });
 
   test('adds our own session, and those on its port', () => {
     expect(parseSshClients(tcp, '198.51.100.7 50000 192.0.2.10 2222', 'LE')).toEqual([
-      '203.0.113.22',
-      '203.0.113.25',
-      '198.51.100.7',
+      at('203.0.113.22'),
+      at('203.0.113.25'),
+      at('198.51.100.7'),
     ]);
+    expect(parseSshClients('', '198.51.100.7 50000')).toEqual([at('198.51.100.7', null)]);
   });
 
   test('reads the words of a big-endian machine', () => {
-    expect(parseSshClients('0: C000020A:0016 CB007116:D431 01', '', 'BE')).toEqual(['203.0.113.22']);
+    expect(parseSshClients('0: C000020A:0016 CB007116:D431 01', '', 'BE')).toEqual([at('203.0.113.22')]);
   });
 
   test('takes anything for a table', () => {
@@ -71,7 +78,7 @@ describe('parseSshClients', () => {
     const line = fc.tuple(hex, hex).map(([a, b]) => `0: ${a}:0016 ${b}:0001 01`);
     fc.assert(
       fc.property(fc.array(fc.oneof(line, fc.string())), fc.string(), (lines, connection) => {
-        for (const address of parseSshClients(lines.join('\n'), connection)) expect(isIP(address)).not.toBe(0);
+        for (const { address } of parseSshClients(lines.join('\n'), connection)) expect(isIP(address)).not.toBe(0);
       }),
     );
   });

@@ -39,7 +39,7 @@ test('what lies around is told of interfaces and of our other tunnels, and none 
     ],
     routed: [{ prefix: '10.9.0.0/16', link: 'utun5' }],
     gateways: [],
-    sshClients: ['198.51.100.7'],
+    sshClients: [{ address: '198.51.100.7', local: '192.0.2.10' }],
     underlayMtu: null,
   });
 });

@@ -1,0 +1,80 @@
+import type { Actual } from './actual.ts';
+import { covers, lengthOf, maskPrefix, type Prefix } from './cidr.ts';
+import {
+  type DesiredPeer,
+  formatInterfaceAddress,
+  type InterfaceAddress,
+  type NetworkMap,
+  type Peer,
+} from './model.ts';
+
+/** A tunnel as far as it tells whom a host meets in it. */
+export interface Tunnel {
+  readonly address: InterfaceAddress;
+  readonly peers: readonly Pick<DesiredPeer, 'publicKey' | 'allowedIps'>[];
+}
+
+/** Who is in the network: by the map that the tunnel went by until now, and by the one that it is to go by. */
+export interface Listing {
+  readonly known: readonly Peer[];
+  readonly newest: readonly Peer[];
+  /** Whether a peer that is not listed any more is one less, and not one that a change takes away. */
+  readonly isBelieved: boolean;
+}
+
+/** The tunnel that is on the host, where there is no file that tells what was good before; null where it has not this address. */
+export function presentTunnel({ link, device }: Pick<Actual, 'link' | 'device'>, own: InterfaceAddress): Tunnel | null {
+  const address = link?.addresses.find((each) => each.address === own.address);
+  return address && device ? { address, peers: device.peers } : null;
+}
+
+/**
+ * What of the network itself a change takes away, in words: this host's own address, the network's range, or more than half of the
+ * peers. Null for any other change.
+ */
+export function findMeshLoss(before: Tunnel, after: Tunnel, listing: Listing): string | null {
+  if (before.address.address !== after.address.address) return `this host's own address ${before.address.address}`;
+  const range = rangeOf(before);
+  if (lengthOf(range) < 32 && !covers(rangeOf(after), range)) return `the network's range ${range}`;
+  const peers = before.peers.filter(({ allowedIps }) => allowedIps.length > 0);
+  const kept = new Map(after.peers.map((peer) => [peer.publicKey, peer]));
+  // Most changes leave most peers as they are, and need no more than that.
+  if (peers.filter(({ publicKey }) => kept.get(publicKey)?.allowedIps.length).length * 2 >= peers.length) return null;
+  const heirOf = findHeirs(listing);
+  const heirs = peers
+    .map(({ publicKey }) => heirOf(publicKey))
+    .filter((heir) => heir !== undefined && (heir !== null || !listing.isBelieved));
+  const lost = heirs.filter((heir) => {
+    const stays = heir && kept.get(heir.publicKey);
+    // One that goes another way for now has no allowed IPs of its own either.
+    return !stays || (stays.allowedIps.length === 0 && !isReached(heir.address, after));
+  });
+  return lost.length * 2 > heirs.length ? `${lost.length} of ${heirs.length} peers` : null;
+}
+
+/** True when the tunnel takes packets to this address. */
+export function isReached(address: Peer['address'], { peers }: Pick<Tunnel, 'peers'>): boolean {
+  return peers.some(({ allowedIps }) => allowedIps.some((prefix) => covers(prefix, address)));
+}
+
+/** Who a key stands for now, be it under another key; null for a peer that is listed no more, undefined for a key of nobody. */
+function findHeirs({ known, newest }: Listing): (publicKey: Peer['publicKey']) => Peer | null | undefined {
+  const before = new Map(known.map((peer) => [peer.publicKey, peer]));
+  const byKey = new Map(newest.map((peer) => [peer.publicKey, peer]));
+  const byId = new Map(newest.map((peer) => [peer.id, peer]));
+  return (publicKey) => {
+    const peer = before.get(publicKey);
+    return byKey.get(publicKey) ?? (peer && (byId.get(peer.id) ?? null));
+  };
+}
+
+/** True when `newer` lists less than half of the other peers that `known` lists, under their ids or their keys. */
+export function dropsMost(known: NetworkMap, newer: NetworkMap, self: readonly Peer['publicKey'][]): boolean {
+  const others = known.peers.filter((peer) => !self.includes(peer.publicKey));
+  const heirOf = findHeirs({ known: others, newest: newer.peers, isBelieved: false });
+  return others.filter(({ publicKey }) => heirOf(publicKey) === null).length * 2 > others.length;
+}
+
+function rangeOf({ address }: Tunnel): Prefix {
+  return maskPrefix(formatInterfaceAddress(address));
+}

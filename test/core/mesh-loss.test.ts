@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { findMeshLoss, type Listing, presentTunnel, type Tunnel } from '../../src/core/mesh-loss.ts';
+import type { NetworkMap } from '../../src/core/model.ts';
+import { plan } from '../../src/core/plan.ts';
+import { address, bare, desireFor, dialled, ground, keyPair, network, peer, prefix, surroundings } from './samples.ts';
+import { simulate } from './simulate.ts';
+
+/** A host that can be dialled, and so has each of the others as a peer. */
+const self = peer(1, { endpoint: dialled(1) });
+const hub = peer(2, { type: 'connector', endpoint: dialled(2) });
+const office = network([self, hub, peer(3), peer(4), peer(5)]);
+const before = desireFor(self, office).config;
+const listing = (newest: NetworkMap, isBelieved = true, known = office): Listing => ({
+  known: known.peers,
+  newest: newest.peers,
+  isBelieved,
+});
+const without = (...numbers: number[]): Tunnel => ({
+  ...before,
+  peers: before.peers.filter(({ publicKey }) => !numbers.some((each) => keyPair(each).publicKey === publicKey)),
+});
+const lossOf = (after: Tunnel, newest = office, isBelieved = true) =>
+  findMeshLoss(before, after, listing(newest, isBelieved));
+
+describe('what a change takes away of the network', () => {
+  it('is nothing where it takes nothing, adds, or takes a route', () => {
+    expect(lossOf(before)).toBeNull();
+    expect(findMeshLoss(without(3, 4, 5), before, listing(office))).toBeNull();
+    expect(lossOf(desireFor(self, { ...office, routes: [] }).config)).toBeNull();
+  });
+
+  it('is the range, or this host’s own address', () => {
+    const connected = [{ prefix: prefix('10.77.0.128/25'), link: 'eth1' }];
+    const beside = desireFor(self, office, {}, { ...ground, surroundings: { ...surroundings, connected } }).config;
+    expect(lossOf(beside)).toBe("the network's range 10.77.0.0/24");
+    expect(lossOf(desireFor(self, { ...office, cidr: prefix('10.77.0.0/25') }).config)).toMatch(/range/);
+    expect(lossOf(desireFor(self, { ...office, cidr: prefix('10.77.0.0/16') }).config)).toBeNull();
+    expect(findMeshLoss(beside, before, listing(office))).toBeNull();
+    const moved = { ...before, address: { address: address('10.77.0.9'), length: 24 } };
+    expect(lossOf(moved)).toBe("this host's own address 10.77.0.1");
+  });
+
+  it('is more than half of the peers, and not half of them', () => {
+    expect(lossOf(without(3, 4))).toBeNull();
+    expect(lossOf(without(3, 4, 5))).toBe('3 of 4 peers');
+    // Behind a NAT all others are met through the connector.
+    const behind = network([peer(1), ...office.peers.slice(1)]);
+    expect(lossOf(desireFor(peer(1), behind).config, behind)).toBe('3 of 4 peers');
+  });
+
+  it('is a peer that is left without allowed IPs too, unless it is reached through another', () => {
+    const empty = { ...before, peers: before.peers.map((each) => ({ ...each, allowedIps: [] })) };
+    expect(lossOf(empty)).toBe('4 of 4 peers');
+    const [first, ...others] = empty.peers;
+    const through = { ...before, peers: [{ ...first, allowedIps: [office.cidr] }, ...others] } as Tunnel;
+    expect(lossOf(through)).toBeNull();
+  });
+
+  it('is no peer that is not listed any more, once that is believed', () => {
+    const fewer = network([self, hub]);
+    expect(lossOf(without(3, 4, 5), fewer)).toBeNull();
+    expect(lossOf(without(3, 4, 5), fewer, false)).toBe('3 of 4 peers');
+    // Of those that are listed still, most go.
+    expect(lossOf(without(2, 3, 4, 5), network([self, hub, peer(3)]))).toBe('2 of 2 peers');
+  });
+
+  it('is no peer that has another key, and nobody whom the network never had', () => {
+    const renewed = network([
+      self,
+      hub,
+      ...[3, 4, 5].map((each) => peer(each, { publicKey: keyPair(each + 10).publicKey })),
+    ]);
+    expect(lossOf(desireFor(self, renewed).config, renewed, false)).toBeNull();
+    const strangers = [20, 21, 22, 23, 24, 25].map((each) => ({
+      publicKey: keyPair(each).publicKey,
+      allowedIps: [prefix('10.77.0.99/32')],
+    }));
+    expect(
+      findMeshLoss({ ...before, peers: [...before.peers, ...strangers] }, before, listing(office, false)),
+    ).toBeNull();
+  });
+
+  it('is told from what is on the host where there is no file', () => {
+    const desired = desireFor(self, office);
+    const host = simulate(bare, plan(desired, bare, 0));
+    expect(presentTunnel(bare, before.address)).toBeNull();
+    const present = presentTunnel(host, before.address) as Tunnel;
+    expect(findMeshLoss(present, without(3, 4, 5), listing(office))).toBe('3 of 4 peers');
+  });
+});

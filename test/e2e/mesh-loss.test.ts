@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { joinHost } from '../lab/control-plane.ts';
+import { startDaemon } from '../lab/daemon.ts';
+import type { Host } from '../lab/host.ts';
+import { Owner } from '../lab/owner.ts';
+import { join, type Office, patiently, plan, startOffice, status } from './office.ts';
+
+/**
+ * A host with four peers, of which the connector answered before and does not any more, while the control plane does: it is heard
+ * outside the tunnel, and is no proof that anything of the network is left.
+ */
+let office: Office;
+let connector: Host;
+let host: Host;
+let owner: Owner;
+let number: number;
+let network: string;
+let device: string;
+
+beforeAll(async () => {
+  office = await startOffice();
+  const { lab, controlPlane } = office;
+  owner = new Owner(controlPlane);
+  connector = await lab.addHost('connector', { address: '203.0.113.11/24' });
+  host = await lab.addHost('host', { address: '203.0.113.12/24' });
+  await join(office, connector, '--type', 'connector', '--endpoint', '203.0.113.11:51820');
+  for (const name of ['one', 'two', 'three']) await owner.addStranger(1, name, null);
+  const flags = ['--endpoint', '203.0.113.12:51820'];
+  const joined = await joinHost(controlPlane, host, { network: 'office', flags, before: [connector] });
+  number = joined.peer.id;
+  expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+  [network, device] = [await look('ip address show cpn0; ip route'), await look('wg show cpn0 allowed-ips')];
+  await connector.uplink.cut();
+}, 60_000);
+
+afterAll(() => office?.lab.stop());
+
+/** What a command tells, whatever order it tells it in. */
+async function look(command: string): Promise<string> {
+  const { stdout } = await host.exec(['sh', '-c', command]);
+  return stdout.split('\n').toSorted().join('\n');
+}
+
+async function expectAsBefore(): Promise<void> {
+  expect(await look('ip address show cpn0; ip route show dev cpn0')).toContain('inet 10.77.0.5/24');
+  expect(await look('wg show cpn0 allowed-ips')).toBe(device);
+  expect((await host.cpn(['reconcile'], { allowFailure: true })).stderr).not.toContain('out of reach');
+}
+
+describe('a change that takes away most of the network is taken back, though the control plane answers', () => {
+  it('where the newest map is the reason', async () => {
+    // Without an endpoint it would meet the others through the connector.
+    await owner.setEndpoint(1, number, null);
+    const { exitCode, stderr } = await host.cpn(['reconcile', '--confirm-within', '3s'], { allowFailure: true });
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('loses 3 of 4 peers, and no peer that stays and answered before was heard');
+    expect(await look('ip address show cpn0; ip route')).toBe(network);
+    await expectAsBefore();
+    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+    expect((await status(host)).warnings).toEqual([expect.stringContaining('changed back')]);
+  });
+
+  it('where a network beside it is the reason, and the daemon leaves it alone then', async () => {
+    await host.plug(await office.lab.addSegment('beside'), { address: '192.0.2.5/24' });
+    const daemon = await startDaemon(host, '--interval', '1', '--confirm-within', '3s');
+    await daemon.awaitLog('the daemon', ({ msg }) => msg === 'keeping the network');
+    await host.exec(['ip', 'address', 'add', '10.77.0.130/25', 'dev', 'eth1']);
+    const line = await daemon.awaitLog('the trouble', ({ kind }) => kind === 'NotConfirmed');
+    expect(line.error).toContain("it loses the network's range 10.77.0.0/24, and no peer that stays");
+    const [address, peers] = [await look('ip address show cpn0'), await look('wg show cpn0 allowed-ips')];
+    expect(address).toContain('inet 10.77.0.5/24');
+    expect(peers).toBe(device);
+    expect((await status(host)).drift).not.toEqual([]);
+    await daemon.stop();
+
+    await connector.uplink.restore();
+    expect((await host.cpn(['reconcile'])).stdout).toContain('10.77.0.5/32');
+    expect(await look('ip address show cpn0')).toContain('inet 10.77.0.5/32');
+    expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+  });
+});
