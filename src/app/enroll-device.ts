@@ -3,6 +3,7 @@ import type { Surroundings } from '../core/actual.ts';
 import { type Desired, desire, reachOutside } from '../core/desired.ts';
 import { isLiteral } from '../core/endpoint.ts';
 import { BadReply, CpnError, printable } from '../core/errors.ts';
+import { noForwarding } from '../core/forward/ingress.ts';
 import { type KeyPair, makeKeyPair } from '../core/keys.ts';
 import type { NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
 import { tagOf } from '../core/network-secret.ts';
@@ -88,7 +89,10 @@ async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPa
   const resolved = await resolveEndpoints(tools, map);
   const endpoints = map.peers.flatMap(({ endpoint }) => reachOutside(endpoint, { map, resolved })?.host ?? []);
   const ground = { surroundings: nowhere, api: [], endpoints, taken: [], later: [], allowed: options.allowRoutes };
-  return desire({ link, map, self, keyPair, networkSecret, options, resolved, failed: [], label: null }, ground);
+  return desire(
+    { link, map, self, keyPair, networkSecret, options, resolved, failed: [], label: null, forwarding: noForwarding },
+    ground,
+  );
 }
 
 const nowhere: Surroundings = {
@@ -96,6 +100,8 @@ const nowhere: Surroundings = {
   connected: [],
   routed: [],
   gateways: [],
+  uplinks: [],
+  links: [],
   resolvers: [],
   sshClients: [],
   underlayMtu: null,

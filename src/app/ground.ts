@@ -12,8 +12,12 @@ import { locateApi } from './resolve.ts';
 import type { Tools } from './tools.ts';
 
 /** Gathers what a route of this network must not take away from the host. */
-export async function gatherGround(tools: Tools, state: Joined, surroundings: Surroundings): Promise<Ground> {
-  const { states } = await tools.store.list();
+export async function gatherGround(
+  tools: Tools,
+  state: Joined,
+  surroundings: Surroundings,
+  states: readonly State[],
+): Promise<Ground> {
   const later = states.filter((other) => other.createdAt > state.createdAt).map((other) => other.interface);
   return {
     surroundings: without(surroundings)(later),

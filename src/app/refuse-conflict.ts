@@ -2,7 +2,7 @@ import type { Surroundings } from '../core/actual.ts';
 import { AddressRefused, WrongUsage } from '../core/errors.ts';
 import { refuseOwn } from '../core/guard.ts';
 import { ownKeys } from '../core/own-peer.ts';
-import type { Joined } from '../store/state.ts';
+import type { Joined, State } from '../store/state.ts';
 import { gatherGround } from './ground.ts';
 import { forget, removeFromService } from './leave.ts';
 import { isJoined } from './select.ts';
@@ -19,7 +19,7 @@ export async function refuseConflict(tools: Tools, state: Joined, surroundings: 
   const { states } = await tools.store.list();
   const others = states.filter(isJoined).filter((other) => other.interface !== state.interface);
   const conflict = findTwin(state, others) ?? findHidden(state, others);
-  const harm = await findHarm(tools, state, surroundings);
+  const harm = await findHarm(tools, state, surroundings, states);
   if (conflict === null && harm === null) return;
   // What failed is the step that is under way, not the way back from it.
   await removeFromService({ ...tools, progress: () => {} }, state);
@@ -28,9 +28,14 @@ export async function refuseConflict(tools: Tools, state: Joined, surroundings: 
 }
 
 /** Only an address that is new here can do harm: one that this host had may be its own resolver's. */
-async function findHarm(tools: Tools, state: Joined, surroundings: Surroundings): Promise<AddressRefused | null> {
+async function findHarm(
+  tools: Tools,
+  state: Joined,
+  surroundings: Surroundings,
+  states: readonly State[],
+): Promise<AddressRefused | null> {
   const { map, peer } = state.membership;
-  const reason = refuseOwn(peer.address, await gatherGround(tools, state, surroundings));
+  const reason = refuseOwn(peer.address, await gatherGround(tools, state, surroundings, states));
   return reason === null ? null : new AddressRefused(map.name, peer.address, reason);
 }
 

@@ -15,7 +15,10 @@ export interface Actual {
   readonly routes: readonly Route[];
   /** The IPv4 policy rules of the host, without those the kernel made itself. */
   readonly rules: readonly Rule[];
-  /** The comments of the rules in our nft table, `chain comment`; null when the table is not there. */
+  /**
+   * The comments of the rules in our nft table, `chain comment`; null when the table is not there. What of it cannot be read is
+   * told like a rule.
+   */
   readonly firewall: readonly string[] | null;
   /** Values of the sysctl keys we care for, as the kernel prints them. */
   readonly sysctls: Readonly<Record<string, string>>;
@@ -80,6 +83,10 @@ export interface Surroundings {
   /** What somebody else routes elsewhere: the main table without default routes and those the kernel made itself. */
   readonly routed: readonly { readonly prefix: Prefix; readonly link: string }[];
   readonly gateways: readonly Address[];
+  /** The interfaces of the IPv4 default routes. */
+  readonly uplinks: readonly string[];
+  /** All interfaces but loopback and our own. */
+  readonly links: readonly string[];
   readonly resolvers: readonly Address[];
   /** Where the SSH sessions to this host come from. */
   readonly sshClients: readonly Address[];

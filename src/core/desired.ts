@@ -1,17 +1,19 @@
-import { type Address, covers, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
+import { type Address, covers, familyOf, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
 import { type Endpoint, isLiteral, type SocketEndpoint, sameEndpoint, unusableAddress } from './endpoint.ts';
-import { forwardingRules } from './forwarding-rules.ts';
+import { findIngresses, type HostForwarding, type Ingress } from './forward/ingress.ts';
+import { forwardingRules, localRules } from './forwarding-rules.ts';
 import { isDefaultRoute, markedSourceKey, tunnelRules } from './full-tunnel.ts';
 import { type Ground, refuse, refuseInside } from './guard.ts';
 import { renderBlock } from './hosts-block.ts';
 import { keepSame, sameList } from './keep-same.ts';
 import type { KeyPair } from './keys.ts';
-import { looseFilter, sourceFilterKey } from './link-sysctl.ts';
+import { allForwardingKey, looseFilter, sourceFilterKey } from './link-sysctl.ts';
 import { aliasMark, tunnelMark } from './marks.ts';
 import type { DesiredPeer, Failure, InterfaceAddress, NetworkMap, Options, Peer, TunnelConfig } from './model.ts';
 import { presharedKeyOf } from './network-secret.ts';
 import { perObject } from './per-object.ts';
 import type { Resolved } from './resolved.ts';
+import { assignedRoutes } from './route-owner.ts';
 import { type RouteReport, reportRefused, reportRoute } from './route-report.ts';
 import type { Rule } from './rule.ts';
 import type { Secret } from './secret.ts';
@@ -31,6 +33,7 @@ export interface Intent {
   readonly failed: readonly Failure[];
   /** The network's label in the hosts file; null where that is not to name the peers. */
   readonly label: string | null;
+  readonly forwarding: HostForwarding;
 }
 
 /** The whole state that a pass works towards. */
@@ -45,7 +48,16 @@ export interface Desired {
   readonly later: readonly string[];
   /** The policy rules that a full tunnel needs; none without one. */
   readonly rules: readonly Rule[];
+  readonly isConnector: boolean;
+  /** The packet rules of a host that forwards; null for one that does not, where nothing that comes out of the tunnel goes on. */
   readonly firewall: Firewall | null;
+  /** The other interfaces whose forwarding a connector needs. */
+  readonly ingress: readonly Ingress[];
+  /** Interfaces whose forwarding was turned on for this connector, and is not needed any more. */
+  readonly unneeded: readonly string[];
+  /** Forwarding as a whole, which an earlier version turned on, is turned off. */
+  readonly revertsAll: boolean;
+  /** Other settings of the kernel. */
   readonly sysctls: Readonly<Record<string, string>>;
   /** Our block in the hosts file; null for none. */
   readonly hosts: string | null;
@@ -53,9 +65,6 @@ export interface Desired {
   /** Peers that do not answer directly, and the connector that their packets go through meanwhile. */
   readonly detours: readonly { readonly peer: Peer; readonly via: Peer }[];
 }
-
-/** IPv4 forwarding between interfaces; a connector is nothing without it. */
-export const forwardingKey = 'net.ipv4.ip_forward';
 
 /** The mark on an interface that is ours. */
 export function aliasOf(map: NetworkMap): string {
@@ -86,7 +95,16 @@ export function desire(intent: Intent, ground: Ground): Desired {
   const onLink = address.length === 32 ? null : map.cidr;
   const routes = peers.flatMap((peer) => peer.allowedIps).filter((prefix) => !(onLink && covers(onLink, prefix)));
   const isFull = routes.some(isDefaultRoute);
-  const forwards = self.type === 'connector';
+  const { surroundings } = ground;
+  const isConnector = self.type === 'connector';
+  const served = assignedRoutes(map, self).filter((route) => familyOf(route) === familyOf(map.cidr));
+  const ingresses = findIngresses(served, surroundings, intent.forwarding);
+  const { ingress } = ingresses;
+  const rules = isConnector
+    ? forwardingRules({ map, self, options, detours: topology.detours, surroundings, ingress })
+    : forwardsBeside(intent.forwarding)
+      ? localRules(self)
+      : null;
   return {
     link,
     alias: aliasOf(map),
@@ -95,22 +113,29 @@ export function desire(intent: Intent, ground: Ground): Desired {
       privateKey: keyPair.privateKey,
       listenPort: options.listenPort,
       fwmark: isFull ? tunnelMark : null,
-      mtu: options.mtu ?? fitMtu(ground.surroundings.underlayMtu),
+      mtu: options.mtu ?? fitMtu(surroundings.underlayMtu),
       address,
       peers,
     },
     routes,
     later: ground.later,
     rules: isFull ? tunnelRules(ground) : [],
-    firewall: forwards ? { link, rules: forwardingRules({ map, self, options, detours: topology.detours }) } : null,
+    isConnector,
+    firewall: rules && { link, rules },
+    ...ingresses,
     sysctls: {
-      ...(forwards && { [sourceFilterKey(link)]: looseFilter, [forwardingKey]: '1' }),
+      ...(isConnector && { [sourceFilterKey(link)]: looseFilter }),
       ...(isFull && { [markedSourceKey]: '1' }),
     },
     hosts: intent.label === null ? null : renderBlock(link, map, intent.label),
     report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...reports],
     detours: topology.detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
   };
+}
+
+/** True of a host that forwards on its own account, as for containers, and can be given packet rules. */
+function forwardsBeside({ sysctls, hasNft }: HostForwarding): boolean {
+  return sysctls[allForwardingKey] === '1' && hasNft;
 }
 
 /** The map without routes that would give one peer's addresses to another, and what is said of those. */

@@ -229,9 +229,10 @@ describe('a connector that does not masquerade', () => {
 
 it('takes back all of it', async () => {
   await daemon.stop();
-  expect(await sysctl(router, 'ip_forward')).toBe('1');
+  const forwarding = ['ip_forward', 'conf/eth0/forwarding', 'conf/eth1/forwarding', 'conf/cpn0/forwarding'];
+  expect(await Promise.all(forwarding.map((key) => sysctl(router, key)))).toEqual(['0', '0', '1', '1']);
   expect(await plan(router)).toEqual({ exitCode: 0, changes: [] });
   await router.cpn(['leave', '--verify']);
-  expect(await sysctl(router, 'ip_forward')).toBe('0');
+  expect(await sysctl(router, 'conf/eth1/forwarding')).toBe('0');
   expect(await router.state()).toBe(before);
 });

@@ -1,8 +1,9 @@
 import { backoffDelay } from '../../core/backoff.ts';
 import type { Change } from '../../core/change.ts';
-import { NotConverged } from '../../core/errors.ts';
+import { type CpnError, NotConverged } from '../../core/errors.ts';
 import type { Resolved } from '../../core/resolved.ts';
 import type { HostEvent } from '../../host/host.ts';
+import { findUnloaded } from '../apply.ts';
 import type { News } from '../news.ts';
 import { type Pass, passNetwork } from '../pass.ts';
 import type { Survey } from '../survey.ts';
@@ -138,16 +139,14 @@ export class Keeper {
       const pass = await passNetwork(this.#tools, this.link, news, options);
       if (pass === null) return false;
       countPass(this.#tools.meter, this.link, pass, spent());
-      await this.#conclude(pass);
+      const unloaded = pass.survey && (await findUnloaded(this.#tools, pass.survey));
+      await this.#conclude(pass, unloaded);
       isTaken = true;
+      if (unloaded) this.#fail(unloaded);
     } catch (error) {
-      this.#once.notice(error);
-      this.#health.fail(error);
+      this.#fail(error);
       this.#tools.meter.passed(this.link, 'failed', spent());
       if (error instanceof NotConverged) await this.#drift.noteUndone();
-      this.#failures += 1;
-      const backoff = { baseMs: 1_000, capMs: this.#options.interval * 1000 };
-      this.#bell.ring(gather + backoffDelay(this.#failures, backoff, Math.random()));
     } finally {
       this.#passedAt = performance.now();
       this.#health.end();
@@ -157,22 +156,32 @@ export class Keeper {
     return true;
   }
 
+  /** Tells it, and tries again, later each time. */
+  #fail(error: unknown): void {
+    this.#once.notice(error);
+    this.#health.fail(error);
+    this.#failures += 1;
+    const backoff = { baseMs: 1_000, capMs: this.#options.interval * 1000 };
+    this.#bell.ring(gather + backoffDelay(this.#failures, backoff, Math.random()));
+  }
+
   #mayRepair(drift: readonly Change[]): boolean {
     const pause = this.#drift.pauseBefore(drift);
     if (pause > 0) this.#bell.ring(pause * 1000);
     return pause === 0;
   }
 
-  async #conclude(pass: Pass): Promise<void> {
+  /** @param unloaded what keeps the packet rules from being loaded, which is no drift, though it is to be repaired again and again */
+  async #conclude(pass: Pass, unloaded: CpnError | null): Promise<void> {
     const { survey, changes, isDrift } = pass;
     const isPostponed = survey !== null && changes.length < survey.changes.length;
-    if (!isPostponed) {
+    if (!isPostponed && unloaded === null) {
       this.#failures = 0;
       this.#health.heal();
       this.#once.notice(null);
     }
     tellPass(this.#tools.log, this.link, pass);
-    await this.#drift.note(isDrift ? changes : []);
+    await this.#drift.note(isDrift && unloaded === null ? changes : []);
     await this.#watch.note(pass);
     if (survey === null) return;
     if (this.#place.hasChanged(survey.actual.surroundings)) this.startOver();

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Surroundings } from '../../core/actual.ts';
-import { type Address, lengthOf } from '../../core/cidr.ts';
+import { type Address, familyOf, lengthOf } from '../../core/cidr.ts';
 import { aliasMark } from '../../core/marks.ts';
 import { readAddress } from '../read-address.ts';
 import type { Shown } from './ip-show.ts';
@@ -52,6 +52,8 @@ export function gatherSurroundings(link: string, { links, routes }: Shown, neigh
         into.filter((each) => each !== link).map((each) => ({ prefix, link: each })),
       ),
     gateways: [...new Set(defaults.flatMap((route) => route.gateways))],
+    uplinks: [...new Set(defaults.filter(({ prefix }) => familyOf(prefix) === 4).flatMap((route) => route.links))],
+    links: others.map(({ name }) => name),
     underlayMtu: mtus.length === 0 ? null : Math.min(...mtus),
     ...neighbours,
   };

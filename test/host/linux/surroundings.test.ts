@@ -143,7 +143,12 @@ describe('gatherSurroundings', () => {
 
   test('takes gateways and the smallest MTU from the default routes', () => {
     const gateway = (text: string) => [text as Address];
-    const { gateways, underlayMtu } = gather(
+    const {
+      gateways,
+      uplinks,
+      links: all,
+      underlayMtu,
+    } = gather(
       route('0.0.0.0/0', { gateways: gateway('192.0.2.1') }),
       route('0.0.0.0/0', { gateways: gateway('198.51.100.1'), links: ['eth1'] }),
       route('::/0', { gateways: gateway('fe80::1'), mtu: 1380 }),
@@ -153,6 +158,8 @@ describe('gatherSurroundings', () => {
       route('0.0.0.0/0', { links: ['cpn1'], table: '8349' }),
     );
     expect(gateways).toEqual(['192.0.2.1', '198.51.100.1', 'fe80::1']);
+    expect(uplinks).toEqual(['eth0', 'eth1']);
+    expect(all).toEqual(['eth0', 'eth1']);
     expect(underlayMtu).toBe(1380);
   });
 
