@@ -3,6 +3,7 @@ import { type Address, familyOf, type Prefix } from './cidr.ts';
 import { digestOf } from './digest.ts';
 import { InvalidValue } from './errors.ts';
 import { isPlainLinkName } from './link-sysctl.ts';
+import { perObject } from './per-object.ts';
 import { sameMembers } from './plan-device.ts';
 import type { Firewall, FirewallRule } from './step.ts';
 
@@ -51,11 +52,11 @@ export function isLoaded(firewall: Firewall, { firewall: marks }: Pick<Actual, '
 }
 
 /** What a host shows of a firewall that is in place, sorted: each rule's `chain comment`. */
-export function firewallMarks(firewall: Firewall): string[] {
-  return packetRules(firewall)
+export const firewallMarks = perObject((firewall: Firewall): readonly string[] =>
+  packetRules(firewall)
     .map(({ chain, comment }) => `${chain} ${comment}`)
-    .sort();
-}
+    .sort(),
+);
 
 /**
  * Our bit of a connection's mark, on those that this host masqueraded for a network: it tells them from those that another

@@ -194,8 +194,7 @@ describe('a host that is no connector', () => {
 });
 
 describe('the interfaces that lead to a route', () => {
-  const ways = (route: string, changes: Partial<Surroundings>) =>
-    linksToward(prefix(route), { ...around, ...changes });
+  const ways = (route: string, changes: Partial<Surroundings>) => linksToward(prefix(route), { ...around, ...changes });
 
   it('are all of those of the most specific route, and of the routes to parts of it', () => {
     const routed = [
