@@ -200,6 +200,49 @@ describe('a connector on a host where everything forwards', () => {
   });
 });
 
+describe('an origin on a host that forwards, for containers', () => {
+  let container: Host;
+
+  beforeAll(async () => {
+    const containers = await office.lab.addLan(member, '172.18.0.1/16');
+    container = await containers.addHost('member-container', '172.18.0.2/16', { routed: true });
+    const nat = `table ip nat {
+      chain in { type nat hook prerouting priority -100; fib daddr type local tcp dport 8080 dnat to 172.18.0.2; }
+      chain out { type nat hook postrouting priority 100; oifname != "eth1" ip saddr 172.18.0.0/16 masquerade; }
+    }`;
+    await member.exec(['nft', '-f', '-'], { input: nat });
+    await listen(container);
+    await sh(member, 'echo 1 >/proc/sys/net/ipv4/ip_forward');
+    await member.cpn(['reconcile']);
+    // The router sends to the container itself, of which nobody ever told it.
+    await sh(
+      router,
+      'wg set cpn0 peer "$(wg show cpn0 peers)" allowed-ips 10.77.0.2/32,172.18.0.2/32; ip route replace 172.18.0.2 dev cpn0',
+    );
+  }, 30_000);
+
+  it('lets these answer at its own address, and call out', async () => {
+    expect(await call(router, memberAddress)).toBe('10.77.0.1');
+    expect(await call(container, printerAddress)).toBe('192.168.50.1');
+  });
+
+  it('forwards nothing else that comes out of the tunnel', async () => {
+    await watchEchoes(container);
+    expect(await arriving(member, container, '172.18.0.2')).toBe(2);
+    expect(await arriving(router, container, '172.18.0.2')).toBe(0);
+  });
+
+  it('forwards nothing at all that comes out of the tunnel once the host forwards no more', async () => {
+    const own = () => sh(member, 'cat /proc/sys/net/ipv4/conf/cpn0/forwarding; nft list tables');
+    expect(await own()).toContain('1\ntable');
+    await sh(member, 'echo 0 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv4/conf/cpn0/forwarding');
+    await member.cpn(['reconcile']);
+    expect(await own()).toMatch(/^0\n/);
+    expect(await own()).not.toContain('cpn_cpn0');
+    await router.cpn(['reconcile']);
+  });
+});
+
 it('takes back what it opened, and nothing else', async () => {
   await router.cpn(['leave', '--verify']);
   await sh(router, 'ip link delete eth2');
