@@ -102,6 +102,7 @@ const nowhere: Surroundings = {
   gateways: [],
   uplinks: [],
   links: [],
+  cards: [],
   resolvers: [],
   sshClients: [],
   underlayMtu: null,

@@ -87,6 +87,8 @@ export interface Surroundings {
   readonly uplinks: readonly string[];
   /** All interfaces but loopback and our own. */
   readonly links: readonly string[];
+  /** Those of them that no program for containers, virtual machines or VPNs makes: network cards, and what is put together of these. */
+  readonly cards: readonly string[];
   readonly resolvers: readonly Address[];
   /** Where the SSH sessions to this host come from. */
   readonly sshClients: readonly Address[];

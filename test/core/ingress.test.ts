@@ -59,6 +59,14 @@ describe('the forwarding of a connector', () => {
     expect(closedOf(second)).toEqual(closedOf(first));
   });
 
+  it('is closed to a network card that comes later, as at boot, and to a later way to the internet', () => {
+    const first = pass(router, []);
+    const later = { ...around, links: [...around.links, 'eth2', 'ppp0', 'tun0'], cards: ['eth2'], uplinks: ['ppp0'] };
+    const second = pass({ ...first.actual, surroundings: later }, first.receipt);
+    expect(closedOf(second)).toEqual([['eth1', ['eth0', 'eth1', 'eth2', 'ppp0']]]);
+    expect(changesOf(second)).toEqual(['firewall inet cpn_cpn0 ']);
+  });
+
   it('is left to others where everything forwards, from the beginning or later', () => {
     const before = pass({ ...router, sysctls: on }, []);
     expect(closedOf(before)).toEqual([['eth1', null]]);
@@ -217,5 +225,5 @@ it('odd names of interfaces are left out', () => {
   const odd = { ...around, connected: [{ prefix: lan, link: 'e"; drop' }], links: ['eth0', 'e"; drop', 'br*'] };
   expect(findIngresses([lan], odd, noForwarding).ingress).toEqual([]);
   const sure = findIngresses([lan], { ...odd, connected: around.connected }, noForwarding).ingress;
-  expect(sure.map(({ closed }) => closed)).toEqual([['eth0']]);
+  expect(sure.map(({ closed }) => closed)).toEqual([['eth0', 'eth1']]);
 });

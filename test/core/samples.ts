@@ -63,6 +63,7 @@ export const surroundings: Surroundings = {
   gateways: [address('203.0.113.254')],
   uplinks: ['eth0'],
   links: ['eth0', 'eth1'],
+  cards: [],
   resolvers: [address('198.51.100.53')],
   sshClients: [],
   underlayMtu: 1500,

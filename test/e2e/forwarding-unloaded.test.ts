@@ -8,7 +8,6 @@ import { join, type Office, patiently, startOffice, status } from './office.ts';
 let office: Office;
 let router: Host;
 let member: Host;
-let printer: Host;
 /** The ways of the connector's join. */
 let joined: { readonly exitCode: number | null; readonly stderr: string };
 
@@ -19,7 +18,7 @@ beforeAll(async () => {
   const { lab } = office;
   router = await lab.addHost('router', { address: '203.0.113.11/24' });
   await router.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward']);
-  printer = await (await lab.addLan(router, '192.168.50.1/24')).addHost('printer', `${inLan}/24`, { routed: true });
+  await (await lab.addLan(router, '192.168.50.1/24')).addHost('printer', `${inLan}/24`, { routed: true });
   member = await lab.addHost('member', { address: '203.0.113.12/24' });
   await join(office, member, '--endpoint', '203.0.113.12:51820');
   await breakNft(router);

@@ -30,6 +30,7 @@ describe('what lies around', () => {
       gateways: ['192.0.2.1', '2001:db8::1'],
       uplinks: ['eth0'],
       links: expect.arrayContaining(['eth0']),
+      cards: expect.not.arrayContaining(['eth0']),
       underlayMtu: 1400,
       resolvers: ['192.0.2.53', 'fe80::53', '192.0.2.54'],
       sshClients: expect.arrayContaining(['192.0.2.10', '2001:db8::10']),

@@ -42,8 +42,8 @@ export interface Ingresses {
 
 /**
  * The interfaces whose forwarding the routes of a connector need, and what that opens beside: where the forwarding of an interface
- * was off, nothing that comes in by it may leave by any interface that is there at that time. One that docker, libvirt or
- * a VPN makes later is not among these.
+ * was off, nothing that comes in by it may leave by any interface that is there at that time, or by a network card. One that
+ * docker, libvirt or a VPN makes later is not among these.
  */
 export function findIngresses(
   routes: readonly Prefix[],
@@ -73,11 +73,12 @@ export function findIngresses(
   const opened = [...openings.keys()].filter((link) => !needed.has(link) && isOn(link));
   // Another connector of this host may need what was opened for this one.
   const links = [...needed, ...(hasSibling ? opened : [])];
-  const close = (names: readonly string[]) =>
-    [
-      ...names.filter((name) => isPlainLinkName(name) && !tunnels.has(name)),
-      ...others.filter(({ isConnector }) => !isConnector).map(({ link }) => link),
-    ].toSorted();
+  // A card may come later than this program does when the host boots.
+  const close = (names: readonly string[]) => {
+    const outside = [...names, ...surroundings.uplinks, ...surroundings.cards, ...links].filter(isPlainLinkName);
+    const foreign = others.filter(({ isConnector }) => !isConnector).map(({ link }) => link);
+    return [...new Set([...outside.filter((name) => !tunnels.has(name)), ...foreign])].toSorted();
+  };
   return {
     ingress: links.toSorted().map((link) => {
       const known = isOn(link) ? openings.get(link) : undefined;

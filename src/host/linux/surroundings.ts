@@ -54,10 +54,14 @@ export function gatherSurroundings(link: string, { links, routes }: Shown, neigh
     gateways: [...new Set(defaults.flatMap((route) => route.gateways))],
     uplinks: [...new Set(defaults.filter(({ prefix }) => familyOf(prefix) === 4).flatMap((route) => route.links))],
     links: others.map(({ name }) => name),
+    cards: others.filter(({ kind }) => kind === null || cardKinds.has(kind)).map(({ name }) => name),
     underlayMtu: mtus.length === 0 ? null : Math.min(...mtus),
     ...neighbours,
   };
 }
+
+/** Virtual interfaces that stand for a way out of the host, as they are put together of cards (ip-link(8)). */
+const cardKinds: ReadonlySet<string> = new Set(['bond', 'team', 'vlan', 'ppp']);
 
 /** Every IPv6 link has fe80::/64, and none of them is a network of its own. */
 function isRouted({ address }: { readonly address: Address }): boolean {

@@ -51,6 +51,7 @@ export function lookAround(
     gateways: [],
     uplinks: [],
     links: others.map(({ name }) => name),
+    cards: [],
     resolvers: getServers().flatMap(
       (server) => readAddress(server.replace(/^\[([^\]]*)\].*$|^([\d.]+):\d+$/, '$1$2')) ?? [],
     ),

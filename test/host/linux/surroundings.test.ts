@@ -83,6 +83,7 @@ describe('gatherSurroundings', () => {
     up: true,
     loopback: false,
     alias: null,
+    kind: null,
     addresses: subnets.map((subnet) => ({
       address: subnet.split('/')[0] as Address,
       length: Number(subnet.split('/')[1]),
@@ -102,7 +103,7 @@ describe('gatherSurroundings', () => {
   const links = [
     link({ name: 'lo', loopback: true, mtu: 65536 }, '127.0.0.1/8'),
     link({ name: 'eth0' }, '192.0.2.10/24', 'fe80::2/64', '2001:db8::2/64'),
-    link({ name: 'eth1', mtu: 1400 }, '198.51.100.2/30'),
+    link({ name: 'eth1', mtu: 1400, kind: 'veth' }, '198.51.100.2/30'),
     link({ name: 'cpn0', mtu: 1280 }, '10.77.0.5/24'),
   ];
   const neighbours = { resolvers: [], sshClients: [] };
@@ -147,6 +148,7 @@ describe('gatherSurroundings', () => {
       gateways,
       uplinks,
       links: all,
+      cards,
       underlayMtu,
     } = gather(
       route('0.0.0.0/0', { gateways: gateway('192.0.2.1') }),
@@ -160,6 +162,7 @@ describe('gatherSurroundings', () => {
     expect(gateways).toEqual(['192.0.2.1', '198.51.100.1', 'fe80::1']);
     expect(uplinks).toEqual(['eth0', 'eth1']);
     expect(all).toEqual(['eth0', 'eth1']);
+    expect(cards).toEqual(['eth0']);
     expect(underlayMtu).toBe(1380);
   });
 
