@@ -2,7 +2,8 @@ import type { Prefix } from '../core/cidr.ts';
 import { compareSecret, describeTrouble } from '../core/compare-secrets.ts';
 import { type Detour, describeDetour, findDetour, leadsIn } from '../core/detour.ts';
 import { formatEndpoint } from '../core/endpoint.ts';
-import { NotNamed } from '../core/errors.ts';
+import { NotNamed, RulesNotLoaded } from '../core/errors.ts';
+import { isLoaded } from '../core/firewall.ts';
 import { judgePeer } from '../core/health.ts';
 import { findHiddenPeers, type HiddenPeer } from '../core/hidden-peers.ts';
 import { ownKeys } from '../core/own-peer.ts';
@@ -27,7 +28,7 @@ type Seen = Pick<NetworkStatus, 'state' | 'listenPort' | 'mtu' | 'peers' | 'rout
  */
 export function describeSurvey(
   seen: Survey,
-  notes: Pick<Notes, 'silent' | 'troubles' | 'dead' | 'probed'>,
+  notes: Pick<Notes, 'silent' | 'troubles' | 'dead' | 'unloaded' | 'probed'>,
   now: number,
 ): Seen {
   const { state, listed, desired, actual, changes } = seen;
@@ -66,6 +67,7 @@ export function describeSurvey(
       ...desired.detours.map(
         ({ peer, via }) => `${peer.name} does not answer here; its packets go through ${via.name}`,
       ),
+      ...describeUnloaded(seen, notes),
       ...describeLan(state, notes),
       ...(names === null || !state.enabled ? [] : [new NotNamed(state.interface, names).message]),
       ...notes.troubles,
@@ -128,6 +130,13 @@ function findDetours({ state, desired, actual }: Survey): Map<Prefix, Detour> {
       return detour ? [[prefix, detour]] : [];
     }),
   );
+}
+
+/** Why nothing is forwarded, where the packet rules do not load. */
+function describeUnloaded({ state, desired, actual }: Survey, { unloaded }: Pick<Notes, 'unloaded'>): string[] {
+  const { link, firewall, isConnector } = desired;
+  if (!state.enabled || unloaded === null || firewall === null || isLoaded(firewall, actual)) return [];
+  return [new RulesNotLoaded(link, unloaded, isConnector).message];
 }
 
 function describeDrained({ interface: link }: Joined): string {

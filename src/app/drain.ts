@@ -55,7 +55,7 @@ export async function drainNetworks(
     const inflow = flows[at] ?? [];
     const idle = inflow.length === 0;
     const traffic = idle ? null : describeInflow(inflow, state);
-    reports.push(await report(tools, state, { withdrawn: withdrawnBy(state, []), idle, traffic, failure }));
+    reports.push(await report(tools, state, { withdrawn: withdrawnBy(state), idle, traffic, failure }));
   }
   return reports.toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
 }
@@ -73,9 +73,9 @@ export async function undoDrain(tools: Tools, network: string | undefined): Prom
   const reports: DrainReport[] = [...failed];
   for (const state of states) {
     await setDrained(tools, state.interface, false);
-    const { dead } = await tools.store.readNotes(state.interface);
+    const notes = await tools.store.readNotes(state.interface);
     const serving = { ...state, drained: false };
-    const withdrawn = withdrawnBy(serving, dead);
+    const withdrawn = withdrawnBy(serving, notes);
     const failure = await withdraw(tools, serving, withdrawn);
     if (failure === null) await readMap(tools, state.interface);
     reports.push(await report(tools, state, { withdrawn, failure }));
@@ -109,7 +109,7 @@ async function takeOut(tools: Tools, state: Joined): Promise<CpnError | null> {
   const { interface: link, service } = state;
   if (accessOf(state) === null) throw new CannotWithdraw(service.url, 'it gave this host no token to do it with');
   const drained = { ...state, drained: true };
-  const wanted = withdrawnBy(drained, []);
+  const wanted = withdrawnBy(drained);
   if (wanted.length === 0) throw new CannotWithdraw(service.url, 'it no longer lists this host as a connector');
   tools.progress(`taking ${link} out of service`);
   // Saved first: a pass that comes in between must not put it back.

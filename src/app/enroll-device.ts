@@ -3,6 +3,7 @@ import type { Surroundings } from '../core/actual.ts';
 import { type Desired, desire } from '../core/desired.ts';
 import { isLiteral } from '../core/endpoint.ts';
 import { BadReply, CpnError, printable } from '../core/errors.ts';
+import { noForwarding } from '../core/forward/ingress.ts';
 import { type KeyPair, makeKeyPair } from '../core/keys.ts';
 import type { NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
 import { tagOf } from '../core/network-secret.ts';
@@ -94,7 +95,10 @@ async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPa
     later: [],
     allowed: options.allowRoutes,
   };
-  return desire({ link, map, self, keyPair, networkSecret, options, resolved, failed: [], label: null }, ground);
+  return desire(
+    { link, map, self, keyPair, networkSecret, options, resolved, failed: [], label: null, forwarding: noForwarding },
+    ground,
+  );
 }
 
 const nowhere: Surroundings = {
@@ -102,6 +106,8 @@ const nowhere: Surroundings = {
   connected: [],
   routed: [],
   gateways: [],
+  uplinks: [],
+  links: [],
   resolvers: [],
   sshClients: [],
   underlayMtu: null,

@@ -13,7 +13,7 @@ import type { Tools } from './tools.ts';
 export async function findDrops(tools: Tools, { state, desired, actual }: Survey): Promise<readonly string[]> {
   const { map } = state.membership;
   const self = findOwnPeer(map, state);
-  if (desired.firewall === null || self === undefined) return [];
+  if (!desired.isConnector || self === undefined) return [];
   const { link } = desired;
   const paths = forwardPaths({ link, map, self, surroundings: actual.surroundings });
   return (await tools.host.forwardDrops(link, paths)).map(describeDrop);

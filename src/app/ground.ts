@@ -23,9 +23,9 @@ export async function gatherGround(
   tools: Tools,
   state: Joined,
   actual: Pick<Actual, 'link' | 'routes' | 'surroundings'>,
+  states: readonly State[],
   { saved, disallowed = [] }: Known,
 ): Promise<Ground> {
-  const { states } = await tools.store.list();
   const later = states.filter((other) => other.createdAt > state.createdAt).map((other) => other.interface);
   const { map, peer } = state.membership;
   const isBelieved = (prefix: Prefix) => !disallowed.includes(prefix);

@@ -1,12 +1,12 @@
 import type { Actual } from '../core/actual.ts';
 import type { SecretTrouble } from '../core/compare-secrets.ts';
-import { InvalidValue, NotNamed, Refused, Unreachable } from '../core/errors.ts';
+import { type CpnError, InvalidValue, NotNamed, Refused, Unreachable } from '../core/errors.ts';
 import { isDefaultRoute } from '../core/full-tunnel.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Joined, State } from '../store/state.ts';
 import { explainLocal } from './access.ts';
-import { save } from './apply.ts';
+import { findUnloaded, save } from './apply.ts';
 import { awaitHandshake, type Greeting } from './await-handshake.ts';
 import { beginJoin, type JoinRequest } from './begin-join.ts';
 import { applyKnown } from './confirm.ts';
@@ -22,11 +22,14 @@ import { questionOf, type SurveyOptions, survey } from './survey.ts';
 import { takeBack } from './take-back.ts';
 import { ownTag, tellSecret } from './tell-secret.ts';
 import type { Tools } from './tools.ts';
+import { tellLoading } from './withdraw.ts';
 
 export interface JoinReport extends Greeting {
   readonly state: Joined;
   /** What of the network secret keeps a handshake away; none where a peer answered. */
   readonly troubles: readonly SecretTrouble[];
+  /** What keeps the packet rules from being loaded; null for nothing. The tunnel is up all the same. */
+  readonly unloaded: CpnError | null;
 }
 
 /**
@@ -39,7 +42,7 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   const forwarding = request.type === 'connector';
   const fullTunnel = request.options.allowRoutes.some(isDefaultRoute);
   await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
-  const state = await tools.store.lock(async () => {
+  const { state, unloaded } = await tools.store.lock(async () => {
     const { begun, isNew, disallowed } = await beginJoin(tools, request);
     const { joined, seen } = isJoined(begun)
       ? await lookAround(tools, begun)
@@ -47,10 +50,16 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
     return bringUp(tools, await lend(tools, joined, request.personalToken), { seen, disallowed });
   });
   for (const claim of describeClaims(state)) tools.warn(claim);
+  if (unloaded !== null) await tellLoading(tools, state);
   const untold = await tellSecret(tools, state);
   if (untold !== null && untold !== 'unknown') tools.warn(untold.message);
   const greeting = await awaitHandshake(tools, state, request.patience);
-  return { state, ...greeting, troubles: greeting.handshake === true ? [] : await lookForTroubles(tools, state) };
+  return {
+    state,
+    unloaded,
+    ...greeting,
+    troubles: greeting.handshake === true ? [] : await lookForTroubles(tools, state),
+  };
 }
 
 /** A joined network with the addresses of its names, and the host before anything is changed: one look for all that follows. */
@@ -107,7 +116,11 @@ async function lend(tools: Tools, state: Joined, personalToken: Secret | null): 
   return lent;
 }
 
-async function bringUp(tools: Tools, located: Joined, options: SurveyOptions): Promise<Joined> {
+async function bringUp(
+  tools: Tools,
+  located: Joined,
+  options: SurveyOptions,
+): Promise<Pick<JoinReport, 'state' | 'unloaded'>> {
   const planned = await survey(tools, located, options);
   const trouble = explainHosts(planned.desired, planned.actual);
   if (trouble !== null) tools.warn(new NotNamed(located.interface, trouble).message);
@@ -116,7 +129,7 @@ async function bringUp(tools: Tools, located: Joined, options: SurveyOptions): P
     const applied = await applyKnown(tools, planned, located, { withinMs: usualConfirmation });
     tools.progress(`writing ${tools.store.configPath(located.interface)}`);
     await save(tools, applied, located, planned);
-    return applied;
+    return { state: applied, unloaded: await findUnloaded(tools, planned) };
   } catch (error) {
     // A tunnel that was there before is somebody's connection: better half changed than gone.
     const isNew = planned.actual.link === null;

@@ -2,7 +2,7 @@ import type { Change } from '../core/change.ts';
 import { CpnError } from '../core/errors.ts';
 import type { Joined } from '../store/state.ts';
 import { explainLocal } from './access.ts';
-import { save } from './apply.ts';
+import { findUnloaded, save, withoutRules } from './apply.ts';
 import { applyKnown } from './confirm.ts';
 import { describeClaims } from './describe-claims.ts';
 import { withNews } from './news.ts';
@@ -15,7 +15,7 @@ import { selectJoined } from './select.ts';
 import { survey } from './survey.ts';
 import { tellSecret } from './tell-secret.ts';
 import type { Tools } from './tools.ts';
-import { tellWithdrawn, withdrawnBy } from './withdraw.ts';
+import { tellLoading, tellWithdrawn, withdrawnBy } from './withdraw.ts';
 
 /** What a pass changed, or would change, in one network. */
 export interface PassReport {
@@ -34,7 +34,7 @@ export async function planNetworks(tools: Tools, network?: string): Promise<Pass
     const next = withNews(state, news);
     const pending = describeRotation(next);
     if (pending !== null) tools.warn(pending);
-    return { changes: next.enabled ? (await survey(tools, next)).changes : [], unsynced: failure };
+    return { changes: next.enabled ? (await survey(tools, next)).changes : [], unsynced: failure, failure: null };
   });
 }
 
@@ -56,16 +56,20 @@ export async function reconcileNetworks(
     for (const claim of pass?.survey ? describeClaims(pass.survey.state) : []) tools.warn(claim);
     if (pass?.survey && failure === null) await tellService(tools, pass.survey.state);
     if (pass?.survey?.state.rotation) await endRotation(tools, state.interface, confirmMs);
-    return { changes: pass?.changes ?? [], unsynced: failure };
+    const unloaded = pass?.survey ? await findUnloaded(tools, pass.survey) : null;
+    return { changes: withoutRules(pass?.changes ?? [], unloaded), unsynced: failure, failure: unloaded };
   });
 }
 
 /**
- * Brings networks up from what was last known, asking no control plane, but for one that is in the middle of a change of keys. A connector that was drained is to be in service again: a
+ * Brings networks up from what was last known, asking no control plane, but for one that is in the middle of a change of keys, or
+ * whose packet rules do not load, or load again. A connector that was drained is to be in service again: a
  * pass of the daemon, or the next `reconcile`, tells the control plane so.
  */
 export async function bringUp(tools: Tools, network?: string): Promise<PassReport[]> {
   const rotating = new Set<string>();
+  /** Whose packet rules do not load, or load again. */
+  const changed: Joined[] = [];
   const reports = await tools.store.lock(() =>
     eachNetwork(tools, network, async (state) => {
       if (state.rotation) rotating.add(state.interface);
@@ -73,6 +77,7 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
       const failed = state.enabled ? state.failed : [];
       const enabled: Joined = { ...state, enabled: true, drained: false, failed };
       const planned = await survey(tools, enabled);
+      const before = await findUnloaded(tools, planned);
       if (!state.enabled || state.drained) await tools.store.write(enabled);
       const applied = await applyKnown(tools, planned, enabled, { withinMs: usualConfirmation });
       await save(tools, applied, enabled, planned);
@@ -81,9 +86,12 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
           `${state.interface} is in service again once the daemon, or "cpn reconcile", told the control plane`,
         );
       }
-      return { changes: planned.changes, unsynced: null };
+      const failure = await findUnloaded(tools, planned);
+      if (failure !== null || before !== null) changed.push(enabled);
+      return { changes: withoutRules(planned.changes, failure), unsynced: null, failure };
     }),
   );
+  for (const state of changed) await tellLoading(tools, state);
   for (const { interface: link, failure } of reports) {
     if (failure === null && rotating.has(link)) await endRotation(tools, link, usualConfirmation);
   }
@@ -102,8 +110,8 @@ async function endRotation(tools: Tools, link: string, withinMs: number): Promis
 
 /** What is out of service here, and whether there is a network secret, may be news to the control plane. */
 async function tellService(tools: Tools, state: Joined): Promise<void> {
-  const { dead } = await tools.store.readNotes(state.interface);
-  const told = [await tellWithdrawn(tools, state, withdrawnBy(state, dead)), await tellSecret(tools, state)];
+  const notes = await tools.store.readNotes(state.interface);
+  const told = [await tellWithdrawn(tools, state, withdrawnBy(state, notes)), await tellSecret(tools, state)];
   for (const error of told) if (error !== null && error !== 'unknown') tools.warn(error.message);
 }
 
@@ -118,13 +126,13 @@ async function refreshWhole(tools: Tools, state: Joined) {
 async function eachNetwork(
   tools: Tools,
   network: string | undefined,
-  work: (state: Joined) => Promise<Pick<PassReport, 'changes' | 'unsynced'>>,
+  work: (state: Joined) => Promise<Omit<PassReport, 'interface'>>,
 ): Promise<PassReport[]> {
   const { states, unreadable } = await selectJoined(tools, network);
   const reports: PassReport[] = unreadable.map(({ interface: link, error }) => failed(link, error));
   for (const state of states) {
     try {
-      reports.push({ interface: state.interface, ...(await work(state)), failure: null });
+      reports.push({ interface: state.interface, ...(await work(state)) });
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;
       reports.push(failed(state.interface, error));

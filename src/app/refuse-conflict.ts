@@ -3,7 +3,7 @@ import { AddressRefused, WrongUsage } from '../core/errors.ts';
 import { refuseOwn } from '../core/guard.ts';
 import { ownKeys } from '../core/own-peer.ts';
 import { reachOutside } from '../core/reach-outside.ts';
-import type { Joined } from '../store/state.ts';
+import type { Joined, State } from '../store/state.ts';
 import { gatherGround } from './ground.ts';
 import { forget, removeFromService } from './leave.ts';
 import { isJoined } from './select.ts';
@@ -20,7 +20,7 @@ export async function refuseConflict(tools: Tools, state: Joined, seen: Actual):
   const { states } = await tools.store.list();
   const others = states.filter(isJoined).filter((other) => other.interface !== state.interface);
   const conflict = findTwin(state, others) ?? findHidden(state, others);
-  const harm = await findHarm(tools, state, seen);
+  const harm = await findHarm(tools, state, seen, states);
   if (conflict === null && harm === null) return;
   // What failed is the step that is under way, not the way back from it.
   await removeFromService({ ...tools, progress: () => {} }, state);
@@ -29,11 +29,17 @@ export async function refuseConflict(tools: Tools, state: Joined, seen: Actual):
 }
 
 /** Only an address that is new here can do harm: one that this host had may be its own resolver's. */
-async function findHarm(tools: Tools, state: Joined, seen: Actual): Promise<AddressRefused | null> {
+async function findHarm(
+  tools: Tools,
+  state: Joined,
+  seen: Actual,
+  states: readonly State[],
+): Promise<AddressRefused | null> {
   const { resolved, membership } = state;
   const { map, peer } = membership;
   const endpoints = map.peers.flatMap(({ endpoint }) => reachOutside(endpoint, { map, resolved })?.host ?? []);
-  const reason = refuseOwn(peer.address, await gatherGround(tools, state, seen, { saved: null }), endpoints);
+  const ground = await gatherGround(tools, state, seen, states, { saved: null });
+  const reason = refuseOwn(peer.address, ground, endpoints);
   return reason === null ? null : new AddressRefused(map.name, peer.address, reason);
 }
 

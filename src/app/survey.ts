@@ -1,16 +1,25 @@
 import type { Actual } from '../core/actual.ts';
 import { added, type Change, updated } from '../core/change.ts';
 import type { Prefix } from '../core/cidr.ts';
-import { type Desired, desire, forwardingKey, type Intent } from '../core/desired.ts';
+import { type Desired, desire, type Intent } from '../core/desired.ts';
 import { NotOurs } from '../core/errors.ts';
-import { tableOf } from '../core/firewall.ts';
+import { tableOf, withoutTool } from '../core/firewall.ts';
+import type { HostForwarding } from '../core/forward/ingress.ts';
+import { linksToward } from '../core/forward/ways.ts';
 import { isDefaultRoute, markedSourceKey } from '../core/full-tunnel.ts';
 import { type Ground, sameGround } from '../core/guard.ts';
-import { commonFilterKey, sourceFilterKey } from '../core/link-sysctl.ts';
+import {
+  allForwardingKey,
+  commonFilterKey,
+  forwardingKey,
+  isPlainLinkName,
+  sourceFilterKey,
+} from '../core/link-sysctl.ts';
 import type { NetworkMap, Peer, TunnelConfig } from '../core/model.ts';
 import { findOwnPeer } from '../core/own-peer.ts';
 import { perObject } from '../core/per-object.ts';
 import { isOurFirewall, isOurs, plan } from '../core/plan.ts';
+import { assignedRoutes } from '../core/route-owner.ts';
 import type { Step } from '../core/step.ts';
 import { renderConfig } from '../core/wg-quick/render.ts';
 import type { Question } from '../host/host.ts';
@@ -18,6 +27,7 @@ import type { Joined, State } from '../store/state.ts';
 import { gatherGround } from './ground.ts';
 import { labelNetwork } from './label-network.ts';
 import { noteSaved, parseSaved } from './saved-config.ts';
+import { isJoined } from './select.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
 /** What a network of this host should be, what it is, and the way from the one to the other. Nothing has changed yet. */
@@ -51,15 +61,17 @@ export async function survey(
   { seen, disallowed = [] }: SurveyOptions = {},
 ): Promise<Survey> {
   const { self, map, listed } = findSelf(state);
-  const actual = seen ?? (await tools.host.observe(questionOf(state)));
+  const actual = seen && isWhole(seen, state) ? seen : await tools.host.observe(questionOf(state));
+  const { states } = await tools.store.list();
   const text = await tools.store.readConfig(state.interface);
   const saved = parseSaved(state.interface, text);
-  const ground = await gatherGround(tools, state, actual, { saved, disallowed });
+  const ground = await gatherGround(tools, state, actual, states, { saved, disallowed });
   const { interface: link, keyPair, networkSecret, options, resolved, failed } = state;
   const label = options.hosts ? await labelNetwork(tools, state) : null;
+  const forwarding = describeForwarding(state, actual, states);
   const desired = desireOnce(
     state,
-    { link, map, self, keyPair, networkSecret, options, resolved, failed, label },
+    { link, map, self, keyPair, networkSecret, options, resolved, failed, label, forwarding },
     ground,
   );
   if (!isOwnLink(state, desired.alias, actual)) {
@@ -83,16 +95,35 @@ export async function survey(
 /** What a state was last reckoned to ask of the host, and with what around it; the same of both asks the same. */
 const reckoned = new WeakMap<
   Joined,
-  { readonly label: string | null; readonly ground: Ground; readonly desired: Desired }
+  { readonly label: string | null; readonly ground: Ground; readonly forwarding: string; readonly desired: Desired }
 >();
 const textOf = perObject((config: TunnelConfig) => renderConfig(config));
 
 function desireOnce(state: Joined, intent: Intent, ground: Ground): Desired {
   const known = reckoned.get(state);
-  if (known !== undefined && known.label === intent.label && sameGround(known.ground, ground)) return known.desired;
+  const forwarding = JSON.stringify(intent.forwarding);
+  const isKnown = known?.label === intent.label && known.forwarding === forwarding && sameGround(known.ground, ground);
+  if (isKnown) return known.desired;
   const desired = desire(intent, ground);
-  reckoned.set(state, { label: intent.label, ground, desired });
+  reckoned.set(state, { label: intent.label, ground, forwarding, desired });
   return desired;
+}
+
+/** Gathers what of this host's forwarding the packet rules of a network follow from. */
+function describeForwarding(state: Joined, actual: Actual, states: readonly State[]): HostForwarding {
+  return {
+    sysctls: actual.sysctls,
+    receipt: state.receipt.filter((entry) => entry.made === 'sysctl'),
+    others: states
+      .filter((other) => other.interface !== state.interface)
+      .map((other) => ({ link: other.interface, isConnector: isForwarder(other) })),
+    hasNft: !actual.firewall?.includes(withoutTool),
+  };
+}
+
+/** True of a network that is up, or is to be, and forwards packets. */
+export function isForwarder(state: State): state is Joined {
+  return state.enabled && isJoined(state) && state.enrollment.type === 'connector';
 }
 
 /** True when an interface of our name is one that we made; while the keys change, it may have either of them. */
@@ -103,16 +134,33 @@ export function isOwnLink({ keyPair, rotation, receipt }: State, alias: string, 
 
 /** What must be observed of the host for this network. */
 export function questionOf(state: State): Question {
-  const forwards = state.enrollment.type === 'connector' || state.receipt.some((entry) => entry.made === 'firewall');
+  const { enrollment, membership, receipt, interface: link } = state;
+  const isConnector = enrollment.type === 'connector';
+  const hasRules = receipt.some((entry) => entry.made === 'firewall');
   const mayTunnel = state.options.allowRoutes.some(isDefaultRoute);
   const made = state.receipt.flatMap((entry) => (entry.made === 'sysctl' ? [entry.key] : []));
   const sysctls = [
-    ...(forwards ? [forwardingKey, commonFilterKey, sourceFilterKey(state.interface)] : []),
+    allForwardingKey,
+    forwardingKey(link),
+    ...(isConnector ? [commonFilterKey, sourceFilterKey(link)] : []),
     ...(mayTunnel ? [markedSourceKey] : []),
     ...made,
   ];
   const hosts = state.options.hosts || state.receipt.some((entry) => entry.made === 'hosts');
-  return { link: state.interface, firewall: forwards, sysctls: [...new Set(sysctls)], hosts };
+  const firewall = isConnector || hasRules ? true : ('where this host forwards' as const);
+  return { link, firewall, sysctls: [...new Set(sysctls)], served: servedBy(membership?.map, state), hosts };
+}
+
+/** True where news need nothing to be seen beside what was asked for before they came: the interface of a new route. */
+function isWhole({ surroundings, sysctls }: Actual, { membership: { map }, ...keys }: Joined): boolean {
+  const links = servedBy(map, keys).flatMap((route) => linksToward(route, surroundings));
+  return links.filter(isPlainLinkName).every((link) => forwardingKey(link) in sysctls);
+}
+
+/** The routes that this host is there to serve. */
+function servedBy(map: NetworkMap | undefined, keys: Pick<State, 'keyPair' | 'rotation'>): readonly Prefix[] {
+  const self = map && findOwnPeer(map, keys);
+  return map && self ? assignedRoutes(map, self) : [];
 }
 
 function planFile(tools: Tools, link: string, present: string | null, config: string): Change[] {

@@ -1,12 +1,13 @@
-import { aliasOf, forwardingKey } from '../core/desired.ts';
-import { NotOurs } from '../core/errors.ts';
+import { aliasOf } from '../core/desired.ts';
+import { CpnError, NotOurs } from '../core/errors.ts';
+import { isForwardingKey } from '../core/link-sysctl.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import { holdsTunnel } from '../core/plan-rules.ts';
 import { type Made, planTakeBack } from '../core/receipt.ts';
-import type { State } from '../store/state.ts';
-import { applyStep } from './apply.ts';
+import type { Joined, State } from '../store/state.ts';
+import { apply, applyStep, save } from './apply.ts';
 import { isJoined } from './select.ts';
-import { isOwnLink, questionOf } from './survey.ts';
+import { isForwarder, isOwnLink, questionOf, survey } from './survey.ts';
 import type { Tools } from './tools.ts';
 
 /**
@@ -20,9 +21,9 @@ export async function takeBack(tools: Tools, state: State): Promise<State> {
   if (foreign && state.receipt.some((entry) => entry.made === 'interface')) {
     tools.warn(new NotOurs('the interface', state.interface, 'it is left as it is').message);
   }
-  const shared = state.receipt.filter((entry) => entry.made === 'sysctl' && entry.key === forwardingKey);
+  const shared = state.receipt.filter((entry) => entry.made === 'sysctl' && isForwardingKey(entry.key));
   const heir = await findHeir(tools, state);
-  if (heir && shared.length > 0) await inherit(tools, heir, shared);
+  if (heir && shared.length > 0) await handOver(tools, heir, shared);
   const own = state.receipt.filter(
     (entry) =>
       entry.made === 'firewall' ||
@@ -42,6 +43,7 @@ export async function takeBack(tools: Tools, state: State): Promise<State> {
   const stays = (entry: Made) => entry.made === 'folder' || (namesStay && entry.made === 'hosts');
   const left: State = { ...state, receipt: state.receipt.filter(stays) };
   await tools.store.write(left);
+  await tools.store.amendNotes(state.interface, { unloaded: null });
   return left;
 }
 
@@ -52,11 +54,24 @@ export async function inherit(tools: Tools, heir: State, entries: readonly Made[
   if (added.length > 0) await tools.store.write({ ...heir, receipt: [...added, ...heir.receipt] });
 }
 
+/**
+ * Hands the forwarding of interfaces over to another network, whose packet rules keep it in bounds before those of the first one go.
+ * That this fails keeps nothing from being taken back: the next pass of that network tries again.
+ */
+async function handOver(tools: Tools, heir: Joined, entries: readonly Made[]): Promise<void> {
+  await inherit(tools, heir, entries);
+  try {
+    const known = (await tools.store.read(heir.interface)) as Joined;
+    const planned = await survey(tools, known);
+    await save(tools, await apply(tools, planned, known), known, planned);
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    tools.warn(error.message);
+  }
+}
+
 /** Another network of this host that is up and forwards packets. */
-async function findHeir(tools: Tools, state: State): Promise<State | null> {
+async function findHeir(tools: Tools, state: State): Promise<Joined | null> {
   const { states: others } = await tools.store.list();
-  const forwarding = others.filter(
-    (other) => other.enabled && isJoined(other) && other.enrollment.type === 'connector',
-  );
-  return forwarding.find((other) => other.interface !== state.interface) ?? null;
+  return others.filter(isForwarder).find((other) => other.interface !== state.interface) ?? null;
 }

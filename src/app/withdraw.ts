@@ -4,6 +4,7 @@ import { findOwnPeer } from '../core/own-peer.ts';
 import { sameMembers } from '../core/plan-device.ts';
 import { assignedRoutes } from '../core/route-owner.ts';
 import type { Joined } from '../store/state.ts';
+import type { Notes } from '../store/store.ts';
 import { accessOf } from './access.ts';
 import type { Tools } from './tools.ts';
 
@@ -11,15 +12,20 @@ import type { Tools } from './tools.ts';
 const deadline = 10_000;
 
 /**
- * What this host should have out of service: while it is drained all that it is there to serve, its relaying included, else the
- * routes whose LAN is dead. Sorted; nothing for a host that is no connector, or that its network no longer lists.
+ * What this host should have out of service: while it is drained, or its packet rules do not load, all that it is there to serve,
+ * its relaying included; else the routes whose LAN is dead. Sorted; nothing for a host that is no connector, or that its
+ * network no longer lists.
  */
-export function withdrawnBy(state: Joined, dead: readonly Prefix[]): readonly Prefix[] {
+export function withdrawnBy(
+  state: Joined,
+  { dead, unloaded }: Pick<Notes, 'dead' | 'unloaded'> = { dead: [], unloaded: null },
+): readonly Prefix[] {
   const { map } = state.membership;
   const self = findOwnPeer(state.membership.map, state);
   if (self?.type !== 'connector') return [];
   const assigned = assignedRoutes(map, self);
-  const withdrawn = state.drained ? [...assigned, map.cidr] : assigned.filter((route) => dead.includes(route));
+  const withdrawn =
+    state.drained || unloaded !== null ? [...assigned, map.cidr] : assigned.filter((route) => dead.includes(route));
   return withdrawn.toSorted(comparePrefixes);
 }
 
@@ -31,6 +37,17 @@ export function withdrawnBy(state: Joined, dead: readonly Prefix[]): readonly Pr
 export async function tellWithdrawn(tools: Tools, state: Joined, wanted: readonly Prefix[]): Promise<CpnError | null> {
   const self = findOwnPeer(state.membership.map, state);
   return self === undefined || sameMembers(self.withdrawn, wanted) ? null : withdraw(tools, state, wanted);
+}
+
+/**
+ * Tells the control plane what a connector has out of service now that its packet rules do not load, or load again. That this fails
+ * is only told: the daemon, or the next `reconcile`, tries again.
+ */
+export async function tellLoading(tools: Tools, state: Joined): Promise<void> {
+  const self = findOwnPeer(state.membership.map, state);
+  if (self?.type !== 'connector') return;
+  const error = await withdraw(tools, state, withdrawnBy(state, await tools.store.readNotes(state.interface)));
+  if (error !== null) tools.warn(error.message);
 }
 
 /**

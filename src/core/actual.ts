@@ -15,7 +15,10 @@ export interface Actual {
   readonly routes: readonly Route[];
   /** The IPv4 policy rules of the host, without those the kernel made itself. */
   readonly rules: readonly Rule[];
-  /** The comments of the rules in our nft table, `chain comment`; null when the table is not there. */
+  /**
+   * The comments of the rules in our nft table, `chain comment`; null when the table is not there. What of it cannot be read is
+   * told like a rule.
+   */
   readonly firewall: readonly string[] | null;
   /** Values of the sysctl keys we care for, as the kernel prints them. */
   readonly sysctls: Readonly<Record<string, string>>;
@@ -87,8 +90,19 @@ export interface Surroundings {
   /** What somebody else routes elsewhere: the main table without default routes and those the kernel made itself. */
   readonly routed: readonly { readonly prefix: Prefix; readonly link: string }[];
   readonly gateways: readonly Address[];
+  /** The interfaces of the IPv4 default routes. */
+  readonly uplinks: readonly string[];
+  /** All interfaces but loopback and our own. */
+  readonly links: readonly HostLink[];
   readonly resolvers: readonly Address[];
   readonly sshClients: readonly SshClient[];
   /** The smallest MTU of the links with a default route; null when there is no default route. */
   readonly underlayMtu: number | null;
+}
+
+/** An interface of the host. */
+export interface HostLink {
+  readonly name: string;
+  /** `card` is a network card, and what is put together of cards: no program for containers, virtual machines or VPNs makes these. */
+  readonly kind: 'card' | 'bridge' | 'other';
 }

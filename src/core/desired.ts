@@ -1,12 +1,13 @@
-import { covers, hostPrefix, lengthOf, maskPrefix, type Prefix } from './cidr.ts';
+import { covers, familyOf, hostPrefix, lengthOf, maskPrefix, type Prefix } from './cidr.ts';
 import { sameEndpoint } from './endpoint.ts';
-import { forwardingRules } from './forwarding-rules.ts';
+import { findIngresses, type HostForwarding, type Ingress } from './forward/ingress.ts';
+import { forwardingRules, localRules } from './forwarding-rules.ts';
 import { isDefaultRoute, markedSourceKey, tunnelRules } from './full-tunnel.ts';
 import { type Ground, refuse, refuseInside } from './guard.ts';
 import { renderBlock } from './hosts-block.ts';
 import { keepSame, sameList } from './keep-same.ts';
 import type { KeyPair } from './keys.ts';
-import { looseFilter, sourceFilterKey } from './link-sysctl.ts';
+import { allForwardingKey, looseFilter, sourceFilterKey } from './link-sysctl.ts';
 import { judgeEndpoints, withoutLost } from './lost-endpoints.ts';
 import { aliasMark, tunnelMark } from './marks.ts';
 import {
@@ -24,6 +25,7 @@ import { presharedKeyOf } from './network-secret.ts';
 import { perObject } from './per-object.ts';
 import { reachOutside } from './reach-outside.ts';
 import type { Resolved } from './resolved.ts';
+import { assignedRoutes } from './route-owner.ts';
 import { type RouteReport, reportRefused, reportRoute } from './route-report.ts';
 import type { Rule } from './rule.ts';
 import type { Secret } from './secret.ts';
@@ -43,6 +45,7 @@ export interface Intent {
   readonly failed: readonly Failure[];
   /** The network's label in the hosts file; null where that is not to name the peers. */
   readonly label: string | null;
+  readonly forwarding: HostForwarding;
 }
 
 /** The whole state that a pass works towards. */
@@ -57,7 +60,16 @@ export interface Desired {
   readonly later: readonly string[];
   /** The policy rules that a full tunnel needs; none without one. */
   readonly rules: readonly Rule[];
+  readonly isConnector: boolean;
+  /** The packet rules of a host that forwards; null for one that does not, where nothing that comes out of the tunnel goes on. */
   readonly firewall: Firewall | null;
+  /** The other interfaces whose forwarding a connector needs. */
+  readonly ingress: readonly Ingress[];
+  /** Interfaces whose forwarding was turned on for this connector, and is not needed any more. */
+  readonly unneeded: readonly string[];
+  /** Forwarding as a whole, which an earlier version turned on, is turned off. */
+  readonly revertsAll: boolean;
+  /** Other settings of the kernel. */
   readonly sysctls: Readonly<Record<string, string>>;
   /** Our block in the hosts file; null for none. */
   readonly hosts: string | null;
@@ -67,9 +79,6 @@ export interface Desired {
   /** Why an endpoint is not used, by its peer. */
   readonly lostEndpoints: ReadonlyMap<PeerId, string>;
 }
-
-/** IPv4 forwarding between interfaces; a connector is nothing without it. */
-export const forwardingKey = 'net.ipv4.ip_forward';
 
 /** The mark on an interface that is ours. */
 export function aliasOf(map: NetworkMap): string {
@@ -102,7 +111,16 @@ export function desire(intent: Intent, ground: Ground): Desired {
   const peers = topology.reaches.map((reach) => desirePeer(reach, refused, intent));
   const routes = findRoutes({ address, peers });
   const isFull = routes.some(isDefaultRoute);
-  const forwards = self.type === 'connector';
+  const { surroundings } = ground;
+  const isConnector = self.type === 'connector';
+  const served = assignedRoutes(map, self).filter((route) => familyOf(route) === familyOf(map.cidr));
+  const ingresses = findIngresses(served, surroundings, intent.forwarding);
+  const { ingress } = ingresses;
+  const rules = isConnector
+    ? forwardingRules({ map, self, options, detours: topology.detours, surroundings, ingress })
+    : forwardsBeside(intent.forwarding)
+      ? localRules(self)
+      : null;
   return {
     link,
     alias: aliasOf(map),
@@ -111,16 +129,18 @@ export function desire(intent: Intent, ground: Ground): Desired {
       privateKey: keyPair.privateKey,
       listenPort: options.listenPort,
       fwmark: isFull ? tunnelMark : null,
-      mtu: options.mtu ?? fitMtu(ground.surroundings.underlayMtu),
+      mtu: options.mtu ?? fitMtu(surroundings.underlayMtu),
       address,
       peers,
     },
     routes,
     later: ground.later,
     rules: isFull ? tunnelRules(ground) : [],
-    firewall: forwards ? { link, rules: forwardingRules({ map, self, options, detours: topology.detours }) } : null,
+    isConnector,
+    firewall: rules && { link, rules },
+    ...ingresses,
     sysctls: {
-      ...(forwards && { [sourceFilterKey(link)]: looseFilter, [forwardingKey]: '1' }),
+      ...(isConnector && { [sourceFilterKey(link)]: looseFilter }),
       ...(isFull && { [markedSourceKey]: '1' }),
     },
     hosts: intent.label === null ? null : renderBlock(link, map, intent.label),
@@ -140,6 +160,11 @@ export function restore(desired: Desired, config: TunnelConfig): Desired {
 function findRoutes({ address, peers }: Pick<TunnelConfig, 'address' | 'peers'>): readonly Prefix[] {
   const onLink = address.length === 32 ? null : maskPrefix(formatInterfaceAddress(address));
   return peers.flatMap((peer) => peer.allowedIps).filter((prefix) => !(onLink && covers(onLink, prefix)));
+}
+
+/** True of a host that forwards on its own account, as for containers, and can be given packet rules. */
+function forwardsBeside({ sysctls, hasNft }: HostForwarding): boolean {
+  return sysctls[allForwardingKey] === '1' && hasNft;
 }
 
 /** The map without routes that would give one peer's addresses to another, and what is said of those. */

@@ -1,6 +1,10 @@
+import type { Actual } from './actual.ts';
 import { type Address, familyOf, type Prefix } from './cidr.ts';
 import { digestOf } from './digest.ts';
 import { InvalidValue } from './errors.ts';
+import { isPlainLinkName } from './link-sysctl.ts';
+import { perObject } from './per-object.ts';
+import { sameMembers } from './plan-device.ts';
 import type { Firewall, FirewallRule } from './step.ts';
 
 /** A packet rule in nft's words, with the comment by which it is known again. */
@@ -33,12 +37,38 @@ export function packetRules({ link, rules }: Firewall): PacketRule[] {
   });
 }
 
-/** What a host shows of a firewall that is in place, sorted: each rule's `chain comment`. */
-export function firewallMarks(firewall: Firewall): string[] {
-  return packetRules(firewall)
-    .map(({ chain, comment }) => `${chain} ${comment}`)
-    .sort();
+/** Told in the place of rules: those of a table that cannot be read, and of a host that has no `nft`. */
+export const unreadable = '(cannot be read)';
+export const withoutTool = '(nft is not there)';
+
+/** True when there is a table of ours, or may be. */
+export function hasTable({ firewall }: Pick<Actual, 'firewall'>): boolean {
+  return firewall !== null && !firewall.includes(withoutTool);
 }
+
+/** True when the very rules of a firewall are in place. */
+export function isLoaded(firewall: Firewall, { firewall: marks }: Pick<Actual, 'firewall'>): boolean {
+  return marks !== null && sameMembers(firewallMarks(firewall), marks);
+}
+
+/** What a host shows of a firewall that is in place, sorted: each rule's `chain comment`. */
+export const firewallMarks = perObject((firewall: Firewall): readonly string[] =>
+  packetRules(firewall)
+    .map(({ chain, comment }) => `${chain} ${comment}`)
+    .sort(),
+);
+
+/**
+ * Our bit of a connection's mark, on those that this host masqueraded for a network: it tells them from those that another
+ * program gave another source. No other bit is touched, and no connection that goes through no tunnel of ours.
+ */
+const ownMark = '0x20000000';
+
+/** Of a connection whose first packet passed here before; with its source changed, or not. */
+const isKnown = 'ct status & (confirmed|snat)';
+const knownAsItIs = `${isKnown} == confirmed`;
+const knownFromHere = `${isKnown} == (confirmed|snat) ct mark & ${ownMark} == ${ownMark}`;
+const knownFromElsewhere = `ct status & (confirmed|snat) == (confirmed|snat) ct mark & ${ownMark} != ${ownMark}`;
 
 function writeRule(link: string, rule: FirewallRule): string {
   const [into, outOf] = [`oifname "${link}"`, `iifname "${link}"`];
@@ -47,26 +77,72 @@ function writeRule(link: string, rule: FirewallRule): string {
       return `${rule.way === 'out' ? into : outOf} tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu`;
     case 'refuse-detour':
       return `${outOf} ${into} ${writeWays(rule)} reject with icmpx host-unreachable`;
-    case 'accept-replies':
-      return `${outOf} ct state established,related accept`;
+    case 'accept-passing-answers':
+      return `${ipv4} iifname ${writeLinks(rule.by)} oifname ${writeLinks(rule.toward)} ct direction reply accept`;
+    case 'refuse-passing':
+      return `${ipv4} iifname ${writeLinks(rule.by)} oifname ${writeLinks(rule.toward)} drop`;
+    case 'refuse-stale':
+      return `${writeOrigin(rule)} ${rule.masquerade ? knownAsItIs : knownFromHere} drop`;
     case 'accept-published':
-      return `${outOf} ct status dnat ct original ${protocolOf(rule.at)} daddr ${rule.at} accept`;
+      return `${outOf} ${writePublished(rule.at)} accept`;
+    case 'accept-answers':
+      return `${writeWay(link, rule.way)} ct direction reply ${writeOrigin(rule)} accept`;
+    case 'accept-local-answers': {
+      const except = rule.outside.length === 0 ? '' : ` oifname != ${writeLinks(rule.outside)}`;
+      return `${outOf}${except} ct direction reply ${knownFromElsewhere} accept`;
+    }
+    case 'refuse-answers':
+      return `${rule.way === 'in' ? outOf : into} ct direction reply drop`;
     case 'accept-relayed':
       return `${outOf} ${into} ${writeWays(rule)} accept`;
     case 'accept-inward':
       return `${outOf} ${writeWays(rule)} accept`;
-    case 'accept-outward':
-      return `iifname != "${link}" ${into} ${writeWays(rule)} accept`;
     case 'refuse-rest':
       return `${outOf} reject with icmpx admin-prohibited`;
+    case 'accept-published-answers':
+      return `${into} ct direction reply ${writePublished(rule.at)} accept`;
+    case 'accept-outward':
+      return `iifname ${writeLinks(rule.by)} ${into} ${writeWays(rule)} accept`;
+    case 'refuse-spoofed':
+      return `${into} ${writeOne('saddr', rule.from)} drop`;
+    case 'refuse-outside':
+      return `iifname ${writeLinks(rule.by)} ${into} drop`;
+    case 'refuse-known':
+      return `${into} ${rule.is === 'masqueraded here' ? knownFromHere : knownAsItIs} drop`;
     case 'masquerade':
-      return `${writeWays(rule)} oifname != "${link}" masquerade`;
+      return `${writeWays(rule)} oifname != "${link}" ${markOwn} masquerade`;
     case 'masquerade-outward':
-      return `${into} ${writeWays(rule)} masquerade`;
+      return `${into} ${writeWays(rule)} ${markOwn} masquerade`;
     case 'masquerade-relayed':
       // No name of the interface that a packet came by is known any more where masquerading is done.
       return `${into} ${writeOne('saddr', rule.from)} ${protocolOf(rule.except)} saddr != ${rule.except} masquerade`;
   }
+}
+
+/** Forwarding of IPv6 has switches of its own, which are left as they are. */
+const ipv4 = 'meta nfproto ipv4';
+const markOwn = `ct mark set ct mark | ${ownMark}`;
+
+function writeWay(link: string, way: 'in' | 'out' | 'across'): string {
+  const [into, outOf] = [`oifname "${link}"`, `iifname "${link}"`];
+  return way === 'across' ? `${outOf} ${into}` : way === 'in' ? outOf : into;
+}
+
+/** The ends of a connection as its first packet had them, whichever way a packet goes and whatever addresses it bears now. */
+function writeOrigin({ from, to }: { readonly from: readonly Prefix[]; readonly to: readonly Prefix[] }): string {
+  return `ct original ${writeOne('saddr', from)} ct original ${writeOne('daddr', to)}`;
+}
+
+function writePublished(at: Address): string {
+  return `ct status dnat ct original ${protocolOf(at)} daddr ${at}`;
+}
+
+function writeLinks(names: readonly string[]): string {
+  const [first, ...rest] = names;
+  const wrong = names.find((name) => !isPlainLinkName(name));
+  if (first === undefined) throw new InvalidValue('packet rule', 'interface', 'names no interface');
+  if (wrong !== undefined) throw new InvalidValue('packet rule', wrong, 'is no name of an interface');
+  return rest.length === 0 ? `"${first}"` : `{ ${names.map((name) => `"${name}"`).join(', ')} }`;
 }
 
 function writeWays({ from, to }: { readonly from: readonly Prefix[]; readonly to: readonly Prefix[] }): string {

@@ -1,5 +1,9 @@
+import type { Surroundings } from './actual.ts';
 import { covers, familyOf, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
+import type { Ingress } from './forward/ingress.ts';
+import { linksToward } from './forward/ways.ts';
 import { isDefaultRoute } from './full-tunnel.ts';
+import { isPlainLinkName } from './link-sysctl.ts';
 import type { NetworkMap, Options, Peer } from './model.ts';
 import { assignedRoutes } from './route-owner.ts';
 import type { FirewallRule } from './step.ts';
@@ -8,47 +12,125 @@ import type { FirewallRule } from './step.ts';
 export interface Forwarding {
   readonly map: NetworkMap;
   readonly self: Peer;
-  readonly options: Pick<Options, 'masquerade'>;
+  readonly options: Pick<Options, 'masquerade' | 'acceptRoutes'>;
   /** Peers that do not answer here, and are reached through another connector. */
   readonly detours: readonly Peer[];
+  readonly surroundings: Surroundings;
+  /** The interfaces that its routes use. */
+  readonly ingress: readonly Ingress[];
 }
 
 /**
- * The packet rules of a connector, in their order: what is advertised is forwarded, and nothing else that comes from the
- * tunnel. What is relayed gets this connector's own address in any case, and what its LAN begins unless options say no: a
- * host takes from a connector only what bears that connector's address, or an address of the routes that it holds this very
- * connector for, and hosts may differ in that for a while.
+ * The packet rules of a connector, in their order: what is advertised is forwarded, and nothing else that comes from the tunnel or
+ * goes into it. A packet of a connection that is known passes by the same prefixes as the first one did, so that the
+ * connection ends with its route. What is relayed gets this connector's own address in any case, and what its LAN begins
+ * unless options say no: a host takes from a connector only what bears that connector's address, or an address of the routes
+ * that it holds this very connector for, and hosts may differ in that for a while.
  */
-export function forwardingRules({ map, self, options, detours }: Forwarding): readonly FirewallRule[] {
+export function forwardingRules({
+  map,
+  self,
+  options: { masquerade, acceptRoutes },
+  detours,
+  surroundings,
+  ingress,
+}: Forwarding): readonly FirewallRule[] {
   const ofFamily = (route: Prefix) => familyOf(route) === familyOf(map.cidr);
-  const served = assignedRoutes(map, self).filter(ofFamily);
-  const elsewhere = map.routes.filter((route) => ofFamily(route) && !served.includes(route));
+  const assigned = assignedRoutes(map, self);
+  const served = assigned.filter(ofFamily);
+  const elsewhere = acceptRoutes ? map.routes.filter((route) => ofFamily(route) && !assigned.includes(route)) : [];
   const range = rangeOf(map);
   const there = widest([...range, ...elsewhere]);
   // A default route is for connections that begin within the network.
   const members = widest([...range, ...elsewhere.filter((route) => !isDefaultRoute(route))]);
   const lan = widest(served);
+  const begins = widest(served.filter((route) => !isDefaultRoute(route)));
   const connectors = map.peers.filter(({ id, type }) => type === 'connector' && id !== self.id);
-  const hasLan = lan.length > 0;
   const hasDetours = detours.length > 0 && connectors.length > 0;
+  const outside = [
+    ...new Set([...surroundings.uplinks, ...served.flatMap((route) => linksToward(route, surroundings))]),
+  ]
+    .filter(isPlainLinkName)
+    .toSorted();
+  const inward = lan.length === 0 ? null : { from: members, to: lan };
+  const outward = begins.length === 0 ? null : { from: begins, to: there };
+  const known = widest([...members, ...begins]);
   return [
     { rule: 'clamp-mss', way: 'out' },
     { rule: 'clamp-mss', way: 'in' },
     ...(hasDetours ? [{ rule: 'refuse-detour', from: addresses(connectors), to: addresses(detours) } as const] : []),
-    { rule: 'accept-replies' },
+    ...closings(ingress),
+    ...(inward ? [{ rule: 'refuse-stale', masquerade, from: range, to: lan } as const] : []),
+    ...(outward ? [{ rule: 'refuse-stale', masquerade, ...outward } as const] : []),
+    // What comes from the tunnel.
     { rule: 'accept-published', at: self.address },
+    { rule: 'accept-answers', way: 'across', from: members, to: there },
+    ...(outward ? [{ rule: 'accept-answers', way: 'in', ...outward } as const] : []),
+    { rule: 'accept-local-answers', outside },
+    { rule: 'refuse-answers', way: 'in' },
     { rule: 'accept-relayed', from: members, to: there },
-    ...(hasLan ? [{ rule: 'accept-inward', from: members, to: lan } as const] : []),
-    ...(hasLan ? [{ rule: 'accept-outward', from: lan, to: there } as const] : []),
+    ...(inward ? [{ rule: 'accept-inward', ...inward } as const] : []),
     { rule: 'refuse-rest' },
+    // What goes into it.
+    ...(inward ? [{ rule: 'accept-answers', way: 'out', ...inward } as const] : []),
+    { rule: 'accept-published-answers', at: self.address },
+    { rule: 'refuse-answers', way: 'out' },
+    ...entrances(begins, surroundings).map(
+      ({ by, from }) => ({ rule: 'accept-outward', by, from, to: there }) as const,
+    ),
+    { rule: 'refuse-spoofed', from: known },
+    ...(outside.length > 0 ? [{ rule: 'refuse-outside', by: outside } as const] : []),
+    { rule: 'refuse-known', is: 'not masqueraded' },
+    { rule: 'refuse-known', is: 'masqueraded here' },
     { rule: 'masquerade-relayed', from: members, except: self.address },
-    ...(hasLan && options.masquerade
-      ? ([
-          { rule: 'masquerade', from: range, to: lan },
-          { rule: 'masquerade-outward', from: lan, to: there },
-        ] as const)
-      : []),
+    ...(inward && masquerade ? [{ rule: 'masquerade', from: range, to: lan } as const] : []),
+    ...(outward && masquerade ? [{ rule: 'masquerade-outward', ...outward } as const] : []),
   ];
+}
+
+/**
+ * The packet rules of a host that is no connector, but forwards on its own account: containers there answer on ports of its
+ * own, and call out. Nothing else comes out of the tunnel.
+ */
+export function localRules(self: Peer): readonly FirewallRule[] {
+  return [
+    { rule: 'accept-published', at: self.address },
+    { rule: 'accept-local-answers', outside: [] },
+    { rule: 'refuse-rest' },
+  ];
+}
+
+/** Keeps what comes in by an interface that forwards for this connector alone from going anywhere but into the tunnel. */
+function closings(ingress: readonly Ingress[]): FirewallRule[] {
+  const own = ingress.filter((each) => each.closed !== null && each.closed.length > 0);
+  const groups = Map.groupBy(own, ({ closed }) => closed?.join() ?? '');
+  return [...groups.values()].flatMap((group): FirewallRule[] => {
+    const by = group.map(({ link }) => link);
+    const toward = group[0]?.closed ?? [];
+    return [
+      { rule: 'accept-passing-answers', by, toward },
+      { rule: 'refuse-passing', by, toward },
+    ];
+  });
+}
+
+/** The interfaces by which connections of a LAN come in, and of which prefixes. */
+function entrances(
+  prefixes: readonly Prefix[],
+  surroundings: Surroundings,
+): { readonly by: readonly string[]; readonly from: readonly Prefix[] }[] {
+  const ways = prefixes.map((prefix) => ({
+    prefix,
+    by: linksToward(prefix, surroundings).filter(isPlainLinkName).toSorted(),
+  }));
+  const groups = Map.groupBy(
+    ways.filter(({ by }) => by.length > 0),
+    ({ by }) => by.join(),
+  );
+  return [...groups.values()].map((group) => ({
+    by: group[0]?.by ?? [],
+    from: group.map(({ prefix }) => prefix),
+  }));
 }
 
 /** The network's own addresses; one by one where its range is not known. */

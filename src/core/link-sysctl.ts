@@ -1,9 +1,37 @@
 /**
- * How strictly an interface looks whether packets come from where it would send answers (`rp_filter`, ip-sysctl.rst), as
- * sysctl(8) writes it: with the dots of the name as slashes.
+ * The key of a setting of one interface, as sysctl(8) writes it: with the dots of the name as slashes. The kernel reads these
+ * where packets come in.
+ */
+function linkKey(link: string, setting: string): string {
+  return `net.ipv4.conf.${link.replaceAll('.', '/')}.${setting}`;
+}
+
+/**
+ * How strictly an interface looks whether packets come from where it would send answers (`rp_filter`, ip-sysctl.rst).
  */
 export function sourceFilterKey(link: string): string {
-  return `net.ipv4.conf.${link.replaceAll('.', '/')}.rp_filter`;
+  return linkKey(link, 'rp_filter');
+}
+
+/**
+ * Whether the host forwards what comes in by an interface; the interface that a packet leaves by has no say (IN_DEV_FORWARD in
+ * ip_route_input_slow, net/ipv4/route.c).
+ */
+export function forwardingKey(link: string): string {
+  return linkKey(link, 'forwarding');
+}
+
+/** Writing another value sets the forwarding of every interface, and of those to come (inet_forward_change in net/ipv4/devinet.c). */
+export const allForwardingKey = 'net.ipv4.ip_forward';
+
+/** True for the forwarding of one interface or of all. */
+export function isForwardingKey(key: string): boolean {
+  return key === allForwardingKey || /^net\.ipv4\.conf\.[^.]+\.forwarding$/.test(key);
+}
+
+/** True for an interface that can be named in a key and in a packet rule; the kernel lets names hold nearly anything. */
+export function isPlainLinkName(name: string): boolean {
+  return /^[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,14}$/.test(name);
 }
 
 /** What every interface is at least held to: the greater of the two counts. */
@@ -16,8 +44,3 @@ export function isStrict(key: string, sysctls: Readonly<Record<string, string>>)
 
 /** Any way to the source will do: peers that two connectors forward for come and go by different ways. */
 export const looseFilter = '2';
-
-/** True for a key of one interface, which comes and goes with that interface. */
-export function goesWithLink(key: string): boolean {
-  return /^net\.ipv[46]\.conf\.(?!all\.|default\.)/.test(key);
-}

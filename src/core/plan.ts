@@ -1,7 +1,8 @@
 import type { Actual } from './actual.ts';
 import type { Desired } from './desired.ts';
+import { unreadable, withoutTool } from './firewall.ts';
 import { isSettledForGood, planDevice, planPeerRemoval, planUnmarking } from './plan-device.ts';
-import { planFirewall, planSysctls } from './plan-forwarding.ts';
+import { planFirewall, planOpening, planShutting, planSysctls } from './plan-forwarding.ts';
 import { planHosts } from './plan-hosts.ts';
 import { planCreation, planSettings } from './plan-link.ts';
 import type { Receipt } from './receipt.ts';
@@ -16,13 +17,16 @@ import type { Step } from './step.ts';
 export function plan(desired: Desired, actual: Actual, now: number): readonly Step[] {
   if (calm.get(actual) === desired) return [];
   const steps: Step[] = [
+    ...planShutting(desired, actual),
     ...planCreation(desired, actual),
+    // Before the interface is up, as others may forward into it from then on.
+    ...planFirewall(desired, actual),
     ...planDevice(desired, actual, now),
     ...planSettings(desired, actual),
     ...planUnmarking(desired, actual),
     ...planPeerRemoval(desired, actual),
-    ...planFirewall(desired, actual),
     ...planSysctls(desired, actual),
+    ...planOpening(desired, actual),
     ...planHosts(desired, actual),
   ];
   if (steps.length === 0 && isSettledForGood(desired, actual)) calm.set(actual, desired);
@@ -52,5 +56,6 @@ export function isOurs(
  */
 export function isOurFirewall({ firewall }: Pick<Actual, 'firewall'>, receipt: Receipt): boolean {
   if (firewall === null || receipt.some(({ made }) => made === 'firewall')) return true;
+  if (firewall.includes(unreadable) || firewall.includes(withoutTool)) return true;
   return firewall.every((mark) => /^\S+ cpn /.test(mark));
 }

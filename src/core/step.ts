@@ -96,6 +96,20 @@ export interface SetSysctl {
   /** Dotted, as `sysctl` prints it. */
   readonly key: string;
   readonly value: string;
+  /**
+   * What becomes of the key in the receipt, which by default names what the value was. `none` is for a key of our own interface,
+   * and for what another step of the plan undoes; `strike` takes back what the receipt names.
+   */
+  readonly receipt?: 'none' | 'strike' | Opening;
+}
+
+/** An interface whose forwarding is turned on, and what the host was like then. */
+export interface Opening {
+  readonly link: string;
+  /** Whether forwarding as a whole was on (`net.ipv4.ip_forward`); once it is otherwise, somebody decided on every interface. */
+  readonly all: string;
+  /** The interfaces that were there. */
+  readonly links: readonly string[];
 }
 
 /** Puts our block into the hosts file, in place of the one that is there. A host works without it. */
@@ -130,22 +144,44 @@ export type FirewallRule =
    * send its packets to each other until these are too old.
    */
   | ({ readonly rule: 'refuse-detour' } & Ways)
-  /** Lets in what belongs to a connection that was let through before. */
-  | { readonly rule: 'accept-replies' }
-  /** Lets in what was sent to this host itself, and is handed on by somebody's rule: a container's published port. */
-  | { readonly rule: 'accept-published'; readonly at: Address }
+  /**
+   * What comes in by interfaces that forward for this connector alone, and would leave by one that was there before: answers to
+   * connections that began elsewhere pass, and nothing else.
+   */
+  | { readonly rule: 'accept-passing-answers' | 'refuse-passing'; readonly by: Links; readonly toward: Links }
+  /** Ends connections that began while their source was masqueraded, and is not any more, or the other way round. */
+  | ({ readonly rule: 'refuse-stale'; readonly masquerade: boolean } & Ways)
+  /** Lets in what was sent to this host itself, and is handed on by another program's rule: a container's published port. */
+  | { readonly rule: 'accept-published' | 'accept-published-answers'; readonly at: Address }
+  /** Lets through the answers in connections that began between these: out of the tunnel, into it, or from peer to peer. */
+  | ({ readonly rule: 'accept-answers'; readonly way: 'in' | 'out' | 'across' } & Ways)
+  /** Lets in the answers in connections that began behind this host, and to which another program gave its address: a container's. */
+  | { readonly rule: 'accept-local-answers'; readonly outside: Links }
+  /** Refuses the other answers that come out of the tunnel, or go into it. */
+  | { readonly rule: 'refuse-answers'; readonly way: 'in' | 'out' }
   /** Lets through what goes from one peer to another. */
   | ({ readonly rule: 'accept-relayed' } & Ways)
-  /** Lets through what goes from the network to the LAN, and from the LAN to the network. */
-  | ({ readonly rule: 'accept-inward' | 'accept-outward' } & Ways)
+  /** Lets through what goes from the network to the LAN. */
+  | ({ readonly rule: 'accept-inward' } & Ways)
   /** Refuses what else comes from the tunnel: a peer reaches what is advertised, not all that this host could forward to. */
   | { readonly rule: 'refuse-rest' }
+  /** Lets through what the LAN sends into the network, by the interfaces that its routes use. */
+  | ({ readonly rule: 'accept-outward'; readonly by: Links } & Ways)
+  /** Refuses what bears an address of the network, or of a LAN, and came by another interface. */
+  | { readonly rule: 'refuse-spoofed'; readonly from: readonly Prefix[] }
+  /** Refuses the neighbours of this host: what else comes by these interfaces. */
+  | { readonly rule: 'refuse-outside'; readonly by: Links }
+  /** Ends connections into the tunnel that no route lets through any more. Those that have an address of this host by another program go on. */
+  | { readonly rule: 'refuse-known'; readonly is: 'not masqueraded' | 'masqueraded here' }
   /** Gives packets from the tunnel to the LAN this host's address, so that the LAN needs no route back. */
   | ({ readonly rule: 'masquerade' } & Ways)
   /** Gives packets from the LAN into the tunnel this peer's address. */
   | ({ readonly rule: 'masquerade-outward' } & Ways)
   /** Gives packets from one peer to another this peer's address. */
   | { readonly rule: 'masquerade-relayed'; readonly from: readonly Prefix[]; readonly except: Address };
+
+/** Names of interfaces, at least one where nothing else is said. */
+type Links = readonly string[];
 
 /** Where packets come from and where they go, none of either overlapping another. */
 interface Ways {

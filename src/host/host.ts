@@ -1,5 +1,5 @@
 import type { Actual, ActualPeer } from '../core/actual.ts';
-import type { Address } from '../core/cidr.ts';
+import type { Address, Prefix } from '../core/cidr.ts';
 import type { ForwardDrop } from '../core/forward/find-drops.ts';
 import type { ForwardPath } from '../core/forward/path.ts';
 import type { KernelRoute } from '../core/kernel-route.ts';
@@ -9,9 +9,11 @@ import type { Step } from '../core/step.ts';
 export interface Question {
   readonly link: string;
   /** Whether our packet rules are of interest: they cost a process to read. */
-  readonly firewall: boolean;
+  readonly firewall: boolean | 'where this host forwards';
   /** Dotted sysctl keys to read. */
   readonly sysctls: readonly string[];
+  /** Routes of which the forwarding of the interfaces that lead there is of interest too. */
+  readonly served?: readonly Prefix[];
   /** Whether the hosts file is of interest. */
   readonly hosts: boolean;
 }

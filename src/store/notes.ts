@@ -20,6 +20,8 @@ export interface Notes {
   readonly troubles: readonly string[];
   /** The routes that this connector serves and behind which no probe target answers. */
   readonly dead: readonly Prefix[];
+  /** Why the packet rules do not load; null where they do, or there are none. */
+  readonly unloaded: string | null;
   /** Of the probe targets that are names or could not be asked: what the last rounds showed. */
   readonly probed: Readonly<Record<string, Probed>>;
 }
@@ -38,6 +40,7 @@ export const noNotes: Notes = {
   silent: {},
   troubles: [],
   dead: [],
+  unloaded: null,
   probed: {},
 };
 
@@ -54,6 +57,7 @@ const schema = z.object({
   silent: z.record(z.string(), z.number()),
   troubles: z.array(z.string()),
   dead: z.array(z.string().transform((text) => parsePrefix(text))).default([]),
+  unloaded: z.string().nullable().default(null),
   probed: z.record(z.string(), z.object({ address: address.nullable(), trouble: z.string().nullable() })).default({}),
 });
 
@@ -61,10 +65,10 @@ const schema = z.object({
  * The notes as the text of their file. The time of the last success is left out where it can be the file's own, so that a
  * pass that only proves that all is well writes nothing. The same notes always give the same text.
  */
-export function formatNotes({ sync, held, silent, troubles, dead, probed }: Notes): string {
+export function formatNotes({ sync, held, silent, troubles, dead, unloaded, probed }: Notes): string {
   const { mode, lastSuccess, error } = sync;
   const kept = isFileTime(sync) ? { mode, error } : { mode, lastSuccess, error };
-  const text = { sync: kept, held, silent: sortKeys(silent), troubles, dead, probed: sortKeys(probed) };
+  const text = { sync: kept, held, silent: sortKeys(silent), troubles, dead, unloaded, probed: sortKeys(probed) };
   return `${JSON.stringify(text)}\n`;
 }
 

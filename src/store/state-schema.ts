@@ -59,7 +59,13 @@ const made = z.discriminatedUnion('made', [
   z.object({ made: z.literal('interface'), link: z.string() }),
   z.object({ made: z.literal('firewall'), link: z.string() }),
   z.object({ made: z.literal('rules'), link: z.string() }),
-  z.object({ made: z.literal('sysctl'), key: z.string(), before: z.string(), after: z.string() }),
+  z.object({
+    made: z.literal('sysctl'),
+    key: z.string(),
+    before: z.string(),
+    after: z.string(),
+    opening: z.object({ link: z.string(), all: z.string(), links: z.array(z.string()) }).exactOptional(),
+  }),
   z.object({ made: z.literal('hosts'), link: z.string() }),
   z.object({ made: z.literal('folder'), path: z.string() }),
 ]);

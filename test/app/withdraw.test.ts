@@ -6,27 +6,31 @@ import { mapWithout, one, range, serving, startServing, two } from './serving.ts
 
 describe('what a connector has out of service', () => {
   it('is nothing while all is well', () => {
-    expect(withdrawnBy(serving(), [])).toEqual([]);
+    expect(withdrawnBy(serving())).toEqual([]);
   });
 
   it('is what it serves of what is dead', () => {
-    expect(withdrawnBy(serving(), [range, one])).toEqual([one]);
+    expect(withdrawnBy(serving(), { dead: [range, one], unloaded: null })).toEqual([one]);
   });
 
   it('is all of it while it is drained, its relaying too, sorted', () => {
-    expect(withdrawnBy(serving({ drained: true }), [])).toEqual([range, one, two]);
+    expect(withdrawnBy(serving({ drained: true }))).toEqual([range, one, two]);
+  });
+
+  it('is all of it too while its packet rules do not load', () => {
+    expect(withdrawnBy(serving(), { dead: [one], unloaded: 'nft failed' })).toEqual([range, one, two]);
   });
 
   it('is the same when it is out of service already', () => {
     const state = { ...joinedTo(mapWithout([range, one, two])), drained: true };
-    expect(withdrawnBy(state, [])).toEqual([range, one, two]);
-    expect(withdrawnBy({ ...state, drained: false }, [two])).toEqual([two]);
+    expect(withdrawnBy(state)).toEqual([range, one, two]);
+    expect(withdrawnBy({ ...state, drained: false }, { dead: [two], unloaded: null })).toEqual([two]);
   });
 
   it('is nothing for another kind of host, and for one that its network does not list', () => {
-    expect(withdrawnBy(serving({ drained: true }, 'origin'), [one])).toEqual([]);
+    expect(withdrawnBy(serving({ drained: true }, 'origin'))).toEqual([]);
     const unlisted = { ...mapWithout([]), peers: [] };
-    expect(withdrawnBy({ ...joinedTo(unlisted), drained: true }, [one])).toEqual([]);
+    expect(withdrawnBy({ ...joinedTo(unlisted), drained: true })).toEqual([]);
   });
 });
 

@@ -15,6 +15,7 @@ const cases: [number, Error][] = [
   [1, new errors.Locked('/run/cpn/lock', '7')],
   [1, new errors.NotNamed('cpn0', 'there is no such file')],
   [1, new errors.ForwardingDropped(['packets do not get through'])],
+  [1, new errors.RulesNotLoaded('cpn0', 'nft -f - exited with 1', true)],
   [1, new errors.ClaimChanged('edge-1', 'key B instead of A')],
   [1, new errors.CannotWithdraw('https://x', 'it does not know how')],
   [1, new errors.CannotTell('https://x', 'it takes no notice of endpoint')],

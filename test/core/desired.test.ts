@@ -59,8 +59,8 @@ describe('what a host should be', () => {
 
   it('forwards on a connector, and nowhere else', () => {
     const sysctls = (link: string) => desireFor(connector, office, { link }).sysctls;
-    expect(sysctls('cpn0')).toEqual({ 'net.ipv4.ip_forward': '1', 'net.ipv4.conf.cpn0.rp_filter': '2' });
-    expect(sysctls('wg.7')).toEqual({ 'net.ipv4.ip_forward': '1', 'net.ipv4.conf.wg/7.rp_filter': '2' });
+    expect(sysctls('cpn0')).toEqual({ 'net.ipv4.conf.cpn0.rp_filter': '2' });
+    expect(sysctls('wg.7')).toEqual({ 'net.ipv4.conf.wg/7.rp_filter': '2' });
     expect(desireFor(connector, office).firewall?.link).toBe('cpn0');
     expect(desireFor(laptop, office)).toMatchObject({ firewall: null, sysctls: {} });
   });

@@ -11,6 +11,7 @@ import {
 } from '../../src/core/doctor/judge-host.ts';
 import { judgeOuterEchoes, judgeTunnelEchoes, nextSize } from '../../src/core/doctor/judge-mtu.ts';
 import { judgeConflicts, judgeForwarding, judgePorts, type Scene } from '../../src/core/doctor/judge-network.ts';
+import { firewallMarks } from '../../src/core/firewall.ts';
 import type { Peer } from '../../src/core/model.ts';
 import { address, bare, desireFor, dialled, keyPair, network, options, peer, prefix, surroundings } from './samples.ts';
 
@@ -200,12 +201,14 @@ describe('ports', () => {
 describe('forwarding', () => {
   it('is of interest on a connector only, where it is on and nobody drops anything', () => {
     const connector = scene({ type: 'connector', endpoint: dialled(1) });
-    const on = { ...connector, actual: { ...connector.actual, sysctls: { 'net.ipv4.ip_forward': '1' } } };
+    const sysctls = { 'net.ipv4.conf.cpn0.forwarding': '1', 'net.ipv4.conf.eth0.forwarding': '1' };
+    const firewall = connector.desired.firewall && firewallMarks(connector.desired.firewall);
+    const on = { ...connector, actual: { ...connector.actual, firewall, sysctls } };
     const verdicts = (found: ReturnType<typeof judgeForwarding>) => found.map(({ verdict }) => verdict);
     expect(judgeForwarding(scene(), [])).toEqual([]);
-    expect(verdicts(judgeForwarding(connector, []))).toEqual(['problem', 'ok']);
-    expect(verdicts(judgeForwarding(on, []))).toEqual(['ok', 'ok']);
-    expect(verdicts(judgeForwarding(on, ['docker drops all']))).toEqual(['ok', 'problem']);
+    expect(verdicts(judgeForwarding(connector, []))).toEqual(['problem', 'problem', 'problem', 'ok']);
+    expect(verdicts(judgeForwarding(on, []))).toEqual(['ok', 'ok', 'ok']);
+    expect(verdicts(judgeForwarding(on, ['docker drops all']))).toEqual(['ok', 'ok', 'problem']);
   });
 });
 

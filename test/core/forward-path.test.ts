@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Crossing, forwardPaths } from '../../src/core/forward/path.ts';
-import { address, dialled, network, peer, prefix, surroundings } from './samples.ts';
+import { dialled, network, peer, prefix, surroundings } from './samples.ts';
 
 const lan = prefix('192.168.50.0/24');
 const self = peer(1, { type: 'connector', endpoint: dialled(1) });
@@ -36,7 +36,7 @@ describe('the ways through a connector', () => {
     expect(linksOf(wide('192.0.0.0/8'), around)).toEqual(['cpn0>eth2 192.0.0.0/8', 'cpn0>eth3 192.0.0.0/8']);
     expect(linksOf(wide('10.9.0.0/16'), around)).toEqual(['cpn0>eth0 10.9.0.0/16']);
     expect(linksOf(wide('0.0.0.0/0'), around)).toEqual(['cpn0>eth0 0.0.0.0/0']);
-    expect(linksOf(wide('10.9.0.0/16'), { gateways: [address('198.51.100.1')] })).toEqual(['cpn0>null 10.9.0.0/16']);
+    expect(linksOf(wide('10.9.0.0/16'), { uplinks: [] })).toEqual(['cpn0>null 10.9.0.0/16']);
   });
 
   it('lead from peer to peer where two of them have no endpoint, while the connector is their relay', () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { overlaps, type Prefix } from '../../src/core/cidr.ts';
 import { packetRules } from '../../src/core/firewall.ts';
 import { type Forwarding, forwardingRules } from '../../src/core/forwarding-rules.ts';
-import { desireFor, dialled, network, networksWithExit, peer, prefix } from './samples.ts';
+import { desireFor, dialled, network, networksWithExit, peer, prefix, surroundings } from './samples.ts';
 
 const [lan, annex] = [prefix('192.168.50.0/24'), prefix('192.168.60.0/24')];
 const self = peer(1, { type: 'connector', endpoint: dialled(1), routes: [lan] });
@@ -11,33 +11,88 @@ const other = peer(2, { type: 'connector', endpoint: dialled(2), routes: [annex]
 const laptop = peer(3);
 const map = network([self, other, laptop], { routes: [lan, annex] });
 
+/** A host in the LAN, with the way to the internet on another interface. */
+const around = { ...surroundings, connected: [...surroundings.connected, { prefix: lan, link: 'eth1' }], routed: [] };
+const masquerading = { masquerade: true, acceptRoutes: true };
+const plain = { ...masquerading, masquerade: false };
+
 /** The rules as nft gets them, without their comments. */
 function textsOf(changes: Partial<Forwarding> = {}): string[] {
-  const rules = forwardingRules({ map, self, options: { masquerade: true }, detours: [], ...changes });
-  return packetRules({ link: 'cpn0', rules }).map(({ chain, text }) => `${chain}: ${text}`);
+  const given = { map, self, options: masquerading, detours: [], surroundings: around, ingress: [], ...changes };
+  return packetRules({ link: 'cpn0', rules: forwardingRules(given) }).map(({ chain, text }) => `${chain}: ${text}`);
 }
+
+const [known, ours] = ['ct status & (confirmed|snat)', 'ct mark & 0x20000000'];
 
 describe('the packet rules of a connector', () => {
   it('let through what is advertised, in this order', () => {
     const network = '10.77.0.0/24, 192.168.60.0/24';
+    const inward = `ct original ip saddr { ${network} } ct original ip daddr 192.168.50.0/24`;
+    const outward = `ct original ip saddr 192.168.50.0/24 ct original ip daddr { ${network} }`;
     expect(textsOf()).toEqual([
       'forward: oifname "cpn0" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu',
       'forward: iifname "cpn0" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu',
-      'forward: iifname "cpn0" ct state established,related accept',
+      `forward: ct original ip saddr 10.77.0.0/24 ct original ip daddr 192.168.50.0/24 ${known} == confirmed drop`,
+      `forward: ${outward} ${known} == confirmed drop`,
       'forward: iifname "cpn0" ct status dnat ct original ip daddr 10.77.0.1 accept',
+      `forward: iifname "cpn0" oifname "cpn0" ct direction reply ct original ip saddr { ${network} } ct original ip daddr { ${network} } accept`,
+      `forward: iifname "cpn0" ct direction reply ${outward} accept`,
+      `forward: iifname "cpn0" oifname != { "eth0", "eth1" } ct direction reply ${known} == (confirmed|snat) ${ours} != 0x20000000 accept`,
+      'forward: iifname "cpn0" ct direction reply drop',
       `forward: iifname "cpn0" oifname "cpn0" ip saddr { ${network} } ip daddr { ${network} } accept`,
       `forward: iifname "cpn0" ip saddr { ${network} } ip daddr 192.168.50.0/24 accept`,
-      `forward: iifname != "cpn0" oifname "cpn0" ip saddr 192.168.50.0/24 ip daddr { ${network} } accept`,
       'forward: iifname "cpn0" reject with icmpx admin-prohibited',
+      `forward: oifname "cpn0" ct direction reply ${inward} accept`,
+      'forward: oifname "cpn0" ct direction reply ct status dnat ct original ip daddr 10.77.0.1 accept',
+      'forward: oifname "cpn0" ct direction reply drop',
+      `forward: iifname "eth1" oifname "cpn0" ip saddr 192.168.50.0/24 ip daddr { ${network} } accept`,
+      'forward: oifname "cpn0" ip saddr { 10.77.0.0/24, 192.168.60.0/24, 192.168.50.0/24 } drop',
+      'forward: iifname { "eth0", "eth1" } oifname "cpn0" drop',
+      `forward: oifname "cpn0" ${known} == confirmed drop`,
+      `forward: oifname "cpn0" ${known} == (confirmed|snat) ${ours} == 0x20000000 drop`,
       `postrouting: oifname "cpn0" ip saddr { ${network} } ip saddr != 10.77.0.1 masquerade`,
-      'postrouting: ip saddr 10.77.0.0/24 ip daddr 192.168.50.0/24 oifname != "cpn0" masquerade',
-      `postrouting: oifname "cpn0" ip saddr 192.168.50.0/24 ip daddr { ${network} } masquerade`,
+      'postrouting: ip saddr 10.77.0.0/24 ip daddr 192.168.50.0/24 oifname != "cpn0" ct mark set ct mark | 0x20000000 masquerade',
+      `postrouting: oifname "cpn0" ip saddr 192.168.50.0/24 ip daddr { ${network} } ct mark set ct mark | 0x20000000 masquerade`,
     ]);
   });
 
+  it('end the connections of the other mode: with masquerading those that are not, without it those that we masqueraded', () => {
+    const stale = (options: Forwarding['options']) =>
+      textsOf({ options }).filter((text) => text.startsWith('forward: ct original'));
+    for (const text of stale(masquerading)) expect(text).toContain(`${known} == confirmed drop`);
+    for (const text of stale(plain)) {
+      expect(text).toContain(`${known} == (confirmed|snat) ${ours} == 0x20000000 drop`);
+    }
+    expect(stale(plain)).toHaveLength(2);
+  });
+
+  it('let nothing that an interface forwards for this connector alone go where it did not go before', () => {
+    const opening = { link: 'eth1', all: '0', links: ['eth0', 'eth1'] };
+    const ingress = [
+      { link: 'eth1', closed: ['eth0', 'eth1'], opening },
+      { link: 'eth2', closed: null, opening },
+    ];
+    const passing = textsOf({ ingress }).filter((text) => !textsOf().includes(text));
+    expect(passing).toEqual([
+      'forward: meta nfproto ipv4 iifname "eth1" oifname { "eth0", "eth1" } ct direction reply accept',
+      'forward: meta nfproto ipv4 iifname "eth1" oifname { "eth0", "eth1" } drop',
+    ]);
+  });
+
+  it('let a LAN in by the interfaces that lead to it, and not where there are none', () => {
+    const entrances = (changes: Partial<typeof around>) =>
+      textsOf({ surroundings: { ...around, ...changes } })
+        .filter((text) => /^forward: iifname (?!!).* oifname "cpn0" ip saddr .* accept$/.test(text))
+        .filter((text) => !text.startsWith('forward: iifname "cpn0"'));
+    expect(entrances({ connected: [] })).toEqual([
+      expect.stringContaining('iifname "eth0" oifname "cpn0" ip saddr 192'),
+    ]);
+    expect(entrances({ connected: [], uplinks: [] })).toEqual([]);
+  });
+
   it('masquerade nothing but what is relayed where nobody wants it', () => {
-    const masquerading = textsOf({ options: { masquerade: false } }).filter((text) => text.includes('masquerade'));
-    expect(masquerading).toEqual([expect.stringContaining('ip saddr != 10.77.0.1 masquerade')]);
+    const texts = textsOf({ options: plain }).filter((text) => text.includes('masquerade'));
+    expect(texts).toEqual([expect.stringContaining('ip saddr != 10.77.0.1 masquerade')]);
   });
 
   it('refuse, before anything is accepted, what other connectors hand on for peers that do not answer here either', () => {
@@ -67,15 +122,15 @@ describe('the packet rules of a connector', () => {
   });
 
   it('are none for a LAN where no route is served', () => {
-    const rules = forwardingRules({ map, self: { ...self, routes: [] }, options: { masquerade: true }, detours: [] });
-    expect(rules.map(({ rule }) => rule)).toEqual([
-      'clamp-mss',
-      'clamp-mss',
-      'accept-replies',
-      'accept-published',
-      'accept-relayed',
-      'refuse-rest',
-      'masquerade-relayed',
+    const texts = textsOf({ self: { ...self, routes: [] } });
+    expect(texts.filter((text) => text.includes('ip daddr 192.168.50.0/24'))).toEqual([]);
+    expect(texts.filter((text) => text.includes('ip saddr 192.168.50.0/24'))).toEqual([]);
+    expect(texts.filter((text) => text.endsWith(' accept'))).toEqual([
+      expect.stringContaining('ct status dnat'),
+      expect.stringContaining('oifname "cpn0" ct direction reply'),
+      expect.stringContaining('oifname != "eth0" ct direction reply'),
+      expect.stringContaining('iifname "cpn0" oifname "cpn0" ip saddr'),
+      expect.stringContaining('ct status dnat'),
     ]);
   });
 
@@ -85,6 +140,11 @@ describe('the packet rules of a connector', () => {
     expect(texts).toContain('forward: iifname "cpn0" oifname "cpn0" ip saddr 10.77.0.0/24 ip daddr 0.0.0.0/0 accept');
     const exit = textsOf({ map: { ...map, routes: [lan, all] }, self: { ...self, routes: null } });
     expect(exit).toContain('forward: iifname "cpn0" ip saddr 10.77.0.0/24 ip daddr 0.0.0.0/0 accept');
+    expect(exit.filter((text) => /saddr (\{[^}]*)?0\.0\.0\.0\/0/.test(text))).toEqual([]);
+    for (const half of ['0.0.0.0/1', '128.0.0.0/1'].map(prefix)) {
+      const texts = textsOf({ map: { ...map, routes: [half] }, self: { ...self, routes: null } });
+      expect(texts.filter((text) => text.includes(`saddr ${half}`))).toEqual([]);
+    }
   });
 
   it('leave out a route of another family than the network', () => {
@@ -98,7 +158,8 @@ describe('the packet rules of a connector', () => {
       fc.property(networksWithExit, fc.nat(), (any, at) => {
         const chosen = any.peers[at % any.peers.length] ?? self;
         const connector = { ...chosen, type: 'connector' as const };
-        const rules = forwardingRules({ map: any, self: connector, options: { masquerade: true }, detours: any.peers });
+        const given = { options: masquerading, detours: any.peers, surroundings: around, ingress: [] };
+        const rules = forwardingRules({ map: any, self: connector, ...given });
         for (const rule of rules) {
           if ('from' in rule) expect(isDisjoint(rule.from) && rule.from.length > 0).toBe(true);
           if ('to' in rule) expect(isDisjoint(rule.to) && rule.to.length > 0).toBe(true);

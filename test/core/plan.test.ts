@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Actual } from '../../src/core/actual.ts';
 import type { Desired } from '../../src/core/desired.ts';
+import { noForwarding } from '../../src/core/forward/ingress.ts';
 import { commonFilterKey } from '../../src/core/link-sysctl.ts';
 import type { Peer } from '../../src/core/model.ts';
 import { isOurs, plan } from '../../src/core/plan.ts';
@@ -27,7 +28,12 @@ import { simulate } from './simulate.ts';
 const now = 1_800_000_000;
 const router: Actual = {
   ...bare,
-  sysctls: { 'net.ipv4.ip_forward': '0', 'net.ipv4.conf.all.src_valid_mark': '0' },
+  sysctls: {
+    'net.ipv4.ip_forward': '0',
+    'net.ipv4.conf.all.src_valid_mark': '0',
+    'net.ipv4.conf.eth0.forwarding': '0',
+    'net.ipv4.conf.eth1.forwarding': '0',
+  },
   hosts: { block: null, trouble: null },
 };
 
@@ -212,11 +218,9 @@ describe('a plan', () => {
   });
 
   it('sets packet rules before it forwards', () => {
-    expect(kinds(plan(desireFor(connector, office), router, now)).slice(-3)).toEqual([
-      'set-firewall',
-      'set-sysctl',
-      'set-sysctl',
-    ]);
+    const steps = kinds(plan(desireFor(connector, office), router, now));
+    expect(steps.slice(0, 2)).toEqual(['create-link', 'set-firewall']);
+    expect(steps.slice(-3)).toEqual(['set-sysctl', 'set-sysctl', 'set-sysctl']);
   });
 
   it('knows an interface of our name that is not ours', () => {
@@ -272,20 +276,22 @@ describe('a receipt', () => {
   it('remembers what was there before the first change, not before the last', () => {
     const desired = desireFor(connector, office);
     const first = record([], plan(desired, router, now), router);
-    const cleared: Actual = { ...settled(desired), sysctls: { 'net.ipv4.ip_forward': '2' } };
+    const up = settled(desired);
+    const cleared: Actual = { ...up, sysctls: { ...up.sysctls, 'net.ipv4.conf.all.src_valid_mark': '2' } };
     expect(record(first, plan(desired, cleared, now), cleared)).toEqual(first);
   });
 
   it('leaves a sysctl that was right before us, and one that somebody changed since', () => {
-    const desired = desireFor(connector, office);
-    const forwarding: Actual = { ...bare, sysctls: { 'net.ipv4.ip_forward': '1' } };
+    const on = { ...router.sysctls, 'net.ipv4.ip_forward': '1', 'net.ipv4.conf.eth0.forwarding': '1' };
+    const forwarding: Actual = { ...router, sysctls: on };
+    const desired = desireFor(connector, office, { forwarding: { ...noForwarding, sysctls: on } });
     expect(record([], plan(desired, forwarding, now), forwarding).map(({ made }) => made)).toEqual([
       'interface',
       'firewall',
     ]);
-    const receipt = record([], plan(desired, router, now), router);
-    const changed: Actual = { ...settled(desired), sysctls: { 'net.ipv4.ip_forward': '2' } };
-    expect(kinds(planTakeBack(receipt, changed))).toEqual(['remove-firewall', 'delete-link']);
+    const receipt = record([], plan(desireFor(connector, office), router, now), router);
+    const changed: Actual = { ...settled(desired), sysctls: { ...settled(desired).sysctls, ...on } };
+    expect(kinds(planTakeBack(receipt, changed))).toEqual(['delete-link', 'remove-firewall']);
   });
 
   it('has nothing to take back from a host that lost everything', () => {

@@ -3,6 +3,7 @@ import type { Actual, Surroundings } from '../../src/core/actual.ts';
 import { type Address, addressAt, type Prefix, parseAddress, parsePrefix, rangeOf } from '../../src/core/cidr.ts';
 import { type Desired, desire, type Intent } from '../../src/core/desired.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
+import { noForwarding } from '../../src/core/forward/ingress.ts';
 import type { Ground } from '../../src/core/guard.ts';
 import { makeKeyPair } from '../../src/core/keys.ts';
 import type { NetworkMap, Options, Peer } from '../../src/core/model.ts';
@@ -60,6 +61,8 @@ export const surroundings: Surroundings = {
   connected: [{ prefix: prefix('203.0.113.0/24'), link: 'eth0' }],
   routed: [{ prefix: prefix('172.31.0.0/16'), link: 'eth1' }],
   gateways: [address('203.0.113.254')],
+  uplinks: ['eth0'],
+  links: ['eth0', 'eth1'].map((name) => ({ name, kind: 'other' })),
   resolvers: [address('198.51.100.53')],
   sshClients: [],
   underlayMtu: 1500,
@@ -100,6 +103,7 @@ export function desireFor(self: Peer, map: NetworkMap, changes: Partial<Intent> 
       resolved: {},
       failed: [],
       label: null,
+      forwarding: noForwarding,
       ...changes,
     },
     on,

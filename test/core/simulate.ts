@@ -2,7 +2,7 @@ import type { Actual, ActualPeer, Link } from '../../src/core/actual.ts';
 import { familyOf } from '../../src/core/cidr.ts';
 import { firewallMarks } from '../../src/core/firewall.ts';
 import { keyPairOf } from '../../src/core/keys.ts';
-import { goesWithLink, sourceFilterKey } from '../../src/core/link-sysctl.ts';
+import { allForwardingKey, forwardingKey, sourceFilterKey } from '../../src/core/link-sysctl.ts';
 import { routeProtocol } from '../../src/core/marks.ts';
 import type { DesiredPeer, InterfaceAddress } from '../../src/core/model.ts';
 import { formatRule, sameRule } from '../../src/core/rule.ts';
@@ -21,7 +21,7 @@ function applyStep(actual: Actual, step: Step): Actual {
         ...actual,
         link: { name: step.link, mtu: 1420, up: false, alias: null, addresses: [] },
         device: { publicKey: null, listenPort: 40000, fwmark: null, peers: [] },
-        sysctls: { ...actual.sysctls, [sourceFilterKey(step.link)]: '0' },
+        sysctls: { ...actual.sysctls, [sourceFilterKey(step.link)]: '0', [forwardingKey(step.link)]: '0' },
       };
     case 'delete-link':
       if (actual.link === null) throw new Error('no such device');
@@ -58,7 +58,8 @@ function applyStep(actual: Actual, step: Step): Actual {
     case 'remove-firewall':
       return { ...actual, firewall: null };
     case 'set-sysctl':
-      if (goesWithLink(step.key) && !(step.key in actual.sysctls)) throw new Error(`${step.key}: no such file`);
+      if (isOfLink(step.key) && !(step.key in actual.sysctls)) throw new Error(`${step.key}: no such file`);
+      if (step.key === allForwardingKey) return { ...actual, sysctls: forwardAll(actual.sysctls, step.value) };
       return { ...actual, sysctls: { ...actual.sysctls, [step.key]: step.value } };
     case 'set-hosts':
       return { ...actual, hosts: { block: step.block, trouble: null } };
@@ -68,7 +69,17 @@ function applyStep(actual: Actual, step: Step): Actual {
 }
 
 function withoutLink(sysctls: Actual['sysctls']): Actual['sysctls'] {
-  return Object.fromEntries(Object.entries(sysctls).filter(([key]) => !goesWithLink(key)));
+  return Object.fromEntries(Object.entries(sysctls).filter(([key]) => !isOfLink(key)));
+}
+
+function isOfLink(key: string): boolean {
+  return /^net\.ipv4\.conf\.cpn/.test(key);
+}
+
+/** What is written for all is written for each. */
+function forwardAll(sysctls: Actual['sysctls'], value: string): Actual['sysctls'] {
+  const isForwarding = (key: string) => key === allForwardingKey || /^net\.ipv4\.conf\..*\.forwarding$/.test(key);
+  return Object.fromEntries(Object.entries(sysctls).map(([key, old]) => [key, isForwarding(key) ? value : old]));
 }
 
 function setPeer(peer: DesiredPeer, before: ActualPeer | undefined): ActualPeer {

@@ -74,6 +74,9 @@ describe('a connector', () => {
   });
 
   it('leaves alone what others hand on at the connector itself, as containers that publish a port and call out', async () => {
+    const mark = daemon.mark();
+    await router.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward']);
+    await daemon.awaitLog('the repair', ({ msg }) => msg === repaired, mark);
     await nft(
       router,
       `table ip containers {
@@ -229,9 +232,12 @@ describe('a connector that does not masquerade', () => {
 
 it('takes back all of it', async () => {
   await daemon.stop();
-  expect(await sysctl(router, 'ip_forward')).toBe('1');
+  await router.exec(['sh', '-c', 'echo 0 >/proc/sys/net/ipv4/ip_forward']);
+  await router.cpn(['reconcile']);
+  const forwarding = ['ip_forward', 'conf/eth0/forwarding', 'conf/eth1/forwarding', 'conf/cpn0/forwarding'];
+  expect(await Promise.all(forwarding.map((key) => sysctl(router, key)))).toEqual(['0', '0', '1', '1']);
   expect(await plan(router)).toEqual({ exitCode: 0, changes: [] });
   await router.cpn(['leave', '--verify']);
-  expect(await sysctl(router, 'ip_forward')).toBe('0');
+  expect(await sysctl(router, 'conf/eth1/forwarding')).toBe('0');
   expect(await router.state()).toBe(before);
 });

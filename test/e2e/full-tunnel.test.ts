@@ -54,6 +54,17 @@ describe('a host that takes the default route of its network', () => {
     ]);
   });
 
+  it('is not to be reached through the tunnel by a neighbour of the connector, which it reaches itself', async () => {
+    await visitor.exec(['ip', 'route', 'add', '10.77.0.0/24', 'via', connector.address]);
+    const argv = ['ping', '-n', '-c', '2', '-i', '0.2', '-W', '1', '10.77.0.2'];
+    expect((await visitor.exec(argv, { allowFailure: true })).stdout).toContain(' 0 received');
+    await connector.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward']);
+    expect((await visitor.exec(argv, { allowFailure: true })).stdout).toContain(' 0 received');
+    await connector.exec(['sh', '-c', 'echo 0 >/proc/sys/net/ipv4/ip_forward']);
+    await connector.cpn(['reconcile']);
+    expect(await call(origin, visitor.address)).toBe('203.0.113.11');
+  });
+
   it('still answers whoever comes in from outside', async () => {
     expect(await call(visitor, '192.0.2.22')).toBe(visitor.address);
   });

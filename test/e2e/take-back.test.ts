@@ -80,8 +80,10 @@ describe('what was made on a host', () => {
 
   it('is handed over while a second network still needs it', async () => {
     const host = await office.lab.addHost('two-networks', { address: '203.0.113.51/24' });
+    await office.lab.addLan(host, '192.168.50.1/24');
     const before = await host.state();
-    await office.controlPlane.cpn(['network', 'create', '--name', 'lab', '--cidr', '10.78.0.0/24']);
+    const lab = ['--name', 'lab', '--cidr', '10.78.0.0/24', '--route', '192.168.50.0/24'];
+    await office.controlPlane.cpn(['network', 'create', ...lab]);
     await join(office, host, '--type', 'connector', '--endpoint', '203.0.113.51:51820');
     const key = (await office.controlPlane.cpn(['key', 'create', 'lab', '--name', 'x'])).stdout.trim();
     const second = [
@@ -97,9 +99,13 @@ describe('what was made on a host', () => {
       '0',
     ];
     expect(JSON.parse((await host.cpn(second, { input: key })).stdout).interface).toBe('cpn1');
-    const forwarding = async () => (await host.exec(['cat', '/proc/sys/net/ipv4/ip_forward'])).stdout.trim();
+    const forwarding = async () => (await host.exec(['cat', '/proc/sys/net/ipv4/conf/eth1/forwarding'])).stdout.trim();
+    const table = async () => (await host.exec(['nft', 'list', 'table', 'inet', 'cpn_cpn1'])).stdout;
+    expect(await table()).not.toContain('refuse-passing');
     await host.cpn(['leave', 'office']);
     expect(await forwarding()).toBe('1');
+    // With what it opens beside, and so with what keeps that closed.
+    expect(await table()).toContain('refuse-passing');
     await host.cpn(['leave', 'lab']);
     expect(await forwarding()).toBe('0');
     expect(await host.state()).toBe(before);

@@ -22,9 +22,11 @@ describe('what somebody does to a connector is undone, as soon as the kernel tel
 
   it('51: forwarding is switched off', () =>
     repairing(51, lab, {
-      how: 'ip_forward = 0',
-      script: 'echo 0 >/proc/sys/net/ipv4/ip_forward',
-      changes: ['update sysctl net.ipv4.ip_forward: a connector forwards packets'],
+      how: 'ip_forward = 1, and 0 again',
+      script: 'for value in 1 0; do echo $value >/proc/sys/net/ipv4/ip_forward; done',
+      changes: ['eth1', 'cpn0'].map(
+        (link) => `update sysctl net.ipv4.conf.${link}.forwarding: a connector forwards packets`,
+      ),
       works: () => lab.reachesLan(),
     }));
 

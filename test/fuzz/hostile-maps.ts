@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { decodeEnrollment } from '../../src/api/decode-enrollment.ts';
 import { type Desired, desire, type Intent } from '../../src/core/desired.ts';
 import { BadReply } from '../../src/core/errors.ts';
+import { noForwarding } from '../../src/core/forward/ingress.ts';
 import { chooseLabels } from '../../src/core/hosts-label.ts';
 import { makeKeyPair } from '../../src/core/keys.ts';
 import type { TunnelConfig } from '../../src/core/model.ts';
@@ -105,7 +106,7 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
     const { map } = enrolled;
     const [label = null] = chooseLabels([{ id: map.id ?? 'network', name: map.name }], 'network');
     const intent: Intent = {
-      ...{ link: 'cpn0', map, self, keyPair: own, label, failed: [], networkSecret },
+      ...{ link: 'cpn0', map, self, keyPair: own, label, failed: [], networkSecret, forwarding: noForwarding },
       options: { ...options, ...chosen },
       resolved: { 'edge.example.net': [address('198.51.100.7')] },
     };

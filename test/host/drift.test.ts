@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { ActualPeer } from '../../src/core/actual.ts';
-import { type Desired, forwardingKey } from '../../src/core/desired.ts';
-import { sourceFilterKey } from '../../src/core/link-sysctl.ts';
+import type { Desired } from '../../src/core/desired.ts';
+import { forwardingKey, sourceFilterKey } from '../../src/core/link-sysctl.ts';
 import { plan } from '../../src/core/plan.ts';
 import { desireFor, dialled, keyPair, network, options, peer, prefix } from '../core/samples.ts';
 import type { Machine } from './machine.ts';
@@ -25,10 +25,16 @@ const desired: Desired = (() => {
       : // Its endpoint is to be learned.
         { ...each, endpoint: null, keepalive: null },
   );
-  return { ...plain, config: { ...plain.config, peers } };
+  // The interface of its LAN is not there.
+  return { ...plain, ingress: [], config: { ...plain.config, peers } };
 })();
 
-const question = { link: 'cpn0', firewall: true, sysctls: [forwardingKey, sourceFilterKey('cpn0')], hosts: false };
+const question = {
+  link: 'cpn0',
+  firewall: true,
+  sysctls: [forwardingKey('cpn0'), sourceFilterKey('cpn0')],
+  hosts: false,
+};
 const now = () => Math.floor(Date.now() / 1000);
 
 /** Plans, applies, and returns what was planned, in short; fails where that did not do. */
@@ -114,8 +120,8 @@ const drifts: readonly [string, string, readonly string[]][] = [
   ['endpoint', `${set} endpoint 192.0.2.99:9`, laptopDiffers('endpoint')],
   [
     'forwarding',
-    'echo 0 >/proc/sys/net/ipv4/ip_forward',
-    ['update sysctl net.ipv4.ip_forward: a connector forwards packets'],
+    'echo 0 >/proc/sys/net/ipv4/conf/cpn0/forwarding',
+    ['update sysctl net.ipv4.conf.cpn0.forwarding: a connector forwards packets'],
   ],
   [
     'source filter',
@@ -166,10 +172,10 @@ describe('what somebody changed on a real Linux host', () => {
     await machine.sh('ip link delete cpn0');
     const again = await repair(machine);
     expect(again).toContain('add interface cpn0: the interface is not there');
-    // Packet rules and forwarding are none of the interface's.
-    expect(all.filter((line) => /firewall|ip_forward/.test(line))).toHaveLength(2);
-    expect(again.filter((line) => /firewall|ip_forward/.test(line))).toEqual([]);
-    expect(again.filter((line) => /rp_filter/.test(line))).toHaveLength(1);
+    // Packet rules are none of the interface's.
+    expect(all.filter((line) => /firewall/.test(line))).toHaveLength(1);
+    expect(again.filter((line) => /firewall/.test(line))).toEqual([]);
+    expect(again.filter((line) => /sysctl/.test(line))).toHaveLength(2);
     expect(again).toEqual(expect.arrayContaining(all.filter((line) => /^add (peer|route)/.test(line))));
   });
 });

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { firewallMarks } from '../../src/core/firewall.ts';
+import { findIngresses, noForwarding } from '../../src/core/forward/ingress.ts';
 import { forwardingRules } from '../../src/core/forwarding-rules.ts';
-import { networksWithExit, peer } from '../core/samples.ts';
+import { networksWithExit, peer, surroundings } from '../core/samples.ts';
 import { Machine } from './machine.ts';
 
 test('nft takes the packet rules of any connector as they are meant', { timeout: 60_000 }, async () => {
@@ -12,7 +13,10 @@ test('nft takes the packet rules of any connector as they are meant', { timeout:
     fc.asyncProperty(networksWithExit, fc.nat(), fc.boolean(), async (map, at, masquerade) => {
       const self = { ...(map.peers[at % map.peers.length] ?? peer(1)), type: 'connector' as const };
       const detours = map.peers.slice(0, 3);
-      const firewall = { link: 'cpn0', rules: forwardingRules({ map, self, options: { masquerade }, detours }) };
+      const { ingress } = findIngresses(map.routes, surroundings, noForwarding);
+      const options = { masquerade, acceptRoutes: true };
+      const rules = forwardingRules({ map, self, options, detours, surroundings, ingress });
+      const firewall = { link: 'cpn0', rules };
       await machine.host.apply({ do: 'set-firewall', firewall, changes: [] });
       expect((await machine.host.observe(question)).firewall).toEqual(firewallMarks(firewall));
     }),

@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import type { ActualPeer } from '../../src/core/actual.ts';
 import { comparePrefixes, hostPrefix, maskPrefix, parseAddress, parsePrefix } from '../../src/core/cidr.ts';
-import { firewallMarks } from '../../src/core/firewall.ts';
+import { firewallMarks, unreadable, withoutTool } from '../../src/core/firewall.ts';
 import type { PublicKey } from '../../src/core/keys.ts';
 import { sourceFilterKey } from '../../src/core/link-sysctl.ts';
 import type { DesiredPeer } from '../../src/core/model.ts';
 import type { Firewall, Step } from '../../src/core/step.ts';
+import type { Question } from '../../src/host/host.ts';
 import { Machine } from './machine.ts';
 import { at, makePeer, newKeyPair, newPresharedKey } from './samples.ts';
 import {
@@ -16,6 +17,7 @@ import {
   configure,
   create,
   everything,
+  hide,
   peersOf,
   prefixesOf,
   question,
@@ -246,7 +248,9 @@ describe('a real Linux host', () => {
       await host.apply(set(link, '192.168.8.0/24'));
       expect(await seen(link)).toEqual(firewallMarks(firewall(link, '192.168.8.0/24')));
     }
-    expect(await machine.sh('nft list table inet cpn_wg.7-a_b')).toContain('oifname != "wg.7-a_b" masquerade');
+    expect(await machine.sh('nft list table inet cpn_wg.7-a_b')).toMatch(
+      /oifname != "wg\.7-a_b" ct mark set .* masquerade/,
+    );
 
     await machine.sh('nft flush chain inet cpn_cpn0 postrouting');
     expect(await seen('cpn0')).toEqual([expect.stringContaining('forward cpn clamp-mss')]);
@@ -277,6 +281,33 @@ describe('a real Linux host', () => {
     expect(machine.spawned).toEqual(['nft --json list ruleset']);
     await machine.sh("nft insert rule ip a f iifname cpn0 accept; nft 'table inet b { flags dormant; }'");
     expect(await seen()).toEqual([]);
+  });
+
+  test('is seen whatever becomes of nft, and its tables only where they matter', async () => {
+    const seeing = ({ host }: Machine) => {
+      return async (firewall: Question['firewall']) =>
+        (await host.observe({ link: 'cpn0', firewall, sysctls: [], hosts: false })).firewall;
+    };
+    await using machine = await Machine.start();
+    const seen = seeing(machine);
+    expect(await seen('where this host forwards')).toBeNull();
+    expect(machine.spawned.filter((line) => line.startsWith('nft'))).toEqual([]);
+    await machine.sh(`echo 1 >/proc/sys/net/ipv4/ip_forward; nft add table inet cpn_cpn0
+      printf '#!/bin/sh\necho no netlink >&2; exit 1\n' >/run/nft; chmod +x /run/nft`);
+    expect(await seen('where this host forwards')).toEqual([]);
+    await machine.sh(hide('nft', '/run/nft'));
+    expect(await seen(true)).toEqual([unreadable]);
+    await using without = await Machine.start();
+    await without.sh(`echo 1 >/proc/sys/net/ipv4/ip_forward; ${hide('nft')}`);
+    expect(await seeing(without)(true)).toBeNull();
+    expect(await seeing(without)('where this host forwards')).toEqual([withoutTool]);
+  });
+
+  test('makes no interface that forwards, whatever new ones do by default', async () => {
+    await using machine = await Machine.start();
+    await machine.sh('echo 1 >/proc/sys/net/ipv4/ip_forward');
+    await machine.host.apply(create);
+    expect(await machine.sh('cat /proc/sys/net/ipv4/conf/cpn0/forwarding')).toBe('0\n');
   });
 
   test('holds sysctls', async () => {

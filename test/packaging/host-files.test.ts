@@ -80,6 +80,26 @@ describe('purging the Debian package', () => {
     expect(left.sort()).toEqual(['etc/hosts', 'etc/wireguard/wg0.conf', 'postrm'].map((path) => join(root, path)));
   });
 
+  it.each([
+    ['turns off what was turned on of one interface', '0', '0'],
+    ['leaves forwarding to another program that turned all of it on since', '1', '1'],
+  ])('%s', async (_, all, left) => {
+    const entry = receipt('net.ipv4.conf.lan0/7.forwarding', '0', '1');
+    const opening = { all: '0', link: 'lan0.7', links: ['lo'] };
+    mkdirSync(join(root, 'var/lib/cpn'), { recursive: true });
+    writeFileSync(join(root, 'var/lib/cpn/cpn0.json'), JSON.stringify({ receipt: [{ ...entry, opening }] }, null, 2));
+    writeFileSync(
+      join(root, 'postrm'),
+      readFileSync(join(packaging, 'debian/postrm'), 'utf8').replaceAll('@UNITS@', ''),
+    );
+    const script = `set -e
+      ip link add lan0.7 type veth peer name veth0
+      echo ${all} >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv4/conf/lan0.7/forwarding
+      sh "$0/postrm" purge; cat /proc/sys/net/ipv4/conf/lan0.7/forwarding`;
+    const { stdout } = await run(['unshare', '--net', 'sh', '-c', script, root], { env: { DPKG_ROOT: root } });
+    expect(stdout).toBe(`${left}\n`);
+  });
+
   it('every maintainer script is one that sh reads', async () => {
     for (const script of ['postinst', 'prerm', 'postrm']) {
       expect((await run(['sh', '-n', join(packaging, 'debian', script)])).stderr).toBe('');

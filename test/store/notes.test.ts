@@ -27,6 +27,7 @@ const notes: Notes = {
   silent: { b: 7, a: 5 },
   troubles: ['somebody takes a route away'],
   dead: [parsePrefix('192.168.50.0/24')],
+  unloaded: 'nft -f - exited with 1',
   probed: {
     'nas.example': { address: parseAddress('192.168.50.20'), trouble: null },
     'a.example:443': { address: null, trouble: 'ping was not found' },

@@ -4,7 +4,7 @@ import { proveKey } from '../../core/identity.ts';
 import type { Peer } from '../../core/model.ts';
 import { listOwnPeer, ownKeys } from '../../core/own-peer.ts';
 import type { Joined, Rotation, Witness } from '../../store/state.ts';
-import { applyStep } from '../apply.ts';
+import { applySteps } from '../apply.ts';
 import type { Confirming } from '../confirm.ts';
 import { type Survey, survey } from '../survey.ts';
 import { secondsNow, type Tools } from '../tools.ts';
@@ -91,9 +91,10 @@ async function judgeRefusal(tools: Tools, state: Rotating, error: unknown, isNew
 }
 
 /** Does what a survey says, without looking again: every moment counts. */
-async function makeSo(tools: Tools, { state, steps, config }: Survey): Promise<void> {
+async function makeSo(tools: Tools, planned: Survey): Promise<void> {
+  const { state, config } = planned;
   const { interface: link } = state;
-  for (const step of steps) await applyStep(tools, step);
+  await applySteps(tools, planned);
   if ((await tools.store.readConfig(link)) !== config) await tools.store.writeConfig(link, config);
 }
 

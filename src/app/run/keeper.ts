@@ -1,8 +1,9 @@
 import { backoffDelay } from '../../core/backoff.ts';
 import type { Change } from '../../core/change.ts';
-import { NotConfirmed, NotConverged } from '../../core/errors.ts';
+import { type CpnError, NotConfirmed, NotConverged } from '../../core/errors.ts';
 import type { Resolved } from '../../core/resolved.ts';
 import type { HostEvent } from '../../host/host.ts';
+import { findUnloaded, withoutRules } from '../apply.ts';
 import type { News } from '../news.ts';
 import { type Pass, passNetwork } from '../pass.ts';
 import type { Survey } from '../survey.ts';
@@ -135,20 +136,19 @@ export class Keeper {
       const news = { ...told, resolved, failed: this.#watch.failed };
       const mayRepair = (drift: readonly Change[]) => this.#mayRepair(drift);
       const options = { withinMs: this.#options.confirmMs, signal, mayRepair };
-      const pass = await passNetwork(this.#tools, this.link, news, options);
-      if (pass === null) return false;
+      const made = await passNetwork(this.#tools, this.link, news, options);
+      if (made === null) return false;
+      const unloaded = made.survey && (await findUnloaded(this.#tools, made.survey));
+      const pass = { ...made, changes: withoutRules(made.changes, unloaded) };
       countPass(this.#tools.meter, this.link, pass, spent());
-      await this.#conclude(pass);
+      await this.#conclude(pass, unloaded);
       isTaken = true;
+      if (unloaded) this.#fail(unloaded);
     } catch (error) {
-      this.#once.notice(error);
-      this.#health.fail(error);
+      this.#fail(error);
       this.#tools.meter.passed(this.link, 'failed', spent());
       if (error instanceof NotConverged) await this.#drift.noteUndone();
       if (error instanceof NotConfirmed) this.#drift.holdBack();
-      this.#failures += 1;
-      const backoff = { baseMs: 1_000, capMs: this.#options.interval * 1000 };
-      this.#bell.ring(gather + backoffDelay(this.#failures, backoff, Math.random()));
     } finally {
       this.#passedAt = performance.now();
       this.#health.end();
@@ -158,16 +158,26 @@ export class Keeper {
     return true;
   }
 
+  /** Tells it, and tries again, later each time. */
+  #fail(error: unknown): void {
+    this.#once.notice(error);
+    this.#health.fail(error);
+    this.#failures += 1;
+    const backoff = { baseMs: 1_000, capMs: this.#options.interval * 1000 };
+    this.#bell.ring(gather + backoffDelay(this.#failures, backoff, Math.random()));
+  }
+
   #mayRepair(drift: readonly Change[]): boolean {
     const pause = this.#drift.pauseBefore(drift);
     if (pause > 0) this.#bell.ring(pause * 1000);
     return pause === 0;
   }
 
-  async #conclude(pass: Pass): Promise<void> {
+  /** @param unloaded what keeps the packet rules from being loaded */
+  async #conclude(pass: Pass, unloaded: CpnError | null): Promise<void> {
     const { survey, changes, isDrift } = pass;
     const isPostponed = survey !== null && changes.length < survey.changes.length;
-    if (!isPostponed) {
+    if (!isPostponed && unloaded === null) {
       this.#failures = 0;
       this.#health.heal();
       this.#once.notice(null);

@@ -90,6 +90,6 @@ export class NetworkWatch {
     this.#hosts.notice(unnamed === null ? null : new NotNamed(this.#link, unnamed));
     this.#secret.follow(survey);
     await this.#rotation.note(survey);
-    this.#service.follow(survey, (await this.#tools.store.readNotes(this.#link)).dead);
+    this.#service.follow(survey, await this.#tools.store.readNotes(this.#link));
   }
 }

@@ -1,5 +1,6 @@
 import type { HostEvent, Watch } from '../../host/host.ts';
 import type { Supervisor } from '../../host/supervisor.ts';
+import type { State } from '../../store/state.ts';
 import { usualConfirmation } from '../pass.ts';
 import { usualInterval } from '../refresh.ts';
 import { isJoined } from '../select.ts';
@@ -92,10 +93,13 @@ class Daemon {
       this.#once.notice(unreadable[0]?.error ?? null);
       if (unreadable[0]) this.#health.fail(unreadable[0].error);
       else this.#health.heal();
-      for (const state of states.filter(isJoined)) {
-        if (!this.#keepers.has(state.interface)) this.#start(state.interface);
+      const joined = states.filter(isJoined);
+      // First: that one thing cannot be watched keeps no network from being kept right.
+      for (const { interface: link } of joined) if (!this.#keepers.has(link)) this.#start(link);
+      if (joined.length > 0) {
         await this.#watch('devices', () => this.#tools.host.watchDevices((event) => this.#hear(event)));
-        if (state.enrollment.type !== 'connector') continue;
+      }
+      if (joined.some(hasRules)) {
         await this.#watch('firewall', () => this.#tools.host.watchFirewall((event) => this.#hear(event)));
       }
     } catch (error) {
@@ -162,4 +166,9 @@ class Daemon {
     this.#bell.ring();
     for (const { keeper } of this.#keepers.values()) keeper.startOver();
   }
+}
+
+/** True of a connector, and of another host that forwards and has been given packet rules. */
+function hasRules({ enrollment, receipt }: State): boolean {
+  return enrollment.type === 'connector' || receipt.some(({ made }) => made === 'firewall');
 }

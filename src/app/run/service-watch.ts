@@ -1,5 +1,6 @@
 import type { Prefix } from '../../core/cidr.ts';
 import type { Joined } from '../../store/state.ts';
+import type { Notes } from '../../store/store.ts';
 import type { Survey } from '../survey.ts';
 import type { Tools } from '../tools.ts';
 import { tellWithdrawn, withdrawnBy } from '../withdraw.ts';
@@ -31,11 +32,11 @@ export class ServiceWatch {
    * Takes one more look into account. Tells the control plane beside the passes, one word after the other and the newest last; what
    * fails is tried again at the next look.
    *
-   * @param dead routes whose LAN does not answer
+   * @param notes routes whose LAN does not answer, and whether the packet rules load
    */
-  follow({ state }: Survey, dead: readonly Prefix[]): void {
+  follow({ state }: Survey, notes: Pick<Notes, 'dead' | 'unloaded'>): void {
     if (state.enrollment.type !== 'connector') return;
-    this.#next = { state, withdrawn: withdrawnBy(state, dead) };
+    this.#next = { state, withdrawn: withdrawnBy(state, notes) };
     if (!this.#isTelling) void this.#tell();
   }
 

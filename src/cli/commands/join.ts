@@ -14,7 +14,7 @@ import { exitCodes } from '../exit-code.ts';
 import { optionFlags, readNetworkSecret, readOptions } from '../host-options.ts';
 import type { Input } from '../input.ts';
 import { keyVariable, readJoinFile } from '../join-file.ts';
-import { endStep, note } from '../output.ts';
+import { endStep, note, printError } from '../output.ts';
 import { readSecret, readSecretFile } from '../secrets.ts';
 import { needServiceAddress } from '../service-address.ts';
 import { showEarlier, showJoin, suggestNext } from '../show-join.ts';
@@ -77,6 +77,10 @@ export const join: Command = {
       endStep(report.handshake === false && request.patience !== 0 ? 'open' : 'done');
       showJoin(report, input.switch('json'));
       const isKept = input.switch('enable', true) && (await enableDaemon(input));
+      if (report.unloaded !== null) {
+        printError(report.unloaded);
+        return exitCodes.failed;
+      }
       if (process.stderr.isTTY && !input.switch('json')) note(await suggestNext(report, isKept, input));
       return exitCodes.done;
     }

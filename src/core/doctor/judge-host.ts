@@ -28,7 +28,10 @@ export function judgeTools(tools: readonly ToolFound[], { forwards, pings }: Nee
     .map(({ tool, path, version, remedy }) => {
       if (path !== null) return well('tools', tool, `${path}, ${version ?? 'which does not tell its version'}`);
       if (needed.includes(tool)) return wrong('tools', tool, 'is not there', remedy);
-      const use = tool === 'nft' ? 'only a connector needs it' : 'without it the MTU cannot be tried out';
+      const use =
+        tool === 'nft'
+          ? 'a connector needs it, and a host whose containers are to be reached through the tunnel'
+          : 'without it the MTU cannot be tried out';
       return worthKnowing('tools', tool, `is not there; ${use}`, remedy);
     });
 }

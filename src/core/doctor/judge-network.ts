@@ -1,9 +1,11 @@
 import type { Actual } from '../actual.ts';
 import type { Address } from '../cidr.ts';
-import { type Desired, forwardingKey } from '../desired.ts';
+import type { Desired } from '../desired.ts';
 import { formatEndpoint, isLiteral } from '../endpoint.ts';
 import { printable } from '../errors.ts';
+import { isLoaded, tableOf } from '../firewall.ts';
 import { findHiddenPeers } from '../hidden-peers.ts';
+import { forwardingKey } from '../link-sysctl.ts';
 import type { NetworkMap, Peer } from '../model.ts';
 import { type Finding, well, worthKnowing, wrong } from './finding.ts';
 
@@ -51,22 +53,24 @@ function judgeEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[
   return worthKnowing('ports', looked, found, `forward UDP ${endpoint.port} there to port ${bound} of this host`);
 }
 
-/** Judges what a connector needs to forward; nothing where this host is none. */
+/** Judges what this host needs to forward; nothing where it forwards nothing. */
 export function judgeForwarding({ desired, actual }: Scene, drops: readonly string[]): Finding[] {
-  const { link } = desired;
-  if (desired.firewall === null) return [];
-  const isOn = actual.sysctls[forwardingKey] === '1';
-  const on = isOn
-    ? well('forwarding', forwardingKey, 'is on')
-    : wrong(
-        'forwarding',
-        forwardingKey,
-        'is off: nothing is forwarded',
-        `cpn reconcile ${link}, or sysctl -w ${forwardingKey}=1`,
-      );
+  const { link, firewall, ingress } = desired;
+  if (firewall === null) return [];
+  const remedy = `cpn reconcile ${link}`;
+  const table = `nft table inet ${tableOf(link)}`;
+  const rules = isLoaded(firewall, actual)
+    ? well('forwarding', table, 'is loaded')
+    : wrong('forwarding', table, 'is not loaded as it should be: nothing is forwarded without it', remedy);
+  const switches = [link, ...ingress.map((each) => each.link)].map(forwardingKey);
+  const off = switches.filter((key) => actual.sysctls[key] !== '1');
+  const on =
+    off.length === 0
+      ? [well('forwarding', switches.join(', '), 'is on')]
+      : off.map((key) => wrong('forwarding', key, 'is off: what comes in there is not forwarded', remedy));
   const looked = `what other packet rules do with what ${link} forwards`;
   const dropped = drops.map((drop) => wrong('forwarding', looked, printable(drop), 'let it through, as is said there'));
-  return [on, ...(dropped.length > 0 ? dropped : [well('forwarding', looked, 'they let it through')])];
+  return [rules, ...on, ...(dropped.length > 0 ? dropped : [well('forwarding', looked, 'they let it through')])];
 }
 
 /** Judges where this network and others, or the host's own surroundings, want the same addresses. */

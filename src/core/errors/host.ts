@@ -88,6 +88,21 @@ export class ForwardingDropped extends CpnError {
   }
 }
 
+/** The packet rules of a host that forwards cannot be loaded; the tunnel is up, and nothing that comes out of it is forwarded. */
+export class RulesNotLoaded extends CpnError {
+  override readonly name = 'RulesNotLoaded';
+
+  constructor(networkInterface: string, stderr: string, isConnector: boolean) {
+    const effect = isConnector
+      ? 'nothing is forwarded, and the routes of this connector are out of service until they load'
+      : 'what comes out of the tunnel reaches this host alone, and no container, until they load';
+    super(
+      `the packet rules of ${networkInterface} do not load, so that ${effect}: ${stderr}; see what "nft list ruleset" says`,
+      { facts: { interface: networkInterface, stderr }, retry: true },
+    );
+  }
+}
+
 /** The host does not hold what was just applied to it. */
 export class NotConverged extends CpnError {
   override readonly name = 'NotConverged';

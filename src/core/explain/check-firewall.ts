@@ -2,7 +2,7 @@ import { type Address, hostPrefix } from '../cidr.ts';
 import type { ForwardDrop } from '../forward/find-drops.ts';
 import type { ForwardPath } from '../forward/path.ts';
 import type { KernelRoute } from '../kernel-route.ts';
-import { planFirewall, planSysctls } from '../plan-forwarding.ts';
+import { planFirewall, planOpening, planSysctls } from '../plan-forwarding.ts';
 import { type Check, leavesOpen, passes, stops } from './check.ts';
 import { goesThrough } from './check-route.ts';
 import type { Found } from './find-target.ts';
@@ -24,7 +24,7 @@ export function findForwardPaths(address: Address, { view, target }: Found, ther
  * @param drops what somebody else's packet rules drop of it; null when that could not be read
  */
 export function checkForwarding({ view: { desired, actual } }: Found, drops: readonly ForwardDrop[] | null): Check {
-  const steps = [...planFirewall(desired, actual), ...planSysctls(desired, actual)];
+  const steps = [...planFirewall(desired, actual), ...planSysctls(desired, actual), ...planOpening(desired, actual)];
   const lacking = steps.flatMap(({ changes }) => changes.map(({ kind, target }) => `${kind} ${target}`));
   if (lacking.length > 0)
     return stops('firewall', `${lacking.join(', ')} is not as it should be`, '"cpn reconcile" puts it right');

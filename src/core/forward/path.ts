@@ -1,8 +1,8 @@
 import type { Surroundings } from '../actual.ts';
-import { covers, lengthOf, type Prefix } from '../cidr.ts';
-import { isDefaultRoute } from '../full-tunnel.ts';
+import type { Prefix } from '../cidr.ts';
 import type { NetworkMap, Peer } from '../model.ts';
 import { assignedRoutes } from '../route-owner.ts';
+import { linksToward } from './ways.ts';
 
 /** A way that packets take through this host: between which interfaces, and between which addresses. */
 export interface ForwardPath {
@@ -30,7 +30,7 @@ export interface Crossing {
 export function forwardPaths({ link, map, self, surroundings }: Crossing): ForwardPath[] {
   const { cidr } = map;
   const routes = assignedRoutes(map, self).flatMap((route) =>
-    linksToward(route, surroundings).flatMap((lan): ForwardPath[] => [
+    linksOrUnknown(route, surroundings).flatMap((lan): ForwardPath[] => [
       { iif: link, oif: lan, from: cidr, to: route, state: 'new' },
       { iif: lan, oif: link, from: route, to: cidr, state: 'established' },
     ]),
@@ -48,15 +48,7 @@ function relays(map: NetworkMap, self: Peer): boolean {
   return hidden.length > 1 && !self.withdrawn.includes(map.cidr);
 }
 
-/** The interfaces by which this host reaches a route: by its most specific route there, or by routes to parts of it. */
-function linksToward(route: Prefix, { connected, routed, gateways }: Surroundings): (string | null)[] {
-  const known = [...connected, ...routed];
-  const [nearest] = known
-    .filter(({ prefix }) => covers(prefix, route))
-    .toSorted((one, other) => lengthOf(other.prefix) - lengthOf(one.prefix));
-  if (nearest) return [nearest.link];
-  const within = isDefaultRoute(route) ? [] : known.filter(({ prefix }) => covers(route, prefix));
-  const uplinks = connected.filter(({ prefix }) => gateways.some((gateway) => covers(prefix, gateway)));
-  const links = new Set((within.length > 0 ? within : uplinks).map((each) => each.link));
-  return links.size > 0 ? [...links] : [null];
+function linksOrUnknown(route: Prefix, surroundings: Surroundings): readonly (string | null)[] {
+  const links = linksToward(route, surroundings);
+  return links.length > 0 ? links : [null];
 }

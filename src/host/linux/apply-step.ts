@@ -8,7 +8,7 @@ import { writeHosts } from '../hosts-file.ts';
 import { type Run, saidBy } from '../run.ts';
 import { batchArgs, nameFailedLines, renderBatch } from './ip-batch.ts';
 import { renderFirewall, renderRemoval } from './nft.ts';
-import { promoteSecondaries, writeSysctl } from './sysctl.ts';
+import { closeForwarding, promoteSecondaries, writeSysctl } from './sysctl.ts';
 import { startUserspace } from './userspace.ts';
 
 /** Does one step with the tools of a Linux host, or throws CommandFailed with the tool's own words. */
@@ -49,6 +49,7 @@ async function createLink(run: Run, link: string): Promise<void> {
     if (!/Unknown device type|Operation not supported/.test(saidBy(error))) throw error;
     await startUserspace(run, link);
   }
+  await closeForwarding(link);
 }
 
 async function configureLink(run: Run, step: ConfigureLink): Promise<void> {

@@ -20,6 +20,8 @@ export interface ShownLink {
   readonly up: boolean;
   readonly loopback: boolean;
   readonly alias: string | null;
+  /** What kind of virtual interface it is; null for a network card. */
+  readonly kind: string | null;
   readonly addresses: readonly ShownAddress[];
 }
 
@@ -94,6 +96,7 @@ function readLink(entry: Entry): ShownLink {
     up: flags.includes('UP'),
     loopback: flags.includes('LOOPBACK'),
     alias: typeof entry.ifalias === 'string' ? entry.ifalias : null,
+    kind: isEntry(entry.linkinfo) && typeof entry.linkinfo.info_kind === 'string' ? entry.linkinfo.info_kind : null,
     addresses: listOf(entry.addr_info).filter(isEntry).flatMap(readLinkAddress),
   };
 }

@@ -1,7 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { Actual, Device } from '../../core/actual.ts';
+import { CommandFailed, MissingTool } from '../../core/errors.ts';
+import { unreadable, withoutTool } from '../../core/firewall.ts';
 import { findForwardDrops } from '../../core/forward/find-drops.ts';
+import { linksToward } from '../../core/forward/ways.ts';
 import { parseLinkName } from '../../core/link-name.ts';
+import { allForwardingKey, forwardingKey, isPlainLinkName } from '../../core/link-sysctl.ts';
 import { findTool } from '../find-tool.ts';
 import type { Host, Question } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
@@ -56,19 +60,23 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
 
 /** Reads everything anew, at once: two processes, and a third for the packet rules. */
 async function observe(run: Run, question: Question, memory: Memory): Promise<Actual> {
-  const { link, firewall, sysctls, hosts } = question;
+  const { link, firewall, sysctls, served = [], hosts } = question;
   parseLinkName(link);
   const seen = memory.of(link);
   const [device, shown, marks, values, neighbours, names] = await Promise.all([
     readDevice(run, link, seen),
     run('ip', showArgs, { input: showInput, again: memory.shown }).then(memory.readShown),
-    firewall ? readFirewall(run, link, seen) : null,
+    firewall ? readFirewall(run, link, seen, firewall) : null,
     readSysctls(sysctls),
     readNeighbours(process.env.SSH_CONNECTION),
     hosts ? readHosts(link) : null,
   ]);
   if (device === null) memory.forget(link);
-  return seen.describe({ device, shown, firewall: marks, sysctls: values, neighbours, hosts: names });
+  const around = seen.surround(shown, neighbours);
+  const ways = served.flatMap((route) => linksToward(route, around)).filter(isPlainLinkName);
+  const unread = [...new Set(ways.map(forwardingKey))].filter((key) => !(key in values));
+  const all = unread.length === 0 ? values : { ...values, ...(await readSysctls(unread)) };
+  return seen.describe({ device, shown, firewall: marks, sysctls: all, neighbours, hosts: names });
 }
 
 /** ENODEV, and what a kernel says of a link that is no WireGuard interface: with the module, and without it. */
@@ -83,13 +91,26 @@ async function readDevice(run: Run, link: string, { dump: again, readDump }: Lin
   }
 }
 
-async function readFirewall(run: Run, link: string, { table: again }: LinkMemory): Promise<string[] | null> {
+/** That `nft` fails keeps nothing else from being seen: its rules are then loaded anew, which tells whether it still does. */
+async function readFirewall(
+  run: Run,
+  link: string,
+  { table: again }: LinkMemory,
+  asked: Question['firewall'],
+): Promise<string[] | null> {
   try {
+    if (asked === 'where this host forwards' && !(await forwards())) return null;
     return parseRules(await run('nft', listArgs(link), { again }));
   } catch (error) {
     if (saidBy(error).includes('No such file or directory')) return null;
+    if (error instanceof MissingTool) return asked === true ? null : [withoutTool];
+    if (error instanceof CommandFailed) return [unreadable];
     throw error;
   }
+}
+
+async function forwards(): Promise<boolean> {
+  return (await readSysctls([allForwardingKey]))[allForwardingKey] === '1';
 }
 
 /** From /proc/net/dev: /sys shows the network namespace in which it was mounted, which need not be ours. */

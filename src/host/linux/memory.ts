@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Actual, Device, HostsFile, Link, Route } from '../../core/actual.ts';
+import type { Actual, Device, HostsFile, Link, Route, Surroundings } from '../../core/actual.ts';
 import { keepSame } from '../../core/keep-same.ts';
 import { perObject } from '../../core/per-object.ts';
 import { KnownOutput } from '../known-output.ts';
@@ -49,12 +49,13 @@ export class LinkMemory {
   readonly table = new KnownOutput();
   readonly readDump: (text: string) => Device = dumpReader();
   readonly #describe: (look: Look) => Actual;
+  readonly #surround: (shown: Shown) => (neighbours: Neighbours) => Surroundings;
+  readonly #keepNeighbours = keepSame<Neighbours>(isDeepStrictEqual);
 
   constructor(link: string) {
     const keep = keepSame(sameLook);
-    const keepNeighbours = keepSame<Neighbours>(isDeepStrictEqual);
     // What a tool says of the rest of the host is other than before less often than what WireGuard counts.
-    const surround = perObject((shown: Shown) =>
+    this.#surround = perObject((shown: Shown) =>
       perObject((neighbours: Neighbours) => gatherSurroundings(link, shown, neighbours)),
     );
     const routesOf = perObject((shown: Shown) => findRoutes(shown, link));
@@ -67,10 +68,15 @@ export class LinkMemory {
         device: found && device,
         routes: routesOf(shown),
         rules: shown.rules.filter(({ protocol }) => protocol !== 'kernel'),
-        surroundings: surround(shown)(keepNeighbours(neighbours)),
+        surroundings: this.surround(shown, neighbours),
       };
     });
     this.#describe = (look) => describe(keep(look));
+  }
+
+  /** What surrounds the interface. */
+  surround(shown: Shown, neighbours: Neighbours): Surroundings {
+    return this.#surround(shown)(this.#keepNeighbours(neighbours));
   }
 
   describe(look: Look): Actual {

@@ -9,6 +9,7 @@ const questions: readonly (readonly [string, Tool, readonly string[]])[] = [
   ['ip-route.txt', 'ip', ['route', 'show', 'table', 'all']],
   ['ip-route-6.txt', 'ip', ['-6', 'route', 'show', 'table', 'all']],
   ['ip-rule.txt', 'ip', ['rule', 'show']],
+  ['ip-netconf.txt', 'ip', ['-4', 'netconf', 'show']],
   ['nft-ruleset.txt', 'nft', ['list', 'ruleset']],
   ['journal.txt', 'journalctl', ['--unit', 'cpn', '--lines', '2000', '--no-pager', '--output', 'short-iso']],
 ];

@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { CommandFailed, InvalidValue } from '../../core/errors.ts';
+import { forwardingKey } from '../../core/link-sysctl.ts';
 
 /** Reads keys under /proc/sys; a key that this kernel does not have is left out. */
 export async function readSysctls(keys: readonly string[]): Promise<Record<string, string>> {
@@ -7,14 +8,23 @@ export async function readSysctls(keys: readonly string[]): Promise<Record<strin
   return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== null));
 }
 
-/** Writes one key, as `sysctl -w` would. */
+/** Writes one key, as `sysctl -w` would; writes nothing where it has that value, as in a container all may be read-only. */
 export async function writeSysctl(key: string, value: string): Promise<void> {
   const path = pathOf(key);
+  if ((await readIfThere(path)) === value) return;
   try {
     await writeFile(path, value, { flag: 'r+' });
   } catch (error) {
     throw new CommandFailed(`setting ${key} to ${value}`, null, (error as Error).message);
   }
+}
+
+/**
+ * Keeps a new interface, which is not up yet, from forwarding: it has what the host is set to by default. Where /proc/sys cannot be
+ * written, the packet rules alone keep it in bounds.
+ */
+export async function closeForwarding(link: string): Promise<void> {
+  await writeSysctl(forwardingKey(link), '0').catch(() => undefined);
 }
 
 /**

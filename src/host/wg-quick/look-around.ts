@@ -49,6 +49,8 @@ export function lookAround(
     ),
     routed: [...tunnels].flatMap(([link, file]) => routesOf(file).map((prefix) => ({ prefix, link }))),
     gateways: [],
+    uplinks: [],
+    links: [],
     resolvers: getServers().flatMap(
       (server) => readAddress(server.replace(/^\[([^\]]*)\].*$|^([\d.]+):\d+$/, '$1$2')) ?? [],
     ),

@@ -27,8 +27,8 @@ table inet cpn_cpn0.7-a {
   }
   chain postrouting {
     type nat hook postrouting priority 100; policy accept;
-    ip saddr 10.77.0.0/24 ip daddr 192.168.7.0/24 oifname != "cpn0.7-a" masquerade comment "cpn masquerade HASH"
-    ip6 saddr fd77::/64 ip6 daddr fd07::/64 oifname != "cpn0.7-a" masquerade comment "cpn masquerade HASH"
+    ip saddr 10.77.0.0/24 ip daddr 192.168.7.0/24 oifname != "cpn0.7-a" ct mark set ct mark | 0x20000000 masquerade comment "cpn masquerade HASH"
+    ip6 saddr fd77::/64 ip6 daddr fd07::/64 oifname != "cpn0.7-a" ct mark set ct mark | 0x20000000 masquerade comment "cpn masquerade HASH"
   }
 }
 `);

@@ -90,6 +90,7 @@ describe('gatherSurroundings', () => {
     up: true,
     loopback: false,
     alias: null,
+    kind: null,
     addresses: subnets.map((subnet) => ({
       address: subnet.split('/')[0] as Address,
       length: Number(subnet.split('/')[1]),
@@ -109,7 +110,7 @@ describe('gatherSurroundings', () => {
   const links = [
     link({ name: 'lo', loopback: true, mtu: 65536 }, '127.0.0.1/8'),
     link({ name: 'eth0' }, '192.0.2.10/24', 'fe80::2/64', '2001:db8::2/64'),
-    link({ name: 'eth1', mtu: 1400 }, '198.51.100.2/30'),
+    link({ name: 'eth1', mtu: 1400, kind: 'veth' }, '198.51.100.2/30'),
     link({ name: 'cpn0', mtu: 1280 }, '10.77.0.5/24'),
   ];
   const neighbours = { resolvers: [], sshClients: [] };
@@ -150,7 +151,12 @@ describe('gatherSurroundings', () => {
 
   test('takes gateways and the smallest MTU from the default routes', () => {
     const gateway = (text: string) => [text as Address];
-    const { gateways, underlayMtu } = gather(
+    const {
+      gateways,
+      uplinks,
+      links: all,
+      underlayMtu,
+    } = gather(
       route('0.0.0.0/0', { gateways: gateway('192.0.2.1') }),
       route('0.0.0.0/0', { gateways: gateway('198.51.100.1'), links: ['eth1'] }),
       route('::/0', { gateways: gateway('fe80::1'), mtu: 1380 }),
@@ -160,6 +166,11 @@ describe('gatherSurroundings', () => {
       route('0.0.0.0/0', { links: ['cpn1'], table: '8349' }),
     );
     expect(gateways).toEqual(['192.0.2.1', '198.51.100.1', 'fe80::1']);
+    expect(uplinks).toEqual(['eth0', 'eth1']);
+    expect(all).toEqual([
+      { name: 'eth0', kind: 'card' },
+      { name: 'eth1', kind: 'other' },
+    ]);
     expect(underlayMtu).toBe(1380);
   });
 

@@ -106,7 +106,7 @@ change_network() {
   eventually has_route 192.168.50.0/24
   eventually ping -c 1 -W 1 192.168.50.1
   # What a connector needs of the kernel.
-  equals "$(cat /proc/sys/net/ipv4/ip_forward)" 1
+  equals "$(cat /proc/sys/net/ipv4/conf/cpn0/forwarding)" 1
   eventually forwards 192.168.60.0/24
   # Confirmed, and so kept over a restart.
   eventually grep -F 192.168.50.0/24 /etc/wireguard/cpn0.conf
@@ -118,10 +118,10 @@ forwards() { nft list table inet cpn_cpn0 | grep -F "$1"; }
 mend_drift() {
   wg set cpn0 peer "$(wg show cpn0 peers)" remove
   ip route del 192.168.50.0/24 dev cpn0
-  echo 0 >/proc/sys/net/ipv4/ip_forward
+  echo 0 >/proc/sys/net/ipv4/conf/cpn0/forwarding
   eventually has_route 192.168.50.0/24
   eventually ping -c 1 -W 1 192.168.50.1
-  eventually grep -qx 1 /proc/sys/net/ipv4/ip_forward
+  eventually grep -qx 1 /proc/sys/net/ipv4/conf/cpn0/forwarding
 }
 
 write_metrics() {

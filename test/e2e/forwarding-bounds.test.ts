@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import { join, type Office, patiently, plan, startOffice } from './office.ts';
+import { call, listen } from './tcp.ts';
+
+/** A connector between a wan, the LAN that it serves, and a network that it does not serve. No daemon runs: a pass is ours to make. */
+let office: Office;
+let router: Host;
+let member: Host;
+let printer: Host;
+/** Somebody on the wan, who knows the ways through the router, and bears addresses that are not its own. */
+let neighbour: Host;
+let before: string;
+
+const lan = '192.168.50.0/24';
+const [memberAddress, printerAddress] = ['10.77.0.2', '192.168.50.10'];
+const spoofed = ['192.168.50.77', '10.77.0.200'];
+
+beforeAll(async () => {
+  office = await startOffice({ flags: ['--allow-public-routes'] });
+  const { lab } = office;
+  router = await lab.addHost('router', { address: '203.0.113.11/24', gateway: '203.0.113.66' });
+  printer = await (await lab.addLan(router, '192.168.50.1/24')).addHost('printer', `${printerAddress}/24`, {
+    routed: true,
+  });
+  member = await lab.addHost('member', { address: '203.0.113.12/24' });
+  neighbour = await lab.addHost('neighbour', { address: '203.0.113.66/24' });
+  before = await router.state();
+  await join(office, router, '--type', 'connector', '--endpoint', '203.0.113.11:51820');
+  await join(office, member, '--endpoint', '203.0.113.12:51820');
+  await router.cpn(['reconcile']);
+  await neighbour.exec([
+    'sh',
+    '-ec',
+    `for each in 192.168.50.0/24 10.77.0.0/24 172.17.0.0/16; do ip route add $each via 203.0.113.11; done
+     for each in ${spoofed.join(' ')}; do ip address add $each/32 dev lo; done`,
+  ]);
+  await Promise.all([member, printer, neighbour].map(listen));
+  await Promise.all([member, printer, neighbour].map(watchEchoes));
+  expect(await member.ping(printerAddress, patiently)).toMatchObject({ received: 1 });
+}, 90_000);
+
+afterAll(() => office?.lab.stop());
+
+const sh = async (host: Host, script: string) => (await host.exec(['sh', '-ec', script])).stdout.trim();
+const forwardAll = (value: '0' | '1') => sh(router, `echo ${value} >/proc/sys/net/ipv4/ip_forward`);
+/** The forwarding of the host, and of its interfaces. */
+const switches = async () =>
+  (
+    await sh(
+      router,
+      'cd /proc/sys/net/ipv4; cat ip_forward conf/eth0/forwarding conf/eth1/forwarding conf/cpn0/forwarding',
+    )
+  )
+    .split('\n')
+    .join(' ');
+const rules = () => sh(router, 'nft list table inet cpn_cpn0');
+
+/** Counts echo requests as they come in at a host, whatever it makes of them. */
+async function watchEchoes(host: Host): Promise<void> {
+  const input = `table inet echoes { chain in { type filter hook prerouting priority -300; icmp type echo-request counter; }; }`;
+  await host.exec(['nft', '-f', '-'], { input });
+}
+
+/** How many of two echo requests come in at `to`. */
+async function arriving(from: Host, to: Host, address: string, source?: string): Promise<number> {
+  const count = async () => Number(/packets (\d+)/.exec(await sh(to, 'nft list table inet echoes'))?.[1]);
+  const earlier = await count();
+  const argv = ['ping', '-n', '-c', '2', '-i', '0.2', '-W', '0.3', ...(source ? ['-I', source] : []), address];
+  await from.exec(argv, { allowFailure: true });
+  return (await count()) - earlier;
+}
+
+/** What of a neighbour's packets gets into the tunnel: by its own address, and by those of others. */
+async function intrusions(): Promise<number[]> {
+  const counts: number[] = [];
+  for (const source of [undefined, ...spoofed]) counts.push(await arriving(neighbour, member, memberAddress, source));
+  return counts;
+}
+
+/**
+ * What dockerd does when it starts and a container publishes a port, in nft's words: forwarding as a whole, and where it had to turn
+ * that on, a policy of drop (moby, daemon/libnetwork/drivers/bridge/setup_ip_forwarding_linux.go); its chains are those of
+ * https://docs.docker.com/engine/network/firewall-iptables/.
+ */
+const docker = `
+table ip nat {
+  chain DOCKER { iifname "docker0" return; tcp dport 8080 dnat to 172.17.0.2:8080; }
+  chain PREROUTING { type nat hook prerouting priority -100; fib daddr type local jump DOCKER; }
+  chain OUTPUT { type nat hook output priority -100; ip daddr != 127.0.0.0/8 fib daddr type local jump DOCKER; }
+  chain POSTROUTING { type nat hook postrouting priority 100; oifname != "docker0" ip saddr 172.17.0.0/16 masquerade; }
+}
+table ip filter {
+  chain DOCKER-USER { }
+  chain DOCKER { iifname != "docker0" oifname "docker0" ip daddr 172.17.0.2 tcp dport 8080 accept; iifname != "docker0" oifname "docker0" drop; }
+  chain DOCKER-CT { oifname "docker0" ct state related,established accept; }
+  chain DOCKER-BRIDGE { oifname "docker0" jump DOCKER; }
+  chain DOCKER-FORWARD { jump DOCKER-CT; jump DOCKER-BRIDGE; iifname "docker0" accept; }
+  chain FORWARD { type filter hook forward priority 0; policy drop; jump DOCKER-USER; jump DOCKER-FORWARD; }
+}`;
+
+describe('a connector on a host that forwards nothing else', () => {
+  it('has forwarding on for its tunnel and its LAN alone, and opens no way between wan and LAN', async () => {
+    expect(await switches()).toBe('0 0 1 1');
+    expect(await arriving(neighbour, printer, printerAddress)).toBe(0);
+    expect(await arriving(printer, neighbour, neighbour.address)).toBe(0);
+    expect(await call(printer, memberAddress)).toBe('10.77.0.1');
+    expect(await call(member, printerAddress)).toBe('192.168.50.1');
+  });
+
+  it('lets nobody on the wan into the tunnel, whatever address they bear', async () => {
+    expect(await intrusions()).toEqual([0, 0, 0]);
+  });
+});
+
+describe('docker, installed beside a connector', () => {
+  let container: Host;
+
+  it('works at once, before the connector makes a pass', async () => {
+    const segment = await office.lab.addSegment('containers');
+    container = await office.lab.addHost('container', { address: '172.17.0.2/16', gateway: '172.17.0.1', on: segment });
+    const card = await router.plug(segment, { address: '172.17.0.9/16' });
+    await sh(
+      router,
+      `ip address flush dev ${card.name}; ip link add docker0 type bridge; ip link set ${card.name} master docker0
+       ip address add 172.17.0.1/16 dev docker0; ip link set docker0 up`,
+    );
+    await forwardAll('1');
+    await router.exec(['nft', '-f', '-'], { input: docker });
+    await listen(container);
+    // To the wan, from the wan, and from the LAN.
+    expect(await call(container, neighbour.address)).toBe('203.0.113.11');
+    expect(await call(neighbour, '203.0.113.11')).toBe('203.0.113.66');
+    expect(await call(printer, '192.168.50.1')).toBe(printerAddress);
+  });
+
+  it('works on after the pass, which leaves forwarding to docker, and through the tunnel too', async () => {
+    expect(await rules()).toContain('refuse-passing');
+    await router.cpn(['reconcile']);
+    expect(await rules()).not.toContain('refuse-passing');
+    expect(await switches()).toBe('1 1 1 1');
+    expect(await plan(router)).toEqual({ exitCode: 0, changes: [] });
+    expect(await call(container, neighbour.address)).toBe('203.0.113.11');
+    expect(await call(neighbour, '203.0.113.11')).toBe('203.0.113.66');
+    expect(await call(printer, '192.168.50.1')).toBe(printerAddress);
+    await sh(
+      router,
+      'nft add rule ip filter DOCKER-USER iifname cpn0 accept; nft add rule ip filter DOCKER-USER oifname cpn0 accept',
+    );
+    expect(await call(member, '10.77.0.1')).toBe(memberAddress);
+    expect(await call(container, memberAddress)).toBe('10.77.0.1');
+    expect(await call(member, printerAddress)).toBe('192.168.50.1');
+  });
+});
+
+describe('a connector on a host where everything forwards', () => {
+  it('leaves the other traffic of the host alone', async () => {
+    await sh(router, 'nft delete table ip filter; nft delete table ip nat');
+    expect(await arriving(neighbour, printer, printerAddress)).toBe(2);
+    expect(await arriving(printer, neighbour, neighbour.address)).toBe(2);
+  });
+
+  it('lets nobody on the wan into the tunnel, whatever address they bear, and a default route makes no difference', async () => {
+    expect(await intrusions()).toEqual([0, 0, 0]);
+    await office.controlPlane.cpn(['network', 'update', 'office', '--route', lan, '--route', '0.0.0.0/0']);
+    await router.cpn(['reconcile']);
+    expect(await rules()).toContain('0.0.0.0/0');
+    expect(await intrusions()).toEqual([0, 0, 0]);
+    expect(await call(printer, memberAddress)).toBe('10.77.0.1');
+    await office.controlPlane.cpn(['network', 'update', 'office', '--route', lan]);
+    await router.cpn(['reconcile']);
+  });
+
+  it('has its own forwarding again when that of the host is turned off', async () => {
+    await sh(router, 'ip link delete docker0');
+    await forwardAll('0');
+    expect(await switches()).toBe('0 0 0 0');
+    await router.cpn(['reconcile']);
+    expect(await switches()).toBe('0 0 1 1');
+    expect(await call(member, printerAddress)).toBe('192.168.50.1');
+    expect(await arriving(printer, neighbour, neighbour.address)).toBe(0);
+  });
+
+  it('has its tunnel closed from the first moment where new interfaces forward', async () => {
+    await forwardAll('1');
+    await router.exec(['ip', 'link', 'delete', 'cpn0']);
+    const events = router.spawn(['ip', '-4', '-oneline', 'monitor', 'netconf']);
+    await eventually('it listens', async () => {
+      await sh(router, 'for value in 1 0; do echo $value >/proc/sys/net/ipv4/conf/lo/rp_filter; done');
+      return events.output.stdout.includes(' lo ');
+    });
+    await router.cpn(['up']);
+    const told = () => [...events.output.stdout.matchAll(/ cpn0 .*?forwarding (on|off)/g)].map(([, value]) => value);
+    await eventually('it is open', () => told().length > 1 && told().at(-1) === 'on');
+    expect(told()).toEqual(['on', 'off', 'on']);
+    await events.stop();
+    await forwardAll('0');
+    await router.cpn(['reconcile']);
+  });
+});
+
+describe('an origin on a host that forwards, for containers', () => {
+  let container: Host;
+
+  beforeAll(async () => {
+    const containers = await office.lab.addLan(member, '172.18.0.1/16');
+    container = await containers.addHost('member-container', '172.18.0.2/16', { routed: true });
+    const nat = `table ip nat {
+      chain in { type nat hook prerouting priority -100; fib daddr type local tcp dport 8080 dnat to 172.18.0.2; }
+      chain out { type nat hook postrouting priority 100; oifname != "eth1" ip saddr 172.18.0.0/16 masquerade; }
+    }`;
+    await member.exec(['nft', '-f', '-'], { input: nat });
+    await listen(container);
+    await sh(member, 'echo 1 >/proc/sys/net/ipv4/ip_forward');
+    await member.cpn(['reconcile']);
+    // The router sends to the container itself, of which nobody ever told it.
+    await sh(
+      router,
+      'wg set cpn0 peer "$(wg show cpn0 peers)" allowed-ips 10.77.0.2/32,172.18.0.2/32; ip route replace 172.18.0.2 dev cpn0',
+    );
+  }, 30_000);
+
+  it('lets these answer at its own address, and call out', async () => {
+    expect(await call(router, memberAddress)).toBe('10.77.0.1');
+    expect(await call(container, printerAddress)).toBe('192.168.50.1');
+  });
+
+  it('forwards nothing else that comes out of the tunnel', async () => {
+    await watchEchoes(container);
+    expect(await arriving(member, container, '172.18.0.2')).toBe(2);
+    expect(await arriving(router, container, '172.18.0.2')).toBe(0);
+  });
+
+  it('forwards nothing at all that comes out of the tunnel once the host forwards no more', async () => {
+    const own = () => sh(member, 'cat /proc/sys/net/ipv4/conf/cpn0/forwarding; nft list tables');
+    expect(await own()).toContain('1\ntable');
+    await sh(member, 'echo 0 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv4/conf/cpn0/forwarding');
+    await member.cpn(['reconcile']);
+    expect(await own()).toMatch(/^0\n/);
+    expect(await own()).not.toContain('cpn_cpn0');
+    await router.cpn(['reconcile']);
+  });
+});
+
+it('takes back what it opened, and nothing else', async () => {
+  await router.cpn(['leave', '--verify']);
+  await sh(router, 'ip link delete eth2');
+  expect(await router.state()).toBe(before);
+});

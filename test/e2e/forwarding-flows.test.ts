@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Daemon, startDaemon } from '../lab/daemon.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import type { Process } from '../lab/process.ts';
+import { join, type Office, patiently, startOffice } from './office.ts';
+
+/** A connector with two LANs on a host that forwards everything, so that its packet rules alone keep anything from being forwarded. */
+let office: Office;
+let router: Host;
+let daemon: Daemon;
+let member: Host;
+let other: Host;
+let printer: Host;
+let shop: Host;
+
+const [lan, annex] = ['192.168.50.0/24', '192.168.60.0/24'];
+const [inLan, inAnnex] = ['192.168.50.10', '192.168.60.10'];
+const applied = 'change applied';
+
+beforeAll(async () => {
+  office = await startOffice();
+  const { lab } = office;
+  await office.controlPlane.cpn(['network', 'update', 'office', '--route', lan, '--route', annex]);
+  router = await lab.addHost('router', { address: '203.0.113.11/24' });
+  await router.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward']);
+  printer = await (await lab.addLan(router, '192.168.50.1/24')).addHost('printer', `${inLan}/24`, { routed: true });
+  shop = await (await lab.addLan(router, '192.168.60.1/24')).addHost('shop', `${inAnnex}/24`, { routed: true });
+  member = await lab.addHost('member', { address: '203.0.113.12/24' });
+  other = await lab.addHost('other', { address: '203.0.113.13/24' });
+  await join(office, router, '--type', 'connector', '--endpoint', '203.0.113.11:51820');
+  await join(office, member, '--endpoint', '203.0.113.12:51820');
+  await join(office, other, '--endpoint', '203.0.113.13:51820');
+  daemon = await startDaemon(router, '--interval', '3600');
+  for (const host of [member, other]) {
+    await eventually(`${host.name} reaches the LAN`, async () => (await host.ping(inLan, patiently)).received === 1, {
+      timeoutMs: 30_000,
+    });
+  }
+}, 90_000);
+
+afterAll(() => office?.lab.stop());
+
+let flows = 0;
+
+/** A ping without an end, which the two hosts count by its size: one connection, as long as it goes on. */
+class Flow {
+  readonly #process: Process;
+  readonly #from: Host;
+  readonly #to: Host;
+  readonly #table: string;
+
+  private constructor(process: Process, from: Host, to: Host, table: string) {
+    this.#process = process;
+    this.#from = from;
+    this.#to = to;
+    this.#table = table;
+  }
+
+  /** Starts one, which is answered then. */
+  static async start(from: Host, to: Host, address: string): Promise<Flow> {
+    flows += 1;
+    const [size, table] = [100 + flows, `flow${flows}`];
+    const counting = (hook: string) =>
+      `table inet ${table} { chain c { type filter hook ${hook} priority -300; icmp type echo-request ip length ${size + 28} counter; }; }`;
+    await from.exec(['nft', '-f', '-'], { input: counting('output') });
+    await to.exec(['nft', '-f', '-'], { input: counting('prerouting') });
+    const process = from.spawn(['ping', '-n', '-i', '0.05', '-s', String(size), address]);
+    const flow = new Flow(process, from, to, table);
+    await eventually(`${address} answers ${from.name}`, () => flow.#answered.length > 3, { timeoutMs: 20_000 });
+    return flow;
+  }
+
+  get #answered(): number[] {
+    return [...this.#process.output.stdout.matchAll(/icmp_seq=(\d+) ttl/g)].map(([, number]) => Number(number));
+  }
+
+  async #count(host: Host): Promise<number> {
+    return Number(/packets (\d+)/.exec((await host.exec(['nft', 'list', 'table', 'inet', this.#table])).stdout)?.[1]);
+  }
+
+  /** Of the next packets, once those under way are there: how many come in of the ten or more that are sent. */
+  async arriving(): Promise<number> {
+    const send = async (more: number) => {
+      const goal = (await this.#count(this.#from)) + more;
+      await eventually('packets are sent', async () => (await this.#count(this.#from)) >= goal);
+    };
+    await send(2);
+    const [arrived, answered] = [await this.#count(this.#to), this.#answered.length];
+    await send(10);
+    const [later, more] = [(await this.#count(this.#to)) - arrived, this.#answered.length - answered];
+    return Math.max(later, more);
+  }
+
+  /** Ends it; returns how many packets had no answer, though a later one had. */
+  async stop(): Promise<number> {
+    await this.#process.stop();
+    const numbers = this.#answered;
+    return (numbers.at(-1) ?? 0) - (numbers[0] ?? 0) + 1 - numbers.length;
+  }
+}
+
+/** Does something of which the router's daemon hears, and waits until it acted on it. */
+async function learning(work: () => Promise<unknown>): Promise<void> {
+  const mark = daemon.mark();
+  await work();
+  await daemon.awaitLog('the change', ({ msg }) => msg === applied, mark);
+}
+
+it('ends the connections of a route that is taken out of the network, in either direction, and no other', async () => {
+  const inward = await Flow.start(member, printer, inLan);
+  const outward = await Flow.start(printer, member, '10.77.0.2');
+  const beside = await Flow.start(member, shop, inAnnex);
+  await learning(() => office.controlPlane.cpn(['network', 'update', 'office', '--route', annex]));
+  expect(await Promise.all([inward.arriving(), outward.arriving()])).toEqual([0, 0]);
+  await learning(() => office.controlPlane.cpn(['network', 'update', 'office', '--route', lan, '--route', annex]));
+  expect(await inward.arriving()).toBeGreaterThanOrEqual(9);
+  expect(await beside.stop()).toBe(0);
+  await Promise.all([inward.stop(), outward.stop()]);
+});
+
+it('ends the connections of the other mode when masquerading is turned off or on, and begins none in the wrong one', async () => {
+  const beside = await Flow.start(member, router, '10.77.0.1');
+  for (const flag of ['--no-masquerade', '--masquerade']) {
+    const inward = await Flow.start(member, printer, inLan);
+    const outward = await Flow.start(printer, member, '10.77.0.2');
+    await router.cpn(['set', flag]);
+    expect(await Promise.all([inward.arriving(), outward.arriving()]), flag).toEqual([0, 0]);
+    await Promise.all([inward.stop(), outward.stop()]);
+  }
+  const again = await Flow.start(member, printer, inLan);
+  expect(await again.arriving()).toBeGreaterThanOrEqual(9);
+  await again.stop();
+  expect(await beside.stop()).toBe(0);
+});
+
+it('keeps connections that another program masquerades, when masquerading is turned off', async () => {
+  const nat = 'table ip theirs { chain out { type nat hook postrouting priority 90; oifname "eth1" masquerade; }; }';
+  await router.exec(['nft', '-f', '-'], { input: nat });
+  await router.cpn(['set', '--no-masquerade']);
+  const flow = await Flow.start(member, printer, inLan);
+  expect(await flow.arriving()).toBeGreaterThanOrEqual(9);
+  expect(await flow.stop()).toBe(0);
+  await router.exec(['nft', 'delete', 'table', 'ip', 'theirs']);
+  await router.cpn(['set', '--masquerade']);
+});
+
+it('ends the connections of a peer that is removed, and no other', async () => {
+  const removed = await Flow.start(other, printer, inLan);
+  const beside = await Flow.start(member, printer, inLan);
+  const { peers } = JSON.parse((await office.controlPlane.cpn(['network', 'show', 'office', '--json'])).stdout);
+  const { id } = peers.find(({ name }: { name: string }) => name === 'other');
+  await learning(() => office.controlPlane.cpn(['peer', 'remove', 'office', String(id), '--yes']));
+  expect(await removed.arriving()).toBe(0);
+  expect(await beside.stop()).toBe(0);
+  await removed.stop();
+});
