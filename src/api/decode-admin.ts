@@ -1,10 +1,11 @@
 import { Role } from '../contract/auth.ts';
 import type { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
+import { PeerType } from '../contract/peer.ts';
 import { formatEndpoint } from '../core/endpoint.ts';
 import type { Peer } from '../core/model.ts';
 import { aliases } from './aliases.ts';
 import { decodeToken } from './decode.ts';
-import { decodeNetwork, decodePeer, decodePeers } from './decode-network.ts';
+import { decodeNetwork, decodePeer, decodePeers, decodeRoutes } from './decode-network.ts';
 import { Field, type Source } from './field.ts';
 import type { Key, Network, NetworkPeer, NetworkSummary, NewKey, Profile, Session } from './service.ts';
 
@@ -67,7 +68,18 @@ export function decodeKeys(body: unknown, source: Source): Key[] {
     max_uses: key.find(aliases.key.maxUses)?.integer() ?? null,
     uses: key.find(aliases.key.uses)?.integer() ?? null,
     expires_at: key.find(aliases.key.expiresAt)?.instant() ?? null,
+    ...decodeLimits(key),
   }));
+}
+
+/** What enrolments with a key are limited to; nothing where the service tells of no limit. */
+function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes'> {
+  const types = key.find(aliases.key.peerTypes);
+  const routes = key.find(aliases.key.routes);
+  return {
+    ...(types && { peer_types: types.items(PeerType.options.length).map((each) => each.oneOf(PeerType.options)) }),
+    ...(routes && { routes: decodeRoutes(routes) }),
+  };
 }
 
 /** A key just made. Only the token must be there, for it is shown this once; the limits are those asked for unless told. */
@@ -80,6 +92,7 @@ export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollm
     max_uses: key.find(aliases.key.maxUses)?.integer() ?? asked.max_uses,
     uses: key.find(aliases.key.uses)?.integer() ?? 0,
     expires_at: key.find(aliases.key.expiresAt)?.instant() ?? null,
+    ...decodeLimits(key),
   };
 }
 
@@ -93,6 +106,8 @@ function present(peer: Peer, created: Field | null): NetworkPeer {
     endpoint: peer.endpoint && formatEndpoint(peer.endpoint),
     ...(peer.routes ? { routes: [...peer.routes] } : {}),
     ...(peer.withdrawn.length > 0 ? { withdrawn: [...peer.withdrawn] } : {}),
+    ...(peer.servingSince === undefined ? {} : { serving_since: new Date(peer.servingSince).toISOString() }),
+    ...(peer.priority === undefined ? {} : { priority: peer.priority }),
     created_at: created?.instant() ?? null,
   };
 }

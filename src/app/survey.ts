@@ -41,11 +41,11 @@ export async function survey(tools: Tools, state: Joined, seen?: Actual): Promis
   const { self, map, listed } = findSelf(state);
   const actual = seen ?? (await tools.host.observe(questionOf(state)));
   const ground = await gatherGround(tools, state, actual.surroundings);
-  const { interface: link, keyPair, networkSecret, options, resolved, failed } = state;
+  const { interface: link, keyPair, networkSecret, options, resolved, failed, labels } = state;
   const label = options.hosts ? await labelNetwork(tools, state) : null;
   const desired = desireOnce(
     state,
-    { link, map, self, keyPair, networkSecret, options, resolved, failed, label },
+    { link, map, self, keyPair, networkSecret, options, resolved, failed, label, labels },
     ground,
   );
   if (!isOwnLink(state, desired.alias, actual)) {

@@ -8,7 +8,16 @@ import { keepSame, sameList } from './keep-same.ts';
 import type { KeyPair } from './keys.ts';
 import { looseFilter, sourceFilterKey } from './link-sysctl.ts';
 import { aliasMark, tunnelMark } from './marks.ts';
-import type { DesiredPeer, Failure, InterfaceAddress, NetworkMap, Options, Peer, TunnelConfig } from './model.ts';
+import type {
+  DesiredPeer,
+  Failure,
+  HeldLabels,
+  InterfaceAddress,
+  NetworkMap,
+  Options,
+  Peer,
+  TunnelConfig,
+} from './model.ts';
 import { presharedKeyOf } from './network-secret.ts';
 import { perObject } from './per-object.ts';
 import type { Resolved } from './resolved.ts';
@@ -31,6 +40,8 @@ export interface Intent {
   readonly failed: readonly Failure[];
   /** The network's label in the hosts file; null where that is not to name the peers. */
   readonly label: string | null;
+  /** The labels that the hosts file gave peers before. */
+  readonly labels: readonly HeldLabels[];
 }
 
 /** The whole state that a pass works towards. */
@@ -107,7 +118,7 @@ export function desire(intent: Intent, ground: Ground): Desired {
       ...(forwards && { [sourceFilterKey(link)]: looseFilter, [forwardingKey]: '1' }),
       ...(isFull && { [markedSourceKey]: '1' }),
     },
-    hosts: intent.label === null ? null : renderBlock(link, map, intent.label),
+    hosts: intent.label === null ? null : renderBlock(link, map, intent.label, intent.labels),
     report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...reports],
     detours: topology.detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
   };

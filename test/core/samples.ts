@@ -93,6 +93,7 @@ export function desireFor(self: Peer, map: NetworkMap, changes: Partial<Intent> 
       resolved: {},
       failed: [],
       label: null,
+      labels: [],
       ...changes,
     },
     on,

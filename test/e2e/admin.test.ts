@@ -19,7 +19,10 @@ const yes = ['--yes'];
 
 /** Brings a peer into a network without a host behind it. */
 async function enrol(network: string, name: string): Promise<void> {
-  const key = await desk.write('key', (await desk.ask(['key', 'create', network, '--name', name])).trim());
+  const key = await desk.write(
+    'key',
+    (await desk.ask(['key', 'create', network, '--name', name, '--type', 'connector'])).trim(),
+  );
   const fields = [`enrollment_token=@${key}`, `name=${name}`, 'peer_type=connector', `public_key=${randomKey()}`];
   await desk.ask(['api', 'POST', '/api/networks/enroll', ...fields.flatMap((field) => ['--field', field])]);
 }

@@ -41,6 +41,11 @@ export const updatePeer: Command = {
       value: 'CIDR',
       summary: 'serve these routes of the network alone; may be given several times',
     },
+    priority: {
+      kind: 'text',
+      value: '0..1000',
+      summary: 'of connectors that are well the one with the highest serves; 0 unless changed',
+    },
     routes: { kind: 'switch', summary: 'serve all routes of the network; --no-routes: serve none' },
   },
   examples: ['cpn peer update office edge-1 --endpoint 203.0.113.22:51820'],
@@ -81,14 +86,18 @@ function readChanges(input: Input): ChangePeer {
   const name = input.text('name');
   const endpoint = input.text('endpoint');
   const routes = readServed(input);
-  if (name === undefined && endpoint === undefined && routes === undefined) {
-    throw new WrongUsage('there is nothing to change; give --name, --endpoint, --route, --routes or --no-routes');
+  const priority = input.number('priority', 0, 1000);
+  if ([name, endpoint, routes, priority].every((each) => each === undefined)) {
+    throw new WrongUsage(
+      'there is nothing to change; give --name, --endpoint, --route, --routes, --no-routes or --priority',
+    );
   }
   const parsed = endpoint === undefined || endpoint === 'none' ? null : parseEndpoint(endpoint, '--endpoint');
   return {
     ...(name !== undefined && { name }),
     ...(endpoint !== undefined && { endpoint: parsed && formatEndpoint(parsed) }),
     ...(routes !== undefined && { routes }),
+    ...(priority !== undefined && { priority }),
   };
 }
 
