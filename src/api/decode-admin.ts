@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { Role } from '../contract/auth.ts';
 import type { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
 import { PeerType } from '../contract/peer.ts';
@@ -5,7 +6,7 @@ import { formatEndpoint } from '../core/endpoint.ts';
 import type { Peer } from '../core/model.ts';
 import { aliases } from './aliases.ts';
 import { decodeToken } from './decode.ts';
-import { decodeNetwork, decodePeer, decodePeers, decodeRoutes } from './decode-network.ts';
+import { decodeNetwork, decodePeer, decodePeers } from './decode-network.ts';
 import { Field, type Source } from './field.ts';
 import type { Key, Network, NetworkPeer, NetworkSummary, NewKey, Profile, Session } from './service.ts';
 
@@ -72,14 +73,14 @@ export function decodeKeys(body: unknown, source: Source): Key[] {
   }));
 }
 
-/** What enrolments with a key are limited to; nothing where the service tells of no limit. */
+/**
+ * What enrolments with a key are limited to; nothing where the service tells of no limit. What cannot be read is passed over: a key is
+ * shown once, and must not be lost for a field beside it.
+ */
 function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes'> {
-  const types = key.find(aliases.key.peerTypes);
-  const routes = key.find(aliases.key.routes);
-  return {
-    ...(types && { peer_types: types.items(PeerType.options.length).map((each) => each.oneOf(PeerType.options)) }),
-    ...(routes && { routes: decodeRoutes(routes) }),
-  };
+  const types = z.array(PeerType).safeParse(key.find(aliases.key.peerTypes)?.value);
+  const routes = z.array(z.cidrv4()).safeParse(key.find(aliases.key.routes)?.value);
+  return { ...(types.success && { peer_types: types.data }), ...(routes.success && { routes: routes.data }) };
 }
 
 /** A key just made. Only the token must be there, for it is shown this once; the limits are those asked for unless told. */

@@ -18,7 +18,6 @@ import { Field, type Source } from './field.ts';
 import type { Enrolled, EnrollmentRequest } from './service.ts';
 
 const names = aliases.enrollment;
-const maxETag = 130;
 
 /** What was sent, in whose light the reply is read. */
 type Asked = Pick<EnrollmentRequest, 'publicKey' | 'name' | 'type' | 'endpoint'>;
@@ -41,14 +40,14 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Asked): E
   const id = network.find(isFlat ? aliases.network.idBeside : aliases.network.id)?.integer() ?? null;
   const name = network.find(isFlat ? aliases.network.nameBeside : aliases.network.name)?.text(maxName);
   const revision = network.find(aliases.network.revision)?.integer();
-  const etag = reply.find(names.etag)?.text(maxETag) ?? null;
+  const etag = reply.find(names.etag)?.value;
   const map: NetworkMap = {
     id,
     name: name ?? (id === null ? 'network' : `network-${id}`),
     cidr: place.cidr,
     routes: [...new Set([...advertised, ...routes])],
     // By its ETag the first read of the map can already ask for what changed since; older services have the number alone in it.
-    revision: strongTag(etag) ?? (revision === undefined ? null : `"${revision}"`),
+    revision: strongTag(typeof etag === 'string' ? etag : null) ?? (revision === undefined ? null : `"${revision}"`),
     peers,
   };
   const peer = decodeOwnPeer(own ?? config?.field ?? reply, own, { map, place, asked });

@@ -160,7 +160,7 @@ export function decodeRange(field: Field): Prefix {
   return range;
 }
 
-export function decodeRoutes(field: Field): Prefix[] {
+function decodeRoutes(field: Field): Prefix[] {
   return [...new Set(field.items(maxRoutes).map((route) => route.parse((text) => maskPrefix(text))))];
 }
 
