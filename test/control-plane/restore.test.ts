@@ -41,7 +41,11 @@ function hostOf(plane: Plane, network: number, token: string) {
       const { map } = await service.readMap(network, new Secret(token), known);
       const before = known;
       known = map ?? known;
-      return { ids: known?.peers.map(({ id }) => id), isNew: map !== null && map !== before };
+      return {
+        ids: known?.peers.map(({ id }) => id),
+        keys: known?.peers.map(({ publicKey }) => publicKey),
+        isNew: map !== null && map !== before,
+      };
     },
   };
 }
@@ -123,7 +127,9 @@ describe('a control plane whose database fails over to one that lagged behind', 
       for (const [index, host] of hosts.entries()) {
         const { data } = (await read(token)).body;
         expect([data.revision, data.peers.length]).toEqual([2 + index, 1 + index]);
-        expect((await host.read()).ids).toEqual(data.peers.map(({ id }: { id: number }) => id));
+        // One of them has the id of the one that is lost.
+        const keys = data.peers.map(({ public_key }: { public_key: string }) => public_key);
+        expect((await host.read()).keys).toEqual(keys);
         expect((await read(gone.access_token)).status).toBe(401);
         const { peer } = (await enroll(plane, key)).body.data;
         if (index === 0) expect(peer.id).toBe(gone.peer.id);

@@ -93,14 +93,15 @@ export async function findLabelHolder(
   label: string,
   except = 0,
 ): Promise<{ id: number; name: string } | undefined> {
-  const id = Number(/^peer-([1-9][0-9]{0,14})$/.exec(label)?.[1] ?? 0);
-  return db
+  const [, id] = /^peer-([1-9][0-9]{0,14})$/.exec(label) ?? [];
+  const others = db
     .selectFrom('peers')
     .select(['id', 'name'])
     .where('network_id', '=', networkId)
-    .where((eb) => eb.or([eb('label', '=', label), eb.and([eb('id', '=', id), eb('label', 'is', null)])]))
-    .where('id', '!=', except)
-    .executeTakeFirst();
+    .where('id', '!=', except);
+  const named = await others.where('label', '=', label).executeTakeFirst();
+  if (named || id === undefined) return named;
+  return others.where('id', '=', Number(id)).where('label', 'is', null).executeTakeFirst();
 }
 
 /** How many peers of a network have this label with a suffix. */
