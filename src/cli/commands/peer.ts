@@ -6,7 +6,7 @@ import { apiFlags, type Command, jsonFlag, theNetwork, yesFlag } from '../comman
 import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
-import { bold, green, note, print, printJson } from '../output.ts';
+import { bold, green, note, print, printJson, warn } from '../output.ts';
 import { peerTable } from '../peer-table.ts';
 
 const thePeer = { usage: '<network> <peer>', summary: 'id or name of a network, and of a peer in it' } as const;
@@ -55,6 +55,9 @@ export const updatePeer: Command = {
     const network = await service.readNetwork(await findNetwork(service, input.argument('network') ?? ''));
     const { id } = findNamed(network.peers, input.argument('peer') ?? '', 'peer');
     const peer = await service.updatePeer(network.id, id, changes);
+    if (changes.priority !== undefined && changes.priority !== (peer.priority ?? 0)) {
+      warn('this service knows no priority: of connectors that are well the one with the lowest id serves');
+    }
     if (input.switch('json')) printJson(peer);
     else
       print(
