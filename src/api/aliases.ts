@@ -31,12 +31,15 @@ export const aliases = {
     serial: ['serial'],
     signature: ['signature'],
     secretTag: ['network_secret_tag'],
+    servingSince: ['serving_since'],
+    priority: ['priority'],
     createdAt: ['created_at', 'createdAt'],
   },
   enrollment: {
     peer: ['peer', 'wireguard_peer', 'node'],
     network: ['network', 'private_network'],
     accessToken: ['access_token', 'accessToken', 'peer_token', 'token'],
+    etag: ['network_etag'],
     config: ['config', 'wg_config', 'wireguard_config', 'wg_quick', 'configuration'],
   },
   key: {
@@ -45,6 +48,8 @@ export const aliases = {
     token: ['enrollment_token', 'enrollmentToken', 'enrollment_key', 'token', 'key'],
     maxUses: ['max_uses', 'maxUses'],
     uses: ['uses', 'used'],
+    peerTypes: ['peer_types'],
+    routes: ['routes'],
     expiresAt: ['expires_at', 'expiresAt'],
   },
   session: {

@@ -1,5 +1,7 @@
+import * as z from 'zod';
 import { Role } from '../contract/auth.ts';
 import type { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
+import { PeerType } from '../contract/peer.ts';
 import { formatEndpoint } from '../core/endpoint.ts';
 import type { Peer } from '../core/model.ts';
 import { aliases } from './aliases.ts';
@@ -67,7 +69,18 @@ export function decodeKeys(body: unknown, source: Source): Key[] {
     max_uses: key.find(aliases.key.maxUses)?.integer() ?? null,
     uses: key.find(aliases.key.uses)?.integer() ?? null,
     expires_at: key.find(aliases.key.expiresAt)?.instant() ?? null,
+    ...decodeLimits(key),
   }));
+}
+
+/**
+ * What enrolments with a key are limited to; nothing where the service tells of no limit. What cannot be read is passed over: a key is
+ * shown once, and must not be lost for a field beside it.
+ */
+function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes'> {
+  const types = z.array(PeerType).safeParse(key.find(aliases.key.peerTypes)?.value);
+  const routes = z.array(z.cidrv4()).safeParse(key.find(aliases.key.routes)?.value);
+  return { ...(types.success && { peer_types: types.data }), ...(routes.success && { routes: routes.data }) };
 }
 
 /** A key just made. Only the token must be there, for it is shown this once; the limits are those asked for unless told. */
@@ -80,6 +93,7 @@ export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollm
     max_uses: key.find(aliases.key.maxUses)?.integer() ?? asked.max_uses,
     uses: key.find(aliases.key.uses)?.integer() ?? 0,
     expires_at: key.find(aliases.key.expiresAt)?.instant() ?? null,
+    ...decodeLimits(key),
   };
 }
 
@@ -93,6 +107,8 @@ function present(peer: Peer, created: Field | null): NetworkPeer {
     endpoint: peer.endpoint && formatEndpoint(peer.endpoint),
     ...(peer.routes ? { routes: [...peer.routes] } : {}),
     ...(peer.withdrawn.length > 0 ? { withdrawn: [...peer.withdrawn] } : {}),
+    ...(peer.servingSince === undefined ? {} : { serving_since: new Date(peer.servingSince).toISOString() }),
+    ...(peer.priority === undefined ? {} : { priority: peer.priority }),
     created_at: created?.instant() ?? null,
   };
 }

@@ -2,7 +2,7 @@ import { covers, hostPrefix, type Prefix } from '../core/cidr.ts';
 import type { NetworkMap, Peer } from '../core/model.ts';
 import type { GivenConfig } from '../core/wg-quick/given.ts';
 import { aliases, type Names } from './aliases.ts';
-import { decodeToken } from './decode.ts';
+import { decodeToken, strongTag } from './decode.ts';
 import { decodeConfig, type Place, rangeOfConfig, readGivenPeers } from './decode-config.ts';
 import {
   decodeNetworkRoutes,
@@ -40,13 +40,14 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Asked): E
   const id = network.find(isFlat ? aliases.network.idBeside : aliases.network.id)?.integer() ?? null;
   const name = network.find(isFlat ? aliases.network.nameBeside : aliases.network.name)?.text(maxName);
   const revision = network.find(aliases.network.revision)?.integer();
+  const etag = reply.find(names.etag)?.value;
   const map: NetworkMap = {
     id,
     name: name ?? (id === null ? 'network' : `network-${id}`),
     cidr: place.cidr,
     routes: [...new Set([...advertised, ...routes])],
-    // In the form that its ETag will have, so that the first read of the map can already ask for what changed since.
-    revision: revision === undefined ? null : `"${revision}"`,
+    // By its ETag the first read of the map can already ask for what changed since; older services have the number alone in it.
+    revision: strongTag(typeof etag === 'string' ? etag : null) ?? (revision === undefined ? null : `"${revision}"`),
     peers,
   };
   const peer = decodeOwnPeer(own ?? config?.field ?? reply, own, { map, place, asked });

@@ -120,6 +120,18 @@ export function decodePeer(field: Field): Peer {
     ...(identity && { identity: identity.parse((text) => parseIdentityKey(text)) }),
     ...(proof && { proof: decodeProof(proof) }),
     ...(secretTag && { secretTag: decodeTag(secretTag) }),
+    ...decodeRank(field),
+  };
+}
+
+/** What connectors are ranked by. A service may mean something else by these words: what is of another type is passed over. */
+function decodeRank(field: Field): Pick<Peer, 'servingSince' | 'priority'> {
+  const since = field.find(aliases.peer.servingSince)?.value;
+  const servingSince = typeof since === 'string' ? Date.parse(since) : Number.NaN;
+  const priority = field.find(aliases.peer.priority)?.value;
+  return {
+    ...(Number.isSafeInteger(servingSince) && { servingSince }),
+    ...(Number.isSafeInteger(priority) && priority !== 0 && { priority: priority as number }),
   };
 }
 

@@ -91,6 +91,7 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
     failed: [],
     drained: false,
     pins: [],
+    labels: [],
     receipt: folders.map((path) => ({ made: 'folder', path })),
   };
   await tools.store.write(begun);

@@ -56,7 +56,10 @@ export async function enrollDevice(
 async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPair): Promise<Enrolled> {
   const { admin, address, network, name, networkSecret } = request;
   tools.progress(`enrolling ${name} at ${address.url}`);
-  const key = await admin.createKey(network, { name, max_uses: 1, expires_in_hours: 1 });
+  const key = await admin.createKey(network, {
+    ...{ name, max_uses: 1, expires_in_hours: 1 },
+    peer_types: ['admin_device'],
+  });
   try {
     const service = await tools.connect(address);
     return await service.enroll({
@@ -96,7 +99,19 @@ async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPa
     allowed: options.allowRoutes,
   };
   return desire(
-    { link, map, self, keyPair, networkSecret, options, resolved, failed: [], label: null, forwarding: noForwarding },
+    {
+      link,
+      map,
+      self,
+      keyPair,
+      networkSecret,
+      options,
+      resolved,
+      failed: [],
+      label: null,
+      labels: [],
+      forwarding: noForwarding,
+    },
     ground,
   );
 }

@@ -1,3 +1,4 @@
+import { keepLabels } from '../core/hosts-label.ts';
 import type { PublicKey } from '../core/keys.ts';
 import { comparePeerIds, type Failure, type NetworkMap } from '../core/model.ts';
 import { identifyMap } from '../core/newer-map.ts';
@@ -57,6 +58,9 @@ function withMap(state: Joined, told: NetworkMap): Joined {
   const { map, pins } = holdPins(told, completePins({ map: known, pins: state.pins }, holder), holder);
   const name = identifyMap(map);
   if (name === state.refused) return state;
-  if (name !== identifyMap(known)) return { ...state, membership: { ...membership, map }, pins, refused: null };
+  if (name !== identifyMap(known)) {
+    const labels = state.options.hosts ? keepLabels(state.labels, { known, listed: told, used: map }) : [];
+    return { ...state, membership: { ...membership, map }, pins, labels, refused: null };
+  }
   return pins === state.pins ? state : { ...state, pins };
 }

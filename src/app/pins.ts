@@ -17,7 +17,8 @@ export function withMembership(state: State, membership: Membership): Joined {
 
 /** The state with other options; another rule for pins holds at once for what is told already. */
 export function withOptions(state: State, options: Options): State {
-  const changed: State = { ...state, options };
+  // Without names in the hosts file none is held: that is how a person lets go of those that peers had.
+  const changed: State = { ...state, options, labels: options.hosts ? state.labels : [] };
   if (!isJoined(changed) || options.pin === state.options.pin) return changed;
   const held = { map: changed.membership.map, pins: changed.pins };
   return { ...changed, ...recast(changed, recastPins(held, holderOf(changed))) };

@@ -34,6 +34,12 @@ export const operationFlags: Flags = {
     summary: 'failed enrolments of an address in a minute, and unknown keys that begin alike',
     byDefault: '20',
   },
+  'limit-peer-changes': {
+    kind: 'text',
+    value: 'N',
+    summary: 'changes that a peer may make of itself at once; it gets one back a minute',
+    byDefault: '30',
+  },
   'limit-requests': { kind: 'text', value: 'N', summary: 'requests of an address in a minute', byDefault: '6000' },
 };
 
@@ -48,6 +54,7 @@ export function readOperation(input: Input) {
       failedLogins: readLimit(input, 'limit-failed-logins', 10),
       failedEnrollments: readLimit(input, 'limit-failed-enrollments', 20),
       requests: readLimit(input, 'limit-requests', 6000),
+      peerChanges: readLimit(input, 'limit-peer-changes', 30),
     },
   };
 }

@@ -15,6 +15,12 @@ export function showJoin(report: JoinReport, json: boolean): void {
     return;
   }
   print(`${green('joined')} ${describeMembership(state)}`);
+  const { name } = state.membership.peer;
+  if (name !== state.enrollment.name) {
+    note(
+      `the network knows this host as ${printable(name)}, because names are unique there and ${printable(state.enrollment.name)} is taken`,
+    );
+  }
   note(describeHandshake(report));
 }
 

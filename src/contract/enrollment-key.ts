@@ -1,11 +1,21 @@
 import * as z from 'zod';
-import { identifier, instant, nameShown, requiredText } from './text.ts';
+import { PeerType } from './peer.ts';
+import { identifier, instant, nameShown, requiredText, text } from './text.ts';
 
 export const CreateEnrollmentKey = z
   .object({
     name: requiredText(120),
     max_uses: z.int().min(1).max(10).default(1),
     expires_in_hours: z.int().min(1).max(168).default(24),
+    peer_types: z
+      .array(PeerType)
+      .min(1, { error: 'must name a type, or be left out' })
+      .max(PeerType.options.length)
+      .optional()
+      .meta({ description: 'What a peer may enrol as with the key; absent means any type.' }),
+    routes: z.array(text(32)).max(50).optional().meta({
+      description: 'Routes of the network: a connector that enrols with the key serves no others. Absent means any.',
+    }),
   })
   .meta({ id: 'CreateEnrollmentKey' });
 export type CreateEnrollmentKey = z.infer<typeof CreateEnrollmentKey>;
@@ -18,6 +28,8 @@ export const EnrollmentKey = z
     max_uses: z.int().min(1),
     uses: z.int().min(0),
     expires_at: instant,
+    peer_types: z.array(PeerType).optional().meta({ description: 'Absent means any type.' }),
+    routes: z.array(z.cidrv4()).optional().meta({ description: 'Absent means any route.' }),
   })
   .meta({ id: 'EnrollmentKey' });
 export type EnrollmentKey = z.infer<typeof EnrollmentKey>;

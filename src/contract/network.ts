@@ -33,10 +33,7 @@ export const NetworkSummary = z
     private_cidr: z.cidrv4(),
     routes: z.array(z.cidrv4()),
     vpn_type: z.literal('wireguard'),
-    revision: z
-      .int()
-      .min(0)
-      .meta({ description: 'Grows with every change of the network or of a peer in it; also its ETag.' }),
+    revision: z.int().min(0).meta({ description: 'Grows with every change of the network or of a peer in it.' }),
   })
   .meta({ id: 'NetworkSummary' });
 export type NetworkSummary = z.infer<typeof NetworkSummary>;
@@ -56,6 +53,11 @@ export const deltaManipulation = 'cpn-delta';
 
 /** The reply to an enrolment. The access token speaks for this one peer; it is shown once, and again to an idempotent replay. */
 export const Enrollment = z
-  .object({ peer: Peer, network: Network, access_token: tokenShown })
+  .object({
+    peer: Peer,
+    network: Network,
+    access_token: tokenShown,
+    network_etag: z.string().meta({ maxLength: 128, description: 'The ETag of the network as it stands here.' }),
+  })
   .meta({ id: 'Enrollment' });
 export type Enrollment = z.infer<typeof Enrollment>;

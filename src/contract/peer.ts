@@ -53,6 +53,10 @@ export const NetworkSecretTag = z
   .regex(/^[0-9a-f]{16}$/, { error: 'must be 16 hexadecimal digits' })
   .meta({ description: 'The same for hosts that share a network secret; it tells nothing of the secret.' });
 
+const Priority = z.int().min(0).max(1000);
+const rank =
+  'Of a connector, set by owners, admins and members: of those that are well the one with the highest serves, then the one with the earliest serving_since, then the lowest id.';
+
 export const EnrollRequest = z
   .object({
     enrollment_token: EnrollmentToken,
@@ -80,6 +84,7 @@ export const ChangePeer = z
         "By the peer's identity_key, for the public_key beside it; without one, a new public_key has no proof.",
     }),
     network_secret_tag: NetworkSecretTag.nullable().optional(),
+    priority: Priority.optional().meta({ description: rank }),
   })
   .meta({ id: 'ChangePeer' });
 export type ChangePeer = z.infer<typeof ChangePeer>;
@@ -100,6 +105,11 @@ export const Peer = z
     identity_key: IdentityKey.optional(),
     key_proof: KeyProof.optional(),
     network_secret_tag: NetworkSecretTag.optional(),
+    serving_since: instant.optional().meta({
+      description:
+        'Of a connector: since when it serves. One that had nothing in service and is back is a newcomer, as one that enrols is.',
+    }),
+    priority: Priority.optional().meta({ description: `${rank} Absent means 0.` }),
     created_at: instant,
   })
   .meta({ id: 'Peer' });

@@ -20,6 +20,8 @@ export interface PeerCaller {
   readonly name: string;
   readonly networkId: number;
   readonly organizationId: number;
+  /** A part of the hash of its token: after a restore another peer may have its id. */
+  readonly tokenMark: number;
   /** Where the request came from. */
   readonly address: string;
 }

@@ -5,14 +5,15 @@ import type { App } from './app.ts';
 import { Forbidden, TooManyRequests, Unauthenticated } from './errors.ts';
 import { createTurns } from './turns.ts';
 
-/** What one address may do in a minute. */
+/** What one address may do in a minute, and how many changes a peer may make of itself at once. */
 export interface Limits {
   readonly failedLogins: number;
   readonly failedEnrollments: number;
   readonly requests: number;
+  readonly peerChanges: number;
 }
 
-export const defaultLimits: Limits = { failedLogins: 10, failedEnrollments: 20, requests: 6000 };
+export const defaultLimits: Limits = { failedLogins: 10, failedEnrollments: 20, requests: 6000, peerChanges: 30 };
 
 const timeWindow = 60_000;
 

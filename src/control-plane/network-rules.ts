@@ -1,8 +1,10 @@
 import {
+  type Address,
   addressOf,
   comparePrefixes,
   covers,
   familyOf,
+  hostPrefix,
   lengthOf,
   overlaps,
   type Prefix,
@@ -55,6 +57,34 @@ export function parseWithdrawn(
     throw new InvalidValue(field, strange, 'is neither a route of the network nor its private_cidr');
   }
   return [...new Set(withdrawn)].sort(comparePrefixes);
+}
+
+/**
+ * Which range that the tunnels carry has the address of an endpoint, in words; null where none has. A host that sent there would send
+ * into its own tunnel, so it would have to go without the route. The default route takes nothing away: hosts keep endpoints out of it.
+ */
+export function coveringRoute(
+  endpoint: string,
+  { range, routes }: { readonly range: Prefix | null; readonly routes: readonly Prefix[] },
+): string | null {
+  const { host } = parseEndpoint(endpoint);
+  const address = isLiteral({ host, port: 1 }) ? hostPrefix(host as Address) : null;
+  if (address === null) return null;
+  if (range !== null && covers(range, address)) return `the network's own range ${range}`;
+  const route = routes.find((each) => each !== defaultRoute && covers(each, address));
+  return route === undefined ? null : `the route ${route}`;
+}
+
+/** Refuses an endpoint that lies in a route of the network, or in its range. */
+export function checkEndpointOutside(
+  endpoint: string,
+  network: { readonly range: Prefix; readonly routes: readonly Prefix[] },
+  field = 'endpoint',
+): void {
+  const covering = coveringRoute(endpoint, network);
+  if (covering === null) return;
+  const remedy = 'give an address outside the network, or none';
+  throw new InvalidValue(field, endpoint, `lies in ${covering}, which leads into the tunnel`, remedy);
 }
 
 /** Parses an endpoint and gives it back in one spelling. Addresses that no other host can reach need `allowUnusable`. */

@@ -9,6 +9,7 @@ import { defaultLimits, type Limits } from './limits.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { type ListenAddress, serveMetrics } from './metrics-server.ts';
 import { type PasswordCost, usualPasswordCost } from './passwords.ts';
+import { createPeerChanges } from './peer-changes.ts';
 import { createServer } from './server.ts';
 import { makeFirstOwner, type Owner } from './service/owner.ts';
 import { pruneAuditDaily } from './service/retention.ts';
@@ -71,6 +72,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
   // Whom a proxy on this machine brings may be anywhere.
   const onLoopback = isLoopback(options.host) && proxies.length === 0;
   try {
+    const limits = { ...defaultLimits, ...options.limits };
     const context = {
       db: store.db,
       announce: store.announce,
@@ -80,9 +82,9 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       waiters,
       allowPublicRoutes,
       onLoopback,
+      peerChanges: createPeerChanges(limits.peerChanges, now),
     };
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
-    const limits = { ...defaultLimits, ...options.limits };
     const metricsElsewhere = Boolean(options.metrics);
     const app = await createServer(context, { transport, limits, proxies, metrics, metricsElsewhere, logger });
     const url = await startListening(app, transport, options);

@@ -1,3 +1,5 @@
+import { isFresh, type Seen } from './seen.ts';
+
 /** A text as it goes over the wire, once for all who are sent it. */
 interface Text {
   readonly bytes: Buffer;
@@ -5,7 +7,7 @@ interface Text {
 
 /** The texts of a network at its latest revision. */
 interface Latest<Kept> {
-  readonly revision: number;
+  readonly revision: Seen;
   readonly texts: Map<string, Promise<Kept>>;
   bytes: number;
 }
@@ -27,7 +29,7 @@ export class TextCache<Kept extends Text> {
   }
 
   /** @param make makes the text called `name` of this revision or a later one: whoever is late gets the latest */
-  get(id: number, revision: number, name: string, make: (revision: number) => Promise<Kept>): Promise<Kept> {
+  get(id: number, revision: Seen, name: string, make: (revision: Seen) => Promise<Kept>): Promise<Kept> {
     const latest = this.#latestOf(id, revision);
     const known = latest.texts.get(name);
     if (known) return known;
@@ -40,9 +42,9 @@ export class TextCache<Kept extends Text> {
     return making;
   }
 
-  #latestOf(id: number, revision: number): Latest<Kept> {
+  #latestOf(id: number, revision: Seen): Latest<Kept> {
     const known = this.#networks.get(id);
-    if (known !== undefined && known.revision >= revision) return known;
+    if (known !== undefined && isFresh({ ...known, read: known.revision.at }, revision)) return known;
     this.#forget(id, known);
     const latest = { revision, texts: new Map(), bytes: 0 };
     this.#networks.set(id, latest);

@@ -27,10 +27,6 @@ export class WrittenNetwork {
     this.update(summary, peers, []);
   }
 
-  get revision(): number {
-    return this.#summary.revision;
-  }
-
   /** Takes over what is different: the summary, peers that are new or not as they were, and the ids of those that are no more. */
   update(summary: NetworkSummary, peers: readonly Peer[], removed: readonly number[]): void {
     const texts = peers.map((peer) => [peer.id, JSON.stringify(z.encode(Peer, peer))] as const);

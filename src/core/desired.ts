@@ -14,6 +14,7 @@ import {
   type DesiredPeer,
   type Failure,
   formatInterfaceAddress,
+  type HeldLabels,
   type InterfaceAddress,
   type NetworkMap,
   type Options,
@@ -46,6 +47,8 @@ export interface Intent {
   /** The network's label in the hosts file; null where that is not to name the peers. */
   readonly label: string | null;
   readonly forwarding: HostForwarding;
+  /** The labels that the hosts file gave peers before. */
+  readonly labels: readonly HeldLabels[];
 }
 
 /** The whole state that a pass works towards. */
@@ -143,7 +146,7 @@ export function desire(intent: Intent, ground: Ground): Desired {
       ...(isConnector && { [sourceFilterKey(link)]: looseFilter }),
       ...(isFull && { [markedSourceKey]: '1' }),
     },
-    hosts: intent.label === null ? null : renderBlock(link, map, intent.label),
+    hosts: intent.label === null ? null : renderBlock(link, map, intent.label, intent.labels),
     report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...reports],
     detours: topology.detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
     lostEndpoints: verdicts.lost,

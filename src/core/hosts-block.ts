@@ -1,5 +1,5 @@
-import { chooseLabels } from './hosts-label.ts';
-import { comparePeerIds, type NetworkMap } from './model.ts';
+import { holdLabels } from './hosts-label.ts';
+import type { HeldLabels, NetworkMap } from './model.ts';
 
 /** All names end in this; `internal` is for private use alone (ICANN resolution 2024.07.29.06). */
 const domain = 'cpn.internal';
@@ -11,12 +11,22 @@ const ends = (link: string) => `# END cpn ${link}`;
 /**
  * The block of a network in a hosts file (hosts(5)): a line a peer, this host's own included, in the order of their ids.
  *
+ * A peer that was renamed is found by its earlier names too.
+ *
  * @param label the network's own label
+ * @param held the labels that this host gave peers before
  */
-export function renderBlock(link: string, { peers }: NetworkMap, label: string): string {
-  const sorted = peers.toSorted((a, b) => comparePeerIds(a.id, b.id));
-  const labels = chooseLabels(sorted, 'peer');
-  const lines = sorted.map(({ address }, index) => `${address} ${labels[index]}.${label}.${domain}`);
+export function renderBlock(
+  link: string,
+  { peers }: NetworkMap,
+  label: string,
+  held: readonly HeldLabels[] = [],
+): string {
+  const addresses = new Map(peers.map(({ id, address }) => [id, address]));
+  const lines = holdLabels(peers, held).map(({ peer, labels }) => {
+    const names = labels.map((each) => `${each}.${label}.${domain}`);
+    return `${addresses.get(peer)} ${names.join(' ')}`;
+  });
   return [`${begins(link)} (written by cpn; edits are lost)`, ...lines, ends(link), ''].join('\n');
 }
 

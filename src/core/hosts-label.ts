@@ -1,4 +1,4 @@
-import type { PeerId } from './model.ts';
+import { comparePeerIds, type HeldLabels, type PeerId } from './model.ts';
 
 /** Something that is to have a name in the hosts file. */
 export interface Named {
@@ -12,6 +12,9 @@ const longest = 63;
 /** Of an id that is a word, no more than this is appended to a label. */
 const longestId = 32;
 
+/** A peer that is renamed again and again gets no more labels than this: it is not to take those of all others. */
+const mostLabels = 8;
+
 /**
  * A label of a domain name for each, in their order. Of two that are alike the earlier one keeps its label, and the later one has
  * its id appended: whoever comes last changes nobody's label but its own.
@@ -20,22 +23,79 @@ const longestId = 32;
  */
 export function chooseLabels(named: readonly Named[], kind: string): string[] {
   const taken = new Set<string>();
-  return named.map(({ id, name }) => {
-    const label = toLabel(name) || toLabel(`${kind}-${id}`);
-    const number = cut(toLabel(String(id)), longestId) || 'other';
-    let chosen = label;
-    // Each round makes another label, so that there are no more rounds than labels taken.
-    for (let round = 1; taken.has(chosen); round += 1) {
-      chosen = append(label, round === 1 ? number : `${number}-${round}`);
-    }
+  return named.map((each) => {
+    const chosen = chooseLabel(each, kind, (label) => !taken.has(label));
     taken.add(chosen);
     return chosen;
   });
 }
 
-/** What is left of a name as a label: lower case, a hyphen for all else, none at either end. Empty where nothing is left. */
-function toLabel(name: string): string {
+/**
+ * The labels of peers, the present one first, in the order of their ids. A label that a peer has had stays its own, also when the service
+ * gives the name to another peer. Labels of peers that are held and not among `peers` stay taken.
+ */
+export function holdLabels(peers: readonly Named[], held: readonly HeldLabels[]): HeldLabels[] {
+  const owners = new Map(held.flatMap(({ peer, labels }) => labels.map((label) => [label, peer] as const)));
+  const before = new Map(held.map((each) => [each.peer, each]));
+  const sorted = peers.toSorted((a, b) => comparePeerIds(a.id, b.id));
+  return sorted.map((each) => {
+    const known = before.get(each.id) ?? { peer: each.id, labels: [] };
+    const own = known.labels;
+    const label = chooseLabel(each, 'peer', (one) => (owners.get(one) ?? each.id) === each.id);
+    if (own[0] === label || (own.length >= mostLabels && !own.includes(label))) return known;
+    owners.set(label, each.id);
+    return { peer: each.id, labels: [label, ...own.filter((one) => one !== label)] };
+  });
+}
+
+/**
+ * The labels once a newer map is in use: those of the map before, and new ones. A label is free again once the service lists its peer no
+ * more, and not while the host only leaves the peer out.
+ */
+export function keepLabels(
+  held: readonly HeldLabels[],
+  { known, listed, used }: Readonly<Record<'known' | 'listed' | 'used', { readonly peers: readonly Named[] }>>,
+): HeldLabels[] {
+  const before = new Map([...held, ...holdLabels(known.peers, held)].map((each) => [each.peer, each]));
+  const kept = listed.peers.flatMap(({ id }) => before.get(id) ?? []);
+  const after = holdLabels(used.peers, kept);
+  const named = new Set(after.map(({ peer }) => peer));
+  return [...after, ...kept.filter(({ peer }) => !named.has(peer))];
+}
+
+/** A name as a label: lower case, a hyphen for all else, none at either end. Empty where nothing of it is left. */
+export function toLabel(name: string): string {
   return cut(name.toLowerCase().replace(/[^a-z0-9]+/g, '-'), longest);
+}
+
+/**
+ * The name with a suffix that makes its label one that is not taken: `web-2`. A name of which the suffix would be cut off gives way to
+ * its label.
+ *
+ * @param first the first suffix to try
+ */
+export function nameOnce(name: string, isTaken: (label: string) => boolean, first = 2): string {
+  for (let suffix = first; ; suffix += 1) {
+    const label = append(toLabel(name), String(suffix));
+    if (!isTaken(label)) return suffixed(name, suffix, label);
+  }
+}
+
+/** The name with the suffix, where its label is this one and it is no longer than a name may be. */
+function suffixed(name: string, suffix: number, label: string): string {
+  const whole = `${name}-${suffix}`;
+  return toLabel(whole) === label && [...whole].length <= 120 ? whole : label;
+}
+
+function chooseLabel({ id, name }: Named, kind: string, isFree: (label: string) => boolean): string {
+  const label = toLabel(name) || toLabel(`${kind}-${id}`);
+  const number = cut(toLabel(String(id)), longestId) || 'other';
+  let chosen = label;
+  // Each round makes another label, so that there are no more rounds than labels taken.
+  for (let round = 1; !isFree(chosen); round += 1) {
+    chosen = append(label, round === 1 ? number : `${number}-${round}`);
+  }
+  return chosen;
 }
 
 function append(label: string, suffix: string): string {

@@ -32,6 +32,10 @@ export interface Peer {
   readonly secretTag?: string;
   /** There where the service gave a ready wg-quick text instead of telling who is in the network. */
   readonly given?: GivenTunnel;
+  /** When a connector began to serve, in milliseconds since 1970; not there where the service says no such thing. */
+  readonly servingSince?: number;
+  /** What an admin ranks connectors by: the higher one serves. 0 where it is not there. */
+  readonly priority?: number;
   /** True of this host where the service never listed it: it is in the map by its enrolment alone. */
   readonly unlisted?: true;
 }
@@ -49,6 +53,12 @@ export interface Failure {
   readonly peer: PeerId;
   /** It is heard again, and trusted again after a while: better than one that is silent, not as good as one that was well. */
   readonly back: boolean;
+}
+
+/** The labels by which the hosts file has named a peer, the present one first. */
+export interface HeldLabels {
+  readonly peer: PeerId;
+  readonly labels: readonly string[];
 }
 
 /** A network and all its peers at one revision: what a host is told. */

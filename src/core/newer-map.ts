@@ -39,6 +39,9 @@ export function identifyMap({ id, name, cidr, routes, revision, peers }: Network
     peer.routes,
     peer.withdrawn,
     // Where there is none the name of a map is what it was before there could be.
+    ...(peer.servingSince === undefined && peer.priority === undefined
+      ? []
+      : [{ since: peer.servingSince, priority: peer.priority }]),
     ...(peer.given ? [{ ...peer.given, presharedKey: peer.given.presharedKey?.reveal() ?? null }] : []),
   ]);
   const text = JSON.stringify([id, name, cidr, routes, listed]);

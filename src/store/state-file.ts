@@ -1,17 +1,17 @@
 import * as z from 'zod';
 import { formatEndpoint } from '../core/endpoint.ts';
-import type { Peer, Pin } from '../core/model.ts';
+import type { HeldLabels, Peer, Pin } from '../core/model.ts';
 import { perObject } from '../core/per-object.ts';
 import { formatProbeTarget } from '../core/probe-target.ts';
 import type { Rotation, State } from './state.ts';
 import { stateSchema, stateVersion } from './state-schema.ts';
 
 /**
- * The state as the text of its file, secrets in the open; made once of each. The same state always gives the same text. Peers and pins,
- * of which there may be thousands, have a line each, and those that did not change since the last text are not formatted anew.
+ * The state as the text of its file, secrets in the open; made once of each. The same state always gives the same text. Peers, pins and
+ * labels, of which there may be thousands, have a line each, and those that did not change since the last text are not formatted anew.
  */
 export const formatState = perObject(({ keyPair, identity, rotation, networkSecret, ...state }: State): string => {
-  const { membership, pins } = state;
+  const { membership, pins, labels } = state;
   const text = {
     version: stateVersion,
     ...state,
@@ -31,10 +31,12 @@ export const formatState = perObject(({ keyPair, identity, rotation, networkSecr
       map: { ...membership.map, peers: [] },
     },
     pins: [],
+    labels: [],
   };
   const whole = JSON.stringify(text, sortKeys, 2);
   const peers = membership?.map.peers.map(rowOfPeer) ?? [];
-  return `${withRows(withRows(whole, 'peers', peers), 'pins', pins.map(rowOfPin))}\n`;
+  const withPins = withRows(withRows(whole, 'peers', peers), 'pins', pins.map(rowOfPin));
+  return `${withRows(withPins, 'labels', labels.map(rowOfLabels))}\n`;
 });
 
 /** Puts rows into the empty list of this name, the only one: within a text its quotes would be escaped. */
@@ -45,6 +47,7 @@ function withRows(text: string, name: string, rows: readonly string[]): string {
 
 const rowOfPeer = perObject((peer: Peer) => JSON.stringify(formatPeer(peer), sortKeys));
 const rowOfPin = perObject((pin: Pin) => JSON.stringify(pin, sortKeys));
+const rowOfLabels = perObject((labels: HeldLabels) => JSON.stringify(labels, sortKeys));
 
 /** Reads what {@link formatState} wrote; throws whatever is wrong with it. */
 export function parseState(text: string): State {

@@ -43,6 +43,8 @@ const peer = z.object({
   given: z
     .object({ allowedIps: z.array(prefix), presharedKey: secret.nullable(), keepalive: z.int().nullable() })
     .exactOptional(),
+  servingSince: z.int().exactOptional(),
+  priority: z.int().exactOptional(),
   unlisted: z.literal(true).exactOptional(),
 });
 
@@ -128,5 +130,6 @@ export const stateSchema = z.object({
   failed: z.array(z.object({ peer: peerId, back: z.boolean() })).default([]),
   drained: z.boolean().default(false),
   pins: z.array(known.extend({ claimed: known.nullable().default(null) })).default([]),
+  labels: z.array(z.object({ peer: peerId, labels: z.array(z.string()) })).default([]),
   receipt: z.array(made),
 });

@@ -3,7 +3,7 @@ import type { Address } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import type { Identity, KeyProof } from '../core/identity.ts';
 import type { KeyPair, PublicKey } from '../core/keys.ts';
-import type { Failure, NetworkMap, Options, PeerId, Pin, ServiceAddress } from '../core/model.ts';
+import type { Failure, HeldLabels, NetworkMap, Options, PeerId, Pin, ServiceAddress } from '../core/model.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Resolved } from '../core/resolved.ts';
 import type { Secret } from '../core/secret.ts';
@@ -39,6 +39,8 @@ export interface State {
   readonly drained: boolean;
   /** Those of listed peers in the order of their ids, then those of peers that left, the last to leave first. */
   readonly pins: readonly Pin[];
+  /** The labels by which the hosts file named the peers of the map; empty where it does not. */
+  readonly labels: readonly HeldLabels[];
   readonly receipt: Receipt;
 }
 

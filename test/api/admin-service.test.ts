@@ -193,6 +193,19 @@ describe('keys', () => {
     expect(request).toMatchObject({ method: 'POST', path: '/api/networks/7/enrollment-keys', body: key });
   });
 
+  test('are limited where the service says so, and are not lost for a limit that cannot be read', async () => {
+    const limits = { peer_types: ['connector' as const], routes: ['192.168.1.0/24'] };
+    const limited = await ask(json(201, { data: { ...made, ...limits } }), (it) =>
+      it.createKey(7, { ...key, ...limits }),
+    );
+    expect([limited.value, limited.request?.body]).toEqual([
+      { ...made, ...limits },
+      { ...key, ...limits },
+    ]);
+    const odd = await ask(json(201, { data: { ...made, peer_types: 'all', routes: 3 } }), (it) => it.createKey(7, key));
+    expect(odd.value).toEqual(made);
+  });
+
   test('need only their token, which is shown this once', async () => {
     const { value } = await ask(json(201, { key: 'cpn_new' }), (it) => it.createKey(7, key));
     expect(value).toEqual({ ...made, id: null, expires_at: null });

@@ -34,6 +34,11 @@ describe('an enrolment', () => {
     expect(decode(enrollmentBody({ color: 'red' }))).toEqual(decode({ data: enrollmentBody() }));
   });
 
+  test('has the revision under which its network is served, by the ETag beside it where there is one', () => {
+    const revisionOf = (etag: unknown) => decode(enrollmentBody({ network_etag: etag })).map.revision;
+    expect(['"12-abc"', 'W/"12-abc"', null, 12].map(revisionOf)).toEqual(['"12-abc"', '"12"', '"12"', '"12"']);
+  });
+
   test('may have no token and no revision', () => {
     const body = { peer: peerBody(1), network: without(networkBody(), 'revision') };
     expect(decode(body)).toMatchObject({ accessToken: null, map: { revision: null } });

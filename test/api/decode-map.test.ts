@@ -73,6 +73,21 @@ describe('a map', () => {
     expect(decode(networkBody({ peers })).peers[0]).toMatchObject({ id: 1, routes: null });
   });
 
+  test('has the ranks of connectors, and passes over what is meant otherwise by the same names', () => {
+    const since = '2026-03-01T12:00:00.000Z';
+    const rankOf = (fields: object) => {
+      const [{ servingSince, priority } = peerBody(1) as never] = decode(
+        networkBody({ peers: [peerBody(1, fields)] }),
+      ).peers;
+      return [servingSince, priority];
+    };
+    expect(rankOf({ serving_since: since, priority: 7 })).toEqual([Date.parse(since), 7]);
+    expect(rankOf({ serving_since: null, priority: 0 })).toEqual([undefined, undefined]);
+    for (const odd of ['high', {}, [], 1.5, true, 1e300]) {
+      expect(rankOf({ serving_since: odd === 1.5 ? 'soon' : odd, priority: odd })).toEqual([undefined, undefined]);
+    }
+  });
+
   test('may lack routes: it has none then', () => {
     expect(decode(without(networkBody(), 'routes')).routes).toEqual([]);
   });

@@ -71,11 +71,12 @@ const readings: Readonly<Record<string, Reading>> = {
       return decodeEnrollment(body, source, { publicKey: parsePublicKey(public_key), name, type, endpoint: null });
     },
     mayLack: [
-      ...['access_token', 'network.id', 'network.name', 'network.private_cidr'],
+      ...['access_token', 'network_etag', 'network.id', 'network.name', 'network.private_cidr'],
       ...['peer.id', 'peer.name', 'peer.peer_type', 'peer.public_key', 'peer.endpoint', 'peer.created_at'],
       ...[...networkGaps, ...peerGaps].map((name) => `network.${name}`),
     ],
     ignores: [
+      'network_etag',
       'peer.peer_type',
       'peer.endpoint',
       'peer.created_at',

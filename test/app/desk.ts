@@ -225,6 +225,7 @@ export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined
     failed: [],
     drained: false,
     pins: [],
+    labels: [],
     receipt: [],
     ...changes,
   };

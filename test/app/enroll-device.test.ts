@@ -65,7 +65,9 @@ describe('enrolling a device', () => {
       { publicKey: named.publicKey, endpoint: dialled(3), keepalive: 25 },
     ]);
     expect(config?.peers[0]?.allowedIps).toContain('192.168.50.0/24');
-    expect(asked).toEqual([['createKey', 7, { name: 'phone', max_uses: 1, expires_in_hours: 1 }]]);
+    expect(asked).toEqual([
+      ['createKey', 7, { name: 'phone', max_uses: 1, expires_in_hours: 1, peer_types: ['admin_device'] }],
+    ]);
     expect(await tools.store.list()).toEqual(before);
   });
 

@@ -4,11 +4,13 @@ import { labelNetwork } from '../../src/app/label-network.ts';
 import { takeDown } from '../../src/app/leave.ts';
 import { noNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
+import { withOptions } from '../../src/app/pins.ts';
 import { survey } from '../../src/app/survey.ts';
+import type { NetworkMap } from '../../src/core/model.ts';
 import { noNotes } from '../../src/store/notes.ts';
 import type { Joined } from '../../src/store/state.ts';
 import { bare, keyPair, options, peer } from '../core/samples.ts';
-import { Desk, joinedTo, mapAt } from './desk.ts';
+import { answerWith, Desk, joinedTo, mapAt } from './desk.ts';
 
 const map = mapAt('"1"', [peer(2, { name: 'edge' })], { routes: [] });
 const naming = { ...options, hosts: true };
@@ -62,6 +64,45 @@ describe('a pass that names the peers', () => {
     const warning = 'the hosts file does not name the peers of cpn0: it is full of holes';
     expect(await tell(await desk.state())).toMatchObject({ state: 'up', drift: [], warnings: [warning] });
     expect((await tell({ ...(await desk.state()), enabled: false })).warnings).toEqual([]);
+  });
+});
+
+describe('a name that a service gives to another peer', () => {
+  const named = (revision: string, ...names: [number, string][]) =>
+    mapAt(
+      revision,
+      names.map(([id, name]) => peer(id, { name })),
+      { routes: [] },
+    );
+  const linesOf = (desk: Desk) =>
+    desk.actual.hosts?.block?.split('\n').filter((line) => /^10\.77\.0\.[23] /.test(line));
+  const tell = (desk: Desk, told: NetworkMap) => {
+    desk.answers = [answerWith(told)];
+    return passNetwork(desk.tools, 'cpn0', { map: told, resolved: null }, confirming);
+  };
+
+  it('stays with the one that had it, through passes and restarts, until that one leaves', async () => {
+    const desk = await namingDesk();
+    await tell(desk, named('"2"', [2, 'db'], [3, 'web']));
+    await tell(desk, named('"3"', [2, 'old'], [3, 'web']));
+    // What was held is on disk: as after a restart, the next pass knows nothing else.
+    expect((await desk.state()).labels).toContainEqual({ peer: 2, labels: ['old', 'db', 'edge'] });
+    await tell(desk, named('"4"', [2, 'old'], [3, 'db']));
+    const suffix = '.office.cpn.internal';
+    expect(linesOf(desk)).toEqual([
+      `10.77.0.2 old${suffix} db${suffix} edge${suffix}`,
+      `10.77.0.3 db-3${suffix} web${suffix}`,
+    ]);
+    expect((await passNetwork(desk.tools, 'cpn0', noNews, confirming))?.changes).toEqual([]);
+    await tell(desk, named('"5"', [3, 'db']));
+    expect(linesOf(desk)).toEqual([`10.77.0.3 db${suffix} db-3${suffix} web${suffix}`]);
+  });
+
+  it('is let go of where the hosts file names no peers for a while', async () => {
+    const desk = await namingDesk();
+    await tell(desk, named('"2"', [2, 'db']));
+    const state = withOptions(await desk.state(), { ...naming, hosts: false });
+    expect(state.labels).toEqual([]);
   });
 });
 

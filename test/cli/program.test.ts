@@ -32,7 +32,7 @@ describe('a command line that cannot be read', () => {
     [['cpn_canary'], 'there is no command "cpn_[secret]"; did you mean "cpn join"?'],
     [
       ['key', 'create'],
-      'cpn key create lacks an argument: <network> (id or name of a network); for example: cpn key create office --name edge-1 >key',
+      'cpn key create lacks an argument: <network> (id or name of a network); for example: cpn key create office --name web-1 >key',
     ],
     [['join', '--colour'], 'cpn join has no flag --colour; "cpn join --help" lists its flags'],
     [['join', '--lisen-port', '51820'], 'cpn join has no flag --lisen-port; did you mean --listen-port?'],

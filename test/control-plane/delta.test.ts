@@ -5,7 +5,7 @@ import { connectPeerService } from '../../src/api/peer-service.ts';
 import { rememberedRevisions } from '../../src/control-plane/store/changes.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { closePlane, enroll, makeKey, makeNetwork, withDatabase } from './harness.ts';
-import { long, makeOffice, openWaiting, untilWaiting, type Waiting } from './waiting.ts';
+import { long, makeOffice, openWaiting, tagged, untagged, untilWaiting, type Waiting } from './waiting.ts';
 
 let on: Waiting;
 beforeAll(async () => {
@@ -17,8 +17,13 @@ const call = (method: string, path: string, body?: object) =>
   on.plane.call(method, `/api/networks/${path}`, { token: on.token, body });
 
 /** Asks for what is different since what If-None-Match names. */
-function readSince(network: number, named: string | null, headers: Record<string, string> = {}, token = on.token) {
-  const since = named === null ? {} : { 'if-none-match': named };
+async function readSince(
+  network: number,
+  named: string | null,
+  headers: Record<string, string> = {},
+  token = on.token,
+) {
+  const since = named === null ? {} : { 'if-none-match': await tagged(on.plane, network, named) };
   return on.plane.call('GET', `/api/networks/${network}`, {
     token,
     headers: { 'a-im': 'cpn-delta', ...since, ...headers },
@@ -35,12 +40,8 @@ describe('what is different since a revision', () => {
     await enroll(on.plane, key);
     await call(method, `${network}${path.replace('PEER', String(peer))}`, body);
     const { status, headers, body: reply } = await readSince(network, '"3"');
-    expect([status, headers.get('im'), headers.get('delta-base'), headers.get('etag')]).toEqual([
-      226,
-      'cpn-delta',
-      '"3"',
-      '"4"',
-    ]);
+    const tags = [headers.get('delta-base'), headers.get('etag')].map(untagged);
+    expect([status, headers.get('im'), ...tags]).toEqual([226, 'cpn-delta', '"3"', '"4"']);
     const { peers: _peers, ...summary } = (await call('GET', `${network}`)).body.data;
     expect(reply.data).toMatchObject({ ...summary, peers });
     expect([reply.data.peers.length, reply.data.removed]).toEqual([peers.length, removed ? [peer] : []]);
@@ -89,23 +90,26 @@ describe('what is different since a revision', () => {
     for (let count = 0; count < rememberedRevisions; count++) {
       await call('PATCH', `${network}/peers/${peer}`, { endpoint: `203.0.113.1:${1024 + count}` });
     }
-    const now = 2 + rememberedRevisions;
     expect([(await readSince(network, '"1"')).status, (await readSince(network, '"2"')).status]).toEqual([200, 226]);
     const kept = await withDatabase(on.plane.dataDir, (db) =>
       db.selectFrom('changes').selectAll().where('network_id', '=', network).orderBy('revision').execute(),
     );
-    expect([kept.length, kept[0]?.revision, kept.at(-1)?.revision]).toEqual([rememberedRevisions, 3, now]);
+    // The oldest one is what the changes since then are told to.
+    const now = 2 + rememberedRevisions;
+    expect([kept.length, kept[0]?.revision, kept.at(-1)?.revision]).toEqual([rememberedRevisions + 1, 2, now]);
   });
 
   test('is not told where a revision in between is not known: it may be about anything', async () => {
     const { network, key } = await makeOffice(on);
     await enroll(on.plane, key);
     await enroll(on.plane, key);
+    // Of the one that is not known the ETag is still the right one.
+    await tagged(on.plane, network, '"3"');
     await withDatabase(on.plane.dataDir, (db) =>
       db.deleteFrom('changes').where('network_id', '=', network).where('revision', '=', 3).execute(),
     );
     const statuses = ['"1"', '"2"', '"3"'].map(async (named) => (await readSince(network, named)).status);
-    expect(await Promise.all(statuses)).toEqual([200, 200, 226]);
+    expect(await Promise.all(statuses)).toEqual([200, 200, 200]);
   });
 
   test('goes with its network', async () => {
@@ -148,7 +152,7 @@ test('of any two revisions the changes make of the earlier map the later one', {
         const some = routes.slice(0, value);
         if (kind === 'enroll' || peer === undefined) {
           await enroll(on.plane, keys[index % 2] as string, { peer_type: 'connector' });
-        } else if (kind === 'rename') await call('PATCH', `${network}/peers/${peer}`, { name: `n${value}` });
+        } else if (kind === 'rename') await call('PATCH', `${network}/peers/${peer}`, { name: `n${value}-${peer}` });
         else if (kind === 'limit') await call('PATCH', `${network}/peers/${peer}`, { routes: value ? some : null });
         else if (kind === 'withdraw') await call('PATCH', `${network}/peers/${peer}`, { withdrawn: some });
         else if (kind === 'remove') await call('DELETE', `${network}/peers/${peer}`);

@@ -45,6 +45,7 @@ describe('a host enrols', () => {
       public_key,
       address: '10.77.0.1',
       endpoint: 'edge.example.net:51820',
+      serving_since: '2030-01-01T00:00:00.000Z',
       created_at: '2030-01-01T00:00:00.000Z',
     };
     expect(body).toEqual({
@@ -61,9 +62,11 @@ describe('a host enrols', () => {
           peers: [peer],
         },
         access_token: expect.stringMatching(/^cpp_[\w-]{43}$/),
+        network_etag: expect.stringMatching(/^"2-[\w-]{12}"$/),
       },
     });
-    expect((await readAs(body.data.access_token)).body.data).toEqual(body.data.network);
+    const own = await readAs(body.data.access_token);
+    expect([own.body.data, own.headers.get('etag')]).toEqual([body.data.network, body.data.network_etag]);
   });
 
   test('with what it must say alone', async () => {

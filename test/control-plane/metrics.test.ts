@@ -12,7 +12,7 @@ import {
   withDatabase,
 } from './harness.ts';
 import { connectRaw } from './raw.ts';
-import { makeOffice, openWaiting, read, untilWaiting } from './waiting.ts';
+import { makeOffice, openWaiting, read, tagged, untilWaiting } from './waiting.ts';
 
 /** The samples of an exposition by name and labels, as `name{label="value"}`. */
 function samplesOf(text: string): Map<string, number> {
@@ -61,7 +61,10 @@ describe('what is counted', () => {
     const before = await scrape(plane);
     for (let times = 0; times < 3; times += 1) await enroll(plane, key);
     const { body } = await plane.call('GET', `/api/networks/${network}`, { token });
-    await plane.call('GET', `/api/networks/${network}`, { token, headers: { 'if-none-match': '"4"' } });
+    await plane.call('GET', `/api/networks/${network}`, {
+      token,
+      headers: { 'if-none-match': await tagged(plane, network, '"4"') },
+    });
     const after = await scrape(plane);
     const grown = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
     expect(grown('cpn_enrollments_total')).toBe(3);

@@ -6,7 +6,7 @@ import { databaseFor, postgres, withDatabase } from './databases.ts';
 import { enroll, makeFolder, makeKey, makeNetwork, openPlane, owner, slowPasswords, startPlane } from './harness.ts';
 import { asSuperuser } from './postgres-server.ts';
 import { kill, type ServerProcess, startProcess } from './start-process.ts';
-import { changed, long, makeOffice, outcome, read, untilWaiting } from './waiting.ts';
+import { changed, long, makeOffice, outcome, read, tagged, untilWaiting } from './waiting.ts';
 
 if (postgres === null) throw new Error('these tests are for PostgreSQL');
 const server = postgres;
@@ -46,7 +46,8 @@ describe('a change through one control plane wakes who waits at another', () => 
     const network = await makeNetwork(one, token);
     const key = await makeKey(one, token, network);
     for (let revision = 1; revision <= 5; revision += 1) {
-      const headers = { prefer: long, 'if-none-match': `"${revision}"` };
+      const named = await tagged({ dataDir }, network, `"${revision}"`);
+      const headers = { prefer: long, 'if-none-match': named };
       const waiting = other.call('GET', `/api/networks/${network}`, { token, headers });
       // Whether the change comes before the wait or within it, the reply has it.
       expect((await enroll(one, key)).status).toBe(201);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { closePlane, hour, openPlane, owner, type Plane } from './harness.ts';
+import { closePlane, hour, openPlane, owner, type Plane, withDatabase } from './harness.ts';
 
 let plane: Plane;
 beforeAll(async () => {
@@ -34,6 +34,23 @@ test('logging out ends one session, not the others', async () => {
   await plane.call('POST', '/api/auth/logout', { token: one.body.data.access_token });
   expect((await me(one.body.data.access_token)).status).toBe(401);
   expect((await me(other.body.data.access_token)).status).toBe(200);
+});
+
+test('a user has 100 sessions at the most: a later login ends the oldest, and nobody else’s', async () => {
+  const other = await plane.signIn('viewer');
+  const { body } = await login(owner);
+  await withDatabase(plane.dataDir, async (db) => {
+    const row = await db.selectFrom('sessions').selectAll().orderBy('id', 'desc').executeTakeFirstOrThrow();
+    const { id: _, ...session } = row;
+    const copies = Array.from({ length: 98 }, (_, index) => ({ ...session, token_hash: `copy ${index}` }));
+    await db.insertInto('sessions').values(copies).execute();
+  });
+  const statuses = [];
+  for (let count = 0; count < 2; count += 1) {
+    await login(owner);
+    statuses.push((await me(body.data.access_token)).status);
+  }
+  expect([statuses, (await me(other)).status]).toEqual([[200, 401], 200]);
 });
 
 test('an e-mail address is the same in capitals', async () => {

@@ -2,9 +2,12 @@ import type { Kysely, KyselyPlugin } from 'kysely';
 import { expect, test, vi } from 'vitest';
 import type { PeerCaller } from '../../src/control-plane/caller.ts';
 import { createNetworkTexts } from '../../src/control-plane/network-text.ts';
+import { nextMoment, type Seen } from '../../src/control-plane/seen.ts';
 import { createAwaitNetwork } from '../../src/control-plane/service/await-network.ts';
 import type { Context } from '../../src/control-plane/service/context.ts';
 import { createLooks } from '../../src/control-plane/service/look.ts';
+import { listPeerMarks } from '../../src/control-plane/store/peers.ts';
+import type { Revision } from '../../src/control-plane/store/revision.ts';
 import type { Tables } from '../../src/control-plane/store/tables.ts';
 import { Waiters } from '../../src/control-plane/waiters.ts';
 import { enroll, publicKey, startPlane, withDatabase } from './harness.ts';
@@ -32,12 +35,28 @@ async function fill(db: Kysely<Tables>, network: number, peers: number): Promise
   const row = await db.selectFrom('peers').selectAll().where('network_id', '=', network).executeTakeFirstOrThrow();
   const { id: _, ...common } = row;
   for (let host = 100; host < 100 + peers - 2; host += 1) {
-    const own = { address: `10.77.1.${host}`, public_key: publicKey(), token_hash: `hash-${network}-${host}` };
+    const own = {
+      address: `10.77.1.${host}`,
+      public_key: publicKey(),
+      token_hash: `hash-${network}-${host}-`.padEnd(43, 'A'),
+      label: null,
+    };
     await db
       .insertInto('peers')
       .values({ ...common, ...own })
       .execute();
   }
+}
+
+/** A revision as it is seen now. */
+async function seenOf(db: Kysely<Tables>, network: number, revision: number): Promise<Seen> {
+  const row = await db
+    .selectFrom('changes')
+    .select('nonce')
+    .where('network_id', '=', network)
+    .where('revision', '=', revision)
+    .executeTakeFirstOrThrow();
+  return { revision, nonce: row.nonce ?? '', at: nextMoment() };
 }
 
 async function startOffice() {
@@ -46,8 +65,18 @@ async function startOffice() {
   return { plane, ...(await makeOffice({ plane, token })) };
 }
 
-function callerOf(network: number, peer: number): PeerCaller {
-  return { kind: 'peer', peerId: peer, name: '', networkId: network, organizationId: 1, address: '127.0.0.1' };
+async function callerOf(db: Kysely<Tables>, network: number, peer: number): Promise<PeerCaller> {
+  const marks = new Map(await listPeerMarks(db, network));
+  const tokenMark = marks.get(peer) ?? 0;
+  return {
+    kind: 'peer',
+    peerId: peer,
+    name: '',
+    networkId: network,
+    organizationId: 1,
+    tokenMark,
+    address: '127.0.0.1',
+  };
 }
 
 test.each([1, 10, 300])('%i peers that are woken together cost the database no more than one', async (count) => {
@@ -59,12 +88,14 @@ test.each([1, 10, 300])('%i peers that are woken together cost the database no m
     const awaitNetwork = createAwaitNetwork(context);
     const recognize = vi.fn(async () => expect.unreachable());
     const signal = new AbortController().signal;
-    const wait = { isKnown: (revision: number) => revision === 2, signal, isGone: () => false, recognize };
-    const waiting = Array.from({ length: count }, () => awaitNetwork(callerOf(network, peer), network, wait));
+    const wait = { isKnown: ({ revision }: Revision) => revision === 2, signal, isGone: () => false, recognize };
+    const caller = await callerOf(real, network, peer);
+    const waiting = Array.from({ length: count }, () => awaitNetwork(caller, network, wait));
     await vi.waitFor(() => expect(statements()).toBe(2));
     await enroll(plane, key);
     waiters.wake(network);
-    for (const awaited of await Promise.all(waiting)) expect(awaited).toEqual({ revision: 3, isKnown: false });
+    for (const awaited of await Promise.all(waiting))
+      expect(awaited).toMatchObject({ revision: { revision: 3 }, isKnown: false });
     // The revision and the list of peers at first; then the revision, what it is about, and whether that peer is there.
     expect([statements(), recognize.mock.calls]).toEqual([5, []]);
   });
@@ -76,15 +107,23 @@ test('a text is read and written once for all who are told it, also later', asyn
   await withDatabase(plane.dataDir, async (real) => {
     const { db, statements } = counting(real);
     const texts = createNetworkTexts({ db } as Context);
-    const asking = { id: network, revision: 3 };
+    const [two, three] = [await seenOf(real, network, 2), await seenOf(real, network, 3)];
+    const asking = { id: network, revision: three };
     const all = await Promise.all(
-      Array.from({ length: 100 }, () => [texts.whole(asking), texts.delta(asking, 2)]).flat(),
+      Array.from({ length: 100 }, () => [texts.whole(asking), texts.delta(asking, two)]).flat(),
     );
     const cost = statements();
-    all.push(await texts.whole(asking), await texts.delta(asking, 2));
+    all.push(await texts.whole(asking), await texts.delta(asking, two));
     expect([new Set(all.map((text) => text?.bytes)).size, statements() - cost]).toEqual([2, 0]);
-    expect(JSON.parse(String((await texts.delta(asking, 2))?.bytes)).data).toMatchObject({ revision: 3, removed: [] });
-    expect(await texts.delta(asking, 7)).toBeNull();
+    expect(JSON.parse(String((await texts.delta(asking, two))?.bytes)).data).toMatchObject({
+      revision: 3,
+      removed: [],
+    });
+    const strangers = [
+      { ...three, revision: 7 },
+      { ...two, nonce: 'of another history' },
+    ];
+    for (const base of strangers) expect(await texts.delta(asking, base)).toBeNull();
   });
 });
 
@@ -97,7 +136,9 @@ test.each([2, 100])('what it costs to know a network after a change does not gro
     const texts = createNetworkTexts({ db } as Context);
     const lookAt = createLooks({ db } as Context);
     const look = async () => [...(await (await lookAt(1, network)).peers())].length;
-    const whole = async (revision: number) => JSON.parse(String((await texts.whole({ id: network, revision })).bytes));
+    const wholeOf = async (from: typeof texts, revision: number) =>
+      JSON.parse(String((await from.whole({ id: network, revision: await seenOf(real, network, revision) })).bytes));
+    const whole = (revision: number) => wholeOf(texts, revision);
     expect([(await whole(3)).data.peers.length, await look()]).toEqual([peers, peers]);
     const before = rows();
     const { peer } = (await enroll(plane, key)).body.data;
@@ -108,9 +149,9 @@ test.each([2, 100])('what it costs to know a network after a change does not gro
       peer,
       peers + 1,
     ]);
-    // Of the text: the network, the change, and its peer; of the look: the same.
-    expect(rows() - before).toBe(6);
-    const fresh = await createNetworkTexts({ db } as Context).whole({ id: network, revision: 4 });
-    expect(data).toEqual(JSON.parse(String(fresh.bytes)).data);
+    // Of the text: the network, the revision that was known, the change, and its peer; of the look: the same.
+    expect(rows() - before).toBe(8);
+    const fresh = await wholeOf(createNetworkTexts({ db } as Context), 4);
+    expect(data).toEqual(fresh.data);
   });
 });

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import { ownBytes } from '../../src/control-plane/own-bytes.ts';
 import { TextCache } from '../../src/control-plane/text-cache.ts';
 
+/** A revision that was seen later the higher it is. */
+const seen = (revision: number) => ({ revision, nonce: 'one', at: revision });
 const text = (size: number) => ({ bytes: Buffer.alloc(size) });
 
 /** A cache, and what was made for it: the network, the revision and the name. */
@@ -9,7 +11,7 @@ function cacheOf(maxBytes: number) {
   const cache = new TextCache(maxBytes);
   const made: string[] = [];
   const get = (id: number, revision: number, name = 'whole', size = 700) =>
-    cache.get(id, revision, name, async (latest) => {
+    cache.get(id, seen(revision), name, async ({ revision: latest }) => {
       made.push(`${id} ${latest} ${name}`);
       return text(size);
     });
@@ -34,15 +36,27 @@ test('texts of an earlier revision go with the first that asks for a later one, 
   expect(made).toEqual(['1 1 whole', '1 2 whole', '1 2 since 0']);
 });
 
+test('a revision of another history, seen after a restore, has texts of its own, be its number lower, the same or higher', async () => {
+  for (const [index, restored] of [1, 2, 9].entries()) {
+    const cache = new TextCache(10_000);
+    const first = await cache.get(1, seen(2), 'whole', async () => text(1));
+    const other = { revision: restored, nonce: 'other', at: 10 + index };
+    const second = await cache.get(1, other, 'whole', async () => text(2));
+    expect([second === first, await cache.get(1, other, 'whole', async () => text(3))]).toEqual([false, second]);
+    // What saw the lost one is late.
+    expect(await cache.get(1, seen(2), 'whole', async () => text(4))).toBe(second);
+  }
+});
+
 test('a text that was still made when a later revision came is given, and not kept for that', async () => {
   const cache = new TextCache(1_000);
   const slow = Promise.withResolvers<{ bytes: Buffer }>();
-  const early = cache.get(1, 1, 'whole', () => slow.promise);
-  const late = await cache.get(1, 2, 'whole', async () => text(10));
+  const early = cache.get(1, seen(1), 'whole', () => slow.promise);
+  const late = await cache.get(1, seen(2), 'whole', async () => text(10));
   slow.resolve(text(900));
   expect((await early).bytes.length).toBe(900);
-  await cache.get(2, 1, 'whole', async () => text(400));
-  expect(await cache.get(1, 2, 'whole', async () => text(11))).toBe(late);
+  await cache.get(2, seen(1), 'whole', async () => text(400));
+  expect(await cache.get(1, seen(2), 'whole', async () => text(11))).toBe(late);
 });
 
 test('the texts of the networks that changed longest ago go when there are too many bytes, and the rest stay', async () => {
@@ -60,8 +74,8 @@ test('what failed is tried again', async () => {
   const failing = async () => {
     throw new Error('no database');
   };
-  await expect(cache.get(1, 1, 'whole', failing)).rejects.toThrow('no database');
-  expect((await cache.get(1, 1, 'whole', async () => text(3))).bytes.length).toBe(3);
+  await expect(cache.get(1, seen(1), 'whole', failing)).rejects.toThrow('no database');
+  expect((await cache.get(1, seen(1), 'whole', async () => text(3))).bytes.length).toBe(3);
 });
 
 test('bytes that are kept are no piece of anything', () => {

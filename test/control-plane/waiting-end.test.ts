@@ -3,7 +3,17 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { closePlane, startPlane } from './harness.ts';
 import { connectRaw } from './raw.ts';
-import { long, makeOffice, openWaiting, outcome, read, unchanged, untilWaiting, type Waiting } from './waiting.ts';
+import {
+  long,
+  makeOffice,
+  openWaiting,
+  outcome,
+  read,
+  tagged,
+  unchanged,
+  untilWaiting,
+  type Waiting,
+} from './waiting.ts';
 
 let on: Waiting;
 beforeAll(async () => {
@@ -52,7 +62,8 @@ describe('after the wait, access is looked at again', () => {
 test('clients that go away leave no waiter behind', async () => {
   const { network } = await makeOffice(on);
   const leave = new AbortController();
-  const headers = { prefer: long, 'if-none-match': '"2"', authorization: `Bearer ${on.token}` };
+  const known = await tagged(on.plane, network, '"2"');
+  const headers = { prefer: long, 'if-none-match': known, authorization: `Bearer ${on.token}` };
   const replies = Array.from({ length: 20 }, () =>
     fetch(`${on.plane.url}/api/networks/${network}`, { headers, signal: leave.signal }).catch(() => 'left'),
   );

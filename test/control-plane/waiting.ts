@@ -1,6 +1,6 @@
 import { expect, vi } from 'vitest';
 import { Waiters } from '../../src/control-plane/waiters.ts';
-import { enroll, makeKey, makeNetwork, openPlane, type Plane, type Reply } from './harness.ts';
+import { enroll, makeKey, makeNetwork, openPlane, type Plane, type Reply, withDatabase } from './harness.ts';
 
 export const long = 'wait=50';
 
@@ -12,9 +12,42 @@ export async function openWaiting() {
 }
 export type Waiting = Awaited<ReturnType<typeof openWaiting>>;
 
+/** A text with the ETag of a revision in place of each `"N"`; of one that never was, an ETag that names none. */
+export async function tagged(plane: Pick<Plane, 'dataDir'>, network: number, text: string): Promise<string> {
+  const parts = text.split(/"(\d+)"/);
+  const tags = parts.map(async (part, index) => {
+    if (index % 2 === 0) return part;
+    const key = `${plane.dataDir} ${network} ${part}`;
+    const nonce = nonces.get(key) ?? (await readNonce(plane.dataDir, network, Number(part)));
+    if (nonce !== 'none') nonces.set(key, nonce);
+    return `"${part}-${nonce}"`;
+  });
+  return (await Promise.all(tags)).join('');
+}
+
+const nonces = new Map<string, string>();
+
+async function readNonce(dataDir: string, network: number, revision: number): Promise<string> {
+  const row = await withDatabase(dataDir, (db) =>
+    db
+      .selectFrom('changes')
+      .select('nonce')
+      .where('network_id', '=', network)
+      .where('revision', '=', revision)
+      .executeTakeFirst(),
+  );
+  return row?.nonce ?? 'none';
+}
+
+/** An ETag without its nonce. */
+export function untagged(etag: string | null): string | null {
+  return etag?.replace(/-[\w-]+"$/, '"') ?? null;
+}
+
 /** Asks for another revision than this one, as the owner unless a token says otherwise. */
-export function read(on: Waiting, network: number, revision: number | null, prefer: string, token = on.token) {
-  const headers = { prefer, ...(revision !== null && { 'if-none-match': `"${revision}"` }) };
+export async function read(on: Waiting, network: number, revision: number | null, prefer: string, token = on.token) {
+  const named = revision === null ? null : await tagged(on.plane, network, `"${revision}"`);
+  const headers = { prefer, ...(named !== null && { 'if-none-match': named }) };
   return on.plane.call('GET', `/api/networks/${network}`, { token, headers });
 }
 
@@ -25,7 +58,7 @@ export async function untilWaiting({ waiters }: Waiting, network: number, count 
 
 /** What a reply says of the revision. */
 export function outcome({ status, headers, body }: Reply) {
-  return [status, headers.get('etag'), headers.get('preference-applied'), body?.data?.revision];
+  return [status, untagged(headers.get('etag')), headers.get('preference-applied'), body?.data?.revision];
 }
 
 export const unchanged = (revision: number, seconds: number) => [304, `"${revision}"`, `wait=${seconds}`, undefined];

@@ -158,7 +158,19 @@ test('the peers of a database from before can withdraw too', async () => {
   await withDatabase(dataDir, async (db) => {
     // What later versions brought, newest first.
     for (const table of ['changes', 'audit_entries', 'personal_tokens']) await db.schema.dropTable(table).execute();
-    for (const column of ['identity_key', 'key_proof', 'network_secret_tag', 'withdrawn']) {
+    await db.schema.dropIndex('peers_label').execute();
+    await db.schema.alterTable('networks').dropColumn('nonce').execute();
+    for (const column of ['peer_types', 'routes'])
+      await db.schema.alterTable('enrollment_keys').dropColumn(column).execute();
+    for (const column of [
+      'label',
+      'priority',
+      'serving_since',
+      'identity_key',
+      'key_proof',
+      'network_secret_tag',
+      'withdrawn',
+    ]) {
       await db.schema.alterTable('peers').dropColumn(column).execute();
     }
     await sql`delete from kysely_migration where name >= '0002-withdrawn'`.execute(db);

@@ -28,7 +28,6 @@ test('a network that is brought up to date reads as one that is written anew', (
         for (const each of [...other, ...fresh]) there.set(each.id, each);
         network.update(summary(revision), [...other, ...fresh], gone);
         expect(read(network)).toEqual({ ...summary(revision), peers: [...there.values()] });
-        expect(network.revision).toBe(revision);
       }
       const anew = new WrittenNetwork(summary(steps.length + 1), [...there.values()]);
       expect(network.bytes().equals(anew.bytes())).toBe(true);

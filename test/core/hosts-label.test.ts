@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { chooseLabels } from '../../src/core/hosts-label.ts';
+import { chooseLabels, holdLabels, keepLabels, nameOnce, toLabel } from '../../src/core/hosts-label.ts';
+import { comparePeerIds } from '../../src/core/model.ts';
 
 const label = (name: string) => chooseLabels([{ id: 7, name }], 'peer')[0];
 
@@ -55,4 +56,74 @@ describe('a label', () => {
       }),
     );
   });
+});
+
+const named = (id: number, name: string) => ({ id, name });
+const held = (peer: number, ...labels: string[]) => ({ peer, labels });
+
+describe('a label that a peer has had', () => {
+  it('is that of its id, whichever peer is given the name later', () => {
+    const before = holdLabels([named(7, 'db'), named(9, 'web')], []);
+    expect(before).toEqual([held(7, 'db'), held(9, 'web')]);
+    // A service swaps them, in one step or in two.
+    expect(holdLabels([named(7, 'web'), named(9, 'db')], before)).toEqual([
+      held(7, 'web-7', 'db'),
+      held(9, 'db-9', 'web'),
+    ]);
+    const moved = holdLabels([named(7, 'old'), named(9, 'web')], before);
+    expect(holdLabels([named(7, 'old'), named(9, 'db')], moved)).toEqual([
+      held(7, 'old', 'db'),
+      held(9, 'db-9', 'web'),
+    ]);
+    // The lower id comes too late as well.
+    expect(holdLabels([named(1, 'db'), named(7, 'db')], before)).toEqual([held(1, 'db-1'), held(7, 'db')]);
+  });
+
+  it('stays with it through renames, up to eight of them', () => {
+    let labels = holdLabels([named(7, 'n0')], []);
+    for (let count = 1; count < 12; count += 1) labels = holdLabels([named(7, `n${count}`)], labels);
+    expect(labels).toEqual([held(7, 'n7', 'n6', 'n5', 'n4', 'n3', 'n2', 'n1', 'n0')]);
+    expect(holdLabels([named(7, 'n3')], labels)[0]?.labels.slice(0, 3)).toEqual(['n3', 'n7', 'n6']);
+  });
+
+  it('is free again once the peer is listed no more, and not while it is only left out of use', () => {
+    const known = { peers: [named(7, 'db'), named(9, 'web')] };
+    const without = { peers: [named(9, 'db')] };
+    expect(keepLabels([], { known, listed: without, used: without })).toEqual([held(9, 'db', 'web')]);
+    const listed = { peers: [named(7, 'db'), named(9, 'db')] };
+    expect(keepLabels([], { known, listed, used: without })).toEqual([held(9, 'db-9', 'web'), held(7, 'db')]);
+  });
+
+  it('is the same as without any, where there are none, and is never that of two peers', () => {
+    fc.assert(
+      fc.property(lists, lists, (first, second) => {
+        const before = holdLabels(first, []);
+        const sorted = first.toSorted((a, b) => comparePeerIds(a.id, b.id));
+        expect(before.map(({ labels }) => labels)).toEqual(chooseLabels(sorted, 'peer').map((each) => [each]));
+        const after = keepLabels(before, {
+          known: { peers: first },
+          listed: { peers: second },
+          used: { peers: second },
+        });
+        const all = after.flatMap(({ labels }) => labels);
+        expect(new Set(all).size).toBe(all.length);
+        for (const { peer, labels } of before) {
+          const kept = after.find((each) => each.peer === peer);
+          if (kept) expect(kept.labels).toEqual(expect.arrayContaining([...labels]));
+        }
+      }),
+    );
+  });
+});
+
+it('a name with a suffix has a label that is free, and is no longer than a name may be', () => {
+  fc.assert(
+    fc.property(fc.string({ minLength: 1, maxLength: 120, unit: 'binary' }), fc.nat({ max: 2000 }), (name, count) => {
+      if (toLabel(name) === '') return;
+      const given = nameOnce(name, (label) => Number(label.split('-').at(-1)) < count);
+      expect([...given].length).toBeLessThanOrEqual(120);
+      expect(toLabel(given)).toMatch(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/);
+      expect(Number(toLabel(given).split('-').at(-1))).toBe(Math.max(2, count));
+    }),
+  );
 });

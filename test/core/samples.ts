@@ -104,6 +104,7 @@ export function desireFor(self: Peer, map: NetworkMap, changes: Partial<Intent> 
       failed: [],
       label: null,
       forwarding: noForwarding,
+      labels: [],
       ...changes,
     },
     on,

@@ -60,15 +60,48 @@ describe('who reaches whom', () => {
     expect(allowedIps(reach(network([connector, limited]), limited), 1)).toEqual(['10.77.0.1/32', '192.168.50.0/24']);
   });
 
-  it('prefers the healthy, then those with an endpoint, then the lowest id', () => {
+  it('prefers the healthy, then the lowest id: an endpoint is no rank', () => {
     const hidden = peer(1, { type: 'connector' });
-    const [second, third] = [5, 6].map((id) => peer(id, { type: 'connector', endpoint: dialled(id) }));
-    if (!second || !third) throw new Error('unreachable');
-    const map = network([hidden, third, second, origin]);
+    const others = [6, 5].map((id) => peer(id, { type: 'connector', endpoint: dialled(id) }));
+    const map = network([hidden, ...others, origin]);
     const via = (silent: number[], back: number[] = []) =>
       reach(map, origin, { failed: failures(silent, back) }).routes[0]?.via?.id;
-    expect([via([]), via([5]), via([5, 6]), via([1, 5, 6])]).toEqual([5, 6, 1, 5]);
-    expect([via([], [5]), via([6], [5]), via([1, 6], [5])]).toEqual([6, 1, 5]);
+    expect([via([]), via([1]), via([1, 5]), via([1, 5, 6])]).toEqual([1, 5, 6, 1]);
+    expect([via([], [1]), via([5], [1]), via([5, 6], [1])]).toEqual([5, 6, 1]);
+  });
+
+  it('prefers the highest priority, then the connector that has served longest', () => {
+    const ranks = [
+      { id: 1, servingSince: 300 },
+      { id: 5, servingSince: 100 },
+      { id: 6, servingSince: 200, priority: 1 },
+      { id: 7 },
+    ];
+    const connectors = ranks.map(({ id, ...rank }) => peer(id, { type: 'connector', endpoint: dialled(id), ...rank }));
+    for (const self of [origin, laptop]) {
+      const map = network([...connectors, self]);
+      const order = [[], [6], [6, 5], [6, 5, 1]].map((silent) => {
+        const { routes, relay } = reach(map, self, { failed: failures(silent) });
+        return [routes[0]?.via?.id, self === laptop ? relay?.id : routes[0]?.via?.id];
+      });
+      expect(order).toEqual([6, 5, 1, 7].map((id) => [id, id]));
+      expect(reach(map, self).routes[0]?.standby.map(({ id }) => id)).toEqual([5, 1, 7]);
+    }
+  });
+
+  it('moves nothing to a newcomer, with a lower id or an endpoint, while the one that serves is well', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 99 }), fc.boolean(), fc.nat({ max: 2 }), (id, isDialled, back) => {
+        const serving = peer(50, { type: 'connector', servingSince: 1000 });
+        const newcomer = peer(id < 50 ? id : id + 1, {
+          type: 'connector',
+          endpoint: isDialled ? dialled(id) : null,
+          servingSince: 1001 + back,
+        });
+        const self = peer(200, { endpoint: dialled(200) });
+        expect(reach(network([newcomer, serving, self]), self).routes[0]?.via?.id).toBe(50);
+      }),
+    );
   });
 
   it('hands packets for a connector that it cannot reach to the relay', () => {

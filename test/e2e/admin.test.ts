@@ -19,7 +19,10 @@ const yes = ['--yes'];
 
 /** Brings a peer into a network without a host behind it. */
 async function enrol(network: string, name: string): Promise<void> {
-  const key = await desk.write('key', (await desk.ask(['key', 'create', network, '--name', name])).trim());
+  const key = await desk.write(
+    'key',
+    (await desk.ask(['key', 'create', network, '--name', name, '--type', 'connector'])).trim(),
+  );
   const fields = [`enrollment_token=@${key}`, `name=${name}`, 'peer_type=connector', `public_key=${randomKey()}`];
   await desk.ask(['api', 'POST', '/api/networks/enroll', ...fields.flatMap((field) => ['--field', field])]);
 }
@@ -94,7 +97,7 @@ describe('key', () => {
     expect(made.stdout).toMatch(/^cpn_[\w-]+\n$/);
     const { id, enrollment_token } = await desk.json(['key', 'create', 'office', '--name', 'b', '--max-uses', '3']);
     const listed = await desk.ask(['key', 'list', 'office']);
-    expect(listed).toMatch(/^id +name +used +until\n.*\n\d+ +b +0 of 3 +20/);
+    expect(listed).toMatch(/^id +name +for +used +until\n.*\n\d+ +b +origin admin_device +0 of 3 +20/);
     expect(listed).not.toContain('cpn_');
     const { keys } = await desk.json(['key', 'list', 'office']);
     expect(keys.map(({ name }: { name: string }) => name)).toEqual(['a', 'b']);
@@ -106,6 +109,22 @@ describe('key', () => {
     const fields = [`enrollment_token=${enrollment_token}`, 'name=x', `public_key=${randomKey()}`];
     const late = ['api', 'POST', '/api/networks/enroll', ...fields.flatMap((field) => ['--raw-field', field])];
     expect((await desk.cpn(late)).exitCode).toBe(4);
+  });
+
+  it('is for origins and admin devices, unless it is made for others; only a connector has routes', async () => {
+    const create = ['key', 'create', 'office', '--name', 'limited'];
+    const route = ['--route', '192.168.50.0/24'];
+    await desk.ask(['network', 'update', 'office', ...route]);
+    const made = await desk.cpn([...create, '--type', 'connector', ...route]);
+    expect(made.stderr).toContain('join with: cpn join - --api URL --type connector <key');
+    const { keys } = await desk.json(['key', 'list', 'office']);
+    expect(keys).toMatchObject([{ peer_types: ['connector'], routes: ['192.168.50.0/24'] }]);
+    expect(await desk.fail([...create, ...route])).toMatchObject({ exitCode: 2 });
+    expect(await desk.fail([...create, '--type', 'router'])).toMatchObject({ exitCode: 2 });
+    expect(await desk.fail([...create, '--type', 'connector', '--route', '10.9.0.0/16'])).toMatchObject({
+      exitCode: 4,
+    });
+    await desk.ask(['key', 'revoke', 'office', 'limited', ...yes]);
   });
 
   it('is revoked on a terminal only after a yes', async () => {
@@ -130,6 +149,7 @@ describe('peer', () => {
       endpoint: 'edge.example.net:51820',
       routes: ['192.168.60.0/24'],
     });
+    expect(await desk.json([...update, '--priority', '7'])).toMatchObject({ priority: 7 });
     expect(await desk.json([...update, '--no-routes', '--endpoint', 'none'])).toMatchObject({
       endpoint: null,
       routes: [],

@@ -63,6 +63,11 @@ export class DataCenter {
     return this.join(host, '--type', 'connector', '--endpoint', `${host.address}:51820`, ...flags);
   }
 
+  /** Has this connector serve whatever another one serves, as long as it is well: else one that was out of service waits its turn. */
+  async prefer(host: Host): Promise<void> {
+    await this.controlPlane.cpn(['peer', 'update', 'office', host.name, '--priority', '1']);
+  }
+
   /** Adds an origin server, which can be dialled. */
   async addOrigin(name: string, address: string, ...flags: string[]): Promise<Host> {
     const host = await this.lab.addHost(name, { address: `${address}/24` });

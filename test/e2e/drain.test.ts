@@ -57,6 +57,13 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
       exitCode: 0,
       networks: [{ interface: 'cpn0', withdrawn: [], state: 'up' }],
     });
+    // It is a newcomer: nothing is taken from the one that serves, until an admin says otherwise.
+    await eventually('it stands by', async () => (await routesOf(origin))[1]?.via === first.name);
+    expect(await routesOf(origin)).toMatchObject([
+      { via: 'edge-2', state: 'active' },
+      { via: 'edge-1', state: 'standby' },
+    ]);
+    await center.prefer(first);
     await awaitRoute(origin, first);
     const shown = await service();
     expect([shown.routes, shown.withdrawn]).toEqual([undefined, undefined]);

@@ -30,6 +30,7 @@ describe.each([
     second = await center.addConnector(2, '--probe', target);
     origin = await center.addOrigin('origin', '203.0.113.22');
     await center.awaitAnswers(origin, first, second);
+    await center.prefer(first);
     cable = first.links[1] as Link;
   });
   afterAll(() => center?.stop());

@@ -13,7 +13,7 @@ beforeAll(async () => {
   office = await startOffice();
   // Somebody to dial, so that a join waits for a handshake; nobody answers, so that it waits long enough to be killed.
   connector = await newHost('connector');
-  const key = await makeKey(office.controlPlane, 'office', 'connector');
+  const key = await makeKey(office.controlPlane, 'office', 'connector', '--type', 'connector');
   await connector.cpn(['join', '-', ...office.api, '--type', 'connector', '--endpoint', `${connector.address}:51820`], {
     input: key,
   });

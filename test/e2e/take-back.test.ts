@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeKey } from '../lab/control-plane.ts';
 import { join, type Office, plan, startOffice } from './office.ts';
 
 let office: Office;
@@ -85,7 +86,7 @@ describe('what was made on a host', () => {
     const lab = ['--name', 'lab', '--cidr', '10.78.0.0/24', '--route', '192.168.50.0/24'];
     await office.controlPlane.cpn(['network', 'create', ...lab]);
     await join(office, host, '--type', 'connector', '--endpoint', '203.0.113.51:51820');
-    const key = (await office.controlPlane.cpn(['key', 'create', 'lab', '--name', 'x'])).stdout.trim();
+    const key = await makeKey(office.controlPlane, 'lab', 'x', '--type', 'connector');
     const second = [
       'join',
       '-',

@@ -63,17 +63,22 @@ fuzz(
     mutated(fc.constantFrom('cpn-delta', 'x;q=1, CPN-DELTA;q=0.5')),
   ],
   (revision, prefer, manipulation) => {
-    const etag = formatETag(revision);
+    const base = { revision, nonce: Buffer.from(String(revision)).toString('base64url') };
+    const etag = formatETag(base);
     expect(strongTag(etag)).toBe(etag);
-    expect(baseOf(etag)).toBe(revision);
+    expect(baseOf(etag)).toEqual(base);
     for (const header of [etag, `W/${etag}`, `"x" , ${etag}`, '*']) expect(matches(header, etag)).toBe(true);
-    expect(matches(`"${revision}0"`, etag)).toBe(false);
+    for (const other of [
+      { ...base, revision: revision + 1 },
+      { ...base, nonce: 'other' },
+    ])
+      expect(matches(formatETag(other), etag)).toBe(false);
     bounded(() => matches(prefer, etag));
     const seconds = bounded(() => readWait(prefer));
     if (seconds !== null) expect(Number.isInteger(seconds) && seconds >= 0 && seconds <= 60).toBe(true);
     bounded(() => accepts(manipulation, deltaManipulation));
     const named = bounded(() => baseOf(manipulation));
-    if (named !== null) expect(Number.isSafeInteger(named)).toBe(true);
+    if (named !== null) expect(Number.isSafeInteger(named.revision)).toBe(true);
   },
 );
 

@@ -106,7 +106,17 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
     const { map } = enrolled;
     const [label = null] = chooseLabels([{ id: map.id ?? 'network', name: map.name }], 'network');
     const intent: Intent = {
-      ...{ link: 'cpn0', map, self, keyPair: own, label, failed: [], networkSecret, forwarding: noForwarding },
+      ...{
+        link: 'cpn0',
+        map,
+        self,
+        keyPair: own,
+        label,
+        labels: [],
+        failed: [],
+        networkSecret,
+        forwarding: noForwarding,
+      },
       options: { ...options, ...chosen },
       resolved: { 'edge.example.net': [address('198.51.100.7')] },
     };

@@ -70,7 +70,7 @@ export interface Joining {
 /** Joins a host to a network with a key of its own. Afterwards all of them know each other. */
 export async function joinHost(controlPlane: ControlPlane, host: Host, joining: Joining): Promise<Joined> {
   const { network, flags = [], before = [] } = joining;
-  const key = await makeKey(controlPlane, network, host.name);
+  const key = await makeKey(controlPlane, network, host.name, ...keyFlags(flags));
   const argv = ['join', '-', '--api', controlPlane.url, '--insecure-http', '--name', host.name, '--json', ...flags];
   let done = false;
   const joined = host.cpn(argv, { input: key }).finally(() => {
@@ -84,7 +84,14 @@ export async function joinHost(controlPlane: ControlPlane, host: Host, joining: 
   return JSON.parse(stdout);
 }
 
-async function serveControlPlane(
+/** The type that a host joins as must be one that its key is for. */
+export function keyFlags(joining: readonly string[]): string[] {
+  const at = joining.indexOf('--type');
+  return at < 0 ? [] : joining.slice(at, at + 2);
+}
+
+/** Serves the database of the control plane's host; again, once the process before has ended. */
+export async function serveControlPlane(
   host: Host,
   address: string,
   passwordFile: string,

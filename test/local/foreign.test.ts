@@ -59,7 +59,7 @@ test('a table of packet rules that somebody made is refused with what to do, and
   const table = `table inet cpn_${link} { chain mine { type filter hook forward priority 0; ip daddr 10.9.0.0/24 drop; }; }`;
   await sh(`nft '${table}'`);
   const rules = await sh('nft list ruleset');
-  const key = await makeKey(office.controlPlane, 'office', 'host with a table');
+  const key = await makeKey(office.controlPlane, 'office', 'host with a table', '--type', 'connector');
   const argv = ['join', '-', ...office.api, '--type', 'connector', '--interface', link, '--wait', '0'];
   const { exitCode, stderr } = await host.cpn(argv, { input: key, allowFailure: true });
   expect(exitCode).toBe(2);

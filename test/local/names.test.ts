@@ -2,6 +2,7 @@
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Office, startOffice } from '../e2e/office.ts';
+import { keyFlags } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
 import type { Outcome } from '../lab/process.ts';
 
@@ -39,7 +40,7 @@ afterAll(() => office?.lab.stop());
 /** No two peers of a network have the same name. */
 async function enrol(joining: Host, ...flags: string[]): Promise<Outcome> {
   members += 1;
-  const key = (await admin.cpn(['key', 'create', '1', '--name', `key ${members}`])).stdout;
+  const key = (await admin.cpn(['key', 'create', '1', '--name', `key ${members}`, ...keyFlags(flags)])).stdout;
   const argv = ['join', '-', ...office.api, '--wait', '0', '--name', `${evil}${members}`, ...flags];
   return joining.cpn(argv, { input: key });
 }

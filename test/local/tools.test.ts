@@ -58,7 +58,7 @@ test.each([
   // The environment is the programs' own. strace ends with the last of them, which is the tunnel's.
   const set = Object.entries(env).flatMap(([name, value]) => ['-E', `${name}=${value}`]);
   const argv = traceExecs(trace, [...set, '/bin/sh', '-c', script, link]);
-  const key = await makeKey(office.controlPlane, 'office', `host ${env.PATH.length}`);
+  const key = await makeKey(office.controlPlane, 'office', `host ${env.PATH.length}`, '--type', 'connector');
   await host.exec(['/usr/bin/env', '-C', trap, ...argv], { timeoutMs: 60_000, input: key });
   expect(await readFile(sprung, 'utf8').catch(() => 'nothing')).toBe('nothing');
 

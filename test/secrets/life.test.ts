@@ -96,7 +96,9 @@ async function failToJoin(): Promise<void> {
 
 async function live(): Promise<void> {
   const { host } = life;
-  await life.cpn(host, ['join', '-', ...insecure, '--type', 'connector'], { input: await life.newKey('by stdin') });
+  const connector = ['--type', 'connector'];
+  const given = await life.newKey('by stdin', ...connector);
+  await life.cpn(host, ['join', '-', ...insecure, ...connector], { input: given });
   const state = JSON.parse(await life.learnState());
   const filters =
     'for each in /proc/[0-9]*; do if grep -aq ^wireguard-go $each/cmdline; then cat $each/coredump_filter; fi; done';

@@ -72,8 +72,10 @@ export class Life {
   }
 
   /** A new enrolment key of the network. */
-  async newKey(name: string): Promise<string> {
-    const { stdout } = await this.cpn(this.admin, ['key', 'create', 'office', '--name', name], { gives: true });
+  async newKey(name: string, ...flags: string[]): Promise<string> {
+    const { stdout } = await this.cpn(this.admin, ['key', 'create', 'office', '--name', name, ...flags], {
+      gives: true,
+    });
     this.canaries.addText(`enrolment key ${name}`, stdout.trim());
     return stdout.trim();
   }

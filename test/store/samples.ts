@@ -29,7 +29,7 @@ export const state: State = {
     accessToken: new Secret('cpp_canary'),
     personalToken: null,
     map: network([
-      peer(1, { type: 'connector', endpoint: dialled(1) }),
+      peer(1, { type: 'connector', endpoint: dialled(1), servingSince: 1_800_000_000_000, priority: 3 }),
       peer(2, { routes: [prefix('192.168.50.0/24')] }),
     ]),
   },
@@ -55,6 +55,7 @@ export const state: State = {
       },
     },
   ],
+  labels: [{ peer: 2, labels: ['web', 'old-web'] }],
   receipt: [{ made: 'sysctl', key: 'net.ipv4.ip_forward', before: '0', after: '1' }],
 };
 

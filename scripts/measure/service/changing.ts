@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Dispatcher } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import { type Spread, spreadOf } from '../spread.ts';
 import type { Worker } from './process.ts';
 import type { ClientAnswer, ClientOrder, Member, ServerAnswer, ServerOrder, Used } from './push-messages.ts';
@@ -67,13 +67,29 @@ const comingAtOnce = 1000;
 export async function comeToWait(
   server: Server,
   clients: Clients,
-  { members, ...how }: Omit<Extract<ClientOrder, { kind: 'wait' }>, 'kind'>,
+  { members, ...how }: Omit<Extract<ClientOrder, { kind: 'wait' }>, 'kind' | 'etags'>,
 ): Promise<void> {
+  const etags = await readETags(how.url, members);
   for (let from = 0; from < members.length; from += comingAtOnce) {
     const coming = members.slice(from, from + comingAtOnce);
-    clients.tell({ kind: 'wait', members: coming, ...how });
+    clients.tell({ kind: 'wait', members: coming, etags, ...how });
     await untilAllWait(server, from + coming.length);
   }
+}
+
+/** What the networks of these are at, by their ids. */
+async function readETags(url: string, members: readonly Member[]): Promise<Record<number, string>> {
+  const etags: Record<number, string> = {};
+  const client = new Pool(url, { connections: 8 });
+  for (const { network, token } of members) {
+    if (etags[network] !== undefined) continue;
+    const headers = { authorization: `Bearer ${token}` };
+    const reply = await client.request({ method: 'GET', path: `/api/networks/${network}`, headers });
+    await reply.body.dump({ limit: Number.MAX_SAFE_INTEGER });
+    etags[network] = String(reply.headers.etag);
+  }
+  await client.close();
+  return etags;
 }
 
 /** What some changes brought, in figures. */

@@ -78,7 +78,7 @@ const near = 2048;
 async function enroll(client: Client, network: number, key: string): Promise<Member> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': randomBytes(16).toString('hex') };
   const body = JSON.stringify({
-    ...{ enrollment_token: key, name: 'edge', peer_type: 'origin' },
+    ...{ enrollment_token: key, name: `edge-${randomBytes(4).toString('hex')}`, peer_type: 'origin' },
     ...{ public_key: randomBytes(32).toString('base64'), endpoint: '203.0.113.9:51820' },
   });
   for (let attempt = 1; ; attempt += 1) {

@@ -53,7 +53,7 @@ class Waiting {
   constructor(member: Member, order: Extract<ClientOrder, { kind: 'wait' }>) {
     this.#member = member;
     this.#order = order;
-    this.#etag = `"${order.revision}"`;
+    this.#etag = order.etags[member.network] ?? '';
     this.#ask();
   }
 
@@ -90,7 +90,7 @@ class Waiting {
       const head = this.#head.slice(0, end).toLowerCase();
       const length = Number(/\r\ncontent-length: (\d+)/.exec(head)?.[1] ?? 0);
       this.#status = Number(head.slice(9, 12));
-      this.#etag = /\r\netag: ("\d+")/.exec(head)?.[1] ?? this.#etag;
+      this.#etag = /\r\netag: ("[^"]+")/i.exec(this.#head.slice(0, end))?.[1] ?? this.#etag;
       this.#left = length - (this.#head.length - end - 4);
     } else {
       this.#left -= chunk.length;

@@ -48,8 +48,8 @@ export type ClientOrder =
       readonly kind: 'wait';
       readonly url: string;
       readonly members: readonly Member[];
-      /** That all of them have of their networks. */
-      readonly revision: number;
+      /** What all of them have of their networks, by their ids. */
+      readonly etags: Readonly<Record<number, string>>;
       readonly deltas: boolean;
       readonly reconnect: boolean;
     }

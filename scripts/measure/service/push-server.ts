@@ -8,6 +8,7 @@ import { type ServeOptions, serve } from '../../../src/control-plane/serve.ts';
 import { insertNetwork } from '../../../src/control-plane/store/networks.ts';
 import { openStore } from '../../../src/control-plane/store/open-store.ts';
 import { insertPeer } from '../../../src/control-plane/store/peers.ts';
+import { makeNonce } from '../../../src/control-plane/store/revision.ts';
 import type { Db } from '../../../src/control-plane/store/tables.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../../../src/control-plane/tokens.ts';
 import { Waiters } from '../../../src/control-plane/waiters.ts';
@@ -77,12 +78,13 @@ async function fill(db: Db, networks: number, peers: number): Promise<Member[]> 
     const members: Member[] = [];
     for (let count = 0; count < networks; count++) {
       const fields = { name: `network-${count}`, description: '', range, routes: [] };
-      const network = await insertNetwork(transaction, organization, fields, now);
+      const network = await insertNetwork(transaction, organization, fields, now, makeNonce(randomBytes));
       for (let number = 1; number <= peers; number++) {
         const token = mintToken(tokenPrefixes.peer, randomBytes);
         const peer = await insertPeer(transaction, {
           network_id: network.id,
           name: `edge-${number}`,
+          label: `edge-${number}`,
           peer_type: 'origin',
           public_key: randomBytes(32).toString('base64'),
           address: addressAt(rangeOf(range).first + BigInt(number)),

@@ -60,7 +60,7 @@ async function run(asked: PushCase, folder: string, server: Server, clients: Cli
   );
   const admin = new Client(url);
   const token = await logIn(admin, owner);
-  await comeToWait(server, clients, { url, members, revision: 1, deltas, reconnect });
+  await comeToWait(server, clients, { url, members, deltas, reconnect });
   const rounds: Round[] = [];
   let cpuMs = 0;
   for (let number = 0; number < warmUp + changes; number++) {

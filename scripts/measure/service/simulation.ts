@@ -108,8 +108,7 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
     return { server, clients, url: urls[index] ?? '', waiting: mine.slice(0, asked.waitingAtMost) };
   });
   for (const { server, clients, url, waiting: members } of crowds) {
-    const revision = 1 + asked.peers;
-    await comeToWait(server, clients, { url, members, revision, deltas: true, reconnect: false });
+    await comeToWait(server, clients, { url, members, deltas: true, reconnect: false });
   }
   const idle = await meter(() => delay(asked.idleSeconds * 1000));
   const settled = () => Promise.all(crowds.map(({ server, waiting }) => untilAllWait(server, waiting.length)));

@@ -1,9 +1,12 @@
-import { printable } from '../../core/errors.ts';
+import { parsePrefix } from '../../core/cidr.ts';
+import { InvalidValue, printable, WrongUsage } from '../../core/errors.ts';
+import { peerTypes } from '../../core/model.ts';
 import { findNamed, findNetwork, openAdmin } from '../admin.ts';
 import { apiFlags, type Command, jsonFlag, theNetwork, yesFlag } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit-code.ts';
-import { note, print, printJson, table } from '../output.ts';
+import type { Input } from '../input.ts';
+import { note, print, printJson, table, warn } from '../output.ts';
 
 export const createKey: Command = {
   name: 'key create',
@@ -13,29 +16,68 @@ export const createKey: Command = {
     ...apiFlags,
     ...jsonFlag,
     name: { kind: 'text', value: 'NAME', summary: 'what the key is for' },
+    type: {
+      kind: 'list',
+      value: 'TYPE',
+      summary: 'what hosts may join as, connector, admin_device or origin; may be given several times',
+      byDefault: 'origin and admin_device',
+      choices: peerTypes,
+    },
+    route: {
+      kind: 'list',
+      value: 'CIDR',
+      summary: 'a route of the network that connectors may serve, and no others; may be given several times',
+      byDefault: 'any',
+    },
     'max-uses': { kind: 'text', value: '1..10', summary: 'how many hosts may join with it', byDefault: '1' },
     'expires-in-hours': { kind: 'text', value: '1..168', summary: 'how long it holds', byDefault: '24' },
   },
-  examples: ['cpn key create office --name edge-1 >key'],
+  examples: [
+    'cpn key create office --name web-1 >key',
+    'cpn key create office --name edge-1 --type connector --route 192.168.50.0/24 >key',
+  ],
   async run(input) {
     const request = {
       name: input.need('name'),
       max_uses: input.number('max-uses', 1, 10) ?? 1,
       expires_in_hours: input.number('expires-in-hours', 1, 168) ?? 24,
+      ...readLimits(input),
     };
     const service = await openAdmin(input);
     const key = await service.createKey(await findNetwork(service, input.argument('network') ?? ''), request);
+    const unlimited = [...(key.peer_types ? [] : ['types']), ...(request.routes && !key.routes ? ['routes'] : [])];
+    if (unlimited.length > 0) {
+      warn(
+        `this service does not limit the ${unlimited.join(' and ')} of a key: its holder can join as any type and serve any route`,
+      );
+    }
     if (input.switch('json')) {
       printJson({ id: key.id, enrollment_token: key.enrollment_token, expires_at: key.expires_at });
       return exitCodes.done;
     }
     print(key.enrollment_token);
+    const flag = request.peer_types.includes('origin') ? '' : ` --type ${request.peer_types[0]}`;
     note(
-      `for ${key.max_uses === 1 ? 'one host' : `${key.max_uses} hosts`}, until ${key.expires_at}; join with: cpn join - --api URL <key`,
+      `for ${key.max_uses === 1 ? 'one host' : `${key.max_uses} hosts`}, until ${key.expires_at}; join with: cpn join - --api URL${flag} <key`,
     );
     return exitCodes.done;
   },
 };
+
+/** What hosts may join as with the key. By default no connector: one serves routes, and is trusted with what goes there. */
+function readLimits(input: Input) {
+  const types = input.list('type').map((text) => {
+    const type = peerTypes.find((each) => each === text);
+    if (!type) throw new InvalidValue('--type', text, `is none of ${peerTypes.join(', ')}`);
+    return type;
+  });
+  const routes = input.list('route').map((text) => parsePrefix(text, '--route'));
+  if (routes.length > 0 && !types.includes('connector')) {
+    throw new WrongUsage('--route is for connectors; add --type connector');
+  }
+  const peer_types = types.length > 0 ? [...new Set(types)] : (['origin', 'admin_device'] as const).slice();
+  return { peer_types, ...(routes.length > 0 && { routes }) };
+}
 
 export const listKeys: Command = {
   name: 'key list',
@@ -51,10 +93,11 @@ export const listKeys: Command = {
     else
       print(
         table(
-          ['id', 'name', 'used', 'until'],
+          ['id', 'name', 'for', 'used', 'until'],
           keys.map((key) => [
             String(key.id),
             key.name,
+            [...(key.peer_types ?? ['any type']), ...(key.routes ?? [])].join(' '),
             `${key.uses ?? '?'} of ${key.max_uses ?? '?'}`,
             key.expires_at ?? '-',
           ]),

@@ -6,7 +6,7 @@ import { apiFlags, type Command, jsonFlag, theNetwork, yesFlag } from '../comman
 import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
-import { bold, green, note, print, printJson } from '../output.ts';
+import { bold, green, note, print, printJson, warn } from '../output.ts';
 import { peerTable } from '../peer-table.ts';
 
 const thePeer = { usage: '<network> <peer>', summary: 'id or name of a network, and of a peer in it' } as const;
@@ -41,6 +41,11 @@ export const updatePeer: Command = {
       value: 'CIDR',
       summary: 'serve these routes of the network alone; may be given several times',
     },
+    priority: {
+      kind: 'text',
+      value: '0..1000',
+      summary: 'of connectors that are well the one with the highest serves; 0 unless changed',
+    },
     routes: { kind: 'switch', summary: 'serve all routes of the network; --no-routes: serve none' },
   },
   examples: ['cpn peer update office edge-1 --endpoint 203.0.113.22:51820'],
@@ -50,6 +55,9 @@ export const updatePeer: Command = {
     const network = await service.readNetwork(await findNetwork(service, input.argument('network') ?? ''));
     const { id } = findNamed(network.peers, input.argument('peer') ?? '', 'peer');
     const peer = await service.updatePeer(network.id, id, changes);
+    if (changes.priority !== undefined && changes.priority !== (peer.priority ?? 0)) {
+      warn('this service knows no priority: of connectors that are well the one with the lowest id serves');
+    }
     if (input.switch('json')) printJson(peer);
     else
       print(
@@ -81,14 +89,18 @@ function readChanges(input: Input): ChangePeer {
   const name = input.text('name');
   const endpoint = input.text('endpoint');
   const routes = readServed(input);
-  if (name === undefined && endpoint === undefined && routes === undefined) {
-    throw new WrongUsage('there is nothing to change; give --name, --endpoint, --route, --routes or --no-routes');
+  const priority = input.number('priority', 0, 1000);
+  if ([name, endpoint, routes, priority].every((each) => each === undefined)) {
+    throw new WrongUsage(
+      'there is nothing to change; give --name, --endpoint, --route, --routes, --no-routes or --priority',
+    );
   }
   const parsed = endpoint === undefined || endpoint === 'none' ? null : parseEndpoint(endpoint, '--endpoint');
   return {
     ...(name !== undefined && { name }),
     ...(endpoint !== undefined && { endpoint: parsed && formatEndpoint(parsed) }),
     ...(routes !== undefined && { routes }),
+    ...(priority !== undefined && { priority }),
   };
 }
 

@@ -8,6 +8,7 @@ import type { FailureLimit } from '../limits.ts';
 import type { NetworkTexts } from '../network-text.ts';
 import type { Context } from '../service/context.ts';
 import { enroll } from '../service/enrollment.ts';
+import { formatETag } from './etag.ts';
 
 export function addEnrollmentRoute(app: App, context: Context, texts: NetworkTexts, limitFailures: FailureLimit): void {
   app.route({
@@ -20,7 +21,9 @@ export function addEnrollmentRoute(app: App, context: Context, texts: NetworkTex
       description:
         'The enrolment key in the body is the credential. access_token in the reply is a bearer for this peer alone, ' +
         'to read its own network and to change or remove itself. A retry with the same Idempotency-Key, public key and ' +
-        'enrolment key gets the same peer, address and access_token and consumes no further use, even of a used-up key.',
+        'enrolment key gets the same peer, address and access_token and consumes no further use, even of a used-up key. Names are ' +
+        'unique within a network, compared as DNS labels: a name that is taken gets a suffix, and the reply has the name given. A key ' +
+        'may be for certain types of peers, which a 403 names, and for certain routes, which its connectors are limited to.',
       body: EnrollRequest,
       // As headers, because a service that does not know them passes over them.
       headers: z.looseObject({
@@ -41,10 +44,12 @@ export function addEnrollmentRoute(app: App, context: Context, texts: NetworkTex
       const { peer, network, token } = await limitFailures(request, () =>
         enroll(context, request.body, beside, request.ip),
       );
-      const { bytes } = await texts.whole(network);
+      const { bytes, revision } = await texts.whole(network);
       // The network, which may be large, is written once for all.
       response.code(201).type('application/json; charset=utf-8');
-      return response.send(withNetwork({ peer, access_token: token.reveal() }, bytes) as never);
+      return response.send(
+        withNetwork({ peer, access_token: token.reveal(), network_etag: formatETag(revision) }, bytes) as never,
+      );
     },
   });
 }

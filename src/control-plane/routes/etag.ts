@@ -1,6 +1,8 @@
-/** The strong ETag of a revision. */
-export function formatETag(revision: number): string {
-  return `"${revision}"`;
+import type { Revision } from '../store/revision.ts';
+
+/** The strong ETag of a revision of one history: its number and its nonce. */
+export function formatETag({ revision, nonce }: Revision): string {
+  return `"${revision}-${nonce}"`;
 }
 
 /** True when an If-None-Match header names this ETag (RFC 9110, 13.1.2: weak comparison, a list, or any). */

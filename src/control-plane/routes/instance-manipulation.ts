@@ -1,3 +1,5 @@
+import type { Revision } from '../store/revision.ts';
+
 /** True when an A-IM header asks for this instance manipulation (RFC 3229, 10.5.3: a list, each with a weight that is not 0). */
 export function accepts(aIm: string | undefined, manipulation: string): boolean {
   return (aIm ?? '').split(',').some((part) => {
@@ -7,7 +9,7 @@ export function accepts(aIm: string | undefined, manipulation: string): boolean 
 }
 
 /** The revision that If-None-Match names as the one that the caller has: one strong ETag of ours, or null. */
-export function baseOf(ifNoneMatch: string | undefined): number | null {
-  const [, digits] = /^\s*"([0-9]{1,15})"\s*$/.exec(ifNoneMatch ?? '') ?? [];
-  return digits === undefined ? null : Number(digits);
+export function baseOf(ifNoneMatch: string | undefined): Revision | null {
+  const [, digits, nonce] = /^\s*"([0-9]{1,15})-([\w-]{1,64})"\s*$/.exec(ifNoneMatch ?? '') ?? [];
+  return digits === undefined || nonce === undefined ? null : { revision: Number(digits), nonce };
 }

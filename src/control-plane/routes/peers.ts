@@ -13,10 +13,12 @@ export function addPeerRoutes(app: App, context: Context): void {
     config: { access: editorsAndPeer },
     schema: {
       operationId: 'changePeer',
-      summary: 'Change endpoint, public key, name or routes of a peer, or what it withdraws from service',
+      summary: 'Change endpoint, public key, name, routes or priority of a peer, or what it withdraws from service',
       description: [
-        'The peer itself may not change its routes. A connector may name in withdrawn what it takes out of service for now: the routes',
-        'shown for it are then those that it is to serve without these. An empty list puts all of it back.',
+        'The peer itself may not change its routes and its priority, and other changes only so often: then it gets a 429. A connector may name in withdrawn what it takes out of service for now: the routes',
+        'shown for it are then those that it is to serve without these. An empty list puts all of it back. Taking out of service is',
+        'never a 429. A name that another peer of the network has, compared as DNS labels, is a 422 that names the holder, and so is',
+        'an endpoint whose address lies in a route of the network or in its range.',
       ].join('\n'),
       params: PeerPath,
       body: ChangePeer,

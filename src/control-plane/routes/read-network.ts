@@ -38,7 +38,8 @@ export function addReadNetworkRoute(app: App, context: Context, texts: NetworkTe
       operationId: 'readNetwork',
       summary: 'A network with its peers',
       description: [
-        "The strong ETag is the network's revision; with If-None-Match the same revision is a 304.",
+        'The strong ETag names one revision of the network in one history of the database: after a restore from a backup the ETags',
+        'of what was lost match nothing. With If-None-Match the same revision is a 304.',
         'With Prefer: wait=N besides, the reply waits up to N seconds for a revision other than the one named, and says',
         'so with Preference-Applied. Access is looked at again after the wait.',
         'With A-IM: cpn-delta besides, the reply may be a 226 with what is different since the revision named, as long as',

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditEntry } from '../../contract/audit.ts';
 import type { Caller } from '../caller.ts';
+import type { NewEntry } from '../store/audit.ts';
 import * as store from '../store/audit.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
@@ -33,7 +34,7 @@ type Action =
 
 /** Writes down what is done; in the transaction that does it, so that there is neither without the other. */
 export async function record(db: Db, author: Author, { action, target, details = {} }: Deed): Promise<void> {
-  await store.insertEntry(db, {
+  const entry = {
     organization_id: author.organizationId,
     at: author.at,
     actor_kind: author.actor.kind,
@@ -45,7 +46,37 @@ export async function record(db: Db, author: Author, { action, target, details =
     target_name: target.name,
     address: author.address,
     details: JSON.stringify(details),
-  });
+  };
+  // What a peer does but once is written in any case.
+  if (author.actor.kind === 'peer' && action !== 'peer.delete') await recordOfPeer(db, entry, details);
+  else await store.insertEntry(db, entry);
+}
+
+/** Entries that one peer may have in a day (UTC); the last one says that there were more. */
+const mostOfPeer = 100;
+
+/** A connector whose LAN comes and goes withdraws its routes again and again: that is one entry, as long as it does nothing else. */
+async function recordOfPeer(db: Db, entry: NewEntry, details: NonNullable<Deed['details']>): Promise<void> {
+  const day = entry.at.slice(0, 'YYYY-MM-DD'.length);
+  const today = await store.listEntriesOfActor(db, entry, day, mostOfPeer);
+  const [last] = today;
+  const earlier = last && readWithdrawal(last.action, JSON.parse(last.details));
+  if (last && earlier && readWithdrawal(entry.action, details)) {
+    const merged = { ...details, times: (earlier.times ?? 1) + 1, last_at: entry.at };
+    await store.replaceDetails(db, last.id, JSON.stringify(merged));
+  } else if (today.length < mostOfPeer - 1) {
+    await store.insertEntry(db, entry);
+  } else if (today.length < mostOfPeer) {
+    const left = { left_out: `more that this peer did on ${day}` };
+    await store.insertEntry(db, { ...entry, details: JSON.stringify(left) });
+  }
+}
+
+/** The details of an entry that is about what a connector has out of service, and about nothing else. */
+function readWithdrawal(action: string, details: Readonly<Record<string, unknown>>): { times?: number } | null {
+  const { network: _, withdrawn, times, last_at: __, ...others } = details;
+  if (action !== 'peer.update' || withdrawn === undefined || Object.keys(others).length > 0) return null;
+  return typeof times === 'number' ? { times } : {};
 }
 
 /** The author of what a caller asks for. */

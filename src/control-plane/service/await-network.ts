@@ -1,11 +1,13 @@
 import type { Caller, PeerCaller } from '../caller.ts';
 import { NotFound, Unauthenticated } from '../errors.ts';
+import type { Seen } from '../seen.ts';
+import type { Revision } from '../store/revision.ts';
 import type { Context } from './context.ts';
 import { createLooks, type Look } from './look.ts';
 
 /** What a caller has of a network, and how long it waits for another revision. */
 export interface Wait {
-  readonly isKnown: (revision: number) => boolean;
+  readonly isKnown: (revision: Revision) => boolean;
   /** Ends the wait. A caller that doesn't wait brings one that is aborted. */
   readonly signal: AbortSignal;
   /** Nobody is there any more to be answered. */
@@ -15,7 +17,7 @@ export interface Wait {
 }
 
 export interface Awaited {
-  readonly revision: number;
+  readonly revision: Seen;
   /** The wait ended before there was another one. */
   readonly isKnown: boolean;
 }
@@ -38,7 +40,8 @@ export function createAwaitNetwork(context: Context): AwaitNetwork {
       if (caller.kind === 'peer') await checkStillThere(look, caller, id);
       else if (!isFirst) caller = await wait.recognize();
       if (!look.network) throw new NotFound('network');
-      const { revision } = look.network;
+      const { revision: number, nonce, at } = look.network;
+      const revision = { revision: number, nonce, at };
       const isKnown = wait.isKnown(revision);
       if (!isKnown || over) return { revision, isKnown };
       over = !(await changed);
@@ -50,7 +53,7 @@ export function createAwaitNetwork(context: Context): AwaitNetwork {
 /** Peers, who are many, are looked up in one list of all: the token of a peer lives as long as the peer. */
 async function checkStillThere(look: Look, caller: PeerCaller, id: number): Promise<void> {
   if (caller.networkId !== id) throw new NotFound('network');
-  if (!(await look.peers()).has(caller.peerId)) {
+  if ((await look.peers()).get(caller.peerId) !== caller.tokenMark) {
     throw new Unauthenticated('the bearer token is unknown or has expired');
   }
 }

@@ -1,4 +1,5 @@
 import type { PasswordCost } from '../passwords.ts';
+import type { PeerChanges } from '../peer-changes.ts';
 import type { Store } from '../store/open-store.ts';
 import type { Db } from '../store/tables.ts';
 import type { Random } from '../tokens.ts';
@@ -13,6 +14,8 @@ export interface Context {
   readonly waiters: Waiters;
   /** Tells other processes on the same database what {@link waiters} tell this one. */
   readonly announce: Store['announce'];
+  /** How often peers may change themselves. */
+  readonly peerChanges: PeerChanges;
   /** Networks may offer routes to public addresses. */
   readonly allowPublicRoutes: boolean;
   /** Only this machine can call, so its peers may well be at loopback addresses. */

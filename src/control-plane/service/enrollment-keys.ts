@@ -1,8 +1,13 @@
 import type { CreateEnrollmentKey, EnrollmentKey } from '../../contract/enrollment-key.ts';
+import type { Prefix } from '../../core/cidr.ts';
+import { InvalidValue } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Caller } from '../caller.ts';
 import { NotFound } from '../errors.ts';
+import { readFields } from '../field-rules.ts';
+import { parseServedRoutes } from '../network-rules.ts';
 import * as store from '../store/enrollment-keys.ts';
+import type { StoredNetwork } from '../store/networks.ts';
 import { transact } from '../store/transact.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
 import { authorOf, record } from './audit.ts';
@@ -20,7 +25,9 @@ export async function createKey(
   const token = mintToken(tokenPrefixes.enrollmentKey, context.random);
   const at = context.now();
   return transact(context.db, async (transaction) => {
-    await holdNetwork(transaction, caller, networkId);
+    const network = await holdNetwork(transaction, caller, networkId);
+    const { peer_types = null } = asked;
+    const routes = readRoutes(asked, network);
     const key = await store.insertKey(transaction, {
       network_id: networkId,
       name: asked.name,
@@ -29,15 +36,41 @@ export async function createKey(
       uses: 0,
       created_at: at.toISOString(),
       expires_at: new Date(at.getTime() + asked.expires_in_hours * 3600 * 1000).toISOString(),
+      peer_types: peer_types && JSON.stringify([...new Set(peer_types)]),
+      routes: routes && JSON.stringify(routes),
     });
-    const { max_uses, expires_at } = key;
+    const { max_uses, expires_at, peer_types: types, routes: limit } = presentKey(key);
     await record(transaction, authorOf(context, caller), {
       action: 'key.create',
       target: targetOf(key),
-      details: { network: networkId, max_uses, expires_at },
+      details: {
+        network: networkId,
+        max_uses,
+        expires_at,
+        ...(types && { peer_types: types }),
+        ...(limit && { routes: limit }),
+      },
     });
     return { key: presentKey(key), token };
   });
+}
+
+/** The routes that connectors of a key may serve; null for any. */
+function readRoutes({ routes, peer_types }: CreateEnrollmentKey, network: StoredNetwork): Prefix[] | null {
+  if (routes === undefined) return null;
+  return readFields((read) => ({
+    routes: read(() => {
+      if (peer_types && !peer_types.includes('connector')) {
+        throw new InvalidValue(
+          'routes',
+          routes,
+          'are for keys that connectors may enrol with',
+          'add connector to peer_types',
+        );
+      }
+      return parseServedRoutes(routes, network.routes);
+    }),
+  })).routes;
 }
 
 /** The keys of a network that were not revoked. */

@@ -1,25 +1,35 @@
-import type { EnrollRequest, Peer } from '../../contract/peer.ts';
+import type { EnrollRequest, Peer, PeerType } from '../../contract/peer.ts';
+import { nameOnce, toLabel } from '../../core/hosts-label.ts';
 import { parsePeerKey } from '../../core/keys.ts';
 import { Secret } from '../../core/secret.ts';
 import { allocate, capacityOf } from '../address-allocation.ts';
 import { Forbidden, InvalidRequest, Unauthenticated } from '../errors.ts';
 import { readFields } from '../field-rules.ts';
-import { parsePeerEndpoint } from '../network-rules.ts';
+import { checkEndpointOutside, parsePeerEndpoint } from '../network-rules.ts';
+import { nextMoment, type Seen } from '../seen.ts';
 import { holdKey, type StoredKey, takeUse } from '../store/enrollment-keys.ts';
 import { findEnrollment, insertEnrollment } from '../store/enrollments.ts';
 import * as networks from '../store/networks.ts';
-import { findPeer, insertPeer, isKeyEnrolled, type NewPeer, type StoredPeer } from '../store/peers.ts';
+import {
+  countSuffixed,
+  findLabelHolder,
+  findPeer,
+  insertPeer,
+  isKeyEnrolled,
+  type NewPeer,
+  type StoredPeer,
+} from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { derivePeerToken, hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
 import { type Author, record } from './audit.ts';
 import type { Context } from './context.ts';
-import { presentPeer } from './present.ts';
+import { presentPeer, readLimits } from './present.ts';
 import { type Revise, revising } from './revising.ts';
 
 export interface Enrolled {
   readonly peer: Peer;
   /** Which network it is in now, and a revision of it that has the peer. */
-  readonly network: { readonly id: number; readonly revision: number };
+  readonly network: { readonly id: number; readonly revision: Seen };
   readonly token: Secret;
 }
 
@@ -46,7 +56,7 @@ export async function enroll(
     endpoint: read(() => readEndpoint(request.endpoint, context)),
   }));
   const keyToken = new Secret(request.enrollment_token);
-  return revising(context, async (db, revise) => {
+  const { network, ...enrolled } = await revising(context, async (db, revise) => {
     const key = await holdKey(db, hashToken(keyToken));
     if (!key) throw new Unauthenticated('the enrolment key is unknown');
     if (key.revoked_at !== null) throw new Forbidden('the enrolment key was revoked');
@@ -62,6 +72,9 @@ export async function enroll(
       const token = derivePeerToken(keyToken, idempotencyKey, earlier.token_salt);
       return present(await networks.readNetwork(db, key.network_id), peer, token);
     }
+    const { types, routes } = readLimits(key);
+    const type = request.peer_type ?? 'origin';
+    if (types !== null && !types.includes(type)) throw notAllowed(type, types);
     const salt = Buffer.from(context.random(32)).toString('base64url');
     const token = idempotencyKey
       ? derivePeerToken(keyToken, idempotencyKey, salt)
@@ -71,9 +84,11 @@ export async function enroll(
     const { peer, network } = await addPeer(db, revise, {
       network_id: key.network_id,
       name: request.name,
-      peer_type: request.peer_type ?? 'origin',
+      peer_type: type,
       public_key: publicKey,
       endpoint,
+      routes: type === 'connector' && routes !== null ? JSON.stringify(routes) : null,
+      serving_since: type === 'connector' ? now : null,
       identity_key: identityKey,
       network_secret_tag: secretTag,
       token_hash: hashToken(token),
@@ -83,11 +98,17 @@ export async function enroll(
     await record(db, await authorOfEnrollment(db, key, address, now), {
       action: 'peer.enroll',
       target: { kind: 'peer', id: peer.id, name: peer.name },
-      details: { network: key.network_id, address: peer.address, public_key, peer_type, endpoint: peer.endpoint },
+      details: {
+        ...{ network: key.network_id, address: peer.address, public_key, peer_type, endpoint: peer.endpoint },
+        ...(peer.name !== request.name && { name_asked: request.name }),
+      },
     });
     if (identity) await insertEnrollment(db, { ...identity, peer_id: peer.id, token_salt: salt });
     return present(network, peer, token);
   });
+  // Only what was read from here on is sure to have the peer.
+  const { id, revision, nonce } = network;
+  return { ...enrolled, network: { id, revision: { revision, nonce, at: nextMoment() } } };
 }
 
 async function authorOfEnrollment(db: Db, key: StoredKey, address: string, at: string): Promise<Author> {
@@ -104,15 +125,19 @@ interface Added {
   readonly network: networks.StoredNetwork;
 }
 
-/** Adds the peer at the next address of the network. */
-async function addPeer(db: Db, revise: Revise, peer: Omit<NewPeer, 'address'>): Promise<Added> {
-  const id = peer.network_id;
+/** Adds the peer at the next address of the network, under its name or, where that is taken, with a suffix to it. */
+async function addPeer(db: Db, revise: Revise, asked: Omit<NewPeer, 'address' | 'label'>): Promise<Added> {
+  const id = asked.network_id;
   const touch = await revise(id);
-  if (await isKeyEnrolled(db, id, peer.public_key)) {
+  if (await isKeyEnrolled(db, id, asked.public_key)) {
     throw new InvalidRequest({ public_key: ['is enrolled in this network already'] });
   }
   const network = await networks.readNetwork(db, id);
   const { range } = network;
+  const { endpoint } = asked;
+  if (endpoint) readFields((read) => ({ endpoint: read(() => checkEndpointOutside(endpoint, network)) }));
+  const name = await findFreeName(db, id, asked.name);
+  const peer = { ...asked, name, label: toLabel(name) || null };
   for (;;) {
     const next = allocate({ range, ...(await networks.readAddressUse(db, id)) });
     if (!next) throw networkFull(range);
@@ -125,8 +150,23 @@ async function addPeer(db: Db, revise: Revise, peer: Omit<NewPeer, 'address'>): 
   }
 }
 
-function present(network: networks.StoredNetwork, peer: StoredPeer, token: Secret): Enrolled {
-  return { peer: presentPeer(network, peer), network: { id: network.id, revision: network.revision }, token };
+/** The name, or where another peer has its label, the name with the first suffix that makes it one. */
+async function findFreeName(db: Db, network: number, name: string): Promise<string> {
+  const label = toLabel(name);
+  if (label === '' || !(await findLabelHolder(db, network, label))) return name;
+  // Of thousands that have one name not all suffixes are tried.
+  for (let suffix = 2 + (await countSuffixed(db, network, label)); ; suffix += 1) {
+    const suffixed = nameOnce(name, () => false, suffix);
+    if (!(await findLabelHolder(db, network, toLabel(suffixed)))) return suffixed;
+  }
+}
+
+function present(network: networks.StoredNetwork, peer: StoredPeer, token: Secret) {
+  return { peer: presentPeer(network, peer), network, token };
+}
+
+function notAllowed(type: PeerType, types: readonly PeerType[]): Forbidden {
+  return new Forbidden(`the enrolment key is for peers of type ${types.join(' or ')}, and this one is of type ${type}`);
 }
 
 function unusable(key: StoredKey, now: string): Forbidden {

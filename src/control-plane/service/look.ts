@@ -1,3 +1,4 @@
+import { nextMoment, type Seen } from '../seen.ts';
 import { findNetwork, type StoredNetwork } from '../store/networks.ts';
 import type { Context } from './context.ts';
 import { createMembers } from './members.ts';
@@ -5,9 +6,9 @@ import { createMembers } from './members.ts';
 /** What was seen of a network at one look that many share. */
 export interface Look {
   /** Undefined when it is no more, or is another organization's. */
-  readonly network: StoredNetwork | undefined;
-  /** Who is in it, not before the look; read when the first asks for it. */
-  readonly peers: () => Promise<ReadonlySet<number>>;
+  readonly network: (StoredNetwork & Seen) | undefined;
+  /** Who is in it, the marks of their tokens by their ids, not before the look; read when the first asks for it. */
+  readonly peers: () => Promise<ReadonlyMap<number, number>>;
 }
 
 /** Looks at a network of an organization. What was committed before the call is seen. */
@@ -26,9 +27,10 @@ export function createLooks({ db }: Context): LookAt {
     if (joined) return joined;
     const mine = nextTurn().then(async () => {
       coming.delete(key);
-      const network = await findNetwork(db, organization, id);
-      let peers: Promise<ReadonlySet<number>> | undefined;
-      const readPeers = async () => (network ? readMembers(id, network.revision) : new Set<number>());
+      const found = await findNetwork(db, organization, id);
+      const network = found && { ...found, at: nextMoment() };
+      let peers: Promise<ReadonlyMap<number, number>> | undefined;
+      const readPeers = async () => (network ? readMembers(id, network) : new Map<number, number>());
       return {
         network,
         peers: () => {

@@ -1,18 +1,25 @@
+import { isFresh, nextMoment, type Seen } from '../seen.ts';
 import { listChanges } from '../store/changes.ts';
-import { listPeerIds, listPeerIdsAmong } from '../store/peers.ts';
+import { listPeerMarks, listPeerMarksAmong } from '../store/peers.ts';
+import type { Revision } from '../store/revision.ts';
 import { createTurns } from '../turns.ts';
 import type { Context } from './context.ts';
 
 /** Who is in a network, at a revision or later. */
 interface Members {
-  readonly revision: number;
-  readonly ids: Set<number>;
+  readonly revision: Revision;
+  /** The moment before they were read. */
+  readonly read: number;
+  readonly marks: Map<number, number>;
 }
 
-/** Who is in a network now, where `revision` was seen of it: nobody is among them who was removed in that revision or before. */
-export type ReadMembers = (network: number, revision: number) => Promise<ReadonlySet<number>>;
+/**
+ * The peers that are in a network now, the marks of their tokens by their ids, where a revision was seen of it. A peer that was removed
+ * in that revision or before is not among them.
+ */
+export type ReadMembers = (network: number, seen: Seen) => Promise<ReadonlyMap<number, number>>;
 
-/** Ids of the networks that were asked for last; an id takes some 40 bytes. */
+/** Peers of the networks that were asked for last; one takes some 60 bytes. */
 const keptIds = 1_000_000;
 
 /** Reads all who are in a network once, and from then on only of those whom a change was about whether they are. */
@@ -21,40 +28,39 @@ export function createMembers({ db }: Pick<Context, 'db'>, most = keptIds): Read
   const takeTurn = createTurns();
   let count = 0;
   const forget = (network: number, members: Members) => {
-    if (kept.delete(network)) count -= members.ids.size + 1;
+    if (kept.delete(network)) count -= members.marks.size + 1;
   };
   const keep = (network: number, members: Members) => {
     kept.set(network, members);
-    count += members.ids.size + 1;
+    count += members.marks.size + 1;
     for (const [oldest, others] of kept) {
       if (count <= most) return;
       forget(oldest, others);
     }
   };
-  const bringUpToDate = async (network: number, revision: number, known: Members | undefined): Promise<Members> => {
-    const changes = known ? await listChanges(db, network, known.revision) : [];
-    const remembered = new Set(changes.map((change) => change.revision));
-    const latest = Math.max(revision, ...remembered);
+  const bringUpToDate = async (network: number, seen: Seen, known: Members | undefined): Promise<Members> => {
+    const read = nextMoment();
+    const changes = known ? await listChanges(db, network, known.revision) : null;
+    const remembered = new Map(changes?.map((change) => [change.revision, change]));
+    const latest = Math.max(seen.revision, ...remembered.keys());
     // A revision of which nothing is remembered may be about anybody.
-    if (!known || remembered.size !== latest - known.revision) {
-      return { revision, ids: new Set(await listPeerIds(db, network)) };
+    if (!known || changes === null || remembered.size !== latest - known.revision.revision) {
+      return { revision: seen, read, marks: new Map(await listPeerMarks(db, network)) };
     }
     const changed = new Set(changes.flatMap(({ peer }) => peer ?? []));
-    const there = new Set(changed.size === 0 ? [] : await listPeerIdsAmong(db, network, [...changed]));
-    for (const id of changed) {
-      if (there.has(id)) known.ids.add(id);
-      else known.ids.delete(id);
-    }
-    return { revision: latest, ids: known.ids };
+    const there = changed.size === 0 ? [] : await listPeerMarksAmong(db, network, [...changed]);
+    for (const id of changed) known.marks.delete(id);
+    for (const [id, mark] of there) known.marks.set(id, mark);
+    return { revision: remembered.get(latest) ?? known.revision, read, marks: known.marks };
   };
-  return (network, revision) =>
+  return (network, seen) =>
     takeTurn(String(network), async () => {
       const known = kept.get(network);
-      if (known && known.revision >= revision) return known.ids;
+      if (known && isFresh(known, seen)) return known.marks;
       // Until it is right again nobody has it: what fails half-way is read anew.
       if (known) forget(network, known);
-      const members = await bringUpToDate(network, revision, known);
+      const members = await bringUpToDate(network, seen, known);
       keep(network, members);
-      return members.ids;
+      return members.marks;
     });
 }

@@ -1,10 +1,12 @@
 import type { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../contract/network.ts';
+import type { Prefix } from '../../core/cidr.ts';
 import type { Caller } from '../caller.ts';
-import { NotFound } from '../errors.ts';
+import { InvalidRequest, NotFound } from '../errors.ts';
 import { readFields } from '../field-rules.ts';
-import { parsePrivateRange, parseRoutes } from '../network-rules.ts';
+import { coveringRoute, parsePrivateRange, parseRoutes } from '../network-rules.ts';
 import * as store from '../store/networks.ts';
-import { listPeers } from '../store/peers.ts';
+import { listEndpoints, listPeers } from '../store/peers.ts';
+import { makeNonce } from '../store/revision.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import { authorOf, changedFields, record } from './audit.ts';
@@ -24,7 +26,13 @@ export async function createNetwork(context: Context, caller: Caller, asked: Cre
   const fields = { name: asked.name, description: asked.description ?? '', range, routes };
   return transact(context.db, async (transaction) => {
     const now = context.now().toISOString();
-    const network = await store.insertNetwork(transaction, caller.organizationId, fields, now);
+    const network = await store.insertNetwork(
+      transaction,
+      caller.organizationId,
+      fields,
+      now,
+      makeNonce(context.random),
+    );
     const { name, description, private_cidr, routes } = presentSummary(network);
     await record(transaction, authorOf(context, caller), {
       action: 'network.create',
@@ -51,11 +59,28 @@ export async function changeNetwork(
     const changed = { name, description, routes };
     const details = changedFields(network, changed);
     if (Object.keys(details).length === 0) return loadNetwork(transaction, caller, id);
+    await checkEndpointsOutside(transaction, network, routes);
     await revise(id, changed);
     const target = targetOf({ id, name });
     await record(transaction, authorOf(context, caller), { action: 'network.update', target, details });
     return loadNetwork(transaction, caller, id);
   });
+}
+
+/**
+ * Refuses new routes that cover the endpoint of a peer: hosts would have to go without that endpoint, and it may be the one by which all
+ * of them reach the network.
+ */
+async function checkEndpointsOutside(db: Db, network: store.StoredNetwork, routes: readonly Prefix[]): Promise<void> {
+  const added = routes.filter((route) => !network.routes.includes(route));
+  if (added.length === 0) return;
+  const rules = (await listEndpoints(db, network.id)).flatMap(({ id, name, endpoint }) => {
+    const covering = coveringRoute(endpoint, { range: null, routes: added });
+    return covering === null
+      ? []
+      : [`${covering} covers the endpoint ${endpoint} of peer ${id} (${name}); change that first`];
+  });
+  if (rules.length > 0) throw new InvalidRequest({ routes: rules.slice(0, 10) });
 }
 
 /** Removes a network with all its keys and peers. */

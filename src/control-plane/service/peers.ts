@@ -1,22 +1,26 @@
 import type { ChangePeer, Peer } from '../../contract/peer.ts';
-import { InvalidValue } from '../../core/errors.ts';
+import type { Prefix } from '../../core/cidr.ts';
+import { InvalidValue, quote } from '../../core/errors.ts';
+import { toLabel } from '../../core/hosts-label.ts';
 import { isProven, type KeyProof, parseIdentityKey } from '../../core/identity.ts';
 import { type PublicKey, parsePeerKey } from '../../core/keys.ts';
 import type { Caller } from '../caller.ts';
 import { Forbidden, InvalidRequest, NotFound } from '../errors.ts';
 import { readFields } from '../field-rules.ts';
-import { parsePeerEndpoint, parseServedRoutes, parseWithdrawn } from '../network-rules.ts';
+import { checkEndpointOutside, parsePeerEndpoint, parseServedRoutes, parseWithdrawn } from '../network-rules.ts';
 import { returnAddress, type StoredNetwork } from '../store/networks.ts';
 import * as store from '../store/peers.ts';
+import type { Db } from '../store/tables.ts';
 import { authorOf, changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { holdNetwork } from './networks.ts';
-import { presentPeer } from './present.ts';
+import { isServing, presentPeer } from './present.ts';
 import { revising } from './revising.ts';
 
 /**
- * Sets the fields given; what is the same already makes no revision. A peer may change itself, but not its routes: it may only
- * take them out of service, and put back what it took.
+ * Sets the fields given; what is the same already makes no revision, and counts for no limit. A peer may change itself, so often, but
+ * not its routes and its priority: it may only take routes out of service, and put back what it took. A connector that had no route
+ * in service and has one again is a newcomer.
  */
 export async function changePeer(
   context: Context,
@@ -31,16 +35,23 @@ export async function changePeer(
     if (caller.kind === 'peer' && asked.routes !== undefined) {
       throw new Forbidden('a peer may not change which routes it serves; ask an owner, admin or member');
     }
+    if (caller.kind === 'peer' && asked.priority !== undefined) {
+      throw new Forbidden('a peer may not change its priority; ask an owner, admin or member');
+    }
     const peer = await store.findPeer(transaction, networkId, id);
     if (!peer) throw new NotFound('peer');
     const fields = readChange(asked, peer, network, context.onLoopback);
     const changed = changedFields(peer, fields);
     if (Object.keys(changed).length === 0) return presentPeer(network, peer);
-    const touch = await revise(networkId);
     if (await store.isKeyEnrolled(transaction, networkId, fields.public_key, id)) {
       throw new InvalidRequest({ public_key: ['is enrolled in this network already'] });
     }
-    const updated = await store.updatePeer(transaction, networkId, id, fields);
+    const label = await takeLabel(transaction, peer, fields.name);
+    if (caller.kind === 'peer') context.peerChanges.take(id, takesOut(changed, peer, fields));
+    const touch = await revise(networkId);
+    const isBack = peer.peer_type === 'connector' && !isServing(network, peer) && isServing(network, fields);
+    const serving_since = isBack ? context.now().toISOString() : peer.serving_since;
+    const updated = await store.updatePeer(transaction, networkId, id, { ...fields, label, serving_since });
     await touch(id);
     await record(transaction, authorOf(context, caller), {
       action: 'peer.update',
@@ -70,6 +81,32 @@ export async function removePeer(context: Context, caller: Caller, networkId: nu
   });
 }
 
+/** True of a change that does nothing but take routes out of service. */
+function takesOut(
+  changed: object,
+  peer: store.StoredPeer,
+  { withdrawn }: Pick<store.StoredPeer, 'withdrawn'>,
+): boolean {
+  const after = new Set(JSON.parse(withdrawn) as Prefix[]);
+  return (
+    Object.keys(changed).join() === 'withdrawn' &&
+    (JSON.parse(peer.withdrawn) as Prefix[]).every((each) => after.has(each))
+  );
+}
+
+/** The label of a peer's name, which no other peer of its network may have. */
+async function takeLabel(db: Db, peer: store.StoredPeer, name: string): Promise<string | null> {
+  const label = toLabel(name) || null;
+  if (label === null || label === peer.label) return label;
+  const holder = await store.findLabelHolder(db, peer.network_id, label, peer.id);
+  if (!holder) return label;
+  throw new InvalidRequest({
+    name: [
+      `${quote(name)} is taken: peer ${holder.id} has the name ${quote(holder.name)}, which is ${label} too; choose another`,
+    ],
+  });
+}
+
 function checkSelf(caller: Caller, id: number): void {
   if (caller.kind === 'peer' && caller.peerId !== id) throw new Forbidden('a peer may change or remove only itself');
 }
@@ -88,16 +125,24 @@ function readChange(
   peer: store.StoredPeer,
   network: StoredNetwork,
   onLoopback: boolean,
-): Required<store.PeerFields> {
+): Required<Omit<store.PeerFields, 'label' | 'serving_since'>> {
   const { name = peer.name, public_key = peer.public_key, endpoint, routes, withdrawn } = asked;
-  const { network_secret_tag = peer.network_secret_tag } = asked;
+  const { network_secret_tag = peer.network_secret_tag, priority = peer.priority } = asked;
   return readFields((read) => ({
     name,
     network_secret_tag,
     public_key: read(() => parsePeerKey(public_key)),
     endpoint: read(() => {
       if (endpoint === undefined) return peer.endpoint;
-      return endpoint === null ? null : parsePeerEndpoint(endpoint, onLoopback);
+      if (endpoint === null) return null;
+      const parsed = parsePeerEndpoint(endpoint, onLoopback);
+      checkEndpointOutside(parsed, network);
+      return parsed;
+    }),
+    priority: read(() => {
+      if (priority !== peer.priority && peer.peer_type !== 'connector')
+        throw new InvalidValue('priority', priority, 'can be given to a connector only');
+      return priority;
     }),
     routes: read(() => {
       if (routes === undefined) return peer.routes;

@@ -1,5 +1,6 @@
 import { insertChange } from '../store/changes.ts';
 import { type NetworkFields, reviseNetwork } from '../store/networks.ts';
+import { makeNonce } from '../store/revision.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import type { Context } from './context.ts';
@@ -17,16 +18,17 @@ export type Touch = (peer: number) => Promise<void>;
  * The work may be done several times over, as {@link transact} says.
  */
 export async function revising<Result>(
-  { db, waiters, announce }: Context,
+  { db, random, waiters, announce }: Context,
   work: (db: Db, revise: Revise) => Promise<Result>,
 ): Promise<Result> {
   const { result, revised } = await transact(db, async (transaction) => {
     const revised = new Set<number>();
     const result = await work(transaction, async (network, fields) => {
-      const revision = await reviseNetwork(transaction, network, fields);
+      const nonce = makeNonce(random);
+      const revision = await reviseNetwork(transaction, network, nonce, fields);
       revised.add(network);
       const remember = async (peer: number | null) => {
-        if (revision !== undefined) await insertChange(transaction, network, { revision, peer });
+        if (revision !== undefined) await insertChange(transaction, network, { revision, nonce, peer });
       };
       if (fields) await remember(null);
       return remember;

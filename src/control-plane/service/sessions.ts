@@ -5,7 +5,13 @@ import { Unauthenticated } from '../errors.ts';
 import { verifyPassword } from '../passwords.ts';
 import { findPeerCaller } from '../store/peers.ts';
 import { findTokenHolder, noteUse } from '../store/personal-tokens.ts';
-import { deleteExpiredSessions, deleteSession, findSessionCaller, insertSession } from '../store/sessions.ts';
+import {
+  deleteExpiredSessions,
+  deleteSession,
+  endOldestSessions,
+  findSessionCaller,
+  insertSession,
+} from '../store/sessions.ts';
 import { transact } from '../store/transact.ts';
 import { findOnlyOrganization, findUser, findUserByEmail, holdUser } from '../store/users.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
@@ -14,6 +20,8 @@ import type { Context } from './context.ts';
 import { revokeToken } from './personal-tokens.ts';
 
 const sessionLifetimeMs = 7 * 24 * 3600 * 1000;
+/** Sessions of one user; a later login ends the oldest. */
+const mostSessions = 100;
 /** How far behind a token's last use may be told: so a busy token is no write with each request. */
 const useGrainMs = 3600 * 1000;
 
@@ -50,6 +58,7 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<{ 
       created_at: at.toISOString(),
       expires_at: expiresAt,
     });
+    await endOldestSessions(transaction, user.id, mostSessions);
     const author = {
       organizationId: user.organization_id,
       actor: { kind: 'user', id: user.id, name: email },

@@ -3,8 +3,32 @@ import type { Db, Tables } from './tables.ts';
 
 export type StoredEntry = Selectable<Tables['audit_entries']>;
 
-export async function insertEntry(db: Db, entry: Insertable<Tables['audit_entries']>): Promise<void> {
+export type NewEntry = Insertable<Tables['audit_entries']>;
+
+export async function insertEntry(db: Db, entry: NewEntry): Promise<void> {
   await db.insertInto('audit_entries').values(entry).execute();
+}
+
+/** The newest entries of an actor since an instant. */
+export async function listEntriesOfActor(
+  db: Db,
+  { actor_kind, actor_id = null }: Pick<NewEntry, 'actor_kind' | 'actor_id'>,
+  since: string,
+  limit: number,
+): Promise<Pick<StoredEntry, 'id' | 'action' | 'details'>[]> {
+  return db
+    .selectFrom('audit_entries')
+    .select(['id', 'action', 'details'])
+    .where('actor_kind', '=', actor_kind)
+    .where('actor_id', '=', actor_id)
+    .where('at', '>=', since)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+export async function replaceDetails(db: Db, id: number, details: string): Promise<void> {
+  await db.updateTable('audit_entries').set({ details }).where('id', '=', id).execute();
 }
 
 /** The newest entries of an organization, or those before the one with the id `before`. */

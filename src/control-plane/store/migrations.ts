@@ -1,5 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
+import { labelPeers } from './label-peers.ts';
+import { makeNonce } from './revision.ts';
 import type { Db } from './tables.ts';
 
 /**
@@ -144,6 +147,53 @@ export const migrations: Readonly<Record<string, Migration>> = {
       for (const column of ['identity_key', 'key_proof', 'network_secret_tag']) {
         await db.schema.alterTable('peers').addColumn(column, 'text').execute();
       }
+    },
+  },
+  '0007-nonces': {
+    async up(db: Kysely<unknown>) {
+      const withNonces = db as Kysely<{
+        networks: { id: number; revision: number; nonce: string };
+        changes: { network_id: number; revision: number; peer_id: number | null; nonce: string | null };
+      }>;
+      await db.schema
+        .alterTable('networks')
+        .addColumn('nonce', 'text', (column) => column.notNull().defaultTo(''))
+        .execute();
+      await db.schema.alterTable('changes').addColumn('nonce', 'text').execute();
+      for (const { id, revision } of await withNonces.selectFrom('networks').select(['id', 'revision']).execute()) {
+        const nonce = makeNonce(randomBytes);
+        await withNonces.updateTable('networks').set({ nonce }).where('id', '=', id).execute();
+        await withNonces.insertInto('changes').values({ network_id: id, revision, peer_id: null, nonce }).execute();
+      }
+    },
+  },
+  '0008-key-limits': {
+    async up(db: Kysely<unknown>) {
+      for (const column of ['peer_types', 'routes']) {
+        await db.schema.alterTable('enrollment_keys').addColumn(column, 'text').execute();
+      }
+    },
+  },
+  '0009-ranks': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('peers').addColumn('serving_since', 'text').execute();
+      await db.schema
+        .alterTable('peers')
+        .addColumn('priority', 'integer', (column) => column.notNull().defaultTo(0))
+        .execute();
+      await sql`update peers set serving_since = created_at where peer_type = 'connector'`.execute(db);
+    },
+  },
+  '0010-labels': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('peers').addColumn('label', 'text').execute();
+      await db.schema
+        .createIndex('audit_entries_actor')
+        .on('audit_entries')
+        .columns(['actor_kind', 'actor_id', 'at'])
+        .execute();
+      await labelPeers(db as Db);
+      await db.schema.createIndex('peers_label').unique().on('peers').columns(['network_id', 'label']).execute();
     },
   },
 };

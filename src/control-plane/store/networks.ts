@@ -1,16 +1,17 @@
 import type { Selectable } from 'kysely';
 import type { Address, Prefix } from '../../core/cidr.ts';
 import { NotFound } from '../errors.ts';
+import { insertChange } from './changes.ts';
 import { locksRows } from './locks.ts';
+import type { Revision } from './revision.ts';
 import type { Db, Tables } from './tables.ts';
 
-export interface StoredNetwork {
+export interface StoredNetwork extends Revision {
   readonly id: number;
   readonly name: string;
   readonly description: string;
   readonly range: Prefix;
   readonly routes: readonly Prefix[];
-  readonly revision: number;
 }
 
 export type NetworkFields = Partial<Pick<StoredNetwork, 'name' | 'description' | 'routes'>>;
@@ -59,12 +60,13 @@ export async function readOrganizationOf(db: Db, id: number): Promise<number> {
   return row.organization_id;
 }
 
-/** Adds a network, at revision 1 and without peers. */
+/** Adds a network, at revision 1 with this nonce, and without peers. */
 export async function insertNetwork(
   db: Db,
   organizationId: number,
   network: Pick<StoredNetwork, 'name' | 'description' | 'range' | 'routes'>,
   now: string,
+  nonce: string,
 ): Promise<StoredNetwork> {
   const row = await db
     .insertInto('networks')
@@ -75,27 +77,31 @@ export async function insertNetwork(
       private_cidr: network.range,
       routes: JSON.stringify(network.routes),
       revision: 1,
+      nonce,
       addresses_given: 0,
       created_at: now,
     })
     .returningAll()
     .executeTakeFirstOrThrow();
+  await insertChange(db, row.id, { revision: 1, nonce, peer: null });
   return toNetwork(row);
 }
 
 /**
- * Counts the revision up, sets the fields given, and gives the new revision; undefined when there is no such network. In a
+ * Counts the revision up, gives it this nonce, sets the fields given, and gives the new revision; undefined when there is no such network. In a
  * transaction this comes before every change in a network: it makes all others who change the same network wait.
  */
 export async function reviseNetwork(
   db: Db,
   id: number,
+  nonce: string,
   { routes, ...fields }: NetworkFields = {},
 ): Promise<number | undefined> {
   const row = await db
     .updateTable('networks')
     .set((eb) => ({
       revision: eb('revision', '+', 1),
+      nonce,
       ...fields,
       ...(routes && { routes: JSON.stringify(routes) }),
     }))
@@ -161,5 +167,6 @@ function toNetwork(row: Selectable<Tables['networks']>): StoredNetwork {
     range: row.private_cidr as Prefix,
     routes: JSON.parse(row.routes),
     revision: row.revision,
+    nonce: row.nonce,
   };
 }

@@ -5,7 +5,19 @@ import type { Db, Tables } from './tables.ts';
 export type StoredPeer = Omit<Selectable<Tables['peers']>, 'token_hash'>;
 export type NewPeer = Insertable<Tables['peers']>;
 export type PeerFields = Partial<
-  Pick<StoredPeer, 'name' | 'public_key' | 'endpoint' | 'routes' | 'withdrawn' | 'key_proof' | 'network_secret_tag'>
+  Pick<
+    StoredPeer,
+    | 'name'
+    | 'label'
+    | 'public_key'
+    | 'endpoint'
+    | 'routes'
+    | 'withdrawn'
+    | 'key_proof'
+    | 'network_secret_tag'
+    | 'serving_since'
+    | 'priority'
+  >
 >;
 
 export async function listPeers(db: Db, networkId: number): Promise<StoredPeer[]> {
@@ -33,16 +45,24 @@ export async function listPeersAmong(
     .execute();
 }
 
-export async function listPeerIds(db: Db, networkId: number): Promise<number[]> {
-  const rows = await db.selectFrom('peers').select('id').where('network_id', '=', networkId).execute();
-  return rows.map(({ id }) => id);
+/** A peer by its id, and what tells it from a peer that has the same id in another history of the database. */
+export type PeerMark = readonly [id: number, tokenMark: number];
+
+export async function listPeerMarks(db: Db, networkId: number): Promise<PeerMark[]> {
+  const rows = await db.selectFrom('peers').select(['id', 'token_hash']).where('network_id', '=', networkId).execute();
+  return rows.map(({ id, token_hash }) => [id, markOf(token_hash)]);
 }
 
 /** Those of these ids that peers of the network have. */
-export async function listPeerIdsAmong(db: Db, networkId: number, ids: readonly number[]): Promise<number[]> {
-  const query = db.selectFrom('peers').select('id').where('network_id', '=', networkId);
+export async function listPeerMarksAmong(db: Db, networkId: number, ids: readonly number[]): Promise<PeerMark[]> {
+  const query = db.selectFrom('peers').select(['id', 'token_hash']).where('network_id', '=', networkId);
   const rows = await query.where('id', 'in', [...ids]).execute();
-  return rows.map(({ id }) => id);
+  return rows.map(({ id, token_hash }) => [id, markOf(token_hash)]);
+}
+
+/** 48 bits of a hash: a network of thousands of peers is kept in memory. */
+function markOf(tokenHash: string): number {
+  return Buffer.from(tokenHash, 'base64url').readUIntBE(0, 6);
 }
 
 export async function findPeer(db: Db, networkId: number, id: number): Promise<StoredPeer | undefined> {
@@ -64,6 +84,45 @@ export async function isKeyEnrolled(db: Db, networkId: number, publicKey: string
     .where('id', '!=', except)
     .executeTakeFirst();
   return row !== undefined;
+}
+
+/** The peer of the network, other than `except`, that has this label; one whose name leaves none goes by its id. */
+export async function findLabelHolder(
+  db: Db,
+  networkId: number,
+  label: string,
+  except = 0,
+): Promise<{ id: number; name: string } | undefined> {
+  const [, id] = /^peer-([1-9][0-9]{0,14})$/.exec(label) ?? [];
+  const others = db
+    .selectFrom('peers')
+    .select(['id', 'name'])
+    .where('network_id', '=', networkId)
+    .where('id', '!=', except);
+  const named = await others.where('label', '=', label).executeTakeFirst();
+  if (named || id === undefined) return named;
+  return others.where('id', '=', Number(id)).where('label', 'is', null).executeTakeFirst();
+}
+
+/** How many peers of a network have this label with a suffix. */
+export async function countSuffixed(db: Db, networkId: number, label: string): Promise<number> {
+  const { count } = await db
+    .selectFrom('peers')
+    .select((eb) => eb.fn.countAll<number | string>().as('count'))
+    .where('network_id', '=', networkId)
+    .where('label', 'like', `${label}-%`)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** The peers of a network that can be dialled. */
+export async function listEndpoints(
+  db: Db,
+  networkId: number,
+): Promise<{ id: number; name: string; endpoint: string }[]> {
+  const query = db.selectFrom('peers').select(['id', 'name', 'endpoint']).where('network_id', '=', networkId);
+  const rows = await query.where('endpoint', 'is not', null).orderBy('id').execute();
+  return rows.flatMap(({ endpoint, ...peer }) => (endpoint === null ? [] : [{ ...peer, endpoint }]));
 }
 
 /** Adds a peer; undefined when another one has its address. */
@@ -113,13 +172,14 @@ export async function findPeerCaller(db: Db, tokenHash: string): Promise<Omit<Pe
     ])
     .where('peers.token_hash', '=', tokenHash)
     .executeTakeFirst();
-  return row && { kind: 'peer', ...row };
+  return row && { kind: 'peer', ...row, tokenMark: markOf(tokenHash) };
 }
 
 const columns = [
   'id',
   'network_id',
   'name',
+  'label',
   'peer_type',
   'public_key',
   'address',
@@ -129,5 +189,7 @@ const columns = [
   'identity_key',
   'key_proof',
   'network_secret_tag',
+  'serving_since',
+  'priority',
   'created_at',
 ] as const;

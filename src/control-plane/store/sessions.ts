@@ -36,6 +36,20 @@ export async function deleteSession(db: Db, id: number): Promise<boolean> {
   return (await db.deleteFrom('sessions').where('id', '=', id).returning('id').executeTakeFirst()) !== undefined;
 }
 
+/** Ends all sessions of a user but the newest so many. */
+export async function endOldestSessions(db: Db, userId: number, kept: number): Promise<void> {
+  const newestToGo = await db
+    .selectFrom('sessions')
+    .select('id')
+    .where('user_id', '=', userId)
+    .orderBy('id', 'desc')
+    .offset(kept)
+    .limit(1)
+    .executeTakeFirst();
+  if (!newestToGo) return;
+  await db.deleteFrom('sessions').where('user_id', '=', userId).where('id', '<=', newestToGo.id).execute();
+}
+
 export async function deleteExpiredSessions(db: Db, now: string): Promise<void> {
   await db.deleteFrom('sessions').where('expires_at', '<=', now).execute();
 }

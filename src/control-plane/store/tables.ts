@@ -42,6 +42,8 @@ export interface Tables {
     private_cidr: string;
     routes: string;
     revision: number;
+    /** Drawn anew with each revision: after a restore the same number is another revision. */
+    nonce: string;
     /** How many addresses were given out for the first time. */
     addresses_given: number;
     created_at: string;
@@ -58,11 +60,17 @@ export interface Tables {
     created_at: string;
     expires_at: string;
     revoked_at: string | null;
+    /** The types that a peer may enrol with, in JSON; null for any. */
+    peer_types: string | null;
+    /** The routes that a connector may serve, in JSON; null for any. */
+    routes: string | null;
   };
   peers: {
     id: Generated<number>;
     network_id: number;
     name: string;
+    /** The name as a DNS label, unique within the network; null where nothing of the name is left then. */
+    label: string | null;
     peer_type: PeerType;
     public_key: string;
     address: string;
@@ -74,11 +82,14 @@ export interface Tables {
     /** The JSON of its proof. */
     key_proof: string | null;
     network_secret_tag: string | null;
+    /** When a connector began to serve; null for other peers. */
+    serving_since: string | null;
+    priority: Generated<number>;
     token_hash: string;
     created_at: string;
   };
   /** Which peer a revision is about, or null for the network itself; of each network only the last revisions are kept. */
-  changes: { network_id: number; revision: number; peer_id: number | null };
+  changes: { network_id: number; revision: number; peer_id: number | null; nonce: string | null };
   /** What a replay of an enrolment is recognised by. It goes with its peer: a removed peer does not come back by a replay. */
   enrollments: {
     peer_id: number;
