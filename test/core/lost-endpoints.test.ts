@@ -72,9 +72,12 @@ describe('an endpoint in an advertised route', () => {
       { via: 'dc-2', state: 'standby' },
     ]);
     expect([...desired.lostEndpoints.keys()]).toEqual([4, 5]);
-    // Whichever has the lower id.
-    const first = network([{ ...second, id: 0 }, dc, laptop]);
-    expect(desireFor(laptop, first).report[0]).toMatchObject({ via: 'dc', state: 'taken' });
+    // An endpoint is no rank: the first in rank keeps the route, and is met through the relay.
+    const first = desireFor(laptop, network([{ ...second, id: 0 }, dc, laptop]));
+    expect(first.report[0]).toMatchObject({ via: 'dc-2', state: 'taken' });
+    expect(first.config.peers).toMatchObject([
+      { publicKey: dc.publicKey, allowedIps: ['10.77.0.0/24', expect.anything(), route] },
+    ]);
   });
 });
 
