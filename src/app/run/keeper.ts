@@ -145,7 +145,7 @@ export class Keeper {
       this.#health.fail(error);
       this.#tools.meter.passed(this.link, 'failed', spent());
       if (error instanceof NotConverged) await this.#drift.noteUndone();
-      if (error instanceof NotConfirmed) this.#drift.holdBack();
+      if (error instanceof NotConfirmed) await this.#drift.holdBack(error.message);
       this.#failures += 1;
       const backoff = { baseMs: 1_000, capMs: this.#options.interval * 1000 };
       this.#bell.ring(gather + backoffDelay(this.#failures, backoff, Math.random()));
@@ -173,7 +173,7 @@ export class Keeper {
       this.#once.notice(null);
     }
     tellPass(this.#tools.log, this.link, pass);
-    await this.#drift.note(isDrift ? changes : []);
+    await this.#drift.note(isDrift ? changes : [], isPostponed);
     await this.#watch.note(pass);
     if (survey === null) return;
     if (this.#place.hasChanged(survey.actual.surroundings)) this.startOver();
