@@ -37,7 +37,7 @@ export interface JoinRequest {
 interface Begun {
   readonly begun: State;
   readonly isNew: boolean;
-  /** Prefixes that the earlier join let through, and this one does not. */
+  /** Prefixes that `--allow-route` named in the earlier join, and does not in this one. */
   readonly disallowed: readonly Prefix[];
 }
 

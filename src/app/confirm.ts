@@ -18,7 +18,7 @@ export interface Confirming {
   readonly withinMs: number;
   /** Ends the wait at once; what is not confirmed by then is taken back. */
   readonly signal?: AbortSignal;
-  /** Whether the service told the newest map twice: then a peer that it lists no more is one less, as it says. */
+  /** Whether the service sent the newest map twice: then a peer that it no longer lists is removed, and not lost. */
   readonly isSaidTwice?: boolean;
 }
 
@@ -58,7 +58,7 @@ function findLoss(
 ): string | null {
   const before = saved ?? presentTunnel(actual, desired.config.address);
   const newest = state.membership.map.peers;
-  // That this host itself is not listed any more was said twice, or it would not be gone by.
+  // A map without this host itself is applied only once the service sent it twice.
   const listing = {
     known: known.membership.map.peers,
     newest: listed ? newest : [],
@@ -68,8 +68,8 @@ function findLoss(
 }
 
 /**
- * Applies a survey that goes by what was known before, or that a person asks for. Where it takes away the network itself, whatever
- * around the host is the reason, it is kept only as {@link applyTentatively} says.
+ * Applies a survey of the known map, or of what a person requested. Where it takes away the network itself, whatever the cause, it is
+ * confirmed as {@link applyTentatively} describes.
  *
  * @throws NotConfirmed when it was taken back, and whatever {@link apply} throws
  */
@@ -83,8 +83,8 @@ export async function applyKnown(
   if (loss === null) return apply(tools, planned, known);
   const facts = { interface: known.interface, loss };
   if (!(await isAnswered(tools, planned))) {
-    // Where nobody answered before, silence afterwards tells nothing.
-    tools.log.warn(facts, 'a change takes away the network, and nobody can confirm it');
+    // Without an answer before the change, silence after it proves nothing.
+    tools.log.warn(facts, 'a change takes away the network, and is not confirmed');
     return apply(tools, planned, known);
   }
   const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
@@ -121,8 +121,8 @@ export async function applyConfirmed(
 
 /**
  * Applies a survey, and keeps it only if the control plane, or a peer that answered before, still answers; else makes the host again
- * what `known` says. Of a change that takes away the network itself only a peer that stays can tell: the control plane is heard
- * outside the tunnel, and would confirm the loss of all of it. It is asked where no peer that stays answered before.
+ * what `known` says. A change that takes away the network itself is confirmed by retained peers with a fresh handshake alone: the
+ * control plane is reached outside the tunnel, and would confirm the loss of all of it. It counts only where there is no such peer.
  *
  * @returns the state that the host is in now
  * @throws whatever {@link apply} throws, after it was taken back
@@ -152,8 +152,8 @@ export async function applyTentatively(
 }
 
 /**
- * Makes the host what it was before; the receipt on disk may have grown meanwhile, and stays. Where the reason for the change is around
- * the host, what is known leads to the same again: then the host is made what its file says.
+ * Makes the host what it was before; the receipt on disk may have grown meanwhile, and stays. Where drift is the cause, the known map
+ * leads to the same change again: then the host is restored from the wg-quick file.
  */
 async function goBack(tools: Tools, { saved }: Survey, known: Joined): Promise<Joined> {
   const { receipt } = (await tools.store.read(known.interface)) ?? known;

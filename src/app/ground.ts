@@ -12,9 +12,9 @@ import type { Tools } from './tools.ts';
 
 /** What is known of a tunnel beside its state. */
 interface Known {
-  /** What its wg-quick file says; null where there is none, or one that somebody edited. */
+  /** The last-known-good wg-quick file; null where there is none, or one that cpn would not write. */
   readonly saved: TunnelConfig | null;
-  /** Prefixes that a person let through and does not any more: that they lead into the tunnel is no reason to let them through. */
+  /** Prefixes that `--allow-route` named before, and no longer does: that they lead into the tunnel is no reason to accept them. */
   readonly disallowed?: readonly Prefix[];
 }
 
@@ -74,7 +74,7 @@ const without = perObject((surroundings: Surroundings) => {
 });
 
 async function readPrefixes(tools: Tools, link: string): Promise<Prefix[]> {
-  // A file that somebody edited is that network's trouble, not this one's.
+  // An edited file is the trouble of its own network.
   const config = parseSaved(link, await tools.store.readConfig(link));
   if (config === null) return [];
   return [maskPrefix(formatInterfaceAddress(config.address)), ...config.peers.flatMap((peer) => peer.allowedIps)];

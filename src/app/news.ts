@@ -13,7 +13,7 @@ import { namesOf } from './resolve.ts';
 export interface News {
   /** As the service told it, whatever this host makes of it. */
   readonly map: NetworkMap | null;
-  /** Whether the service told the map twice, because it lists so few peers of those before. */
+  /** Whether the service sent the map twice, as is required of one that no longer lists most peers. */
   readonly isSaidTwice?: boolean;
   /** The public key of this host when the map was asked for. */
   readonly askedAs?: PublicKey | null;

@@ -27,7 +27,7 @@ export interface OptionChanges {
 /** Changes of which it is known where this host is to be dialled. */
 export type Settled = Omit<OptionChanges, 'endpoint'> & { readonly endpoint?: Endpoint | null };
 
-/** The prefixes that a person let through before, and does not any more. */
+/** The prefixes that `--allow-route` named before, and no longer does. */
 export function findDisallowed(before: Pick<State, 'options'>, after: Pick<State, 'options'>): readonly Prefix[] {
   return before.options.allowRoutes.filter((prefix) => !after.options.allowRoutes.includes(prefix));
 }

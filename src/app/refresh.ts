@@ -63,7 +63,7 @@ export async function refresh(
     const own = told === null ? [] : await readOwnKeys(tools, state, told);
     const map = told && keepUnlisted(known, told, own);
     if (map !== null) refuseMove(state, map);
-    // A map that drops most peers is tried first; only one that no peer confirmed is held like one that drops all.
+    // A map that drops most peers is applied under commit-confirm first. If that failed, it is held like one that drops all.
     const isDoubted = map !== null && (emptiesTunnel(known, map, own) || (held !== null && dropsMost(known, map, own)));
     if (isDoubted) {
       const since = held?.since ?? tools.uptime();

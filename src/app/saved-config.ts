@@ -2,13 +2,13 @@ import { CpnError } from '../core/errors.ts';
 import type { TunnelConfig } from '../core/model.ts';
 import { parseConfig } from '../core/wg-quick/parse.ts';
 
-/** What each wg-quick file said last, by its interface: that of 10,000 peers is read at every pass, and seldom another. */
+/** The last parsed wg-quick file of each interface: a file of 10,000 peers is read at every pass, and rarely changes. */
 const known = new Map<string, { readonly text: string; readonly config: TunnelConfig | null }>();
 
-/** What the text of a wg-quick file says; null where there is none, or one that is not as we write it. */
+/** Parses the text of a wg-quick file; null where there is none, or one that cpn would not write. */
 export function parseSaved(link: string, text: string | null): TunnelConfig | null {
   if (text === null) {
-    // Its keys are not kept in memory either.
+    // Keys of a removed file are not kept in memory.
     known.delete(link);
     return null;
   }
@@ -17,7 +17,7 @@ export function parseSaved(link: string, text: string | null): TunnelConfig | nu
   return noteSaved(link, text, parseOurs(text));
 }
 
-/** Takes note of what a text says that need not be read for it. */
+/** Stores the config that a text was rendered from, so that it need not be parsed. */
 export function noteSaved<Config extends TunnelConfig | null>(link: string, text: string, config: Config): Config {
   known.set(link, { text, config });
   return config;

@@ -38,7 +38,7 @@ export interface Survey {
   readonly desired: Desired;
   readonly actual: Actual;
   readonly steps: readonly Step[];
-  /** What the wg-quick file says, which was good before; null where there is none that we can read. */
+  /** The last-known-good wg-quick file; null where there is none, or one that cpn would not write. */
   readonly saved: TunnelConfig | null;
   /** The text that it should have. */
   readonly config: string;
@@ -46,11 +46,11 @@ export interface Survey {
   readonly changes: readonly Change[];
 }
 
-/** What a survey may be told. */
+/** Optional inputs of a survey. */
 export interface SurveyOptions {
   /** What a look of a moment ago saw, for the same question; without it, it looks itself. */
   readonly seen?: Actual | undefined;
-  /** Prefixes that a person let through until now. */
+  /** Prefixes that `--allow-route` named before, and no longer does. */
   readonly disallowed?: readonly Prefix[];
 }
 

@@ -81,7 +81,7 @@ function describeHead({ network, state, address, publicKey, listenPort, mtu, ...
   return `${head}  network ${printable(network.name)} (${network.id})\n${facts}`;
 }
 
-/** The table of the peers with lines below each whose endpoint is not used, or of which the service says another thing than this host knows. */
+/** The table of the peers, with lines below those whose pin does not match, or whose endpoint is not used. */
 function withClaims(text: string, peers: readonly PeerStatus[]): string {
   const [header = '', ...rows] = text.split('\n');
   const lines = rows.flatMap((row, at) => {

@@ -5,7 +5,7 @@ import { isDefaultRoute } from './full-tunnel.ts';
 import { formatInterfaceAddress, type TunnelConfig } from './model.ts';
 import { perObject } from './per-object.ts';
 
-/** By what this host knows that something is reached through its own tunnel: no route of the network takes that away. */
+/** What proves that an address is reached through this host's own tunnel, which no route of the network takes away. */
 export interface Inside {
   /** The network's own range. */
   readonly range: Prefix;
@@ -17,7 +17,7 @@ export interface Inside {
   readonly accepted: readonly Prefix[];
 }
 
-/** RFC 1918 and RFC 6598. A range of other addresses is somebody's on the internet, and stands for no way into the tunnel. */
+/** RFC 1918 and RFC 6598. A range of public addresses proves nothing: its addresses are in use on the internet. */
 const privateRanges = [
   '10.0.0.0/8',
   '172.16.0.0/12',
@@ -25,7 +25,7 @@ const privateRanges = [
   '100.64.0.0/10',
 ] as readonly string[] as Prefix[];
 
-/** True for a network's range that its hosts alone have, as far as that can be told from the range. */
+/** True for a range of private addresses. */
 function isPrivate(range: Prefix): boolean {
   return privateRanges.some((each) => covers(each, range));
 }
@@ -63,9 +63,9 @@ export function isServerInside(
 }
 
 /**
- * True of an SSH session that goes through the tunnel: it came to this host's address in the network, or the longest route to where it
- * comes from leads into the tunnel now. What only the file tells is not enough, as the session may be one that came outside while
- * the tunnel was down; but for the range, from which sessions linger that came through the tunnel to another address of this host.
+ * True of an SSH session that goes through the tunnel: it came to this host's address in the network, or the longest route to its client
+ * leads into the tunnel now. The file alone is no proof, as the session may have come from outside while the tunnel was down. The
+ * range is the exception: sessions from it linger that came through the tunnel to another address of this host.
  */
 export function isSessionInside(
   { address, local }: SshClient,
@@ -79,7 +79,7 @@ export function isSessionInside(
   return leadsInto(ways, address, surroundings);
 }
 
-/** The kernel prefers the longest match; where both are as long, nobody knows. */
+/** The kernel uses the longest match. Two that are equally long prove nothing. */
 function leadsInto(ways: readonly Prefix[], address: Address, { connected, routed }: Surroundings): boolean {
   const past = [...connected, ...routed].map(({ prefix }) => prefix);
   return longest(ways, address) > longest(past, address);

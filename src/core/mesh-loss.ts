@@ -8,21 +8,21 @@ import {
   type Peer,
 } from './model.ts';
 
-/** A tunnel as far as it tells whom a host meets in it. */
+/** Address and peers of a tunnel, before or after a change. */
 export interface Tunnel {
   readonly address: InterfaceAddress;
   readonly peers: readonly Pick<DesiredPeer, 'publicKey' | 'allowedIps'>[];
 }
 
-/** Who is in the network: by the map that the tunnel went by until now, and by the one that it is to go by. */
+/** The peers of the map in use, and of the map to be applied. */
 export interface Listing {
   readonly known: readonly Peer[];
   readonly newest: readonly Peer[];
-  /** Whether a peer that is not listed any more is one less, and not one that a change takes away. */
+  /** Whether a peer that is no longer listed counts as removed by the service, and not as lost. */
   readonly isBelieved: boolean;
 }
 
-/** The tunnel that is on the host, where there is no file that tells what was good before; null where it has not this address. */
+/** The tunnel on the host, used where there is no last-known-good file; null where the interface does not have this address. */
 export function presentTunnel({ link, device }: Pick<Actual, 'link' | 'device'>, own: InterfaceAddress): Tunnel | null {
   const address = link?.addresses.find((each) => each.address === own.address);
   return address && device ? { address, peers: device.peers } : null;
@@ -57,7 +57,7 @@ export function isReached(address: Peer['address'], { peers }: Pick<Tunnel, 'pee
   return peers.some(({ allowedIps }) => allowedIps.some((prefix) => covers(prefix, address)));
 }
 
-/** Who a key stands for now, be it under another key; null for a peer that is listed no more, undefined for a key of nobody. */
+/** Finds the listed peer of a key, be it under a newer key; null for a peer that is no longer listed, undefined for an unknown key. */
 function findHeirs({ known, newest }: Listing): (publicKey: Peer['publicKey']) => Peer | null | undefined {
   const before = new Map(known.map((peer) => [peer.publicKey, peer]));
   const byKey = new Map(newest.map((peer) => [peer.publicKey, peer]));

@@ -279,7 +279,7 @@ describe('a change that takes away the network itself', () => {
     const [before, config] = [hostOf(desk), await desk.tools.store.readConfig('cpn0')];
     desk.answers = [answerWith(starred)];
     await expect(passNetwork(desk.tools, 'cpn0', to(starred), options)).rejects.toThrow(
-      'cpn0 was changed back: with revision "2" it loses 3 of 4 peers, and no peer that stays and answered before was heard within 20 s; it is not tried again until the network changes',
+      'cpn0 was changed back: with revision "2" it loses 3 of 4 peers, and no retained peer that had a handshake answered within 20 s; it is not tried again until the network changes',
     );
     expect(hostOf(desk)).toEqual(before);
     expect(await desk.tools.store.readConfig('cpn0')).toBe(config);
@@ -302,7 +302,7 @@ describe('a change that takes away the network itself', () => {
     const [before, state] = [hostOf(desk), await desk.state()];
     drift(desk);
     await expect(passNetwork(desk.tools, 'cpn0', noNews, options)).rejects.toThrow(
-      "with what is around this host now it loses the network's range 10.77.0.0/24, and no peer",
+      "with what is around this host now it loses the network's range 10.77.0.0/24, and no retained peer",
     );
     expect(desk.actual.link?.addresses).toEqual([ranged]);
     expect(hostOf(desk)).toEqual(before);
@@ -333,7 +333,7 @@ describe('a change that takes away the network itself', () => {
     expect(desk.logged).toContainEqual({
       level: 'warn',
       facts: { interface: 'cpn0', loss: "the network's range 10.77.0.0/24" },
-      message: 'a change takes away the network, and nobody can confirm it',
+      message: 'a change takes away the network, and is not confirmed',
     });
   });
 

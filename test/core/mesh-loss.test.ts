@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findMeshLoss, type Listing, presentTunnel, type Tunnel } from '../../src/core/mesh-loss.ts';
+import { dropsMost, findMeshLoss, type Listing, presentTunnel, type Tunnel } from '../../src/core/mesh-loss.ts';
 import type { NetworkMap } from '../../src/core/model.ts';
 import { plan } from '../../src/core/plan.ts';
 import { address, bare, desireFor, dialled, ground, keyPair, network, peer, prefix, surroundings } from './samples.ts';
@@ -87,4 +87,13 @@ describe('what a change takes away of the network', () => {
     const present = presentTunnel(host, before.address) as Tunnel;
     expect(findMeshLoss(present, without(3, 4, 5), listing(office))).toBe('3 of 4 peers');
   });
+});
+
+it('a map drops most peers that lists less than half of the others, be it under other keys', () => {
+  const drops = (newer: NetworkMap) => dropsMost(office, newer, [self.publicKey]);
+  expect(drops(office)).toBe(false);
+  expect(drops(network([self, hub, peer(3)]))).toBe(false);
+  expect(drops(network([self, hub, peer(20), peer(21), peer(22)]))).toBe(true);
+  expect(drops(network([self, hub, peer(3, { publicKey: keyPair(13).publicKey })]))).toBe(false);
+  expect(drops(network([self]))).toBe(true);
 });

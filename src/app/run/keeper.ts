@@ -148,7 +148,7 @@ export class Keeper {
       this.#fail(error);
       this.#tools.meter.passed(this.link, 'failed', spent());
       if (error instanceof NotConverged) await this.#drift.noteUndone();
-      if (error instanceof NotConfirmed) this.#drift.holdBack();
+      if (error instanceof NotConfirmed) await this.#drift.holdBack(error.message);
     } finally {
       this.#passedAt = performance.now();
       this.#health.end();
@@ -183,7 +183,7 @@ export class Keeper {
       this.#once.notice(null);
     }
     tellPass(this.#tools.log, this.link, pass);
-    await this.#drift.note(isDrift ? changes : []);
+    await this.#drift.note(isDrift ? changes : [], isPostponed);
     await this.#watch.note(pass);
     if (survey === null) return;
     if (this.#place.hasChanged(survey.actual.surroundings)) this.startOver();

@@ -2,7 +2,7 @@ import { CpnError, printable, quote } from './cpn-error.ts';
 
 const nextTries = {
   changed: 'it is not tried again until the network changes',
-  repeated: 'it is tried again when the control plane lists no more peers in half a minute',
+  repeated: 'it is applied when the control plane sends the same again half a minute later',
   later: 'the daemon tries it again in ten minutes, or when something else changes',
 } as const;
 
@@ -27,7 +27,7 @@ export class NotConfirmed extends CpnError {
     const silence =
       loss === null
         ? `with ${what} neither the control plane nor a peer that answered before was heard`
-        : `with ${what} it loses ${loss}, and no peer that stays and answered before was heard`;
+        : `with ${what} it loses ${loss}, and no retained peer that had a handshake answered`;
     super(`${networkInterface} was changed back: ${silence} within ${withinMs / 1000} s; ${nextTries[again]}`, {
       facts: { interface: networkInterface, revision, loss, withinMs },
     });

@@ -48,12 +48,18 @@ describe('drift that keeps coming back', () => {
   it('is left alone for ten minutes where its repair was taken back, unless it becomes another', async () => {
     const desk = await Desk.with(state);
     const watch = new DriftWatch(desk.tools, 'cpn0');
-    expect(watch.pauseBefore(route)).toBe(0);
-    watch.holdBack();
-    expect(watch.pauseBefore(route)).toBe(600);
-    expect(watch.pauseBefore([...route, removed('route', '192.168.60.0/24', 'cpn0', 'gone')])).toBe(0);
+    const more = [...route, removed('route', '192.168.60.0/24', 'cpn0', 'gone')];
+    for (const drift of [route, more]) {
+      expect(watch.pauseBefore(drift)).toBe(0);
+      await watch.holdBack('nobody was heard');
+    }
+    expect([route, more].map((drift) => watch.pauseBefore(drift))).toEqual([600, 600]);
+    await watch.note([], true);
+    expect((await notes(desk)).troubles).toEqual(['nobody was heard']);
     desk.seconds += 600;
     expect(watch.pauseBefore(route)).toBe(0);
+    await watch.note([]);
+    expect((await notes(desk)).troubles).toEqual([]);
   });
 });
 
