@@ -4,7 +4,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { eventually } from '../lab/eventually.ts';
 import { enroll, makeKey, makeNetwork, type Reply, startPlane } from './harness.ts';
 import { asSuperuser, startPostgres, urlOf } from './postgres-server.ts';
-import { changed, long, outcome, read, untilWaiting } from './waiting.ts';
+import { changed, long, outcome, untilWaiting } from './waiting.ts';
 
 test('a kill -9 of PostgreSQL loses nothing that was acknowledged; when it is back, all goes on', async () => {
   const server = await startPostgres();
@@ -17,7 +17,9 @@ test('a kill -9 of PostgreSQL loses nothing that was acknowledged; when it is ba
   const network = await makeNetwork(plane, token);
   const keys = await Promise.all(Array.from({ length: 20 }, () => makeKey(plane, token, network)));
   const quiet = await makeNetwork(plane, token);
-  const waiting = read({ plane, waiters, token }, quiet, 1, long);
+  const path = `/api/networks/${quiet}`;
+  const etag = (await plane.call('GET', path, { token })).headers.get('etag') ?? '';
+  const waiting = plane.call('GET', path, { token, headers: { prefer: long, 'if-none-match': etag } });
   await untilWaiting({ plane, waiters, token }, quiet);
 
   const acknowledged: Reply[] = [];
