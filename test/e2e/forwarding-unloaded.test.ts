@@ -22,7 +22,8 @@ beforeAll(async () => {
   member = await lab.addHost('member', { address: '203.0.113.12/24' });
   await join(office, member, '--endpoint', '203.0.113.12:51820');
   await breakNft(router);
-  const key = (await office.controlPlane.cpn(['key', 'create', 'office', '--name', 'router'])).stdout;
+  const key = (await office.controlPlane.cpn(['key', 'create', 'office', '--name', 'router', '--type', 'connector']))
+    .stdout;
   const flags = ['--name', 'router', '--type', 'connector', '--endpoint', '203.0.113.11:51820', '--wait', '0'];
   joined = await router.cpn(['join', '-', ...office.api, ...flags], { input: key, allowFailure: true });
   await member.cpn(['reconcile']);
