@@ -115,6 +115,7 @@ test.each([
   [['--tls-cert', 'cert.pem'], /--tls-cert and --tls-key go together/],
   [['--metrics', '9090'], /--metrics "9090" is not an address to listen on/],
   [['--limit-requests', '0'], /--limit-requests "0" is not a number from 1 to 1000000/],
+  [['--limit-peer-changes', 'no'], /--limit-peer-changes "no" is not a number from 1 to 1000000/],
   [['--listen', '8787'], /--listen "8787" is not an address to listen on/],
 ])('%j is wrong usage', async (flags, expected) => {
   const { code, said } = await failServing(makeFolder(), ...flags);

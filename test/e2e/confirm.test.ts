@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { appendFile, readFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { joinHost } from '../lab/control-plane.ts';
@@ -13,7 +13,8 @@ import { join, type Office, patiently, plan, startOffice, status } from './offic
  * this came, whatever the routes say.
  *
  * Control plane and connector are in 203.0.113.0/24, the hosts under test behind a router of it: a network route over this range, let
- * through by somebody who should not have, takes away the way to both.
+ * through by somebody who should not have, takes away the way to both. The connector's endpoint is a name: the control plane refuses a
+ * route that covers an endpoint, and cannot know where a name leads.
  */
 let office: Office;
 let owner: Owner;
@@ -30,7 +31,7 @@ beforeAll(async () => {
   connector = await office.lab.addHost('connector', { address: '203.0.113.11/24' });
   const home = await office.lab.addNat('home', { outside: '203.0.113.33/24', inside: '10.0.0.1/24' });
   addMember = (name, address) => home.addHost(name, address);
-  await join(office, connector, '--type', 'connector', '--endpoint', '203.0.113.11:51820');
+  await join(office, connector, '--type', 'connector', '--endpoint', 'connector.example.net:51820');
 }, 60_000);
 
 afterAll(() => office?.lab.stop());
@@ -41,6 +42,7 @@ let addMember: (name: string, address: string) => Promise<Host>;
 async function startMember(): Promise<Host> {
   members += 1;
   const host = await addMember(`member-${members}`, `10.0.0.${members}/24`);
+  await appendFile(path(host.etcDir, 'hosts'), `${connector.address} connector.example.net\n`);
   const flags = ['--type', 'admin_device', '--allow-route', fatal, '--allow-route', controlPlane];
   await joinHost(office.controlPlane, host, { network: 'office', flags, before: [connector] });
   expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });

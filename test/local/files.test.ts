@@ -22,7 +22,7 @@ afterAll(() => office?.lab.stop());
 
 const statePath = (link = 'cpn0') => path(host.stateDir, `${link}.json`);
 const modeOf = async (file: string) => ((await lstat(file)).mode & 0o7777).toString(8);
-const newKey = (name: string) => makeKey(office.controlPlane, 'office', name);
+const newKey = (name: string, ...flags: string[]) => makeKey(office.controlPlane, 'office', name, ...flags);
 
 /** Runs a command that must fail, and returns its exit code and what it said. */
 async function fail(args: readonly string[], shown = '') {
@@ -33,20 +33,10 @@ async function fail(args: readonly string[], shown = '') {
 
 test.each(['000', '077'])('a join with umask %s makes files and folders for root alone', async (umask) => {
   const script = `umask ${umask}; exec "$0" "$@"`;
-  const argv = [
-    'sh',
-    '-c',
-    script,
-    await builtProgram(),
-    'join',
-    '-',
-    ...office.api,
-    '--type',
-    'connector',
-    '--wait',
-    '0',
-  ];
-  await host.exec(argv, { input: await newKey(`umask ${umask}`), timeoutMs: 30_000 });
+  const connector = ['--type', 'connector'];
+  const joining = ['join', '-', ...office.api, ...connector, '--wait', '0'];
+  const argv = ['sh', '-c', script, await builtProgram(), ...joining];
+  await host.exec(argv, { input: await newKey(`umask ${umask}`, ...connector), timeoutMs: 30_000 });
   const places = [host.stateDir, host.runtimeDir, host.configDir];
   const found = await host.exec(['find', ...places, '-perm', '/077']);
   expect(found.stdout).toBe('');
