@@ -1,3 +1,4 @@
+import type { Change } from '../core/change.ts';
 import { CpnError, NotConverged, RulesNotLoaded } from '../core/errors.ts';
 import { plan } from '../core/plan.ts';
 import { isOpening, isPause, needsRules, planPause } from '../core/plan-forwarding.ts';
@@ -65,6 +66,11 @@ export async function applySteps(tools: Tools, { state, desired, steps, actual }
     tools.log.debug({ interface: link, step: step.do }, 'a step is done');
   }
   return areLoaded;
+}
+
+/** Of the changes of a plan those that were made, where the packet rules did not load. */
+export function withoutRules(changes: readonly Change[], unloaded: RulesNotLoaded | null): readonly Change[] {
+  return unloaded === null ? changes : changes.filter((change) => !needsRules(change));
 }
 
 /** What kept a network's packet rules from being loaded when they were last to be; null for nothing. */

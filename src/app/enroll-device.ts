@@ -102,7 +102,6 @@ const nowhere: Surroundings = {
   gateways: [],
   uplinks: [],
   links: [],
-  cards: [],
   resolvers: [],
   sshClients: [],
   underlayMtu: null,

@@ -20,7 +20,7 @@ import { questionOf, survey } from './survey.ts';
 import { takeBack } from './take-back.ts';
 import { ownTag, tellSecret } from './tell-secret.ts';
 import type { Tools } from './tools.ts';
-import { tellUnloaded } from './withdraw.ts';
+import { tellLoading } from './withdraw.ts';
 
 export interface JoinReport extends Greeting {
   readonly state: Joined;
@@ -48,7 +48,7 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
     return bringUp(tools, await lend(tools, joined, request.personalToken), seen);
   });
   for (const claim of describeClaims(state)) tools.warn(claim);
-  if (unloaded !== null) await tellUnloaded(tools, state);
+  if (unloaded !== null) await tellLoading(tools, state);
   const untold = await tellSecret(tools, state);
   if (untold !== null && untold !== 'unknown') tools.warn(untold.message);
   const greeting = await awaitHandshake(tools, state, request.patience);

@@ -2,7 +2,7 @@ import type { Change } from '../core/change.ts';
 import { CpnError } from '../core/errors.ts';
 import type { Joined } from '../store/state.ts';
 import { explainLocal } from './access.ts';
-import { apply, findUnloaded, save } from './apply.ts';
+import { apply, findUnloaded, save, withoutRules } from './apply.ts';
 import { describeClaims } from './describe-claims.ts';
 import { withNews } from './news.ts';
 import { passNetwork, usualConfirmation } from './pass.ts';
@@ -14,7 +14,7 @@ import { selectJoined } from './select.ts';
 import { survey } from './survey.ts';
 import { tellSecret } from './tell-secret.ts';
 import type { Tools } from './tools.ts';
-import { tellUnloaded, tellWithdrawn, withdrawnBy } from './withdraw.ts';
+import { tellLoading, tellWithdrawn, withdrawnBy } from './withdraw.ts';
 
 /** What a pass changed, or would change, in one network. */
 export interface PassReport {
@@ -56,18 +56,19 @@ export async function reconcileNetworks(
     if (pass?.survey && failure === null) await tellService(tools, pass.survey.state);
     if (pass?.survey?.state.rotation) await endRotation(tools, state.interface, confirmMs);
     const unloaded = pass?.survey ? await findUnloaded(tools, pass.survey) : null;
-    return { changes: pass?.changes ?? [], unsynced: failure, failure: unloaded };
+    return { changes: withoutRules(pass?.changes ?? [], unloaded), unsynced: failure, failure: unloaded };
   });
 }
 
 /**
  * Brings networks up from what was last known, asking no control plane, but for one that is in the middle of a change of keys, or
- * whose packet rules do not load. A connector that was drained is to be in service again: a
+ * whose packet rules do not load, or load again. A connector that was drained is to be in service again: a
  * pass of the daemon, or the next `reconcile`, tells the control plane so.
  */
 export async function bringUp(tools: Tools, network?: string): Promise<PassReport[]> {
   const rotating = new Set<string>();
-  const unloaded: Joined[] = [];
+  /** Whose packet rules do not load, or load again. */
+  const changed: Joined[] = [];
   const reports = await tools.store.lock(() =>
     eachNetwork(tools, network, async (state) => {
       if (state.rotation) rotating.add(state.interface);
@@ -75,6 +76,7 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
       const failed = state.enabled ? state.failed : [];
       const enabled: Joined = { ...state, enabled: true, drained: false, failed };
       const planned = await survey(tools, enabled);
+      const before = await findUnloaded(tools, planned);
       if (!state.enabled || state.drained) await tools.store.write(enabled);
       await save(tools, await apply(tools, planned, enabled), enabled, planned);
       if (state.drained) {
@@ -83,11 +85,11 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
         );
       }
       const failure = await findUnloaded(tools, planned);
-      if (failure !== null) unloaded.push(enabled);
-      return { changes: planned.changes, unsynced: null, failure };
+      if (failure !== null || before !== null) changed.push(enabled);
+      return { changes: withoutRules(planned.changes, failure), unsynced: null, failure };
     }),
   );
-  for (const state of unloaded) await tellUnloaded(tools, state);
+  for (const state of changed) await tellLoading(tools, state);
   for (const { interface: link, failure } of reports) {
     if (failure === null && rotating.has(link)) await endRotation(tools, link, usualConfirmation);
   }

@@ -1,7 +1,7 @@
 import { CannotTell, NotJoined, NotKept, WrongUsage } from '../core/errors.ts';
 import type { Joined } from '../store/state.ts';
 import { accessOf } from './access.ts';
-import { apply, findUnloaded, save } from './apply.ts';
+import { apply, findUnloaded, save, withoutRules } from './apply.ts';
 import { applyTentatively, areRisky, isAnswered } from './confirm.ts';
 import { type OptionChanges, type Settled, settleEndpoint, withChanges } from './option-changes.ts';
 import { usualConfirmation } from './pass.ts';
@@ -58,7 +58,7 @@ export async function setOptions(
   }
   const later = isTold && state.enabled ? await readMap(tools, link) : [];
   const unloaded = planned && (await findUnloaded(tools, planned));
-  return { ...report(link, [...(planned?.changes ?? []), ...later]), failure: unloaded };
+  return { ...report(link, [...withoutRules(planned?.changes ?? [], unloaded), ...later]), failure: unloaded };
 }
 
 /** Keeps the options only where the host could be changed with them, and who answered before answers. */

@@ -39,10 +39,14 @@ export async function tellWithdrawn(tools: Tools, state: Joined, wanted: readonl
   return self === undefined || sameMembers(self.withdrawn, wanted) ? null : withdraw(tools, state, wanted);
 }
 
-/** Has the control plane take a connector out of service whose packet rules do not load; that this fails is only told. */
-export async function tellUnloaded(tools: Tools, state: Joined): Promise<void> {
-  if (state.enrollment.type !== 'connector') return;
-  const error = await tellWithdrawn(tools, state, withdrawnBy(state, await tools.store.readNotes(state.interface)));
+/**
+ * Tells the control plane what a connector has out of service now that its packet rules do not load, or load again. That this fails
+ * is only told: the daemon, or the next `reconcile`, tries again.
+ */
+export async function tellLoading(tools: Tools, state: Joined): Promise<void> {
+  const self = findOwnPeer(state.membership.map, state);
+  if (self?.type !== 'connector') return;
+  const error = await withdraw(tools, state, withdrawnBy(state, await tools.store.readNotes(state.interface)));
   if (error !== null) tools.warn(error.message);
 }
 

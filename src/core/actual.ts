@@ -86,12 +86,17 @@ export interface Surroundings {
   /** The interfaces of the IPv4 default routes. */
   readonly uplinks: readonly string[];
   /** All interfaces but loopback and our own. */
-  readonly links: readonly string[];
-  /** Those of them that no program for containers, virtual machines or VPNs makes: network cards, and what is put together of these. */
-  readonly cards: readonly string[];
+  readonly links: readonly HostLink[];
   readonly resolvers: readonly Address[];
   /** Where the SSH sessions to this host come from. */
   readonly sshClients: readonly Address[];
   /** The smallest MTU of the links with a default route; null when there is no default route. */
   readonly underlayMtu: number | null;
+}
+
+/** An interface of the host. */
+export interface HostLink {
+  readonly name: string;
+  /** `card` is a network card, and what is put together of cards: no program for containers, virtual machines or VPNs makes these. */
+  readonly kind: 'card' | 'bridge' | 'other';
 }

@@ -78,9 +78,9 @@ function writeRule(link: string, rule: FirewallRule): string {
     case 'refuse-detour':
       return `${outOf} ${into} ${writeWays(rule)} reject with icmpx host-unreachable`;
     case 'accept-passing-answers':
-      return `iifname ${writeLinks(rule.by)} oifname ${writeLinks(rule.toward)} ct direction reply accept`;
+      return `${ipv4} iifname ${writeLinks(rule.by)} oifname ${writeLinks(rule.toward)} ct direction reply accept`;
     case 'refuse-passing':
-      return `iifname ${writeLinks(rule.by)} oifname ${writeLinks(rule.toward)} drop`;
+      return `${ipv4} iifname ${writeLinks(rule.by)} oifname ${writeLinks(rule.toward)} drop`;
     case 'refuse-stale':
       return `${writeOrigin(rule)} ${rule.masquerade ? knownAsItIs : knownFromHere} drop`;
     case 'accept-published':
@@ -119,6 +119,8 @@ function writeRule(link: string, rule: FirewallRule): string {
   }
 }
 
+/** Forwarding of IPv6 has switches of its own, which are left as they are. */
+const ipv4 = 'meta nfproto ipv4';
 const markOwn = `ct mark set ct mark | ${ownMark}`;
 
 function writeWay(link: string, way: 'in' | 'out' | 'across'): string {

@@ -74,8 +74,8 @@ describe('the packet rules of a connector', () => {
     ];
     const passing = textsOf({ ingress }).filter((text) => !textsOf().includes(text));
     expect(passing).toEqual([
-      'forward: iifname "eth1" oifname { "eth0", "eth1" } ct direction reply accept',
-      'forward: iifname "eth1" oifname { "eth0", "eth1" } drop',
+      'forward: meta nfproto ipv4 iifname "eth1" oifname { "eth0", "eth1" } ct direction reply accept',
+      'forward: meta nfproto ipv4 iifname "eth1" oifname { "eth0", "eth1" } drop',
     ]);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Actual, Surroundings } from '../../src/core/actual.ts';
+import type { Actual, HostLink, Surroundings } from '../../src/core/actual.ts';
 import { findIngresses, type HostForwarding, noForwarding } from '../../src/core/forward/ingress.ts';
 import { linksToward } from '../../src/core/forward/ways.ts';
 import { plan } from '../../src/core/plan.ts';
@@ -11,11 +11,13 @@ const now = 1_800_000_000;
 const lan = prefix('192.168.50.0/24');
 const self = peer(1, { type: 'connector', endpoint: dialled(1) });
 const map = network([self], { routes: [lan] });
+/** Interfaces of the kind that any program may make. */
+const linksOf = (...names: string[]) => names.map((name) => ({ name, kind: 'other' as HostLink['kind'] }));
 const around = {
   ...surroundings,
   connected: [...surroundings.connected, { prefix: lan, link: 'eth1' }],
   routed: [],
-  links: ['eth0', 'eth1'],
+  links: linksOf('eth0', 'eth1'),
 };
 const key = (link: string) => `net.ipv4.conf.${link}.forwarding`;
 const off = { 'net.ipv4.ip_forward': '0', [key('eth0')]: '0', [key('eth1')]: '0' };
@@ -53,7 +55,7 @@ describe('the forwarding of a connector', () => {
 
   it('stays closed to the interfaces that were there, and to no later one', () => {
     const first = pass(router, []);
-    const later = { ...first.actual, surroundings: { ...around, links: [...around.links, 'docker0'] } };
+    const later = { ...first.actual, surroundings: { ...around, links: [...around.links, ...linksOf('docker0')] } };
     const second = pass(later, first.receipt);
     expect(second.steps).toEqual([]);
     expect(closedOf(second)).toEqual(closedOf(first));
@@ -61,7 +63,8 @@ describe('the forwarding of a connector', () => {
 
   it('is closed to a network card that comes later, as at boot, and to a later way to the internet', () => {
     const first = pass(router, []);
-    const later = { ...around, links: [...around.links, 'eth2', 'ppp0', 'tun0'], cards: ['eth2'], uplinks: ['ppp0'] };
+    const card = { name: 'eth2', kind: 'card' as const };
+    const later = { ...around, links: [...around.links, ...linksOf('ppp0', 'tun0'), card], uplinks: ['ppp0'] };
     const second = pass({ ...first.actual, surroundings: later }, first.receipt);
     expect(closedOf(second)).toEqual([['eth1', ['eth0', 'eth1', 'eth2', 'ppp0']]]);
     expect(changesOf(second)).toEqual(['firewall inet cpn_cpn0 ']);
@@ -100,7 +103,7 @@ describe('the forwarding of a connector', () => {
     const moved = {
       ...around,
       connected: [...surroundings.connected, { prefix: lan, link: 'eth2' }],
-      links: ['eth0', 'eth1', 'eth2'],
+      links: linksOf('eth0', 'eth1', 'eth2'),
     };
     const sysctls = { ...first.actual.sysctls, [key('eth2')]: '0' };
     const second = pass({ ...first.actual, surroundings: moved, sysctls }, first.receipt);
@@ -115,7 +118,7 @@ describe('the forwarding of a connector', () => {
   });
 
   it('uses one interface for both where there is one', () => {
-    const only = { ...surroundings, routed: [], links: ['eth0'] };
+    const only = { ...surroundings, routed: [], links: linksOf('eth0') };
     const first = pass(
       { ...router, surroundings: only, sysctls: { 'net.ipv4.ip_forward': '0', [key('eth0')]: '0' } },
       [],
@@ -124,8 +127,14 @@ describe('the forwarding of a connector', () => {
     expect(closedOf(first)).toEqual([['eth0', ['eth0']]]);
   });
 
+  it('leaves to a bridge what goes from one of its ports to another', () => {
+    const bridge = { name: 'eth1', kind: 'bridge' as const };
+    const first = pass({ ...router, surroundings: { ...around, links: [...linksOf('eth0'), bridge] } }, []);
+    expect(closedOf(first)).toEqual([['eth1', ['eth0']]]);
+  });
+
   it('keeps clear of the tunnels of other networks, into which it forwards only where these are connectors too', () => {
-    const links = ['eth0', 'eth1', 'cpn1', 'cpn2'];
+    const links = linksOf('eth0', 'eth1', 'cpn1', 'cpn2');
     const beside = { ...around, links, routed: [{ prefix: prefix('172.20.0.0/14'), link: 'cpn1' }] };
     const others = [
       { link: 'cpn1', isConnector: false },
@@ -159,7 +168,7 @@ describe('the forwarding of a connector', () => {
     expect(alone.actual.sysctls).toMatchObject({ ...off, [key('eth1')]: '1', [key('cpn0')]: '1' });
     expect(JSON.stringify(alone.receipt)).not.toContain('ip_forward"');
     expect(pass(alone.actual, alone.receipt).steps).toEqual([]);
-    const docker = { ...former, surroundings: { ...around, links: ['docker0', ...around.links] } };
+    const docker = { ...former, surroundings: { ...around, links: [...linksOf('docker0'), ...around.links] } };
     const beside = pass(docker, [old]);
     expect(beside.actual.sysctls).toMatchObject(on);
     expect(beside.receipt).toContainEqual(old);
@@ -222,7 +231,7 @@ describe('the interfaces that lead to a route', () => {
 });
 
 it('odd names of interfaces are left out', () => {
-  const odd = { ...around, connected: [{ prefix: lan, link: 'e"; drop' }], links: ['eth0', 'e"; drop', 'br*'] };
+  const odd = { ...around, connected: [{ prefix: lan, link: 'e"; drop' }], links: linksOf('eth0', 'e"; drop', 'br*') };
   expect(findIngresses([lan], odd, noForwarding).ingress).toEqual([]);
   const sure = findIngresses([lan], { ...odd, connected: around.connected }, noForwarding).ingress;
   expect(sure.map(({ closed }) => closed)).toEqual([['eth0', 'eth1']]);

@@ -81,7 +81,7 @@ describe('a connector whose packet rules do not load', () => {
 
   it('forwards, and is in service, once they load', async () => {
     await mendNft(router);
-    await router.cpn(['reconcile']);
+    await router.cpn(['up']);
     await member.cpn(['reconcile']);
     expect(await withdrawn()).toEqual([]);
     expect(await forwards()).toBe(true);

@@ -20,13 +20,15 @@ beforeAll(async () => {
 afterAll(() => office?.lab.stop());
 
 describe('the wg-quick file', () => {
-  it('brought up by plain wg-quick gives a state in which there is nothing to change', async () => {
+  it('brought up by plain wg-quick gives a state in which there is nothing to change but the forwarding of a connector', async () => {
     for (const host of [connector, laptop]) await host.exec(['ip', 'link', 'del', 'cpn0']);
     for (const host of [connector, laptop]) {
       expect((await plan(host)).exitCode).toBe(3);
       await host.exec(['wg-quick', 'up', 'cpn0']);
-      expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
     }
+    expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] });
+    const forwarding = { kind: 'sysctl', target: 'net.ipv4.conf.cpn0.forwarding', after: '1' };
+    expect((await plan(connector)).changes).toEqual([expect.objectContaining(forwarding)]);
     expect(await laptop.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
   });
 

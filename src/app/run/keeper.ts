@@ -3,7 +3,7 @@ import type { Change } from '../../core/change.ts';
 import { type CpnError, NotConverged } from '../../core/errors.ts';
 import type { Resolved } from '../../core/resolved.ts';
 import type { HostEvent } from '../../host/host.ts';
-import { findUnloaded } from '../apply.ts';
+import { findUnloaded, withoutRules } from '../apply.ts';
 import type { News } from '../news.ts';
 import { type Pass, passNetwork } from '../pass.ts';
 import type { Survey } from '../survey.ts';
@@ -136,10 +136,11 @@ export class Keeper {
       const news = { ...told, resolved, failed: this.#watch.failed };
       const mayRepair = (drift: readonly Change[]) => this.#mayRepair(drift);
       const options = { withinMs: this.#options.confirmMs, signal, mayRepair };
-      const pass = await passNetwork(this.#tools, this.link, news, options);
-      if (pass === null) return false;
+      const made = await passNetwork(this.#tools, this.link, news, options);
+      if (made === null) return false;
+      const unloaded = made.survey && (await findUnloaded(this.#tools, made.survey));
+      const pass = { ...made, changes: withoutRules(made.changes, unloaded) };
       countPass(this.#tools.meter, this.link, pass, spent());
-      const unloaded = pass.survey && (await findUnloaded(this.#tools, pass.survey));
       await this.#conclude(pass, unloaded);
       isTaken = true;
       if (unloaded) this.#fail(unloaded);
@@ -171,7 +172,7 @@ export class Keeper {
     return pause === 0;
   }
 
-  /** @param unloaded what keeps the packet rules from being loaded, which is no drift, though it is to be repaired again and again */
+  /** @param unloaded what keeps the packet rules from being loaded */
   async #conclude(pass: Pass, unloaded: CpnError | null): Promise<void> {
     const { survey, changes, isDrift } = pass;
     const isPostponed = survey !== null && changes.length < survey.changes.length;
@@ -181,7 +182,7 @@ export class Keeper {
       this.#once.notice(null);
     }
     tellPass(this.#tools.log, this.link, pass);
-    await this.#drift.note(isDrift && unloaded === null ? changes : []);
+    await this.#drift.note(isDrift ? changes : []);
     await this.#watch.note(pass);
     if (survey === null) return;
     if (this.#place.hasChanged(survey.actual.surroundings)) this.startOver();

@@ -50,6 +50,7 @@ export function findIngresses(
   surroundings: Surroundings,
   { sysctls, receipt, others }: HostForwarding,
 ): Ingresses {
+  const { links, uplinks } = surroundings;
   const tunnels = new Set(others.map(({ link }) => link));
   const needed = new Set(
     routes
@@ -57,12 +58,12 @@ export function findIngresses(
       .filter((link) => isPlainLinkName(link) && !tunnels.has(link)),
   );
   const hasSibling = others.some(({ isConnector }) => isConnector);
-  const isForeign = (link: string) => !needed.has(link) && !tunnels.has(link) && !surroundings.uplinks.includes(link);
+  const isForeign = (link: string) => !needed.has(link) && !tunnels.has(link) && !uplinks.includes(link);
   const revertsAll =
     sysctls[allForwardingKey] === '1' &&
     receipt.some((entry) => entry.made === 'sysctl' && entry.key === allForwardingKey) &&
     !hasSibling &&
-    !surroundings.links.some(isForeign);
+    !links.some(({ name }) => isForeign(name));
   const all = revertsAll ? '0' : (sysctls[allForwardingKey] ?? '0');
   const isOn = (link: string) => !revertsAll && sysctls[forwardingKey(link)] === '1';
   const openings = new Map(
@@ -72,19 +73,24 @@ export function findIngresses(
   );
   const opened = [...openings.keys()].filter((link) => !needed.has(link) && isOn(link));
   // Another connector of this host may need what was opened for this one.
-  const links = [...needed, ...(hasSibling ? opened : [])];
+  const entrances = [...needed, ...(hasSibling ? opened : [])].toSorted();
   // A card may come later than this program does when the host boots.
-  const close = (names: readonly string[]) => {
-    const outside = [...names, ...surroundings.uplinks, ...surroundings.cards, ...links].filter(isPlainLinkName);
-    const foreign = others.filter(({ isConnector }) => !isConnector).map(({ link }) => link);
-    return [...new Set([...outside.filter((name) => !tunnels.has(name)), ...foreign])].toSorted();
+  const cards = links.filter(({ kind }) => kind === 'card').map(({ name }) => name);
+  const bridges = new Set(links.filter(({ kind }) => kind === 'bridge').map(({ name }) => name));
+  const foreign = others.filter(({ isConnector }) => !isConnector).map(({ link }) => link);
+  const close = (link: string, names: readonly string[]) => {
+    const outside = [...names, ...uplinks, ...cards, ...entrances].filter(
+      // With br_netfilter what a bridge hands from port to port seems to be forwarded by it, to itself.
+      (name) => isPlainLinkName(name) && !tunnels.has(name) && !(name === link && bridges.has(name)),
+    );
+    return [...new Set([...outside, ...foreign])].toSorted();
   };
   return {
-    ingress: links.toSorted().map((link) => {
+    ingress: entrances.map((link) => {
       const known = isOn(link) ? openings.get(link) : undefined;
-      const opening = known ?? { link, all, links: surroundings.links };
+      const opening = known ?? { link, all, links: links.map(({ name }) => name) };
       const isOurs = known !== undefined || !isOn(link);
-      return { link, closed: isOurs ? close(opening.links) : null, opening };
+      return { link, closed: isOurs ? close(link, opening.links) : null, opening };
     }),
     unneeded: hasSibling ? [] : opened,
     revertsAll,

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Surroundings } from '../../core/actual.ts';
+import type { HostLink, Surroundings } from '../../core/actual.ts';
 import { type Address, familyOf, lengthOf } from '../../core/cidr.ts';
 import { aliasMark } from '../../core/marks.ts';
 import { readAddress } from '../read-address.ts';
@@ -53,15 +53,18 @@ export function gatherSurroundings(link: string, { links, routes }: Shown, neigh
       ),
     gateways: [...new Set(defaults.flatMap((route) => route.gateways))],
     uplinks: [...new Set(defaults.filter(({ prefix }) => familyOf(prefix) === 4).flatMap((route) => route.links))],
-    links: others.map(({ name }) => name),
-    cards: others.filter(({ kind }) => kind === null || cardKinds.has(kind)).map(({ name }) => name),
+    links: others.map(({ name, kind }) => ({ name, kind: kindOf(kind) })),
     underlayMtu: mtus.length === 0 ? null : Math.min(...mtus),
     ...neighbours,
   };
 }
 
-/** Virtual interfaces that stand for a way out of the host, as they are put together of cards (ip-link(8)). */
-const cardKinds: ReadonlySet<string> = new Set(['bond', 'team', 'vlan', 'ppp']);
+function kindOf(kind: string | null): HostLink['kind'] {
+  return kind === null || ofCards.has(kind) ? 'card' : kind === 'bridge' ? kind : 'other';
+}
+
+/** Virtual interfaces that are put together of cards (ip-link(8)). */
+const ofCards: ReadonlySet<string> = new Set(['bond', 'team', 'vlan', 'ppp']);
 
 /** Every IPv6 link has fe80::/64, and none of them is a network of its own. */
 function isRouted({ address }: { readonly address: Address }): boolean {

@@ -50,8 +50,7 @@ export function lookAround(
     routed: [...tunnels].flatMap(([link, file]) => routesOf(file).map((prefix) => ({ prefix, link }))),
     gateways: [],
     uplinks: [],
-    links: others.map(({ name }) => name),
-    cards: [],
+    links: [],
     resolvers: getServers().flatMap(
       (server) => readAddress(server.replace(/^\[([^\]]*)\].*$|^([\d.]+):\d+$/, '$1$2')) ?? [],
     ),

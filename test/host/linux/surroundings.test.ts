@@ -148,7 +148,6 @@ describe('gatherSurroundings', () => {
       gateways,
       uplinks,
       links: all,
-      cards,
       underlayMtu,
     } = gather(
       route('0.0.0.0/0', { gateways: gateway('192.0.2.1') }),
@@ -161,8 +160,10 @@ describe('gatherSurroundings', () => {
     );
     expect(gateways).toEqual(['192.0.2.1', '198.51.100.1', 'fe80::1']);
     expect(uplinks).toEqual(['eth0', 'eth1']);
-    expect(all).toEqual(['eth0', 'eth1']);
-    expect(cards).toEqual(['eth0']);
+    expect(all).toEqual([
+      { name: 'eth0', kind: 'card' },
+      { name: 'eth1', kind: 'other' },
+    ]);
     expect(underlayMtu).toBe(1380);
   });
 
