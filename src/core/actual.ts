@@ -22,6 +22,8 @@ export interface Actual {
   readonly firewall: readonly string[] | null;
   /** Values of the sysctl keys we care for, as the kernel prints them. */
   readonly sysctls: Readonly<Record<string, string>>;
+  /** True where these cannot be written, as in most containers. */
+  readonly isSealed?: boolean;
   /** The hosts file; null where nobody asked for it. */
   readonly hosts: HostsFile | null;
   readonly surroundings: Surroundings;

@@ -33,7 +33,7 @@ export function planFirewall(desired: Desired, actual: Actual): Step[] {
 export function planShutting(desired: Desired, actual: Actual): Step[] {
   const { link, firewall, unneeded } = desired;
   const key = forwardingKey(link);
-  const unasked = firewall === null && actual.sysctls[key] === '1';
+  const unasked = firewall === null && actual.sysctls[key] === '1' && actual.isSealed !== true;
   return [
     ...(unasked ? [setForwarding(key, '0', [updated('sysctl', key, '1', '0', 'nothing is forwarded here')])] : []),
     ...unneeded.map(forwardingKey).flatMap((each): Step[] => {

@@ -191,6 +191,8 @@ describe('a host that is no connector', () => {
     const changed = up({ [key('cpn0')]: '1' });
     expect(plan(desire({}), changed, now)).toMatchObject([{ do: 'set-sysctl', key: key('cpn0'), value: '0' }]);
     expect(plan(desire({}), up({}), now)).toEqual([]);
+    // A container has them read-only.
+    expect(plan(desire({}), { ...changed, isSealed: true }, now)).toEqual([]);
   });
 
   it('lets containers answer and call out where it forwards, and nothing else, if there is a tool for it', () => {

@@ -308,6 +308,10 @@ describe('a real Linux host', () => {
     await machine.sh('echo 1 >/proc/sys/net/ipv4/ip_forward');
     await machine.host.apply(create);
     expect(await machine.sh('cat /proc/sys/net/ipv4/conf/cpn0/forwarding')).toBe('0\n');
+    expect((await machine.host.observe(question)).isSealed).toBe(false);
+    await machine.sh('mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys');
+    expect((await machine.host.observe(question)).isSealed).toBe(true);
+    await machine.host.apply({ ...create, link: 'cpn1' });
   });
 
   test('holds sysctls', async () => {

@@ -24,7 +24,7 @@ import { checkPrivilege } from './privilege.ts';
 import { getRoute } from './route-get.ts';
 import { readNeighbours } from './surroundings.ts';
 import { findSuspects } from './suspects.ts';
-import { readSysctls } from './sysctl.ts';
+import { areSysctlsSealed, readSysctls } from './sysctl.ts';
 
 /** This Linux host, through `ip`, `wg`, `nft` and /proc. A `run` and a `start` of one's own see every process. */
 export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
@@ -63,11 +63,12 @@ async function observe(run: Run, question: Question, memory: Memory): Promise<Ac
   const { link, firewall, sysctls, served = [], hosts } = question;
   parseLinkName(link);
   const seen = memory.of(link);
-  const [device, shown, marks, values, neighbours, names] = await Promise.all([
+  const [device, shown, marks, values, isSealed, neighbours, names] = await Promise.all([
     readDevice(run, link, seen),
     run('ip', showArgs, { input: showInput, again: memory.shown }).then(memory.readShown),
     firewall ? readFirewall(run, link, seen, firewall) : null,
     readSysctls(sysctls),
+    areSysctlsSealed(),
     readNeighbours(process.env.SSH_CONNECTION),
     hosts ? readHosts(link) : null,
   ]);
@@ -76,7 +77,7 @@ async function observe(run: Run, question: Question, memory: Memory): Promise<Ac
   const ways = served.flatMap((route) => linksToward(route, around)).filter(isPlainLinkName);
   const unread = [...new Set(ways.map(forwardingKey))].filter((key) => !(key in values));
   const all = unread.length === 0 ? values : { ...values, ...(await readSysctls(unread)) };
-  return seen.describe({ device, shown, firewall: marks, sysctls: all, neighbours, hosts: names });
+  return seen.describe({ device, shown, firewall: marks, sysctls: all, isSealed, neighbours, hosts: names });
 }
 
 /** ENODEV, and what a kernel says of a link that is no WireGuard interface: with the module, and without it. */

@@ -39,6 +39,7 @@ interface Look {
   readonly device: Device | null;
   readonly firewall: readonly string[] | null;
   readonly sysctls: Readonly<Record<string, string>>;
+  readonly isSealed: boolean;
   readonly hosts: HostsFile | null;
   readonly neighbours: Neighbours;
 }
@@ -89,8 +90,8 @@ function sameLook(one: Look, other: Look): boolean {
     one.shown === other.shown &&
     one.device === other.device &&
     isDeepStrictEqual(
-      [one.firewall, one.sysctls, one.hosts, one.neighbours],
-      [other.firewall, other.sysctls, other.hosts, other.neighbours],
+      [one.firewall, one.sysctls, one.isSealed, one.hosts, one.neighbours],
+      [other.firewall, other.sysctls, other.isSealed, other.hosts, other.neighbours],
     )
   );
 }

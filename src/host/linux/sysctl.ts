@@ -1,11 +1,20 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, readFile, writeFile } from 'node:fs/promises';
 import { CommandFailed, InvalidValue } from '../../core/errors.ts';
-import { forwardingKey } from '../../core/link-sysctl.ts';
+import { allForwardingKey, forwardingKey } from '../../core/link-sysctl.ts';
 
 /** Reads keys under /proc/sys; a key that this kernel does not have is left out. */
 export async function readSysctls(keys: readonly string[]): Promise<Record<string, string>> {
   const values = await Promise.all(keys.map(async (key) => [key, await readIfThere(pathOf(key))] as const));
   return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== null));
+}
+
+/** True where no key can be written: a container usually has /proc/sys read-only. */
+export async function areSysctlsSealed(): Promise<boolean> {
+  return access(pathOf(allForwardingKey), constants.W_OK).then(
+    () => false,
+    () => true,
+  );
 }
 
 /** Writes one key, as `sysctl -w` would; writes nothing where it has that value, as in a container all may be read-only. */
