@@ -9,6 +9,7 @@ import { plan } from '../core/plan.ts';
 import type { Joined } from '../store/state.ts';
 import { accessOf } from './access.ts';
 import { apply } from './apply.ts';
+import { awaitAnswers } from './rotation/await-answers.ts';
 import { questionOf, type Survey, survey } from './survey.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
@@ -145,10 +146,15 @@ export async function applyTentatively(
     });
     throw error;
   }
-  const asksApi = loss === null || witnesses.length === 0;
-  if (await isConfirmed(tools, planned.state, { witnesses, asksApi }, confirming))
-    return { state: applied, isKept: true };
-  return { state: await goBack(tools, planned, known), isKept: false };
+  const isKept =
+    loss === null || witnesses.length === 0
+      ? await isConfirmed(tools, planned.state, { witnesses, asksApi: true }, confirming)
+      : await isLossConfirmed(tools, planned, witnesses, confirming);
+  if (isKept) return { state: applied, isKept };
+  const state = await goBack(tools, planned, known);
+  // They may have lost their sessions, and would be no proof of the next change.
+  if (loss !== null) for (const { address } of witnesses) await tools.host.nudge(address);
+  return { state, isKept };
 }
 
 /**
@@ -175,6 +181,21 @@ function findWitnesses({ state, actual, desired }: Survey, now: number): readonl
       const latestHandshake = heard.get(publicKey) ?? null;
       return { publicKey, address, latestHandshake, isReached: isReached(address, desired.config) };
     });
+}
+
+/** A peer behind a firewall does not answer a TCP connection. It completes a handshake, which WireGuard is then made to begin. */
+async function isLossConfirmed(
+  tools: Tools,
+  planned: Survey,
+  witnesses: readonly Witness[],
+  { withinMs, signal }: Confirming,
+): Promise<boolean> {
+  const half = { withinMs: withinMs / 2, ...(signal && { signal }) };
+  if (await isConfirmed(tools, planned.state, { witnesses, asksApi: false }, half)) return true;
+  const reached = witnesses.flatMap(({ publicKey, latestHandshake, isReached }) =>
+    isReached && latestHandshake !== null ? [{ publicKey, latestHandshake }] : [],
+  );
+  return (await awaitAnswers(tools, planned, reached, half)) !== null;
 }
 
 async function isConfirmed(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { joinHost } from '../lab/control-plane.ts';
 import { startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
@@ -29,10 +29,15 @@ beforeAll(async () => {
   const flags = ['--endpoint', '203.0.113.12:51820'];
   const joined = await joinHost(controlPlane, host, { network: 'office', flags, before: [connector] });
   number = joined.peer.id;
-  expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
   [network, device] = [await look('ip address show cpn0; ip route'), await look('wg show cpn0 allowed-ips')];
-  await connector.uplink.cut();
 }, 60_000);
+
+/** The connector answers, and then does not any more. */
+beforeEach(async () => {
+  await connector.uplink.restore();
+  expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+  await connector.uplink.cut();
+});
 
 afterAll(() => office?.lab.stop());
 
