@@ -19,7 +19,7 @@ const enrollRemedies = {
   404: 'check that --api names the control plane',
 };
 const ownRemedies = {
-  401: 'the tunnel stays as it is; join again with a new key if this host was removed from the network, or with the same key and --token-file if it goes by a personal token',
+  401: 'the tunnel stays as it is; if this host was removed from the network, "cpn leave" and join with a new key; if it goes by a personal token, join again with the same key and --token-file',
   403: 'the tunnel stays as it is; ask an admin whether this host may still be in the network',
   404: 'the tunnel stays as it is; ask an admin whether the network or this host was removed',
 };

@@ -61,7 +61,7 @@ function reasonIn(body: unknown, { secrets }: Reading): string | null {
   const fields = isRecord(body.errors) ? Object.entries(body.errors) : [];
   const rules = fields.slice(0, 5).map(([field, rule]) => {
     const lines = [rule].flat().filter((line) => typeof line === 'string');
-    return `${shown(field, secrets, 40)}: ${shown(lines.slice(0, 3).join(', '), secrets, 120)}`;
+    return `${shown(field, secrets, 40)}: ${shown(lines.slice(0, 3).join(', '), secrets, 200)}`;
   });
   const details = rules.length === 0 ? '' : `(${rules.join('; ')})`;
   return [message, details].filter((part) => part !== '').join(' ') || null;

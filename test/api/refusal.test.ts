@@ -30,6 +30,13 @@ describe('a refusal', () => {
     );
   });
 
+  test('tells the whole of a rule, with its remedy', async () => {
+    const rule =
+      'endpoint "192.168.50.77:51820" lies in the route 192.168.50.0/24, which leads into the tunnel; give an address outside the network, or none';
+    const message = await enrolmentRefused(json(422, { message: 'A field is wrong', errors: { endpoint: [rule] } }));
+    expect(message).toContain(`(endpoint: ${rule}); correct`);
+  });
+
   test.each([
     ['no JSON', bytes(403, '<h1>no</h1>', { 'content-type': 'text/html' })],
     ['broken JSON', bytes(403, '{')],

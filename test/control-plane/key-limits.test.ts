@@ -25,7 +25,7 @@ describe('an enrolment key for certain types of peers', () => {
     const refused = await enroll(plane, key, { peer_type: 'connector' });
     expect([refused.status, refused.body.message]).toEqual([
       403,
-      'the enrolment key is for peers of type origin or admin_device, and this one is of type connector',
+      'the enrolment key is for peers of type origin or admin_device, and this one is of type connector; enrol as a type of the key, or with another key',
     ]);
     expect((await keys())[0]).toMatchObject({ uses: 0, peer_types: ['origin', 'admin_device'] });
     for (const peer_type of ['origin', 'admin_device']) {

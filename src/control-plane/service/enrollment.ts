@@ -166,7 +166,9 @@ function present(network: networks.StoredNetwork, peer: StoredPeer, token: Secre
 }
 
 function notAllowed(type: PeerType, types: readonly PeerType[]): Forbidden {
-  return new Forbidden(`the enrolment key is for peers of type ${types.join(' or ')}, and this one is of type ${type}`);
+  return new Forbidden(
+    `the enrolment key is for peers of type ${types.join(' or ')}, and this one is of type ${type}; enrol as a type of the key, or with another key`,
+  );
 }
 
 function unusable(key: StoredKey, now: string): Forbidden {
