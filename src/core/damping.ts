@@ -1,4 +1,5 @@
 import type { Change } from './change.ts';
+import { isForwardingKey } from './link-sysctl.ts';
 
 /** When each thing was repaired lately, in seconds of a clock that never jumps; by its kind and target. */
 export type Repairs = ReadonlyMap<string, readonly number[]>;
@@ -15,7 +16,7 @@ export interface Quarrel {
   readonly what: string;
   /** Repairs within the last ten minutes. */
   readonly repairs: number;
-  /** Seconds between the next repairs. */
+  /** Seconds between the next repairs; 0 for what never waits. */
   readonly pause: number;
 }
 
@@ -28,9 +29,11 @@ export function noteRepairs(repairs: Repairs, changes: readonly Change[], now: n
 
 /**
  * Seconds for which a repair should wait: none for drift that is new, else a pause that doubles with each repair of the same.
- * One new thing among old ones is repaired at once, and the old ones with it.
+ * One new thing among old ones is repaired at once, and the old ones with it. What protects this host and its networks never waits,
+ * however often it is undone: meanwhile packets would pass that must not.
  */
 export function pauseBefore(repairs: Repairs, changes: readonly Change[], now: number): number {
+  if (changes.some(isProtective)) return 0;
   const pauses = changes.map((change) => {
     const times = repairs.get(nameOf(change)) ?? [];
     return Math.max(0, (times.at(-1) ?? now) + pauseAfter(times.length) - now);
@@ -38,12 +41,22 @@ export function pauseBefore(repairs: Repairs, changes: readonly Change[], now: n
   return pauses.length === 0 ? 0 : Math.min(...pauses);
 }
 
-/** Everything that was repaired so often that its repairs are spaced out. */
+/** Everything that was repaired so often that its repairs are spaced out, or would be if it did not protect the host. */
 export function findQuarrels(repairs: Repairs, now: number): Quarrel[] {
   return [...repairs]
     .flatMap(([name, times]) => recent(name, times, now))
-    .map(([what, times]) => ({ what, repairs: times.length, pause: pauseAfter(times.length) }))
-    .filter(({ pause }) => pause > 0);
+    .filter(([, times]) => pauseAfter(times.length) > 0)
+    .map(([what, times]) => ({
+      ...{ what, repairs: times.length },
+      pause: what.startsWith(packetRules) ? 0 : pauseAfter(times.length),
+    }));
+}
+
+const packetRules = 'firewall ';
+
+/** True of packet rules, and of forwarding that is turned off. */
+function isProtective({ kind, target, after }: Change): boolean {
+  return kind === 'firewall' || (kind === 'sysctl' && isForwardingKey(target) && after === '0');
 }
 
 function pauseAfter(repairs: number): number {

@@ -42,11 +42,12 @@ test('SIGTERM: nobody new is let in, what is under way is answered, who waits is
     body: { name: 'office', private_cidr: '10.77.0.0/24' },
   });
   const network = created.body.data.id;
+  const etag = (await call(served.url, 'GET', `/api/networks/${network}`, { token })).headers.get('etag');
 
   const login = await beginLogin(served.url, body);
   const waiting = await connectRaw(served.url);
   const head = [`GET /api/networks/${network} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${token}`];
-  waiting.send([...head, 'If-None-Match: "1"', 'Prefer: wait=60', '', ''].join('\r\n'));
+  waiting.send([...head, `If-None-Match: ${etag}`, 'Prefer: wait=60', '', ''].join('\r\n'));
   // A balancer that had asked before, and has begun to ask again.
   const balancer = await connectRaw(served.url);
   balancer.send(`${readiness}\r\n`);

@@ -3,7 +3,7 @@ import type { NetworkPeer } from '../../src/api/service.ts';
 import { peerTable } from '../../src/cli/peer-table.ts';
 
 const peer = (id: number, more: Pick<NetworkPeer, 'name' | 'peer_type' | 'priority'>): NetworkPeer => ({
-  ...{ id, address: `10.77.0.${id}`, endpoint: null, public_key: 'key' },
+  ...{ id, address: `10.77.0.${id}`, endpoint: null, public_key: 'key', created_at: null },
   ...more,
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { removed, updated } from '../../src/core/change.ts';
+import { added, removed, updated } from '../../src/core/change.ts';
 import { findQuarrels, noteRepairs, pauseBefore, type Repairs } from '../../src/core/damping.ts';
 
 const route = [removed('route', '192.168.50.0/24', 'cpn0', 'gone')];
@@ -33,6 +33,18 @@ describe('repairs of the same', () => {
     expect(pauseBefore(repairs, route, 10)).toBeGreaterThan(0);
     expect(pauseBefore(repairs, peer, 10)).toBe(0);
     expect(pauseBefore(repairs, [...route, ...peer], 10)).toBe(0);
+  });
+
+  it('never wait where they protect the host: packet rules, and forwarding that is turned off', () => {
+    const rules = [added('firewall', 'inet cpn_cpn0', [], 'a connector forwards packets')];
+    const shut = [updated('sysctl', 'net.ipv4.conf.cpn0.forwarding', '1', '0', 'nothing is forwarded here')];
+    const open = [updated('sysctl', 'net.ipv4.conf.cpn0.forwarding', '0', '1', 'a connector forwards packets')];
+    const often = (changes: typeof rules) =>
+      Array.from({ length: 9 }).reduce<Repairs>((noted) => noteRepairs(noted, changes, 0), new Map());
+    for (const each of [rules, shut]) expect(pauseBefore(often(each), each, 1)).toBe(0);
+    expect(pauseBefore(often(rules), [...rules, ...route], 1)).toBe(0);
+    expect(pauseBefore(often(open), open, 1)).toBeGreaterThan(0);
+    expect(findQuarrels(often(rules), 1)).toEqual([{ what: 'firewall inet cpn_cpn0', repairs: 9, pause: 0 }]);
   });
 
   it('are told apart by the setting of an interface that they mend', () => {

@@ -61,7 +61,7 @@ export class DriftWatch {
     const suspects = quarrels.length > before ? await host.suspects() : [];
     if (quarrels.length > before) {
       const targets = quarrels.map(({ what }) => what);
-      log.warn({ interface: this.#link, targets, suspects }, 'drift keeps coming back; repairs are spaced out');
+      log.warn({ interface: this.#link, targets, suspects }, 'drift keeps coming back');
     }
     await this.#tell(
       quarrels.map((quarrel) => describe(quarrel, suspects)),
@@ -82,7 +82,8 @@ function nameOf(drift: readonly Change[]): string {
   return JSON.stringify(drift.map(({ action, kind, target }) => [action, kind, target]));
 }
 
-function describe({ what, repairs }: Quarrel, suspects: readonly string[]): string {
+function describe({ what, repairs, pause }: Quarrel, suspects: readonly string[]): string {
   const perhaps = suspects.length === 0 ? '' : `; perhaps by ${suspects.join(', ')}`;
-  return `${what} was undone ${repairs} times in ten minutes, and repairs are spaced out${perhaps}`;
+  const then = pause === 0 ? 'is repaired at once each time' : 'its repairs are spaced out';
+  return `${what} was repaired ${repairs} times in ten minutes, and ${then}${perhaps}`;
 }

@@ -25,7 +25,7 @@ describe('drift that keeps coming back', () => {
     expect(warnings).toEqual([
       {
         level: 'warn',
-        message: 'drift keeps coming back; repairs are spaced out',
+        message: 'drift keeps coming back',
         facts: { interface: 'cpn0', targets: ['route 192.168.50.0/24'], suspects: ['NetworkManager (pid 7)'] },
       },
     ]);
