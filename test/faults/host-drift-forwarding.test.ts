@@ -41,12 +41,13 @@ describe('what somebody does to a connector is undone, as soon as the kernel tel
 });
 
 it(
-  '35: a network manager that flushes the packet rules all the time is not fought at its pace',
+  '35: packet rules that a network manager flushes all the time are loaded at once each time',
   () =>
     quarrelling(35, lab, {
       monitor: 'nft monitor ruleset',
       command: 'nft list tables | grep -q . && nft flush ruleset',
       target: 'firewall inet cpn_cpn0',
+      isProtective: true,
       works: () => lab.reachesLan(),
     }),
   120_000,
