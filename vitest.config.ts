@@ -39,6 +39,7 @@ export default defineConfig({
   test: {
     environment: 'node',
     retry: 0,
+    allowOnly: false,
     // Lab tests mostly wait, for handshakes and deadlines: more of them than cores run well side by side.
     maxWorkers: 6,
     passWithNoTests: false,

@@ -14,4 +14,7 @@ const usage = `usage: scripts/test [quick | vm | coverage | ci] [WORD…]
 
 const words = process.argv.slice(2);
 if (words.includes('--help')) process.stdout.write(usage);
-else process.exitCode = await runPlan(planRun(words));
+else if (words.some((word) => word.startsWith('-'))) {
+  process.stderr.write(usage);
+  process.exitCode = 2;
+} else process.exitCode = await runPlan(planRun(words));

@@ -43,7 +43,8 @@ export async function runPart({ projects, words, measuresCoverage = false }: Par
   const unsteady = suspects
     .filter((file) => !stillFailed.has(file))
     .map((file) => ({ file, failures: first.files.filter((each) => each.file === file).flatMap(failuresOf) }));
-  return { files, failures: [...first.failures, ...second.failures], unsteady };
+  const isClosed = first.isClosed && second.isClosed;
+  return { files, failures: [...first.failures, ...second.failures], isClosed, unsteady };
 }
 
 function findSame(files: readonly FileResults[], { file, project }: FileResults): FileResults | undefined {

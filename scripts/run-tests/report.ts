@@ -26,6 +26,8 @@ export interface Report {
   readonly files: readonly FileResults[];
   /** Failures that belong to no test: unhandled errors, and the end of vitest itself. */
   readonly failures: readonly Result[];
+  /** Whether vitest came to its end, after all teardowns. */
+  readonly isClosed: boolean;
 }
 
 /** The environment variable that names the file of the report. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -10,31 +10,51 @@ import { failure, REPORT_VARIABLE, type Report } from './report.ts';
 /** Enough for the words of a teardown, or of a process that dies. */
 const TAIL_LINES = 12;
 
+/** Milliseconds within which vitest ends once it has written its report. */
+const MOST_TEARDOWN = 60_000;
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /** Runs vitest with these arguments, shows its output, and returns the results with everything that failed beside them. */
 export async function runVitest(args: readonly string[]): Promise<Report> {
   const folder = mkdtempSync(join(tmpdir(), 'cpn-tests-'));
   const path = join(folder, 'report.json');
-  let interrupted = false;
-  const noteInterrupt = () => {
-    interrupted = true;
-  };
+  let interrupted: NodeJS.Signals | undefined;
+  let vitest: ChildProcess | undefined;
   // A terminal interrupts vitest too, whose teardowns need somewhere to print.
-  process.on('SIGINT', noteInterrupt);
+  const interrupt = (signal: NodeJS.Signals) => {
+    interrupted = signal;
+    if (signal !== 'SIGINT') vitest?.kill('SIGINT');
+  };
+  for (const signal of SIGNALS) process.on(signal, interrupt);
   try {
     const reporters = ['--reporter=default', `--reporter=${join(import.meta.dirname, 'reporter.ts')}`];
     const color = process.stdout.isTTY ? ['--color'] : [];
-    const vitest = spawn('vitest', ['run', ...reporters, ...color, ...args], {
+    vitest = spawn('vitest', ['run', ...reporters, ...color, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // Hundreds of processes run the same program: what one compiled, the next need not.
       env: { NODE_COMPILE_CACHE: join(folder, 'compiled'), ...process.env, [REPORT_VARIABLE]: path },
     });
-    const { how, tail } = await watch(vitest);
+    const clock = watchTeardowns(vitest, path);
+    const { how, tail } = await watch(vitest).finally(() => clearInterval(clock));
     return explain(how, tail, path);
   } finally {
-    process.off('SIGINT', noteInterrupt);
+    for (const signal of SIGNALS) process.off(signal, interrupt);
     rmSync(folder, { recursive: true, force: true });
-    if (interrupted) process.kill(process.pid, 'SIGINT');
+    if (interrupted) {
+      process.stdout.write('\ninterrupted: nothing is proven\n');
+      process.kill(process.pid, interrupted);
+    }
   }
+}
+
+/** Ends a vitest whose teardowns do not end: all results are known once its report is there. */
+function watchTeardowns(vitest: ChildProcess, path: string): NodeJS.Timeout {
+  let reportedAt: number | undefined;
+  return setInterval(() => {
+    if (existsSync(path)) reportedAt ??= performance.now();
+    if (reportedAt !== undefined && performance.now() - reportedAt > MOST_TEARDOWN) vitest.kill('SIGKILL');
+  }, 1000);
 }
 
 /** Passes on what a process prints, until it ends. */
@@ -66,10 +86,15 @@ function lastLines(text: string): string {
 function explain(how: string, tail: string, path: string): Report {
   const text = stripVTControlCharacters(tail).trim();
   const report = readReport(path);
-  if (report === undefined) return { files: [], failures: [failure(`vitest: ${how || 'no report'}`, text)] };
+  if (report === undefined) {
+    return { files: [], failures: [failure(`vitest: ${how || 'no report'}`, text)], isClosed: false };
+  }
   const late = how === '' ? [] : [failure(`vitest: ${how} after its tests`, text)];
-  const none = report.files.length === 0 ? [failure('vitest: no test', 'no test file has this name')] : [];
-  return { files: report.files, failures: [...report.failures, ...late, ...none] };
+  const open = report.isClosed || how !== '' ? [] : [failure('vitest', 'its teardowns did not end')];
+  const isNone = report.files.every(({ results }) => results.every(({ status }) => status === 'skipped'));
+  const why = report.files.length === 0 ? 'no test file has this name' : 'all tests of these files are skipped';
+  const none = isNone ? [failure('vitest: no test ran', why)] : [];
+  return { ...report, failures: [...report.failures, ...late, ...open, ...none] };
 }
 
 function readReport(path: string): Report | undefined {

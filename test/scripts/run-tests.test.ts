@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -112,7 +112,21 @@ describe('a suite', () => { beforeAll(() => { throw new Error('hooked') }); test
   test('fails where no file has the name', async () => {
     const { exitCode, failed, end } = await runTests({ good }, { words: ['better'] });
     expect([exitCode, end]).toEqual([1, ['', '0 passed, 1 failed']]);
-    expect(failed).toContain('vitest: no test\n');
+    expect(failed).toContain('vitest: no test ran\n    no test file has this name');
+  });
+
+  test('fails where tests were found and none ran', async () => {
+    const skipped = `${heading}test.skip('later', () => {});\n`;
+    const { exitCode, failed } = await runTests({ skipped });
+    expect(exitCode).toBe(1);
+    expect(failed).toContain('all tests of these files are skipped');
+  });
+
+  test('counts teardowns that never end, though vitest then ends with status 0', async () => {
+    writeFileSync(join(folder, 'endless.mjs'), 'export default () => () => new Promise(() => {});\n');
+    const { exitCode, failed } = await runTests({ good }, { config: "{ globalSetup: '../endless.mjs' }" });
+    expect(exitCode).toBe(1);
+    expect(failed).toContain('its teardowns did not end');
   });
 
   test('runs nothing a second time where many files fail', async () => {
@@ -121,6 +135,16 @@ describe('a suite', () => { beforeAll(() => { throw new Error('hooked') }); test
     expect(end).toEqual(['', '0 passed, 7 failed']);
     expect(output).not.toContain('a second time');
   });
+});
+
+test('a word that is a flag is refused, and no test may leave out the others', async () => {
+  const { exitCode, stderr } = await run([process.execPath, join(REPOSITORY, 'scripts/run-tests.ts'), '-t', 'foo'], {
+    env: process.env as Record<string, string>,
+    allowFailure: true,
+  });
+  expect(exitCode).toBe(2);
+  expect(stderr).toMatch(/^usage: scripts\/test/);
+  expect(readFileSync(join(REPOSITORY, 'vitest.config.ts'), 'utf8')).toContain('allowOnly: false');
 });
 
 test('continuous integration runs every project, the emulated machine alone and last', () => {
