@@ -40,16 +40,16 @@ export function findMeshLoss(before: Tunnel, after: Tunnel, listing: Listing): s
   const kept = new Map(after.peers.map((peer) => [peer.publicKey, peer]));
   // Most changes leave most peers as they are, and need no more than that.
   if (peers.filter(({ publicKey }) => kept.get(publicKey)?.allowedIps.length).length * 2 >= peers.length) return null;
-  const heirOf = findHeirs(listing);
-  const heirs = peers
-    .map(({ publicKey }) => heirOf(publicKey))
-    .filter((heir) => heir !== undefined && (heir !== null || !listing.isBelieved));
-  const lost = heirs.filter((heir) => {
-    const stays = heir && kept.get(heir.publicKey);
+  const successorOf = findSuccessors(listing);
+  const successors = peers
+    .map(({ publicKey }) => successorOf(publicKey))
+    .filter((successor) => successor !== undefined && (successor !== null || !listing.isBelieved));
+  const lost = successors.filter((successor) => {
+    const stays = successor && kept.get(successor.publicKey);
     // One that goes another way for now has no allowed IPs of its own either.
-    return !stays || (stays.allowedIps.length === 0 && !isReached(heir.address, after));
+    return !stays || (stays.allowedIps.length === 0 && !isReached(successor.address, after));
   });
-  return lost.length * 2 > heirs.length ? `${lost.length} of ${heirs.length} peers` : null;
+  return lost.length * 2 > successors.length ? `${lost.length} of ${successors.length} peers` : null;
 }
 
 /** True when the tunnel takes packets to this address. */
@@ -58,7 +58,7 @@ export function isReached(address: Peer['address'], { peers }: Pick<Tunnel, 'pee
 }
 
 /** Finds the listed peer of a key, be it under a newer key; null for a peer that is no longer listed, undefined for an unknown key. */
-function findHeirs({ known, newest }: Listing): (publicKey: Peer['publicKey']) => Peer | null | undefined {
+function findSuccessors({ known, newest }: Listing): (publicKey: Peer['publicKey']) => Peer | null | undefined {
   const before = new Map(known.map((peer) => [peer.publicKey, peer]));
   const byKey = new Map(newest.map((peer) => [peer.publicKey, peer]));
   const byId = new Map(newest.map((peer) => [peer.id, peer]));
@@ -71,8 +71,8 @@ function findHeirs({ known, newest }: Listing): (publicKey: Peer['publicKey']) =
 /** True when `newer` lists less than half of the other peers that `known` lists, under their ids or their keys. */
 export function dropsMost(known: NetworkMap, newer: NetworkMap, self: readonly Peer['publicKey'][]): boolean {
   const others = known.peers.filter((peer) => !self.includes(peer.publicKey));
-  const heirOf = findHeirs({ known: others, newest: newer.peers, isBelieved: false });
-  return others.filter(({ publicKey }) => heirOf(publicKey) === null).length * 2 > others.length;
+  const successorOf = findSuccessors({ known: others, newest: newer.peers, isBelieved: false });
+  return others.filter(({ publicKey }) => successorOf(publicKey) === null).length * 2 > others.length;
 }
 
 function rangeOf({ address }: Tunnel): Prefix {
