@@ -79,9 +79,9 @@ async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPa
 }
 
 /** What the device should be; nothing is known of what is around it. */
-async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPair, { map }: Enrolled) {
+async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPair, { map, peer }: Enrolled) {
   const { link, options, networkSecret, address } = request;
-  const self = findOwnPeer(map, { keyPair, rotation: null });
+  const self = findOwnPeer(map, { keyPair, rotation: null, membership: { peer } });
   if (self === undefined) {
     throw new BadReply(
       address.url,

@@ -22,9 +22,10 @@ export interface Target extends ProbeTarget {
 }
 
 /** What is to be probed; null for a host without probe targets, and for one that is no connector. */
-export function findLan({ membership, keyPair, rotation, options }: Joined): Lan | null {
-  const { map } = membership;
-  const self = findOwnPeer(map, { keyPair, rotation });
+export function findLan(state: Joined): Lan | null {
+  const { options } = state;
+  const { map } = state.membership;
+  const self = findOwnPeer(map, state);
   if (self?.type !== 'connector' || options.probes.length === 0) return null;
   return { self, routes: assignedRoutes(map, self), targets: options.probes.map(describeTarget) };
 }

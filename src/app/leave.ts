@@ -1,8 +1,7 @@
 import type { PeerService } from '../api/service.ts';
 import { CpnError, NotConverged, Refused } from '../core/errors.ts';
 import { tableOf } from '../core/firewall.ts';
-import type { Peer } from '../core/model.ts';
-import { ownKeys } from '../core/own-peer.ts';
+import { findOwnPeer } from '../core/own-peer.ts';
 import { findOurRules } from '../core/plan-rules.ts';
 import { formatRule } from '../core/rule.ts';
 import type { Joined, State } from '../store/state.ts';
@@ -113,13 +112,12 @@ export async function removeFromService(tools: Tools, state: State): Promise<boo
 }
 
 /** Whether the network still has this host, which a service that never listed it does not tell. */
-async function isListed(service: PeerService, access: Access, { membership, ...keys }: Joined): Promise<boolean> {
-  const own = ownKeys(keys);
-  const isSelf = ({ publicKey }: Peer) => own.includes(publicKey);
-  if (membership.map.peers.some((peer) => isSelf(peer) && peer.unlisted)) return true;
+async function isListed(service: PeerService, access: Access, state: Joined): Promise<boolean> {
+  const { membership } = state;
+  if (findOwnPeer(membership.map, state)?.unlisted) return true;
   try {
     const { map } = await service.readMap(access.network, access.token, null);
-    return map?.peers.some(isSelf) ?? true;
+    return map === null || findOwnPeer(map, state) !== undefined;
   } catch (error) {
     // Its own token is void with the peer, and a network that is not there has none.
     if (error instanceof Refused && error.status === (membership.accessToken === null ? 404 : 401)) return false;

@@ -84,8 +84,9 @@ export async function refresh(
 }
 
 /** An address is given once, at the enrolment, where it is judged: another one may be the gateway's, or no host's at all. */
-function refuseMove({ service, membership, ...keys }: Joined, map: NetworkMap): void {
-  const own = findOwnPeer(map, keys);
+function refuseMove(state: Joined, map: NetworkMap): void {
+  const { service, membership } = state;
+  const own = findOwnPeer(map, state);
   const { address } = membership.peer;
   if (own === undefined || own.address === address) return;
   const remedy = 'the tunnel stays as it is; ask an admin why, and to take the new address leave and join again';
@@ -111,8 +112,9 @@ async function resolveNew(tools: Tools, state: Joined, map: NetworkMap | null): 
   return { map, resolved, askedAs: state.keyPair.publicKey };
 }
 
-function unconfirmed({ service, membership, ...keys }: Joined, map: NetworkMap, interval: number): Unconfirmed {
-  const own = findOwnPeer(map, keys);
+function unconfirmed(state: Joined, map: NetworkMap, interval: number): Unconfirmed {
+  const { service, membership } = state;
+  const own = findOwnPeer(map, state);
   const isAlone = map.peers.every((peer) => peer === own);
   const others = isAlone ? 'lists no other peer' : 'no longer lists most of the other peers';
   const problem = own === undefined ? `no longer lists this host (peer ${membership.peer.id})` : others;

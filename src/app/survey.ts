@@ -134,7 +134,7 @@ export function isOwnLink({ keyPair, rotation, receipt }: State, alias: string, 
 
 /** What must be observed of the host for this network. */
 export function questionOf(state: State): Question {
-  const { enrollment, membership, receipt, interface: link } = state;
+  const { enrollment, receipt, interface: link } = state;
   const isConnector = enrollment.type === 'connector';
   const hasRules = receipt.some((entry) => entry.made === 'firewall');
   const mayTunnel = state.options.allowRoutes.some(isDefaultRoute);
@@ -148,18 +148,19 @@ export function questionOf(state: State): Question {
   ];
   const hosts = state.options.hosts || state.receipt.some((entry) => entry.made === 'hosts');
   const firewall = isConnector || hasRules ? true : ('where this host forwards' as const);
-  return { link, firewall, sysctls: [...new Set(sysctls)], served: servedBy(membership?.map, state), hosts };
+  return { link, firewall, sysctls: [...new Set(sysctls)], served: servedBy(state), hosts };
 }
 
 /** True where news need nothing to be seen beside what was asked for before they came: the interface of a new route. */
-function isWhole({ surroundings, sysctls }: Actual, { membership: { map }, ...keys }: Joined): boolean {
-  const links = servedBy(map, keys).flatMap((route) => linksToward(route, surroundings));
+function isWhole({ surroundings, sysctls }: Actual, state: Joined): boolean {
+  const links = servedBy(state).flatMap((route) => linksToward(route, surroundings));
   return links.filter(isPlainLinkName).every((link) => forwardingKey(link) in sysctls);
 }
 
 /** The routes that this host is there to serve. */
-function servedBy(map: NetworkMap | undefined, keys: Pick<State, 'keyPair' | 'rotation'>): readonly Prefix[] {
-  const self = map && findOwnPeer(map, keys);
+function servedBy(state: State): readonly Prefix[] {
+  const map = state.membership?.map;
+  const self = map && findOwnPeer(map, state);
   return map && self ? assignedRoutes(map, self) : [];
 }
 
@@ -172,13 +173,14 @@ function planFile(tools: Tools, link: string, present: string | null, config: st
 }
 
 /** This host as the map has it; one that is not listed has its address still, and nobody around it. */
-function findSelf({ membership, keyPair, rotation, enrollment }: Joined): {
+function findSelf(state: Joined): {
   self: Peer;
   map: NetworkMap;
   listed: boolean;
 } {
+  const { membership, keyPair, enrollment } = state;
   const { map, peer } = membership;
-  const self = findOwnPeer(map, { keyPair, rotation });
+  const self = findOwnPeer(map, state);
   if (self) return { self, map, listed: true };
   const { type, endpoint } = enrollment;
   const outcast: Peer = { ...peer, type, endpoint, publicKey: keyPair.publicKey, routes: [], withdrawn: [] };

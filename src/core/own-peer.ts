@@ -8,20 +8,33 @@ export interface OwnKeys {
   readonly rotation: { readonly keyPair: KeyPair } | null;
 }
 
+/** A host as it knows itself: its keys and, once it has joined, what its enrolment gave it. */
+export interface OwnSelf extends OwnKeys {
+  readonly membership: { readonly peer: Pick<Peer, 'id' | 'address'> } | null;
+}
+
 /** The public keys under which a network may list this host: while its keys change, a map may have either. */
 export function ownKeys({ keyPair, rotation }: OwnKeys): readonly PublicKey[] {
   return rotation === null ? [keyPair.publicKey] : [keyPair.publicKey, rotation.keyPair.publicKey];
 }
 
-/** This host as a map has it; undefined where the map lists it under none of its keys. */
-export function findOwnPeer(map: NetworkMap, keys: OwnKeys): Peer | undefined {
-  const own = ownKeys(keys);
-  return map.peers.find(({ publicKey }) => own.includes(publicKey));
+/**
+ * This host as a map has it; undefined where the map lists it under none of its keys. Any peer can list a key that is not its own, so
+ * the peer with the id and the address of this host is this host or none is. Only where there is no such peer, as of a service whose
+ * ids change, do the keys alone tell.
+ */
+export function findOwnPeer(map: NetworkMap, self: OwnSelf): Peer | undefined {
+  const own = ownKeys(self);
+  const { id, address } = self.membership?.peer ?? {};
+  const candidates = map.peers.filter(({ publicKey }) => own.includes(publicKey));
+  const known = candidates.find((peer) => peer.id === id);
+  if (known) return known;
+  return map.peers.some((peer) => peer.id === id && peer.address === address) ? undefined : candidates[0];
 }
 
 /** The map with this host under one of its keys, and the proof of that, until the service is asked again. */
-export function listOwnPeer(map: NetworkMap, keys: OwnKeys, publicKey: PublicKey, proof: KeyProof | null): NetworkMap {
-  const self = findOwnPeer(map, keys);
+export function listOwnPeer(map: NetworkMap, own: OwnSelf, publicKey: PublicKey, proof: KeyProof | null): NetworkMap {
+  const self = findOwnPeer(map, own);
   if (self === undefined || self.publicKey === publicKey) return map;
   const { proof: _, ...rest } = self;
   const listed: Peer = { ...rest, publicKey, ...(proof && { proof }) };

@@ -71,7 +71,9 @@ export function isHolding(pins: readonly Pin[], rule: PinRule): boolean {
 
 /** This host, be it by a key of its own or, where another key is told for it, by its id. */
 function findSelf({ peers }: NetworkMap, { id, keys }: Holder['self']): Peer | undefined {
-  return peers.find((peer) => keys.includes(peer.publicKey)) ?? peers.find((peer) => peer.id === id);
+  const candidates = peers.filter((peer) => keys.includes(peer.publicKey));
+  // Any peer can list a key that is not its own.
+  return candidates.find((peer) => peer.id === id) ?? candidates[0] ?? peers.find((peer) => peer.id === id);
 }
 
 function settlePins(matched: ReadonlyMap<Peer, Pin>, pins: readonly Pin[]): ReadonlyMap<Peer, Pin> {

@@ -142,6 +142,22 @@ describe('a new key', () => {
   });
 });
 
+describe('another peer, listed first, that says the old key is its own', () => {
+  const thief = peer(2, { id: 0, publicKey: older.publicKey });
+
+  it('makes no host go back to it', async () => {
+    const desk = await startUp();
+    desk.registers = (publicKey) => {
+      if (publicKey === newer.publicKey) return true;
+      desk.answers = [answerWith({ ...renamed, peers: [thief, { ...self, publicKey: newer.publicKey }, three] })];
+      throw new Refused(422, 'changing the key', 'it is taken', 'ask an admin');
+    };
+    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: { name: 'Refused' } }]);
+    const { rotation, keyPair } = await desk.state();
+    expect([rotation, keyPair.publicKey, keyInUse(desk)]).toEqual([null, newer.publicKey, newer.publicKey]);
+  });
+});
+
 describe('nothing changes', () => {
   it('where the service does not know how to, or says no', async () => {
     const desk = await startUp();

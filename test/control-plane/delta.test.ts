@@ -112,6 +112,13 @@ describe('what is different since a revision', () => {
     expect(await Promise.all(statuses)).toEqual([200, 200, 200]);
   });
 
+  test('is not told since an ETag that is spelled otherwise', async () => {
+    const { network, key } = await makeOffice(on);
+    await enroll(on.plane, key);
+    const statuses = ['"2"', '"02"', '"0002"'].map(async (named) => (await readSince(network, named)).status);
+    expect(await Promise.all(statuses)).toEqual([226, 200, 200]);
+  });
+
   test('goes with its network', async () => {
     const { network } = await makeOffice(on);
     await call('DELETE', `${network}`);

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { createPeerChanges } from '../../src/control-plane/peer-changes.ts';
 import { Waiters } from '../../src/control-plane/waiters.ts';
-import { enroll, makeKey, makeNetwork, startPlane, withDatabase } from './harness.ts';
+import { enroll, makeKey, makeNetwork, publicKey, startPlane, withDatabase } from './harness.ts';
 
 const minute = 60_000;
 const [one, two] = ['192.168.1.0/24', '192.168.2.0/24'];
@@ -82,6 +82,43 @@ describe('a peer that renames itself again and again', () => {
     await rename(1, 500);
     expect((await ofPeer()).length).toBe(101);
   });
+});
+
+test('a key that a peer takes is in the audit, whatever else it did that day, and takes no room from the rest', async () => {
+  const { plane, change } = await startOffice();
+  const keys = [publicKey(), publicKey()];
+  const entries = () =>
+    withDatabase(plane.dataDir, async (db) => {
+      const rows = await db
+        .selectFrom('audit_entries')
+        .selectAll()
+        .where('actor_kind', '=', 'peer')
+        .orderBy('id')
+        .execute();
+      return rows.map(({ id: _, ...row }) => row);
+    });
+  const details = async () => (await entries()).map((row) => JSON.parse(row.details));
+  /** As if it had done the last thing that many times more. */
+  const repeat = async (count: number) => {
+    const last = (await entries()).at(-1);
+    if (!last) throw new Error('it did nothing');
+    const copies = Array.from({ length: count }, () => last);
+    await withDatabase(plane.dataDir, (db) => db.insertInto('audit_entries').values(copies).execute());
+  };
+  await change({ public_key: keys[0] });
+  await repeat(110);
+  // A name that reads like the field is none.
+  await change({ name: '"public_key":' });
+  expect((await details()).at(-1).name).toBe('"public_key":');
+  await repeat(98);
+  await change({ name: 'left out' });
+  await change({ name: 'left out too' });
+  const told = { left_out: 'more that this peer did on 2030-01-01' };
+  expect((await details()).slice(-1)).toEqual([told]);
+  expect((await change({ public_key: keys[1] })).status).toBe(200);
+  await change({ name: 'left out again' });
+  expect(await details()).toHaveLength(111 + 99 + 1 + 1);
+  expect((await details()).slice(-2)).toMatchObject([told, { public_key: keys[1] }]);
 });
 
 describe('a connector that withdraws', () => {

@@ -77,6 +77,30 @@ describe('changing a peer', () => {
     expect((await read()).revision).toBe(3);
   });
 
+  test('the key that a peer had before is kept for it: no other takes it, and it may go back', async () => {
+    const { public_key: older } = origin;
+    const newer = publicKey();
+    expect((await change(origin, { public_key: newer }, origin.token)).status).toBe(200);
+    // What is no change of keys lets go of none.
+    expect((await change(origin, { name: 'moved' }, origin.token)).status).toBe(200);
+    const before = (await read()).revision;
+    const taking = [
+      await change(connector, { public_key: older }, connector.token),
+      await change(connector, { public_key: older }),
+      await enroll(plane, key, { public_key: older }),
+    ];
+    const kept = 'is kept for another peer, which had it before its last change of keys; make another key pair';
+    for (const { status, body } of taking) expect([status, body.errors]).toEqual([422, { public_key: [kept] }]);
+    expect((await read()).revision).toBe(before);
+    expect((await change(origin, { public_key: older }, origin.token)).body.data.public_key).toBe(older);
+    expect((await change(connector, { public_key: newer }, connector.token)).status).toBe(422);
+    // One change later it is free, and so it is when the peer is gone.
+    expect((await change(origin, { public_key: publicKey() }, origin.token)).status).toBe(200);
+    expect((await change(connector, { public_key: newer }, connector.token)).status).toBe(200);
+    await remove(origin);
+    expect((await enroll(plane, key, { public_key: older })).status).toBe(201);
+  });
+
   test('a route that the network no longer has is not shown as served', async () => {
     await change(connector, { routes: ['192.168.1.0/24', '192.168.2.0/24'] });
     await plane.call('PATCH', `/api/networks/${network}`, { token, body: { routes: ['192.168.2.0/24'] } });

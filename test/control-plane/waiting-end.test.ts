@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { closePlane, startPlane } from './harness.ts';
+import type { Caller } from '../../src/control-plane/caller.ts';
+import { createHeldWaits, mostHeldWaits } from '../../src/control-plane/held-waits.ts';
+import { closePlane, enroll, startPlane } from './harness.ts';
 import { connectRaw } from './raw.ts';
 import {
+  changed,
   long,
   makeOffice,
   openWaiting,
@@ -72,6 +75,45 @@ test('clients that go away leave no waiter behind', async () => {
   expect(new Set(await Promise.all(replies))).toEqual(new Set(['left']));
   await untilWaiting(on, network, 0);
   expect(on.plane.log()).not.toContain('request failed');
+});
+
+test('one more wait than a peer may have ends its oldest one, as if that had not waited, and its connection', async () => {
+  const { network, key, peerToken } = await makeOffice(on);
+  const other = (await enroll(on.plane, key)).body.data.access_token;
+  const most = mostHeldWaits.peer;
+  const others = [read(on, network, 3, long), read(on, network, 3, long, other)];
+  await untilWaiting(on, network, 2);
+  const replies = [];
+  for (let count = 1; count <= most + 2; count += 1) {
+    replies.push(read(on, network, 3, long, peerToken));
+    await untilWaiting(on, network, 2 + Math.min(count, most));
+    const ended = replies[count - most - 1];
+    if (ended === undefined) continue;
+    expect(outcome(await ended)).toEqual([304, '"3"', null, undefined]);
+    expect((await ended).headers.get('connection')).toBe('close');
+  }
+  await call('PATCH', `${network}`, { name: 'moved' });
+  for (const reply of [...others, ...replies.slice(2)]) expect(outcome(await reply)).toEqual(changed(4));
+  // All of them are let go: as many wait again.
+  const again = Array.from({ length: most }, () => read(on, network, 4, long, peerToken));
+  await untilWaiting(on, network, most);
+  await call('PATCH', `${network}`, { name: 'back' });
+  for (const reply of await Promise.all(again)) expect(outcome(reply)).toEqual(changed(5));
+});
+
+test('a user may have more waits than a peer with the same id, and not any number', () => {
+  const waits = createHeldWaits({ peer: 1, user: 2 });
+  const ended: string[] = [];
+  const hold = (kind: 'peer' | 'user', what: string) =>
+    waits.hold({ kind, peerId: 1, userId: 1 } as unknown as Caller, () => ended.push(what));
+  hold('user', 'first');
+  const letGo = hold('user', 'second');
+  hold('peer', 'host');
+  letGo();
+  hold('user', 'third');
+  expect(ended).toEqual([]);
+  hold('user', 'fourth');
+  expect(ended).toEqual(['first']);
 });
 
 describe('closing the control plane', { timeout: 20_000 }, () => {

@@ -158,11 +158,12 @@ test('the peers of a database from before can withdraw too', async () => {
   await withDatabase(dataDir, async (db) => {
     // What later versions brought, newest first.
     for (const table of ['changes', 'audit_entries', 'personal_tokens']) await db.schema.dropTable(table).execute();
-    await db.schema.dropIndex('peers_label').execute();
+    for (const index of ['peers_previous_key', 'peers_label']) await db.schema.dropIndex(index).execute();
     await db.schema.alterTable('networks').dropColumn('nonce').execute();
     for (const column of ['peer_types', 'routes'])
       await db.schema.alterTable('enrollment_keys').dropColumn(column).execute();
     for (const column of [
+      'previous_key',
       'label',
       'priority',
       'serving_since',

@@ -2,7 +2,7 @@ import { CpnError, NotRotated, RotationPending, Unreachable } from '../../core/e
 import { isFresh } from '../../core/health.ts';
 import { proveKey } from '../../core/identity.ts';
 import type { Peer } from '../../core/model.ts';
-import { listOwnPeer, ownKeys } from '../../core/own-peer.ts';
+import { listOwnPeer } from '../../core/own-peer.ts';
 import type { Joined, Rotation, Witness } from '../../store/state.ts';
 import { applySteps } from '../apply.ts';
 import type { Confirming } from '../confirm.ts';
@@ -84,7 +84,7 @@ async function judgeRefusal(tools: Tools, state: Rotating, error: unknown, isNew
   const isUntold = error instanceof Unreachable && isNew && !error.delivered;
   if (error instanceof Unreachable && !isUntold) throw new RotationPending(link, error.message, error);
   // An earlier attempt, whose reply was lost, may have been carried out.
-  const listed = isUntold ? null : await readListedKey(tools, state, ownKeys(state));
+  const listed = isUntold ? null : await readListedKey(tools, state);
   if (listed === rotation.keyPair.publicKey) return;
   await tools.store.write({ ...state, rotation: null });
   throw error;
@@ -159,7 +159,7 @@ async function goBack(tools: Tools, state: Rotating, confirming: Confirming): Pr
       if (!error.delivered) await tools.store.write({ ...state, rotation: { ...rotation, phase: 'confirming' } });
       throw new RotationPending(link, `nobody answered to the new key, and ${error.message}`, error);
     }
-    const listed = await readListedKey(tools, state, ownKeys(state));
+    const listed = await readListedKey(tools, state);
     if (listed !== keyPair.publicKey) {
       await conclude(tools, state, null);
       throw error;

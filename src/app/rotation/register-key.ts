@@ -1,6 +1,7 @@
 import { CannotRotate, CpnError, RotationPending, Unreachable } from '../../core/errors.ts';
 import type { KeyProof } from '../../core/identity.ts';
 import type { PublicKey } from '../../core/keys.ts';
+import { findOwnPeer } from '../../core/own-peer.ts';
 import type { Joined } from '../../store/state.ts';
 import { accessOf } from '../access.ts';
 import type { Tools } from '../tools.ts';
@@ -35,21 +36,17 @@ export function cannotAsk({ service, interface: link }: Joined): CannotRotate {
 const rejoin = 'to have a new key, leave the network and join it again';
 
 /**
- * Which key the control plane lists this host under, where it can be asked; null where it lists it under none of these.
+ * Which key the control plane lists this host under, where it can be asked; null where it lists it under none of its keys.
  *
  * @throws RotationPending when it cannot be asked now
  */
-export async function readListedKey(
-  tools: Tools,
-  state: Joined,
-  keys: readonly PublicKey[],
-): Promise<PublicKey | null> {
+export async function readListedKey(tools: Tools, state: Joined): Promise<PublicKey | null> {
   const access = accessOf(state);
   if (access === null) return null;
   try {
     const api = await tools.connect(state.service, { deadlineMs: deadline });
     const { map } = await api.readMap(access.network, access.token, null);
-    return map?.peers.find((peer) => keys.includes(peer.publicKey))?.publicKey ?? null;
+    return (map && findOwnPeer(map, state)?.publicKey) ?? null;
   } catch (error) {
     if (error instanceof Unreachable) throw new RotationPending(state.interface, error.message, error);
     if (error instanceof CpnError) return null;

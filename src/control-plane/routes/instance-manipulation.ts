@@ -8,8 +8,8 @@ export function accepts(aIm: string | undefined, manipulation: string): boolean 
   });
 }
 
-/** The revision that If-None-Match names as the one that the caller has: one strong ETag of ours, or null. */
+/** The revision that If-None-Match names as the one that the caller has: one strong ETag as we write it, or null. */
 export function baseOf(ifNoneMatch: string | undefined): Revision | null {
-  const [, digits, nonce] = /^\s*"([0-9]{1,15})-([\w-]{1,64})"\s*$/.exec(ifNoneMatch ?? '') ?? [];
+  const [, digits, nonce] = /^\s*"(0|[1-9][0-9]{0,14})-([\w-]{1,64})"\s*$/.exec(ifNoneMatch ?? '') ?? [];
   return digits === undefined || nonce === undefined ? null : { revision: Number(digits), nonce };
 }

@@ -5,6 +5,7 @@ import { Refusal, reply } from '../../contract/reply.ts';
 import { type App, callerOf } from '../app.ts';
 import { recognize } from '../authenticate.ts';
 import { readersAndPeer } from '../caller.ts';
+import { createHeldWaits, mostHeldWaits } from '../held-waits.ts';
 import type { NetworkTexts } from '../network-text.ts';
 import { createAwaitNetwork } from '../service/await-network.ts';
 import type { Context } from '../service/context.ts';
@@ -29,6 +30,7 @@ const headers = z.looseObject({
 /** Adds the reading of a network, which waits for another revision when it is asked to. */
 export function addReadNetworkRoute(app: App, context: Context, texts: NetworkTexts): void {
   const awaitNetwork = createAwaitNetwork(context);
+  const heldWaits = createHeldWaits();
 
   app.route({
     method: 'GET',
@@ -42,6 +44,8 @@ export function addReadNetworkRoute(app: App, context: Context, texts: NetworkTe
         'of what was lost match nothing. With If-None-Match the same revision is a 304.',
         'With Prefer: wait=N besides, the reply waits up to N seconds for a revision other than the one named, and says',
         'so with Preference-Applied. Access is looked at again after the wait.',
+        `A peer has at most ${mostHeldWaits.peer} replies that wait, a user ${mostHeldWaits.user}: one more ends the oldest one, which comes`,
+        'without Preference-Applied.',
         'With A-IM: cpn-delta besides, the reply may be a 226 with what is different since the revision named, as long as',
         'that is remembered: peers are new or in place of those with the same id, removed ones are no more, all others are',
         'as they were. Delta-Base is the revision named, ETag the one that this makes of it.',
@@ -58,17 +62,27 @@ export function addReadNetworkRoute(app: App, context: Context, texts: NetworkTe
     handler: async (request, response) => {
       const named = request.headers['if-none-match'];
       const seconds = named === undefined ? null : readWait(request.headers.prefer);
-      const { signal, isGone, release } = startWait(response.raw, seconds ?? 0);
+      const { signal, isGone, end, release } = startWait(response.raw, seconds ?? 0);
       const caller = callerOf(request);
+      let isApplied = seconds !== null;
+      const endEarly = () => {
+        isApplied = false;
+        end();
+      };
+      const letGo = signal.aborted ? () => {} : heldWaits.hold(caller, endEarly);
       const id = request.params.network;
       const found = await awaitNetwork(caller, id, {
         isKnown: (revision) => matches(named, formatETag(revision)),
         signal,
         isGone,
         recognize: () => recognize(context, request),
-      }).finally(release);
+      })
+        .finally(release)
+        .finally(letGo);
       if (found === null) return response.hijack();
-      if (seconds !== null) response.header('preference-applied', `wait=${seconds}`);
+      if (isApplied) response.header('preference-applied', `wait=${seconds}`);
+      // A connection that is kept would be as many again.
+      else if (seconds !== null) response.header('connection', 'close');
       if (found.isKnown) {
         response.header('etag', formatETag(found.revision));
         return response.code(304).send();
@@ -103,5 +117,5 @@ function startWait(response: ServerResponse, seconds: number) {
     response.removeListener('close', leave);
     abort();
   };
-  return { signal: end.signal, isGone: () => gone, release };
+  return { signal: end.signal, isGone: () => gone, end: abort, release };
 }

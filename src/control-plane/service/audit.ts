@@ -52,25 +52,32 @@ export async function record(db: Db, author: Author, { action, target, details =
   else await store.insertEntry(db, entry);
 }
 
-/** Entries that one peer may have in a day (UTC); the last one says that there were more. */
+/** Entries that one peer may have in a day (UTC), those of its keys aside; the last one says that there were more. */
 const mostOfPeer = 100;
 
-/** A connector whose LAN comes and goes withdraws its routes again and again: that is one entry, as long as it does nothing else. */
+/**
+ * A connector whose LAN comes and goes withdraws its routes again and again: that is one entry, as long as it does nothing else. A
+ * change of its public key is written in any case: other changes cannot hide it. {@link Context.peerChanges} limits how many there are.
+ */
 async function recordOfPeer(db: Db, entry: NewEntry, details: NonNullable<Deed['details']>): Promise<void> {
+  if (details[keyField] !== undefined) return store.insertEntry(db, entry);
   const day = entry.at.slice(0, 'YYYY-MM-DD'.length);
-  const today = await store.listEntriesOfActor(db, entry, day, mostOfPeer);
-  const [last] = today;
+  const last = await store.findLastOfActor(db, entry, day);
   const earlier = last && readWithdrawal(last.action, JSON.parse(last.details));
   if (last && earlier && readWithdrawal(entry.action, details)) {
     const merged = { ...details, times: (earlier.times ?? 1) + 1, last_at: entry.at };
-    await store.replaceDetails(db, last.id, JSON.stringify(merged));
-  } else if (today.length < mostOfPeer - 1) {
+    return store.replaceDetails(db, last.id, JSON.stringify(merged));
+  }
+  const count = await store.countEntriesOfActor(db, entry, day, keyField);
+  if (count < mostOfPeer - 1) {
     await store.insertEntry(db, entry);
-  } else if (today.length < mostOfPeer) {
+  } else if (count < mostOfPeer) {
     const left = { left_out: `more that this peer did on ${day}` };
     await store.insertEntry(db, { ...entry, details: JSON.stringify(left) });
   }
 }
+
+const keyField = 'public_key';
 
 /** The details of an entry that is about what a connector has out of service, and about nothing else. */
 function readWithdrawal(action: string, details: Readonly<Record<string, unknown>>): { times?: number } | null {

@@ -10,19 +10,12 @@ import { nextMoment, type Seen } from '../seen.ts';
 import { holdKey, type StoredKey, takeUse } from '../store/enrollment-keys.ts';
 import { findEnrollment, insertEnrollment } from '../store/enrollments.ts';
 import * as networks from '../store/networks.ts';
-import {
-  countSuffixed,
-  findLabelHolder,
-  findPeer,
-  insertPeer,
-  isKeyEnrolled,
-  type NewPeer,
-  type StoredPeer,
-} from '../store/peers.ts';
+import { countSuffixed, findLabelHolder, findPeer, insertPeer, type NewPeer, type StoredPeer } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { derivePeerToken, hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
 import { type Author, record } from './audit.ts';
 import type { Context } from './context.ts';
+import { checkKeyFree } from './peers.ts';
 import { presentPeer, readLimits } from './present.ts';
 import { type Revise, revising } from './revising.ts';
 
@@ -126,12 +119,14 @@ interface Added {
 }
 
 /** Adds the peer at the next address of the network, under its name or, where that is taken, with a suffix to it. */
-async function addPeer(db: Db, revise: Revise, asked: Omit<NewPeer, 'address' | 'label'>): Promise<Added> {
+async function addPeer(
+  db: Db,
+  revise: Revise,
+  asked: Omit<NewPeer, 'address' | 'label' | 'previous_key'>,
+): Promise<Added> {
   const id = asked.network_id;
   const touch = await revise(id);
-  if (await isKeyEnrolled(db, id, asked.public_key)) {
-    throw new InvalidRequest({ public_key: ['is enrolled in this network already'] });
-  }
+  await checkKeyFree(db, id, asked.public_key);
   const network = await networks.readNetwork(db, id);
   const { range } = network;
   const { endpoint } = asked;

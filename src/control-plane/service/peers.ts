@@ -43,15 +43,19 @@ export async function changePeer(
     const fields = readChange(asked, peer, network, context.onLoopback);
     const changed = changedFields(peer, fields);
     if (Object.keys(changed).length === 0) return presentPeer(network, peer);
-    if (await store.isKeyEnrolled(transaction, networkId, fields.public_key, id)) {
-      throw new InvalidRequest({ public_key: ['is enrolled in this network already'] });
-    }
+    if (changed.public_key !== undefined) await checkKeyFree(transaction, networkId, fields.public_key, id);
     const label = await takeLabel(transaction, peer, fields.name);
     if (caller.kind === 'peer') context.peerChanges.take(id, takesOut(changed, peer, fields));
     const touch = await revise(networkId);
     const isBack = peer.peer_type === 'connector' && !isServing(network, peer) && isServing(network, fields);
     const serving_since = isBack ? context.now().toISOString() : peer.serving_since;
-    const updated = await store.updatePeer(transaction, networkId, id, { ...fields, label, serving_since });
+    const previous_key = changed.public_key === undefined ? peer.previous_key : peer.public_key;
+    const updated = await store.updatePeer(transaction, networkId, id, {
+      ...fields,
+      label,
+      serving_since,
+      previous_key,
+    });
     await touch(id);
     await record(transaction, authorOf(context, caller), {
       action: 'peer.update',
@@ -60,6 +64,17 @@ export async function changePeer(
     });
     return presentPeer(network, updated);
   });
+}
+
+/**
+ * Refuses a public key that another peer of the network has, and one that it had before its last change: a peer whose new key nobody
+ * answers to goes back to that.
+ */
+export async function checkKeyFree(db: Db, network: number, publicKey: string, except?: number): Promise<void> {
+  const use = await store.findKeyUse(db, network, publicKey, except);
+  if (use === null) return;
+  const kept = 'is kept for another peer, which had it before its last change of keys; make another key pair';
+  throw new InvalidRequest({ public_key: [use === 'present' ? 'is enrolled in this network already' : kept] });
 }
 
 /** Takes a peer out of its network. Its address is given again when there is no other left; its token is void. */
@@ -125,7 +140,7 @@ function readChange(
   peer: store.StoredPeer,
   network: StoredNetwork,
   onLoopback: boolean,
-): Required<Omit<store.PeerFields, 'label' | 'serving_since'>> {
+): Required<Omit<store.PeerFields, 'label' | 'serving_since' | 'previous_key'>> {
   const { name = peer.name, public_key = peer.public_key, endpoint, routes, withdrawn } = asked;
   const { network_secret_tag = peer.network_secret_tag, priority = peer.priority } = asked;
   return readFields((read) => ({

@@ -9,22 +9,37 @@ export async function insertEntry(db: Db, entry: NewEntry): Promise<void> {
   await db.insertInto('audit_entries').values(entry).execute();
 }
 
-/** The newest entries of an actor since an instant. */
-export async function listEntriesOfActor(
+type Actor = Pick<NewEntry, 'actor_kind' | 'actor_id'>;
+
+/** The newest entry of an actor since an instant. */
+export async function findLastOfActor(
   db: Db,
-  { actor_kind, actor_id = null }: Pick<NewEntry, 'actor_kind' | 'actor_id'>,
+  actor: Actor,
   since: string,
-  limit: number,
-): Promise<Pick<StoredEntry, 'id' | 'action' | 'details'>[]> {
+): Promise<Pick<StoredEntry, 'id' | 'action' | 'details'> | undefined> {
+  return entriesOfActor(db, actor, since)
+    .select(['id', 'action', 'details'])
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+}
+
+/** How many entries of an actor since an instant have no such field in their details. */
+export async function countEntriesOfActor(db: Db, actor: Actor, since: string, without: string): Promise<number> {
+  const { count } = await entriesOfActor(db, actor, since)
+    // Quotes inside of values are escaped in JSON: only the name of a field reads like this.
+    .where('details', 'not like', `%"${without}":%`)
+    .select((eb) => eb.fn.countAll<number | string>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+function entriesOfActor(db: Db, { actor_kind, actor_id = null }: Actor, since: string) {
   return db
     .selectFrom('audit_entries')
-    .select(['id', 'action', 'details'])
     .where('actor_kind', '=', actor_kind)
     .where('actor_id', '=', actor_id)
-    .where('at', '>=', since)
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .execute();
+    .where('at', '>=', since);
 }
 
 export async function replaceDetails(db: Db, id: number, details: string): Promise<void> {

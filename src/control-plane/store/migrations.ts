@@ -196,6 +196,12 @@ export const migrations: Readonly<Record<string, Migration>> = {
       await db.schema.createIndex('peers_label').unique().on('peers').columns(['network_id', 'label']).execute();
     },
   },
+  '0011-previous-keys': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('peers').addColumn('previous_key', 'text').execute();
+      await db.schema.createIndex('peers_previous_key').on('peers').columns(['network_id', 'previous_key']).execute();
+    },
+  },
 };
 
 /** Columns that are looked up, or that a cascade follows, and that no constraint indexes already. */

@@ -10,6 +10,7 @@ export type PeerFields = Partial<
     | 'name'
     | 'label'
     | 'public_key'
+    | 'previous_key'
     | 'endpoint'
     | 'routes'
     | 'withdrawn'
@@ -74,16 +75,22 @@ export async function findPeer(db: Db, networkId: number, id: number): Promise<S
     .executeTakeFirst();
 }
 
-/** True when a peer of the network, other than `except`, has this public key. */
-export async function isKeyEnrolled(db: Db, networkId: number, publicKey: string, except = 0): Promise<boolean> {
-  const row = await db
+/** Whether a peer of the network, other than `except`, has this public key, or had it before its last change; null where none has. */
+export async function findKeyUse(
+  db: Db,
+  networkId: number,
+  publicKey: string,
+  except = 0,
+): Promise<'present' | 'previous' | null> {
+  const rows = await db
     .selectFrom('peers')
-    .select('id')
+    .select('public_key')
     .where('network_id', '=', networkId)
-    .where('public_key', '=', publicKey)
+    .where((eb) => eb.or([eb('public_key', '=', publicKey), eb('previous_key', '=', publicKey)]))
     .where('id', '!=', except)
-    .executeTakeFirst();
-  return row !== undefined;
+    .execute();
+  if (rows.length === 0) return null;
+  return rows.some(({ public_key }) => public_key === publicKey) ? 'present' : 'previous';
 }
 
 /** The peer of the network, other than `except`, that has this label; one whose name leaves none goes by its id. */
@@ -182,6 +189,7 @@ const columns = [
   'label',
   'peer_type',
   'public_key',
+  'previous_key',
   'address',
   'endpoint',
   'routes',

@@ -73,6 +73,8 @@ export interface Tables {
     label: string | null;
     peer_type: PeerType;
     public_key: string;
+    /** The public key before its last change, to which the peer may go back; null where it never changed. */
+    previous_key: string | null;
     address: string;
     endpoint: string | null;
     routes: string | null;
