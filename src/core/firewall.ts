@@ -21,6 +21,8 @@ export type Chain = keyof typeof chains;
 export const chains = {
   forward: 'type filter hook forward priority -150; policy accept;',
   postrouting: 'type nat hook postrouting priority 100; policy accept;',
+  /** After masquerading, by whichever program. */
+  leaving: 'type filter hook postrouting priority 101; policy accept;',
 } as const;
 
 /** The name of our table, in the family `inet`. */
@@ -31,10 +33,15 @@ export function tableOf(link: string): string {
 /** The rules of a firewall, in the order in which they are applied. */
 export function packetRules({ link, rules }: Firewall): PacketRule[] {
   return rules.map((rule) => {
-    const chain: Chain = rule.rule.startsWith('masquerade') ? 'postrouting' : 'forward';
+    const chain = chainOf(rule);
     const text = writeRule(link, rule);
     return { chain, text, comment: `cpn ${rule.rule} ${digest(`${chains[chain]} ${text}`)}` };
   });
+}
+
+function chainOf({ rule }: FirewallRule): Chain {
+  if (rule === 'accept-leaving-answers' || rule === 'refuse-foreign') return 'leaving';
+  return rule.startsWith('masquerade') ? 'postrouting' : 'forward';
 }
 
 /** Told in the place of rules: those of a table that cannot be read, and of a host that has no `nft`. */
@@ -97,6 +104,10 @@ function writeRule(link: string, rule: FirewallRule): string {
       return `${outOf} ${into} ${writeWays(rule)} accept`;
     case 'accept-inward':
       return `${outOf} ${writeWays(rule)} accept`;
+    case 'accept-exit':
+      return `${outOf} oifname ${writeLinks(rule.by)} ${writeWays(rule)} ${writeOne('daddr', rule.except, '!= ')} accept`;
+    case 'accept-exit-answers':
+      return `iifname ${writeLinks(rule.by)} ${into} ct direction reply ${writeOrigin(rule)} ct original ${writeOne('daddr', rule.except, '!= ')} accept`;
     case 'refuse-rest':
       return `${outOf} reject with icmpx admin-prohibited`;
     case 'accept-published-answers':
@@ -108,7 +119,7 @@ function writeRule(link: string, rule: FirewallRule): string {
     case 'refuse-outside':
       return `iifname ${writeLinks(rule.by)} ${into} drop`;
     case 'refuse-known':
-      return `${into} ${rule.is === 'masqueraded here' ? knownFromHere : knownAsItIs} drop`;
+      return `${into} ${knownFromHere} drop`;
     case 'masquerade':
       return `${writeWays(rule)} oifname != "${link}" ${markOwn} masquerade`;
     case 'masquerade-outward':
@@ -116,6 +127,10 @@ function writeRule(link: string, rule: FirewallRule): string {
     case 'masquerade-relayed':
       // No name of the interface that a packet came by is known any more where masquerading is done.
       return `${into} ${writeOne('saddr', rule.from)} ${protocolOf(rule.except)} saddr != ${rule.except} masquerade`;
+    case 'accept-leaving-answers':
+      return `${into} ct direction reply accept`;
+    case 'refuse-foreign':
+      return `${into} ${writeOne('saddr', rule.from, '!= ')} fib saddr type != local drop`;
   }
 }
 
@@ -151,10 +166,10 @@ function writeWays({ from, to }: { readonly from: readonly Prefix[]; readonly to
   return `${writeOne('saddr', from)} ${writeOne('daddr', to)}`;
 }
 
-function writeOne(field: 'saddr' | 'daddr', prefixes: readonly Prefix[]): string {
+function writeOne(field: 'saddr' | 'daddr', prefixes: readonly Prefix[], not: '!= ' | '' = ''): string {
   const [first, ...rest] = prefixes;
   if (first === undefined) throw new InvalidValue('packet rule', field, 'names no address range');
-  return `${protocolOf(first)} ${field} ${rest.length === 0 ? first : `{ ${prefixes.join(', ')} }`}`;
+  return `${protocolOf(first)} ${field} ${not}${rest.length === 0 ? first : `{ ${prefixes.join(', ')} }`}`;
 }
 
 function protocolOf(value: Address | Prefix): 'ip' | 'ip6' {

@@ -3,6 +3,7 @@ import { covers, familyOf, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
 import type { Ingress } from './forward/ingress.ts';
 import { linksToward } from './forward/ways.ts';
 import { isDefaultRoute } from './full-tunnel.ts';
+import { specialRanges } from './guard.ts';
 import { isPlainLinkName } from './link-sysctl.ts';
 import type { NetworkMap, Options, Peer } from './model.ts';
 import { assignedRoutes } from './route-owner.ts';
@@ -45,14 +46,15 @@ export function forwardingRules({
   const members = widest([...range, ...elsewhere.filter((route) => !isDefaultRoute(route))]);
   const lan = widest(served);
   const begins = widest(served.filter((route) => !isDefaultRoute(route)));
+  const exits = widest(served.filter(isDefaultRoute));
+  // A VPN may have put its own two halves before the default route of the host.
+  const halves = surroundings.routed.filter(({ prefix }) => isDefaultRoute(prefix)).map(({ link }) => link);
+  const doors = exits.length === 0 ? [] : linksOf(exits, surroundings, halves);
   const connectors = map.peers.filter(({ id, type }) => type === 'connector' && id !== self.id);
   const hasDetours = detours.length > 0 && connectors.length > 0;
-  const outside = [
-    ...new Set([...surroundings.uplinks, ...served.flatMap((route) => linksToward(route, surroundings))]),
-  ]
-    .filter(isPlainLinkName)
-    .toSorted();
-  const inward = lan.length === 0 ? null : { from: members, to: lan };
+  const outside = linksOf(served, surroundings, surroundings.uplinks);
+  const inward = begins.length === 0 ? null : { from: members, to: begins };
+  const exit = doors.length === 0 ? null : { by: doors, from: members, to: exits, except: specialOf(map.cidr) };
   const outward = begins.length === 0 ? null : { from: begins, to: there };
   const known = widest([...members, ...begins]);
   return [
@@ -60,7 +62,7 @@ export function forwardingRules({
     { rule: 'clamp-mss', way: 'in' },
     ...(hasDetours ? [{ rule: 'refuse-detour', from: addresses(connectors), to: addresses(detours) } as const] : []),
     ...closings(ingress),
-    ...(inward ? [{ rule: 'refuse-stale', masquerade, from: range, to: lan } as const] : []),
+    ...(lan.length > 0 ? [{ rule: 'refuse-stale', masquerade, from: range, to: lan } as const] : []),
     ...(outward ? [{ rule: 'refuse-stale', masquerade, ...outward } as const] : []),
     // What comes from the tunnel.
     { rule: 'accept-published', at: self.address },
@@ -70,9 +72,11 @@ export function forwardingRules({
     { rule: 'refuse-answers', way: 'in' },
     { rule: 'accept-relayed', from: members, to: there },
     ...(inward ? [{ rule: 'accept-inward', ...inward } as const] : []),
+    ...(exit ? [{ rule: 'accept-exit', ...exit } as const] : []),
     { rule: 'refuse-rest' },
     // What goes into it.
     ...(inward ? [{ rule: 'accept-answers', way: 'out', ...inward } as const] : []),
+    ...(exit ? [{ rule: 'accept-exit-answers', ...exit } as const] : []),
     { rule: 'accept-published-answers', at: self.address },
     { rule: 'refuse-answers', way: 'out' },
     ...entrances(begins, surroundings).map(
@@ -80,11 +84,12 @@ export function forwardingRules({
     ),
     { rule: 'refuse-spoofed', from: known },
     ...(outside.length > 0 ? [{ rule: 'refuse-outside', by: outside } as const] : []),
-    { rule: 'refuse-known', is: 'not masqueraded' },
-    { rule: 'refuse-known', is: 'masqueraded here' },
+    { rule: 'refuse-known' },
     { rule: 'masquerade-relayed', from: members, except: self.address },
-    ...(inward && masquerade ? [{ rule: 'masquerade', from: range, to: lan } as const] : []),
+    ...(lan.length > 0 && masquerade ? [{ rule: 'masquerade', from: range, to: lan } as const] : []),
     ...(outward && masquerade ? [{ rule: 'masquerade-outward', ...outward } as const] : []),
+    { rule: 'accept-leaving-answers' },
+    { rule: 'refuse-foreign', from: known },
   ];
 }
 
@@ -131,6 +136,17 @@ function entrances(
     by: group[0]?.by ?? [],
     from: group.map(({ prefix }) => prefix),
   }));
+}
+
+/** The interfaces that lead to any of these routes, and others. */
+function linksOf(routes: readonly Prefix[], surroundings: Surroundings, more: readonly string[] = []): string[] {
+  const links = new Set([...more, ...routes.flatMap((route) => linksToward(route, surroundings))]);
+  return [...links].filter(isPlainLinkName).toSorted();
+}
+
+/** What a default route leads nowhere for: a gateway answers there, as with the credentials of a cloud, and the host itself. */
+function specialOf(cidr: Prefix): Prefix[] {
+  return specialRanges.map(([range]) => range).filter((range) => familyOf(range) === familyOf(cidr));
 }
 
 /** The network's own addresses; one by one where its range is not known. */

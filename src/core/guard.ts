@@ -73,7 +73,7 @@ function refuseTunnel(prefix: Prefix, { taken }: Ground): string | null {
 const refuseKind = remember((prefix: Prefix): string | null => {
   if (lengthOf(prefix) === 0) return 'is the default route';
   if (lengthOf(prefix) === 1) return 'is half of the default route';
-  const special = specialRanges.find(([range]) => overlaps(range as Prefix, prefix));
+  const special = specialRanges.find(([range]) => overlaps(range, prefix));
   return special ? `overlaps ${special[1]} addresses` : null;
 });
 
@@ -131,7 +131,7 @@ const indexRouted = perObject(
 );
 
 /** RFC 6890 and RFC 4291: ranges that never lead to another host's network. */
-const specialRanges: readonly (readonly [string, string])[] = [
+export const specialRanges = [
   ['0.0.0.0/8', 'unspecified'],
   ['127.0.0.0/8', 'loopback'],
   ['169.254.0.0/16', 'link-local'],
@@ -140,4 +140,4 @@ const specialRanges: readonly (readonly [string, string])[] = [
   ['::/127', 'loopback'],
   ['fe80::/10', 'link-local'],
   ['ff00::/8', 'multicast'],
-];
+] as unknown as readonly (readonly [Prefix, string])[];

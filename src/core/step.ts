@@ -163,6 +163,15 @@ export type FirewallRule =
   | ({ readonly rule: 'accept-relayed' } & Ways)
   /** Lets through what goes from the network to the LAN. */
   | ({ readonly rule: 'accept-inward' } & Ways)
+  /**
+   * Lets through what goes from the network out by the default routes of this host, to none of the special ranges, and the answers
+   * to it.
+   */
+  | ({
+      readonly rule: 'accept-exit' | 'accept-exit-answers';
+      readonly by: Links;
+      readonly except: readonly Prefix[];
+    } & Ways)
   /** Refuses what else comes from the tunnel: a peer reaches what is advertised, not all that this host could forward to. */
   | { readonly rule: 'refuse-rest' }
   /** Lets through what the LAN sends into the network, by the interfaces that its routes use. */
@@ -171,14 +180,18 @@ export type FirewallRule =
   | { readonly rule: 'refuse-spoofed'; readonly from: readonly Prefix[] }
   /** Refuses the neighbours of this host: what else comes by these interfaces. */
   | { readonly rule: 'refuse-outside'; readonly by: Links }
-  /** Ends connections into the tunnel that no route lets through any more. Those that have an address of this host by another program go on. */
-  | { readonly rule: 'refuse-known'; readonly is: 'not masqueraded' | 'masqueraded here' }
+  /** Ends connections into the tunnel that were masqueraded here, and that no route lets through any more. */
+  | { readonly rule: 'refuse-known' }
   /** Gives packets from the tunnel to the LAN this host's address, so that the LAN needs no route back. */
   | ({ readonly rule: 'masquerade' } & Ways)
   /** Gives packets from the LAN into the tunnel this peer's address. */
   | ({ readonly rule: 'masquerade-outward' } & Ways)
   /** Gives packets from one peer to another this peer's address. */
-  | { readonly rule: 'masquerade-relayed'; readonly from: readonly Prefix[]; readonly except: Address };
+  | { readonly rule: 'masquerade-relayed'; readonly from: readonly Prefix[]; readonly except: Address }
+  /** Leaves answers to the rules before masquerading. */
+  | { readonly rule: 'accept-leaving-answers' }
+  /** Refuses what goes into the tunnel, and bears after masquerading neither an address of this host nor one of these. */
+  | { readonly rule: 'refuse-foreign'; readonly from: readonly Prefix[] };
 
 /** Names of interfaces, at least one where nothing else is said. */
 type Links = readonly string[];

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Surroundings } from '../../src/core/actual.ts';
 import { overlaps, type Prefix } from '../../src/core/cidr.ts';
 import { packetRules } from '../../src/core/firewall.ts';
 import { type Forwarding, forwardingRules } from '../../src/core/forwarding-rules.ts';
@@ -12,7 +13,11 @@ const laptop = peer(3);
 const map = network([self, other, laptop], { routes: [lan, annex] });
 
 /** A host in the LAN, with the way to the internet on another interface. */
-const around = { ...surroundings, connected: [...surroundings.connected, { prefix: lan, link: 'eth1' }], routed: [] };
+const around: Surroundings = {
+  ...surroundings,
+  connected: [...surroundings.connected, { prefix: lan, link: 'eth1' }],
+  routed: [],
+};
 const masquerading = { masquerade: true, acceptRoutes: true };
 const plain = { ...masquerading, masquerade: false };
 
@@ -48,11 +53,12 @@ describe('the packet rules of a connector', () => {
       `forward: iifname "eth1" oifname "cpn0" ip saddr 192.168.50.0/24 ip daddr { ${network} } accept`,
       'forward: oifname "cpn0" ip saddr { 10.77.0.0/24, 192.168.60.0/24, 192.168.50.0/24 } drop',
       'forward: iifname { "eth0", "eth1" } oifname "cpn0" drop',
-      `forward: oifname "cpn0" ${known} == confirmed drop`,
       `forward: oifname "cpn0" ${known} == (confirmed|snat) ${ours} == 0x20000000 drop`,
       `postrouting: oifname "cpn0" ip saddr { ${network} } ip saddr != 10.77.0.1 masquerade`,
       'postrouting: ip saddr 10.77.0.0/24 ip daddr 192.168.50.0/24 oifname != "cpn0" ct mark set ct mark | 0x20000000 masquerade',
       `postrouting: oifname "cpn0" ip saddr 192.168.50.0/24 ip daddr { ${network} } ct mark set ct mark | 0x20000000 masquerade`,
+      'leaving: oifname "cpn0" ct direction reply accept',
+      'leaving: oifname "cpn0" ip saddr != { 10.77.0.0/24, 192.168.60.0/24, 192.168.50.0/24 } fib saddr type != local drop',
     ]);
   });
 
@@ -80,7 +86,7 @@ describe('the packet rules of a connector', () => {
   });
 
   it('let a LAN in by the interfaces that lead to it, and not where there are none', () => {
-    const entrances = (changes: Partial<typeof around>) =>
+    const entrances = (changes: Partial<Surroundings>) =>
       textsOf({ surroundings: { ...around, ...changes } })
         .filter((text) => /^forward: iifname (?!!).* oifname "cpn0" ip saddr .* accept$/.test(text))
         .filter((text) => !text.startsWith('forward: iifname "cpn0"'));
@@ -131,6 +137,7 @@ describe('the packet rules of a connector', () => {
       expect.stringContaining('oifname != "eth0" ct direction reply'),
       expect.stringContaining('iifname "cpn0" oifname "cpn0" ip saddr'),
       expect.stringContaining('ct status dnat'),
+      'leaving: oifname "cpn0" ct direction reply accept',
     ]);
   });
 
@@ -139,12 +146,59 @@ describe('the packet rules of a connector', () => {
     const texts = textsOf({ map: { ...map, routes: [lan, all] }, self: { ...self, routes: [lan] } });
     expect(texts).toContain('forward: iifname "cpn0" oifname "cpn0" ip saddr 10.77.0.0/24 ip daddr 0.0.0.0/0 accept');
     const exit = textsOf({ map: { ...map, routes: [lan, all] }, self: { ...self, routes: null } });
-    expect(exit).toContain('forward: iifname "cpn0" ip saddr 10.77.0.0/24 ip daddr 0.0.0.0/0 accept');
+    expect(exit).toContain('forward: iifname "cpn0" ip saddr 10.77.0.0/24 ip daddr 192.168.50.0/24 accept');
     expect(exit.filter((text) => /saddr (\{[^}]*)?0\.0\.0\.0\/0/.test(text))).toEqual([]);
     for (const half of ['0.0.0.0/1', '128.0.0.0/1'].map(prefix)) {
       const texts = textsOf({ map: { ...map, routes: [half] }, self: { ...self, routes: null } });
       expect(texts.filter((text) => text.includes(`saddr ${half}`))).toEqual([]);
     }
+  });
+
+  describe('of an advertised default route', () => {
+    const all = prefix('0.0.0.0/0');
+    const special = '{ 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4, 240.0.0.0/4 }';
+    const [from, to] = ['ip saddr 10.77.0.0/24', 'ip daddr 0.0.0.0/0'];
+    /** What names the route, of the rules that let through what comes out of the tunnel, and what goes into it. */
+    const ways = (routes: readonly Prefix[], changes: Partial<Surroundings> = {}) =>
+      textsOf({
+        map: { ...map, routes },
+        self: { ...self, routes: null },
+        surroundings: { ...around, ...changes },
+      }).filter(
+        (text) =>
+          / daddr (\{ )?(0\.0\.0\.0|128\.0\.0\.0)\/[01].* accept$/.test(text) &&
+          !text.includes('"cpn0" oifname "cpn0"'),
+      );
+
+    it('lead out by the default routes of the host alone, and to no special range', () => {
+      const toward = (links: string) => [
+        `forward: iifname "cpn0" oifname ${links} ${from} ${to} ip daddr != ${special} accept`,
+        `forward: iifname ${links} oifname "cpn0" ct direction reply ct original ${from} ct original ${to} ct original ip daddr != ${special} accept`,
+      ];
+      expect(ways([lan, all])).toEqual(toward('"eth0"'));
+      expect(ways([lan, all], { uplinks: ['eth2'] })).toEqual(toward('"eth2"'));
+      expect(ways([all], { routed: [{ prefix: prefix('0.0.0.0/1'), link: 'tun0' }] })).toEqual(
+        toward('{ "eth0", "tun0" }'),
+      );
+      expect(ways([lan, all], { uplinks: [] })).toEqual([]);
+    });
+
+    it('do so for its halves too', () => {
+      const texts = ways(['0.0.0.0/1', '128.0.0.0/1'].map(prefix));
+      expect(texts).toHaveLength(2);
+      for (const text of texts) {
+        expect(text).toContain('ifname "eth0"');
+        expect(text).toContain(`ip daddr != ${special}`);
+      }
+    });
+
+    it('are no bound of a prefix that is advertised by itself', () => {
+      const link = prefix('169.254.0.0/16');
+      const texts = textsOf({ map: { ...map, routes: [link, all] }, self: { ...self, routes: null } });
+      const specific = texts.indexOf(`forward: iifname "cpn0" ${from} ip daddr ${link} accept`);
+      expect(specific).toBeGreaterThan(0);
+      expect(specific).toBeLessThan(texts.findIndex((text) => text.includes('ip daddr !=')));
+    });
   });
 
   it('leave out a route of another family than the network', () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { joinHost } from '../lab/control-plane.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import { join, type Office, patiently, plan, startOffice } from './office.ts';
@@ -11,11 +12,16 @@ let member: Host;
 let printer: Host;
 /** Somebody on the wan, who knows the ways through the router, and bears addresses that are not its own. */
 let neighbour: Host;
+/** In a LAN of the router that it does not serve. */
+let vault: Host;
 let before: string;
 
 const lan = '192.168.50.0/24';
 const [memberAddress, printerAddress] = ['10.77.0.2', '192.168.50.10'];
-const spoofed = ['192.168.50.77', '10.77.0.200'];
+const vaultAddress = '192.168.70.10';
+/** Of the LAN, of the network, and of neither. */
+const spoofed = ['192.168.50.77', '10.77.0.200', '198.51.100.9'];
+const everything = '0.0.0.0/0';
 
 beforeAll(async () => {
   office = await startOffice({ flags: ['--allow-public-routes'] });
@@ -24,20 +30,21 @@ beforeAll(async () => {
   printer = await (await lab.addLan(router, '192.168.50.1/24')).addHost('printer', `${printerAddress}/24`, {
     routed: true,
   });
+  vault = await (await lab.addLan(router, '192.168.70.1/24')).addHost('vault', `${vaultAddress}/24`, { routed: true });
   member = await lab.addHost('member', { address: '203.0.113.12/24' });
   neighbour = await lab.addHost('neighbour', { address: '203.0.113.66/24' });
   before = await router.state();
   await join(office, router, '--type', 'connector', '--endpoint', '203.0.113.11:51820');
-  await join(office, member, '--endpoint', '203.0.113.12:51820');
+  await join(office, member, '--endpoint', '203.0.113.12:51820', '--allow-route', everything);
   await router.cpn(['reconcile']);
-  await neighbour.exec([
-    'sh',
-    '-ec',
-    `for each in 192.168.50.0/24 10.77.0.0/24 172.17.0.0/16; do ip route add $each via 203.0.113.11; done
-     for each in ${spoofed.join(' ')}; do ip address add $each/32 dev lo; done`,
-  ]);
+  const bear = `for each in ${spoofed.join(' ')}; do ip address add $each/32 dev lo; done`;
+  await sh(
+    neighbour,
+    `for each in 192.168.50.0/24 10.77.0.0/24 172.17.0.0/16; do ip route add $each via 203.0.113.11; done; ${bear}`,
+  );
+  await sh(vault, bear);
   await Promise.all([member, printer, neighbour].map(listen));
-  await Promise.all([member, printer, neighbour].map(watchEchoes));
+  await Promise.all([member, printer, neighbour, vault].map((host) => watchEchoes(host)));
   expect(await member.ping(printerAddress, patiently)).toMatchObject({ received: 1 });
 }, 90_000);
 
@@ -57,26 +64,39 @@ const switches = async () =>
     .join(' ');
 const rules = () => sh(router, 'nft list table inet cpn_cpn0');
 
-/** Counts echo requests as they come in at a host, whatever it makes of them. */
-async function watchEchoes(host: Host): Promise<void> {
-  const input = `table inet echoes { chain in { type filter hook prerouting priority -300; icmp type echo-request counter; }; }`;
+/** Counts echo requests as they come in at a host, whatever it makes of them; or as they leave by an interface. */
+async function watchEchoes(host: Host, oif?: string): Promise<void> {
+  const [hook, which] = oif ? ['postrouting priority 300', `oifname ${oif}`] : ['prerouting priority -300', ''];
+  const input = `table inet echoes { chain in { type filter hook ${hook}; ${which} icmp type echo-request counter; }; }`;
   await host.exec(['nft', '-f', '-'], { input });
 }
 
+const countEchoes = async (host: Host) =>
+  Number(/packets (\d+)/.exec(await sh(host, 'nft list table inet echoes'))?.[1]);
+
 /** How many of two echo requests come in at `to`. */
 async function arriving(from: Host, to: Host, address: string, source?: string): Promise<number> {
-  const count = async () => Number(/packets (\d+)/.exec(await sh(to, 'nft list table inet echoes'))?.[1]);
-  const earlier = await count();
+  const earlier = await countEchoes(to);
   const argv = ['ping', '-n', '-c', '2', '-i', '0.2', '-W', '0.3', ...(source ? ['-I', source] : []), address];
   await from.exec(argv, { allowFailure: true });
-  return (await count()) - earlier;
+  return (await countEchoes(to)) - earlier;
 }
 
 /** What of a neighbour's packets gets into the tunnel: by its own address, and by those of others. */
-async function intrusions(): Promise<number[]> {
-  const counts: number[] = [];
-  for (const source of [undefined, ...spoofed]) counts.push(await arriving(neighbour, member, memberAddress, source));
-  return counts;
+async function intrusions(from = neighbour): Promise<number> {
+  const earlier = await countEchoes(member);
+  const pings = ['', ...spoofed.map((source) => `-I ${source}`)].map(
+    (flags) => `ping -n -c 2 -i 0.2 -W 0.3 ${flags} ${memberAddress} &`,
+  );
+  await sh(from, `${pings.join('\n')} wait`);
+  return (await countEchoes(member)) - earlier;
+}
+
+/** Changes the routes of the network, for the router and for the member. */
+async function advertise(...routes: string[]): Promise<void> {
+  const flags = routes.flatMap((route) => ['--route', route]);
+  await office.controlPlane.cpn(['network', 'update', 'office', ...flags]);
+  for (const host of [router, member]) await host.cpn(['reconcile']);
 }
 
 /**
@@ -110,12 +130,14 @@ describe('a connector on a host that forwards nothing else', () => {
   });
 
   it('lets nobody on the wan into the tunnel, whatever address they bear', async () => {
-    expect(await intrusions()).toEqual([0, 0, 0]);
+    expect(await intrusions()).toBe(0);
   });
 });
 
 describe('docker, installed beside a connector', () => {
   let container: Host;
+
+  afterAll(() => sh(router, 'ip link delete eth3'));
 
   it('works at once, before the connector makes a pass', async () => {
     const segment = await office.lab.addSegment('containers');
@@ -162,14 +184,74 @@ describe('a connector on a host where everything forwards', () => {
   });
 
   it('lets nobody on the wan into the tunnel, whatever address they bear, and a default route makes no difference', async () => {
-    expect(await intrusions()).toEqual([0, 0, 0]);
-    await office.controlPlane.cpn(['network', 'update', 'office', '--route', lan, '--route', '0.0.0.0/0']);
-    await router.cpn(['reconcile']);
-    expect(await rules()).toContain('0.0.0.0/0');
-    expect(await intrusions()).toEqual([0, 0, 0]);
+    expect(await intrusions()).toBe(0);
+    await advertise(lan, everything);
+    expect(await rules()).toContain(everything);
+    // From here on the member takes any source that the router hands on.
+    expect(await sh(member, 'wg show cpn0 allowed-ips')).toContain(everything);
+    expect(await intrusions()).toBe(0);
     expect(await call(printer, memberAddress)).toBe('10.77.0.1');
-    await office.controlPlane.cpn(['network', 'update', 'office', '--route', lan]);
-    await router.cpn(['reconcile']);
+  });
+
+  it('lets nothing of a LAN that it does not serve into the tunnel, whatever address it bears', async () => {
+    expect(await intrusions(vault)).toBe(0);
+    await router.cpn(['set', '--no-masquerade']);
+    expect(await intrusions(vault)).toBe(0);
+    expect(await call(printer, memberAddress)).toBe(printerAddress);
+    await router.cpn(['set', '--masquerade']);
+    // What another program masquerades is let in.
+    const nat = `table ip theirs { chain out { type nat hook postrouting priority 100; ip saddr ${vaultAddress} masquerade; }; }`;
+    await router.exec(['nft', '-f', '-'], { input: nat });
+    expect(await call(vault, memberAddress)).toBe('10.77.0.1');
+    await sh(router, 'nft delete table ip theirs');
+  });
+
+  describe('and serves the default route', () => {
+    const [internet, metadata, otherMember] = ['198.51.100.7', '169.254.169.254', '10.78.0.9'];
+    /** What of a member's packets goes where the default route of the router does not lead. */
+    const leaks = async () => [
+      await arriving(member, vault, vaultAddress),
+      await arriving(member, neighbour, metadata),
+      await arriving(member, router, otherMember),
+    ];
+
+    beforeAll(async () => {
+      await sh(neighbour, `ip address add ${internet}/32 dev lo`);
+      await office.controlPlane.cpn(['network', 'create', '--name', 'lab', '--cidr', '10.78.0.0/24']);
+      await joinHost(office.controlPlane, router, { network: 'lab', flags: ['--wait', '0', '--type', 'origin'] });
+      await router.cpn(['reconcile']);
+      await watchEchoes(router, 'cpn1');
+    }, 30_000);
+
+    it('lets the network out by its own default route, and nowhere else', async () => {
+      expect(await arriving(router, router, otherMember)).toBe(2);
+      for (const value of ['1', '0'] as const) {
+        await forwardAll(value);
+        await router.cpn(['reconcile']);
+        expect(await leaks()).toEqual([0, 0, 0]);
+        expect(await call(member, internet)).toBe('203.0.113.11');
+        expect(await call(member, printerAddress)).toBe('192.168.50.1');
+      }
+    });
+
+    it('follows its default route', async () => {
+      const lead = async (way: string) => {
+        await sh(router, `ip route replace default ${way}`);
+        await router.cpn(['reconcile']);
+      };
+      const counts = async () => [await arriving(member, neighbour, internet), await arriving(member, vault, internet)];
+      expect(await counts()).toEqual([2, 0]);
+      await sh(router, `ip route replace default via ${vaultAddress}`);
+      expect(await counts()).toEqual([0, 0]);
+      await router.cpn(['reconcile']);
+      expect(await counts()).toEqual([0, 2]);
+      await lead('via 203.0.113.66');
+      expect(await counts()).toEqual([2, 0]);
+      await router.cpn(['leave', 'lab']);
+      await sh(router, 'nft delete table inet echoes');
+      await advertise(lan);
+      await forwardAll('1');
+    });
   });
 
   it('has its own forwarding again when that of the host is turned off', async () => {
@@ -245,6 +327,5 @@ describe('an origin on a host that forwards, for containers', () => {
 
 it('takes back what it opened, and nothing else', async () => {
   await router.cpn(['leave', '--verify']);
-  await sh(router, 'ip link delete eth2');
   expect(await router.state()).toBe(before);
 });
