@@ -1,21 +1,20 @@
 import type { Change } from '../core/change.ts';
 import { restore } from '../core/desired.ts';
 import { CpnError, NotConfirmed, Unreachable } from '../core/errors.ts';
-import { isFresh } from '../core/health.ts';
-import { findMeshLoss, isReached, presentTunnel } from '../core/mesh-loss.ts';
-import type { Peer } from '../core/model.ts';
+import { findMeshLoss, presentTunnel } from '../core/mesh-loss.ts';
 import { identifyMap } from '../core/newer-map.ts';
 import { plan } from '../core/plan.ts';
 import type { Joined } from '../store/state.ts';
 import { accessOf } from './access.ts';
 import { apply } from './apply.ts';
+import { type ConfirmingPeer, findConfirmingPeers, isAnyAnswering } from './confirming-peers.ts';
 import { awaitAnswers } from './rotation/await-answers.ts';
-import { questionOf, type Survey, survey } from './survey.ts';
+import { type Survey, survey } from './survey.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
 /** How a change that could cut the host off is confirmed. */
 export interface Confirming {
-  /** Milliseconds within which somebody who answered before must answer again. */
+  /** Milliseconds within which the control plane, or a peer that answered before, must answer again. */
   readonly withinMs: number;
   /** Ends the wait at once; what is not confirmed by then is taken back. */
   readonly signal?: AbortSignal;
@@ -23,20 +22,11 @@ export interface Confirming {
   readonly isSaidTwice?: boolean;
 }
 
-/** Milliseconds for one question to the control plane, for one to a peer, and between two rounds. */
+/** Milliseconds for one request to the control plane, and between two rounds. */
 const askWithin = 5_000;
-const answerWithin = 1_500;
 const pause = 250;
 /** Milliseconds in which WireGuard in user space may still send as before: it hears of a change of routes a moment later. */
 const settling = 1_000;
-const mostWitnesses = 16;
-
-/** A peer that answered before, and when. */
-interface Witness extends Pick<Peer, 'publicKey' | 'address'> {
-  readonly latestHandshake: number | null;
-  /** False where no packet to its address goes into the tunnel after the change: whatever answers there is another. */
-  readonly isReached: boolean;
-}
 
 /** True when changes may take away the way to this host: anything but names and new peers, whose packets go nowhere else yet. */
 export function areRisky(changes: readonly Change[]): boolean {
@@ -47,7 +37,7 @@ export function areRisky(changes: readonly Change[]): boolean {
 
 /** True when somebody answers before a change, so that silence after it tells something. */
 export async function isAnswered(tools: Tools, planned: Survey): Promise<boolean> {
-  if (findWitnesses(planned, secondsNow(tools)).length > 0) return true;
+  if (findConfirmingPeers(planned, secondsNow(tools)).length > 0) return true;
   return isApiHeard(tools, planned.state, { deadlineMs: askWithin, signal: undefined });
 }
 
@@ -134,7 +124,7 @@ export async function applyTentatively(
   known: Joined,
   confirming: Confirming,
 ): Promise<{ readonly state: Joined; readonly isKept: boolean }> {
-  const witnesses = findWitnesses(planned, secondsNow(tools));
+  const peers = findConfirmingPeers(planned, secondsNow(tools));
   const loss = findLoss(planned, known, confirming.isSaidTwice === true);
   let applied: Joined;
   try {
@@ -147,13 +137,13 @@ export async function applyTentatively(
     throw error;
   }
   const isKept =
-    loss === null || witnesses.length === 0
-      ? await isConfirmed(tools, planned.state, { witnesses, asksApi: true }, confirming)
-      : await isLossConfirmed(tools, planned, witnesses, confirming);
+    loss === null || peers.length === 0
+      ? await isConfirmed(tools, planned.state, { peers, asksApi: true }, confirming)
+      : await isLossConfirmed(tools, planned, peers, confirming);
   if (isKept) return { state: applied, isKept };
   const state = await goBack(tools, planned, known);
-  // They may have lost their sessions, and would be no proof of the next change.
-  if (loss !== null) for (const { address } of witnesses) await tools.host.nudge(address);
+  // A forced handshake that failed ended their sessions; without a new one they could not confirm the next change.
+  if (loss !== null) for (const { address } of peers) await tools.host.nudge(address);
   return { state, isKept };
 }
 
@@ -170,29 +160,16 @@ async function goBack(tools: Tools, { saved }: Survey, known: Joined): Promise<J
   return apply(tools, { ...planned, desired, steps: plan(desired, planned.actual, secondsNow(tools)) }, before);
 }
 
-/** Peers that answered before a change and are to be there after it; some of them, where they are many. */
-function findWitnesses({ state, actual, desired }: Survey, now: number): readonly Witness[] {
-  const stay = new Set(desired.config.peers.map((peer) => peer.publicKey));
-  const heard = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
-  return state.membership.map.peers
-    .filter(({ publicKey }) => stay.has(publicKey) && isFresh(heard.get(publicKey) ?? null, now))
-    .slice(0, mostWitnesses)
-    .map(({ publicKey, address }) => {
-      const latestHandshake = heard.get(publicKey) ?? null;
-      return { publicKey, address, latestHandshake, isReached: isReached(address, desired.config) };
-    });
-}
-
 /** A peer behind a firewall does not answer a TCP connection. It completes a handshake, which WireGuard is then made to begin. */
 async function isLossConfirmed(
   tools: Tools,
   planned: Survey,
-  witnesses: readonly Witness[],
+  peers: readonly ConfirmingPeer[],
   { withinMs, signal }: Confirming,
 ): Promise<boolean> {
   const half = { withinMs: withinMs / 2, ...(signal && { signal }) };
-  if (await isConfirmed(tools, planned.state, { witnesses, asksApi: false }, half)) return true;
-  const reached = witnesses.flatMap(({ publicKey, latestHandshake, isReached }) =>
+  if (await isConfirmed(tools, planned.state, { peers, asksApi: false }, half)) return true;
+  const reached = peers.flatMap(({ publicKey, latestHandshake, isReached }) =>
     isReached && latestHandshake !== null ? [{ publicKey, latestHandshake }] : [],
   );
   return (await awaitAnswers(tools, planned, reached, half)) !== null;
@@ -201,17 +178,17 @@ async function isLossConfirmed(
 async function isConfirmed(
   tools: Tools,
   state: Joined,
-  { witnesses, asksApi }: { readonly witnesses: readonly Witness[]; readonly asksApi: boolean },
+  { peers, asksApi }: { readonly peers: readonly ConfirmingPeer[]; readonly asksApi: boolean },
   { withinMs, signal }: Confirming,
 ): Promise<boolean> {
-  if (accessOf(state) === null && witnesses.length === 0) return true;
+  if (accessOf(state) === null && peers.length === 0) return true;
   const deadline = tools.monotonic() + withinMs / 1000;
   await tools.sleep(Math.min(settling, withinMs / 4), signal);
   do {
     if (asksApi && (await isApiHeard(tools, state, { deadlineMs: Math.min(askWithin, withinMs), signal }))) return true;
     // The control plane may have gone for reasons of its own: then those speak who can.
-    const reached = witnesses.filter((witness) => witness.isReached);
-    if (!signal?.aborted && (await isPeerHeard(tools, state, reached))) return true;
+    const reached = peers.filter((peer) => peer.isReached);
+    if (!signal?.aborted && (await isAnyAnswering(tools, state, reached))) return true;
     await tools.sleep(pause, signal);
   } while (tools.monotonic() < deadline && !signal?.aborted);
   return false;
@@ -235,17 +212,4 @@ async function isApiHeard(
     if (!(error instanceof CpnError)) throw error;
     return error instanceof Unreachable ? error.heard : true;
   }
-}
-
-/**
- * An answer to a packet of ours, or a new handshake, which takes packets both ways. That something was received is no proof: a
- * peer that hears nothing of us sends all the same.
- */
-async function isPeerHeard(tools: Tools, state: Joined, witnesses: readonly Witness[]): Promise<boolean> {
-  if (witnesses.length === 0) return false;
-  const answers = await Promise.all(witnesses.map(({ address }) => tools.host.answers(address, answerWithin)));
-  if (answers.includes(true)) return true;
-  const { device } = await tools.host.observe({ ...questionOf(state), firewall: false, sysctls: [] });
-  const heard = new Map(device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
-  return witnesses.some(({ publicKey, latestHandshake }) => (heard.get(publicKey) ?? 0) > (latestHandshake ?? 0));
 }

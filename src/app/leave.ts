@@ -7,7 +7,7 @@ import { formatRule } from '../core/rule.ts';
 import type { Joined, State } from '../store/state.ts';
 import { type Access, accessOf } from './access.ts';
 import { isJoined, refuseUnreadable, selectStates } from './select.ts';
-import { inherit, takeBack } from './take-back.ts';
+import { takeBack, transferOwnership } from './take-back.ts';
 import type { Tools } from './tools.ts';
 
 /** What leaving a network did. */
@@ -74,8 +74,8 @@ export async function verifyLeft(tools: Tools, link: string): Promise<void> {
 /** Removes file and state; the folders that we made go with the last network. */
 export async function forget(tools: Tools, state: State): Promise<void> {
   const folders = state.receipt.filter((entry) => entry.made === 'folder');
-  const heir = (await tools.store.list()).states.find((other) => other.interface !== state.interface);
-  if (heir) await inherit(tools, heir, folders);
+  const successor = (await tools.store.list()).states.find((other) => other.interface !== state.interface);
+  if (successor) await transferOwnership(tools, successor, folders);
   await tools.store.forget(
     state.interface,
     folders.map((folder) => folder.path),

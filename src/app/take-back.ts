@@ -22,13 +22,13 @@ export async function takeBack(tools: Tools, state: State): Promise<State> {
     tools.warn(new NotOurs('the interface', state.interface, 'it is left as it is').message);
   }
   const shared = state.receipt.filter((entry) => entry.made === 'sysctl' && isForwardingKey(entry.key));
-  const heir = await findHeir(tools, state);
-  if (heir && shared.length > 0) await handOver(tools, heir, shared);
+  const successor = await findSuccessor(tools, state);
+  if (successor && shared.length > 0) await handOver(tools, successor, shared);
   const own = state.receipt.filter(
     (entry) =>
       entry.made === 'firewall' ||
       entry.made === 'hosts' ||
-      (entry.made === 'sysctl' && (heir === null || !shared.includes(entry))),
+      (entry.made === 'sysctl' && (successor === null || !shared.includes(entry))),
   );
   // wg-quick makes our interface and its rules too, and writes no receipt for them.
   const link: Made[] = foreign ? [] : [{ made: 'interface', link: state.interface }];
@@ -48,20 +48,20 @@ export async function takeBack(tools: Tools, state: State): Promise<State> {
 }
 
 /** Adds entries to the receipt of another network, which takes them back in its turn. */
-export async function inherit(tools: Tools, heir: State, entries: readonly Made[]): Promise<void> {
-  const known = new Set(heir.receipt.map((entry) => JSON.stringify(entry)));
+export async function transferOwnership(tools: Tools, successor: State, entries: readonly Made[]): Promise<void> {
+  const known = new Set(successor.receipt.map((entry) => JSON.stringify(entry)));
   const added = entries.filter((entry) => !known.has(JSON.stringify(entry)));
-  if (added.length > 0) await tools.store.write({ ...heir, receipt: [...added, ...heir.receipt] });
+  if (added.length > 0) await tools.store.write({ ...successor, receipt: [...added, ...successor.receipt] });
 }
 
 /**
  * Hands the forwarding of interfaces over to another network, whose packet rules keep it in bounds before those of the first one go.
  * That this fails keeps nothing from being taken back: the next pass of that network tries again.
  */
-async function handOver(tools: Tools, heir: Joined, entries: readonly Made[]): Promise<void> {
-  await inherit(tools, heir, entries);
+async function handOver(tools: Tools, successor: Joined, entries: readonly Made[]): Promise<void> {
+  await transferOwnership(tools, successor, entries);
   try {
-    const known = (await tools.store.read(heir.interface)) as Joined;
+    const known = (await tools.store.read(successor.interface)) as Joined;
     const planned = await survey(tools, known);
     await save(tools, await apply(tools, planned, known), known, planned);
   } catch (error) {
@@ -71,7 +71,7 @@ async function handOver(tools: Tools, heir: Joined, entries: readonly Made[]): P
 }
 
 /** Another network of this host that is up and forwards packets. */
-async function findHeir(tools: Tools, state: State): Promise<Joined | null> {
+async function findSuccessor(tools: Tools, state: State): Promise<Joined | null> {
   const { states: others } = await tools.store.list();
   return others.filter(isForwarder).find((other) => other.interface !== state.interface) ?? null;
 }
