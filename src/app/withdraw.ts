@@ -40,8 +40,8 @@ export async function tellWithdrawn(tools: Tools, state: Joined, wanted: readonl
 }
 
 /**
- * Tells the control plane what a connector has out of service now that its packet rules do not load, or load again. That this fails
- * is only told: the daemon, or the next `reconcile`, tries again.
+ * Reports to the control plane what a connector has out of service now that its packet rules do not load, or load again. A failure
+ * is a warning: the daemon, or the next `reconcile`, tries again.
  */
 export async function tellLoading(tools: Tools, state: Joined): Promise<void> {
   const self = findOwnPeer(state.membership.map, state);

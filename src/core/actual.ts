@@ -17,7 +17,7 @@ export interface Actual {
   readonly rules: readonly Rule[];
   /**
    * The comments of the rules in our nft table, `chain comment`; null when the table is not there. What of it cannot be read is
-   * told like a rule.
+   * listed like a rule.
    */
   readonly firewall: readonly string[] | null;
   /** Values of the sysctl keys we care for, as the kernel prints them. */

@@ -67,7 +67,7 @@ function isOpening(step: Step): step is Step & SetSysctl {
   return step.do === 'set-sysctl' && typeof step.receipt === 'object';
 }
 
-/** Forwarding as a whole, which only earlier versions turned on, went off with a reboot: whoever turns it on again is another. */
+/** Forwarding as a whole, which only earlier versions turned on, went off with a reboot: it was turned on again by another tool. */
 function isVoid({ key, before }: Made & { made: 'sysctl' }, { sysctls }: Actual): boolean {
   return key === allForwardingKey && sysctls[key] === before;
 }
@@ -90,7 +90,7 @@ function givesUpTunnel(step: Step, { routes }: Actual): boolean {
 
 /**
  * The steps that take back what the receipt names: forwarding, names and policy rules first, then the interface, and with it its
- * addresses and routes, and the packet rules when nothing can be forwarded any more. A sysctl that somebody changed
+ * addresses and routes, and the packet rules when nothing can be forwarded any more. A sysctl that was changed
  * after us is theirs now.
  */
 export function planTakeBack(receipt: Receipt, actual: Actual): Step[] {
@@ -130,7 +130,7 @@ function planReversal(entry: Made, actual: Actual): Step[] {
   }
 }
 
-/** True when somebody decided on the forwarding of every interface after one was turned on. */
+/** True when another tool set the forwarding of every interface after one was turned on. */
 function isTheirs({ opening }: Made & { made: 'sysctl' }, { sysctls }: Actual): boolean {
   return opening !== undefined && opening.all !== (sysctls[allForwardingKey] ?? '0');
 }

@@ -106,7 +106,7 @@ export interface SetSysctl {
 /** An interface whose forwarding is turned on, and what the host was like then. */
 export interface Opening {
   readonly link: string;
-  /** Whether forwarding as a whole was on (`net.ipv4.ip_forward`); once it is otherwise, somebody decided on every interface. */
+  /** Whether forwarding as a whole was on (`net.ipv4.ip_forward`); once it differs, another tool has set every interface. */
   readonly all: string;
   /** The interfaces that were there. */
   readonly links: readonly string[];

@@ -8,7 +8,7 @@ import { stateSchema, stateVersion } from './state-schema.ts';
 
 /**
  * The state as the text of its file, secrets in the open; made once of each. The same state always gives the same text. Peers, pins and
- * labels, of which there may be thousands, have a line each, and those that did not change since the last text are not formatted anew.
+ * labels, of which there may be thousands, have a line each, and those that did not change since the last text are not formatted again.
  */
 export const formatState = perObject(({ keyPair, identity, rotation, networkSecret, ...state }: State): string => {
   const { membership, pins, labels } = state;

@@ -42,7 +42,7 @@ export interface Tables {
     private_cidr: string;
     routes: string;
     revision: number;
-    /** Drawn anew with each revision: after a restore the same number is another revision. */
+    /** A new random value for each revision: after a restore the same number is another revision. */
     nonce: string;
     /** How many addresses were given out for the first time. */
     addresses_given: number;

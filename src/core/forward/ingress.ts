@@ -24,7 +24,7 @@ export interface Ingress {
   readonly link: string;
   /**
    * The interfaces that what comes in by it must not leave by, because its forwarding is on for this connector alone; null where
-   * it was on before, or everything has been turned on since: then the packets are somebody else's concern.
+   * it was on before, or everything has been turned on since: then another tool decides on the packets.
    */
   readonly closed: readonly string[] | null;
   /** What is written down when its forwarding is turned on. */

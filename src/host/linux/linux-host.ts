@@ -92,7 +92,7 @@ async function readDevice(run: Run, link: string, { dump: again, readDump }: Lin
   }
 }
 
-/** That `nft` fails keeps nothing else from being seen: its rules are then loaded anew, which tells whether it still does. */
+/** A failing `nft` does not stop the observation of the rest: its rules are loaded again, which shows whether it still fails. */
 async function readFirewall(
   run: Run,
   link: string,

@@ -30,7 +30,7 @@ export function listArgs(link: string): string[] {
 
 /**
  * Parses `nft --json list table` (libnftables-json(5)) into each rule's `chain comment`, sorted. What keeps rules that are
- * right from their work is told like a rule: a table that is dormant, and a chain that drops what no rule takes.
+ * right from their work is listed like a rule: a table that is dormant, and a chain that drops what no rule takes.
  */
 export function parseRules(text: string): string[] {
   const objects = readObjects(text);
