@@ -54,8 +54,8 @@ export function findQuarrels(repairs: Repairs, now: number): Quarrel[] {
 
 const packetRules = 'firewall ';
 
-/** True of packet rules, and of forwarding that is turned off. */
-function isProtective({ kind, target, after }: Change): boolean {
+/** True of packet rules, and of forwarding that is turned off: what no pause may hold up. */
+export function isProtective({ kind, target, after }: Change): boolean {
   return kind === 'firewall' || (kind === 'sysctl' && isForwardingKey(target) && after === '0');
 }
 

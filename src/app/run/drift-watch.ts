@@ -1,5 +1,12 @@
 import type { Change } from '../../core/change.ts';
-import { findQuarrels, noteRepairs, pauseBefore, type Quarrel, type Repairs } from '../../core/damping.ts';
+import {
+  findQuarrels,
+  isProtective,
+  noteRepairs,
+  pauseBefore,
+  type Quarrel,
+  type Repairs,
+} from '../../core/damping.ts';
 import type { Tools } from '../tools.ts';
 
 /** Seconds for which a repair that was rolled back is not tried again. */
@@ -26,7 +33,8 @@ export class DriftWatch {
   /** Seconds for which this repair is to be put off; 0 lets it begin. */
   pauseBefore(drift: readonly Change[]): number {
     const now = this.#tools.monotonic();
-    const until = this.#heldBack.get(nameOf(drift)) ?? now;
+    const heldUntil = drift.some(isProtective) ? undefined : this.#heldBack.get(nameOf(drift));
+    const until = heldUntil ?? now;
     const pause = Math.max(0, until - now, pauseBefore(this.#repairs, drift, now));
     this.#begun = pause === 0 ? drift : [];
     return pause;

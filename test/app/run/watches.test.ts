@@ -4,7 +4,7 @@ import { DriftWatch } from '../../../src/app/run/drift-watch.ts';
 import { PeerWatch } from '../../../src/app/run/peer-watch.ts';
 import { PlaceWatch } from '../../../src/app/run/place-watch.ts';
 import { survey } from '../../../src/app/survey.ts';
-import { removed } from '../../../src/core/change.ts';
+import { added, removed } from '../../../src/core/change.ts';
 import { address, dialled, keyPair, peer, surroundings } from '../../core/samples.ts';
 import { Desk, joinedTo, mapAt } from '../desk.ts';
 
@@ -60,6 +60,17 @@ describe('drift that keeps coming back', () => {
     expect(watch.pauseBefore(route)).toBe(0);
     await watch.note([]);
     expect((await notes(desk)).troubles).toEqual([]);
+  });
+});
+
+describe('drift of packet rules', () => {
+  it('is repaired at once although a repair with it was rolled back', async () => {
+    const desk = await Desk.with(state);
+    const watch = new DriftWatch(desk.tools, 'cpn0');
+    const drift = [...route, added('firewall', 'inet cpn_cpn0', [], 'a connector forwards packets')];
+    expect(watch.pauseBefore(drift)).toBe(0);
+    await watch.holdBack('no peer answered');
+    expect(watch.pauseBefore(drift)).toBe(0);
   });
 });
 
