@@ -56,8 +56,11 @@ export interface ControlPlane {
   readonly url: string;
   /** Where the metrics are, when they have an address of their own. */
   readonly metricsUrl: string | null;
-  /** Reads the TLS certificate and its key again, for new connections; throws when they cannot be used, and keeps the old. */
-  reloadTls(): void;
+  /**
+   * Reads the TLS certificate and its key again, for new connections, and gives the path of the certificate; null without TLS. Throws
+   * when they cannot be used, and keeps the old.
+   */
+  reload(): string | null;
   /** Answers the requests under way, also those that wait, takes no others, and closes the database; in ten seconds or so. */
   close(): Promise<void>;
 }
@@ -96,7 +99,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       logger.info('closing');
       await app.close().finally(showing?.close).finally(pruning.stop).finally(store.close);
     };
-    return { url, metricsUrl: showing?.url ?? null, reloadTls: transport.reload, close: once(close) };
+    return { url, metricsUrl: showing?.url ?? null, reload: transport.reload, close: once(close) };
   } catch (error) {
     await store.close();
     throw error;
