@@ -14,6 +14,7 @@ import { createServer } from './server.ts';
 import { makeFirstOwner, type Owner } from './service/owner.ts';
 import { pruneAuditDaily } from './service/retention.ts';
 import { openStore, type Store } from './store/open-store.ts';
+import { readDatabaseTime } from './store/time.ts';
 import type { TlsFiles } from './tls-files.ts';
 import type { Random } from './tokens.ts';
 import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './transport.ts';
@@ -46,7 +47,8 @@ export interface ServeOptions {
   /** Where the metrics are for whoever connects; without it callers on this machine get them where the rest is. */
   readonly metrics?: ListenAddress | null;
   readonly logger: Logger;
-  readonly now?: () => Date;
+  /** The time, where it is not that of this machine and of the database. */
+  readonly now?: (() => Date) | undefined;
   readonly random?: Random;
   /** Where requests wait for changes, for who wants to look on. */
   readonly waiters?: Waiters;
@@ -68,6 +70,7 @@ export interface ControlPlane {
 /** Runs the control plane until it is closed. When this returns it answers; what it acknowledges survives a kill. */
 export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const { owner = null, allowPublicRoutes, logger, now = () => new Date(), random = randomBytes } = options;
+  const readTime = options.now === undefined ? readDatabaseTime : async () => now();
   const { waiters = new Waiters(), proxies = [], passwordCost = usualPasswordCost } = options;
   const transport = createTransport(options.tls ?? null, { ...defaultDeadlines, ...options.deadlines });
   const metrics = createMetrics(waiters);
@@ -80,6 +83,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       db: store.db,
       announce: store.announce,
       now,
+      readTime,
       random,
       passwordCost,
       waiters,

@@ -63,7 +63,7 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<{ 
       organizationId: user.organization_id,
       actor: { kind: 'user', id: user.id, name: email },
       address: attempt.address,
-      at: at.toISOString(),
+      readTime: context.readTime,
     } as const;
     await record(transaction, author, {
       action: 'login',
@@ -75,7 +75,7 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<{ 
 
 /** Writes down who was not let in; for an unknown address too, so that both take the same time. */
 async function recordRefusal(
-  { db, now }: Context,
+  { db, readTime }: Context,
   { email, address }: LoginAttempt,
   user: { readonly id: number; readonly organization_id: number } | undefined,
 ): Promise<void> {
@@ -85,7 +85,7 @@ async function recordRefusal(
       organizationId: user?.organization_id ?? only ?? null,
       actor: { kind: 'nobody', id: null, name: null },
       address,
-      at: now().toISOString(),
+      readTime,
     } as const;
     await record(transaction, author, {
       action: 'login.refused',
