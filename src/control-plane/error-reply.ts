@@ -36,8 +36,10 @@ function toErrorReply(error: unknown): ErrorReply {
 /** Sends the reply to an error, and logs what this side is to blame for. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, headers, body } = toErrorReply(error);
-  if (error instanceof Unavailable) request.log.warn({ err: error.cause, ...error.facts }, 'request put off');
-  else if (status >= 500) request.log.error({ err: error }, 'request failed');
+  if (error instanceof Unavailable) {
+    const level = request.routeOptions?.config?.isHealthCheck ? 'debug' : 'warn';
+    request.log[level]({ err: error.cause, ...error.facts }, 'request put off');
+  } else if (status >= 500) request.log.error({ err: error }, 'request failed');
   return reply.code(status).headers(headers).send(body);
 }
 

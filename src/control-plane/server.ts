@@ -107,12 +107,16 @@ function setSecurityHeaders(app: App): void {
   });
 }
 
-/** Logs each request by its route, never by its URL, headers or body: nothing in the log is a credential. */
+/**
+ * Logs each request by its route, never by its URL, headers or body: nothing in the log is a credential. Health checks are logged for
+ * debugging only.
+ */
 function logRequests(app: App): void {
   app.addHook('onResponse', async (request, reply) => {
     const { caller, ip, method, routeOptions } = request;
     const who = caller?.kind === 'user' ? { user: caller.userId } : caller ? { peer: caller.peerId } : {};
     const facts = { method, route: routeOptions.url ?? null, status: reply.statusCode, address: ip, ...who };
-    request.log.info({ ...facts, ms: Math.round(reply.elapsedTime) }, 'request answered');
+    const level = routeOptions.config.isHealthCheck ? 'debug' : 'info';
+    request.log[level]({ ...facts, ms: Math.round(reply.elapsedTime) }, 'request answered');
   });
 }

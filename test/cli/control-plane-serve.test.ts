@@ -117,8 +117,8 @@ test('limits and the address of the metrics are as they were given', async () =>
 
 test('the addresses of proxies are believed as they were given', async () => {
   const { url, says } = await startServing(makeFolder(), '--trust-proxy', '10.0.0.0/8,127.0.0.1');
-  await call(url, 'GET', '/healthz', { headers: { 'x-forwarded-for': '203.0.113.7, 10.1.2.3' } });
-  expect(await says('"route":"/healthz"')).toContain('"address":"203.0.113.7"');
+  await call(url, 'GET', '/api/networks', { headers: { 'x-forwarded-for': '203.0.113.7, 10.1.2.3' } });
+  expect(await says('"route":"/api/networks"')).toContain('"address":"203.0.113.7"');
 });
 
 test.each([
