@@ -110,7 +110,8 @@ async function findCaller({ db, now }: Context, token: Secret) {
   const holder = await findTokenHolder(db, hash, at.toISOString());
   const since = new Date(at.getTime() - useGrainMs).toISOString();
   if (holder && (holder.lastUsedAt === null || holder.lastUsedAt < since)) {
-    await noteUse(db, holder.caller.credential.id, at.toISOString(), since);
+    // A database that cannot be written, its disk being full, can be read still.
+    await noteUse(db, holder.caller.credential.id, at.toISOString(), since).catch(() => undefined);
   }
   return holder?.caller;
 }

@@ -196,6 +196,11 @@ export const migrations: Readonly<Record<string, Migration>> = {
       await db.schema.createIndex('peers_label').unique().on('peers').columns(['network_id', 'label']).execute();
     },
   },
+  '0011-write-checks': {
+    async up(db: Kysely<unknown>) {
+      await table(db, 'write_checks').addColumn('at', 'text', required).execute();
+    },
+  },
 };
 
 /** Columns that are looked up, or that a cascade follows, and that no constraint indexes already. */
