@@ -8,6 +8,7 @@ import {
   TooManyRequests,
   Unauthenticated,
   Unavailable,
+  UnsupportedEncoding,
 } from './errors.ts';
 
 interface ErrorReply {
@@ -22,6 +23,7 @@ function toErrorReply(error: unknown): ErrorReply {
   if (error instanceof Unauthenticated) return refusal(401, error.message, { 'www-authenticate': 'Bearer' });
   if (error instanceof Forbidden) return refusal(403, error.message);
   if (error instanceof NotFound) return refusal(404, error.message);
+  if (error instanceof UnsupportedEncoding) return refusal(415, error.message, { 'accept-encoding': 'identity' });
   if (error instanceof TooManyRequests) {
     return refusal(429, error.message, { 'retry-after': String(error.retryAfterSeconds) });
   }

@@ -1,13 +1,15 @@
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Prefix } from '../core/cidr.ts';
+import { collectMethods } from './allowed-methods.ts';
 import type { App } from './app.ts';
 import { authenticate } from './authenticate.ts';
 import { createClientErrorHandler } from './client-error.ts';
 import { closePromptly } from './closing.ts';
 import { describeRoutes } from './description.ts';
 import { sendError } from './error-reply.ts';
-import { NotFound } from './errors.ts';
+import { NotFound, UnsupportedEncoding } from './errors.ts';
+import { readForwarded } from './forwarded.ts';
 import { type Limits, limitEnrollments, limitFailures, limitRequests } from './limits.ts';
 import { type Metrics, measureRequests } from './metrics.ts';
 import { createNetworkTexts } from './network-text.ts';
@@ -47,7 +49,11 @@ export async function createServer(context: Context, surroundings: Surroundings)
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit,
-    serverFactory: transport.serverFactory,
+    serverFactory: (handler) =>
+      transport.serverFactory((request, response) => {
+        if (proxies.length > 0) readForwarded(request);
+        handler(request, response);
+      }),
     trustProxy: proxies.length > 0 && [...proxies],
     clientErrorHandler: createClientErrorHandler(metrics.countNoRequest),
     return503OnClosing: false,
@@ -59,8 +65,11 @@ export async function createServer(context: Context, surroundings: Surroundings)
     metrics.countFailure(error);
     return sendError(error, request, reply);
   });
-  app.setNotFoundHandler(() => {
-    throw new NotFound('path');
+  const methodsOf = collectMethods(app);
+  app.setNotFoundHandler((request, reply) => {
+    const methods = request.method === 'OPTIONS' ? methodsOf(new URL(request.url, 'http://path').pathname) : [];
+    if (methods.length === 0) throw new NotFound('path');
+    return reply.code(204).header('allow', methods.join(', ')).send();
   });
   readJsonOnly(app);
   setSecurityHeaders(app);
@@ -93,6 +102,10 @@ function readJsonOnly(app: App): void {
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body.length === 0) done(null, undefined);
     else parse(request, String(body), done);
+  });
+  app.addHook('preParsing', async ({ headers }) => {
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new UnsupportedEncoding(encoding);
   });
 }
 
