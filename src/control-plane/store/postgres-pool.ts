@@ -22,8 +22,8 @@ const impatience: Settings = {
   idle_in_transaction_session_timeout: '30s',
 };
 
-/** By when the kernel finds out that the other end of an idle connection is gone: 5 s after it said the last thing (tcp(7)). */
-const keepAlive = { enable: true, initialDelay: 2_000, interval: 1_000, count: 3 };
+/** So the kernel finds out that the other end of an idle connection is gone, 5 s after it said the last thing (tcp(7)). */
+const keepAlive = { afterMs: 2_000, everyMs: 1_000, count: 3 };
 
 /** An idle connection is asked for an answer before it is used again: how long after its last one, and how long that may take. */
 export interface Trust {
@@ -81,7 +81,7 @@ export class Client extends pg.Client {
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<this> | undefined {
     const connecting = super.connect().then(
-      () => void this.#stream().setKeepAlive(keepAlive),
+      () => void this.#stream().setKeepAlive(true, keepAlive.afterMs, keepAlive.everyMs, keepAlive.count),
       (error: Error) => {
         this.drop();
         throw error;
