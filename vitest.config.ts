@@ -26,7 +26,7 @@ const CONTROL_PLANE_TESTS = ['test/control-plane/**/*.test.ts'];
 const POSTGRES_TESTS = ['test/control-plane/postgres*.test.ts'];
 const OTHER_THAN_POSTGRES_TESTS = [
   'test/control-plane/{data-folder,database-url,units,waiters,network-rules,address-allocation}.test.ts',
-  'test/control-plane/{description,contract-description,openapi,tls,hostile-clients}.test.ts',
+  'test/control-plane/{description,contract-description,openapi,tls,hostile-clients,full-disk}.test.ts',
 ];
 
 /** Tests have deadlines of their own; these only end one that hangs, also on a machine with much else to do. */

@@ -31,13 +31,13 @@ export function changeService(call: (request: Call) => Promise<Answer>): ChangeS
       return decodeWholeNetwork(body, reading);
     },
 
-    async listKeys(network) {
+    async listKeys(network, { all } = { all: false }) {
       const { body, reading } = await call({
         method: 'GET',
         repeatable: true,
         answered: true,
         what: `listing the keys of network ${network}`,
-        path: `/api/networks/${network}/enrollment-keys`,
+        path: `/api/networks/${network}/enrollment-keys${all ? '?all=true' : ''}`,
         remedies: unlessAbsent('cpn network list', 'list keys'),
       });
       return decodeKeys(body, reading);

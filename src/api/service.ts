@@ -138,8 +138,8 @@ export interface AdminService {
   updateNetwork(network: number, changes: ChangeNetwork): Promise<Network>;
   deleteNetwork(network: number): Promise<void>;
   createKey(network: number, key: CreateEnrollmentKey): Promise<NewKey>;
-  /** The keys of a network that were not revoked, without their tokens. */
-  listKeys(network: number): Promise<Key[]>;
+  /** The keys of a network that were not revoked, without their tokens; a service may leave out those of no use, unless all are asked for. */
+  listKeys(network: number, which?: { readonly all: boolean }): Promise<Key[]>;
   /** Makes a key useless from now on; hosts that joined with it stay. */
   revokeKey(network: number, key: number): Promise<void>;
   /** Sets the fields given; null takes the endpoint, or the limit on routes, away. */

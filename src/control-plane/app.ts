@@ -18,6 +18,8 @@ declare module 'fastify' {
     access?: Access;
     /** The route itself makes sure that a peer which calls is still there, so that its token need not be looked up each time. */
     looksUpPeers?: boolean;
+    /** Asked again every few seconds: such requests are logged for debugging only. */
+    isHealthCheck?: boolean;
   }
   interface FastifyRequest {
     caller: Caller | null;

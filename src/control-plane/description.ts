@@ -65,7 +65,7 @@ function completeSchema(route: RouteOptions): void {
     ...always,
     ...(changes ? [504] : []),
     ...(schema.body || access !== 'anyone' ? [401, 403, 422] : []),
-    ...(schema.body ? [413] : []),
+    ...(schema.body ? [413, 415] : []),
   ];
   route.schema = {
     ...schema,

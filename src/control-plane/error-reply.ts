@@ -8,6 +8,7 @@ import {
   TooManyRequests,
   Unauthenticated,
   Unavailable,
+  UnsupportedEncoding,
 } from './errors.ts';
 
 interface ErrorReply {
@@ -22,6 +23,7 @@ function toErrorReply(error: unknown): ErrorReply {
   if (error instanceof Unauthenticated) return refusal(401, error.message, { 'www-authenticate': 'Bearer' });
   if (error instanceof Forbidden) return refusal(403, error.message);
   if (error instanceof NotFound) return refusal(404, error.message);
+  if (error instanceof UnsupportedEncoding) return refusal(415, error.message, { 'accept-encoding': 'identity' });
   if (error instanceof TooManyRequests) {
     return refusal(429, error.message, { 'retry-after': String(error.retryAfterSeconds) });
   }
@@ -36,8 +38,10 @@ function toErrorReply(error: unknown): ErrorReply {
 /** Sends the reply to an error, and logs what this side is to blame for. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { status, headers, body } = toErrorReply(error);
-  if (error instanceof Unavailable) request.log.warn({ err: error.cause, ...error.facts }, 'request put off');
-  else if (status >= 500) request.log.error({ err: error }, 'request failed');
+  if (error instanceof Unavailable) {
+    const level = request.routeOptions?.config?.isHealthCheck ? 'debug' : 'warn';
+    request.log[level]({ err: error.cause, ...error.facts }, 'request put off');
+  } else if (status >= 500) request.log.error({ err: error }, 'request failed');
   return reply.code(status).headers(headers).send(body);
 }
 

@@ -34,6 +34,17 @@ export class NotFound extends CpnError {
   }
 }
 
+/** The body of the request is compressed, or otherwise encoded. */
+export class UnsupportedEncoding extends CpnError {
+  override readonly name = 'UnsupportedEncoding';
+
+  constructor(encoding: string) {
+    super(`the body of the request has Content-Encoding ${JSON.stringify(encoding)}; send it without one`, {
+      facts: { encoding },
+    });
+  }
+}
+
 /** The caller asked too often, and may ask again after a while. */
 export class TooManyRequests extends CpnError {
   override readonly name = 'TooManyRequests';

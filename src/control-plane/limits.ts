@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import rateLimit, { normalizeIP } from '@fastify/rate-limit';
 import type { FastifyRequest } from 'fastify';
 import type { EnrollRequest } from '../contract/peer.ts';
@@ -11,9 +12,17 @@ export interface Limits {
   readonly failedEnrollments: number;
   readonly requests: number;
   readonly peerChanges: number;
+  /** Bytes of replies that a caller may leave unread and still be answered. */
+  readonly unreadBytes: number;
 }
 
-export const defaultLimits: Limits = { failedLogins: 10, failedEnrollments: 20, requests: 6000, peerChanges: 30 };
+export const defaultLimits: Limits = {
+  failedLogins: 10,
+  failedEnrollments: 20,
+  requests: 6000,
+  peerChanges: 30,
+  unreadBytes: 32 * 1024 * 1024,
+};
 
 const timeWindow = 60_000;
 
@@ -25,6 +34,33 @@ export async function limitRequests(app: App, max: number): Promise<void> {
     const state = await count(request);
     if (!state.isAllowed && state.isExceeded) throw new TooManyRequests('requests', state.ttlInSeconds);
   });
+}
+
+/**
+ * Refuses requests of a caller who leaves too much of earlier replies unread: all of that is kept in memory. A caller is a user with all
+ * its tokens, a peer, or for those who bring no credential an address.
+ */
+export function limitUnread(app: App, mostBytes: number): void {
+  const underWay = new Map<string, Set<ServerResponse>>();
+  app.addHook('onRequest', async (request, { raw }) => {
+    if (request.routeOptions.config.isHealthCheck) return;
+    const caller = callerKey(request);
+    const replies = underWay.get(caller) ?? new Set();
+    const unread = [...replies].reduce((sum, { writableLength }) => sum + writableLength, 0);
+    if (unread > mostBytes) throw new TooManyRequests('replies that wait to be read', unreadRetrySeconds);
+    underWay.set(caller, replies.add(raw));
+    raw.once('close', () => {
+      replies.delete(raw);
+      if (replies.size === 0 && underWay.get(caller) === replies) underWay.delete(caller);
+    });
+  });
+}
+
+const unreadRetrySeconds = 5;
+
+function callerKey({ caller, ip }: FastifyRequest): string {
+  if (caller === null) return `address ${normalizeIP(ip)}`;
+  return caller.kind === 'user' ? `user ${caller.userId}` : `peer ${caller.peerId}`;
 }
 
 /** Does the work of a request unless too many requests from its address were refused as {@link isRefusedCredential}. */

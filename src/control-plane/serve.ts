@@ -14,6 +14,7 @@ import { createServer } from './server.ts';
 import { makeFirstOwner, type Owner } from './service/owner.ts';
 import { pruneAuditDaily } from './service/retention.ts';
 import { openStore, type Store } from './store/open-store.ts';
+import { readDatabaseTime } from './store/time.ts';
 import type { TlsFiles } from './tls-files.ts';
 import type { Random } from './tokens.ts';
 import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './transport.ts';
@@ -46,7 +47,8 @@ export interface ServeOptions {
   /** Where the metrics are for whoever connects; without it callers on this machine get them where the rest is. */
   readonly metrics?: ListenAddress | null;
   readonly logger: Logger;
-  readonly now?: () => Date;
+  /** The time, where it is not that of this machine and of the database. */
+  readonly now?: (() => Date) | undefined;
   readonly random?: Random;
   /** Where requests wait for changes, for who wants to look on. */
   readonly waiters?: Waiters;
@@ -56,8 +58,11 @@ export interface ControlPlane {
   readonly url: string;
   /** Where the metrics are, when they have an address of their own. */
   readonly metricsUrl: string | null;
-  /** Reads the TLS certificate and its key again, for new connections; throws when they cannot be used, and keeps the old. */
-  reloadTls(): void;
+  /**
+   * Reads the TLS certificate and its key again, for new connections, and gives the path of the certificate; null without TLS. Throws
+   * when they cannot be used, and keeps the old.
+   */
+  reload(): string | null;
   /** Answers the requests under way, also those that wait, takes no others, and closes the database; in ten seconds or so. */
   close(): Promise<void>;
 }
@@ -65,6 +70,7 @@ export interface ControlPlane {
 /** Runs the control plane until it is closed. When this returns it answers; what it acknowledges survives a kill. */
 export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const { owner = null, allowPublicRoutes, logger, now = () => new Date(), random = randomBytes } = options;
+  const readTime = options.now === undefined ? readDatabaseTime : async () => now();
   const { waiters = new Waiters(), proxies = [], passwordCost = usualPasswordCost } = options;
   const transport = createTransport(options.tls ?? null, { ...defaultDeadlines, ...options.deadlines });
   const metrics = createMetrics(waiters);
@@ -77,6 +83,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       db: store.db,
       announce: store.announce,
       now,
+      readTime,
       random,
       passwordCost,
       waiters,
@@ -96,7 +103,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       logger.info('closing');
       await app.close().finally(showing?.close).finally(pruning.stop).finally(store.close);
     };
-    return { url, metricsUrl: showing?.url ?? null, reloadTls: transport.reload, close: once(close) };
+    return { url, metricsUrl: showing?.url ?? null, reload: transport.reload, close: once(close) };
   } catch (error) {
     await store.close();
     throw error;

@@ -1,14 +1,17 @@
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Prefix } from '../core/cidr.ts';
+import { collectMethods } from './allowed-methods.ts';
 import type { App } from './app.ts';
 import { authenticate } from './authenticate.ts';
 import { createClientErrorHandler } from './client-error.ts';
 import { closePromptly } from './closing.ts';
 import { describeRoutes } from './description.ts';
 import { sendError } from './error-reply.ts';
-import { NotFound } from './errors.ts';
-import { type Limits, limitEnrollments, limitFailures, limitRequests } from './limits.ts';
+import { NotFound, UnsupportedEncoding } from './errors.ts';
+import { readForwarded } from './forwarded.ts';
+import { type Limits, limitEnrollments, limitFailures, limitRequests, limitUnread } from './limits.ts';
+import { createLists } from './lists.ts';
 import { type Metrics, measureRequests } from './metrics.ts';
 import { createNetworkTexts } from './network-text.ts';
 import { requireAddress } from './proxies.ts';
@@ -47,7 +50,11 @@ export async function createServer(context: Context, surroundings: Surroundings)
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit,
-    serverFactory: transport.serverFactory,
+    serverFactory: (handler) =>
+      transport.serverFactory((request, response) => {
+        if (proxies.length > 0) readForwarded(request);
+        handler(request, response);
+      }),
     trustProxy: proxies.length > 0 && [...proxies],
     clientErrorHandler: createClientErrorHandler(metrics.countNoRequest),
     return503OnClosing: false,
@@ -59,8 +66,11 @@ export async function createServer(context: Context, surroundings: Surroundings)
     metrics.countFailure(error);
     return sendError(error, request, reply);
   });
-  app.setNotFoundHandler(() => {
-    throw new NotFound('path');
+  const methodsOf = collectMethods(app);
+  app.setNotFoundHandler((request, reply) => {
+    const methods = request.method === 'OPTIONS' ? methodsOf(new URL(request.url, 'http://path').pathname) : [];
+    if (methods.length === 0) throw new NotFound('path');
+    return reply.code(204).header('allow', methods.join(', ')).send();
   });
   readJsonOnly(app);
   setSecurityHeaders(app);
@@ -70,16 +80,18 @@ export async function createServer(context: Context, surroundings: Surroundings)
   requireAddress(app);
   await limitRequests(app, limits.requests);
   authenticate(app, context);
+  limitUnread(app, limits.unreadBytes);
   await describeRoutes(app);
   addHealthRoutes(app, context);
   addMetricsRoute(app, metrics, !surroundings.metricsElsewhere && proxies.length === 0);
   addSessionRoutes(app, context, limitFailures(app, limits.failedLogins, 'failed logins from this address'));
   const texts = createNetworkTexts(context);
-  addNetworkRoutes(app, context, texts);
-  addEnrollmentKeyRoutes(app, context);
+  const lists = createLists();
+  addNetworkRoutes(app, context, texts, lists);
+  addEnrollmentKeyRoutes(app, context, lists);
   addEnrollmentRoute(app, context, texts, limitEnrollments(app, limits.failedEnrollments));
   addPeerRoutes(app, context);
-  addUserRoutes(app, context);
+  addUserRoutes(app, context, lists);
   addPersonalTokenRoutes(app, context);
   addAuditRoute(app, context);
   await app.ready();
@@ -94,6 +106,10 @@ function readJsonOnly(app: App): void {
     if (body.length === 0) done(null, undefined);
     else parse(request, String(body), done);
   });
+  app.addHook('preParsing', async ({ headers }) => {
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new UnsupportedEncoding(encoding);
+  });
 }
 
 function setSecurityHeaders(app: App): void {
@@ -107,12 +123,16 @@ function setSecurityHeaders(app: App): void {
   });
 }
 
-/** Logs each request by its route, never by its URL, headers or body: nothing in the log is a credential. */
+/**
+ * Logs each request by its route, never by its URL, headers or body: nothing in the log is a credential. Health checks are logged for
+ * debugging only.
+ */
 function logRequests(app: App): void {
   app.addHook('onResponse', async (request, reply) => {
     const { caller, ip, method, routeOptions } = request;
     const who = caller?.kind === 'user' ? { user: caller.userId } : caller ? { peer: caller.peerId } : {};
     const facts = { method, route: routeOptions.url ?? null, status: reply.statusCode, address: ip, ...who };
-    request.log.info({ ...facts, ms: Math.round(reply.elapsedTime) }, 'request answered');
+    const level = routeOptions.config.isHealthCheck ? 'debug' : 'info';
+    request.log[level]({ ...facts, ms: Math.round(reply.elapsedTime) }, 'request answered');
   });
 }

@@ -50,10 +50,11 @@ const meanings: Readonly<Record<string, string>> = {
   403: 'The role may not do this; or the enrolment key has expired, is used up or was revoked.',
   404: 'It is not there, or belongs to another organization.',
   413: 'The body is larger than 64 KiB.',
+  415: 'The body has a Content-Encoding.',
   422: 'Fields break rules; errors names each with its rules. Nothing was done and no use of a key taken.',
   429: 'Too many requests, or too many failures; try again later. No use of a key was taken.',
   500: 'The control plane failed; its log says why.',
-  503: 'Not now: the control plane is shutting down, or cannot reach its database. Nothing was done.',
+  503: 'Not now: the control plane is shutting down, or its database cannot be reached or written. Nothing was done.',
   504: 'The database was lost before it said whether this was done. Look before asking again.',
 };
 

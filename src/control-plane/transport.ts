@@ -1,6 +1,7 @@
 import http, { type RequestListener } from 'node:http';
 import https from 'node:https';
 import { readTlsFiles, type TlsFiles } from './tls-files.ts';
+import { Traffic } from './traffic.ts';
 
 /** How long a client may take, in milliseconds. */
 export interface Deadlines {
@@ -32,8 +33,13 @@ export interface Transport {
   readonly scheme: 'http' | 'https';
   readonly deadlines: Deadlines;
   serverFactory(handler: RequestListener): http.Server;
-  /** Reads certificate and key again, for connections from now on; when they cannot be used, it throws and nothing changes. */
-  reload(): void;
+  /** What is under way on the connections of all its servers. */
+  readonly traffic: Traffic;
+  /**
+   * Reads certificate and key again, for connections from now on, and gives the path of the certificate; null without TLS. When they
+   * cannot be used, it throws and nothing changes.
+   */
+  reload(): string | null;
   /** Ends every connection, whatever is under way on it. */
   cut(): void;
 }
@@ -51,20 +57,30 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
   };
   const readIdentity = () => tls && { ...readTlsFiles(tls), minVersion: 'TLSv1.2' as const };
   let identity = readIdentity();
-  let server: http.Server | https.Server | undefined;
+  const traffic = new Traffic();
+  // A name with several addresses, as localhost, is a server for each.
+  const servers: (http.Server | https.Server)[] = [];
   return {
     scheme: tls ? 'https' : 'http',
     deadlines,
+    traffic,
     serverFactory(handler) {
-      server = identity
+      const server = identity
         ? https.createServer({ ...options, ...identity, handshakeTimeout: deadlines.headers }, handler)
         : http.createServer(options, handler);
+      servers.push(server);
+      traffic.watch(server);
       return server.setTimeout(deadlines.silence);
     },
     reload() {
       identity = readIdentity();
-      if (identity && server instanceof https.Server) server.setSecureContext(identity);
+      for (const server of servers) {
+        if (identity && server instanceof https.Server) server.setSecureContext(identity);
+      }
+      return tls?.certificate ?? null;
     },
-    cut: () => server?.closeAllConnections(),
+    cut: () => {
+      for (const server of servers) server.closeAllConnections();
+    },
   };
 }

@@ -43,6 +43,9 @@ describe('keys', () => {
     const { answer, asked } = await ask((it) => it.listKeys(7), json(200, { data: [key] }));
     expect(await answer).toEqual([key]);
     expect(asked).toMatchObject([{ method: 'GET', path: '/api/networks/7/enrollment-keys' }]);
+    const all = await ask((it) => it.listKeys(7, { all: true }), json(200, { data: [key] }));
+    expect(await all.answer).toEqual([key]);
+    expect(all.asked).toMatchObject([{ path: '/api/networks/7/enrollment-keys?all=true' }]);
   });
 
   test('are listed by a service that tells less, but not without their ids', async () => {

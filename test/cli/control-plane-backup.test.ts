@@ -65,7 +65,7 @@ test('under load a backup holds everything that was acknowledged before it began
     expect(body.data.peers).toContainEqual(reply.body.data.peer);
   }
   expect(body.data.revision).toBe(1 + body.data.peers.length);
-  const keys = await call(again.url, 'GET', `/api/networks/${network}/enrollment-keys`, { token });
+  const keys = await call(again.url, 'GET', `/api/networks/${network}/enrollment-keys?all=true`, { token });
   const uses = keys.body.data.reduce((sum: number, key: { uses: number }) => sum + key.uses, 0);
   expect(uses).toBe(body.data.peers.length);
   // It goes on where the backup was made: the next peer gets an address that nobody has.
@@ -147,5 +147,24 @@ describe('a backup', () => {
     const argv = ['--mount', 'sh', '-c', script, small, ...command, '--data', join(folder, 'data')];
     const { stdout, stderr } = spawnSync('unshare', argv, { encoding: 'utf8' });
     expect([stdout, stderr]).toEqual(['1\n', expect.stringContaining('database or disk is full')]);
+  });
+
+  test('of a read-only folder names the folder, and so does one into it', async () => {
+    const folder = makeFolder();
+    const served = await startServing(folder);
+    served.child.kill('SIGTERM');
+    await served.ended();
+    const data = join(folder, 'data');
+    const script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && "$@"; echo "$?"';
+    const backUpReadOnly = (file: string) => {
+      const command = [process.execPath, program, 'control-plane', 'backup', file, '--data', data];
+      return spawnSync('unshare', ['--mount', 'sh', '-c', script, data, ...command], { encoding: 'utf8' });
+    };
+    const from = backUpReadOnly(join(folder, 'backup.db'));
+    expect([from.stdout, from.stderr]).toEqual(['1\n', expect.stringContaining(`${data} is read-only`)]);
+    const into = backUpReadOnly(join(data, 'backup.db'));
+    expect([into.stdout, into.stderr]).toEqual(['1\n', expect.stringContaining(`${data}/backup.db`)]);
+    expect(into.stderr).toContain('read-only file system (EROFS)');
+    expect(readdirSync(folder).toSorted()).toEqual(['data', 'password']);
   });
 });

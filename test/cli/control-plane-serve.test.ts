@@ -5,6 +5,7 @@ import { connect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
 import { makeCertificate } from '../api/certificate.ts';
 import { call } from '../control-plane/harness.ts';
+import { connectRaw } from '../control-plane/raw.ts';
 import { failServing, makeFolder, owner, runProgram, startServing } from './served-process.ts';
 
 /** Writes a certificate for localhost into the folder, and gives the flags that name it. */
@@ -47,7 +48,7 @@ describe('with a certificate', () => {
     const first = await certificateAt(url);
     writeCertificate(folder);
     child.kill('SIGHUP');
-    await says('"msg":"certificate reloaded"');
+    expect(await says('"msg":"certificate reloaded"')).toContain(`"certificate":"${join(folder, 'cert.pem')}"`);
     const second = await certificateAt(url);
     expect(second).not.toBe(first);
     writeFileSync(join(folder, 'key.pem'), 'canary');
@@ -56,6 +57,18 @@ describe('with a certificate', () => {
     expect(await certificateAt(url)).toBe(second);
     expect(said()).not.toContain('canary');
   });
+});
+
+test('without a certificate SIGHUP reloads nothing, says so, and ends no connection', async () => {
+  const { url, child, says } = await startServing(makeFolder());
+  const client = await connectRaw(url);
+  client.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  await client.until('"status":"ok"');
+  child.kill('SIGHUP');
+  await says('"msg":"nothing to reload: there is no TLS certificate"');
+  client.send('GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n');
+  await client.until('"status":"ready"');
+  client.socket.destroy();
 });
 
 describe('beyond loopback', () => {
@@ -104,8 +117,8 @@ test('limits and the address of the metrics are as they were given', async () =>
 
 test('the addresses of proxies are believed as they were given', async () => {
   const { url, says } = await startServing(makeFolder(), '--trust-proxy', '10.0.0.0/8,127.0.0.1');
-  await call(url, 'GET', '/healthz', { headers: { 'x-forwarded-for': '203.0.113.7, 10.1.2.3' } });
-  expect(await says('"route":"/healthz"')).toContain('"address":"203.0.113.7"');
+  await call(url, 'GET', '/api/networks', { headers: { 'x-forwarded-for': '203.0.113.7, 10.1.2.3' } });
+  expect(await says('"route":"/api/networks"')).toContain('"address":"203.0.113.7"');
 });
 
 test.each([

@@ -42,12 +42,12 @@ test('SIGTERM: nobody new is let in, what is under way is answered, who waits is
     body: { name: 'office', private_cidr: '10.77.0.0/24' },
   });
   const network = created.body.data.id;
-  const etag = (await call(served.url, 'GET', `/api/networks/${network}`, { token })).headers.get('etag');
+  const { headers } = await call(served.url, 'GET', `/api/networks/${network}`, { token });
 
   const login = await beginLogin(served.url, body);
   const waiting = await connectRaw(served.url);
   const head = [`GET /api/networks/${network} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${token}`];
-  waiting.send([...head, `If-None-Match: ${etag}`, 'Prefer: wait=60', '', ''].join('\r\n'));
+  waiting.send([...head, `If-None-Match: ${headers.get('etag')}`, 'Prefer: wait=60', '', ''].join('\r\n'));
   // A balancer that had asked before, and has begun to ask again.
   const balancer = await connectRaw(served.url);
   balancer.send(`${readiness}\r\n`);
@@ -79,4 +79,26 @@ test.each(['SIGTERM', 'SIGINT'] as const)('a second signal, %s, ends it at once'
   served.child.kill(second);
   expect(await served.ended()).toBe(second);
   await held.ended();
+});
+
+test('a log that is read no more holds up neither requests nor SIGTERM', async () => {
+  const served = await startServing(makeFolder());
+  served.child.stderr?.pause();
+  // Each is a line of the log, of which a pipe and its reader take some hundred.
+  const wrong = { ...owner, email: 'x'.repeat(200) };
+  for (let sent = 0; sent < 2_000; sent += 50) {
+    const replies = Array.from({ length: 50 }, () => call(served.url, 'POST', '/api/auth/login', { body: wrong }));
+    for (const { status } of await Promise.all(replies)) expect(status).toBe(422);
+  }
+  const exited = once(served.child, 'exit');
+  served.child.kill('SIGTERM');
+  expect(await exited).toEqual([0, null]);
+  served.child.stderr?.resume();
+});
+
+test('health checks leave no line in the log', async () => {
+  const served = await startServing(makeFolder());
+  for (const path of ['/healthz', '/readyz', '/metrics', '/api/networks']) await call(served.url, 'GET', path);
+  await served.says('"route":"/api/networks"');
+  expect(served.said()).not.toMatch(/healthz|readyz|metrics"/);
 });

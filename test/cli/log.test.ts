@@ -1,4 +1,5 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -75,6 +76,50 @@ describe('a log', () => {
       'error: fatal told interface=cpn0',
       String.raw`warning: hostile name="\u009b31m\u202e a" list=["a b"]`,
     ]);
+  });
+});
+
+describe('a log whose reader has stopped reading', () => {
+  const flooding = `
+import { openLog } from '${sources}/log.ts';
+import { Input } from '${sources}/input.ts';
+const log = openLog(new Input({}, {}, process.env), 'info');
+for (let line = 0; line < 10_000; line += 1) log.info({ line }, 'a line that waits for its reader');
+process.on('SIGTERM', () => process.exit(7));
+process.stdin.on('data', () => log.info('still here'));
+process.stdout.write('all said');
+`;
+  const flood = async () => {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', flooding], { env: { PATH: process.env.PATH } });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    await once(child.stdout, 'data');
+    return child;
+  };
+
+  it('holds up neither the program nor a signal', async () => {
+    const child = await flood();
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([7, null]);
+    child.stderr.resume();
+  });
+
+  it('says how many lines it dropped when it is read again, and goes on', async () => {
+    const child = await flood();
+    let said = '';
+    const dropped = new Promise<void>((resolve) => {
+      child.stderr.setEncoding('utf8').on('data', (text) => {
+        said += text;
+        if (said.includes('"log lines dropped"}\n')) resolve();
+      });
+    });
+    await dropped;
+    child.stdin.write('x');
+    while (!said.includes('still here')) await once(child.stderr, 'data');
+    const told = lines(said).map((line) => JSON.parse(line));
+    const count = told.filter(({ msg }) => msg === 'log lines dropped').reduce((sum, line) => sum + line.lines, 0);
+    expect(count).toBeGreaterThan(0);
+    expect(told.filter(({ line }) => line !== undefined).length + count).toBe(10_000);
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { pruneAudit } from '../../src/control-plane/service/retention.ts';
-import { keepNewestOf } from '../../src/control-plane/store/audit.ts';
+import type { Db } from '../../src/control-plane/store/tables.ts';
 import {
   closePlane,
   enroll,
@@ -12,6 +12,7 @@ import {
   owner,
   type Plane,
   publicKey,
+  startPlane,
   withDatabase,
 } from './harness.ts';
 
@@ -207,7 +208,8 @@ test('what is older than its days is forgotten', async () => {
   plane.clock.advance(10 * day);
   token = await plane.signIn('owner');
   await makeNetwork(plane, token, { name: 'lately' });
-  const prune = (days: number) => withDatabase(plane.dataDir, (db) => pruneAudit({ db, now: plane.clock.now }, days));
+  const prune = (days: number) =>
+    withDatabase(plane.dataDir, (db) => pruneAudit({ db, readTime: async () => plane.clock.now() }, { days }));
   await prune(11);
   expect((await read()).map(({ target }: { target: { id: number } }) => target.id)).toContain(network);
   await prune(9);
@@ -243,11 +245,63 @@ test('of what anybody can make entries of, only the newest are kept', async () =
         .orderBy('id')
         .execute(),
     );
-  const keep = (count: number) => withDatabase(plane.dataDir, (db) => keepNewestOf(db, 'login.refused', count));
+  const keep = (mostOfEach: number) =>
+    withDatabase(plane.dataDir, (db) =>
+      pruneAudit(
+        { db, readTime: async () => plane.clock.now() },
+        { days: 365, mostOfEach, batch: 3, pause: async () => undefined },
+      ),
+    );
   const before = (await refused()).length;
   await keep(before);
   expect(await refused()).toHaveLength(before);
   await keep(2);
   expect((await refused()).map(({ target_name }) => target_name)).toEqual(['three@example.net', 'four@example.net']);
   expect(await read('?limit=200')).toHaveLength(others);
+});
+
+test('a large audit is pruned in batches, and others are answered between them', async () => {
+  const plane = await startPlane();
+  const token = await plane.signIn('owner');
+  const kept = { actor_kind: 'system', action: 'network.create', target_kind: 'network', details: '{}' } as const;
+  const [old, recent] = ['2028-01-01T00:00:00.000Z', plane.clock.now().toISOString()];
+  const [rows, batch] = [5_000, 200];
+  await withDatabase(plane.dataDir, async (db) => {
+    for (let made = 0; made < rows; made += 500) {
+      const entries = Array.from({ length: 500 }, (_, index) => ({ ...kept, at: index % 10 === 0 ? recent : old }));
+      await db.insertInto('audit_entries').values(entries).execute();
+    }
+  });
+  const count = (db: Db) =>
+    db
+      .selectFrom('audit_entries')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow()
+      .then((row) => Number(row.count));
+  const [before, seen] = [await withDatabase(plane.dataDir, count), [] as { status: number; left: number }[]];
+  await withDatabase(plane.dataDir, (db) => {
+    const pause = async () => {
+      const created = await plane.call('POST', '/api/auth/tokens', { token, body: { name: 'meanwhile' } });
+      seen.push({ status: created.status, left: (await count(db)) - seen.length - 1 });
+    };
+    return pruneAudit({ db, readTime: async () => plane.clock.now() }, { days: 365, batch, pause });
+  });
+  expect(new Set(seen.map(({ status }) => status))).toEqual(new Set([201]));
+  expect(seen.length).toBe(Math.ceil(before / batch));
+  const removed = seen.map(({ left }, index) => (seen[index - 1]?.left ?? before) - left);
+  expect(Math.max(...removed)).toBeLessThanOrEqual(batch);
+  expect(seen.at(-1)?.left).toBe(before - rows * 0.9);
+});
+
+test('pruning ends after the batch that is under way when it is stopped', async () => {
+  const plane = await startPlane();
+  const token = await plane.signIn('owner');
+  for (const name of ['one', 'two', 'three']) await makeNetwork(plane, token, { name });
+  const end = new AbortController();
+  const readTime = async () => new Date(plane.clock.now().getTime() + 400 * day);
+  const pause = async () => end.abort();
+  await withDatabase(plane.dataDir, (db) =>
+    pruneAudit({ db, readTime }, { days: 365, batch: 1, pause, signal: end.signal }),
+  );
+  expect((await plane.call('GET', '/api/audit', { token })).body.data).toHaveLength(3);
 });

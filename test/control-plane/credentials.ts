@@ -107,7 +107,7 @@ export async function makeThings(plane: Plane): Promise<Things> {
   const owner = await plane.signIn('owner');
   const network = await makeNetwork(plane, owner, { name: 'canary-network' });
   const keyToken = await makeKey(plane, owner, network);
-  const keys = await must(plane.call('GET', `/api/networks/${network}/enrollment-keys`, { token: owner }));
+  const keys = await must(plane.call('GET', `/api/networks/${network}/enrollment-keys?all=true`, { token: owner }));
   const self = await must(enroll(plane, keyToken));
   const sibling = await must(enroll(plane, keyToken));
   const other = await plane.signIn('viewer');

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { Locked, UnreadableFile } from '../../src/core/errors.ts';
 import { makeFolder, openPlane, startPlane, withDatabase } from './harness.ts';
@@ -113,4 +114,16 @@ describe('the data folder', () => {
     const plane = await startPlane({ dataDir, owner: null });
     expect((await plane.call('GET', '/healthz')).status).toBe(200);
   });
+});
+
+test('a database of a newer version is named as such', async () => {
+  const dataDir = makeFolder();
+  const plane = await startPlane({ dataDir });
+  await plane.server.close();
+  await withDatabase(dataDir, (db) =>
+    sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01T00:00:00.000Z')`.execute(db),
+  );
+  await expect(openPlane({ dataDir })).rejects.toThrow(
+    /control-plane\.db was written by a newer cpn; run that one, or restore a backup/,
+  );
 });

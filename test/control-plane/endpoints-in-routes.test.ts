@@ -36,7 +36,7 @@ describe('an endpoint in what the network carries', () => {
         const changed = await plane.call('PATCH', path, { token: as, body: { endpoint } });
         expect([changed.status, changed.body.errors]).toEqual([422, { endpoint: [rule] }]);
       }
-      const keys = await plane.call('GET', `/api/networks/${network}/enrollment-keys`, { token });
+      const keys = await plane.call('GET', `/api/networks/${network}/enrollment-keys?all=true`, { token });
       expect(keys.body.data[0].uses).toBe(1);
     },
   );

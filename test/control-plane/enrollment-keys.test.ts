@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { closePlane, enroll, makeNetwork, openPlane, type Plane } from './harness.ts';
+import { closePlane, enroll, hour, makeNetwork, openPlane, type Plane, startPlane } from './harness.ts';
 
 let plane: Plane;
 let token: string;
@@ -29,13 +29,32 @@ test('a key is made, shown once, listed without its token, used and revoked', as
   });
   const { enrollment_token, ...shown } = made.body.data;
   expect((await enroll(plane, enrollment_token)).status).toBe(201);
-  const listed = await plane.call('GET', path(), { token });
+  expect((await plane.call('GET', path(), { token })).body).toEqual({ data: [] });
+  const listed = await plane.call('GET', `${path()}?all=true`, { token });
   expect([listed.status, listed.body]).toEqual([200, { data: [{ ...shown, uses: 1 }] }]);
 
   const revoked = await plane.call('DELETE', `${path()}/${shown.id}`, { token });
   expect([revoked.status, revoked.body]).toEqual([200, { data: null }]);
-  expect((await plane.call('GET', path(), { token })).body).toEqual({ data: [] });
+  expect((await plane.call('GET', `${path()}?all=true`, { token })).body).toEqual({ data: [] });
   expect((await plane.call('DELETE', `${path()}/${shown.id}`, { token })).status).toBe(404);
+});
+
+test('a key that has expired is listed with the others only where all are asked for', async () => {
+  const own = await startPlane();
+  const as = await own.signIn('member');
+  const keys = `/api/networks/${await makeNetwork(own, as)}/enrollment-keys`;
+  for (const hours of [1, 168]) {
+    await own.call('POST', keys, { token: as, body: { name: `${hours} h`, expires_in_hours: hours } });
+  }
+  own.clock.advance(2 * hour);
+  const list = async (query: string) =>
+    (await own.call('GET', `${keys}${query}`, { token: as })).body.data.map(({ name }: { name: string }) => name);
+  expect([await list(''), await list('?all=false'), await list('?all=true')]).toEqual([
+    ['168 h'],
+    ['168 h'],
+    ['1 h', '168 h'],
+  ]);
+  expect((await own.call('GET', `${keys}?all=yes`, { token: as })).status).toBe(422);
 });
 
 test('uses and lifetime go to their limits', async () => {

@@ -7,6 +7,12 @@ test('health and readiness need no token', async () => {
   expect(await plane.call('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ready' } });
 });
 
+test('who can read the database and not write it is not ready', async () => {
+  const plane = await startPlane();
+  await withDatabase(plane.dataDir, (db) => db.schema.dropTable('write_checks').execute());
+  expect((await plane.call('GET', '/readyz')).status).toBe(503);
+});
+
 test('who has no database lives, but is not ready, and says so until it is there again', async () => {
   const plane = await startPlane();
   const rename = (from: string, to: string) =>
@@ -16,7 +22,15 @@ test('who has no database lives, but is not ready, and says so until it is there
   expect([status, body]).toEqual([503, { message: 'the database does not answer; try again in 1 s' }]);
   expect(headers.get('retry-after')).toBe('1');
   expect((await plane.call('GET', '/healthz')).status).toBe(200);
-  expect(plane.log()).toMatch(/"level":40.*organizations.*"msg":"request put off"/);
+  expect((await plane.call('GET', '/readyz')).status).toBe(503);
   await rename('hidden', 'organizations');
   expect((await plane.call('GET', '/readyz')).status).toBe(200);
+  const told = plane
+    .log()
+    .split('\n')
+    .filter((line) => /"level":[^12]\d.*ready/.test(line));
+  expect(told).toEqual([
+    expect.stringMatching(/"level":40.*organizations.*"msg":"not ready"/),
+    expect.stringMatching(/"level":30.*"msg":"ready again"/),
+  ]);
 });

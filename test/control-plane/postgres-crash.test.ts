@@ -48,7 +48,7 @@ test('a kill -9 of PostgreSQL loses nothing that was acknowledged; when it is ba
   await eventually('the control plane works again', async () => (await plane.call('GET', '/readyz')).status === 200);
   const { data } = (await plane.call('GET', `/api/networks/${network}`, { token })).body;
   for (const { body } of acknowledged) expect(data.peers).toContainEqual(body.data.peer);
-  const listed = await plane.call('GET', `/api/networks/${network}/enrollment-keys`, { token });
+  const listed = await plane.call('GET', `/api/networks/${network}/enrollment-keys?all=true`, { token });
   const uses = listed.body.data.map((key: { uses: number }) => key.uses);
   expect(uses.reduce((sum: number, each: number) => sum + each, 0)).toBe(data.peers.length);
 

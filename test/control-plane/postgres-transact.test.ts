@@ -5,7 +5,7 @@ import { OutcomeUnknown, Unavailable } from '../../src/control-plane/errors.ts';
 import { type DatabaseTarget, parseDatabaseUrl } from '../../src/control-plane/store/database-url.ts';
 import { announce, listen } from '../../src/control-plane/store/postgres-changes.ts';
 import { postgresDialect } from '../../src/control-plane/store/postgres-dialect.ts';
-import { createPool } from '../../src/control-plane/store/postgres-pool.ts';
+import { Client, createPool } from '../../src/control-plane/store/postgres-pool.ts';
 import type { Db, Tables } from '../../src/control-plane/store/tables.ts';
 import { transact } from '../../src/control-plane/store/transact.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -150,3 +150,21 @@ test('a listener notices a connection that is dead although nobody ended it, and
   await eventually('it hears again', () => heard.includes(10));
   expect(heard).toEqual([7, 'lost', 'all', 10]);
 });
+
+test('connections that were idle and answer no more are left, all at once, and the work is done on a new one', async () => {
+  const { port, block } = await openWay();
+  const pool = createPool({ ...target, host: '127.0.0.1', port }, { forMs: 0, patienceMs: 500 });
+  const through = new Kysely<Tables>({ dialect: postgresDialect(pool) });
+  onTestFinished(() => through.destroy());
+  const first = new Set(await Promise.all([1, 2, 3, 4].map(() => backendOf(through))));
+  expect(first.size).toBeGreaterThan(1);
+  block();
+  const asked = vi.spyOn(Client.prototype, 'answersWithin');
+  onTestFinished(() => asked.mockRestore());
+  expect(await backendOf(through)).toSatisfy((pid) => !first.has(pid));
+  expect(asked).toHaveBeenCalledTimes(1);
+});
+
+async function backendOf(within: Db): Promise<number | undefined> {
+  return (await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(within)).rows[0]?.pid;
+}

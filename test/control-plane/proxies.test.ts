@@ -28,6 +28,10 @@ test.each([
   ['after what the client claims', '198.51.100.1, 203.0.113.7', '203.0.113.7'],
   ['before another trusted proxy', '203.0.113.7, 10.20.0.3', '203.0.113.7'],
   ['as IPv6', '2001:db8::7', '2001:db8::7'],
+  ['with a port', '203.0.113.7:4711', '203.0.113.7'],
+  ['as IPv6 in brackets', '[2001:db8::7]', '2001:db8::7'],
+  ['as IPv6 in brackets with a port', '[2001:db8::7]:4711', '2001:db8::7'],
+  ['before another trusted proxy with a port', '203.0.113.7:4711, 10.20.0.3:80', '203.0.113.7'],
 ])('a trusted proxy says who calls: %s', async (_where, forwarded, address) => {
   expect(await seenAs(plane, '127.0.0.1', { 'X-Forwarded-For': forwarded })).toBe(address);
 });
@@ -51,7 +55,7 @@ test('without trusted proxies nobody is believed, on this machine neither', asyn
   expect(await seenAs(trusting, '127.0.0.1', { 'X-Forwarded-For': '203.0.113.7' })).toBe('127.0.0.1');
 });
 
-test.each(['unknown', '203.0.113.7:4711', '_hidden'])(
+test.each(['unknown', '203.0.113.7:x', '[2001:db8::7', '_hidden'])(
   'a trusted proxy that says %j of who calls is refused',
   async (forwarded) => {
     const { status, body } = await plane.call('GET', '/healthz', {

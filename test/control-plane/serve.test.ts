@@ -92,6 +92,33 @@ describe('every reply', () => {
     }
   });
 
+  test('to OPTIONS names the methods of the path, and of none is a 404', async () => {
+    const plane = await startPlane();
+    for (const [path, allow] of [
+      ['/api/networks?name=x', 'GET, HEAD, OPTIONS, POST'],
+      ['/api/networks/1', 'DELETE, GET, HEAD, OPTIONS, PATCH'],
+      ['/api/networks/enroll', 'OPTIONS, POST'],
+      ['/healthz', 'GET, HEAD, OPTIONS'],
+    ] as const) {
+      const { status, headers } = await plane.call('OPTIONS', path);
+      expect([path, status, headers.get('allow')]).toEqual([path, 204, allow]);
+    }
+    expect((await plane.call('OPTIONS', '/api/nowhere')).status).toBe(404);
+  });
+
+  test.each(['gzip', 'identity, br'])('to a body with Content-Encoding %s is a 415 that says so', async (encoding) => {
+    const plane = await startPlane();
+    const request = { body: owner, headers: { 'content-encoding': encoding } };
+    const { status, headers, body } = await plane.call('POST', '/api/auth/login', request);
+    expect([status, body]).toEqual([
+      415,
+      { message: `the body of the request has Content-Encoding "${encoding}"; send it without one` },
+    ]);
+    expect(headers.get('accept-encoding')).toBe('identity');
+    const plain = { body: owner, headers: { 'content-encoding': 'Identity' } };
+    expect((await plane.call('POST', '/api/auth/login', plain)).status).toBe(200);
+  });
+
   test('to what fails inside tells nothing, and the log says why', async () => {
     const plane = await startPlane();
     const token = await plane.signIn('owner');

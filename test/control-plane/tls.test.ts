@@ -127,7 +127,7 @@ describe('another certificate', () => {
     onTestFinished(() => kept.destroy());
     await ask(plane, '/healthz', before, kept);
     writePair(after, files);
-    plane.server.reloadTls();
+    plane.server.reload();
     // The agent would fail with the old certificate if it had to connect again.
     expect((await ask(plane, '/healthz', before, kept)).status).toBe(200);
     expect((await ask(plane, '/healthz', after)).status).toBe(200);
@@ -140,7 +140,7 @@ describe('another certificate', () => {
     const files = writePair(pair);
     const plane = await startPlane({ tls: files });
     writeFileSync(files.certificate, makeCertificate().cert);
-    expect(() => plane.server.reloadTls()).toThrow(UnreadableFile);
+    expect(() => plane.server.reload()).toThrow(UnreadableFile);
     expect((await ask(plane, '/healthz', pair)).status).toBe(200);
   });
 });

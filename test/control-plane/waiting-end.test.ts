@@ -45,12 +45,13 @@ describe('after the wait, access is looked at again', () => {
     expect((await reply).status).toBe(401);
   });
 
-  test('a network that was deleted is a 404, to its peers a 401', async () => {
+  test('a network that was deleted is a 404, to its peers too', async () => {
     const { network, peerToken } = await makeOffice(on);
     const replies = [read(on, network, 2, long), read(on, network, 2, long, peerToken)];
     await untilWaiting(on, network, 2);
     await call('DELETE', `${network}`);
-    expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([404, 401]);
+    expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([404, 404]);
+    expect((await read(on, network, 2, long, peerToken)).status).toBe(401);
   });
 
   test('who may not see the network never waits', async () => {

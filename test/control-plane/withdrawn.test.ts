@@ -157,7 +157,8 @@ test('the peers of a database from before can withdraw too', async () => {
   await first.server.close();
   await withDatabase(dataDir, async (db) => {
     // What later versions brought, newest first.
-    for (const table of ['changes', 'audit_entries', 'personal_tokens']) await db.schema.dropTable(table).execute();
+    const tables = ['write_checks', 'changes', 'audit_entries', 'personal_tokens'];
+    for (const table of tables) await db.schema.dropTable(table).execute();
     for (const index of ['peers_previous_key', 'peers_label']) await db.schema.dropIndex(index).execute();
     await db.schema.alterTable('networks').dropColumn('nonce').execute();
     for (const column of ['peer_types', 'routes'])

@@ -79,7 +79,7 @@ export class Owner {
 
   /** How often each key was used, by its name. */
   async countUses(network: number): Promise<ReadonlyMap<string, number>> {
-    const keys = await this.#ask<{ name: string; uses: number }[]>('GET', `/${network}/enrollment-keys`);
+    const keys = await this.#ask<{ name: string; uses: number }[]>('GET', `/${network}/enrollment-keys?all=true`);
     return new Map(keys.map(({ name, uses }) => [name, uses]));
   }
 

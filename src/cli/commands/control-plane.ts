@@ -1,3 +1,5 @@
+import type { Logger } from 'pino';
+import type { ControlPlane } from '../../control-plane/serve.ts';
 import { WrongUsage } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Command, Flag } from '../command.ts';
@@ -46,7 +48,7 @@ export const serveControlPlane: Command = {
     const address = parseListenAddress('listen', input.text('listen') ?? '127.0.0.1:8787');
     const operation = readOperation(input);
     const logger = openLog(input, 'info');
-    const server = await serve({
+    const starting = serve({
       ...address,
       ...operation,
       dataDir: input.text('data') ?? defaultData,
@@ -56,6 +58,9 @@ export const serveControlPlane: Command = {
       allowPublicRoutes: input.switch('allow-public-routes'),
       logger,
     });
+    // While it starts, a signal waits: the files may have been read before it came.
+    process.on('SIGHUP', () => void starting.then((server) => reload(server, logger)).catch(() => undefined));
+    const server = await starting;
     // Whoever reads that it listens may ask it to end.
     const stopped = untilStopped();
     note(`control plane listening on ${server.url}`);
@@ -64,7 +69,6 @@ export const serveControlPlane: Command = {
     const heart = startHeartbeat(supervisor);
     if (server.metricsUrl !== null) note(`metrics at ${server.metricsUrl}`);
     if (!isLoopback(address.host) && operation.tls === null && operation.proxies.length === 0) warn(plainHttp);
-    if (operation.tls !== null) process.on('SIGHUP', () => reloadTls(server, logger));
     await stopped;
     clearInterval(heart);
     void supervisor?.tell({ state: 'stopping' });
@@ -92,10 +96,11 @@ const plainHttp =
   'passwords, keys and tokens cross the network unencrypted; give --tls-cert and --tls-key, or --trust-proxy and a TLS proxy';
 
 /** A certificate that cannot be used leaves the old one in its place, and the control plane up. */
-function reloadTls({ reloadTls }: { reloadTls(): void }, log: ReturnType<typeof openLog>): void {
+function reload({ reload }: ControlPlane, log: Logger): void {
   try {
-    reloadTls();
-    log.info('certificate reloaded');
+    const certificate = reload();
+    if (certificate === null) log.info('nothing to reload: there is no TLS certificate');
+    else log.info({ certificate }, 'certificate reloaded');
   } catch (error) {
     log.error({ error: error instanceof Error ? error.message : String(error) }, 'certificate not reloaded');
   }

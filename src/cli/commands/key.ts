@@ -82,14 +82,20 @@ function readLimits(input: Input) {
 export const listKeys: Command = {
   name: 'key list',
   argument: theNetwork,
-  summary: 'List the enrolment keys of a network that were not revoked, without their values',
-  flags: { ...apiFlags, ...jsonFlag },
-  examples: ['cpn key list office'],
+  summary: 'List the enrolment keys of a network that can be used, without their values',
+  flags: {
+    ...apiFlags,
+    ...jsonFlag,
+    all: { kind: 'switch', summary: 'also those that are used up or have expired' },
+  },
+  examples: ['cpn key list office', 'cpn key list office --all'],
   async run(input) {
     const service = await openAdmin(input);
-    const keys = await service.listKeys(await findNetwork(service, input.argument('network') ?? ''));
+    const network = await findNetwork(service, input.argument('network') ?? '');
+    const keys = await service.listKeys(network, { all: input.switch('all') });
     if (input.switch('json')) printJson({ keys });
-    else if (keys.length === 0) note('there is no key; "cpn key create" makes one');
+    else if (keys.length === 0)
+      note('there is no key that can be used; "cpn key create" makes one, --all shows the others');
     else
       print(
         table(
@@ -116,7 +122,7 @@ export const revokeKey: Command = {
   async run(input) {
     const service = await openAdmin(input);
     const network = await findNetwork(service, input.argument('network') ?? '');
-    const key = findNamed(await service.listKeys(network), input.argument('key') ?? '', 'key');
+    const key = findNamed(await service.listKeys(network, { all: true }), input.argument('key') ?? '', 'key');
     if (!(await confirm(`Revoke key ${key.name} (${key.id})?`, input))) return exitCodes.failed;
     await service.revokeKey(network, key.id);
     if (input.switch('json')) printJson({ id: key.id, name: key.name });

@@ -3,11 +3,14 @@ import { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../../cont
 import { Refusal, reply } from '../../contract/reply.ts';
 import { type App, callerOf } from '../app.ts';
 import { editors } from '../caller.ts';
+import type { SendList } from '../lists.ts';
 import type { Context } from '../service/context.ts';
 import { createKey, listKeys, revokeKey } from '../service/enrollment-keys.ts';
 import { KeyPath, NetworkPath, Nothing, nothing } from './parts.ts';
 
-export function addEnrollmentKeyRoutes(app: App, context: Context): void {
+const Which = z.object({ all: z.enum(['true', 'false']).optional() });
+
+export function addEnrollmentKeyRoutes(app: App, context: Context, sendList: SendList): void {
   app.route({
     method: 'POST',
     url: '/api/networks/:network/enrollment-keys',
@@ -31,11 +34,18 @@ export function addEnrollmentKeyRoutes(app: App, context: Context): void {
     config: { access: editors },
     schema: {
       operationId: 'listEnrollmentKeys',
-      summary: 'The keys of a network that were not revoked',
+      summary: 'The keys of a network with which hosts can still enrol',
+      description: 'With all=true also those that are used up or have expired. Keys that were revoked are in no list.',
       params: NetworkPath,
+      querystring: Which,
       response: { 200: reply(z.array(EnrollmentKey)), 404: Refusal },
     },
-    handler: async (request) => ({ data: await listKeys(context, callerOf(request), request.params.network) }),
+    handler: async (request, response) => {
+      const { network } = request.params;
+      const all = request.query.all === 'true';
+      const keys = await listKeys(context, callerOf(request), network, all);
+      return sendList(response, `${all ? 'all ' : ''}keys of ${network}`, EnrollmentKey, keys);
+    },
   });
 
   app.route({

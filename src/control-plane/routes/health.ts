@@ -6,11 +6,12 @@ import { createReadinessCheck } from '../service/readiness.ts';
 
 export function addHealthRoutes(app: App, context: Context): void {
   const checkReadiness = createReadinessCheck(context);
+  let isReady = true;
 
   app.route({
     method: 'GET',
     url: '/healthz',
-    config: { access: 'anyone' },
+    config: { access: 'anyone', isHealthCheck: true },
     schema: {
       operationId: 'checkHealth',
       summary: 'Answers while the process lives',
@@ -22,14 +23,22 @@ export function addHealthRoutes(app: App, context: Context): void {
   app.route({
     method: 'GET',
     url: '/readyz',
-    config: { access: 'anyone' },
+    config: { access: 'anyone', isHealthCheck: true },
     schema: {
       operationId: 'checkReadiness',
-      summary: 'Answers with 200 while requests can be served: the database answers, and nobody is shutting this down',
+      summary:
+        'Answers with 200 while requests can be served: the database answers and can be written, and nobody is shutting this down',
       response: { 200: z.object({ status: z.literal('ready') }), 503: Refusal },
     },
-    handler: async () => {
-      await checkReadiness();
+    handler: async ({ log }) => {
+      const trouble = await checkReadiness().then(
+        () => null,
+        (error: Error) => error,
+      );
+      if (trouble !== null && isReady) log.warn({ err: trouble.cause ?? trouble }, 'not ready');
+      if (trouble === null && !isReady) log.info('ready again');
+      isReady = trouble === null;
+      if (trouble !== null) throw trouble;
       return { status: 'ready' as const };
     },
   });

@@ -11,7 +11,7 @@ export function addMetricsRoute(app: App, metrics: Metrics, here: boolean): void
   app.route({
     method: 'GET',
     url: '/metrics',
-    config: { access: 'anyone' },
+    config: { access: 'anyone', isHealthCheck: true },
     schema: {
       operationId: 'readMetrics',
       summary: 'What the control plane counts, in the text format of Prometheus',

@@ -3,13 +3,14 @@ import { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../con
 import { Refusal, reply } from '../../contract/reply.ts';
 import { type App, callerOf } from '../app.ts';
 import { editors, readers } from '../caller.ts';
+import type { SendList } from '../lists.ts';
 import type { NetworkTexts } from '../network-text.ts';
 import type { Context } from '../service/context.ts';
 import { changeNetwork, createNetwork, deleteNetwork, listNetworks } from '../service/networks.ts';
 import { NetworkPath, Nothing, nothing } from './parts.ts';
 import { addReadNetworkRoute } from './read-network.ts';
 
-export function addNetworkRoutes(app: App, context: Context, texts: NetworkTexts): void {
+export function addNetworkRoutes(app: App, context: Context, texts: NetworkTexts, sendList: SendList): void {
   app.route({
     method: 'GET',
     url: '/api/networks',
@@ -19,7 +20,11 @@ export function addNetworkRoutes(app: App, context: Context, texts: NetworkTexts
       summary: "The organization's networks, without their peers",
       response: { 200: reply(z.array(NetworkSummary)) },
     },
-    handler: async (request) => ({ data: await listNetworks(context, callerOf(request)) }),
+    handler: async (request, response) => {
+      const caller = callerOf(request);
+      const networks = await listNetworks(context, caller);
+      return sendList(response, `networks of ${caller.organizationId}`, NetworkSummary, networks);
+    },
   });
 
   app.route({

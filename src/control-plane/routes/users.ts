@@ -4,11 +4,12 @@ import { CreateUser, User } from '../../contract/user.ts';
 import { Secret } from '../../core/secret.ts';
 import { type App, userOf } from '../app.ts';
 import { administrators } from '../caller.ts';
+import type { SendList } from '../lists.ts';
 import type { Context } from '../service/context.ts';
 import { createUser, deleteUser, listUsers } from '../service/users.ts';
 import { Nothing, nothing, UserPath } from './parts.ts';
 
-export function addUserRoutes(app: App, context: Context): void {
+export function addUserRoutes(app: App, context: Context, sendList: SendList): void {
   app.route({
     method: 'GET',
     url: '/api/users',
@@ -18,7 +19,10 @@ export function addUserRoutes(app: App, context: Context): void {
       summary: "The organization's users",
       response: { 200: reply(z.array(User)) },
     },
-    handler: async (request) => ({ data: await listUsers(context, userOf(request)) }),
+    handler: async (request, response) => {
+      const caller = userOf(request);
+      return sendList(response, `users of ${caller.organizationId}`, User, await listUsers(context, caller));
+    },
   });
 
   app.route({

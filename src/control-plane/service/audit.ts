@@ -6,13 +6,13 @@ import * as store from '../store/audit.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
 
-/** Whose doing something is, and where and when it was asked for. */
+/** Whose doing something is, and where it was asked for. */
 export interface Author {
   /** Null where nobody can tell whose organization it is. */
   readonly organizationId: number | null;
   readonly actor: AuditEntry['actor'];
   readonly address: string | null;
-  readonly at: string;
+  readonly readTime: Context['readTime'];
 }
 
 /** What was done to what. No detail is ever a password, a token or a key that opens anything. */
@@ -36,7 +36,7 @@ type Action =
 export async function record(db: Db, author: Author, { action, target, details = {} }: Deed): Promise<void> {
   const entry = {
     organization_id: author.organizationId,
-    at: author.at,
+    at: (await author.readTime(db)).toISOString(),
     actor_kind: author.actor.kind,
     actor_id: author.actor.id,
     actor_name: author.actor.name,
@@ -87,13 +87,13 @@ function readWithdrawal(action: string, details: Readonly<Record<string, unknown
 }
 
 /** The author of what a caller asks for. */
-export function authorOf({ now }: Context, caller: Caller): Author {
+export function authorOf({ readTime }: Context, caller: Caller): Author {
   const { organizationId, address } = caller;
   const actor =
     caller.kind === 'user'
       ? { kind: 'user' as const, id: caller.userId, name: caller.email }
       : { kind: 'peer' as const, id: caller.peerId, name: caller.name };
-  return { organizationId, actor, address, at: now().toISOString() };
+  return { organizationId, actor, address, readTime };
 }
 
 /** The fields of `after` that differ, with their new values. */

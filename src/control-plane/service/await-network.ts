@@ -37,8 +37,9 @@ export function createAwaitNetwork(context: Context): AwaitNetwork {
       // Waiting begins before the look at the revision, so that a change in between ends it.
       const changed = context.waiters.wait(id, wait.signal);
       const look = await lookAt(caller.organizationId, id);
-      if (caller.kind === 'peer') await checkStillThere(look, caller, id);
-      else if (!isFirst) caller = await wait.recognize();
+      // The token of a peer is void with its network; one that waited learns why.
+      if (caller.kind === 'peer' && (look.network || isFirst)) await checkStillThere(look, caller, id);
+      else if (caller.kind === 'user' && !isFirst) caller = await wait.recognize();
       if (!look.network) throw new NotFound('network');
       const { revision: number, nonce, at } = look.network;
       const revision = { revision: number, nonce, at };

@@ -9,6 +9,8 @@ import type { Waiters } from '../waiters.ts';
 export interface Context {
   readonly db: Db;
   readonly now: () => Date;
+  /** The time of the database, by which processes whose clocks differ write one audit. */
+  readonly readTime: (db: Db) => Promise<Date>;
   readonly random: Random;
   readonly passwordCost: PasswordCost;
   readonly waiters: Waiters;

@@ -73,10 +73,15 @@ function readRoutes({ routes, peer_types }: CreateEnrollmentKey, network: Stored
   })).routes;
 }
 
-/** The keys of a network that were not revoked. */
-export async function listKeys({ db }: Context, caller: Caller, networkId: number): Promise<EnrollmentKey[]> {
+/** The keys of a network that can be used; `all` that were not revoked, where it says so. */
+export async function listKeys(
+  { db, now }: Context,
+  caller: Caller,
+  networkId: number,
+  all: boolean,
+): Promise<EnrollmentKey[]> {
   await requireNetwork(db, caller, networkId);
-  return (await store.listKeys(db, networkId)).map(presentKey);
+  return (await store.listKeys(db, networkId, all ? null : now().toISOString())).map(presentKey);
 }
 
 /** Makes a key useless from now on. */

@@ -88,7 +88,7 @@ export async function enroll(
       created_at: now,
     });
     const { public_key, peer_type } = peer;
-    await record(db, await authorOfEnrollment(db, key, address, now), {
+    await record(db, await authorOfEnrollment(context, db, key, address), {
       action: 'peer.enroll',
       target: { kind: 'peer', id: peer.id, name: peer.name },
       details: {
@@ -104,9 +104,9 @@ export async function enroll(
   return { ...enrolled, network: { id, revision: { revision, nonce, at: nextMoment() } } };
 }
 
-async function authorOfEnrollment(db: Db, key: StoredKey, address: string, at: string): Promise<Author> {
+async function authorOfEnrollment({ readTime }: Context, db: Db, key: StoredKey, address: string): Promise<Author> {
   const organizationId = await networks.readOrganizationOf(db, key.network_id);
-  return { organizationId, actor: { kind: 'enrollment_key', id: key.id, name: key.name }, address, at };
+  return { organizationId, actor: { kind: 'enrollment_key', id: key.id, name: key.name }, address, readTime };
 }
 
 function readEndpoint(text: string | undefined, { onLoopback }: Context): string | null {

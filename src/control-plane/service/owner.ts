@@ -16,7 +16,7 @@ export interface Owner {
 
 /** Makes the first user, and its organization, when there is no user yet; true when it did. There is no default password. */
 export async function makeFirstOwner(
-  { db, now, random, passwordCost }: Context,
+  { db, now, readTime, random, passwordCost }: Context,
   owner: Owner | null,
 ): Promise<boolean> {
   if (await isAnyUser(db)) return false;
@@ -37,18 +37,17 @@ export async function makeFirstOwner(
     if (await isAnyUser(transaction)) return false;
     const organizationId = await insertOrganization(transaction, 'default');
     const email = owner.email.toLowerCase();
-    const at = now().toISOString();
     const id = await insertUser(transaction, {
       organization_id: organizationId,
       email,
       password_hash: passwordHash,
       role: 'owner',
-      created_at: at,
+      created_at: now().toISOString(),
     });
     const system = { kind: 'system', id: null, name: null } as const;
     await record(
       transaction,
-      { organizationId, actor: system, address: null, at },
+      { organizationId, actor: system, address: null, readTime },
       { action: 'user.create', target: { kind: 'user', id, name: email }, details: { role: 'owner' } },
     );
     return true;

@@ -1,22 +1,30 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Unavailable } from '../errors.ts';
+import { writeCheck } from '../store/write-checks.ts';
 import type { Context } from './context.ts';
 
 /** Looks whether requests can be served; says what is wrong by {@link Unavailable} when not. */
 export type CheckReadiness = () => Promise<void>;
 
-/** The database must answer within `deadlineMs`. While it has not answered one look, others wait for that same one. */
-export function createReadinessCheck({ db }: Pick<Context, 'db'>, deadlineMs = 2_000): CheckReadiness {
+/** How long a write that succeeded stands for another: everybody may ask, and each write is synced to the disk. */
+const writeGrainMs = 1_000;
+
+/**
+ * The database must answer, and take a write, within `deadlineMs`. While it has not answered one look, others wait for that same one.
+ */
+export function createReadinessCheck({ db, now }: Pick<Context, 'db' | 'now'>, deadlineMs = 2_000): CheckReadiness {
   let looking: Promise<unknown> | undefined;
+  let written = Number.NEGATIVE_INFINITY;
+  const readAndWrite = async () => {
+    await db.selectFrom('organizations').select('id').limit(1).execute();
+    if (performance.now() - written < writeGrainMs) return;
+    await writeCheck(db, now().toISOString());
+    written = performance.now();
+  };
   const look = () => {
-    looking ??= db
-      .selectFrom('organizations')
-      .select('id')
-      .limit(1)
-      .execute()
-      .finally(() => {
-        looking = undefined;
-      });
+    looking ??= readAndWrite().finally(() => {
+      looking = undefined;
+    });
     return looking;
   };
   return async () => {

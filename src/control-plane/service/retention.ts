@@ -1,26 +1,67 @@
-import { deleteEntriesBefore, keepNewestOf } from '../store/audit.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { deleteEntries, type EntryAge, listAges } from '../store/audit.ts';
 import type { Context } from './context.ts';
 
 const dayMs = 24 * 3600 * 1000;
 /** Actions that any caller, or any user, can repeat without end: their entries must not fill the disk. */
-const repeatable = ['login.refused', 'login', 'logout', 'token.create', 'token.revoke'] as const;
-const mostOfEach = 100_000;
+const repeatable: readonly string[] = ['login.refused', 'login', 'logout', 'token.create', 'token.revoke'];
 
-/** Forgets what of the audit is older than so many days. */
-export async function pruneAudit({ db, now }: Pick<Context, 'db' | 'now'>, days: number): Promise<void> {
-  await deleteEntriesBefore(db, new Date(now().getTime() - days * dayMs).toISOString());
-  for (const action of repeatable) await keepNewestOf(db, action, mostOfEach);
+/** What of the audit is kept, and how much of it is looked at before others have their turn. */
+export interface Retention {
+  readonly days: number;
+  /** Of each action that can be repeated without end, so many entries. */
+  readonly mostOfEach?: number;
+  /** Entries that are looked at in one go: SQLite answers no request meanwhile. */
+  readonly batch?: number;
+  /** Lets others have their turn; called between two batches. */
+  readonly pause?: () => Promise<unknown>;
+  /** Ends the pruning after the batch that is under way. */
+  readonly signal?: AbortSignal;
+}
+
+/** Forgets what of the audit is older than so many days, and of what can be repeated without end all but the newest; batch by batch. */
+export async function pruneAudit(
+  { db, readTime }: Pick<Context, 'db' | 'readTime'>,
+  retention: Retention,
+): Promise<void> {
+  const { days, mostOfEach = 100_000, batch = 500, pause = () => sleep(10), signal } = retention;
+  const before = new Date((await readTime(db)).getTime() - days * dayMs).toISOString();
+  const counts = new Map<string, number>();
+  for (let entries = await listAges(db, null, batch); entries.length > 0; ) {
+    const [newest, oldest] = [entries[0]?.id ?? 0, entries.at(-1)?.id ?? 0];
+    if (entries.some(({ at }) => at < before)) await deleteEntries(db, { from: oldest, to: newest }, { before });
+    for (const [action, to] of findSurplus(entries, counts, mostOfEach)) {
+      await deleteEntries(db, { from: oldest, to }, { action });
+    }
+    await pause();
+    if (signal?.aborted) return;
+    entries = await listAges(db, oldest, batch);
+  }
+}
+
+/** Counts entries, newest first, on top of those before; of each action with too many, the newest that is one too many. */
+function findSurplus(entries: readonly EntryAge[], counts: Map<string, number>, most: number): Map<string, number> {
+  const surplus = new Map<string, number>();
+  for (const { id, action } of entries) {
+    if (!repeatable.includes(action)) continue;
+    const count = (counts.get(action) ?? 0) + 1;
+    counts.set(action, count);
+    if (count > most && !surplus.has(action)) surplus.set(action, id);
+  }
+  return surplus;
 }
 
 /** Prunes the audit now, and once a day until it is told to stop. A failure is `onFailure`'s, and the next day's to mend. */
 export function pruneAuditDaily(
-  context: Pick<Context, 'db' | 'now'>,
+  context: Pick<Context, 'db' | 'readTime'>,
   days: number,
   onFailure: (error: unknown) => void,
 ): { stop(): Promise<void> } {
+  const end = new AbortController();
   let pruning: Promise<void> = Promise.resolve();
   const prune = () => {
-    pruning = pruneAudit(context, days).catch(onFailure);
+    // A large audit may take longer than a day.
+    pruning = pruning.then(() => pruneAudit(context, { days, signal: end.signal })).catch(onFailure);
   };
   prune();
   const timer = setInterval(prune, dayMs);
@@ -28,6 +69,7 @@ export function pruneAuditDaily(
   return {
     stop: () => {
       clearInterval(timer);
+      end.abort();
       return pruning;
     },
   };

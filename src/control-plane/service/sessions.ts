@@ -63,7 +63,7 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<{ 
       organizationId: user.organization_id,
       actor: { kind: 'user', id: user.id, name: email },
       address: attempt.address,
-      at: at.toISOString(),
+      readTime: context.readTime,
     } as const;
     await record(transaction, author, {
       action: 'login',
@@ -75,7 +75,7 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<{ 
 
 /** Writes down who was not let in; for an unknown address too, so that both take the same time. */
 async function recordRefusal(
-  { db, now }: Context,
+  { db, readTime }: Context,
   { email, address }: LoginAttempt,
   user: { readonly id: number; readonly organization_id: number } | undefined,
 ): Promise<void> {
@@ -85,7 +85,7 @@ async function recordRefusal(
       organizationId: user?.organization_id ?? only ?? null,
       actor: { kind: 'nobody', id: null, name: null },
       address,
-      at: now().toISOString(),
+      readTime,
     } as const;
     await record(transaction, author, {
       action: 'login.refused',
@@ -110,7 +110,8 @@ async function findCaller({ db, now }: Context, token: Secret) {
   const holder = await findTokenHolder(db, hash, at.toISOString());
   const since = new Date(at.getTime() - useGrainMs).toISOString();
   if (holder && (holder.lastUsedAt === null || holder.lastUsedAt < since)) {
-    await noteUse(db, holder.caller.credential.id, at.toISOString(), since);
+    // A database that cannot be written, its disk being full, can be read still.
+    await noteUse(db, holder.caller.credential.id, at.toISOString(), since).catch(() => undefined);
   }
   return holder?.caller;
 }

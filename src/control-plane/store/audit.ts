@@ -57,21 +57,23 @@ export async function listEntries(
   return page.orderBy('id', 'desc').limit(limit).execute();
 }
 
-/** Forgets what was done before that instant. */
-export async function deleteEntriesBefore(db: Db, instant: string): Promise<void> {
-  await db.deleteFrom('audit_entries').where('at', '<', instant).execute();
+/** What decides whether an entry is kept. */
+export type EntryAge = Pick<StoredEntry, 'id' | 'at' | 'action'>;
+
+/** The newest entries of all organizations, or those before the one with the id `before`. */
+export async function listAges(db: Db, before: number | null, limit: number): Promise<EntryAge[]> {
+  const query = db.selectFrom('audit_entries').select(['id', 'at', 'action']);
+  const page = before === null ? query : query.where('id', '<', before);
+  return page.orderBy('id', 'desc').limit(limit).execute();
 }
 
-/** Forgets all entries of an action but the newest so many. */
-export async function keepNewestOf(db: Db, action: string, count: number): Promise<void> {
-  const newestToGo = await db
-    .selectFrom('audit_entries')
-    .select('id')
-    .where('action', '=', action)
-    .orderBy('id', 'desc')
-    .offset(count)
-    .limit(1)
-    .executeTakeFirst();
-  if (!newestToGo) return;
-  await db.deleteFrom('audit_entries').where('action', '=', action).where('id', '<=', newestToGo.id).execute();
+/** Removes of the entries from one id to another those from before an instant, or those of an action. */
+export async function deleteEntries(
+  db: Db,
+  { from, to }: { readonly from: number; readonly to: number },
+  which: { readonly before: string } | { readonly action: string },
+): Promise<void> {
+  const range = db.deleteFrom('audit_entries').where('id', '>=', from).where('id', '<=', to);
+  const those = 'before' in which ? range.where('at', '<', which.before) : range.where('action', '=', which.action);
+  await those.execute();
 }

@@ -1,9 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { CpnError, DiskFailed, UnreadableFile, WrongUsage } from '../../core/errors.ts';
 import { databaseIn } from './data-folder.ts';
+import { isOfDisk } from './sqlite-errors.ts';
 
 /**
  * Writes a consistent copy of a folder's database to a new file that its owner alone can read, and gives its size in bytes.
@@ -90,10 +102,31 @@ function explain(error: unknown, database: string, path: string): Error {
   if (error instanceof CpnError || !(error instanceof Error)) return error as Error;
   const { code = '' } = error as NodeJS.ErrnoException;
   if (code === 'EEXIST') return taken(path);
+  const folder = dirname(database);
+  if (isOfDisk(error) && isReadOnly(folder)) {
+    return new UnreadableFile(
+      folder,
+      'is read-only, and SQLite reads a database with files of its own beside it',
+      copyFirst,
+      error,
+    );
+  }
   if (code === 'ERR_SQLITE_ERROR')
     return new UnreadableFile(database, `cannot be copied (${error.message})`, damaged, error);
   return new DiskFailed('write', path, error);
 }
+
+/** access(2) says so to root too. */
+function isReadOnly(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+const copyFirst = 'make it writable, or copy the whole folder to one that is and name that with --data';
 
 const damaged = 'no copy was made; look at the disks of both, and keep the backups that there are';
 

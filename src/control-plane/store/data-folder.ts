@@ -11,7 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { CpnError, Locked, UnreadableFile } from '../../core/errors.ts';
-import { isBusy, openSqlite } from './sqlite.ts';
+import { openSqlite } from './sqlite.ts';
+import { isBusy } from './sqlite-errors.ts';
 
 /** A folder that this process alone works in, until it gives it up or dies. */
 export interface DataFolder {

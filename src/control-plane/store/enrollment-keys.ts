@@ -4,15 +4,15 @@ import type { Db, Tables } from './tables.ts';
 
 export type StoredKey = Selectable<Tables['enrollment_keys']>;
 
-/** The keys of a network that were not revoked, used up and expired ones among them. */
-export async function listKeys(db: Db, networkId: number): Promise<StoredKey[]> {
-  return db
+/** The keys of a network that were not revoked, used up and expired ones among them unless an instant says when they are to be of use. */
+export async function listKeys(db: Db, networkId: number, usableAt: string | null): Promise<StoredKey[]> {
+  const keys = db
     .selectFrom('enrollment_keys')
     .selectAll()
     .where('network_id', '=', networkId)
-    .where('revoked_at', 'is', null)
-    .orderBy('id')
-    .execute();
+    .where('revoked_at', 'is', null);
+  const listed = usableAt === null ? keys : keys.whereRef('uses', '<', 'max_uses').where('expires_at', '>', usableAt);
+  return listed.orderBy('id').execute();
 }
 
 export async function insertKey(db: Db, key: Insertable<Tables['enrollment_keys']>): Promise<StoredKey> {

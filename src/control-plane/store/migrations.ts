@@ -202,6 +202,11 @@ export const migrations: Readonly<Record<string, Migration>> = {
       await db.schema.createIndex('peers_previous_key').on('peers').columns(['network_id', 'previous_key']).execute();
     },
   },
+  '0012-write-checks': {
+    async up(db: Kysely<unknown>) {
+      await table(db, 'write_checks').addColumn('at', 'text', required).execute();
+    },
+  },
 };
 
 /** Columns that are looked up, or that a cascade follows, and that no constraint indexes already. */

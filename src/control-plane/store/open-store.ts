@@ -1,8 +1,10 @@
 import { Kysely } from 'kysely';
 import { CpnError, UnreadableFile } from '../../core/errors.ts';
+import { Unavailable } from '../errors.ts';
 import { takeDataFolder } from './data-folder.ts';
 import { migrate } from './migrations.ts';
 import { durable, openSqlite, sqliteDialect } from './sqlite.ts';
+import { isOfDisk } from './sqlite-errors.ts';
 import type { Db, Tables } from './tables.ts';
 
 export interface Store {
@@ -38,12 +40,16 @@ export async function openStore(folder: string): Promise<Store> {
     return { db, close, announce: async () => undefined };
   } catch (error) {
     release();
-    throw error instanceof CpnError ? error : unreadable(database, error);
+    const cause = error instanceof Unavailable ? error.cause : error;
+    throw cause instanceof CpnError ? cause : unreadable(database, cause);
   }
 }
 
 function unreadable(database: string, error: unknown): UnreadableFile {
   const reason = error instanceof Error ? error.message : String(error);
-  const remedy = 'restore it from a backup, or run the cpn that wrote it';
+  const isNewer = /^corrupted migrations: .* is missing$/.test(reason);
+  if (isNewer)
+    return new UnreadableFile(database, 'was written by a newer cpn', 'run that one, or restore a backup', error);
+  const remedy = isOfDisk(error) ? 'look at its disk' : 'restore it from a backup, or run the cpn that wrote it';
   return new UnreadableFile(database, `cannot be used as a control plane's database (${reason})`, remedy, error);
 }

@@ -41,7 +41,7 @@ export async function announce(transaction: Db, from: string, network: number): 
 export async function listen(
   target: DatabaseTarget,
   events: StoreEvents,
-  keepalive: Keepalive = { everyMs: 10_000, patienceMs: 5_000 },
+  keepalive: Keepalive = { everyMs: 2_500, patienceMs: 2_500 },
 ): Promise<Listener> {
   const name = randomUUID();
   const end = new AbortController();

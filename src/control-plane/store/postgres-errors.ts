@@ -21,8 +21,15 @@ export function translate(error: unknown, decisive: boolean): unknown {
 
 /** For a request that comes while there is no connection, whatever the reason: nothing was done, and it may be asked again. */
 export function notAnswering(cause: unknown): Unavailable {
-  return new Unavailable('the database does not answer', 1, cause);
+  return new Unavailable(problems[stateOf(cause) ?? ''] ?? 'the database does not answer', 1, cause);
 }
+
+const problems: Readonly<Record<string, string>> = {
+  '53100': 'the disk of the database is full',
+  '53200': 'the database is out of memory',
+  '53300': 'the database has too many connections',
+  '25006': 'the database is read-only',
+};
 
 /** A start that failed, with what to do about it. Neither the URL nor a password is in it. */
 export function explainStart(error: unknown, { shown, user, tls }: DatabaseTarget): UnusableDatabase {

@@ -22,6 +22,16 @@ const impatience: Settings = {
   idle_in_transaction_session_timeout: '30s',
 };
 
+/** So the kernel finds out that the other end of an idle connection is gone, 5 s after it said the last thing (tcp(7)). */
+const keepAlive = { afterMs: 2_000, everyMs: 1_000, count: 3 };
+
+/** An idle connection is asked for an answer before it is used again: how long after its last one, and how long that may take. */
+export interface Trust {
+  readonly forMs: number;
+  readonly patienceMs: number;
+}
+const usualTrust: Trust = { forMs: 1_000, patienceMs: 2_000 };
+
 /** How long closing waits for connections to end well. */
 const farewellMs = 2_000;
 
@@ -34,8 +44,6 @@ export function connectionConfig(target: DatabaseTarget): pg.ClientConfig {
     // Without it the driver looks at PGPASSWORD and ~/.pgpass.
     ...(password !== undefined && { password: password.reveal() }),
     application_name: 'cpn-control-plane',
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
     connectionTimeoutMillis: patience.connectionTimeoutMillis,
     types: { getTypeParser },
   };
@@ -51,18 +59,34 @@ export class Client extends pg.Client {
 
   /** Ends the connection at once, also one whose other end is gone. */
   drop(): void {
-    // Of the driver's parts, this is the one that its own pool relies on for the same.
-    (this as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream.destroy();
+    this.#stream().destroy();
+  }
+
+  /** True when the server answers in time; after a false, the connection is of no use. */
+  answersWithin(patienceMs: number): Promise<boolean> {
+    const question: pg.QueryConfig & { query_timeout: number } = { text: 'select 1', query_timeout: patienceMs };
+    return this.query(question).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** Of the driver's parts, this is the one that its own pool relies on to end a connection. */
+  #stream(): Socket {
+    return (this as unknown as { readonly connection: { readonly stream: Socket } }).connection.stream;
   }
 
   /** Where the driver leaves a connection open that it could not log in on, this one closes it. */
   override connect(): Promise<this>;
   override connect(callback: (error: Error) => void): void;
   override connect(callback?: (error: Error) => void): Promise<this> | undefined {
-    const connecting = super.connect().catch((error: Error) => {
-      this.drop();
-      throw error;
-    });
+    const connecting = super.connect().then(
+      () => void this.#stream().setKeepAlive(true, keepAlive.afterMs, keepAlive.everyMs, keepAlive.count),
+      (error: Error) => {
+        this.drop();
+        throw error;
+      },
+    );
     if (callback === undefined) return connecting.then(() => this);
     connecting.then(() => callback(undefined as unknown as Error), callback);
     return undefined;
@@ -70,40 +94,68 @@ export class Client extends pg.Client {
 }
 
 /** The connections on which requests are answered. */
-export function createPool(target: DatabaseTarget): PostgresPool {
+export function createPool(target: DatabaseTarget, trust: Trust = usualTrust): PostgresPool {
   const onConnect = (client: pg.ClientBase) => settle(client, impatience);
   const limits = { ...patience, max: connections, idleTimeoutMillis: 30_000 };
-  return adapt(new pg.Pool({ Client, ...connectionConfig(target), ...limits, onConnect }));
+  return adapt(new pg.Pool({ Client, ...connectionConfig(target), ...limits, onConnect }), trust);
 }
 
 /** A single connection that waits as long as it takes: for another process that migrates, and for its own migrations. */
 export function createPatientPool(target: DatabaseTarget): PostgresPool {
   const onConnect = (client: pg.ClientBase) => settle(client, {});
-  return adapt(new pg.Pool({ Client, ...connectionConfig(target), max: 1, onConnect }));
+  return adapt(new pg.Pool({ Client, ...connectionConfig(target), max: 1, onConnect }), usualTrust);
 }
 
-function adapt(pool: pg.Pool): PostgresPool {
+function adapt(pool: pg.Pool, { forMs, patienceMs }: Trust): PostgresPool {
   // As with a connection in use, that one which was idle broke matters to nobody.
   pool.on('error', () => undefined);
   const clients = new Set<pg.PoolClient>();
   pool.on('connect', (client) => clients.add(client)).on('remove', (client) => clients.delete(client));
+  /** When those that no request uses were last heard of. */
+  const idle = new Map<pg.PoolClient, number>();
+  pool
+    .on('release', (_error, client) => idle.set(client, performance.now()))
+    .on('remove', (client) => idle.delete(client));
+  const dropped = new WeakSet<pg.PoolClient>();
+  /** Whatever has cut one idle connection has cut the others: they are not to be asked one after another. */
+  const isAlive = async (client: pg.PoolClient): Promise<boolean> => {
+    const heard = idle.get(client);
+    idle.delete(client);
+    if (dropped.has(client)) return false;
+    const asked = performance.now();
+    if (heard === undefined || asked - heard < forMs || (await asOurs(client).answersWithin(patienceMs))) return true;
+    for (const [other, last] of idle) {
+      if (last >= asked) continue;
+      dropped.add(other);
+      asOurs(other).drop();
+    }
+    return false;
+  };
   return {
     options: {},
     connect: async () => {
-      try {
-        return lend(await pool.connect());
-      } catch (error) {
-        throw notAnswering(error);
+      for (;;) {
+        const client = await pool.connect().catch((error) => {
+          throw notAnswering(error);
+        });
+        if (await isAlive(client)) return lend(client);
+        asOurs(client).drop();
+        client.release(true);
       }
     },
     end: async () => {
       // Of those who are not there any more nobody would hear a goodbye.
       const late = setTimeout(() => {
-        for (const client of clients) (client as unknown as Client).drop();
+        for (const client of clients) asOurs(client).drop();
       }, farewellMs);
       await pool.end().finally(() => clearTimeout(late));
     },
   };
+}
+
+/** The pool makes its connections of the class that it is given. */
+function asOurs(client: pg.PoolClient): Client {
+  return client as unknown as Client;
 }
 
 /** Undoes what a database may be set to by which a commit can be lost, or transactions see what they are not written for. */

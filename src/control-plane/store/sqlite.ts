@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, openSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { SqliteAdapter, type SqliteDatabase, SqliteDialect, type SqliteStatement } from 'kysely';
+import { translateSqlite } from './sqlite-errors.ts';
 
 /** With these a write that was acknowledged is on disk: the log is synced at every commit. */
 export const durable: readonly string[] = [
@@ -29,13 +30,6 @@ export function sqliteDialect(database: DatabaseSync): SqliteDialect {
   return new CrashSafeSqliteDialect({ database: adapt(database) });
 }
 
-/** True for the error of a statement that another connection's lock stopped. */
-export function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && error.errcode === sqliteBusy;
-}
-
-const sqliteBusy = 5;
-
 /** SQLite gives its log and its index the mode of the database. */
 function createPrivately(path: string): void {
   try {
@@ -58,10 +52,21 @@ function adapt(database: DatabaseSync): SqliteDatabase {
   const prepared = new Map<string, SqliteStatement>();
   const prepare = (sql: string): SqliteStatement => {
     const statement = database.prepare(sql);
+    const attempt = <Result>(work: () => Result): Result => {
+      try {
+        return work();
+      } catch (error) {
+        throw translateSqlite(error, sql === 'commit');
+      }
+    };
     return {
       reader: statement.columns().length > 0,
-      all: (parameters) => statement.all(...(parameters as Value[])),
-      run: (parameters) => statement.run(...(parameters as Value[])),
+      all: (parameters) => attempt(() => statement.all(...(parameters as Value[]))),
+      run: (parameters) => {
+        // A full disk has ended the transaction already (SQLite's lang_transaction, 3); an error of this would hide the one of the disk.
+        if (sql === 'rollback' && !database.isTransaction) return unchanged;
+        return attempt(() => statement.run(...(parameters as Value[])));
+      },
       // Two may read from it at once, each at its own pace.
       iterate: (parameters) => database.prepare(sql).iterate(...(parameters as Value[])),
     };
@@ -80,6 +85,8 @@ function adapt(database: DatabaseSync): SqliteDatabase {
 }
 
 type Value = string | number | null;
+
+const unchanged = { changes: 0, lastInsertRowid: 0 };
 
 /** SQLite can roll a CREATE TABLE back; told so, Kysely runs all migrations in one transaction. */
 class CrashSafeSqliteDialect extends SqliteDialect {

@@ -116,4 +116,6 @@ export interface Tables {
     address: string | null;
     details: string;
   };
+  /** One row, that is written to see whether the database can be written. */
+  write_checks: { id: Generated<number>; at: string };
 }
