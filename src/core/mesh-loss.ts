@@ -1,5 +1,5 @@
 import type { Actual } from './actual.ts';
-import { covers, lengthOf, maskPrefix, type Prefix } from './cidr.ts';
+import { covers, maskPrefix, type Prefix } from './cidr.ts';
 import {
   type DesiredPeer,
   formatInterfaceAddress,
@@ -35,7 +35,7 @@ export function presentTunnel({ link, device }: Pick<Actual, 'link' | 'device'>,
 export function findMeshLoss(before: Tunnel, after: Tunnel, listing: Listing): string | null {
   if (before.address.address !== after.address.address) return `this host's own address ${before.address.address}`;
   const range = rangeOf(before);
-  if (lengthOf(range) < 32 && !covers(rangeOf(after), range)) return `the network's range ${range}`;
+  if (!covers(rangeOf(after), range)) return `the network's range ${range}`;
   const peers = before.peers.filter(({ allowedIps }) => allowedIps.length > 0);
   const kept = new Map(after.peers.map((peer) => [peer.publicKey, peer]));
   // Most changes leave most peers as they are, and need no more than that.

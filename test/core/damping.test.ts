@@ -47,6 +47,21 @@ describe('repairs of the same', () => {
     expect(findQuarrels(often(rules), 1)).toEqual([{ what: 'firewall inet cpn_cpn0', repairs: 9, pause: 0 }]);
   });
 
+  it('wait where another setting of the kernel is turned off, or forwarding is turned on again', () => {
+    const filter = [updated('sysctl', 'net.ipv4.conf.cpn0.rp_filter', '2', '0', 'differs')];
+    const often = [0, 1, 2, 3].reduce<Repairs>((noted) => noteRepairs(noted, filter, 0), new Map());
+    expect(pauseBefore(often, filter, 0)).toBe(2);
+    expect(pauseBefore(often, [], 0)).toBe(0);
+  });
+
+  it('of an interface as a whole are one thing', () => {
+    const gone = [removed('interface', 'cpn0', { mtu: 1420 }, 'not joined')];
+    const often = [0, 1, 2, 3].reduce<Repairs>((noted) => noteRepairs(noted, gone, 0), new Map());
+    expect(findQuarrels(often, 0)).toEqual([{ what: 'interface cpn0', repairs: 4, pause: 2 }]);
+    expect(findQuarrels(often, 599)).not.toEqual([]);
+    expect(findQuarrels(often, 600)).toEqual([]);
+  });
+
   it('are told apart by the setting of an interface that they mend', () => {
     const mend = (setting: string) => [updated('interface', 'cpn0', { [setting]: 1 }, { [setting]: 2 }, 'differs')];
     const repairs = ['mtu', 'listen port', 'state'].reduce(

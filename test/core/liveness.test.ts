@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isDoubtful, type Liveness, noteHeard, noteTime, unknownLiveness } from '../../src/core/liveness.ts';
+import {
+  changePace,
+  isDoubtful,
+  type Liveness,
+  noteHeard,
+  noteTime,
+  unknownLiveness,
+} from '../../src/core/liveness.ts';
 
 const trusted = noteHeard(unknownLiveness('trusted'), 'answer');
 
@@ -29,6 +36,19 @@ describe('the liveness of a connector', () => {
     expect(look(noteHeard(doubted, 'traffic'), 1, false).state).toBe('trusted');
   });
 
+  it('is not in doubt until half a pace after the answer is due, or a whole one of a mute peer', () => {
+    const doubt = (silence: number, answers: boolean) => isDoubtful({ ...trusted, silence, answers }, { every: 2 });
+    expect([doubt(3, true), doubt(3.1, true)]).toEqual([false, true]);
+    expect([doubt(2, false), doubt(2.1, false)]).toEqual([false, true]);
+  });
+
+  it('does not count silence at the pace before, except of a silent one', () => {
+    const doubted = look(trusted, 1, false);
+    expect(changePace(doubted)).toEqual({ ...doubted, silence: 0 });
+    const silent = look(trusted, 10, false);
+    expect(changePace(silent)).toBe(silent);
+  });
+
   it('is judged patiently where a firewall swallows the questions', () => {
     const mute = noteHeard(unknownLiveness('trusted'), 'traffic');
     expect(look(mute, 14.5, false).state).toBe('trusted');
@@ -47,6 +67,17 @@ describe('the liveness of a connector', () => {
     expect(look(silent, 61, true).state).toBe('trusted');
   });
 
+  it('comes back after twenty seconds where it is only heard', () => {
+    const silent = unknownLiveness('silent');
+    expect(silent).toMatchObject({ answers: false, failures: 1 });
+    const heard = (seconds: number) => {
+      let now: Liveness = silent;
+      for (let at = 0; at < seconds; at += 0.5) now = noteTime(noteHeard(now, 'traffic'), pace);
+      return now.state;
+    };
+    expect([heard(19.5), heard(20)]).toEqual(['silent', 'back']);
+  });
+
   it('is trusted at once when it had to step in: another that comes back does not send it away', () => {
     const back = look(look(trusted, 10, false), 10, true);
     expect(noteTime(back, { ...pace, inService: true }).state).toBe('trusted');
@@ -61,6 +92,7 @@ describe('the liveness of a connector', () => {
       return Math.floor(waited / 60);
     });
     expect(waits).toEqual([1, 2, 4, 8, 16, 16]);
+    expect(look(flapping, 2600, true).failures).toBeGreaterThan(0);
     expect(look(flapping, 3601, true).failures).toBe(0);
   });
 

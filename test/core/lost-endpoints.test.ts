@@ -56,6 +56,11 @@ describe('an endpoint in an advertised route', () => {
     }
   });
 
+  it('is not this host’s own', () => {
+    const inside = { ...laptop, endpoint: parseEndpoint('192.168.50.7:51820') };
+    expect([...desireFor(inside, network([dc, web, inside, liar()])).lostEndpoints.keys()]).toEqual([4]);
+  });
+
   it('is used where no connector serves the route, and beside a full tunnel', () => {
     for (const allowed of [[], [route]]) {
       expect(desireFor(laptop, network([web, laptop, liar()]), {}, { ...ground, allowed }).lostEndpoints.size).toBe(0);

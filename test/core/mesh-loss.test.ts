@@ -56,6 +56,13 @@ describe('what a change takes away of the network', () => {
     expect(lossOf(through)).toBeNull();
   });
 
+  it('is no peer that had no allowed IPs before either', () => {
+    const [one, ...others] = before.peers;
+    const used = { ...before, peers: [one, ...others.map((each) => ({ ...each, allowedIps: [] }))] } as Tunnel;
+    expect(findMeshLoss(used, { ...used, peers: used.peers.slice(0, 1) }, listing(office))).toBeNull();
+    expect(findMeshLoss(used, { ...used, peers: used.peers.slice(1) }, listing(office))).toBe('1 of 1 peers');
+  });
+
   it('is no peer that is not listed any more, once that is believed', () => {
     const fewer = network([self, hub]);
     expect(lossOf(without(3, 4, 5), fewer)).toBeNull();
@@ -84,6 +91,12 @@ describe('what a change takes away of the network', () => {
     const desired = desireFor(self, office);
     const host = simulate(bare, plan(desired, bare, 0));
     expect(presentTunnel(bare, before.address)).toBeNull();
+    const link = host.link && {
+      ...host.link,
+      addresses: [{ address: address('172.30.0.1'), length: 30 }, ...host.link.addresses],
+    };
+    expect(presentTunnel({ ...host, link }, before.address)?.address).toEqual(before.address);
+    expect(presentTunnel({ ...host, device: null }, before.address)).toBeNull();
     const present = presentTunnel(host, before.address) as Tunnel;
     expect(findMeshLoss(present, without(3, 4, 5), listing(office))).toBe('3 of 4 peers');
   });
@@ -96,4 +109,8 @@ it('a map drops most peers that lists less than half of the others, be it under 
   expect(drops(network([self, hub, peer(20), peer(21), peer(22)]))).toBe(true);
   expect(drops(network([self, hub, peer(3, { publicKey: keyPair(13).publicKey })]))).toBe(false);
   expect(drops(network([self]))).toBe(true);
+  // This host is none of the others: half of two are left, not two of three.
+  const three = network([self, hub, peer(3), peer(4)]);
+  expect(dropsMost(three, network([self, hub]), [self.publicKey])).toBe(true);
+  expect(dropsMost(network([self, hub, peer(3)]), network([hub]), [self.publicKey])).toBe(false);
 });

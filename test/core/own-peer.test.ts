@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { makeIdentity, proveKey } from '../../src/core/identity.ts';
 import { findOwnPeer, listOwnPeer } from '../../src/core/own-peer.ts';
 import { holdPins } from '../../src/core/pins.ts';
 import { keyPair, network, peer } from './samples.ts';
@@ -21,6 +22,19 @@ describe('a host whose key another peer lists', () => {
     expect(peers).toEqual([thief, { ...own, publicKey: older.publicKey }]);
   });
 
+  test('has the proof of a changed key in its row, and else none', () => {
+    const proof = proveKey(makeIdentity(new Uint8Array(32).fill(7)), older.publicKey, new Date(9));
+    const proven = listOwnPeer(map, self, older.publicKey, proof);
+    expect(proven.peers[1]).toEqual({ ...own, publicKey: older.publicKey, proof });
+    expect(listOwnPeer(proven, self, newer.publicKey, null).peers[1]).toEqual(own);
+  });
+
+  test('leaves a map as it is that has the key already, or does not list this host', () => {
+    expect(listOwnPeer(map, self, newer.publicKey, null)).toBe(map);
+    const gone = network([peer(2)]);
+    expect(listOwnPeer(gone, self, older.publicKey, null)).toBe(gone);
+  });
+
   test('is not the other one either where it is listed with a key that it does not have', () => {
     expect(findOwnPeer(network([thief, { ...own, publicKey: foreign.publicKey }]), self)).toBeUndefined();
   });
@@ -38,6 +52,12 @@ describe('where ids tell nothing', () => {
   ])('as %s, a host is known by its keys', (_, { id, peers }) => {
     const renamed = { ...own, id };
     expect(findOwnPeer(network([...peers, renamed]), self)).toBe(renamed);
+  });
+
+  test('an older key counts only while the keys change', () => {
+    const listed = network([peer(9, { publicKey: older.publicKey })]);
+    expect(findOwnPeer(listed, { ...self, membership: null })).toBe(listed.peers[0]);
+    expect(findOwnPeer(listed, { ...self, rotation: null, membership: null })).toBeUndefined();
   });
 
   test('a host that has not joined is known by its keys', () => {
