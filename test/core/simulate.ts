@@ -1,5 +1,5 @@
 import type { Actual, ActualPeer, Link } from '../../src/core/actual.ts';
-import { familyOf } from '../../src/core/cidr.ts';
+import { familyOf, type Prefix } from '../../src/core/cidr.ts';
 import { firewallMarks } from '../../src/core/firewall.ts';
 import { keyPairOf } from '../../src/core/keys.ts';
 import { allForwardingKey, forwardingKey, sourceFilterKey } from '../../src/core/link-sysctl.ts';
@@ -29,7 +29,10 @@ function applyStep(actual: Actual, step: Step): Actual {
     case 'configure-device': {
       if (actual.device === null) throw new Error('no such device');
       const peers = new Map(actual.device.peers.map((peer) => [peer.publicKey, peer]));
-      for (const peer of step.peers) peers.set(peer.publicKey, setPeer(peer, peers.get(peer.publicKey)));
+      for (const peer of step.peers) {
+        for (const [key, other] of peers) peers.set(key, without(other, peer.allowedIps));
+        peers.set(peer.publicKey, setPeer(peer, peers.get(peer.publicKey)));
+      }
       return {
         ...actual,
         device: {
@@ -80,6 +83,11 @@ function isOfLink(key: string): boolean {
 function forwardAll(sysctls: Actual['sysctls'], value: string): Actual['sysctls'] {
   const isForwarding = (key: string) => key === allForwardingKey || /^net\.ipv4\.conf\..*\.forwarding$/.test(key);
   return Object.fromEntries(Object.entries(sysctls).map(([key, old]) => [key, isForwarding(key) ? value : old]));
+}
+
+/** An allowed IP belongs to one peer: to give it to another takes it away. */
+function without(peer: ActualPeer, prefixes: readonly Prefix[]): ActualPeer {
+  return { ...peer, allowedIps: peer.allowedIps.filter((each) => !prefixes.includes(each)) };
 }
 
 function setPeer(peer: DesiredPeer, before: ActualPeer | undefined): ActualPeer {
