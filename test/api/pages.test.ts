@@ -84,7 +84,7 @@ describe('a list in pages', () => {
       return { body: { links }, headers: {}, size: 1 };
     };
     const service = { base: new URL('https://cp.example.net/vpn/'), secrets: [] };
-    for await (const _ of readPages(service, '/api/users', read)) continue;
+    for await (const _ of readPages(service, '/api/users', read));
     expect(paths).toEqual(['/api/users', '/api/users?page=2']);
   });
 
