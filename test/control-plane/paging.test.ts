@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
 import type { Db } from '../../src/control-plane/store/tables.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -170,6 +171,18 @@ test('the older parameters of the audit mean what they did', async () => {
   const ids = idsOf(await read('/api/audit'));
   expect(idsOf(await read(`/api/audit?limit=2&before=${ids[2]}`))).toEqual(ids.slice(3, 5));
   expect((await read('/api/audit?limit=2')).links.next).toBe(`?per_page=2&before=${ids[1]}`);
+});
+
+test.runIf(inject('postgres') === undefined)('a page is found by an index, and needs no sorting', async () => {
+  const owners = { networks: 'organization_id', users: 'organization_id', audit_entries: 'organization_id' };
+  for (const [table, owner] of Object.entries({ ...owners, peers: 'network_id', enrollment_keys: 'network_id' })) {
+    const plan = await work((db) =>
+      sql<{ detail: string }>`explain query plan select * from ${sql.table(table)}
+        where ${sql.ref(owner)} = 1 and id > 5 order by id limit 3`.execute(db),
+    );
+    const found = `SEARCH ${table} USING INDEX \\w+ \\(${owner}=\\? AND (row)?id>\\?\\)`;
+    expect(plan.rows).toEqual([expect.objectContaining({ detail: expect.stringMatching(new RegExp(`^${found}$`)) })]);
+  }
 });
 
 describe('a list of more than 1,000 entries', () => {
