@@ -141,6 +141,11 @@ test('the extensions are named, so that a connector finds them', () => {
   for (const schema of ['ChangePeer', 'Peer']) {
     expect(document.components.schemas[schema].properties.withdrawn).toMatchObject({ type: 'array' });
   }
+  expect(document.info.description).toContain('page, per_page and links.next of lists');
+  for (const path of ['networks', 'networks/{network}/peers', 'networks/{network}/enrollment-keys', 'users', 'audit']) {
+    const parameters = operations.get(`GET /api/${path}`)?.parameters ?? [];
+    expect(parameters.map(({ name }) => name)).toEqual(expect.arrayContaining(['page', 'per_page']));
+  }
   for (const status of ['200', '304']) {
     expect(Object.keys(read?.responses[status]?.headers ?? {})).toEqual(['ETag', 'Preference-Applied']);
   }
