@@ -3,7 +3,8 @@ import { CreateUser } from '../contract/user.ts';
 import type { Answer, Call } from './attempt.ts';
 import { checkRequest } from './check-request.ts';
 import { decodeAudit, decodeNewToken, decodeTokens, decodeUser, decodeUsers } from './decode-account.ts';
-import type { AdminService } from './service.ts';
+import type { List } from './pages.ts';
+import type { AdminService, AuditEntry } from './service.ts';
 
 type AccountService = Pick<
   AdminService,
@@ -15,19 +16,21 @@ const remove = { method: 'DELETE', repeatable: true, answered: false } as const;
 /** A second request is refused for its address, or makes a second token. */
 const create = { method: 'POST', repeatable: false, answered: true } as const;
 
+/** The entries of the audit that a service gives in one reply. */
+const auditPage = 200;
+
 /** These operations are extensions of the contract. */
 const absent = (what: string) => ({
   404: `the service offers no ${what}; ask whoever runs it`,
   405: `the service offers no ${what}; ask whoever runs it`,
 });
 
-/** The part of the service that is about users, their tokens and what was done; `call` brings the bearer. */
-export function accountService(call: (request: Call) => Promise<Answer>): AccountService {
+/** The part of the service that is about users, their tokens and what was done; `call` brings the bearer, `list` too. */
+export function accountService(call: (request: Call) => Promise<Answer>, list: List): AccountService {
   return {
     async listUsers() {
       const remedies = absent('administration of users');
-      const { body, reading } = await call({ ...read, what: 'listing the users', path: '/api/users', remedies });
-      return decodeUsers(body, reading);
+      return list({ ...read, what: 'listing the users', path: '/api/users', remedies }, decodeUsers);
     },
 
     async createUser({ email, password, role }) {
@@ -50,8 +53,7 @@ export function accountService(call: (request: Call) => Promise<Answer>): Accoun
 
     async listTokens() {
       const remedies = absent('personal tokens');
-      const { body, reading } = await call({ ...read, what: 'listing the tokens', path: '/api/auth/tokens', remedies });
-      return decodeTokens(body, reading);
+      return list({ ...read, what: 'listing the tokens', path: '/api/auth/tokens', remedies }, decodeTokens);
     },
 
     async createToken(token) {
@@ -72,12 +74,23 @@ export function accountService(call: (request: Call) => Promise<Answer>): Accoun
     },
 
     async readAudit({ before, limit } = {}) {
-      const query = new URLSearchParams();
-      if (before !== undefined) query.set('before', String(before));
-      if (limit !== undefined) query.set('limit', String(limit));
-      const path = query.size > 0 ? `/api/audit?${query}` : '/api/audit';
-      const { body, reading } = await call({ ...read, what: 'reading the audit', path, remedies: absent('audit') });
-      return decodeAudit(body, reading);
+      const readPage = async (last: number | undefined, size: number | undefined) => {
+        const query = new URLSearchParams();
+        if (last !== undefined) query.set('before', String(last));
+        if (size !== undefined) query.set('limit', String(size));
+        const path = query.size > 0 ? `/api/audit?${query}` : '/api/audit';
+        const { body, reading } = await call({ ...read, what: 'reading the audit', path, remedies: absent('audit') });
+        return decodeAudit(body, reading);
+      };
+      if (limit === undefined) return readPage(before, limit);
+      const entries: AuditEntry[] = [];
+      for (let last = before; entries.length < limit; last = entries.at(-1)?.id) {
+        const size = Math.min(limit - entries.length, auditPage);
+        const page = await readPage(last, size);
+        entries.push(...page.slice(0, size));
+        if (page.length < size) break;
+      }
+      return entries;
     },
   };
 }

@@ -154,6 +154,6 @@ export interface AdminService {
   listTokens(): Promise<Token[]>;
   createToken(token: CreateToken): Promise<NewToken>;
   deleteToken(token: number): Promise<void>;
-  /** What was done in the organisation, newest first; 100 entries unless `limit` says otherwise, 200 at most. */
+  /** What was done in the organisation, newest first: up to `limit` entries, or as many as the service gives. */
   readAudit(page?: AuditPage): Promise<AuditEntry[]>;
 }

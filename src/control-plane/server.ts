@@ -90,7 +90,7 @@ export async function createServer(context: Context, surroundings: Surroundings)
   addNetworkRoutes(app, context, texts, lists);
   addEnrollmentKeyRoutes(app, context, lists);
   addEnrollmentRoute(app, context, texts, limitEnrollments(app, limits.failedEnrollments));
-  addPeerRoutes(app, context);
+  addPeerRoutes(app, context, lists);
   addUserRoutes(app, context, lists);
   addPersonalTokenRoutes(app, context);
   addAuditRoute(app, context);

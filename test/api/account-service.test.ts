@@ -139,6 +139,26 @@ describe('the audit', () => {
     expect(request).toMatchObject({ method: 'GET', path });
   });
 
+  test('is read in pages of 200, up to its limit or its end', async () => {
+    const ids = Array.from({ length: 450 }, (_, index) => 450 - index);
+    const { address, asked } = await serve((response, one) => {
+      const query = new URL(one.path, 'http://x').searchParams;
+      const older = ids.filter((id) => id < Number(query.get('before') ?? 451)).slice(0, Number(query.get('limit')));
+      json(200, { data: older.map((id) => ({ ...entry, id })) })(response, one);
+    });
+    const service = connectAdminService(address, new Secret('token-sample'));
+    const found = async (limit: number) => (await service.readAudit({ before: 441, limit })).map(({ id }) => id);
+    expect(await found(250)).toEqual(ids.slice(10, 260));
+    expect(await found(1000)).toEqual(ids.slice(10));
+    expect(asked.map(({ path }) => path.replace('/api/audit?', ''))).toEqual([
+      'before=441&limit=200',
+      'before=241&limit=50',
+      'before=441&limit=200',
+      'before=241&limit=200',
+      'before=41&limit=200',
+    ]);
+  });
+
   test('tells of nobody, and of nothing that has a name', async () => {
     const bare = {
       ...entry,

@@ -116,6 +116,13 @@ export const rules: Readonly<Record<string, Rule>> = {
     success: 200,
     foreign: 404,
   },
+  'GET /api/networks/{network}/peers': {
+    roles: all,
+    peer: 'network',
+    path: (things) => `${network(things)}/peers`,
+    success: 200,
+    foreign: 404,
+  },
   'PATCH /api/networks/{network}/peers/{peer}': {
     roles: oam,
     peer: 'self',

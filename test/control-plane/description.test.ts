@@ -58,6 +58,7 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'GET /api/networks/{network}/enrollment-keys': { roles: oam, replies: ['200', '404', ...refusals] },
   'DELETE /api/networks/{network}/enrollment-keys/{key}': { roles: oam, replies: ['200', '404', ...refusals] },
   'POST /api/networks/enroll': { roles: [], replies: ['201', '413', '415', ...refusals] },
+  'GET /api/networks/{network}/peers': { roles: all, peer: true, replies: ['200', '404', ...refusals] },
   'PATCH /api/networks/{network}/peers/{peer}': {
     roles: oam,
     peer: true,
@@ -139,6 +140,11 @@ test('the extensions are named, so that a connector finds them', () => {
   expect(operations.get('PATCH /api/networks/{network}/peers/{peer}')?.description).toContain('withdrawn');
   for (const schema of ['ChangePeer', 'Peer']) {
     expect(document.components.schemas[schema].properties.withdrawn).toMatchObject({ type: 'array' });
+  }
+  expect(document.info.description).toContain('page, per_page and links.next of lists');
+  for (const path of ['networks', 'networks/{network}/peers', 'networks/{network}/enrollment-keys', 'users', 'audit']) {
+    const parameters = operations.get(`GET /api/${path}`)?.parameters ?? [];
+    expect(parameters.map(({ name }) => name)).toEqual(expect.arrayContaining(['page', 'per_page']));
   }
   for (const status of ['200', '304']) {
     expect(Object.keys(read?.responses[status]?.headers ?? {})).toEqual(['ETag', 'Preference-Applied']);

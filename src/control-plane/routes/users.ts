@@ -1,5 +1,4 @@
-import * as z from 'zod';
-import { Refusal, reply } from '../../contract/reply.ts';
+import { page, Refusal, reply } from '../../contract/reply.ts';
 import { CreateUser, User } from '../../contract/user.ts';
 import { Secret } from '../../core/secret.ts';
 import { type App, userOf } from '../app.ts';
@@ -7,6 +6,7 @@ import { administrators } from '../caller.ts';
 import type { SendList } from '../lists.ts';
 import type { Context } from '../service/context.ts';
 import { createUser, deleteUser, listUsers } from '../service/users.ts';
+import { PageQuery, paging, readSlice, showPage } from './paging.ts';
 import { Nothing, nothing, UserPath } from './parts.ts';
 
 export function addUserRoutes(app: App, context: Context, sendList: SendList): void {
@@ -17,11 +17,14 @@ export function addUserRoutes(app: App, context: Context, sendList: SendList): v
     schema: {
       operationId: 'listUsers',
       summary: "The organization's users",
-      response: { 200: reply(z.array(User)) },
+      description: paging,
+      querystring: PageQuery,
+      response: { 200: page(User) },
     },
     handler: async (request, response) => {
       const caller = userOf(request);
-      return sendList(response, `users of ${caller.organizationId}`, User, await listUsers(context, caller));
+      const users = await listUsers(context, caller, readSlice(request.query));
+      return sendList(response, `users of ${caller.organizationId}`, User, showPage(users, request.query));
     },
   });
 

@@ -5,6 +5,7 @@ import { InvalidRequest, NotFound } from '../errors.ts';
 import { readFields } from '../field-rules.ts';
 import { coveringRoute, parsePrivateRange, parseRoutes } from '../network-rules.ts';
 import * as store from '../store/networks.ts';
+import { mapPage, type Page, type Slice } from '../store/page.ts';
 import { listEndpoints, listPeers } from '../store/peers.ts';
 import { makeNonce } from '../store/revision.ts';
 import type { Db } from '../store/tables.ts';
@@ -14,8 +15,8 @@ import type { Context } from './context.ts';
 import { presentNetwork, presentSummary } from './present.ts';
 import { revising } from './revising.ts';
 
-export async function listNetworks({ db }: Context, caller: Caller): Promise<NetworkSummary[]> {
-  return (await store.listNetworks(db, caller.organizationId)).map(presentSummary);
+export async function listNetworks({ db }: Context, caller: Caller, slice: Slice): Promise<Page<NetworkSummary>> {
+  return mapPage(await store.listNetworks(db, caller.organizationId, slice), presentSummary);
 }
 
 export async function createNetwork(context: Context, caller: Caller, asked: CreateNetwork): Promise<Network> {

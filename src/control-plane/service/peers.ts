@@ -9,13 +9,20 @@ import { Forbidden, InvalidRequest, NotFound } from '../errors.ts';
 import { readFields } from '../field-rules.ts';
 import { checkEndpointOutside, parsePeerEndpoint, parseServedRoutes, parseWithdrawn } from '../network-rules.ts';
 import { returnAddress, type StoredNetwork } from '../store/networks.ts';
+import { mapPage, type Page, type Slice } from '../store/page.ts';
 import * as store from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { authorOf, changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
-import { holdNetwork } from './networks.ts';
+import { holdNetwork, requireNetwork } from './networks.ts';
 import { isServing, presentPeer } from './present.ts';
 import { revising } from './revising.ts';
+
+/** The peers of a network, in a list of their own. */
+export async function listPeers({ db }: Context, caller: Caller, networkId: number, slice: Slice): Promise<Page<Peer>> {
+  const network = await requireNetwork(db, caller, networkId);
+  return mapPage(await store.listPeerPage(db, networkId, slice), (peer) => presentPeer(network, peer));
+}
 
 /**
  * Sets the fields given; what is the same already makes no revision, and counts for no limit. A peer may change itself, so often, but

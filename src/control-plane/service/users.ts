@@ -4,6 +4,7 @@ import type { Secret } from '../../core/secret.ts';
 import { administrators, checkAccess, type UserCaller } from '../caller.ts';
 import { Forbidden, InvalidRequest, NotFound, Unauthenticated } from '../errors.ts';
 import { hashPassword } from '../passwords.ts';
+import type { Page, Slice } from '../store/page.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import * as store from '../store/users.ts';
@@ -11,8 +12,8 @@ import { authorOf, record } from './audit.ts';
 import type { Context } from './context.ts';
 
 /** The users of the caller's organization. */
-export async function listUsers({ db }: Context, caller: UserCaller): Promise<User[]> {
-  return store.listUsers(db, caller.organizationId);
+export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<Page<User>> {
+  return store.listUsers(db, caller.organizationId, slice);
 }
 
 /** Makes a user in the caller's organization. Only an owner may make an owner. */

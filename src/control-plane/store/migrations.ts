@@ -207,7 +207,22 @@ export const migrations: Readonly<Record<string, Migration>> = {
       await table(db, 'write_checks').addColumn('at', 'text', required).execute();
     },
   },
+  '0014-pages': {
+    async up(db: Kysely<unknown>) {
+      for (const [name, owner] of paged) {
+        await db.schema.createIndex(`${name}_page`).ifNotExists().on(name).columns([owner, 'id']).execute();
+      }
+    },
+  },
 };
+
+/** The tables whose lists are read in pages, with the column that says whose list it is. */
+const paged = [
+  ['users', 'organization_id'],
+  ['networks', 'organization_id'],
+  ['enrollment_keys', 'network_id'],
+  ['peers', 'network_id'],
+] as const;
 
 /** Columns that are looked up, or that a cascade follows, and that no constraint indexes already. */
 const indexed = [

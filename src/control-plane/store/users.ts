@@ -1,6 +1,7 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { Role } from '../../contract/auth.ts';
 import { locksRows } from './locks.ts';
+import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export interface User {
@@ -38,8 +39,9 @@ export async function insertUnknownUser(db: Db, user: Insertable<Tables['users']
     .executeTakeFirst();
 }
 
-export async function listUsers(db: Db, organizationId: number): Promise<StoredUser[]> {
-  return db.selectFrom('users').select(columns).where('organization_id', '=', organizationId).orderBy('id').execute();
+export async function listUsers(db: Db, organizationId: number, slice: Slice): Promise<Page<StoredUser>> {
+  const list = db.selectFrom('users').select(columns).where('organization_id', '=', organizationId);
+  return readPage(db, list, slice);
 }
 
 /** Finds a user. Until the transaction ends, all others who hold or remove the same user wait. */
