@@ -3,6 +3,7 @@ import { CreateUser } from '../contract/user.ts';
 import type { Answer, Call } from './attempt.ts';
 import { checkRequest } from './check-request.ts';
 import { decodeAudit, decodeNewToken, decodeTokens, decodeUser, decodeUsers } from './decode-account.ts';
+import type { List } from './pages.ts';
 import type { AdminService } from './service.ts';
 
 type AccountService = Pick<
@@ -21,13 +22,12 @@ const absent = (what: string) => ({
   405: `the service offers no ${what}; ask whoever runs it`,
 });
 
-/** The part of the service that is about users, their tokens and what was done; `call` brings the bearer. */
-export function accountService(call: (request: Call) => Promise<Answer>): AccountService {
+/** The part of the service that is about users, their tokens and what was done; `call` brings the bearer, `list` too. */
+export function accountService(call: (request: Call) => Promise<Answer>, list: List): AccountService {
   return {
     async listUsers() {
       const remedies = absent('administration of users');
-      const { body, reading } = await call({ ...read, what: 'listing the users', path: '/api/users', remedies });
-      return decodeUsers(body, reading);
+      return list({ ...read, what: 'listing the users', path: '/api/users', remedies }, decodeUsers);
     },
 
     async createUser({ email, password, role }) {
@@ -50,8 +50,7 @@ export function accountService(call: (request: Call) => Promise<Answer>): Accoun
 
     async listTokens() {
       const remedies = absent('personal tokens');
-      const { body, reading } = await call({ ...read, what: 'listing the tokens', path: '/api/auth/tokens', remedies });
-      return decodeTokens(body, reading);
+      return list({ ...read, what: 'listing the tokens', path: '/api/auth/tokens', remedies }, decodeTokens);
     },
 
     async createToken(token) {

@@ -11,6 +11,7 @@ import { checkRequest } from './check-request.ts';
 import type { ClientOptions } from './client-options.ts';
 import { decodeNetworks, decodeNewKey, decodeProfile, decodeSession, decodeWholeNetwork } from './decode-admin.ts';
 import { HttpClient } from './http.ts';
+import { createList } from './pages.ts';
 import type { AdminService } from './service.ts';
 
 const read = { method: 'GET', repeatable: true, answered: true } as const;
@@ -38,6 +39,7 @@ export function connectAdminService(
     if (token === null) throw new WrongUsage(`${request.what} needs a login; sign in with "cpn login"`);
     return http.call({ remedies: goneRemedies, ...request, bearer: token });
   };
+  const list = createList({ base: http.url, secrets: token === null ? [] : [token] }, call);
   return {
     login: (email, password, device) => login(http, email, password, device),
 
@@ -51,8 +53,7 @@ export function connectAdminService(
     },
 
     async listNetworks() {
-      const { body, reading } = await call({ ...read, what: 'listing the networks', path: '/api/networks' });
-      return decodeNetworks(body, reading);
+      return list({ ...read, what: 'listing the networks', path: '/api/networks' }, decodeNetworks);
     },
 
     async readNetwork(network) {
@@ -82,8 +83,8 @@ export function connectAdminService(
       await call({ ...remove, what: `removing peer ${peer} of network ${network}`, path });
     },
 
-    ...changeService(call),
-    ...accountService(call),
+    ...changeService(call, list),
+    ...accountService(call, list),
   };
 }
 

@@ -89,6 +89,16 @@ export const aliases = {
     address: ['address', 'ip'],
     details: ['details', 'changes'],
   },
+  /** What a list says of its pages, beside the entries. */
+  page: {
+    links: ['links', '_links'],
+    next: ['next'],
+    address: ['href', 'url'],
+    nextAddress: ['next_page_url'],
+    meta: ['meta', 'pagination'],
+    current: ['current_page', 'currentPage'],
+    last: ['last_page', 'lastPage'],
+  },
 } as const satisfies Record<string, Record<string, Names>>;
 
 /** A field's own name, and what else it may be called. */

@@ -19,11 +19,12 @@ const backoff = { baseMs: 500, capMs: 8_000 };
  * can have been done: never connected, 429 or 503.
  */
 export class HttpClient {
-  readonly #url: URL;
+  /** The base address. */
+  readonly url: URL;
   readonly #options: ReturnType<typeof withDefaults>;
 
   constructor(address: ServiceAddress, options: ClientOptions) {
-    this.#url = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
+    this.url = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
     this.#options = withDefaults(options);
   }
 
@@ -34,7 +35,7 @@ export class HttpClient {
     const stop = () => end.abort();
     for (const signal of signals) signal.addEventListener('abort', stop);
     const timer = setTimeout(stop, this.#deadlineOf(call));
-    const connection = new Connection(this.#url.origin, end.signal);
+    const connection = new Connection(this.url.origin, end.signal);
     try {
       return await this.#repeat(call, connection, end.signal);
     } catch (error) {
@@ -54,10 +55,10 @@ export class HttpClient {
   async #repeat(call: Call, connection: Connection, end: AbortSignal): Promise<Answer> {
     const { clock, random, attempts, maxBodyBytes, onRetry } = this.#options;
     const deadlineMs = this.#deadlineOf(call);
-    const basePath = this.#url.pathname.replace(/\/$/, '');
+    const basePath = this.url.pathname.replace(/\/$/, '');
     const secrets = [...(call.secrets ?? []), ...(call.bearer ? [call.bearer] : [])];
     // Without the query, which may hold what is not for messages.
-    const url = `${this.#url.origin}${basePath}${call.path.replace(/\?.*$/s, '')}`;
+    const url = `${this.url.origin}${basePath}${call.path.replace(/\?.*$/s, '')}`;
     const reading = { url, maxBytes: maxBodyBytes, secrets };
     const started = clock.monotonic();
     let sent = false;
@@ -92,7 +93,7 @@ export class HttpClient {
     const seconds = (elapsedMs / 1000).toFixed(1);
     const spent = number === 1 ? `1 attempt in ${seconds} s` : `${number} attempts in ${seconds} s`;
     const warning = doubt ? '; it may have been carried out all the same: look before you repeat it' : '';
-    const { origin, pathname } = this.#url;
+    const { origin, pathname } = this.url;
     return new Unreachable(`${origin}${pathname.replace(/\/$/, '')}`, `${why} (${spent})${warning}`, {
       delivered: sent,
       heard: outcome.heard,
