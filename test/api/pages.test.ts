@@ -84,7 +84,7 @@ describe('a list in pages', () => {
       return { body: { links }, headers: {}, size: 1 };
     };
     const service = { base: new URL('https://cp.example.net/vpn/'), secrets: [] };
-    for await (const _ of readPages(service, '/api/users', read)) continue;
+    for await (const _ of readPages(service, '/api/users', read));
     expect(paths).toEqual(['/api/users', '/api/users?page=2']);
   });
 
@@ -114,20 +114,20 @@ describe('a next page that is not read', () => {
   });
 
   test.each([
-    ['//elsewhere.example.net/api/users', 'names a next page at elsewhere.example.net, where'],
-    ['https://token-canary.example.net/', 'names a next page at [secret].example.net, where'],
-    ['data:application/json,[]', 'names a next page at , where'],
-    ['http://[', 'names a next page by what is no address'],
-    [`?after=${'x'.repeat(5000)}`, 'names a next page by what is no address'],
-    ['/api/users', 'names a next page outside of the base address'],
-    ['../../other', 'names a next page outside of the base address'],
-    ['/vpn/api/users', 'names a next page that was read before'],
-  ])('is %s', async (next, problem) => {
+    ['at another host', '//elsewhere.example.net/api/users', 'at elsewhere.example.net, where'],
+    ['at a host that repeats the token', 'https://token-canary.example.net/', 'at [secret].example.net, where'],
+    ['at no host', 'data:application/json,[]', 'at , where'],
+    ['no address', 'http://[', 'by what is no address'],
+    ['an endless address', `?after=${'x'.repeat(5000)}`, 'by what is no address'],
+    ['above the base address', '/api/users', 'outside of the base address'],
+    ['above the base address, by dots', '../../other', 'outside of the base address'],
+    ['the same', '/vpn/api/users', 'that was read before'],
+  ])('is %s', async (_, next, problem) => {
     const { url, asked } = await serve(json(200, { data: [user(1)], links: { next } }));
     const service = connectAdminService({ url: `${url}/vpn`, insecureHttp: false }, token);
     const failure = await failureOf(service.listUsers());
     expect(failure).toBeInstanceOf(BadReply);
-    expect(failure.message).toContain(problem);
+    expect(failure.message).toContain(`names a next page ${problem}`);
     expect(asked).toHaveLength(1);
   });
 
