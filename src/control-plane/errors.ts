@@ -86,6 +86,15 @@ export class UnusableDatabase extends CpnError {
   }
 }
 
+/** The database was changed by a newer version in a way that this one must know of. */
+export class NewerDatabase extends CpnError {
+  override readonly name = 'NewerDatabase';
+
+  constructor(migration: string) {
+    super(`it has the migration ${migration}, which this cpn does not know`, { facts: { migration } });
+  }
+}
+
 /** The address to listen on cannot be had. */
 export class CannotListen extends CpnError {
   override readonly name = 'CannotListen';

@@ -1,8 +1,8 @@
 import { Kysely } from 'kysely';
 import { CpnError, UnreadableFile } from '../../core/errors.ts';
-import { Unavailable } from '../errors.ts';
+import { NewerDatabase, Unavailable } from '../errors.ts';
 import { takeDataFolder } from './data-folder.ts';
-import { migrate } from './migrations.ts';
+import { migrate } from './migrate.ts';
 import { durable, openSqlite, sqliteDialect } from './sqlite.ts';
 import { isOfDisk } from './sqlite-errors.ts';
 import type { Db, Tables } from './tables.ts';
@@ -41,15 +41,16 @@ export async function openStore(folder: string): Promise<Store> {
   } catch (error) {
     release();
     const cause = error instanceof Unavailable ? error.cause : error;
-    throw cause instanceof CpnError ? cause : unreadable(database, cause);
+    throw cause instanceof CpnError && !(cause instanceof NewerDatabase) ? cause : unreadable(database, cause);
   }
 }
 
 function unreadable(database: string, error: unknown): UnreadableFile {
   const reason = error instanceof Error ? error.message : String(error);
-  const isNewer = /^corrupted migrations: .* is missing$/.test(reason);
-  if (isNewer)
-    return new UnreadableFile(database, 'was written by a newer cpn', 'run that one, or restore a backup', error);
+  if (error instanceof NewerDatabase) {
+    const problem = `was written by a newer cpn (${reason})`;
+    return new UnreadableFile(database, problem, 'run that one, or restore a backup', error);
+  }
   const remedy = isOfDisk(error) ? 'look at its disk' : 'restore it from a backup, or run the cpn that wrote it';
   return new UnreadableFile(database, `cannot be used as a control plane's database (${reason})`, remedy, error);
 }

@@ -2,7 +2,7 @@ import { Kysely, sql } from 'kysely';
 import type { Secret } from '../../core/secret.ts';
 import { UnusableDatabase } from '../errors.ts';
 import { type DatabaseTarget, parseDatabaseUrl } from './database-url.ts';
-import { migrate } from './migrations.ts';
+import { migrate } from './migrate.ts';
 import type { Store, StoreEvents } from './open-store.ts';
 import { announce, listen } from './postgres-changes.ts';
 import { postgresDialect } from './postgres-dialect.ts';
