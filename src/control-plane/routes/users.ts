@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { Refusal, reply } from '../../contract/reply.ts';
-import { CreateUser, User } from '../../contract/user.ts';
+import { ChangeUser, CreateUser, User } from '../../contract/user.ts';
 import { Secret } from '../../core/secret.ts';
 import { type App, userOf } from '../app.ts';
-import { administrators } from '../caller.ts';
+import { administrators, owners } from '../caller.ts';
 import type { SendList } from '../lists.ts';
 import type { Context } from '../service/context.ts';
-import { createUser, deleteUser, listUsers } from '../service/users.ts';
+import { changeUser, createUser, deleteUser, listUsers } from '../service/users.ts';
 import { Nothing, nothing, UserPath } from './parts.ts';
 
 export function addUserRoutes(app: App, context: Context, sendList: SendList): void {
@@ -42,6 +42,23 @@ export function addUserRoutes(app: App, context: Context, sendList: SendList): v
       const user = await createUser(context, userOf(request), { email, password: new Secret(password), role });
       return response.code(201).send({ data: user });
     },
+  });
+
+  app.route({
+    method: 'PATCH',
+    url: '/api/users/:user',
+    config: { access: owners },
+    schema: {
+      operationId: 'changeUser',
+      summary: 'Change the role of a user',
+      description: 'It holds from the next request of the user on. The last owner stays one.',
+      params: UserPath,
+      body: ChangeUser,
+      response: { 200: reply(User), 404: Refusal },
+    },
+    handler: async (request) => ({
+      data: await changeUser(context, userOf(request), request.params.user, request.body),
+    }),
   });
 
   app.route({

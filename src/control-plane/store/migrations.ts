@@ -207,6 +207,11 @@ export const migrations: Readonly<Record<string, Migration>> = {
       await table(db, 'write_checks').addColumn('at', 'text', required).execute();
     },
   },
+  '0013-session-addresses': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('sessions').addColumn('address', 'text').execute();
+    },
+  },
 };
 
 /** Columns that are looked up, or that a cascade follows, and that no constraint indexes already. */
