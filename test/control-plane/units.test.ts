@@ -6,9 +6,9 @@ import { createGate, createTurns } from '../../src/control-plane/turns.ts';
 import { Secret } from '../../src/core/secret.ts';
 
 describe('passwords', () => {
-  const hash = (password: string) => hashPassword(new Secret(password), randomBytes, usualPasswordCost);
+  const hash = (password: string) => hashPassword(new Secret(password), randomBytes, usualPasswordCost, null);
   const verify = (password: string, stored: string | null) =>
-    verifyPassword(new Secret(password), stored, usualPasswordCost);
+    verifyPassword(new Secret(password), stored, usualPasswordCost, null);
 
   test('are known again by their hash, which has a salt of its own', async () => {
     const [one, other] = await Promise.all([1, 2].map(() => hash('tr0ub4dor')));
@@ -20,7 +20,7 @@ describe('passwords', () => {
   test('cost what OWASP recommends, and are known at another cost too, which the hash names', async () => {
     const usual = await hash('tr0ub4dor');
     expect(usual).toMatch(/^scrypt\$16384\$8\$5\$/);
-    expect(await verifyPassword(new Secret('tr0ub4dor'), usual, { N: 2, r: 1, p: 1 })).toBe(true);
+    expect(await verifyPassword(new Secret('tr0ub4dor'), usual, { N: 2, r: 1, p: 1 }, null)).toBe(true);
   });
 
   test('nobody has one without a hash, not even the empty one', async () => {

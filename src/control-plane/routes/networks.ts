@@ -6,7 +6,14 @@ import { editors, readers } from '../caller.ts';
 import type { SendList } from '../lists.ts';
 import type { NetworkTexts } from '../network-text.ts';
 import type { Context } from '../service/context.ts';
-import { changeNetwork, createNetwork, deleteNetwork, listNetworks } from '../service/networks.ts';
+import {
+  changeNetwork,
+  checkChange,
+  createNetwork,
+  deleteNetwork,
+  listNetworks,
+  readNewNetwork,
+} from '../service/networks.ts';
 import { NetworkPath, Nothing, nothing } from './parts.ts';
 import { addReadNetworkRoute } from './read-network.ts';
 
@@ -30,7 +37,10 @@ export function addNetworkRoutes(app: App, context: Context, texts: NetworkTexts
   app.route({
     method: 'POST',
     url: '/api/networks',
-    config: { access: editors },
+    config: {
+      access: editors,
+      checkFields: (fields: Partial<CreateNetwork>) => readNewNetwork(context, fields),
+    },
     schema: {
       operationId: 'createNetwork',
       summary: 'Make a network',
@@ -48,7 +58,11 @@ export function addNetworkRoutes(app: App, context: Context, texts: NetworkTexts
   app.route({
     method: 'PATCH',
     url: '/api/networks/:network',
-    config: { access: editors },
+    config: {
+      access: editors,
+      checkFields: (fields: ChangeNetwork, request) =>
+        checkChange(context, callerOf(request), NetworkPath.parse(request.params).network, fields),
+    },
     schema: {
       operationId: 'changeNetwork',
       summary: 'Change name, description or routes of a network',

@@ -3,14 +3,20 @@ import { Refusal, reply } from '../../contract/reply.ts';
 import { type App, callerOf } from '../app.ts';
 import { editorsAndPeer } from '../caller.ts';
 import type { Context } from '../service/context.ts';
-import { changePeer, removePeer } from '../service/peers.ts';
+import { changePeer, checkChange, removePeer } from '../service/peers.ts';
 import { Nothing, nothing, PeerPath } from './parts.ts';
 
 export function addPeerRoutes(app: App, context: Context): void {
   app.route({
     method: 'PATCH',
     url: '/api/networks/:network/peers/:peer',
-    config: { access: editorsAndPeer },
+    config: {
+      access: editorsAndPeer,
+      checkFields: (fields: ChangePeer, request) => {
+        const { network, peer } = PeerPath.parse(request.params);
+        return checkChange(context, callerOf(request), network, peer, fields);
+      },
+    },
     schema: {
       operationId: 'changePeer',
       summary: 'Change endpoint, public key, name, routes or priority of a peer, or what it withdraws from service',

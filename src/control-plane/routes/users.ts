@@ -6,7 +6,7 @@ import { type App, userOf } from '../app.ts';
 import { administrators, owners } from '../caller.ts';
 import type { SendList } from '../lists.ts';
 import type { Context } from '../service/context.ts';
-import { changeUser, createUser, deleteUser, listUsers } from '../service/users.ts';
+import { changeUser, checkEmailFree, createUser, deleteUser, listUsers } from '../service/users.ts';
 import { Nothing, nothing, UserPath } from './parts.ts';
 
 export function addUserRoutes(app: App, context: Context, sendList: SendList): void {
@@ -28,7 +28,10 @@ export function addUserRoutes(app: App, context: Context, sendList: SendList): v
   app.route({
     method: 'POST',
     url: '/api/users',
-    config: { access: administrators },
+    config: {
+      access: administrators,
+      checkFields: (fields: Partial<CreateUser>) => checkEmailFree(context, fields),
+    },
     schema: {
       operationId: 'createUser',
       summary: 'Make a user',

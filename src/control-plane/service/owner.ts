@@ -55,14 +55,15 @@ export async function makeFirstOwner(
 /** What a control plane that is not serving works with. */
 type Tools = Pick<Context, 'db' | 'readTime' | 'random' | 'passwordCost'>;
 
-/**
- * Gives an owner a new password, for one who lost it, and ends its sessions. Personal tokens stay, as with each change of a password.
- * Gives how many sessions ended, and how many personal tokens there are.
- */
-export async function resetOwner(
-  { db, readTime, random, passwordCost }: Tools,
-  owner: Owner,
-): Promise<{ sessions: number; tokens: number }> {
+/** What a reset of an owner's password ended, and what it left. */
+export interface OwnerReset {
+  readonly email: string;
+  readonly sessionsEnded: number;
+  readonly personalTokens: number;
+}
+
+/** Gives an owner a new password and ends its sessions. Its personal tokens stay, as after each change of a password. */
+export async function resetOwner({ db, readTime, random, passwordCost }: Tools, owner: Owner): Promise<OwnerReset> {
   checkPassword(owner.password, '--password-file');
   const passwordHash = await hashPassword(owner.password, random, passwordCost, null);
   const email = owner.email.toLowerCase();
@@ -70,11 +71,11 @@ export async function resetOwner(
     // First of all, so that SQLite waits for the lock of a control plane that serves.
     const user = await setPasswordOfOwner(transaction, email, passwordHash);
     if (!user) throw new WrongUsage(describeNoOwner(email, await listOwners(transaction)));
-    const sessions = await endSessions(transaction, user.id, null);
+    const sessionsEnded = await endSessions(transaction, user.id, null);
     const author = { organizationId: user.organization_id, actor: system, address: null, readTime };
     const target = { kind: 'user', id: user.id, name: email } as const;
-    await record(transaction, author, { action: 'password.reset', target, details: { sessions_ended: sessions } });
-    return { sessions, tokens: (await listTokens(transaction, user.id)).length };
+    await record(transaction, author, { action: 'password.reset', target, details: { sessions_ended: sessionsEnded } });
+    return { email, sessionsEnded, personalTokens: (await listTokens(transaction, user.id)).length };
   });
 }
 

@@ -1,5 +1,5 @@
 import type { Role } from '../../contract/auth.ts';
-import type { ChangeUser, User } from '../../contract/user.ts';
+import type { ChangeUser, CreateUser, User } from '../../contract/user.ts';
 import type { Secret } from '../../core/secret.ts';
 import { type Access, administrators, checkAccess, owners, type UserCaller } from '../caller.ts';
 import { Forbidden, InvalidRequest, NotFound, Unauthenticated } from '../errors.ts';
@@ -33,11 +33,20 @@ export async function createUser(
       role,
       created_at: context.now().toISOString(),
     });
-    if (!user) throw new InvalidRequest({ email: ['is in use already'] });
+    if (!user) throw emailInUse();
     const target = { kind: 'user', id: user.id, name: user.email } as const;
     await record(transaction, authorOf(context, caller), { action: 'user.create', target, details: { role } });
     return user;
   });
+}
+
+/** Refuses an e-mail address that is in use. */
+export async function checkEmailFree({ db }: Context, { email }: Partial<CreateUser>): Promise<void> {
+  if (email !== undefined && (await store.findUserByEmail(db, email.toLowerCase()))) throw emailInUse();
+}
+
+function emailInUse(): InvalidRequest {
+  return new InvalidRequest({ email: ['is in use already'] });
 }
 
 /** Changes the role of a user, which holds from its next request on; for owners. An organization always keeps an owner. */
