@@ -85,6 +85,7 @@ const active = [
   'doctor',
   'control-plane serve',
   'control-plane backup',
+  'control-plane reset-owner',
 ];
 const harmless = all.filter(
   ({ command, example }) => !active.includes(command.name) && !/--watch|--form/.test(example),
