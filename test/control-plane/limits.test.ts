@@ -114,3 +114,26 @@ test('unknown keys that begin alike are limited from wherever they come; the key
   vi.setSystemTime(Date.now() + minute);
   expect((await from(key)).status).toBe(201);
 });
+
+test('a flood of logins from one prefix keeps no login from elsewhere waiting', async () => {
+  const plane = await startPlane({
+    limits: { failedLogins: 1000 },
+    passwordCost: slowPasswords,
+    proxies: [parsePrefix('127.0.0.1/32')],
+  });
+  const order: string[] = [];
+  const from = async (address: string, password: string) => {
+    const headers = { 'x-forwarded-for': address };
+    const reply = await plane.call('POST', '/api/auth/login', { body: { ...owner, password }, headers });
+    order.push(address);
+    return reply.status;
+  };
+  // Each address has one attempt at a time: a flood takes many addresses, which a /24 or a /64 has.
+  const flood = Array.from({ length: 75 }, (_, index) => from(`203.0.113.${index}`, 'wrong'));
+  await Promise.race(flood);
+  const elsewhere = ['198.51.100.7', '2001:db8:0:1::7'];
+  expect(await Promise.all(elsewhere.map((address) => from(address, owner.password)))).toEqual([200, 200]);
+  const before = order.length;
+  await Promise.all(flood);
+  expect(before).toBeLessThan(60);
+});
