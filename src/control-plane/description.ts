@@ -42,6 +42,7 @@ const description = [
   'POST /api/networks/enroll; If-None-Match, Prefer: wait=N and A-IM: cpn-delta at GET /api/networks/{network}; the operations that change and remove',
   'networks, peers and enrolment keys; users, personal tokens and the audit; withdrawn at PATCH /api/networks/{network}/peers/{peer}, by which a connector takes itself out',
   'of service; the roles of users, sessions, and the change of a password; peer_types and routes of enrolment keys; serving_since and priority of connectors, which rank them; unique names of peers.',
+  'null in a field of a request that may be left out counts as left out, unless the field says that it may be null.',
 ].join('\n');
 
 const securitySchemes = {
