@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Secret } from '../core/secret.ts';
 import { usualPasswordCost } from './passwords.ts';
+import type { ServeOptions } from './serve.ts';
 import { type Owner, type OwnerReset, resetOwner as reset } from './service/owner.ts';
 import { workBeside } from './store/open-store.ts';
 import type { Db } from './store/tables.ts';
@@ -8,12 +8,12 @@ import { readDatabaseTime } from './store/time.ts';
 
 /** Gives an owner a new password in the database itself, whether a control plane serves from it or not. */
 export async function resetOwner(
-  where: { readonly dataDir: string; readonly database: Secret | null },
+  where: Pick<ServeOptions, 'dataDir' | 'database' | 'passwordCost'>,
   owner: Owner,
 ): Promise<OwnerReset> {
-  const work = (db: Db) =>
-    reset({ db, readTime: readDatabaseTime, random: randomBytes, passwordCost: usualPasswordCost }, owner);
-  if (where.database === null) return workBeside(where.dataDir, work);
+  const { passwordCost = usualPasswordCost } = where;
+  const work = (db: Db) => reset({ db, readTime: readDatabaseTime, random: randomBytes, passwordCost }, owner);
+  if (!where.database) return workBeside(where.dataDir, work);
   const { workBesidePostgres } = await import('./store/postgres-store.ts');
   return workBesidePostgres(where.database, work);
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Role } from '../../src/contract/auth.ts';
 import { parsePrefix } from '../../src/core/cidr.ts';
-import { closePlane, hour, openPlane, owner, type Plane, slowPasswords, startPlane, withDatabase } from './harness.ts';
+import { closePlane, hour, openPlane, owner, type Plane, startPlane, withDatabase } from './harness.ts';
 
 let plane: Plane;
 let token: string;
@@ -86,7 +86,7 @@ describe('the own password', () => {
   });
 
   test('leaves no session that the one before it opens at the same time', async () => {
-    const slow = await startPlane({ passwordCost: slowPasswords, proxies: [parsePrefix('127.0.0.1/32')] });
+    const slow = await startPlane({ passwordCost: { N: 2 ** 12, r: 8, p: 1 }, proxies: [parsePrefix('127.0.0.1/32')] });
     const from = (address: number) => ({ 'x-forwarded-for': `203.0.${address}.1` });
     const enter = (address: number) => slow.call('POST', '/api/auth/login', { body: owner, headers: from(address) });
     const session = (await enter(0)).body.data.access_token;

@@ -7,7 +7,10 @@ import { makeFolder, openPlane, owner, type Plane, startPlane } from './harness.
 
 const password = 'another long password';
 const reset = async (dataDir: string, email = owner.email, word = password) =>
-  resetOwner({ dataDir, database: await databaseFor(dataDir) }, { email, password: new Secret(word) });
+  resetOwner(
+    { dataDir, database: await databaseFor(dataDir), passwordCost: { N: 16, r: 1, p: 1 } },
+    { email, password: new Secret(word) },
+  );
 const login = (plane: Plane, word: string) =>
   plane.call('POST', '/api/auth/login', { body: { email: owner.email, password: word } });
 
