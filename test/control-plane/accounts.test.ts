@@ -169,7 +169,7 @@ describe('the role of a user', () => {
     expect((await newest()).id).toBe(before);
   });
 
-  test('is not for an admin to change, of nobody', async () => {
+  test('is not for an admin to change, not even their own', async () => {
     const admin = await makeUser('admin');
     const other = await makeUser('member');
     for (const [id, role] of [

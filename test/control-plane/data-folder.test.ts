@@ -59,7 +59,7 @@ describe('the data folder', () => {
     },
   );
 
-  test('of which there is none is not made by who works beside the control plane, and no link in it is followed', async () => {
+  test('is not made by reset-owner where there is none, and no link in it is followed', async () => {
     const dataDir = makeFolder();
     const owner = { email: 'owner@example.net', password: new Secret('a long enough password') };
     const reset = () => resetOwner({ dataDir, database: null }, owner);
@@ -72,7 +72,7 @@ describe('the data folder', () => {
     expect(mode(victim)).toBe(0o644);
   });
 
-  test.runIf(process.geteuid?.() === 0)('of another user stays theirs, also after root worked beside', async () => {
+  test.runIf(process.geteuid?.() === 0)('of another user stays theirs, also when root resets an owner', async () => {
     const dataDir = makeFolder();
     await (await openPlane({ dataDir })).server.close();
     const database = join(dataDir, 'control-plane.db');

@@ -89,7 +89,7 @@ describe('a 422 names every field that breaks a rule', () => {
     expect([status, Object.keys(body.errors).sort()]).toEqual([422, ['email', 'password', 'role']]);
   });
 
-  test('and is no way to see what is there: who may not do it, or names nothing, gets no more', async () => {
+  test('and tells another organization nothing of ours', async () => {
     const foreigner = await plane.signIn('owner', await plane.addOrganization('other'));
     const body = { name: '', routes: ['10.77.0.0/25'] };
     const reply = await plane.call('PATCH', `/api/networks/${network}`, { token: foreigner, body });

@@ -98,6 +98,16 @@ describe('user', () => {
     expect(await desk.fail(passwd, one)).toMatchObject({ exitCode: 4, said: expect.stringContaining('is wrong') });
     expect((await desk.fail(['user', 'passwd'], one)).said).toContain('--password-file is missing');
 
+    const slip = await desk.type(
+      ['user', 'passwd'],
+      [
+        [/Current password/, `${plane.password}\r`],
+        [/New password/, 'another horse battery\r'],
+        [/The same again/, 'another horse butter\r'],
+      ],
+    );
+    expect([slip.exitCode, slip.stdout]).toEqual([2, expect.stringContaining('the two passwords differ')]);
+
     await login(other, next);
     const list = (await desk.cpn(['token', 'list'], { env: one })).stdout;
     expect(list).toMatch(/^session +device +since +until +from *\n\d+ +cpn on .* 127\.0\.0\.1 +this one\n\d+ +cpn on/);
