@@ -1,14 +1,32 @@
 import { CreatePersonalToken } from '../contract/personal-token.ts';
-import { CreateUser } from '../contract/user.ts';
+import { ChangePassword, ChangeUser, CreateUser } from '../contract/user.ts';
+import { Refused } from '../core/errors.ts';
 import type { Answer, Call } from './attempt.ts';
 import { checkRequest } from './check-request.ts';
-import { decodeAudit, decodeNewToken, decodeTokens, decodeUser, decodeUsers } from './decode-account.ts';
+import {
+  decodeAudit,
+  decodeNewToken,
+  decodeSessions,
+  decodeTokens,
+  decodeUser,
+  decodeUsers,
+} from './decode-account.ts';
 import type { List } from './pages.ts';
 import type { AdminService, AuditEntry } from './service.ts';
 
 type AccountService = Pick<
   AdminService,
-  'listUsers' | 'createUser' | 'deleteUser' | 'listTokens' | 'createToken' | 'deleteToken' | 'readAudit'
+  | 'listUsers'
+  | 'createUser'
+  | 'updateUser'
+  | 'deleteUser'
+  | 'changePassword'
+  | 'listSessions'
+  | 'deleteSession'
+  | 'listTokens'
+  | 'createToken'
+  | 'deleteToken'
+  | 'readAudit'
 >;
 
 const read = { method: 'GET', repeatable: true, answered: true } as const;
@@ -49,6 +67,55 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
     async deleteUser(user) {
       const remedies = { 404: 'see "cpn user list" for the ids there are' };
       await call({ ...remove, what: `removing user ${user}`, path: `/api/users/${user}`, remedies });
+    },
+
+    async updateUser(user, changes) {
+      const json = checkRequest(ChangeUser, changes);
+      const { body, reading } = await call({
+        method: 'PATCH',
+        repeatable: true,
+        answered: true,
+        what: `changing user ${user}`,
+        path: `/api/users/${user}`,
+        json,
+        remedies: {
+          404: 'see "cpn user list" for the users; if it is there, this service cannot change users',
+          405: 'this service cannot change users; ask whoever runs it',
+        },
+      });
+      return decodeUser(body, reading);
+    },
+
+    async changePassword(current, next) {
+      const json = checkRequest(ChangePassword, {
+        current_password: current.reveal(),
+        new_password: next.reveal(),
+      });
+      // After a lost reply, a second request would be refused for a current password that is so no more.
+      await call({
+        method: 'PUT',
+        repeatable: false,
+        answered: false,
+        what: 'changing the password',
+        path: '/api/auth/password',
+        json,
+        secrets: [current, next],
+        remedies: { ...absent('change of passwords'), 403: 'correct it, and try again' },
+      });
+    },
+
+    async listSessions() {
+      const asking = call({ ...read, what: 'listing the sessions', path: '/api/auth/sessions' });
+      const reply = await asking.catch((error) => {
+        if (error instanceof Refused && (error.status === 404 || error.status === 405)) return null;
+        throw error;
+      });
+      return reply && decodeSessions(reply.body, reply.reading);
+    },
+
+    async deleteSession(session) {
+      const remedies = { 404: 'see "cpn token list" for the sessions there are' };
+      await call({ ...remove, what: `ending session ${session}`, path: `/api/auth/sessions/${session}`, remedies });
     },
 
     async listTokens() {

@@ -57,6 +57,14 @@ export const aliases = {
     type: ['token_type', 'tokenType'],
     expiresAt: ['expires_at', 'expiresAt'],
   },
+  openSession: {
+    id: ['id', 'session_id'],
+    deviceName: ['device_name', 'name'],
+    createdAt: ['created_at', 'createdAt'],
+    expiresAt: ['expires_at', 'expiresAt'],
+    address: ['address', 'ip'],
+    isCurrent: ['is_current', 'current'],
+  },
   profile: {
     email: ['email'],
     role: ['role'],

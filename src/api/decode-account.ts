@@ -3,7 +3,7 @@ import { Role } from '../contract/auth.ts';
 import { aliases } from './aliases.ts';
 import { decodeToken } from './decode.ts';
 import { Field, type Source } from './field.ts';
-import type { AuditEntry, NewToken, Token, User } from './service.ts';
+import type { AuditEntry, NewToken, OpenSession, Token, User } from './service.ts';
 
 const maxListed = 10_000;
 const maxName = 1000;
@@ -18,6 +18,10 @@ export function decodeUser(body: unknown, source: Source): User {
 
 export function decodeTokens(body: unknown, source: Source): Token[] {
   return Field.ofReply(body, source).as('tokens').items(maxListed).map(toToken);
+}
+
+export function decodeSessions(body: unknown, source: Source): OpenSession[] {
+  return Field.ofReply(body, source).as('sessions').items(maxListed).map(toSession);
 }
 
 /** A token just made; its value must be there, for it is shown this once. */
@@ -46,6 +50,17 @@ function toToken(token: Field): Token {
     created_at: token.need(aliases.token.createdAt).instant(),
     expires_at: token.find(aliases.token.expiresAt)?.instant() ?? null,
     last_used_at: token.find(aliases.token.lastUsedAt)?.instant() ?? null,
+  };
+}
+
+function toSession(session: Field): OpenSession {
+  return {
+    id: session.need(aliases.openSession.id).integer(),
+    device_name: session.find(aliases.openSession.deviceName)?.text(maxName) ?? '',
+    created_at: session.need(aliases.openSession.createdAt).instant(),
+    expires_at: session.need(aliases.openSession.expiresAt).instant(),
+    address: session.find(aliases.openSession.address)?.text(64) ?? null,
+    is_current: session.find(aliases.openSession.isCurrent)?.value === true,
   };
 }
 

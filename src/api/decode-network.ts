@@ -16,6 +16,7 @@ import { parsePeerKey } from '../core/keys.ts';
 import type { NetworkMap, Peer, PeerId } from '../core/model.ts';
 import { aliases } from './aliases.ts';
 import type { Field } from './field.ts';
+import { readInstant } from './instant.ts';
 
 const names = aliases.network;
 export const maxName = 120;
@@ -127,7 +128,7 @@ export function decodePeer(field: Field): Peer {
 /** What connectors are ranked by. A service may mean something else by these words: what is of another type is passed over. */
 function decodeRank(field: Field): Pick<Peer, 'servingSince' | 'priority'> {
   const since = field.find(aliases.peer.servingSince)?.value;
-  const servingSince = typeof since === 'string' ? Date.parse(since) : Number.NaN;
+  const servingSince = typeof since === 'string' ? Date.parse(readInstant(since) ?? '') : Number.NaN;
   const priority = field.find(aliases.peer.priority)?.value;
   return {
     ...(Number.isSafeInteger(servingSince) && { servingSince }),

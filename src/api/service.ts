@@ -1,10 +1,10 @@
 import type { AuditEntry as AuditEntryReply } from '../contract/audit.ts';
-import type { Profile as ProfileReply } from '../contract/auth.ts';
+import type { OpenSession as OpenSessionReply, Profile as ProfileReply } from '../contract/auth.ts';
 import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../contract/enrollment-key.ts';
 import type { ChangeNetwork, CreateNetwork, NetworkSummary as NetworkSummaryReply } from '../contract/network.ts';
 import type { ChangePeer, Peer as PeerReply, PeerType } from '../contract/peer.ts';
 import type { CreatePersonalToken, PersonalToken } from '../contract/personal-token.ts';
-import type { CreateUser as CreateUserRequest, User as UserReply } from '../contract/user.ts';
+import type { ChangeUser, CreateUser as CreateUserRequest, User as UserReply } from '../contract/user.ts';
 import type { Address, Prefix } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import type { IdentityKey, KeyProof } from '../core/identity.ts';
@@ -110,6 +110,8 @@ export type Profile = Pick<ProfileReply, 'email' | 'role' | 'organization'>;
 export type User = UserReply;
 export type CreateUser = Omit<CreateUserRequest, 'password'> & { readonly password: Secret };
 export type CreateToken = CreatePersonalToken;
+/** A session of the caller, without its token. */
+export type OpenSession = OpenSessionReply;
 /** A personal token of the caller, without its value. */
 export type Token = PersonalToken;
 /** A personal token just made, with its value, which is shown this once. */
@@ -150,6 +152,13 @@ export interface AdminService {
   createUser(user: CreateUser): Promise<User>;
   /** Removes a user with all its sessions and tokens. */
   deleteUser(user: number): Promise<void>;
+  /** Sets the fields given; the others stay as they are. */
+  updateUser(user: number, changes: ChangeUser): Promise<User>;
+  /** Changes the caller's own password, and ends its other sessions. */
+  changePassword(current: Secret, next: Secret): Promise<void>;
+  /** The sessions of the caller; null from a service that does not list them. */
+  listSessions(): Promise<OpenSession[] | null>;
+  deleteSession(session: number): Promise<void>;
   /** The personal tokens of the caller. */
   listTokens(): Promise<Token[]>;
   createToken(token: CreateToken): Promise<NewToken>;

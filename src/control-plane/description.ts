@@ -41,8 +41,9 @@ const description = [
   'Extensions that a client may rely on because they are described here: Idempotency-Key and access_token at',
   'POST /api/networks/enroll; If-None-Match, Prefer: wait=N and A-IM: cpn-delta at GET /api/networks/{network}; the operations that change and remove',
   'networks, peers and enrolment keys; users, personal tokens and the audit; withdrawn at PATCH /api/networks/{network}/peers/{peer}, by which a connector takes itself out',
-  'of service; peer_types and routes of enrolment keys; serving_since and priority of connectors, which rank them; unique names of peers;',
+  'of service; the roles of users, sessions, and the change of a password; peer_types and routes of enrolment keys; serving_since and priority of connectors, which rank them; unique names of peers;',
   'page, per_page and links.next of lists.',
+  'null in a field of a request that may be left out counts as left out, unless the field says that it may be null.',
 ].join('\n');
 
 const securitySchemes = {

@@ -56,7 +56,6 @@ describe('login', () => {
   test.each([
     ['email', 'nobody', 'pw', 'laptop'],
     ['password', 'a@example.net', '', 'laptop'],
-    ['device_name', 'a@example.net', 'pw', 'a'.repeat(256)],
   ])('refuses a bad %s before anything is sent', async (field, email, password, device) => {
     const { failure, asked } = await ask(json(200, {}), (it) => it.login(email, new Secret(password), device));
     expect(failure).toBeInstanceOf(InvalidValue);
@@ -184,7 +183,7 @@ describe('keys', () => {
     enrollment_token: 'cpn_new',
     max_uses: 2,
     uses: 0,
-    expires_at: '2026-03-02T12:00:00Z',
+    expires_at: '2026-03-02T12:00:00.000Z',
   };
 
   test('are made', async () => {

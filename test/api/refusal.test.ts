@@ -30,6 +30,12 @@ describe('a refusal', () => {
     );
   });
 
+  test('names a field once where the message names it too', async () => {
+    const errors = { name: ['must not be empty'], endpoint: ['"x" is no endpoint'] };
+    const message = await enrolmentRefused(json(422, { message: 'a rule for name, endpoint', errors }));
+    expect(message).toContain('(422): name: must not be empty; endpoint: "x" is no endpoint; correct what it names');
+  });
+
   test('tells the whole of a rule, with its remedy', async () => {
     const rule =
       'endpoint "192.168.50.77:51820" lies in the route 192.168.50.0/24, which leads into the tunnel; give an address outside the network, or none';

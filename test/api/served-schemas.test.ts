@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { decodeMap } from '../../src/api/decode.ts';
-import { decodeAudit, decodeNewToken, decodeTokens, decodeUser, decodeUsers } from '../../src/api/decode-account.ts';
+import {
+  decodeAudit,
+  decodeNewToken,
+  decodeSessions,
+  decodeTokens,
+  decodeUser,
+  decodeUsers,
+} from '../../src/api/decode-account.ts';
 import {
   decodeChangedPeer,
   decodeKeys,
@@ -108,6 +115,13 @@ const readings: Readonly<Record<string, Reading>> = {
     decode: (body) => decodeSession(body, source),
     mayLack: ['token_type', 'expires_at'],
     ignores: [],
+  },
+  'the sessions': {
+    of: 'OpenSession',
+    list: true,
+    decode: (body) => decodeSessions(body, source),
+    mayLack: ['0.device_name', '0.address', '0.is_current'],
+    ignores: ['0.is_current'],
   },
   'a profile': { of: 'Profile', decode: (body) => decodeProfile(body, source), mayLack: ['id'], ignores: ['id'] },
   'the users': { of: 'User', list: true, decode: (body) => decodeUsers(body, source), mayLack: [], ignores: [] },

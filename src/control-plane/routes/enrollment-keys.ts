@@ -5,7 +5,7 @@ import { type App, callerOf } from '../app.ts';
 import { editors } from '../caller.ts';
 import type { SendList } from '../lists.ts';
 import type { Context } from '../service/context.ts';
-import { createKey, listKeys, revokeKey } from '../service/enrollment-keys.ts';
+import { checkNewKey, createKey, listKeys, revokeKey } from '../service/enrollment-keys.ts';
 import { PageQuery, paging, readSlice, showPage } from './paging.ts';
 import { KeyPath, NetworkPath, Nothing, nothing } from './parts.ts';
 
@@ -15,7 +15,11 @@ export function addEnrollmentKeyRoutes(app: App, context: Context, sendList: Sen
   app.route({
     method: 'POST',
     url: '/api/networks/:network/enrollment-keys',
-    config: { access: editors },
+    config: {
+      access: editors,
+      checkFields: (fields: Partial<CreateEnrollmentKey>, request) =>
+        checkNewKey(context, callerOf(request), NetworkPath.parse(request.params).network, fields),
+    },
     schema: {
       operationId: 'createEnrollmentKey',
       summary: 'Make a key with which hosts enrol; the only time that it is shown',

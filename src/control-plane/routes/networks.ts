@@ -5,7 +5,14 @@ import { editors, readers } from '../caller.ts';
 import type { SendList } from '../lists.ts';
 import type { NetworkTexts } from '../network-text.ts';
 import type { Context } from '../service/context.ts';
-import { changeNetwork, createNetwork, deleteNetwork, listNetworks } from '../service/networks.ts';
+import {
+  changeNetwork,
+  checkChange,
+  createNetwork,
+  deleteNetwork,
+  listNetworks,
+  readNewNetwork,
+} from '../service/networks.ts';
 import { PageQuery, paging, readSlice, showPage } from './paging.ts';
 import { NetworkPath, Nothing, nothing } from './parts.ts';
 import { addReadNetworkRoute } from './read-network.ts';
@@ -33,7 +40,10 @@ export function addNetworkRoutes(app: App, context: Context, texts: NetworkTexts
   app.route({
     method: 'POST',
     url: '/api/networks',
-    config: { access: editors },
+    config: {
+      access: editors,
+      checkFields: (fields: Partial<CreateNetwork>) => readNewNetwork(context, fields),
+    },
     schema: {
       operationId: 'createNetwork',
       summary: 'Make a network',
@@ -51,7 +61,11 @@ export function addNetworkRoutes(app: App, context: Context, texts: NetworkTexts
   app.route({
     method: 'PATCH',
     url: '/api/networks/:network',
-    config: { access: editors },
+    config: {
+      access: editors,
+      checkFields: (fields: ChangeNetwork, request) =>
+        checkChange(context, callerOf(request), NetworkPath.parse(request.params).network, fields),
+    },
     schema: {
       operationId: 'changeNetwork',
       summary: 'Change name, description or routes of a network',

@@ -4,7 +4,7 @@ import { type App, callerOf } from '../app.ts';
 import { editorsAndPeer, readersAndPeer } from '../caller.ts';
 import type { SendList } from '../lists.ts';
 import type { Context } from '../service/context.ts';
-import { changePeer, listPeers, removePeer } from '../service/peers.ts';
+import { changePeer, checkChange, listPeers, removePeer } from '../service/peers.ts';
 import { PageQuery, paging, readSlice, showPage } from './paging.ts';
 import { NetworkPath, Nothing, nothing, PeerPath } from './parts.ts';
 
@@ -31,7 +31,13 @@ export function addPeerRoutes(app: App, context: Context, sendList: SendList): v
   app.route({
     method: 'PATCH',
     url: '/api/networks/:network/peers/:peer',
-    config: { access: editorsAndPeer },
+    config: {
+      access: editorsAndPeer,
+      checkFields: (fields: ChangePeer, request) => {
+        const { network, peer } = PeerPath.parse(request.params);
+        return checkChange(context, callerOf(request), network, peer, fields);
+      },
+    },
     schema: {
       operationId: 'changePeer',
       summary: 'Change endpoint, public key, name, routes or priority of a peer, or what it withdraws from service',

@@ -1,11 +1,11 @@
 import { page, Refusal, reply } from '../../contract/reply.ts';
-import { CreateUser, User } from '../../contract/user.ts';
+import { ChangeUser, CreateUser, User } from '../../contract/user.ts';
 import { Secret } from '../../core/secret.ts';
 import { type App, userOf } from '../app.ts';
-import { administrators } from '../caller.ts';
+import { administrators, owners } from '../caller.ts';
 import type { SendList } from '../lists.ts';
 import type { Context } from '../service/context.ts';
-import { createUser, deleteUser, listUsers } from '../service/users.ts';
+import { changeUser, checkEmailFree, createUser, deleteUser, listUsers } from '../service/users.ts';
 import { PageQuery, paging, readSlice, showPage } from './paging.ts';
 import { Nothing, nothing, UserPath } from './parts.ts';
 
@@ -31,7 +31,10 @@ export function addUserRoutes(app: App, context: Context, sendList: SendList): v
   app.route({
     method: 'POST',
     url: '/api/users',
-    config: { access: administrators },
+    config: {
+      access: administrators,
+      checkFields: (fields: Partial<CreateUser>) => checkEmailFree(context, fields),
+    },
     schema: {
       operationId: 'createUser',
       summary: 'Make a user',
@@ -45,6 +48,23 @@ export function addUserRoutes(app: App, context: Context, sendList: SendList): v
       const user = await createUser(context, userOf(request), { email, password: new Secret(password), role });
       return response.code(201).send({ data: user });
     },
+  });
+
+  app.route({
+    method: 'PATCH',
+    url: '/api/users/:user',
+    config: { access: owners },
+    schema: {
+      operationId: 'changeUser',
+      summary: 'Change the role of a user',
+      description: 'It holds from the next request of the user on. The last owner stays one.',
+      params: UserPath,
+      body: ChangeUser,
+      response: { 200: reply(User), 404: Refusal },
+    },
+    handler: async (request) => ({
+      data: await changeUser(context, userOf(request), request.params.user, request.body),
+    }),
   });
 
   app.route({

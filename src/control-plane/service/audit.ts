@@ -27,7 +27,9 @@ type Action =
   | `network.${'create' | 'update' | 'delete'}`
   | `key.${'create' | 'revoke'}`
   | `peer.${'enroll' | 'update' | 'delete'}`
-  | `user.${'create' | 'delete'}`
+  | `user.${'create' | 'update' | 'delete'}`
+  | `password.${'change' | 'refused' | 'reset'}`
+  | 'session.revoke'
   | `token.${'create' | 'revoke'}`
   | 'login'
   | 'login.refused'

@@ -56,8 +56,18 @@ export async function createKey(
   });
 }
 
+/** Refuses fields of a new key that break a rule of the network. */
+export async function checkNewKey(
+  { db }: Context,
+  caller: Caller,
+  networkId: number,
+  asked: Partial<CreateEnrollmentKey>,
+): Promise<void> {
+  readRoutes(asked, await requireNetwork(db, caller, networkId));
+}
+
 /** The routes that connectors of a key may serve; null for any. */
-function readRoutes({ routes, peer_types }: CreateEnrollmentKey, network: StoredNetwork): Prefix[] | null {
+function readRoutes({ routes, peer_types }: Partial<CreateEnrollmentKey>, network: StoredNetwork): Prefix[] | null {
   if (routes === undefined) return null;
   return readFields((read) => ({
     routes: read(() => {

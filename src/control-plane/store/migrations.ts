@@ -208,6 +208,11 @@ export const migrations: Readonly<Record<string, Migration>> = {
       await table(db, 'write_checks').addColumn('at', 'text', required).execute();
     },
   },
+  '0013-session-addresses': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('sessions').addColumn('address', 'text').execute();
+    },
+  },
   '0014-pages': {
     async up(db: Kysely<unknown>) {
       for (const [name, owner] of paged) {

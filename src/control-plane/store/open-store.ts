@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs';
 import { Kysely } from 'kysely';
 import { CpnError, UnreadableFile } from '../../core/errors.ts';
 import { NewerDatabase, Unavailable } from '../errors.ts';
-import { takeDataFolder } from './data-folder.ts';
+import { databaseIn, noDatabaseIn, refuseIrregular, takeDataFolder } from './data-folder.ts';
 import { migrate } from './migrate.ts';
 import { durable, openSqlite, sqliteDialect } from './sqlite.ts';
 import { isOfDisk } from './sqlite-errors.ts';
@@ -42,6 +43,19 @@ export async function openStore(folder: string): Promise<Store> {
     release();
     const cause = error instanceof Unavailable ? error.cause : error;
     throw cause instanceof CpnError && !(cause instanceof NewerDatabase) ? cause : unreadable(database, cause);
+  }
+}
+
+/** Works on the database in a folder with its tables as they are, also while a control plane serves from it. */
+export async function workBeside<Result>(folder: string, work: (db: Db) => Promise<Result>): Promise<Result> {
+  const database = databaseIn(folder);
+  if (!existsSync(database)) throw noDatabaseIn(folder);
+  refuseIrregular(database);
+  try {
+    const db = new Kysely<Tables>({ dialect: sqliteDialect(openSqlite(database, durable)) });
+    return await work(db).finally(() => db.destroy());
+  } catch (error) {
+    throw error instanceof CpnError ? error : unreadable(database, error);
   }
 }
 

@@ -14,6 +14,15 @@ export async function listTokens(db: Db, userId: number, slice: Slice): Promise<
   return readPage(db, db.selectFrom('personal_tokens').select(columns).where('user_id', '=', userId), slice);
 }
 
+export async function countTokens(db: Db, userId: number): Promise<number> {
+  const { count } = await db
+    .selectFrom('personal_tokens')
+    .select((eb) => eb.fn.countAll<number | string>().as('count'))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
 export async function insertToken(db: Db, token: Insertable<Tables['personal_tokens']>): Promise<StoredToken> {
   return db.insertInto('personal_tokens').values(token).returning(columns).executeTakeFirstOrThrow();
 }
