@@ -76,6 +76,16 @@ describe('a pass', () => {
     expect(routesOf(desk)).toEqual(['192.168.50.0/24']);
   });
 
+  it('restores the route to the range, though a session comes through it', async () => {
+    const desk = await settledDesk();
+    const sshClients = [{ address: parseAddress('10.77.0.9'), local: null }];
+    desk.actual = { ...desk.actual, onLink: [], surroundings: { ...desk.actual.surroundings, sshClients } };
+    const pass = await passNetwork(desk.tools, 'cpn0', noNews, options);
+    expect(pass?.changes).toMatchObject([{ action: 'add', kind: 'route', target: '10.77.0.0/24' }]);
+    expect(desk.actual.onLink).toEqual(['10.77.0.0/24']);
+    expect(desk.actual.link?.addresses).toMatchObject([{ length: 24 }]);
+  });
+
   it('that repairs drift leaves the files as they are', async () => {
     const desk = await settledDesk();
     const written: string[] = [];
