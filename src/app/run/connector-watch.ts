@@ -114,13 +114,15 @@ export class ConnectorWatch {
     for (const each of watched) each.asked += seconds;
     if (watched.some(needsCounters)) await this.#readCounters(watched);
     for (const each of watched) {
+      // It is judged by that handshake, which may have to wait for a pass.
+      if (each.begun === null) continue;
       const hasOther = watched.some((other) => other !== each && isHeard(other));
       each.liveness = noteTime(each.liveness, { ...each, seconds, hasOther });
       const { answers, state } = each.liveness;
       const isOften = isNew(each.liveness) || (each.inService && answers && state !== 'silent');
       each.every = isOften ? everyInService : everyOther;
       if (isDue(each)) this.#ask(each);
-      if (each.begun !== null) each.begun += seconds;
+      each.begun += seconds;
     }
     const overdue = watched.filter(isOverdue);
     if (overdue.length > 0 && this.#renewing === null) this.#renewing = this.#renew(overdue);
