@@ -37,7 +37,7 @@ function isPrivate(range: Prefix): boolean {
 export function findWays(actual: Pick<Actual, 'link' | 'routes' | 'surroundings'>, later: readonly string[]): Prefix[] {
   const { connected, routed } = actual.surroundings;
   const others = later.length === 0 ? [] : [...connected, ...routed].filter(({ link }) => later.includes(link));
-  return [...ownWays(actual), ...others].map(({ prefix }) => prefix).filter((prefix) => !isDefaultRoute(prefix));
+  return [...ownWays(actual), ...others.map(({ prefix }) => prefix)].filter((prefix) => !isDefaultRoute(prefix));
 }
 
 /** The prefixes that a wg-quick file leads into its tunnel: the range of its address, and the allowed IPs of its peers beyond it. */

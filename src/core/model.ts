@@ -1,5 +1,5 @@
 import type { PeerType } from '../contract/peer.ts';
-import type { Address, Prefix } from './cidr.ts';
+import { type Address, maskPrefix, type Prefix } from './cidr.ts';
 import type { Endpoint, SocketEndpoint } from './endpoint.ts';
 import type { IdentityKey, KeyProof } from './identity.ts';
 import type { PublicKey } from './keys.ts';
@@ -146,6 +146,11 @@ export interface TunnelConfig {
 export interface InterfaceAddress {
   readonly address: Address;
   readonly length: number;
+}
+
+/** The range that is on-link with an address, to which the kernel makes a route; null for an address alone. */
+export function onLinkRange(address: InterfaceAddress): Prefix | null {
+  return address.length === 32 ? null : maskPrefix(formatInterfaceAddress(address));
 }
 
 export function formatInterfaceAddress({ address, length }: InterfaceAddress): string {

@@ -210,6 +210,53 @@ describe('a plan', () => {
     }
   });
 
+  it('restores the route to the range of the address, which the kernel makes but once', () => {
+    const desired = desireFor(laptop, office);
+    const up = settled(desired);
+    expect(up.onLink).toEqual(['10.77.0.0/24']);
+    const steps = plan(desired, { ...up, onLink: [], routes: [] }, now);
+    expect(steps).toMatchObject([
+      {
+        commands: [
+          { add: 'route', prefix: '10.77.0.0/24', source: '10.77.0.3' },
+          { add: 'route', prefix: '192.168.50.0/24' },
+        ],
+      },
+    ]);
+    expect(changes(steps).map(({ action, target }) => `${action} ${target}`)).toEqual([
+      'add 10.77.0.0/24',
+      'add 192.168.50.0/24',
+    ]);
+    expect(simulate({ ...up, onLink: [], routes: [] }, steps)).toEqual(up);
+  });
+
+  it('leaves the route to the range to the kernel where the address comes or the interface goes up', () => {
+    const desired = desireFor(laptop, office);
+    const up = settled(desired);
+    const ranges = (actual: Actual) =>
+      changes(plan(desired, { ...actual, onLink: [] }, now)).map(({ target }) => target);
+    expect(ranges({ ...up, link: up.link && { ...up.link, up: false } })).toEqual(['cpn0']);
+    expect(ranges({ ...up, link: up.link && { ...up.link, addresses: [] } })).not.toContain('10.77.0.0/24');
+    const alone = { ...desired, config: { ...desired.config, address: { address: laptop.address, length: 32 } } };
+    expect(plan(alone, settled(alone), now)).toEqual([]);
+  });
+
+  it('takes over the route to its range from a network joined later', () => {
+    const desired = desireFor(laptop, office, {}, { ...ground, later: ['cpn1'] });
+    const connected = [...bare.surroundings.connected, { prefix: prefix('10.77.0.0/24'), link: 'cpn1' }];
+    const actual: Actual = { ...settled(desired), onLink: [], surroundings: { ...bare.surroundings, connected } };
+    const steps = plan(desired, actual, now);
+    expect(steps).toMatchObject([{ commands: [{ prefix: '10.77.0.0/24', source: '10.77.0.3', replaces: true }] }]);
+    expect(changes(steps)).toMatchObject([{ action: 'update', before: 'cpn1', after: 'cpn0' }]);
+  });
+
+  it('leaves a route to the range that was made by hand', () => {
+    const desired = desireFor(laptop, office);
+    const up = settled(desired);
+    const made = { prefix: prefix('10.77.0.0/24'), table: 'main', protocol: 'boot' };
+    expect(plan(desired, { ...up, routes: [...up.routes, made] }, now)).toEqual([]);
+  });
+
   it('takes the routes of wg-quick for ours, and leaves those of a routing daemon', () => {
     const desired = desireFor(laptop, network([connector, laptop], { routes: [] }));
     const routes = [

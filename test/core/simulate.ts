@@ -4,7 +4,7 @@ import { firewallMarks } from '../../src/core/firewall.ts';
 import { keyPairOf } from '../../src/core/keys.ts';
 import { allForwardingKey, forwardingKey, sourceFilterKey } from '../../src/core/link-sysctl.ts';
 import { routeProtocol } from '../../src/core/marks.ts';
-import type { DesiredPeer, InterfaceAddress } from '../../src/core/model.ts';
+import { type DesiredPeer, type InterfaceAddress, onLinkRange } from '../../src/core/model.ts';
 import { formatRule, sameRule } from '../../src/core/rule.ts';
 import type { LinkCommand, Step } from '../../src/core/step.ts';
 
@@ -25,7 +25,7 @@ function applyStep(actual: Actual, step: Step): Actual {
       };
     case 'delete-link':
       if (actual.link === null) throw new Error('no such device');
-      return { ...actual, link: null, device: null, routes: [], sysctls: withoutLink(actual.sysctls) };
+      return { ...actual, link: null, device: null, routes: [], onLink: [], sysctls: withoutLink(actual.sysctls) };
     case 'configure-device': {
       if (actual.device === null) throw new Error('no such device');
       const peers = new Map(actual.device.peers.map((peer) => [peer.publicKey, peer]));
@@ -112,17 +112,19 @@ function applyCommand(actual: Actual, command: LinkCommand): Actual {
   if ('set' in command) {
     if (command.set === 'mtu') return withLink({ mtu: command.value });
     if (command.set === 'alias') return withLink({ alias: command.value });
-    return withLink({ up: true });
+    return link.addresses.reduce(withRange, withLink({ up: true }));
   }
   if ('add' in command && command.add === 'address') {
     if (link.addresses.some((each) => same(each, command.address))) throw new Error('File exists');
-    return withLink({ addresses: [...link.addresses, command.address] });
+    const added = withLink({ addresses: [...link.addresses, command.address] });
+    return link.up ? withRange(added, command.address) : added;
   }
   if ('remove' in command && command.remove === 'address') return removeAddress(actual, link, command.address);
   if ('add' in command) {
     if (!link.up) throw new Error('Device for nexthop is not up');
     const { prefix, table = 'main' } = command;
     if (actual.routes.some((route) => route.prefix === prefix && route.table === table)) throw new Error('File exists');
+    if (command.source) return restoreRange(actual, link, command);
     return { ...actual, routes: [...actual.routes, { prefix, table, protocol: routeProtocol }] };
   }
   const routes = actual.routes.filter(
@@ -134,6 +136,21 @@ function applyCommand(actual: Actual, command: LinkCommand): Actual {
   if (routes.length === actual.routes.length) throw new Error('No such process');
   return { ...actual, routes };
 }
+
+/** With an address comes the route to its range, once the interface is up. */
+function withRange(actual: Actual, address: InterfaceAddress): Actual {
+  const range = onLinkRange(address);
+  if (range === null || actual.onLink.includes(range)) return actual;
+  return { ...actual, onLink: [...actual.onLink, range] };
+}
+
+function restoreRange(actual: Actual, { addresses }: Link, { prefix, source }: AddRoute): Actual {
+  if (!addresses.some(({ address }) => address === source)) throw new Error('Invalid argument');
+  if (actual.onLink.includes(prefix)) throw new Error('File exists');
+  return { ...actual, onLink: [...actual.onLink, prefix] };
+}
+
+type AddRoute = Extract<LinkCommand, { add: 'route' }>;
 
 /** Rules are the host's, and need no interface. What a removal does not name may be anything: the first that fits goes. */
 function applyRule(actual: Actual, command: Extract<LinkCommand, { rule: unknown }>): Actual {
@@ -155,7 +172,9 @@ function removeAddress(actual: Actual, link: Link, address: InterfaceAddress): A
   const addresses = link.addresses.filter((each) => !same(each, address));
   if (addresses.length === link.addresses.length) throw new Error('Cannot assign requested address');
   const routes = addresses.length > 0 ? actual.routes : actual.routes.filter((route) => familyOf(route.prefix) === 6);
-  return { ...actual, link: { ...link, addresses }, routes };
+  const ranges = new Set(addresses.map(onLinkRange));
+  const onLink = actual.onLink.filter((range) => ranges.has(range));
+  return { ...actual, link: { ...link, addresses }, routes, onLink };
 }
 
 const same = (one: InterfaceAddress, other: InterfaceAddress) =>
