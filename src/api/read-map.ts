@@ -14,6 +14,8 @@ export interface MapRequest {
   readonly token: Secret;
   /** The map that the host has, or only the revision of one; null for neither. */
   readonly known: NetworkMap | string | null;
+  /** The service can tell changes alone. */
+  readonly changes: boolean;
   readonly wait?: Wait | undefined;
   readonly remedies: Remedies;
   /** Told of changes that were refused, before the whole map is read. */
@@ -23,7 +25,7 @@ export interface MapRequest {
 /** Reads a map, by its changes alone where the service tells them and they can be used, else whole. */
 export async function readMap(http: HttpClient, request: MapRequest): Promise<MapReading> {
   const { network, known, wait } = request;
-  const base = known !== null && typeof known !== 'string' && isBase(known) ? known : null;
+  const base = request.changes && known !== null && typeof known !== 'string' && isBase(known) ? known : null;
   const revision = typeof known === 'string' ? known : (known?.revision ?? null);
   const answer = await ask(http, request, wait, {
     ...(revision !== null && { 'if-none-match': revision }),
@@ -37,7 +39,7 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   } catch (error) {
     if (!(error instanceof BadReply)) throw error;
     request.onRefused(error);
-    const atOnce = wait?.signal && { seconds: 0, signal: wait.signal };
+    const atOnce = wait?.signal && { seconds: null, signal: wait.signal };
     return { map: decodeWhole(await ask(http, request, atOnce, {}), network), waited };
   }
 }

@@ -34,8 +34,8 @@ export interface Enrolled {
 
 /** How long an answer may be held back. */
 export interface Wait {
-  /** A service may wait for less. */
-  readonly seconds: number;
+  /** A service may wait for less; null for one that is not asked to wait. */
+  readonly seconds: number | null;
   /** Ends the call at once; it then fails with the signal's reason. */
   readonly signal?: AbortSignal;
 }

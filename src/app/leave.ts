@@ -6,6 +6,7 @@ import { findOurRules } from '../core/plan-rules.ts';
 import { formatRule } from '../core/rule.ts';
 import type { Joined, State } from '../store/state.ts';
 import { type Access, accessOf } from './access.ts';
+import { withExtensions } from './described.ts';
 import { isJoined, refuseUnreadable, selectStates } from './select.ts';
 import { takeBack, transferOwnership } from './take-back.ts';
 import type { Tools } from './tools.ts';
@@ -97,9 +98,12 @@ export async function removeFromService(tools: Tools, state: State): Promise<boo
   }
   try {
     tools.progress(`taking peer ${peer.id} out of network ${map.name}`);
-    const service = await tools.connect(state.service, { deadlineMs: removalDeadline });
-    const isRemoved = await service.removePeer(access.network, peer.id, access.token);
-    if (isRemoved || !(await isListed(service, access, state))) return true;
+    const patience = { deadlineMs: removalDeadline, isLocked: true };
+    const isGone = await withExtensions(tools, state, patience, async (service) => {
+      const isRemoved = await service.removePeer(access.network, peer.id, access.token);
+      return isRemoved || !(await isListed(service, access, state));
+    });
+    if (isGone) return true;
     tools.warn(`${state.service.url} does not know how to remove peers; ${stays}`);
     return false;
   } catch (error) {

@@ -55,7 +55,7 @@ export async function refresh(
   if (access === null) return { news: noNews, notes: { sync, held: null }, waited: false, failure: null };
   try {
     const attempts = wait && { attempts: attemptsOfFollower };
-    const service = await tools.connect(state.service, { deadlineMs: mapDeadline, ...attempts });
+    const service = await tools.connect(state, { deadlineMs: mapDeadline, ...attempts });
     // Of a map that was refused only the revision is kept, and one in which peers are held is not what was told: no base for changes.
     const isBase = state.refused === null && !isHolding(state.pins, state.options.pin);
     const named = known.revision && (isBase ? known : (state.refused ?? known.revision));

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { parseAddress, parsePrefix } from '../core/cidr.ts';
 import { parseEndpoint } from '../core/endpoint.ts';
+import { knownFeatures } from '../core/features.ts';
 import { identityOf, parseIdentityKey } from '../core/identity.ts';
 import { keyPairOf, parsePublicKey } from '../core/keys.ts';
 import { peerTypes, pinRules } from '../core/model.ts';
@@ -97,6 +98,12 @@ export const stateSchema = z.object({
     .default(null),
   networkSecret: secret.nullable().default(null),
   service: z.object({ url: z.string(), insecureHttp: z.boolean() }),
+  features: z
+    .array(z.string())
+    .transform((names) => knownFeatures(names))
+    .nullable()
+    .default(null),
+  perhapsEnrolled: z.boolean().default(false),
   enrollment: z.object({
     idempotencyKey: z.string(),
     tokenHash: z.string(),

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeMap } from '../../src/api/decode.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { parsePublicKey } from '../../src/core/keys.ts';
 import type { NetworkMap } from '../../src/core/model.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane } from '../control-plane/harness.ts';
+import { connectPeerService } from './described-service.ts';
 import { failureOf, keyOf, networkBody, peerBody, source, unhurried, without } from './samples.ts';
 import { json, type Reply, serve } from './server.ts';
 

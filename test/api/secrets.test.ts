@@ -2,9 +2,9 @@ import { createServer } from 'node:net';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { CpnError } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { connectPeerService } from './described-service.ts';
 import { enrollmentBody, enrollmentRequest, failureOf, networkBody, peerBody, unhurried } from './samples.ts';
 import { type Asked, brokenOff, bytes, hungUp, json, listen, type Reply, serve, silent } from './server.ts';
 
