@@ -47,11 +47,12 @@ export function decodeWholeNetwork(body: unknown, source: Source): Network {
   const summary = decodeSummary(network);
   const list = network.find(aliases.network.peers);
   if (!list) return { ...summary, peers: [] };
-  const created = list.items(Number.POSITIVE_INFINITY).map((field) => field.find(aliases.peer.createdAt));
-  const peers = decodePeers(list, decodeNetwork(network).cidr).map((peer, index) =>
-    present(peer, created[index] ?? null),
-  );
-  return { ...summary, peers };
+  const { peers, fields, skipped } = decodePeers(list, decodeNetwork(network).cidr);
+  return {
+    ...summary,
+    peers: peers.map((peer, index) => present(peer, fields[index]?.find(aliases.peer.createdAt) ?? null)),
+    ...(skipped.length > 0 && { skipped_peers: skipped.map(({ id, name, reason }) => ({ id, name, reason })) }),
+  };
 }
 
 /** A peer as it is after a change. */

@@ -8,9 +8,9 @@ import { strongTag } from './decode.ts';
 import { decodeNetwork, decodePeerId, decodePeers, maxPeers } from './decode-network.ts';
 import { Field } from './field.ts';
 
-/** True of a map to which a service may tell the changes alone: all that is in it was told by the service, under a revision. */
+/** True of a map to which a service may tell the changes alone: what is in it is what the service told, under a revision. */
 export function isBase(map: NetworkMap): map is NetworkMap & { readonly revision: string } {
-  return map.revision !== null && !map.peers.some((peer) => peer.given || peer.unlisted);
+  return map.revision !== null && map.skipped === undefined && !map.peers.some((peer) => peer.given || peer.unlisted);
 }
 
 /**
@@ -24,7 +24,8 @@ export function decodeDelta({ headers, body, etag, reading }: Answer, base: Netw
   const network = Field.ofReply(body, reading).as('network');
   const head = decodeNetwork(network);
   if (head.id !== base.id) throw network.need(aliases.network.id).wrong('is not that of the network asked for');
-  const peers = decodePeers(network.need(aliases.network.peers), head.cidr);
+  const { peers, skipped } = decodePeers(network.need(aliases.network.peers), head.cidr);
+  if (skipped.length > 0) throw refuse('has a peer that cannot be used');
   const removed = network.need(aliases.network.removed).items(maxPeers).map(decodePeerId);
   const gone = new Set(removed);
   if (peers.some(({ id }) => gone.has(id)))

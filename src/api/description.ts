@@ -1,16 +1,10 @@
 import { BadReply } from '../core/errors.ts';
-import { type Feature, findFeatures } from '../core/features.ts';
+import { findFeatures } from '../core/features.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import { parseServiceAddress } from '../core/service-address.ts';
 import type { ClientOptions } from './client-options.ts';
 import { HttpClient } from './http.ts';
-
-/** What a service's description of itself comes down to. */
-export interface ServiceDescription {
-  readonly features: readonly Feature[];
-  /** By which the next reading may find it unchanged; null where the service serves no such thing. */
-  readonly etag: string | null;
-}
+import type { ServiceDescription } from './service.ts';
 
 const path = '/docs/api/openapi.json';
 /** A host does not wait for long for it, and holds no more of it than this. */

@@ -7,9 +7,10 @@ import type { CreatePersonalToken, PersonalToken } from '../contract/personal-to
 import type { CreateUser as CreateUserRequest, User as UserReply } from '../contract/user.ts';
 import type { Address, Prefix } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
+import type { Feature } from '../core/features.ts';
 import type { IdentityKey, KeyProof } from '../core/identity.ts';
 import type { PublicKey } from '../core/keys.ts';
-import type { NetworkMap, PeerId } from '../core/model.ts';
+import type { NetworkMap, PeerId, TextRemarks } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 
 export interface EnrollmentRequest {
@@ -30,6 +31,8 @@ export interface Enrolled {
   readonly map: NetworkMap;
   /** A bearer for this peer alone; null from a service that gives none. */
   readonly accessToken: Secret | null;
+  /** Of a ready wg-quick text; not there where the service gave none, or it says nothing beside. */
+  readonly text?: TextRemarks;
 }
 
 /** How long an answer may be held back. */
@@ -101,7 +104,11 @@ type Told<Whole, Gaps extends keyof Whole> = Omit<Whole, Gaps> & { readonly [Gap
 /** The contract's resources as an administrator gets them, in the contract's names whatever the service calls them. */
 export type NetworkSummary = Told<NetworkSummaryReply, 'revision'>;
 export type NetworkPeer = Told<Omit<PeerReply, 'id'>, 'created_at'> & { readonly id: PeerId };
-export type Network = NetworkSummary & { readonly peers: NetworkPeer[] };
+export type Network = NetworkSummary & {
+  readonly peers: NetworkPeer[];
+  /** The entries of its list that are no peers, and why; not there where all are. */
+  readonly skipped_peers?: { readonly id: PeerId | null; readonly name: string | null; readonly reason: string }[];
+};
 export type NewKey = Told<NewEnrollmentKey, 'id' | 'expires_at'>;
 export type Key = Told<EnrollmentKey, 'max_uses' | 'uses' | 'expires_at'>;
 export type Session = { readonly token: Secret; readonly expiresAt: string | null };
@@ -117,6 +124,13 @@ export type NewToken = Token & { readonly access_token: Secret };
 export type AuditEntry = AuditEntryReply;
 /** Which part of the audit: the newest entries, or those before the one with the id `before`. */
 export type AuditPage = { readonly before?: number; readonly limit?: number };
+
+/** What a service's description of itself comes down to. */
+export interface ServiceDescription {
+  readonly features: readonly Feature[];
+  /** By which the next reading may find it unchanged; null where the service serves no such thing. */
+  readonly etag: string | null;
+}
 
 /** What an answer tells beside what was asked for. */
 export interface ServiceLook {

@@ -9,6 +9,7 @@ import { findHiddenPeers, type HiddenPeer } from '../core/hidden-peers.ts';
 import { ownKeys } from '../core/own-peer.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import type { RouteReport } from '../core/route-report.ts';
+import { describeAllSkipped } from '../core/skipped-peers.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
 import { claimFinder, describeClaims } from './describe-claims.ts';
@@ -59,6 +60,7 @@ export function describeSurvey(
       ...(listed ? [] : [describeUnlisted(state)]),
       ...(rangeDetour ? [`${state.membership.map.cidr}: ${describeDetour(rangeDetour)}`] : []),
       ...findHiddenPeers(state.membership.map, state.membership.peer.address, actual.surroundings).map(describeHidden),
+      ...describeAllSkipped(state.membership.map.skipped),
       ...describeClaims(state),
       ...(state.refused === null ? [] : [describeRefused(state)]),
       ...(state.drained ? [describeDrained(state)] : []),

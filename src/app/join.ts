@@ -5,6 +5,7 @@ import { sameFeatures } from '../core/features.ts';
 import { isDefaultRoute } from '../core/full-tunnel.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import type { Secret } from '../core/secret.ts';
+import { describeAllSkipped } from '../core/skipped-peers.ts';
 import type { Joined, State } from '../store/state.ts';
 import { explainLocal } from './access.ts';
 import { findUnloaded, save } from './apply.ts';
@@ -52,6 +53,7 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
       : await enroll(tools, begun, request, isNew);
     return bringUp(tools, await lend(tools, joined, request.personalToken), { seen, disallowed });
   });
+  for (const skipped of describeAllSkipped(state.membership.map.skipped)) tools.warn(skipped);
   for (const claim of describeClaims(state)) tools.warn(claim);
   if (unloaded !== null) await tellLoading(tools, state);
   const untold = await tellSecret(tools, state);

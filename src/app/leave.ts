@@ -4,6 +4,7 @@ import { tableOf } from '../core/firewall.ts';
 import { findOwnPeer } from '../core/own-peer.ts';
 import { findOurRules } from '../core/plan-rules.ts';
 import { formatRule } from '../core/rule.ts';
+import { findOwnSkipped } from '../core/skipped-peers.ts';
 import type { Joined, State } from '../store/state.ts';
 import { type Access, accessOf } from './access.ts';
 import { withExtensions } from './described.ts';
@@ -121,7 +122,7 @@ async function isListed(service: PeerService, access: Access, state: Joined): Pr
   if (findOwnPeer(membership.map, state)?.unlisted) return true;
   try {
     const { map } = await service.readMap(access.network, access.token, null);
-    return map === null || findOwnPeer(map, state) !== undefined;
+    return map === null || (findOwnPeer(map, state) ?? findOwnSkipped(map, state)) !== undefined;
   } catch (error) {
     // Its own token is void with the peer, and a network that is not there has none.
     if (error instanceof Refused && error.status === (membership.accessToken === null ? 404 : 401)) return false;

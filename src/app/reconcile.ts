@@ -1,5 +1,6 @@
 import type { Change } from '../core/change.ts';
 import { CpnError } from '../core/errors.ts';
+import { describeAllSkipped } from '../core/skipped-peers.ts';
 import type { Joined } from '../store/state.ts';
 import { accessOf, explainLocal } from './access.ts';
 import { findUnloaded, save, withoutRules } from './apply.ts';
@@ -55,6 +56,7 @@ export async function reconcileNetworks(
     if (local !== null) tools.warn(local);
     await tools.store.amendNotes(state.interface, notes);
     const pass = await passNetwork(tools, state.interface, news, { withinMs: confirmMs });
+    for (const skipped of describeAllSkipped(pass?.survey?.state.membership.map.skipped)) tools.warn(skipped);
     for (const claim of pass?.survey ? describeClaims(pass.survey.state) : []) tools.warn(claim);
     if (pass?.survey && failure === null) await tellService(tools, pass.survey.state);
     if (pass?.survey?.state.rotation) await endRotation(tools, state.interface, confirmMs);

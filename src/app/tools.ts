@@ -1,5 +1,4 @@
-import type { ServiceDescription } from '../api/description.ts';
-import type { PeerService } from '../api/service.ts';
+import type { PeerService, ServiceDescription } from '../api/service.ts';
 import type { Feature } from '../core/features.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import type { Host } from '../host/host.ts';

@@ -72,6 +72,26 @@ export interface NetworkMap {
   /** The strong ETag under which the service served it, where it has such a thing. */
   readonly revision: string | null;
   readonly peers: readonly Peer[];
+  /** What the service lists and nobody could use; not there where it is nothing. */
+  readonly skipped?: readonly SkippedPeer[];
+}
+
+/** An entry of a network's list that is no peer, as far as it can be read. */
+export interface SkippedPeer {
+  readonly id: PeerId | null;
+  readonly name: string | null;
+  readonly publicKey: string | null;
+  readonly address: string | null;
+  /** What is wrong with it, by the name of the field; never a value. */
+  readonly reason: string;
+}
+
+/** What a ready wg-quick text says beside what this host is made of. */
+export interface TextRemarks {
+  /** Name servers and search domains. */
+  readonly dns: readonly string[];
+  /** What of it is not used, a clause each. */
+  readonly remarks: readonly string[];
 }
 
 /** Where a control plane is, and whether plain http may be spoken to it beyond loopback, because somebody said so. */

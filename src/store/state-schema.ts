@@ -56,6 +56,17 @@ const map = z.object({
   routes: z.array(prefix),
   revision: z.string().nullable(),
   peers: z.array(peer),
+  skipped: z
+    .array(
+      z.object({
+        id: peerId.nullable(),
+        name: z.string().nullable(),
+        publicKey: z.string().nullable(),
+        address: z.string().nullable(),
+        reason: z.string(),
+      }),
+    )
+    .exactOptional(),
 });
 
 const made = z.discriminatedUnion('made', [
@@ -117,6 +128,7 @@ export const stateSchema = z.object({
       accessToken: secret.nullable(),
       personalToken: secret.nullable().default(null),
       map,
+      text: z.object({ dns: z.array(z.string()), remarks: z.array(z.string()) }).exactOptional(),
     })
     .nullable(),
   options: z.object({

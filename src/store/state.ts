@@ -4,7 +4,16 @@ import type { Endpoint } from '../core/endpoint.ts';
 import type { Feature } from '../core/features.ts';
 import type { Identity, KeyProof } from '../core/identity.ts';
 import type { KeyPair, PublicKey } from '../core/keys.ts';
-import type { Failure, HeldLabels, NetworkMap, Options, PeerId, Pin, ServiceAddress } from '../core/model.ts';
+import type {
+  Failure,
+  HeldLabels,
+  NetworkMap,
+  Options,
+  PeerId,
+  Pin,
+  ServiceAddress,
+  TextRemarks,
+} from '../core/model.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Resolved } from '../core/resolved.ts';
 import type { Secret } from '../core/secret.ts';
@@ -94,6 +103,8 @@ export interface Membership {
   /** A person's token that stands in for it, where the service gives none and somebody let this host have one. */
   readonly personalToken: Secret | null;
   readonly map: NetworkMap;
+  /** What the ready wg-quick text of the enrolment said beside; not there where it said nothing, or there was none. */
+  readonly text?: TextRemarks;
 }
 
 /** The state of a network whose control plane answered the enrolment. */
