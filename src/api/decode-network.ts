@@ -117,8 +117,8 @@ function describeSkipped(field: Field, reason: string): SkippedPeer {
   return {
     id: read(aliases.peer.id, decodePeerId),
     name: read(aliases.peer.name, (name) => name.text(maxName)),
-    publicKey: read(aliases.peer.publicKey, (key) => key.text(maxName)),
-    address: read(aliases.peer.address, (address) => address.text(maxName)),
+    publicKey: read(aliases.peer.publicKey, (key) => key.parse((text) => parsePeerKey(text))),
+    address: read(aliases.peer.address, decodeAddress),
     reason,
   };
 }

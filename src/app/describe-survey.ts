@@ -14,6 +14,7 @@ import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
 import { claimFinder, describeClaims } from './describe-claims.ts';
 import { describeLan } from './describe-lan.ts';
+import { describeText } from './describe-text.ts';
 import { findTroubles, viewSecrets } from './find-secret-troubles.ts';
 import { describeRotation } from './rotation/describe.ts';
 import type { NetworkStatus, PeerStatus, RouteStatus } from './status.ts';
@@ -60,6 +61,7 @@ export function describeSurvey(
       ...(listed ? [] : [describeUnlisted(state)]),
       ...(rangeDetour ? [`${state.membership.map.cidr}: ${describeDetour(rangeDetour)}`] : []),
       ...findHiddenPeers(state.membership.map, state.membership.peer.address, actual.surroundings).map(describeHidden),
+      ...describeText(state),
       ...describeAllSkipped(state.membership.map.skipped),
       ...describeClaims(state),
       ...(state.refused === null ? [] : [describeRefused(state)]),

@@ -13,6 +13,7 @@ import { awaitHandshake, type Greeting } from './await-handshake.ts';
 import { beginJoin, type JoinRequest } from './begin-join.ts';
 import { applyKnown } from './confirm.ts';
 import { describeClaims } from './describe-claims.ts';
+import { describeText } from './describe-text.ts';
 import { readFeatures } from './described.ts';
 import { lookForTroubles } from './find-secret-troubles.ts';
 import { forget } from './leave.ts';
@@ -53,6 +54,7 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
       : await enroll(tools, begun, request, isNew);
     return bringUp(tools, await lend(tools, joined, request.personalToken), { seen, disallowed });
   });
+  for (const remark of describeText(state)) tools.warn(remark);
   for (const skipped of describeAllSkipped(state.membership.map.skipped)) tools.warn(skipped);
   for (const claim of describeClaims(state)) tools.warn(claim);
   if (unloaded !== null) await tellLoading(tools, state);
@@ -100,10 +102,10 @@ async function enroll(tools: Tools, begun: State, request: JoinRequest, isNew: b
     const secretTag = ownTag(state);
     const beside = { ...(identity && { identity }), ...(secretTag !== null && { secretTag }) };
     const asked = { token, name, type, publicKey, endpoint, idempotencyKey, ...beside };
-    const { peer, map, accessToken } = await service.enroll(asked);
+    const { peer, map, accessToken, text } = await service.enroll(asked);
     const joined = withMembership(
       { ...state, perhapsEnrolled: false },
-      { peer, map, accessToken, personalToken: null },
+      { peer, map, accessToken, personalToken: null, ...(text && { text }) },
     );
     await tools.store.write(joined);
     const arrival = await lookAround(tools, joined);

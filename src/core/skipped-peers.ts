@@ -29,7 +29,7 @@ export function findOwnSkipped(map: NetworkMap, self: OwnSelf): SkippedPeer | un
   return map.skipped?.find(
     (peer) =>
       (peer.id !== null && peer.id === id) ||
-      (peer.address !== null && peer.address.replace(/\/32$/, '') === address) ||
+      (peer.address !== null && peer.address === address) ||
       (peer.publicKey !== null && keys.includes(peer.publicKey)),
   );
 }

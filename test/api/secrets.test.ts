@@ -52,10 +52,7 @@ const echoes: [string, (secret: string) => Reply][] = [
   ['cut JSON', (secret) => bytes(200, `{"access_token": ${JSON.stringify(secret)}, `)],
   ['a string', (secret) => json(200, secret)],
   ['values', (secret) => json(200, { data: networkBody({ name: 7, description: secret }) })],
-  [
-    'wrong values',
-    (secret) => json(200, { data: networkBody({ peers: [peerBody(1, { address: secret, endpoint: secret })] }) }),
-  ],
+  ['wrong values', (secret) => json(200, { data: networkBody({ private_cidr: secret, routes: [secret] }) })],
   ['names', (secret) => json(200, { data: { [secret]: 1, [`${'a'.repeat(20)}${secret}`]: 1 } })],
 ];
 

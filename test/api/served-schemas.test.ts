@@ -45,14 +45,14 @@ const readings: Readonly<Record<string, Reading>> = {
   'the map of a host': {
     of: 'Network',
     mend: mendNetwork,
-    decode: (body, { id }) => decodeMap(body, source, { network: id, etag: null }),
+    decode: (body, { id }) => refuseSkipped(decodeMap(body, source, { network: id, etag: null }).skipped),
     mayLack: [...networkGaps, ...peerGaps],
     ignores: ['description', 'revision', 'peers.0.created_at'],
   },
   'a network, for an administrator': {
     of: 'Network',
     mend: mendNetwork,
-    decode: (body) => decodeWholeNetwork(body, source),
+    decode: (body) => refuseSkipped(decodeWholeNetwork(body, source).skipped_peers),
     mayLack: [...networkGaps, 'peers', ...peerGaps],
     ignores: [],
   },
@@ -133,6 +133,11 @@ const readings: Readonly<Record<string, Reading>> = {
     ignores: [],
   },
 };
+
+/** A peer that is skipped is refused, as far as it goes. */
+function refuseSkipped(skipped: readonly { readonly reason: string }[] = []): void {
+  for (const { reason } of skipped) throw new BadReply(source.url, reason, 'none');
+}
 
 /** Decoded with the map that they change, which no schema tells: see decode-delta.test.ts. */
 const elsewhere = ['NetworkDelta'];

@@ -131,7 +131,10 @@ function addValue(section: Section | undefined, { raw, content, line }: Line, re
   if (section === undefined) throw wrong(`line ${line}`, `has ${key} before any section`);
   if (section.name === null) return;
   const allowed = readKeys[section.name].find((each) => each.toLowerCase() === key.toLowerCase());
-  if (allowed === undefined) return remarks.add(describeUnused(key, line));
+  if (allowed === undefined) {
+    remarks.add(describeUnused(key, line));
+    return;
+  }
   // What else JavaScript takes for a space is none for wg-quick; and a NUL, which its bash drops, joins what is around it.
   if (!/^[\t\v\f\r\x20-\x7e]*$/.test(raw) || !/^[\x20-\x7e]*$/.test(text)) throw wrong(`line ${line}`, notALine);
   const before = section.values.get(allowed);
@@ -154,7 +157,8 @@ function tryPeer(section: Section): GivenPeer | { readonly publicKey: string | n
     return readPeer(section);
   } catch (error) {
     if (!(error instanceof InvalidValue)) throw error;
-    return { publicKey: section.values.get('PublicKey')?.text ?? null, reason: error.message };
+    const key = section.values.get('PublicKey')?.text ?? '';
+    return { publicKey: /^[A-Za-z0-9+/]{43}=$/.test(key) ? key : null, reason: error.message };
   }
 }
 
