@@ -45,7 +45,12 @@ export function accountService(call: (request: Call) => Promise<Answer>): Accoun
 
     async deleteUser(user) {
       const remedies = { 404: 'see "cpn user list" for the ids there are' };
-      await call({ ...remove, what: `removing user ${user}`, path: `/api/users/${user}`, remedies });
+      await call({
+        ...remove,
+        what: `removing user ${user}`,
+        path: `/api/users/${encodeURIComponent(user)}`,
+        remedies,
+      });
     },
 
     async listTokens() {
@@ -68,7 +73,12 @@ export function accountService(call: (request: Call) => Promise<Answer>): Accoun
 
     async deleteToken(token) {
       const remedies = { 404: 'see "cpn token list" for the ids there are' };
-      await call({ ...remove, what: `revoking token ${token}`, path: `/api/auth/tokens/${token}`, remedies });
+      await call({
+        ...remove,
+        what: `revoking token ${token}`,
+        path: `/api/auth/tokens/${encodeURIComponent(token)}`,
+        remedies,
+      });
     },
 
     async readAudit({ before, limit } = {}) {

@@ -58,6 +58,8 @@ export const aliases = {
     expiresAt: ['expires_at', 'expiresAt'],
   },
   profile: {
+    /** Where it is not the reply itself. */
+    user: ['user', 'profile'],
     email: ['email'],
     role: ['role'],
     organization: ['organization', 'organisation', 'team'],

@@ -5,7 +5,8 @@ import type { NetworkMap } from '../core/model.ts';
 import { aliases } from './aliases.ts';
 import type { Answer } from './attempt.ts';
 import { strongTag } from './decode.ts';
-import { decodeNetwork, decodePeerId, decodePeers, maxPeers } from './decode-network.ts';
+import { decodeId, sameId } from './decode-id.ts';
+import { decodeNetwork, decodePeers, maxPeers } from './decode-network.ts';
 import { Field } from './field.ts';
 
 /** True of a map to which a service may tell the changes alone: what is in it is what the service told, under a revision. */
@@ -23,10 +24,10 @@ export function decodeDelta({ headers, body, etag, reading }: Answer, base: Netw
   if (headers['delta-base'] !== base.revision) throw refuse('tells changes to another map than the one that is here');
   const network = Field.ofReply(body, reading).as('network');
   const head = decodeNetwork(network);
-  if (head.id !== base.id) throw network.need(aliases.network.id).wrong('is not that of the network asked for');
+  if (!sameId(head.id, base.id)) throw network.need(aliases.network.id).wrong('is not that of the network asked for');
   const { peers, skipped } = decodePeers(network.need(aliases.network.peers), head.cidr);
   if (skipped.length > 0) throw refuse('has a peer that cannot be used');
-  const removed = network.need(aliases.network.removed).items(maxPeers).map(decodePeerId);
+  const removed = network.need(aliases.network.removed).items(maxPeers).map(decodeId);
   const gone = new Set(removed);
   if (peers.some(({ id }) => gone.has(id)))
     throw network.need(aliases.network.removed).wrong('names a peer that is told besides');

@@ -6,9 +6,9 @@ import type { GivenConfig } from '../core/wg-quick/given.ts';
 import { aliases, type Names } from './aliases.ts';
 import { decodeToken, strongTag } from './decode.ts';
 import { decodeConfig, type Place, rangeOfConfig, readGivenPeers, readRemarks } from './decode-config.ts';
+import { decodeId } from './decode-id.ts';
 import {
   decodeNetworkRoutes,
-  decodePeerId,
   decodePeers,
   decodePlace,
   decodeRange,
@@ -40,7 +40,8 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Asked): E
   const { peers, routes, skipped } = readPeers(parts, place, asked);
   const advertised = decodeNetworkRoutes(network);
   const isFlat = network.value === reply.value && (own === null || own.value === reply.value);
-  const id = network.find(isFlat ? aliases.network.idBeside : aliases.network.id)?.integer() ?? null;
+  const named = network.find(isFlat ? aliases.network.idBeside : aliases.network.id);
+  const id = named && decodeId(named);
   const name = network.find(isFlat ? aliases.network.nameBeside : aliases.network.name)?.text(maxName);
   const revision = network.find(aliases.network.revision)?.integer();
   const etag = reply.find(names.etag)?.value;
@@ -141,7 +142,7 @@ function decodeOwnPeer(at: Field, own: Field | null, { map: { peers }, place, as
   if (key && key.value !== asked.publicKey) throw key.wrong('is not the key that was sent');
   const listed = peers.find((one) => one.publicKey === asked.publicKey);
   const given = own?.find(aliases.peer.id);
-  const id = given ? decodePeerId(given) : (listed?.id ?? asked.publicKey);
+  const id = given ? decodeId(given) : (listed?.id ?? asked.publicKey);
   const where = own?.find(aliases.peer.address) ?? at;
   // Listed without an id it goes by its key there.
   const isOther = listed !== undefined && listed.id !== id && listed.id !== listed.publicKey;

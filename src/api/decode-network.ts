@@ -13,8 +13,9 @@ import {
 import { parseEndpoint } from '../core/endpoint.ts';
 import { type KeyProof, parseIdentityKey } from '../core/identity.ts';
 import { parsePeerKey } from '../core/keys.ts';
-import type { NetworkMap, Peer, PeerId, SkippedPeer } from '../core/model.ts';
+import type { Id, NetworkMap, Peer, SkippedPeer } from '../core/model.ts';
 import { aliases, type Names } from './aliases.ts';
+import { decodeId } from './decode-id.ts';
 import type { Field } from './field.ts';
 
 const names = aliases.network;
@@ -24,10 +25,10 @@ export const maxPeers = 16_384;
 export const maxRoutes = 256;
 
 /** What a network is apart from its peers. The range must be canonical; routes have their host bits cleared, and may be left out. */
-export function decodeNetwork(network: Field): Pick<NetworkMap, 'name' | 'cidr' | 'routes'> & { readonly id: number } {
+export function decodeNetwork(network: Field): Pick<NetworkMap, 'name' | 'cidr' | 'routes'> & { readonly id: Id } {
   refuseOtherTunnels(network);
   return {
-    id: network.need(names.id).integer(),
+    id: decodeId(network.need(names.id)),
     name: network.need(names.name).text(maxName),
     cidr: decodeRange(network.need(names.cidr)),
     routes: decodeNetworkRoutes(network),
@@ -115,7 +116,7 @@ function describeSkipped(field: Field, reason: string): SkippedPeer {
       () => null,
     );
   return {
-    id: read(aliases.peer.id, decodePeerId),
+    id: read(aliases.peer.id, decodeId),
     name: read(aliases.peer.name, (name) => name.text(maxName)),
     publicKey: read(aliases.peer.publicKey, (key) => key.parse((text) => parsePeerKey(text))),
     address: read(aliases.peer.address, decodeAddress),
@@ -126,14 +127,6 @@ function describeSkipped(field: Field, reason: string): SkippedPeer {
 /** The part of a map that is about what was skipped: none where nothing was. */
 export function withSkipped(skipped: readonly SkippedPeer[]): Pick<NetworkMap, 'skipped'> {
   return skipped.length === 0 ? {} : { skipped };
-}
-
-/** A number, or a word of at most 64 characters. */
-export function decodePeerId(field: Field): PeerId {
-  if (typeof field.value === 'number') return field.integer();
-  // It becomes a segment of a path, where dots would climb.
-  if (typeof field.value === 'string' && /^(?!\.{1,2}$)[\x21-\x7e]{1,64}$/.test(field.value)) return field.value;
-  throw field.wrong('is neither a whole number nor a word of at most 64 characters');
 }
 
 /** An IPv4 address, alone or as the prefix that holds nothing else. */
@@ -172,7 +165,7 @@ export function decodePeer(field: Field): Peer {
   const address = decodeAddress(field.need(aliases.peer.address));
   const routes = served && decodeRoutes(served);
   return {
-    id: id ? decodePeerId(id) : publicKey,
+    id: id ? decodeId(id) : publicKey,
     name: field.find(aliases.peer.name)?.text(maxName) ?? address,
     type: type ? decodeType(type) : routes?.length ? 'connector' : 'origin',
     publicKey,

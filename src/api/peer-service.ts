@@ -96,7 +96,7 @@ export function connectPeerService(
       const { body, reading } = await change({
         what: `withdrawing ${prefixes.join(', ') || 'nothing'} of peer ${peer} of network ${network}`,
         method: 'PATCH',
-        path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
+        path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
         bearer: token,
         json: checkRequest(ChangePeer, { withdrawn: [...prefixes] }),
         repeatable: true,
@@ -114,7 +114,7 @@ export function connectPeerService(
         await change({
           what: `telling the network secret's tag of peer ${peer} of network ${network}`,
           method: 'PATCH',
-          path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
+          path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
           bearer: token,
           json: checkRequest(ChangePeer, { network_secret_tag: tag }),
           repeatable: true,
@@ -135,7 +135,7 @@ export function connectPeerService(
         const { body, reading } = await change({
           what: `changing the key of peer ${peer} of network ${network}`,
           method: 'PATCH',
-          path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
+          path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
           bearer: token,
           json: checkRequest(ChangePeer, { public_key: publicKey, ...(isProven && { key_proof: proof }) }),
           repeatable: true,
@@ -157,7 +157,7 @@ export function connectPeerService(
       const { body, reading } = await change({
         what: `changing ${name === undefined ? 'the endpoint' : 'name or endpoint'} of peer ${peer} of network ${network}`,
         method: 'PATCH',
-        path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
+        path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
         bearer: token,
         json: checkRequest(ChangePeer, {
           ...(name !== undefined && { name }),
@@ -181,7 +181,7 @@ export function connectPeerService(
       const { status } = await change({
         what: `removing peer ${peer} of network ${network}`,
         method: 'DELETE',
-        path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
+        path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
         bearer: token,
         repeatable: true,
         goneIsDone: true,

@@ -1,6 +1,6 @@
 import { deltaManipulation } from '../contract/network.ts';
 import { BadReply } from '../core/errors.ts';
-import type { NetworkMap } from '../core/model.ts';
+import type { Id, NetworkMap } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Answer } from './attempt.ts';
 import { decodeMap } from './decode.ts';
@@ -10,7 +10,7 @@ import type { Remedies } from './refusal.ts';
 import type { MapReading, Wait } from './service.ts';
 
 export interface MapRequest {
-  readonly network: number;
+  readonly network: Id;
   readonly token: Secret;
   /** The map that the host has, or only the revision of one; null for neither. */
   readonly known: NetworkMap | string | null;
@@ -53,7 +53,7 @@ function ask(
   return http.call({
     what: `reading network ${network}`,
     method: 'GET',
-    path: `/api/networks/${network}`,
+    path: `/api/networks/${encodeURIComponent(network)}`,
     bearer: token,
     headers,
     ...(wait && { wait }),
@@ -63,7 +63,7 @@ function ask(
   });
 }
 
-function decodeWhole({ status, body, etag, reading }: Answer, network: number): NetworkMap {
+function decodeWhole({ status, body, etag, reading }: Answer, network: Id): NetworkMap {
   // Taken for a map it would take away every peer that did not change.
   if (status === 226) throw new BadReply(reading.url, 'tells changes alone, which was not asked for', wrongService);
   return decodeMap(body, reading, { network, etag });

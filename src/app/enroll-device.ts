@@ -5,7 +5,7 @@ import { isLiteral } from '../core/endpoint.ts';
 import { BadReply, CpnError, printable } from '../core/errors.ts';
 import { noForwarding } from '../core/forward/ingress.ts';
 import { type KeyPair, makeKeyPair } from '../core/keys.ts';
-import type { NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
+import type { Id, NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
 import { tagOf } from '../core/network-secret.ts';
 import { findOwnPeer } from '../core/own-peer.ts';
 import type { Resolved } from '../core/resolved.ts';
@@ -18,7 +18,7 @@ import type { KnownService, Tools } from './tools.ts';
 export interface DeviceRequest {
   readonly admin: AdminService;
   readonly address: ServiceAddress;
-  readonly network: number;
+  readonly network: Id;
   readonly name: string;
   readonly link: string;
   readonly options: Options;

@@ -22,7 +22,7 @@ const secret = z
   .min(1)
   .transform((text) => new Secret(text));
 const peerType = z.enum(peerTypes);
-const peerId = z.union([z.int(), z.string()]);
+const peerId = z.union([z.number(), z.string()]);
 
 const identityKey = z.string().transform((text) => parseIdentityKey(text));
 const keyPair = secret.transform((privateKey) => keyPairOf(privateKey));
@@ -50,7 +50,7 @@ const peer = z.object({
 });
 
 const map = z.object({
-  id: z.int().nullable(),
+  id: peerId.nullable(),
   name: z.string(),
   cidr: prefix,
   routes: z.array(prefix),
