@@ -5,7 +5,8 @@ import type { Field } from './field.ts';
 export function decodeId(field: Field): Id {
   const { value } = field;
   // A whole number that is not safe was read as another one.
-  if (typeof value === 'number' && (Number.isSafeInteger(value) || !Number.isInteger(value))) return value;
+  const isExact = Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
+  if (typeof value === 'number' && isExact) return value;
   // It becomes a segment of a path, where dots would climb.
   if (typeof value === 'string' && /^(?!\.{1,2}$)[\x21-\x7e]{1,255}$/.test(value)) return value;
   throw field.wrong('is neither a number nor a word of at most 255 characters');

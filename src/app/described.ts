@@ -4,7 +4,10 @@ import { type Feature, sameFeatures } from '../core/features.ts';
 import type { State } from '../store/state.ts';
 import type { KnownService, Patience, Tools } from './tools.ts';
 
-/** What a service describes now; where that cannot be read, what it described when it was read last. */
+/**
+ * What a service describes now; where that cannot be read, what it described when it was read last. A service that serves no
+ * description describes nothing.
+ */
 export async function readFeatures(
   tools: Tools,
   { service, features }: KnownService,
@@ -14,7 +17,7 @@ export async function readFeatures(
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
     tools.log.debug({ url: service.url, error: error.message }, 'the description of the service cannot be read');
-    return features;
+    return error instanceof Refused ? (features ?? []) : features;
   }
 }
 

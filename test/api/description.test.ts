@@ -1,7 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { readDescription } from '../../src/api/description.ts';
-import { describeForeign, json, startForeignService } from '../plain/foreign-service.ts';
+import { describeForeign } from '../plain/foreign-description.ts';
+import { json, startForeignService } from '../plain/foreign-service.ts';
 import { hungUp, silent } from './server.ts';
 
 describe('the description of a service', () => {

@@ -39,6 +39,7 @@ interface Reading {
 
 const peerGaps = ['peers.0.id', 'peers.0.name', 'peers.0.peer_type', 'peers.0.endpoint', 'peers.0.created_at'];
 const networkGaps = ['description', 'routes', 'vpn_type', 'revision'];
+const profile = ['id', 'email', 'role', 'organization', 'organization.id', 'organization.name'];
 const ask = { name: 'k', max_uses: 1, expires_in_hours: 1 };
 
 const readings: Readonly<Record<string, Reading>> = {
@@ -88,7 +89,7 @@ const readings: Readonly<Record<string, Reading>> = {
     of: 'NewEnrollmentKey',
     decode: (body) => decodeNewKey(body, source, ask),
     mayLack: ['id', 'name', 'max_uses', 'uses', 'expires_at'],
-    ignores: [],
+    ignores: ['id'],
   },
   'the keys': {
     of: 'EnrollmentKey',
@@ -107,9 +108,9 @@ const readings: Readonly<Record<string, Reading>> = {
     of: 'Session',
     decode: (body) => decodeSession(body, source),
     mayLack: ['token_type', 'expires_at'],
-    ignores: [],
+    ignores: ['expires_at'],
   },
-  'a profile': { of: 'Profile', decode: (body) => decodeProfile(body, source), mayLack: ['id'], ignores: ['id'] },
+  'a profile': { of: 'Profile', decode: (body) => decodeProfile(body, source), mayLack: profile, ignores: profile },
   'the users': { of: 'User', list: true, decode: (body) => decodeUsers(body, source), mayLack: [], ignores: [] },
   'a user': { of: 'User', decode: (body) => decodeUser(body, source), mayLack: [], ignores: [] },
   'the personal tokens': {

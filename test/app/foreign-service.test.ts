@@ -12,9 +12,9 @@ import type { Tools } from '../../src/app/tools.ts';
 import { Unreachable } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { options } from '../core/samples.ts';
+import { describeForeign } from '../plain/foreign-description.ts';
 import {
   type Conduct,
-  describeForeign,
   type ForeignService,
   foreignKey,
   foreignToken,
@@ -69,7 +69,7 @@ describe('a service that describes nothing', () => {
   it('gets nothing but the public contract, at the join and at every pass', async () => {
     const { service, tools, join, desk } = await arrive();
     const { state } = await join();
-    expect(state).toMatchObject({ features: null, perhapsEnrolled: false, membership: { map: { id: 4711 } } });
+    expect(state).toMatchObject({ features: [], perhapsEnrolled: false, membership: { map: { id: 4711 } } });
     await reconcileNetworks(tools);
     await reconcileNetworks(tools);
     expect(extensionsIn(service, enrolment)).toEqual([[]]);

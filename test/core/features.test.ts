@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Feature, features, findFeatures, knownFeatures } from '../../src/core/features.ts';
-import { describeForeign } from '../plain/foreign-service.ts';
+import { describeForeign } from '../plain/foreign-description.ts';
 
 describe('the features of a description', () => {
   it('are those of a control plane of an earlier version, which describes them all', () => {

@@ -40,8 +40,9 @@ export class Lane {
     if ('nowhere' in outcome && said.exitCode === 0) {
       complaints.push(...(await judgeHost(this.#host, this.#program, outcome, this.#secrets)));
     }
+    if ('skipped' in outcome && !said.stderr.includes(' is skipped: ')) complaints.push('names no skipped peer');
     // One answer of two that would empty the tunnel is not to be confirmed by the next lie.
-    if (to === 'map' && ('nowhere' in outcome || said.stderr.includes('until a second answer')))
+    if (to === 'map' && (!('refused' in outcome) || said.stderr.includes('until a second answer')))
       await this.#hearTruth();
     complaints.push(...(await this.#judgeState(lie)));
     // What went wrong once is not to spoil the next lie.
