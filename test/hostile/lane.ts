@@ -53,16 +53,13 @@ export class Lane {
   /** What is otherwise on the host than it should be by now, which is nothing but for what it joined by a lie: that is left. */
   async #judgeState({ to, outcome }: Lie): Promise<string[]> {
     const before = this.#before?.state ?? '';
-    const isUndone = 'nowhere' in outcome ? to === 'enrolment' : outcome.undone === true;
-    if ('nowhere' in outcome && to === 'enrolment') await this.#begin();
+    const isTaken = !('refused' in outcome);
+    const isUndone = 'refused' in outcome ? outcome.undone === true : to === 'enrolment';
+    if (isTaken && to === 'enrolment') await this.#begin();
     const after = await look(this.#host);
     if (isUndone) this.#before = null;
-    else if ('nowhere' in outcome) this.#before = { to, state: after };
-    const whole = isUndone
-      ? [this.#fresh, after]
-      : 'nowhere' in outcome
-        ? [before, after].map(withoutCopy)
-        : [before, after];
+    else if (isTaken) this.#before = { to, state: after };
+    const whole = isUndone ? [this.#fresh, after] : isTaken ? [before, after].map(withoutCopy) : [before, after];
     const [one = '', other = ''] = whole;
     return one === other ? [] : [`the host is not as before: ${differences(one, other)}`];
   }

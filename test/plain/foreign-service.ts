@@ -46,7 +46,7 @@ export const foreignPassword = 'correct horse';
 export const foreignToken = 'tok|9f8e7d';
 
 /** A gateway that the network had before: its key is that of no host. */
-export const gateway: Fields = {
+const gateway: Fields = {
   peer_id: 9001,
   hostname: 'gateway',
   pubkey: Buffer.alloc(32, 9).toString('base64'),
