@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { family, type Row, refused } from '../lie.ts';
+import { family, type Row, refused, skipped } from '../lie.ts';
 import { keyOf, network } from '../truth.ts';
 import { always, jsonType, map, mapText, whole } from '../wire.ts';
 
@@ -110,8 +110,17 @@ export const crowded = family(
   crowds.map(([name, tell]) => row(`of ${name}`, tell)),
 );
 
+/** Those that are wrong about one peer alone. */
+const ofOnePeer = [
+  'an address twice, the last one wrong',
+  '100,000 lists in each other for a peer',
+  'a lone surrogate for an address',
+  'of 100,000 served routes',
+  'of 100,000 withdrawn routes',
+];
+
 function row(name: string, tell: Row['tell']): Row {
-  return { name, to: 'map', outcome: refused, tell };
+  return { name, to: 'map', outcome: ofOnePeer.includes(name) ? skipped : refused, tell };
 }
 
 function nested(open: string, close: string, depth: number): string {
