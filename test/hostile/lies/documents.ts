@@ -6,6 +6,15 @@ import { always, jsonType, map, mapText, whole } from '../wire.ts';
 /** The lie after which a host is in the middle of a join: nobody could read it. */
 export const unreadable = 'a document: nothing at all, to an enrolment';
 
+/** Those that are wrong about one peer alone. */
+const ofOnePeer = [
+  'an address twice, the last one wrong',
+  '100,000 lists in each other for a peer',
+  'a lone surrogate for an address',
+  'of 100,000 served routes',
+  'of 100,000 withdrawn routes',
+];
+
 /** Bodies that say they are JSON. */
 const bodies: readonly (readonly [string, string])[] = [
   ['nothing at all', ''],
@@ -109,15 +118,6 @@ export const crowded = family(
   'a crowd',
   crowds.map(([name, tell]) => row(`of ${name}`, tell)),
 );
-
-/** Those that are wrong about one peer alone. */
-const ofOnePeer = [
-  'an address twice, the last one wrong',
-  '100,000 lists in each other for a peer',
-  'a lone surrogate for an address',
-  'of 100,000 served routes',
-  'of 100,000 withdrawn routes',
-];
 
 function row(name: string, tell: Row['tell']): Row {
   return { name, to: 'map', outcome: ofOnePeer.includes(name) ? skipped : refused, tell };
