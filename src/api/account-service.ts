@@ -1,6 +1,7 @@
 import { CreatePersonalToken } from '../contract/personal-token.ts';
 import { ChangePassword, ChangeUser, CreateUser } from '../contract/user.ts';
 import { Refused } from '../core/errors.ts';
+import type { Id } from '../core/model.ts';
 import type { Answer, Call } from './attempt.ts';
 import { checkRequest } from './check-request.ts';
 import {
@@ -66,7 +67,12 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
 
     async deleteUser(user) {
       const remedies = { 404: 'see "cpn user list" for the ids there are' };
-      await call({ ...remove, what: `removing user ${user}`, path: `/api/users/${user}`, remedies });
+      await call({
+        ...remove,
+        what: `removing user ${user}`,
+        path: `/api/users/${encodeURIComponent(user)}`,
+        remedies,
+      });
     },
 
     async updateUser(user, changes) {
@@ -137,11 +143,16 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
 
     async deleteToken(token) {
       const remedies = { 404: 'see "cpn token list" for the ids there are' };
-      await call({ ...remove, what: `revoking token ${token}`, path: `/api/auth/tokens/${token}`, remedies });
+      await call({
+        ...remove,
+        what: `revoking token ${token}`,
+        path: `/api/auth/tokens/${encodeURIComponent(token)}`,
+        remedies,
+      });
     },
 
     async readAudit({ before, limit } = {}) {
-      const readPage = async (last: number | undefined, size: number | undefined) => {
+      const readPage = async (last: Id | undefined, size: number | undefined) => {
         const query = new URLSearchParams();
         if (last !== undefined) query.set('before', String(last));
         if (size !== undefined) query.set('limit', String(size));

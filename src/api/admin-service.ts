@@ -2,10 +2,11 @@ import { LoginRequest } from '../contract/auth.ts';
 import { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
 import { CreateNetwork } from '../contract/network.ts';
 import { WrongUsage } from '../core/errors.ts';
-import type { ServiceAddress } from '../core/model.ts';
+import type { Id, ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import { accountService } from './account-service.ts';
 import type { Call } from './attempt.ts';
+import { readIfJson } from './body.ts';
 import { changeService } from './change-service.ts';
 import { checkRequest } from './check-request.ts';
 import type { ClientOptions } from './client-options.ts';
@@ -48,7 +49,8 @@ export function connectAdminService(
     },
 
     async profile() {
-      const { body, reading } = await call({ ...read, what: 'reading the profile', path: '/api/auth/me' });
+      const what = 'reading the profile';
+      const { body, reading } = await call({ ...read, what, path: '/api/auth/me', receive: readIfJson });
       return decodeProfile(body, reading);
     },
 
@@ -101,6 +103,6 @@ async function login(http: HttpClient, email: string, password: Secret, device: 
   return decodeSession(body, reading);
 }
 
-function pathOf(network: number): string {
-  return `/api/networks/${network}`;
+function pathOf(network: Id): string {
+  return `/api/networks/${encodeURIComponent(network)}`;
 }

@@ -66,6 +66,8 @@ export const aliases = {
     isCurrent: ['is_current', 'current'],
   },
   profile: {
+    /** Where it is not the reply itself. */
+    user: ['user', 'profile'],
     email: ['email'],
     role: ['role'],
     organization: ['organization', 'organisation', 'team'],

@@ -25,7 +25,7 @@ export function changeService(call: (request: Call) => Promise<Answer>, list: Li
       const { body, reading } = await call({
         ...change,
         what: `changing network ${network}`,
-        path: `/api/networks/${network}`,
+        path: `/api/networks/${encodeURIComponent(network)}`,
         json,
         remedies: unlessAbsent('cpn network list', 'change networks'),
       });
@@ -38,7 +38,7 @@ export function changeService(call: (request: Call) => Promise<Answer>, list: Li
         repeatable: true,
         answered: true,
         what: `listing the keys of network ${network}`,
-        path: `/api/networks/${network}/enrollment-keys${all ? '?all=true' : ''}`,
+        path: `/api/networks/${encodeURIComponent(network)}/enrollment-keys${all ? '?all=true' : ''}`,
         remedies: unlessAbsent('cpn network list', 'list keys'),
       } as const;
       return list(request, decodeKeys);
@@ -50,7 +50,7 @@ export function changeService(call: (request: Call) => Promise<Answer>, list: Li
         repeatable: true,
         answered: false,
         what: `revoking key ${key} of network ${network}`,
-        path: `/api/networks/${network}/enrollment-keys/${key}`,
+        path: `/api/networks/${encodeURIComponent(network)}/enrollment-keys/${encodeURIComponent(key)}`,
         remedies: unlessAbsent('cpn key list', 'revoke keys'),
       });
     },
@@ -60,7 +60,7 @@ export function changeService(call: (request: Call) => Promise<Answer>, list: Li
       const { body, reading } = await call({
         ...change,
         what: `changing peer ${peer} of network ${network}`,
-        path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
+        path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
         json,
         remedies: unlessAbsent('cpn peer list', 'change peers'),
       });

@@ -33,6 +33,16 @@ export class Field {
     return new Field(enveloped ? body.data : body, '', source);
   }
 
+  /** What `read` makes of it; what keeps it from doing so goes to `onWrong`, without the way to this field. */
+  attempt<T>(read: (field: Field) => T, onWrong: (reason: string) => T): T {
+    try {
+      return read(this.as(''));
+    } catch (error) {
+      if (!(error instanceof BadReply)) throw error;
+      return onWrong(String(error.facts.problem).replace(/^cannot be used: /, ''));
+    }
+  }
+
   /** The same value under another name, for the messages. */
   as(path: string): Field {
     return new Field(this.value, path, this.#source);

@@ -7,6 +7,8 @@ import { AttemptFailed } from './attempt-failed.ts';
 import { type ClientOptions, withDefaults } from './client-options.ts';
 import { Connection } from './connection.ts';
 
+const usualDoubt = 'it may have been carried out all the same: look before you repeat it';
+
 const backoff = { baseMs: 500, capMs: 8_000 };
 
 /**
@@ -76,7 +78,8 @@ export class HttpClient {
 
       const elapsedMs = clock.monotonic() - started;
       const doubt = perhapsDone && !call.repeatable;
-      const giveUp = (why: string) => this.#unreachable(why, { number, elapsedMs, doubt, sent, outcome });
+      const giveUp = (why: string) =>
+        this.#unreachable(why, { number, elapsedMs, doubt: doubt ? (call.doubt ?? usualDoubt) : null, sent, outcome });
       if (end.aborted) throw giveUp(`${late}${before}`);
       if (!outcome.retry || doubt || number >= attempts) throw giveUp(problem);
       const delayMs = (outcome.retryAfterMs ?? 0) + backoffDelay(number, backoff, random());
@@ -92,14 +95,19 @@ export class HttpClient {
   #unreachable(why: string, { number, elapsedMs, doubt, sent, outcome }: Ending): Unreachable {
     const seconds = (elapsedMs / 1000).toFixed(1);
     const spent = number === 1 ? `1 attempt in ${seconds} s` : `${number} attempts in ${seconds} s`;
-    const warning = doubt ? '; it may have been carried out all the same: look before you repeat it' : '';
     const { origin, pathname } = this.url;
-    return new Unreachable(`${origin}${pathname.replace(/\/$/, '')}`, `${why} (${spent})${warning}`, {
-      delivered: sent,
-      heard: outcome.heard,
-      retryAfterMs: outcome.retryAfterMs ?? null,
-      remedy: outcome.remedy ?? null,
-    });
+    return new Unreachable(
+      `${origin}${pathname.replace(/\/$/, '')}`,
+      `${why} (${spent})${doubt === null ? '' : `; ${doubt}`}`,
+      {
+        delivered: sent,
+        perhapsDone: doubt !== null,
+        heard: outcome.heard,
+        retryAfterMs: outcome.retryAfterMs ?? null,
+        // To try again is no remedy for what says by itself how to go on.
+        remedy: doubt === null || doubt === usualDoubt ? (outcome.remedy ?? null) : null,
+      },
+    );
   }
 }
 
@@ -107,8 +115,8 @@ export class HttpClient {
 interface Ending {
   readonly number: number;
   readonly elapsedMs: number;
-  /** It may have been carried out, and must not be sent again. */
-  readonly doubt: boolean;
+  /** That it may have been carried out, and is not sent again; null where it was not. */
+  readonly doubt: string | null;
   readonly sent: boolean;
   /** Of the last attempt. */
   readonly outcome: AttemptFailed['outcome'];

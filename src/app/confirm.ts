@@ -208,10 +208,9 @@ async function isApiHeard(
 ): Promise<boolean> {
   const access = accessOf(state);
   if (access === null) return false;
-  const { service, membership } = state;
   try {
-    const api = await tools.connect(service, { deadlineMs });
-    await api.readMap(access.network, access.token, membership.map, signal && { seconds: 0, signal });
+    const api = await tools.connect(state, { deadlineMs });
+    await api.readMap(access.network, access.token, state.membership.map, signal && { seconds: 0, signal });
     return true;
   } catch (error) {
     if (signal?.aborted) return false;

@@ -1,9 +1,11 @@
 import type { Actual } from '../core/actual.ts';
 import type { SecretTrouble } from '../core/compare-secrets.ts';
-import { type CpnError, InvalidValue, NotNamed, Refused, Unreachable } from '../core/errors.ts';
+import { type CpnError, InvalidValue, NotNamed, Refused, Unreachable, WrongUsage } from '../core/errors.ts';
+import { sameFeatures } from '../core/features.ts';
 import { isDefaultRoute } from '../core/full-tunnel.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import type { Secret } from '../core/secret.ts';
+import { describeAllSkipped } from '../core/skipped-peers.ts';
 import type { Joined, State } from '../store/state.ts';
 import { explainLocal } from './access.ts';
 import { findUnloaded, save } from './apply.ts';
@@ -11,6 +13,8 @@ import { awaitHandshake, type Greeting } from './await-handshake.ts';
 import { beginJoin, type JoinRequest } from './begin-join.ts';
 import { applyKnown } from './confirm.ts';
 import { describeClaims } from './describe-claims.ts';
+import { describeText } from './describe-text.ts';
+import { readFeatures } from './described.ts';
 import { lookForTroubles } from './find-secret-troubles.ts';
 import { forget } from './leave.ts';
 import { usualConfirmation } from './pass.ts';
@@ -43,12 +47,15 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   const fullTunnel = request.options.allowRoutes.some(isDefaultRoute);
   await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
   const { state, unloaded } = await tools.store.lock(async () => {
-    const { begun, isNew, disallowed } = await beginJoin(tools, request);
+    const { begun: stored, isNew, disallowed } = await beginJoin(tools, request);
+    const begun = await withFeatures(tools, stored);
     const { joined, seen } = isJoined(begun)
       ? await lookAround(tools, begun)
-      : await enroll(tools, begun, request.token, isNew);
+      : await enroll(tools, begun, request, isNew);
     return bringUp(tools, await lend(tools, joined, request.personalToken), { seen, disallowed });
   });
+  for (const remark of describeText(state)) tools.warn(remark);
+  for (const skipped of describeAllSkipped(state.membership.map.skipped)) tools.warn(skipped);
   for (const claim of describeClaims(state)) tools.warn(claim);
   if (unloaded !== null) await tellLoading(tools, state);
   const untold = await tellSecret(tools, state);
@@ -75,18 +82,31 @@ async function lookAround(tools: Tools, state: Joined): Promise<Arrival> {
   return { joined, seen: await tools.host.observe(questionOf(joined)) };
 }
 
-async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean): Promise<Arrival> {
+async function withFeatures<S extends State>(tools: Tools, state: S): Promise<S> {
+  const features = await readFeatures(tools, state);
+  if (sameFeatures(features, state.features)) return state;
+  const described = { ...state, features };
+  await tools.store.write(described);
+  return described;
+}
+
+async function enroll(tools: Tools, begun: State, request: JoinRequest, isNew: boolean): Promise<Arrival> {
+  const { token } = request;
+  const state = await foreseeDoubt(tools, begun, request);
   const { name, type, endpoint, idempotencyKey } = state.enrollment;
   const { publicKey } = state.keyPair;
   try {
     tools.progress(`enrolling ${name} at ${state.service.url}`);
-    const service = await tools.connect(state.service);
+    const service = await tools.connect(state);
     const identity = state.identity?.key;
     const secretTag = ownTag(state);
     const beside = { ...(identity && { identity }), ...(secretTag !== null && { secretTag }) };
     const asked = { token, name, type, publicKey, endpoint, idempotencyKey, ...beside };
-    const { peer, map, accessToken } = await service.enroll(asked);
-    const joined = withMembership(state, { peer, map, accessToken, personalToken: null });
+    const { peer, map, accessToken, text } = await service.enroll(asked);
+    const joined = withMembership(
+      { ...state, perhapsEnrolled: false },
+      { peer, map, accessToken, personalToken: null, ...(text && { text }) },
+    );
     await tools.store.write(joined);
     const arrival = await lookAround(tools, joined);
     await refuseConflict(tools, arrival.joined, arrival.seen);
@@ -95,8 +115,35 @@ async function enroll(tools: Tools, state: State, token: Secret, isNew: boolean)
     return arrival;
   } catch (error) {
     if (isNew && isHarmless(error)) await forget(tools, state);
+    else if (state.perhapsEnrolled && !begun.perhapsEnrolled && !isDoubtful(error)) await tools.store.write(begun);
     throw error;
   }
+}
+
+/**
+ * Notes that the enrolment may be carried out without this host learning of it, where the service would carry it out once more. A use
+ * of the key is a person's to spend again.
+ *
+ * @throws WrongUsage where that was so before, and no person asks
+ */
+async function foreseeDoubt(tools: Tools, state: State, { isUnattended }: JoinRequest): Promise<State> {
+  const { service, interface: link, features, perhapsEnrolled } = state;
+  if (perhapsEnrolled) {
+    const problem = `an earlier enrolment of ${link} at ${service.url} may have been carried out, and its reply was lost`;
+    const next = `type "cpn join" with the same key, which takes a further use of it; or "cpn leave ${link}", and join with a new key`;
+    if (isUnattended) throw new WrongUsage(`${problem}; ${next}`);
+    tools.warn(`${problem}; this one takes a further use of the key`);
+  }
+  if (perhapsEnrolled || features?.includes('enroll-idempotently')) return state;
+  const doubtful: State = { ...state, perhapsEnrolled: true };
+  await tools.store.write(doubtful);
+  return doubtful;
+}
+
+/** True where nothing tells that the enrolment was not carried out. */
+function isDoubtful(error: unknown): boolean {
+  if (error instanceof Unreachable) return error.perhapsDone;
+  return !(error instanceof Refused || error instanceof InvalidValue);
 }
 
 /** True when nothing can come of new keys, because nothing was done with them. Keys of an earlier attempt may be enrolled. */

@@ -2,9 +2,9 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientOptions } from '../api/client-options.ts';
 import type { RawRequest, RawService } from '../api/raw-service.ts';
-import type { AdminService } from '../api/service.ts';
+import type { AdminService, Profile } from '../api/service.ts';
 import { quote, WrongUsage } from '../core/errors.ts';
-import type { ServiceAddress } from '../core/model.ts';
+import type { Id, ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Input } from './input.ts';
 import { remark, warn } from './output.ts';
@@ -58,8 +58,16 @@ export function loginFolder({ environment }: Input): string {
   return join(environment.XDG_CONFIG_HOME ?? join(homedir(), '.config'), 'cpn');
 }
 
+/** Who somebody is, as far as the service says; `before` stands in front of it where it says anything. */
+export function describeProfile({ email, role, organization }: Profile, before = ''): string {
+  const name = organization?.name ?? null;
+  const place = [role, name === null ? null : `of ${name}`].filter((part) => part !== null).join(' ');
+  const whole = [email, place].filter((part) => part !== null && part !== '').join(', ');
+  return whole === '' ? '' : `${before}${whole}`;
+}
+
 /** The id of the network that a person names by id or name; looked up, because a name may change hands. */
-export async function findNetwork(service: AdminService, named: string): Promise<number> {
+export async function findNetwork(service: AdminService, named: string): Promise<Id> {
   return findNamed(await service.listNetworks(), named, 'network').id;
 }
 

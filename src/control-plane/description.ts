@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import type { FastifySchema, RouteOptions } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import { Refusal } from '../contract/reply.ts';
 import type { App } from './app.ts';
+import { matches } from './routes/etag.ts';
 import { tidyDescription } from './tidy-description.ts';
 
 /** Serves the OpenAPI 3.1 description of all routes that are added after this. */
@@ -19,7 +21,7 @@ export async function describeRoutes(app: App): Promise<void> {
     transform: jsonSchemaTransform,
     transformObject: jsonSchemaTransformObject,
   });
-  let document: Record<string, unknown> | undefined;
+  let served: { readonly document: Record<string, unknown>; readonly etag: string } | undefined;
   app.route({
     method: 'GET',
     url: '/docs/api/openapi.json',
@@ -27,13 +29,30 @@ export async function describeRoutes(app: App): Promise<void> {
     schema: {
       operationId: 'readDescription',
       summary: 'This description',
-      response: { 200: z.record(z.string(), z.unknown()) },
+      headers: z.looseObject({
+        'if-none-match': z
+          .string()
+          .optional()
+          .meta({ description: 'The ETag of the description that the caller has.' }),
+      }),
+      response: {
+        200: z.record(z.string(), z.unknown()),
+        304: z.undefined().meta({ description: 'The description is still the one named.' }),
+      },
     },
-    handler: async () => {
-      document ??= tidyDescription(app.swagger() as unknown as Record<string, unknown>);
-      return document;
+    handler: async (request, response) => {
+      served ??= withETag(tidyDescription(app.swagger() as unknown as Record<string, unknown>));
+      response.header('etag', served.etag);
+      // Hosts ask every hour, and it changes with the version of the program alone.
+      if (matches(request.headers['if-none-match'], served.etag)) return response.code(304).send();
+      return served.document;
     },
   });
+}
+
+function withETag(document: Record<string, unknown>) {
+  const digest = createHash('sha256').update(JSON.stringify(document)).digest('base64url');
+  return { document, etag: `"${digest.slice(0, 22)}"` };
 }
 
 const description = [

@@ -85,7 +85,8 @@ export interface Desired {
 
 /** The mark on an interface that is ours. */
 export function aliasOf(map: NetworkMap): string {
-  return `${aliasMark}${map.id ?? 'network'}`;
+  // Of another service's ids, what an alias can hold.
+  return `${aliasMark}${String(map.id ?? 'network').replace(/[^\w.:-]/g, '_')}`;
 }
 
 /** Works out what the host should be: who is reached how, without what the guard refuses. */

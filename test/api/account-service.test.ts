@@ -218,7 +218,7 @@ describe('the audit', () => {
     [{ ...entry, actor: { kind: 'ghost' } }, 'audit[0].actor.kind is none of user, peer'],
     [{ ...entry, target: null }, 'lacks audit[0].target'],
     [{ ...entry, details: 'all' }, 'audit[0].details is not an object'],
-    [{ ...entry, id: 'x' }, 'audit[0].id is not a whole number'],
+    [{ ...entry, id: {} }, 'audit[0].id is neither a number nor a word'],
   ])('of %j is a BadReply', async (body, problem) => {
     const { failure } = await ask(json(200, { data: [body] }), (it) => it.readAudit());
     expect(failure).toBeInstanceOf(BadReply);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import type { EnrollmentRequest } from '../../src/api/service.ts';
 import { parsePrefix } from '../../src/core/cidr.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
 import { InvalidValue } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { connectPeerService } from './described-service.ts';
 import { enrollmentBody, enrollmentRequest, failureOf, keyOf, networkBody, peerBody, unhurried } from './samples.ts';
 import { type Asked, brokenOff, json, serve } from './server.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { Refused } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { connectPeerService } from './described-service.ts';
 import { enrollmentRequest, failureOf } from './samples.ts';
 import { bytes, json, type Reply, serve, slowLoris } from './server.ts';
 

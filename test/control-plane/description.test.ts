@@ -38,7 +38,7 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'GET /healthz': { roles: [], replies: ['200', '429'] },
   'GET /readyz': { roles: [], replies: ['200', '429', '503'] },
   'GET /metrics': { roles: [], replies: ['200', '403', '429'] },
-  'GET /docs/api/openapi.json': { roles: [], replies: ['200', '429'] },
+  'GET /docs/api/openapi.json': { roles: [], replies: ['200', '304', '429'] },
   'POST /api/auth/login': { roles: [], replies: ['200', '413', '415', ...refusals] },
   'GET /api/auth/me': { roles: all, replies: ['200', ...refusals] },
   'POST /api/auth/logout': { roles: all, replies: ['200', ...refusals] },
@@ -79,6 +79,14 @@ test('the document is OpenAPI 3.1 with the version of the contract', () => {
     personal: { type: 'http', scheme: 'bearer' },
     peer: { type: 'http', scheme: 'bearer' },
   });
+});
+
+test('it is not sent again to who has it', async () => {
+  const first = await plane.call('GET', '/docs/api/openapi.json');
+  const etag = first.headers.get('etag') ?? '';
+  expect(etag).toMatch(/^"[\w-]{22}"$/);
+  const again = await plane.call('GET', '/docs/api/openapi.json', { headers: { 'if-none-match': etag } });
+  expect([again.status, again.headers.get('etag')]).toEqual([304, etag]);
 });
 
 test('it lists each operation, and no other', () => {
