@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatEndpoint, isLiteral, parseEndpoint, unusableAddress } from '../../src/core/endpoint.ts';
+import { formatEndpoint, isLiteral, parseEndpoint, sameEndpoint, unusableAddress } from '../../src/core/endpoint.ts';
 import { InvalidValue } from '../../src/core/errors.ts';
 import { address } from './samples.ts';
 
@@ -36,11 +36,19 @@ describe('endpoints', () => {
     `${'a'.repeat(64)}.net:1`,
     '$(reboot):1',
     '*.example.net:1',
+    'x[::1]:1',
     'example.net:1 ',
     '[::1:51820',
     'é.net:1',
   ])('refuses %j, whatever wg would make of it', (text) => {
     expect(() => parseEndpoint(text)).toThrow(InvalidValue);
+  });
+
+  it('are the same where host and port are, and both may be none', () => {
+    const [one, port, host] = ['a.net:1', 'a.net:2', 'b.net:1'].map((each) => parseEndpoint(each));
+    const same = [one, port, host, null].map((each) => sameEndpoint(one ?? null, each ?? null));
+    expect(same).toEqual([true, false, false, false]);
+    expect([sameEndpoint(null, null), sameEndpoint(null, host ?? null)]).toEqual([true, false]);
   });
 
   it('never throws anything else, and reads back what it formats', () => {

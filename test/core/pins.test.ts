@@ -150,6 +150,28 @@ describe.each(breaches)('a peer with %s', (_, changed) => {
   });
 });
 
+describe('a claim that is accepted', () => {
+  const [pin] = pins;
+  const claimed = (changes: Partial<Pin>) => ({ ...(pin as Pin), serial: 3, ...changes });
+  it('keeps the newest serial of the same identity, and takes that of another', () => {
+    const same = { ...(pin as Pin), claimed: claimed({ publicKey: key(22) }) };
+    expect(acceptClaim([same], same)[0]).toMatchObject({ publicKey: key(22), serial: 5, claimed: null });
+    const another = { ...(pin as Pin), claimed: claimed({ identity: other.key }) };
+    expect(acceptClaim([another], another)[0]).toMatchObject({ identity: other.key, serial: 3, claimed: null });
+  });
+  it('is no claim of another peer, and none that is not there', () => {
+    const same = { ...(pin as Pin), claimed: claimed({ publicKey: key(22) }) };
+    const twin = { ...same };
+    expect(acceptClaim([same, twin, ...pins.slice(1)], same).slice(1)).toEqual([twin, ...pins.slice(1)]);
+    expect(acceptClaim(pins, pins[0] as Pin)).toEqual(pins);
+  });
+  it('is held with strict alone, and only while something is claimed', () => {
+    const same = { ...(pin as Pin), claimed: claimed({ publicKey: key(22) }) };
+    const held = [isHolding([same], 'strict'), isHolding([same], 'report'), isHolding(pins, 'strict')];
+    expect(held).toEqual([true, false, false]);
+  });
+});
+
 describe('an identity that is told later', () => {
   it('is not believed: whoever tells it may have made it', () => {
     const told2 = told(two, { ...three, identity: other.key });

@@ -381,6 +381,20 @@ describe('a receipt', () => {
     expect(record(first, plan(desired, cleared, now), cleared)).toEqual(first);
   });
 
+  it('has the rules of a full tunnel for as long as there is one', () => {
+    const exit = prefix('0.0.0.0/0');
+    const map = network([connector, laptop], { routes: [exit, prefix('192.168.50.0/24')] });
+    const full = desireFor(laptop, map, {}, { ...ground, allowed: [exit] });
+    const entered = record([], plan(full, bare, now), bare);
+    expect(entered.map(({ made }) => made)).toContain('rules');
+    const up = simulate(bare, plan(full, bare, now));
+    const fewer = desireFor(laptop, { ...map, routes: [exit] }, {}, { ...ground, allowed: [exit] });
+    expect(record(entered, plan(fewer, up, now), up)).toBe(entered);
+    const split = desireFor(laptop, map);
+    expect(record(entered, plan(split, up, now), up).map(({ made }) => made)).not.toContain('rules');
+    expect(record([], plan(split, bare, now), bare).map(({ made }) => made)).not.toContain('rules');
+  });
+
   it('leaves a sysctl that was right before us, and one that somebody changed since', () => {
     const on = { ...router.sysctls, 'net.ipv4.ip_forward': '1', 'net.ipv4.conf.eth0.forwarding': '1' };
     const forwarding: Actual = { ...router, sysctls: on };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { covers, hostPrefix, overlaps } from '../../src/core/cidr.ts';
-import type { Failure, NetworkMap, Peer } from '../../src/core/model.ts';
+import { comparePeerIds, type Failure, type NetworkMap, type Peer } from '../../src/core/model.ts';
 import { reachPeers, type Topology } from '../../src/core/topology.ts';
 import { dialled, network, networks, peer, prefix } from './samples.ts';
 
@@ -186,4 +186,15 @@ describe('who reaches whom', () => {
       }),
     );
   });
+});
+
+it('ids have one order on every host: numbers by size, then strings by code unit', () => {
+  const sorted = [2, 9, 10, 100, '10', '9', 'B', 'a', 'ä'];
+  const shuffled = fc.shuffledSubarray(sorted, { minLength: sorted.length, maxLength: sorted.length });
+  fc.assert(
+    fc.property(shuffled, (ids) => {
+      expect(ids.toSorted(comparePeerIds)).toEqual(sorted);
+    }),
+  );
+  expect([comparePeerIds(7, 7), comparePeerIds('a', 'a')]).toEqual([0, 0]);
 });
