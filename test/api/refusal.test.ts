@@ -10,7 +10,7 @@ const token = new Secret('token-sample');
 
 async function enrolmentRefused(reply: Reply) {
   const { address } = await serve(reply);
-  const failure = await failureOf(connectPeerService(address, { deadlineMs: 500 }).enroll(enrollmentRequest()));
+  const failure = await failureOf(connectPeerService(address, { deadlineMs: 5_000 }).enroll(enrollmentRequest()));
   expect(failure).toBeInstanceOf(Refused);
   return failure.message;
 }
@@ -53,7 +53,7 @@ describe('a refusal', () => {
     ['no end', slowLoris(403)],
   ] satisfies [string, Reply][])('with %s is told by its status', async (_, reply) => {
     const { address } = await serve(reply);
-    const failure = await failureOf(connectPeerService(address, { deadlineMs: 200 }).enroll(enrollmentRequest()));
+    const failure = await failureOf(connectPeerService(address, { deadlineMs: 2_000 }).enroll(enrollmentRequest()));
     expect(failure.message).toContain('(403): Forbidden;');
   });
 
