@@ -250,6 +250,8 @@ describe('a session', () => {
     await desk.ask(['token', 'revoke', String(id)]);
     expect(await desk.fail(['whoami'], home)).toMatchObject({ exitCode: 4 });
     // What the token no longer opens can still be left.
+    const mixed = await desk.fail(['logout'], { ...home, CPN_API_TOKEN: 'file:/none' });
+    expect([mixed.exitCode, mixed.said]).toEqual([2, expect.stringMatching(/^cpn: CPN_API_TOKEN is set, .*unset it/)]);
     expect((await desk.cpn(['logout'], { env: home })).stderr).toBe('logged out\n');
     expect(existsSync(join(home.XDG_CONFIG_HOME, 'cpn/login.json'))).toBe(false);
     expect((await desk.fail(login, home)).exitCode).toBe(4);

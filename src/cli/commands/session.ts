@@ -1,4 +1,4 @@
-import { printable, Refused } from '../../core/errors.ts';
+import { printable, Refused, WrongUsage } from '../../core/errors.ts';
 import { describeProfile, loginFolder, openAdmin } from '../admin.ts';
 import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -23,6 +23,11 @@ export const logout: Command = {
   flags: apiFlags,
   examples: ['cpn logout'],
   async run(input) {
+    if (input.environment.CPN_API_TOKEN !== undefined) {
+      throw new WrongUsage(
+        'CPN_API_TOKEN is set, and "cpn logout" ends the stored login; unset it, or revoke its token with "cpn token revoke"',
+      );
+    }
     const service = await openAdmin(input);
     const { removeLogin } = await import('../../store/login-file.ts');
     await service.logout().catch((error) => {
