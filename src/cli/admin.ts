@@ -87,7 +87,10 @@ export function findNamed<Thing extends { readonly id: number | string; readonly
   const [found, ...more] = byId ? [byId] : list.filter(({ name }) => name === named);
   if (found === undefined) throw new WrongUsage(`there is no ${what} ${quote(named)}; there are: ${listNames(list)}`);
   if (more.length > 0) {
-    throw new WrongUsage(`${more.length + 1} ${what}s are called ${quote(named)}; name one by its id`);
+    const ids = [found, ...more].slice(0, mostNamed).map(({ id }) => id);
+    throw new WrongUsage(
+      `${more.length + 1} ${what}s are called ${quote(named)}; name one by its id: ${ids.join(', ')}`,
+    );
   }
   return found;
 }

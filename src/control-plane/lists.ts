@@ -13,7 +13,7 @@ export type SendList = <Item extends z.ZodType>(
 
 const mostNames = 1_000;
 
-/** Lists that are the same text are one in memory, however many callers have not read theirs yet. It keeps none that nobody is sent. */
+/** Lists that are the same text are one in memory, however many callers have not read theirs yet. A list that is not being sent is not kept. */
 export function createLists(): SendList {
   const latest = new Map<string, WeakRef<Buffer>>();
   return (response, list, item, body) => {

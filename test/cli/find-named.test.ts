@@ -20,6 +20,6 @@ test.each([
     '3',
     '"3" is the id of "web", and the name of the one with the id 2; name the one by its name, or the other by its id',
   ],
-  ['twin', '2 peers are called "twin"; name one by its id'],
+  ['twin', '2 peers are called "twin"; name one by its id: 4, 5'],
   ['nope', 'there is no peer "nope"; there are: 3 (2), web (3), twin (4), twin (5), 6 (6)'],
 ])('%s is none, or more than one', (named, why) => expect(() => findNamed(peers, named, 'peer')).toThrow(why));
