@@ -108,8 +108,9 @@ function readLinkAddress({ local, address: other, prefixlen }: Entry): ShownAddr
   return [{ address, length, subnet: readPrefix(`${readAddress(String(other)) ?? address}/${length}`) }];
 }
 
-function isUnicast({ type, dst }: Entry): boolean {
-  return (type === undefined || type === '1' || type === 'unicast') && typeof dst === 'string';
+/** A route for one type of service says nothing of the way of other packets; our own echoes have such routes for a while. */
+function isUnicast({ type, dst, tos }: Entry): boolean {
+  return (type === undefined || type === '1' || type === 'unicast') && typeof dst === 'string' && tos === undefined;
 }
 
 function readRoute(entry: Entry, whole: Prefix): ShownRoute {

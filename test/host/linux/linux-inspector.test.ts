@@ -65,11 +65,3 @@ it('knows whether a daemon is at work, or only its number is left', async () => 
   await writeFile(file, 'x; rm -rf /\n');
   expect(await inspector.holder(file)).toBeNull();
 });
-
-it('sends echoes that must not be fragmented', async () => {
-  const here = parseAddress('127.0.0.1');
-  expect(await inspector.echoes(here, 1400, 1_000)).toBe(true);
-  // Larger than loopback's MTU.
-  expect(await inspector.echoes(here, 65_535, 1_000)).toBe(true);
-  expect(await inspector.echoes(parseAddress('::1'), 65_535 + 40, 200)).toBe(false);
-});
