@@ -2,7 +2,7 @@ import type { ActualPeer } from '../../core/actual.ts';
 import type { Address } from '../../core/cidr.ts';
 import { CpnError } from '../../core/errors.ts';
 import { isFresh } from '../../core/health.ts';
-import type { Peer, PeerId } from '../../core/model.ts';
+import type { NetworkMap, Peer, PeerId } from '../../core/model.ts';
 import {
   findNarrowest,
   followPath,
@@ -16,6 +16,7 @@ import {
   type PathMtu,
   type PeerPath,
 } from '../../core/path-mtu.ts';
+import { perObject } from '../../core/per-object.ts';
 import { measureSize } from '../measure-size.ts';
 import type { Survey } from '../survey.ts';
 import { secondsNow, type Tools } from '../tools.ts';
@@ -31,8 +32,8 @@ interface Candidate {
 }
 
 /**
- * Measures with echoes through the tunnel which packets pass to the peers in use, and finds the MTU that follows from it: at the start, for a new
- * session or endpoint, after the underlay changed, and now and then while a path is used.
+ * Measures with echoes through the tunnel which packets pass to the peers, and finds the MTU that follows from it: at the start, for
+ * a new session or endpoint, after the underlay changed, and now and then while a path is used.
  */
 export class MtuWatch {
   readonly #tools: Tools;
@@ -73,10 +74,8 @@ export class MtuWatch {
 
   /** Takes one more pass into account. A network that was taken down (null), or has a fixed MTU, is not measured. */
   follow(seen: Survey | null): void {
-    const isMeasured =
-      seen !== null && seen.state.enabled && seen.state.options.mtu === null && seen.actual.link !== null;
-    this.#seen = isMeasured ? seen : null;
-    if (!isMeasured) {
+    this.#seen = seen?.state.enabled && seen.state.options.mtu === null && seen.actual.link !== null ? seen : null;
+    if (seen === null || this.#seen === null) {
       this.#candidates = [];
       this.#told = undefined;
       this.forget();
@@ -123,7 +122,7 @@ export class MtuWatch {
   /** Those with a session: first the one that limits the MTU, then connectors, then those with the most traffic. */
   #findCandidates({ state, desired, actual }: Survey): readonly Candidate[] {
     const now = secondsNow(this.#tools);
-    const peers = new Map(state.membership.map.peers.map((peer) => [peer.publicKey, peer]));
+    const peers = byPublicKey(state.membership.map);
     const rank = ({ peer }: Candidate) => (peer.id === desired.pathMtu?.peer ? 2 : peer.type === 'connector' ? 1 : 0);
     const traffic = ({ seen }: Candidate) => seen.rxBytes + seen.txBytes;
     return (actual.device?.peers ?? [])
@@ -136,7 +135,7 @@ export class MtuWatch {
   }
 
   #followPaths({ state, desired }: Survey): void {
-    const listed = new Set(state.membership.map.peers.map(({ id }) => id));
+    const listed = byId(state.membership.map);
     for (const id of this.#paths.keys()) if (!listed.has(id)) this.#paths.delete(id);
     const { pathMtu, fittedMtu } = desired;
     if (pathMtu && listed.has(pathMtu.peer) && !this.#paths.has(pathMtu.peer)) {
@@ -196,8 +195,8 @@ export class MtuWatch {
     const next = this.#told === undefined ? present : (this.#told?.mtu ?? full);
     const wanted = narrowest?.size ?? full;
     if (wanted === next || !mayChange(next, wanted, this.#changedAt, now)) return;
-    const peer = state.membership.map.peers.find(({ id }) => id === narrowest?.peer)?.name;
-    const facts = { interface: this.#link, mtu: wanted, before: next, ...(peer !== undefined && { peer }) };
+    const peer = narrowest && byId(state.membership.map).get(narrowest.peer)?.name;
+    const facts = { interface: this.#link, mtu: wanted, before: next, ...(peer && { peer }) };
     if (wanted < next) this.#tools.log.warn(facts, 'large packets to a peer are lost; lowering the MTU');
     else this.#tools.log.info(facts, 'larger packets pass again; raising the MTU');
     this.#changedAt = now;
@@ -215,3 +214,7 @@ export class MtuWatch {
     this.#tools.log.warn(facts, 'echoes of the least MTU to a peer are lost; the MTU stays');
   }
 }
+
+/** Of a large network, made once for each map. */
+const byPublicKey = perObject(({ peers }: NetworkMap) => new Map(peers.map((peer) => [peer.publicKey, peer])));
+const byId = perObject(({ peers }: NetworkMap) => new Map(peers.map((peer) => [peer.id, peer])));

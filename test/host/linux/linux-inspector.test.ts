@@ -5,7 +5,6 @@ import { chmod, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { parseAddress } from '../../../src/core/cidr.ts';
 import { linuxInspector, parseUdpPorts } from '../../../src/host/linux/linux-inspector.ts';
 
 const inspector = linuxInspector();
