@@ -93,6 +93,7 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
     resolved: {},
     refused: null,
     failed: [],
+    pathMtu: null,
     drained: false,
     pins: [],
     labels: [],

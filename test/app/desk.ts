@@ -57,6 +57,10 @@ export class Desk {
   readonly resolved: string[] = [];
   /** The addresses in the tunnel at which somebody answers. */
   readonly alive = new Set<string>();
+  /** Whether an echo of this size, with all its headers, is answered. */
+  echoes: (address: Address, bytes: number) => boolean | Promise<boolean> = () => false;
+  /** The MTU that echoes to an address may have, where that is more than the interface's. */
+  readonly wide = new Map<Address, number>();
   /** What a probe of a host in the LAN shows. */
   reaches: (target: ProbeAt) => boolean | Promise<boolean> = () => false;
   readonly logged: { readonly level: string; readonly facts: object; readonly message: string }[] = [];
@@ -166,6 +170,18 @@ export class Desk {
       },
       answers: async (address) => this.alive.has(address),
       reaches: async (target) => this.reaches(target),
+      echoes: async (address, { bytes, count }) => {
+        const own = address.startsWith('10.77.') ? (this.actual.link?.mtu ?? 0) : 1500;
+        const largest = this.wide.get(address) ?? own;
+        for (let sent = 0; sent < count; sent += 1) {
+          if ((await this.echoes(address, bytes)) && bytes <= largest) return true;
+        }
+        return false;
+      },
+      widen: async (_, addresses, mtu) => {
+        for (const address of addresses) this.wide.set(address, mtu);
+        return async () => this.wide.clear();
+      },
       nudge: async (address) => this.nudged(address),
       forwardDrops: async () => this.drops,
       suspects: async () => ['NetworkManager (pid 7)'],
@@ -244,6 +260,7 @@ export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined
     resolved: {},
     refused: null,
     failed: [],
+    pathMtu: null,
     drained: false,
     pins: [],
     labels: [],
