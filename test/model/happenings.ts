@@ -81,6 +81,7 @@ export const happenings: readonly Happening<Member>[] = [
   }),
   happening({
     what: 'the routes into the tunnel are flushed',
+    can: () => false,
     to: members,
     do: async (site, name) => void (await sh(site, name, 'ip route flush dev cpn0')),
   }),
