@@ -257,6 +257,9 @@ export const happenings: readonly Happening<Member>[] = [
   }),
 ];
 
+/** Each step with its time, for long runs by hand. */
+const tellsSteps = process.env.CPN_DAY_TELL !== undefined;
+
 /** A happening to a host as a command of fast-check. */
 class Step implements fc.AsyncCommand<Model, Site> {
   readonly happening: Happening<Member>;
@@ -272,9 +275,11 @@ class Step implements fc.AsyncCommand<Model, Site> {
   }
 
   async run(model: Model, site: Site): Promise<void> {
+    const begun = performance.now();
     try {
       await this.happening.do(site, this.name, model);
       await site.settle(model);
+      if (tellsSteps) process.stdout.write(`  ${this}: ${((performance.now() - begun) / 1000).toFixed(1)} s\n`);
     } catch (error) {
       throw new Error(`after "${this}"`, { cause: error });
     }
