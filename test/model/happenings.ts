@@ -29,10 +29,18 @@ const isSpare = (model: Model, name: Connector) =>
 const strictInput = `table inet ufwlike { chain input { type filter hook input priority 0; policy drop;
 ct state established,related accept; iif lo accept; meta l4proto icmp accept; udp dport 51820-51829 accept; tcp dport 22 accept; }; }`;
 
-/** What docker does to a host: forwarding for all, a bridge of its own that is masqueraded, and a forward chain that drops the rest. */
+/**
+ * What docker does to a host: forwarding for all, a bridge of its own that is masqueraded, and a forward chain that drops the rest. Its
+ * remedy for what others forward is there too, as `cpn doctor` names it: else no connector works beside it.
+ */
 const dockerLike = `ip link show docker0 >/dev/null 2>&1 || { ip link add docker0 type bridge; ip address add 172.17.0.1/16 dev docker0; ip link set docker0 up; }
 echo 1 >/proc/sys/net/ipv4/ip_forward
-nft list table ip dockerlike >/dev/null 2>&1 || nft add table ip dockerlike '{ chain postrouting { type nat hook postrouting priority 100; oifname != "docker0" ip saddr 172.17.0.0/16 masquerade; }; }'`;
+nft list table ip dockerlike >/dev/null 2>&1 || exec nft -f -`;
+const dockerRules = `table ip dockerlike {
+chain user { iifname "cpn0" accept; oifname "cpn0" accept; }
+chain forward { type filter hook forward priority 0; policy drop; jump user; ct state established,related accept; iifname "docker0" accept; }
+chain postrouting { type nat hook postrouting priority 100; oifname != "docker0" ip saddr 172.17.0.0/16 masquerade; }
+}`;
 
 export const happenings: readonly Happening<Member>[] = [
   happening({
@@ -64,6 +72,8 @@ export const happenings: readonly Happening<Member>[] = [
   happening({
     what: 'all packet rules are flushed',
     to: connectors,
+    // With docker's chain gone its forwarding for all is open, which is not ours to close.
+    can: (model, name) => model.present.has(name) && !model.dockers.has(name),
     async do(site, name, model) {
       model.isLeakExcused = true;
       await sh(site, name, 'nft flush ruleset');
@@ -118,6 +128,7 @@ export const happenings: readonly Happening<Member>[] = [
     async do(site, name, model) {
       await site.host(name).powerOff();
       await site.stopDaemon(name);
+      model.dockers.delete(name);
       model.present.delete(name);
     },
   }),
@@ -209,7 +220,10 @@ export const happenings: readonly Happening<Member>[] = [
   happening({
     what: 'docker starts',
     to: connectors,
-    do: async (site, name) => void (await sh(site, name, dockerLike)),
+    async do(site, name, model) {
+      model.dockers.add(name);
+      await site.host(name).exec(['sh', '-c', dockerLike], { input: dockerRules });
+    },
   }),
   happening({
     what: 'the connector is drained',

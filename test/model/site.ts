@@ -25,6 +25,8 @@ export interface Model {
   readonly present: Set<Member>;
   /** The connectors that are drained. */
   readonly drained: Set<Connector>;
+  /** The connectors on which something like docker runs. */
+  readonly dockers: Set<Connector>;
   /** Whether the network advertises the LAN. */
   isLanRouted: boolean;
   /** The members that are in the second network too. */
@@ -37,6 +39,7 @@ export function initialModel(): Model {
   return {
     present: new Set(members),
     drained: new Set(),
+    dockers: new Set(),
     isLanRouted: true,
     elsewhere: new Set(),
     isLeakExcused: false,
