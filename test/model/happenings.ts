@@ -34,8 +34,8 @@ ct state established,related accept; iif lo accept; meta l4proto icmp accept; ud
  * remedy for what others forward is there too, as `cpn doctor` names it: else no connector works beside it.
  */
 const dockerLike = `ip link show docker0 >/dev/null 2>&1 || { ip link add docker0 type bridge; ip address add 172.17.0.1/16 dev docker0; ip link set docker0 up; }
-echo 1 >/proc/sys/net/ipv4/ip_forward
-nft list table ip dockerlike >/dev/null 2>&1 || exec nft -f -`;
+nft list table ip dockerlike >/dev/null 2>&1 || nft -f -
+echo 1 >/proc/sys/net/ipv4/ip_forward`;
 const dockerRules = `table ip dockerlike {
 chain user { iifname "cpn0" accept; oifname "cpn0" accept; }
 chain forward { type filter hook forward priority 0; policy drop; jump user; ct state established,related accept; iifname "docker0" accept; }
