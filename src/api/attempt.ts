@@ -4,7 +4,7 @@ import type { Secret } from '../core/secret.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { discard, header, type Reading, readJson } from './body.ts';
 import type { Connection, Message, Response } from './connection.ts';
-import { type RefusedBody, type Remedies, refusal, statusName } from './refusal.ts';
+import { type RefusedBody, type Remedies, readBriefReason, refusal, statusName } from './refusal.ts';
 import type { Wait } from './service.ts';
 import { shown } from './shown.ts';
 
@@ -107,8 +107,8 @@ export async function attempt(connection: Connection, call: Call, circumstances:
   if (status >= 400 && status < 500 && status !== 429 && !isGone(call, status, perhapsDone)) {
     throw await refusal(response, { ...call, repeated: perhapsDone }, reading);
   }
+  if (status === 429 || status >= 500) throw busy(response, now, await readBriefReason(response, reading));
   discard(response);
-  if (status === 429 || status >= 500) throw busy(response, now);
   const unchanged = status === 304 && call.headers?.['if-none-match'] !== undefined;
   if (status >= 300 && status < 400 && !unchanged) throw redirect(response, reading);
   return answer(null);
@@ -119,17 +119,18 @@ function isGone(call: Call, status: number, perhapsDone: boolean): boolean {
   return status === 404 && call.method === 'DELETE' && (call.goneIsDone === true || perhapsDone);
 }
 
-function busy(response: Response, now: number): AttemptFailed {
+function busy(response: Response, now: number, reason: string | null): AttemptFailed {
   const status = response.statusCode;
   // Counted from the server's own clock where it tells it, so that a wrong clock here makes no difference.
   const servedAt = Date.parse(header(response, 'date') ?? '');
   const from = Number.isNaN(servedAt) ? now : servedAt;
-  return new AttemptFailed(`it answered ${status} (${statusName(status)})`, {
+  const said = reason === null ? '' : `: ${reason}`;
+  return new AttemptFailed(`it answered ${status} (${statusName(status)})${said}`, {
     retry: true,
     sent: true,
     perhapsDone: status !== 429 && status !== 503,
     heard: true,
-    remedy: status === 429 ? 'try again later' : 'its log says why; try again later',
+    remedy: status === 429 || reason !== null ? 'try again later' : 'its log says why; try again later',
     retryAfterMs: readRetryAfter(header(response, 'retry-after'), from, maxRetryAfterMs),
   });
 }

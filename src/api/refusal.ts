@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { Refused } from '../core/errors.ts';
-import { parseJson, type Reading, readWhole } from './body.ts';
+import { discard, header, parseJson, type Reading, readWhole } from './body.ts';
 import type { Response } from './connection.ts';
 import { shown } from './shown.ts';
 
@@ -38,9 +38,29 @@ export interface RefusedBody {
 export async function refusal(response: Response, asked: Asked, reading: Reading): Promise<Refused> {
   const status = response.statusCode;
   const body = await readReason(response, asked, { ...reading, maxBytes: maxRefusalBytes }).catch(() => null);
-  const remedy = asked.remedies?.[status] ?? usualRemedies[status] ?? otherRemedy;
+  const reason = reasonIn(body, reading);
+  const usual = status === 403 && reason !== null ? 'ask an owner or an admin' : usualRemedies[status];
+  const remedy = asked.remedies?.[status] ?? usual ?? otherRemedy;
   const what = asked.repeated ? `${asked.what}, sent again because the first reply was lost,` : asked.what;
-  return new Refused(status, what, reasonIn(body, reading) ?? statusName(status), remedy, asked.repeated);
+  return new Refused(status, what, reason ?? statusName(status), remedy, asked.repeated);
+}
+
+const maxBriefBytes = 4_096;
+
+/**
+ * Why a service is busy, in its own words; null where it does not say so in a few bytes. What stands in
+ * front of a service, such as a balancer, says it in other forms.
+ */
+export async function readBriefReason(response: Response, reading: Reading): Promise<string | null> {
+  if (!/^application\/json\b/.test(header(response, 'content-type') ?? '')) {
+    discard(response);
+    return null;
+  }
+  const brief = { ...reading, maxBytes: maxBriefBytes };
+  const body = await readWhole(response, brief)
+    .then((bytes) => parseJson(response, bytes, brief))
+    .catch(() => null);
+  return reasonIn(body, reading);
 }
 
 async function readReason(response: Response, { onRefusal }: Asked, reading: Reading): Promise<unknown> {

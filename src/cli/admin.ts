@@ -77,8 +77,13 @@ export function findNamed<Thing extends { readonly id: number | string; readonly
   named: string,
   what: string,
 ): Thing {
-  // Names may look like ids: what has the id is meant.
   const byId = list.find(({ id }) => String(id) === named);
+  // A peer gives itself its name, and may have chosen the id of another.
+  const other = byId && list.find((each) => each !== byId && each.name === named);
+  if (other) {
+    const which = `${quote(named)} is the id of ${quote(byId.name)}, and the name of the one with the id ${other.id}`;
+    throw new WrongUsage(`${which}; name the one by its name, or the other by its id`);
+  }
   const [found, ...more] = byId ? [byId] : list.filter(({ name }) => name === named);
   if (found === undefined) throw new WrongUsage(`there is no ${what} ${quote(named)}; there are: ${listNames(list)}`);
   if (more.length > 0) {

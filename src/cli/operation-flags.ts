@@ -31,7 +31,7 @@ export const operationFlags: Flags = {
   'limit-failed-enrollments': {
     kind: 'text',
     value: 'N',
-    summary: 'failed enrolments of an address in a minute, and unknown keys that begin alike',
+    summary: 'failed enrolments of an address in a minute',
     byDefault: '20',
   },
   'limit-peer-changes': {

@@ -75,10 +75,13 @@ const stepLine = new StepLine(
   { marks: { done: green, failed: red, open: yellow }, dim },
 );
 
-/** Our own styling is let through, everything else that a terminal obeys is not. */
+/**
+ * Our own styling is let through, everything else that a terminal obeys is not. Spaces are one: with many, the name that others gave a
+ * thing would look like a row of its own.
+ */
 function printableCell(cell: string): string {
   const plain = cell.replace(styling, '');
-  const clean = printable(plain);
+  const clean = printable(plain).replace(/ {2,}/g, ' ');
   return clean === plain ? cell : clean;
 }
 

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import rateLimit, { normalizeIP } from '@fastify/rate-limit';
 import type { FastifyRequest } from 'fastify';
-import type { EnrollRequest } from '../contract/peer.ts';
 import type { App } from './app.ts';
 import { Forbidden, TooManyRequests, Unauthenticated } from './errors.ts';
 import { createTurns } from './turns.ts';
@@ -71,46 +70,20 @@ export type FailureLimit = <Result>(request: FastifyRequest, work: () => Promise
  * a burst cannot slip in more guesses than one after another could.
  */
 export function limitFailures(app: App, max: number, what: string): FailureLimit {
-  return limitBy(app, { max, what, keyOf: ({ ip }) => normalizeIP(ip), counts: isRefusedCredential });
-}
-
-/**
- * Counts the failed enrolments of each address and, from wherever they come, the unknown keys that begin alike: who knows how
- * a key begins cannot try many endings from many places. Both are looked at before a key is hashed and looked up.
- */
-export function limitEnrollments(app: App, max: number): FailureLimit {
-  const byAddress = limitFailures(app, max, 'failed enrolments from this address');
-  const what = 'unknown enrolment keys that begin like this one';
-  const byPrefix = limitBy(app, { max, what, keyOf: keyPrefix, counts: (error) => error instanceof Unauthenticated });
-  return (request, work) => byAddress(request, () => byPrefix(request, work));
-}
-
-interface Counted {
-  readonly max: number;
-  readonly what: string;
-  readonly keyOf: (request: FastifyRequest) => string;
-  readonly counts: (error: unknown) => boolean;
-}
-
-function limitBy(app: App, { max, what, keyOf, counts }: Counted): FailureLimit {
-  const count = app.createRateLimit({ max, timeWindow, keyGenerator: keyOf });
+  const addressOf = ({ ip }: FastifyRequest) => normalizeIP(ip);
+  const count = app.createRateLimit({ max, timeWindow, keyGenerator: addressOf });
   const takeTurn = createTurns();
   return (request, work) =>
-    takeTurn(keyOf(request), async () => {
+    takeTurn(addressOf(request), async () => {
       const state = await count(request, { increment: false });
       if (!state.isAllowed && state.remaining === 0) throw new TooManyRequests(what, state.ttlInSeconds);
       try {
         return await work();
       } catch (error) {
-        if (counts(error)) await count(request);
+        if (isRefusedCredential(error)) await count(request);
         throw error;
       }
     });
-}
-
-/** What a key is for, and 48 of its 256 random bits: no two keys begin alike by chance. */
-function keyPrefix({ body }: FastifyRequest): string {
-  return (body as EnrollRequest).enrollment_token.slice(0, 12);
 }
 
 /** A request with a broken field guesses nothing; one whose credential is refused may be a guess. */

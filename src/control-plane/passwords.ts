@@ -43,7 +43,12 @@ export async function verifyPassword(
 const hashLength = 32;
 
 /** More at once would take the thread pool, and the memory, from everything else. */
-const gate = createFairGate(2, 64, () => new TooManyRequests('logins at once', 1));
+const gate = createFairGate({
+  width: 2,
+  queue: 64,
+  groupOf: widen,
+  refuse: () => new TooManyRequests('logins at once', 1),
+});
 
 function derive(password: Secret, salt: Buffer, cost: PasswordCost, address: string | null): Promise<Buffer> {
   return gate(
@@ -61,6 +66,11 @@ function derive(password: Secret, salt: Buffer, cost: PasswordCost, address: str
 function prefixOf(address: string): string {
   const normal = normalizeIP(address);
   return isIPv4(normal) ? normal.slice(0, normal.lastIndexOf('.')) : normal;
+}
+
+/** The /16 of a /24, and the /48 of a /64: what an attacker with many prefixes often has all of. */
+function widen(prefix: string): string {
+  return prefix.includes(':') ? normalizeIP(prefix, 48) : prefix.split('.', 2).join('.');
 }
 
 function format({ N, r, p }: PasswordCost, salt: Buffer, hash: Buffer): string {

@@ -11,7 +11,7 @@ import { sendError } from './error-reply.ts';
 import { NotFound, UnsupportedEncoding } from './errors.ts';
 import { nameAllFields } from './field-rules.ts';
 import { readForwarded } from './forwarded.ts';
-import { type Limits, limitEnrollments, limitFailures, limitRequests, limitUnread } from './limits.ts';
+import { type Limits, limitFailures, limitRequests, limitUnread } from './limits.ts';
 import { createLists } from './lists.ts';
 import { type Metrics, measureRequests } from './metrics.ts';
 import { createNetworkTexts } from './network-text.ts';
@@ -58,6 +58,8 @@ export async function createServer(context: Context, surroundings: Surroundings)
       }),
     trustProxy: proxies.length > 0 && [...proxies],
     clientErrorHandler: createClientErrorHandler(metrics.countNoRequest),
+    // Closing has a deadline of its own, which Fastify's own for each hook would undercut.
+    pluginTimeout: 0,
     return503OnClosing: false,
     frameworkErrors: sendError,
   }).withTypeProvider<ZodTypeProvider>();
@@ -90,7 +92,12 @@ export async function createServer(context: Context, surroundings: Surroundings)
   const lists = createLists();
   addNetworkRoutes(app, context, texts, lists);
   addEnrollmentKeyRoutes(app, context, lists);
-  addEnrollmentRoute(app, context, texts, limitEnrollments(app, limits.failedEnrollments));
+  addEnrollmentRoute(
+    app,
+    context,
+    texts,
+    limitFailures(app, limits.failedEnrollments, 'failed enrolments from this address'),
+  );
   addPeerRoutes(app, context, lists);
   addUserRoutes(app, context, lists);
   addPersonalTokenRoutes(app, context);

@@ -23,21 +23,47 @@ export function createGate(width: number, queue: number, refuse: () => Error): G
 /** Runs a piece of work for the caller that the key names when its turn comes, and gives what it gives. */
 export type FairGate = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>;
 
+interface FairGateOptions {
+  /** Pieces of work that run at once. */
+  readonly width: number;
+  /** Pieces of work that wait at most. */
+  readonly queue: number;
+  /** The wider group that a key belongs to. */
+  readonly groupOf: (key: string) => string;
+  readonly refuse: () => Error;
+}
+
 /**
  * Like {@link createGate}, with a queue for each key: the queues take turns, so that a full one delays no other. Of a gate with `queue`
- * waiting, the newest of the longest queue is refused.
+ * waiting, the newest of the longest queue is refused; where all are equally long, the newest of the group with the most queues.
  */
-export function createFairGate(width: number, queue: number, refuse: () => Error): FairGate {
+export function createFairGate({ width, queue, groupOf, refuse }: FairGateOptions): FairGate {
   let running = 0;
   let waiting = 0;
   /** In the order of their turns. */
   const queues = new Map<string, PromiseWithResolvers<void>[]>();
+  /** The key whose newest place a newcomer gets; null where the newcomer has the least claim to it. */
+  const findVictim = (key: string): string | null => {
+    const own = queues.get(key)?.length ?? 0;
+    const [longest, length] = [...queues].reduce<[string, number]>(
+      (one, [other, places]) => (places.length > one[1] ? [other, places.length] : one),
+      [key, own],
+    );
+    if (length > own + 1) return longest;
+    if (own > 0) return null;
+    const groups = Map.groupBy(queues.keys(), groupOf);
+    const largest = [...groups.values()].reduce((one, other) => (other.length > one.length ? other : one), []);
+    const ownGroup = groups.get(groupOf(key)) ?? [];
+    return largest.length > ownGroup.length + 1 ? (largest.at(-1) ?? null) : null;
+  };
   const wait = (key: string): Promise<void> => {
     const own = queues.get(key) ?? [];
     if (waiting >= queue) {
-      const longest = [...queues.values()].reduce((one, other) => (other.length > one.length ? other : one), own);
-      if (own.length + 1 >= longest.length) throw refuse();
-      longest.pop()?.reject(refuse());
+      const victim = findVictim(key);
+      if (victim === null) throw refuse();
+      const places = queues.get(victim) ?? [];
+      places.pop()?.reject(refuse());
+      if (places.length === 0) queues.delete(victim);
       waiting -= 1;
     }
     const place = Promise.withResolvers<void>();

@@ -63,6 +63,24 @@ describe('reading a map', () => {
     expect(retries[0]?.problem).toMatch(/answered|connection/);
   });
 
+  test('says why a service is busy, in its own words where they are few', async () => {
+    const reason = { message: 'the disk of the database is \u001b[31mfull' };
+    const long = { message: 'x'.repeat(5_000) };
+    for (const [reply, said] of [
+      [
+        json(503, reason),
+        /answered 503 \(Service Unavailable\): the disk of the database is .*full \(1 attempt.*; try again later$/,
+      ],
+      [json(503, long), /answered 503 \(Service Unavailable\) \(1 attempt.*; its log says why; try again later$/],
+    ] as const) {
+      const { address } = await serve(reply);
+      const { options } = unhurried({ attempts: 1 });
+      const failure = await failureOf(connectPeerService(address, options).readMap(7, token, null));
+      expect(failure.message).toMatch(said);
+      expect(failure.message).not.toContain('\u001b');
+    }
+  });
+
   test('ends after the last attempt, and says how many there were, over how long, and the last problem', async () => {
     const { address, asked, url } = await serve(json(500, {}), json(500, {}), json(503, {}));
     const { options } = unhurried({ attempts: 3 });

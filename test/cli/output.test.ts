@@ -6,6 +6,11 @@ import { printable, quote } from '../../src/core/errors.ts';
 const hostile = 'a\u001b[31mred\u0007\u009b2J\u202egnp.exe\r\nroot# \u200b';
 
 describe('what came over the wire', () => {
+  it('cannot look like another row of a table, by spaces that reach into the next line', () => {
+    const shown = table(['name', 'id'], [[`x${' '.repeat(60)}764  2026-11-22  user.create`, '7']]);
+    expect(shown.split('\n')[1]).toBe('x 764 2026-11-22 user.create  7');
+  });
+
   it('cannot make a terminal obey', () => {
     for (const shown of [
       printable(hostile),

@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { resetOwner } from '../../src/control-plane/reset-owner.ts';
@@ -65,6 +65,11 @@ describe('the data folder', () => {
     const reset = () => resetOwner({ dataDir, database: null }, owner);
     await expect(reset()).rejects.toThrow(`there is no database in ${dataDir}; name its folder with --data`);
     expect(readdirSync(dataDir)).toEqual([]);
+    const loop = join(makeFolder(), 'control-plane.db');
+    symlinkSync(loop, loop);
+    await expect(resetOwner({ dataDir: dirname(loop), database: null }, owner)).rejects.toThrow(
+      'cannot be read (ELOOP)',
+    );
     const victim = join(makeFolder(), 'victim');
     writeFileSync(victim, 'canary', { mode: 0o644 });
     symlinkSync(victim, join(dataDir, 'control-plane.db'));

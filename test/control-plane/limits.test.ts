@@ -93,29 +93,19 @@ test('requests of every kind count, those that match no route too', async () => 
   expect((await plane.call('GET', '/healthz')).status).toBe(200);
 });
 
-test('unknown keys that begin alike are limited from wherever they come; the key that they guess at is not', async () => {
+test('a key works from elsewhere, however many guesses are made at one that begins like it', async () => {
   const plane = await startPlane({ limits: { failedEnrollments: 3 }, proxies: [parsePrefix('127.0.0.1/32')] });
   const token = await plane.signIn('owner');
-  const network = await makeNetwork(plane, token);
-  const key = await makeKey(plane, token, network);
-  const used = await makeKey(plane, token, network, { max_uses: 1 });
-  let address = 0;
-  const from = (enrollmentKey: string) => {
-    address += 1;
-    const headers = { 'x-forwarded-for': `203.0.113.${address}` };
+  const key = await makeKey(plane, token, await makeNetwork(plane, token));
+  const from = (address: string, enrollmentKey: string) => {
+    const headers = { 'x-forwarded-for': address };
     const call: Plane['call'] = (method, path, options) => plane.call(method, path, { ...options, headers });
     return enroll({ call }, enrollmentKey);
   };
-  // Who knows all of a key guesses nothing, though it is used up.
-  expect(statuses([await from(used), await from(used), await from(used), await from(used)])).toEqual([
-    201, 403, 403, 403,
-  ]);
   const guess = () => key.slice(0, 12) + publicKey().slice(0, 35).replaceAll(/[+/]/g, 'x');
-  expect(statuses([await from(guess()), await from(guess()), await from(guess())])).toEqual([401, 401, 401]);
-  expectTooMany(await from(guess()), 60);
-  expect((await from(`cpn_${publicKey()}`)).status).toBe(401);
-  vi.setSystemTime(Date.now() + minute);
-  expect((await from(key)).status).toBe(201);
+  const guesses = await many(4, () => from('203.0.113.7', guess()));
+  expect([count(guesses, 401), count(guesses, 429)]).toEqual([3, 1]);
+  expect((await from('203.0.113.8', key)).status).toBe(201);
 });
 
 test('a flood of logins from one prefix keeps no login from elsewhere waiting', async () => {

@@ -86,9 +86,12 @@ test('a gate lets so many in at once, in order, and turns away whom it cannot le
 });
 
 describe('a fair gate', () => {
+  /** Small letters are one group, others each a group of their own. */
+  const groupOf = (key: string) => (/[a-z]/.test(key) ? 'small' : key);
+
   /** Starts work for each letter, of which the first takes the only place until `start` is called. */
   function queueUp(names: readonly string[], queue = 64) {
-    const gate = createFairGate(1, queue, () => new Error('full'));
+    const gate = createFairGate({ width: 1, queue, groupOf, refuse: () => new Error('full') });
     const log: string[] = [];
     const { promise, resolve: start } = Promise.withResolvers<void>();
     const works = names.map((name) => gate(name[0] ?? '', () => promise.then(() => log.push(name))));
@@ -110,8 +113,16 @@ describe('a fair gate', () => {
     expect(results.map(({ status }) => status === 'rejected')).toEqual([0, 0, 1, 1, 0, 1, 0, 1].map(Boolean));
   });
 
+  test('refuses, where all queues have one, the newest of the group with the most, and not a newcomer of another', async () => {
+    const { log, start, settled } = queueUp(['!', 'a', 'b', 'c', 'Z', 'd'], 3);
+    start();
+    const results = await settled;
+    expect(log).toEqual(['!', 'a', 'b', 'Z']);
+    expect(results.map(({ status }) => status === 'rejected')).toEqual([0, 0, 0, 1, 0, 1].map(Boolean));
+  });
+
   test('has room again after a failure, and after all are done', async () => {
-    const gate = createFairGate(1, 1, () => new Error('full'));
+    const gate = createFairGate({ width: 1, queue: 1, groupOf, refuse: () => new Error('full') });
     const works = [gate('a', () => Promise.reject(new Error('a'))), gate('b', async () => 'b')];
     expect(await Promise.allSettled(works)).toMatchObject([{ status: 'rejected' }, { value: 'b' }]);
     expect(await gate('c', async () => 'c')).toBe('c');

@@ -32,7 +32,7 @@ beforeAll(async () => {
   plane = await lab.addHost('control-plane', { address: '203.0.113.1/24' });
   edge = await lab.addHost('edge', { address: '203.0.113.2/24' });
   await writeFile(join(plane.homeDir, 'password'), randomBytes(18).toString('base64url'), { mode: 0o600 });
-}, 60_000);
+}, 180_000);
 
 afterAll(() => lab?.stop());
 

@@ -2,7 +2,10 @@ import * as z from 'zod';
 
 /** A number in a path or a query, which must be written in plain digits. */
 export const digits = <Number_ extends z.ZodInt>(number: Number_) =>
-  z.preprocess((text) => (typeof text === 'string' && /^[1-9][0-9]{0,14}$/.test(text) ? Number(text) : text), number);
+  z.preprocess(
+    (text) => (typeof text === 'string' && /^(?:0|[1-9][0-9]{0,14})$/.test(text) ? Number(text) : text),
+    number,
+  );
 
 const id = digits(z.int().min(1));
 

@@ -14,7 +14,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { CpnError, DiskFailed, UnreadableFile, WrongUsage } from '../../core/errors.ts';
-import { databaseIn, noDatabaseIn } from './data-folder.ts';
+import { requireDatabaseIn } from './data-folder.ts';
 import { isOfDisk } from './sqlite-errors.ts';
 
 /**
@@ -23,8 +23,7 @@ import { isOfDisk } from './sqlite-errors.ts';
  * The file appears under its name once it is checked and on disk.
  */
 export function backUp(folder: string, path: string): number {
-  const database = databaseIn(folder);
-  if (!existsSync(database)) throw noDatabaseIn(folder);
+  const database = requireDatabaseIn(folder);
   if (existsSync(path)) throw taken(path);
   const draft = join(dirname(resolve(path)), `.cpn-backup-${randomBytes(6).toString('hex')}`);
   try {

@@ -1,5 +1,7 @@
 import {
+  accessSync,
   chmodSync,
+  constants,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -22,12 +24,27 @@ export interface DataFolder {
 }
 
 /** The database file of a folder. */
-export function databaseIn(folder: string): string {
+function databaseIn(folder: string): string {
   return join(folder, 'control-plane.db');
 }
 
-export function noDatabaseIn(folder: string): WrongUsage {
-  return new WrongUsage(`there is no database in ${folder}; name its folder with --data`);
+/** The file of the database in a folder, which is there and can be read. @throws WrongUsage or UnreadableFile */
+export function requireDatabaseIn(folder: string): string {
+  const database = databaseIn(folder);
+  try {
+    accessSync(database, constants.R_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' && code !== 'ENOTDIR')
+      throw new UnreadableFile(
+        database,
+        `cannot be read (${code})`,
+        'do this as the user that the control plane runs as',
+        error,
+      );
+    throw new WrongUsage(`there is no database in ${folder}; name its folder with --data`);
+  }
+  return database;
 }
 
 /**

@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs';
 import { Kysely } from 'kysely';
 import { CpnError, UnreadableFile } from '../../core/errors.ts';
 import { NewerDatabase, Unavailable } from '../errors.ts';
-import { databaseIn, noDatabaseIn, refuseIrregular, takeDataFolder } from './data-folder.ts';
+import { refuseIrregular, requireDatabaseIn, takeDataFolder } from './data-folder.ts';
 import { migrate } from './migrate.ts';
 import { durable, openSqlite, sqliteDialect } from './sqlite.ts';
 import { isOfDisk } from './sqlite-errors.ts';
@@ -48,8 +47,7 @@ export async function openStore(folder: string): Promise<Store> {
 
 /** Works on the database in a folder with its tables as they are, also while a control plane serves from it. */
 export async function workBeside<Result>(folder: string, work: (db: Db) => Promise<Result>): Promise<Result> {
-  const database = databaseIn(folder);
-  if (!existsSync(database)) throw noDatabaseIn(folder);
+  const database = requireDatabaseIn(folder);
   refuseIrregular(database);
   try {
     const db = new Kysely<Tables>({ dialect: sqliteDialect(openSqlite(database, durable)) });
