@@ -8,6 +8,7 @@ import type { Input } from '../input.ts';
 import { note } from '../output.ts';
 import { checkPlace, saveReply } from '../save-reply.ts';
 import { headToText, replyToBytes } from '../show-reply.ts';
+import { deliver } from '../stdout.ts';
 import { transferMeter } from '../transfer-meter.ts';
 
 export const api: Command = {
@@ -59,12 +60,15 @@ export const api: Command = {
     try {
       const reply = await service.send({
         ...request,
-        onRefusal: (refused) => show(refused, input),
+        onRefusal: (refused) => void show(refused, input, (bytes) => process.stdout.write(bytes)),
         ...(fileBytes > 0 && { onSent: upload.add }),
         ...(output !== undefined && { sink: (body) => save(output, body) }),
       });
       upload.end();
-      if (output === undefined) return show(reply, input);
+      // The reply to what changed something may hold a secret that is shown this once.
+      const isReading = request.method === 'GET' || request.method === 'HEAD';
+      const write = isReading ? (bytes: Uint8Array) => process.stdout.write(bytes) : deliver;
+      if (output === undefined) return await show(reply, input, write);
       if (input.switch('include')) process.stdout.write(headToText(reply));
       return exitCodes.done;
     } finally {
@@ -77,7 +81,7 @@ export const api: Command = {
 const patience = { usual: 30, withFiles: 600, longest: 86_400 };
 
 /** Returns the exit code of a reply that was no refusal. */
-function show(reply: RawReply, input: Input): number {
+async function show(reply: RawReply, input: Input, write: (bytes: Uint8Array) => unknown): Promise<number> {
   const shown = replyToBytes(reply, { include: input.switch('include'), terminal: process.stdout.isTTY });
   if (shown === null) {
     note(
@@ -85,7 +89,7 @@ function show(reply: RawReply, input: Input): number {
     );
     return exitCodes.failed;
   }
-  process.stdout.write(shown);
+  await write(shown);
   return exitCodes.done;
 }
 
