@@ -2,13 +2,13 @@ import { leaveMemoryOutOfCoreDumps } from './cli/core-dump.ts';
 import { exitCodes } from './cli/exit-code.ts';
 import { printError } from './cli/output.ts';
 import { runProgram } from './cli/program.ts';
-import { findLostOutput, watchStdout } from './cli/stdout.ts';
+import { findLostOutput, watchOutput } from './cli/stdout.ts';
 
 export { runProgram };
 
 /** Runs the command that the process was started with, and ends the process. */
 export function main(): void {
-  watchStdout();
+  watchOutput();
   leaveMemoryOutOfCoreDumps();
   void runProgram(process.argv.slice(2), process.env).then((exitCode) => {
     // Without the exit, a resolver that does not answer would hold the process open long after its work is done; without the wait, a

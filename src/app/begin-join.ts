@@ -36,7 +36,8 @@ export interface JoinRequest {
 /** A join that has a state on disk. */
 interface Begun {
   readonly begun: State;
-  readonly isNew: boolean;
+  /** What an earlier join left on disk; null for a new one. */
+  readonly before: State | null;
   /** Prefixes that `--allow-route` named in the earlier join, and does not in this one. */
   readonly disallowed: readonly Prefix[];
 }
@@ -65,7 +66,7 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
     await tools.store.write(begun);
     // What probes told that are no more would otherwise hold for ever.
     if (options.probes.length === 0) await tools.store.amendNotes(begun.interface, { dead: [], probed: {} });
-    return { begun, isNew: false, disallowed: findDisallowed(earlier, begun) };
+    return { begun, before: earlier, disallowed: findDisallowed(earlier, begun) };
   }
   const link = await chooseInterface(tools, request.interface, states);
   const endpoint = await findOwnEndpoint(tools, request);
@@ -95,7 +96,7 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
     receipt: folders.map((path) => ({ made: 'folder', path })),
   };
   await tools.store.write(begun);
-  return { begun, isNew: true, disallowed: [] };
+  return { begun, before: null, disallowed: [] };
 }
 
 /** A host that is to be dialled at an endpoint listens on its port, unless it is told another: a router may map one to the other. */

@@ -1,6 +1,6 @@
 import type { Actual } from '../core/actual.ts';
 import type { SecretTrouble } from '../core/compare-secrets.ts';
-import { type CpnError, InvalidValue, NotNamed, Refused, Unreachable } from '../core/errors.ts';
+import { type CpnError, Interrupted, InvalidValue, NotNamed, Refused, Unreachable } from '../core/errors.ts';
 import { isDefaultRoute } from '../core/full-tunnel.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import type { Secret } from '../core/secret.ts';
@@ -43,11 +43,18 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   const fullTunnel = request.options.allowRoutes.some(isDefaultRoute);
   await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
   const { state, unloaded } = await tools.store.lock(async () => {
-    const { begun, isNew, disallowed } = await beginJoin(tools, request);
-    const { joined, seen } = isJoined(begun)
-      ? await lookAround(tools, begun)
-      : await enroll(tools, begun, request.token, isNew);
-    return bringUp(tools, await lend(tools, joined, request.personalToken), { seen, disallowed });
+    const { begun, before, disallowed } = await beginJoin(tools, request);
+    const finish = async ({ joined, seen }: Arrival, signal?: AbortSignal) =>
+      bringUp(tools, await lend(tools, joined, request.personalToken), { seen, disallowed }, signal);
+    if (!isJoined(begun)) return finish(await enroll(tools, begun, request.token, before === null));
+    return tools.deferSignals(async (signal) => {
+      try {
+        return await finish(await lookAround(tools, begun), signal);
+      } catch (error) {
+        if (error instanceof Interrupted && before !== null) await restore(tools, before);
+        throw error;
+      }
+    });
   });
   for (const claim of describeClaims(state)) tools.warn(claim);
   if (unloaded !== null) await tellLoading(tools, state);
@@ -60,6 +67,12 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
     ...greeting,
     troubles: greeting.handshake === true ? [] : await lookForTroubles(tools, state),
   };
+}
+
+/** Writes down again what a join was before it was repeated; the receipt may have grown meanwhile, and stays. */
+async function restore(tools: Tools, before: State): Promise<void> {
+  const { receipt } = (await tools.store.read(before.interface)) ?? before;
+  await tools.store.write({ ...before, receipt });
 }
 
 /** A joined network with the addresses of its names, and the host before anything is changed: one look for all that follows. */
@@ -120,13 +133,17 @@ async function bringUp(
   tools: Tools,
   located: Joined,
   options: SurveyOptions,
+  signal?: AbortSignal,
 ): Promise<Pick<JoinReport, 'state' | 'unloaded'>> {
   const planned = await survey(tools, located, options);
   const trouble = explainHosts(planned.desired, planned.actual);
   if (trouble !== null) tools.warn(new NotNamed(located.interface, trouble).message);
   tools.progress(`bringing ${located.interface} up as ${located.membership.peer.address}`);
   try {
-    const applied = await applyKnown(tools, planned, located, { withinMs: usualConfirmation });
+    const applied = await applyKnown(tools, planned, located, {
+      withinMs: usualConfirmation,
+      ...(signal && { signal }),
+    });
     tools.progress(`writing ${tools.store.configPath(located.interface)}`);
     await save(tools, applied, located, planned);
     return { state: applied, unloaded: await findUnloaded(tools, planned) };

@@ -6,9 +6,11 @@ let lost: DiskFailed | null = null;
 /** A failure that a command itself got, and throws. */
 let isThrown = false;
 
-/** Makes output that is lost known to {@link findLostOutput}. Called once, before anything is printed. */
-export function watchStdout(): void {
-  const { stdout } = process;
+/** Makes output on stdout that is lost known to {@link findLostOutput}. Called once, before anything is printed. */
+export function watchOutput(): void {
+  const { stdout, stderr } = process;
+  // A terminal that is gone, as with an SSH session, must not end what takes a change back. Nowhere is left to report it.
+  stderr.on('error', () => {});
   if (fstatSync(1).isFile()) stdout._write = writeWhole;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     // A reader that went away, such as `head`, wants no more.

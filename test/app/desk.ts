@@ -76,6 +76,8 @@ export class Desk {
   drops: readonly ForwardDrop[] = [];
   /** Whether the host refuses a step. */
   refuses: (step: Step) => boolean = () => false;
+  /** Aborts with {@link Interrupted} in the place of a signal. */
+  interrupting = new AbortController();
   seconds = 1_000;
   readonly tools: Tools;
 
@@ -95,6 +97,7 @@ export class Desk {
         if (!signal?.aborted) this.seconds += milliseconds / 1000;
       },
       random: (bytes) => new Uint8Array(bytes),
+      deferSignals: (work) => work(this.interrupting.signal),
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
       meter: noMeter,
       progress: () => {},
