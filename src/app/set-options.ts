@@ -1,4 +1,6 @@
+import { updated } from '../core/change.ts';
 import { CannotTell, CpnError, NotJoined, NotKept, WrongUsage } from '../core/errors.ts';
+import type { Step } from '../core/step.ts';
 import type { Joined } from '../store/state.ts';
 import { accessOf } from './access.ts';
 import { apply, findUnloaded, save, withoutRules } from './apply.ts';
@@ -20,8 +22,20 @@ export async function planOptions(
 ): Promise<PassReport> {
   const state = await selectOne(tools, network);
   const next = withChanges(state, await settleEndpoint(tools, state, changes));
-  const disallowed = findDisallowed(state, next);
-  return report(state.interface, next.enabled ? (await survey(tools, next, { disallowed })).changes : []);
+  return report(state.interface, next.enabled ? (await surveyOptions(tools, next, state)).changes : []);
+}
+
+/** Surveys other options than those of `known`. A port that was chosen and is no longer is given back to the kernel. */
+async function surveyOptions(tools: Tools, next: Joined, known: Joined): Promise<Survey> {
+  const planned = await survey(tools, next, { disallowed: findDisallowed(known, next) });
+  const { desired, actual, steps, changes } = planned;
+  const before = actual.device?.listenPort ?? null;
+  const isReleased = next.options.listenPort === null && before !== null && before === known.options.listenPort;
+  if (!isReleased) return planned;
+  const { link } = desired;
+  const change = updated('interface', link, { 'listen port': before }, { 'listen port': 'any' }, 'no port is chosen');
+  const release: Step = { do: 'configure-device', link, listenPort: 0, peers: [], changes: [change] };
+  return { ...planned, steps: [...steps, release], changes: [...changes, change] };
 }
 
 /**
@@ -80,7 +94,7 @@ async function applyOptions(
     await tools.store.write(located);
     return null;
   }
-  const planned = await survey(tools, located, { disallowed: findDisallowed(known, located) });
+  const planned = await surveyOptions(tools, located, known);
   const isRisky = areRisky(planned.changes);
   const isJudged = isRisky && (await isAnswered(tools, planned));
   if (isRisky && !isJudged) {
