@@ -8,7 +8,7 @@ import type { Joined } from '../store/state.ts';
 import { accessOf } from './access.ts';
 import { apply } from './apply.ts';
 import { type ConfirmingPeer, findConfirmingPeers, isAnyAnswering } from './confirming-peers.ts';
-import { awaitAnswers } from './rotation/await-answers.ts';
+import { awaitAnswers, findAsked } from './rotation/await-answers.ts';
 import { type Survey, survey } from './survey.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
@@ -130,7 +130,11 @@ export function applyTentatively(tools: Tools, planned: Survey, known: Joined, c
 
 /** Throws where a signal came, and a change is to be taken back. */
 export function throwIfInterrupted(signal: AbortSignal | undefined): void {
-  if (signal?.reason instanceof Interrupted) throw signal.reason;
+  if (isInterrupted(signal)) throw signal?.reason;
+}
+
+export function isInterrupted(signal: AbortSignal | undefined): boolean {
+  return signal?.reason instanceof Interrupted;
 }
 
 /** What became of a change that had to be confirmed. */
@@ -188,7 +192,15 @@ async function isLossConfirmed(
   const reached = peers.flatMap(({ publicKey, latestHandshake, isReached }) =>
     isReached && latestHandshake !== null ? [{ publicKey, latestHandshake }] : [],
   );
-  return (await awaitAnswers(tools, planned, reached, half)) !== null;
+  const { state, desired } = planned;
+  const asked = findAsked(state.membership.map, desired.config.peers, reached);
+  // The lock is held already.
+  const asking = {
+    link: state.interface,
+    find: async () => asked,
+    exclusively: (work: () => Promise<void>) => work(),
+  };
+  return (await awaitAnswers(tools, asking, half)) !== null;
 }
 
 async function isConfirmed(

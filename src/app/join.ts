@@ -42,7 +42,8 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   const forwarding = request.type === 'connector';
   const fullTunnel = request.options.allowRoutes.some(isDefaultRoute);
   await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
-  const { state, unloaded } = await tools.store.lock(async () => {
+  const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
+  const { state, unloaded } = await alone(async () => {
     const { begun, before, disallowed } = await beginJoin(tools, request);
     const finish = async ({ joined, seen }: Arrival, signal?: AbortSignal) =>
       bringUp(tools, await lend(tools, joined, request.personalToken), { seen, disallowed }, signal);

@@ -54,7 +54,8 @@ export async function setOptions(
   const chosen = await selectOne(tools, network);
   const { interface: link } = chosen;
   const changes = await settleEndpoint(tools, chosen, asked);
-  const { planned, isTold } = await tools.store.lock(() =>
+  const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
+  const { planned, isTold } = await alone(() =>
     tools.deferSignals(async (signal) => {
       const known = await selectOne(tools, link);
       // What cannot be is refused before anybody is told.
