@@ -21,6 +21,8 @@ export interface EnrollmentRequest {
   /** What the host will prove its later keys with. */
   readonly identity?: IdentityKey;
   readonly secretTag?: string;
+  /** The networks of this service that the host is in: a key for one of them is refused with a 409, where the service knows of this. */
+  readonly currentNetworks?: readonly number[];
   /** Sent as `Idempotency-Key` with every attempt, so that a lost reply costs no use of the key. */
   readonly idempotencyKey: string;
 }

@@ -2,7 +2,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { MapReading, PeerDescription, PeerService, Wait } from '../../src/api/service.ts';
+import type {
+  Enrolled,
+  EnrollmentRequest,
+  MapReading,
+  PeerDescription,
+  PeerService,
+  Wait,
+} from '../../src/api/service.ts';
 import { noMeter } from '../../src/app/meter.ts';
 import type { Patience, Tools } from '../../src/app/tools.ts';
 import type { Actual, ActualPeer } from '../../src/core/actual.ts';
@@ -64,6 +71,10 @@ export class Desk {
   readonly described: PeerDescription[] = [];
   /** Throws why the control plane does not take it. */
   describes: (told: PeerDescription) => unknown = () => {};
+  /** Answers an enrolment. */
+  enrols: (request: EnrollmentRequest) => Enrolled = () => {
+    throw new Error('nobody should ask for this');
+  };
   /** What a datagram into the tunnel brings about. */
   nudged: (address: Address) => void = () => {
     throw new Error('nobody should ask for this');
@@ -153,7 +164,7 @@ export class Desk {
       nudge: async (address) => this.nudged(address),
       forwardDrops: async () => this.drops,
       suspects: async () => ['NetworkManager (pid 7)'],
-      links: unused,
+      links: async () => new Set(this.actual.link === null ? [] : [this.actual.link.name]),
       route: unused,
       sourceAddress: unused,
       watch: unused,
@@ -163,11 +174,8 @@ export class Desk {
   }
 
   #service(): PeerService {
-    const unused = () => {
-      throw new Error('nobody should ask for this');
-    };
     return {
-      enroll: unused,
+      enroll: async (request) => this.enrols(request),
       announceSecret: async (_network, _peer, _token, tag) => {
         const isKnown = await this.announces(tag);
         this.announced.push(tag);

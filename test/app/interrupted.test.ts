@@ -104,7 +104,13 @@ describe('after a signal that comes before a change is confirmed, everything is 
     interrupt(desk);
     const request: JoinRequest = {
       ...{ token: key, service: before.service, name: 'peer-1', type: 'origin', endpoint: null, interface: null },
-      ...{ options: { ...options, mtu: 1300 }, networkSecret: null, personalToken: null, patience: 0 },
+      ...{
+        options: { ...options, mtu: 1300 },
+        named: new Set(['mtu'] as const),
+        networkSecret: null,
+        personalToken: null,
+        patience: 0,
+      },
     };
     await expect(joinNetwork(desk.tools, request)).rejects.toBeInstanceOf(Interrupted);
     expect(desk.steps.length).toBeGreaterThan(1);
