@@ -62,7 +62,7 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
     if (!isJoined(begun)) return finish(await enroll(tools, begun, request, before === null));
     return tools.deferSignals(async (signal) => {
       try {
-        return await finish(await settle(tools, begun, await findOthers(tools, begun), request.interface), signal);
+        return await finish(await settle(tools, begun, await findOthers(tools, begun), request), signal);
       } catch (error) {
         if (error instanceof Interrupted && before !== null) await restore(tools, before);
         throw error;
@@ -110,7 +110,7 @@ async function enroll(tools: Tools, begun: State, request: JoinRequest, isNew: b
     const { peer, map, accessToken } = enrolled;
     const joined = withMembership(state, { peer, map, accessToken, personalToken: null });
     await tools.store.write(joined);
-    const arrival = await settle(tools, joined, others, request.interface, true);
+    const arrival = await settle(tools, joined, others, request, true);
     const sync = { mode: 'poll', lastSuccess: tools.now().toISOString(), error: null } as const;
     await tools.store.amendNotes(arrival.joined.interface, { sync, held: null });
     return arrival;
@@ -125,12 +125,13 @@ async function settle(
   tools: Tools,
   joined: Joined,
   others: readonly Joined[],
-  wanted: string | null,
+  request: JoinRequest,
   isNew = false,
 ): Promise<Arrival> {
   const twin = others.find((other) => isTwin(joined, other));
   const arrival = await lookAround(tools, joined);
   if (!isNew && twin === undefined) return arrival;
+  const { interface: wanted } = request;
   const isPlace = wanted === null || wanted === twin?.interface;
   const former = twin && isPlace && (await isRemoved(tools, twin)) ? twin : null;
   await refuseConflict(tools, arrival.joined, arrival.seen, former);
@@ -140,7 +141,7 @@ async function settle(
     throw new WrongUsage(`${wanted} is of another network than ${joined.membership.map.name}; leave out --interface`);
   }
   if (former === null) return arrival;
-  return { ...(await lookAround(tools, await takePlace(tools, arrival.joined, former))), isAgain: true };
+  return { ...(await lookAround(tools, await takePlace(tools, arrival.joined, former, request))), isAgain: true };
 }
 
 /**

@@ -25,9 +25,7 @@ export async function adopt(
   const endpoint = named.has('endpoint') ? await findOwnEndpoint(tools, request) : before.endpoint;
   return {
     ...begun,
-    options: adoptOptions(former, { named, ...request }, endpoint),
-    networkSecret: named.has('networkSecret') ? request.networkSecret : former.networkSecret,
-    drained: former.drained,
+    ...keep(former, { named, ...request }, endpoint),
     enrollment: {
       ...enrollment,
       name: named.has('name') ? request.name : before.name,
@@ -37,26 +35,34 @@ export async function adopt(
   };
 }
 
-function adoptOptions(
-  { options, enrollment }: Joined,
-  { named, options: asked }: Pick<JoinRequest, 'named' | 'options'>,
+/** What a former membership decided for this host, but for what is asked for now. */
+function keep(
+  { options, enrollment, networkSecret, drained }: Joined,
+  { named, options: asked, networkSecret: secret }: Pick<JoinRequest, 'named' | 'options' | 'networkSecret'>,
   endpoint: State['enrollment']['endpoint'],
-): Options {
+): Pick<State, 'options' | 'networkSecret' | 'drained'> {
   const given = Object.entries(asked).filter(([name]) => named.has(name as keyof Options));
   const isFollowing = options.listenPort === (enrollment.endpoint?.port ?? null);
   const kept: Options = { ...options, ...(isFollowing && { listenPort: null }), ...Object.fromEntries(given) };
-  return fixPort(kept, endpoint);
+  return {
+    options: fixPort(kept, endpoint),
+    networkSecret: named.has('networkSecret') ? secret : networkSecret,
+    drained,
+  };
 }
 
 /** Puts a new membership in the place of one that ended, on its interface; what was known of the peers stays known. */
-export async function takePlace(tools: Tools, joined: Joined, former: Joined): Promise<Joined> {
-  const { membership, receipt } = joined;
+export async function takePlace(tools: Tools, joined: Joined, former: Joined, request: JoinRequest): Promise<Joined> {
+  const { membership, receipt, enrollment } = joined;
+  // A service that does not know which networks a host is in enrolled it before that was known.
+  const kept = keep(former, request, enrollment.endpoint);
   const made = new Set(former.receipt.map((entry) => JSON.stringify(entry)));
   const next: Joined = {
     ...joined,
+    ...kept,
     interface: former.interface,
     createdAt: former.createdAt,
-    labels: joined.options.hosts ? former.labels : [],
+    labels: kept.options.hosts ? former.labels : [],
     receipt: [...former.receipt, ...receipt.filter((entry) => !made.has(JSON.stringify(entry)))],
   };
   const { map, pins } = holdPins(membership.map, former.pins, holderOf(next));

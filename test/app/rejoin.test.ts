@@ -97,7 +97,9 @@ describe('a host that was removed from its network', () => {
     desk.enrols = reply;
     await joinNetwork(desk.tools, request);
     const { states } = await desk.tools.store.list();
-    expect(states).toMatchObject([{ interface: 'cpn0', membership: { peer: { id: 9 } } }]);
+    expect(states).toMatchObject([
+      { interface: 'cpn0', options: { mtu: 1300, pin: 'strict' }, membership: { peer: { id: 9 } } },
+    ]);
   });
 
   it('goes on where it was interrupted between the enrolment and the change of its state', async () => {
