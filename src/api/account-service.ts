@@ -1,13 +1,33 @@
 import { CreatePersonalToken } from '../contract/personal-token.ts';
-import { CreateUser } from '../contract/user.ts';
+import { ChangePassword, ChangeUser, CreateUser } from '../contract/user.ts';
+import { Refused } from '../core/errors.ts';
+import type { Id } from '../core/model.ts';
 import type { Answer, Call } from './attempt.ts';
 import { checkRequest } from './check-request.ts';
-import { decodeAudit, decodeNewToken, decodeTokens, decodeUser, decodeUsers } from './decode-account.ts';
-import type { AdminService } from './service.ts';
+import {
+  decodeAudit,
+  decodeNewToken,
+  decodeSessions,
+  decodeTokens,
+  decodeUser,
+  decodeUsers,
+} from './decode-account.ts';
+import type { List } from './pages.ts';
+import type { AdminService, AuditEntry } from './service.ts';
 
 type AccountService = Pick<
   AdminService,
-  'listUsers' | 'createUser' | 'deleteUser' | 'listTokens' | 'createToken' | 'deleteToken' | 'readAudit'
+  | 'listUsers'
+  | 'createUser'
+  | 'updateUser'
+  | 'deleteUser'
+  | 'changePassword'
+  | 'listSessions'
+  | 'deleteSession'
+  | 'listTokens'
+  | 'createToken'
+  | 'deleteToken'
+  | 'readAudit'
 >;
 
 const read = { method: 'GET', repeatable: true, answered: true } as const;
@@ -15,19 +35,21 @@ const remove = { method: 'DELETE', repeatable: true, answered: false } as const;
 /** A second request is refused for its address, or makes a second token. */
 const create = { method: 'POST', repeatable: false, answered: true } as const;
 
+/** The entries of the audit that a service gives in one reply. */
+const auditPage = 200;
+
 /** These operations are extensions of the contract. */
 const absent = (what: string) => ({
   404: `the service offers no ${what}; ask whoever runs it`,
   405: `the service offers no ${what}; ask whoever runs it`,
 });
 
-/** The part of the service that is about users, their tokens and what was done; `call` brings the bearer. */
-export function accountService(call: (request: Call) => Promise<Answer>): AccountService {
+/** The part of the service that is about users, their tokens and what was done; `call` brings the bearer, `list` too. */
+export function accountService(call: (request: Call) => Promise<Answer>, list: List): AccountService {
   return {
     async listUsers() {
       const remedies = absent('administration of users');
-      const { body, reading } = await call({ ...read, what: 'listing the users', path: '/api/users', remedies });
-      return decodeUsers(body, reading);
+      return list({ ...read, what: 'listing the users', path: '/api/users', remedies }, decodeUsers);
     },
 
     async createUser({ email, password, role }) {
@@ -45,13 +67,66 @@ export function accountService(call: (request: Call) => Promise<Answer>): Accoun
 
     async deleteUser(user) {
       const remedies = { 404: 'see "cpn user list" for the ids there are' };
-      await call({ ...remove, what: `removing user ${user}`, path: `/api/users/${user}`, remedies });
+      await call({
+        ...remove,
+        what: `removing user ${user}`,
+        path: `/api/users/${encodeURIComponent(user)}`,
+        remedies,
+      });
+    },
+
+    async updateUser(user, changes) {
+      const json = checkRequest(ChangeUser, changes);
+      const { body, reading } = await call({
+        method: 'PATCH',
+        repeatable: true,
+        answered: true,
+        what: `changing user ${user}`,
+        path: `/api/users/${user}`,
+        json,
+        remedies: {
+          404: 'see "cpn user list" for the users; if it is there, this service cannot change users',
+          405: 'this service cannot change users; ask whoever runs it',
+        },
+      });
+      return decodeUser(body, reading);
+    },
+
+    async changePassword(current, next) {
+      const json = checkRequest(ChangePassword, {
+        current_password: current.reveal(),
+        new_password: next.reveal(),
+      });
+      // After a lost reply, a second request would be refused for a current password that is so no more.
+      await call({
+        method: 'PUT',
+        repeatable: false,
+        answered: false,
+        what: 'changing the password',
+        path: '/api/auth/password',
+        json,
+        secrets: [current, next],
+        remedies: { ...absent('change of passwords'), 403: 'correct it, and try again' },
+      });
+    },
+
+    async listSessions() {
+      const asking = call({ ...read, what: 'listing the sessions', path: '/api/auth/sessions' });
+      const reply = await asking.catch((error) => {
+        if (error instanceof Refused && (error.status === 404 || error.status === 405)) return null;
+        throw error;
+      });
+      return reply && decodeSessions(reply.body, reply.reading);
+    },
+
+    async deleteSession(session) {
+      const remedies = { 404: 'see "cpn token list" for the sessions there are' };
+      await call({ ...remove, what: `ending session ${session}`, path: `/api/auth/sessions/${session}`, remedies });
     },
 
     async listTokens() {
       const remedies = absent('personal tokens');
-      const { body, reading } = await call({ ...read, what: 'listing the tokens', path: '/api/auth/tokens', remedies });
-      return decodeTokens(body, reading);
+      return list({ ...read, what: 'listing the tokens', path: '/api/auth/tokens', remedies }, decodeTokens);
     },
 
     async createToken(token) {
@@ -68,16 +143,32 @@ export function accountService(call: (request: Call) => Promise<Answer>): Accoun
 
     async deleteToken(token) {
       const remedies = { 404: 'see "cpn token list" for the ids there are' };
-      await call({ ...remove, what: `revoking token ${token}`, path: `/api/auth/tokens/${token}`, remedies });
+      await call({
+        ...remove,
+        what: `revoking token ${token}`,
+        path: `/api/auth/tokens/${encodeURIComponent(token)}`,
+        remedies,
+      });
     },
 
     async readAudit({ before, limit } = {}) {
-      const query = new URLSearchParams();
-      if (before !== undefined) query.set('before', String(before));
-      if (limit !== undefined) query.set('limit', String(limit));
-      const path = query.size > 0 ? `/api/audit?${query}` : '/api/audit';
-      const { body, reading } = await call({ ...read, what: 'reading the audit', path, remedies: absent('audit') });
-      return decodeAudit(body, reading);
+      const readPage = async (last: Id | undefined, size: number | undefined) => {
+        const query = new URLSearchParams();
+        if (last !== undefined) query.set('before', String(last));
+        if (size !== undefined) query.set('limit', String(size));
+        const path = query.size > 0 ? `/api/audit?${query}` : '/api/audit';
+        const { body, reading } = await call({ ...read, what: 'reading the audit', path, remedies: absent('audit') });
+        return decodeAudit(body, reading);
+      };
+      if (limit === undefined) return readPage(before, limit);
+      const entries: AuditEntry[] = [];
+      for (let last = before; entries.length < limit; last = entries.at(-1)?.id) {
+        const size = Math.min(limit - entries.length, auditPage);
+        const page = await readPage(last, size);
+        entries.push(...page.slice(0, size));
+        if (page.length < size) break;
+      }
+      return entries;
     },
   };
 }

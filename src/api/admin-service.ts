@@ -2,15 +2,17 @@ import { LoginRequest } from '../contract/auth.ts';
 import { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
 import { CreateNetwork } from '../contract/network.ts';
 import { WrongUsage } from '../core/errors.ts';
-import type { ServiceAddress } from '../core/model.ts';
+import type { Id, ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import { accountService } from './account-service.ts';
 import type { Call } from './attempt.ts';
+import { readIfJson } from './body.ts';
 import { changeService } from './change-service.ts';
 import { checkRequest } from './check-request.ts';
 import type { ClientOptions } from './client-options.ts';
 import { decodeNetworks, decodeNewKey, decodeProfile, decodeSession, decodeWholeNetwork } from './decode-admin.ts';
 import { HttpClient } from './http.ts';
+import { createList } from './pages.ts';
 import type { AdminService } from './service.ts';
 
 const read = { method: 'GET', repeatable: true, answered: true } as const;
@@ -38,6 +40,7 @@ export function connectAdminService(
     if (token === null) throw new WrongUsage(`${request.what} needs a login; sign in with "cpn login"`);
     return http.call({ remedies: goneRemedies, ...request, bearer: token });
   };
+  const list = createList({ base: http.url, secrets: token === null ? [] : [token] }, call);
   return {
     login: (email, password, device) => login(http, email, password, device),
 
@@ -46,13 +49,13 @@ export function connectAdminService(
     },
 
     async profile() {
-      const { body, reading } = await call({ ...read, what: 'reading the profile', path: '/api/auth/me' });
+      const what = 'reading the profile';
+      const { body, reading } = await call({ ...read, what, path: '/api/auth/me', receive: readIfJson });
       return decodeProfile(body, reading);
     },
 
     async listNetworks() {
-      const { body, reading } = await call({ ...read, what: 'listing the networks', path: '/api/networks' });
-      return decodeNetworks(body, reading);
+      return list({ ...read, what: 'listing the networks', path: '/api/networks' }, decodeNetworks);
     },
 
     async readNetwork(network) {
@@ -82,8 +85,8 @@ export function connectAdminService(
       await call({ ...remove, what: `removing peer ${peer} of network ${network}`, path });
     },
 
-    ...changeService(call),
-    ...accountService(call),
+    ...changeService(call, list),
+    ...accountService(call, list),
   };
 }
 
@@ -100,6 +103,6 @@ async function login(http: HttpClient, email: string, password: Secret, device: 
   return decodeSession(body, reading);
 }
 
-function pathOf(network: number): string {
-  return `/api/networks/${network}`;
+function pathOf(network: Id): string {
+  return `/api/networks/${encodeURIComponent(network)}`;
 }

@@ -57,7 +57,17 @@ export const aliases = {
     type: ['token_type', 'tokenType'],
     expiresAt: ['expires_at', 'expiresAt'],
   },
+  openSession: {
+    id: ['id', 'session_id'],
+    deviceName: ['device_name', 'name'],
+    createdAt: ['created_at', 'createdAt'],
+    expiresAt: ['expires_at', 'expiresAt'],
+    address: ['address', 'ip'],
+    isCurrent: ['is_current', 'current'],
+  },
   profile: {
+    /** Where it is not the reply itself. */
+    user: ['user', 'profile'],
     email: ['email'],
     role: ['role'],
     organization: ['organization', 'organisation', 'team'],
@@ -88,6 +98,16 @@ export const aliases = {
     name: ['name'],
     address: ['address', 'ip'],
     details: ['details', 'changes'],
+  },
+  /** What a list says of its pages, beside the entries. */
+  page: {
+    links: ['links', '_links'],
+    next: ['next'],
+    address: ['href', 'url'],
+    nextAddress: ['next_page_url'],
+    meta: ['meta', 'pagination'],
+    current: ['current_page', 'currentPage'],
+    last: ['last_page', 'lastPage'],
   },
 } as const satisfies Record<string, Record<string, Names>>;
 

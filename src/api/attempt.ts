@@ -30,6 +30,8 @@ export interface Call {
   readonly secrets?: readonly Secret[];
   /** True when asking twice does no more than asking once. */
   readonly repeatable: boolean;
+  /** What to say besides where it may have been carried out and is not sent again. */
+  readonly doubt?: string;
   /** True when a 404 means that what was asked for is the case already. */
   readonly goneIsDone?: boolean;
   /** False when there is nothing in the answer to decode. */
@@ -70,8 +72,9 @@ const maxRetryAfterMs = 300_000;
 /** The request that a call becomes after so long, with the base address's path in front. */
 export function compose(call: Call, basePath: string, elapsedMs: number): Message {
   const authorization = call.bearer ? { authorization: `Bearer ${credential(call.bearer)}` } : {};
-  const left = call.wait && Math.max(0, Math.ceil(call.wait.seconds - elapsedMs / 1000));
-  const prefer = left === undefined ? {} : { prefer: `wait=${left}` };
+  const seconds = call.wait?.seconds ?? null;
+  const left = seconds === null ? null : Math.max(0, Math.ceil(seconds - elapsedMs / 1000));
+  const prefer = left === null ? {} : { prefer: `wait=${left}` };
   const type = call.json ? { 'content-type': 'application/json' } : call.content?.headers;
   return {
     method: call.method,

@@ -25,6 +25,16 @@ export async function readJson(response: Response, reading: Reading): Promise<un
   return parseJson(response, await readWhole(response, reading), reading);
 }
 
+/** Like {@link readJson}, and null for a body that is no JSON, or too long. */
+export async function readIfJson(response: Response, reading: Reading): Promise<unknown> {
+  try {
+    return await readJson(response, reading);
+  } catch (error) {
+    if (error instanceof BadReply) return null;
+    throw error;
+  }
+}
+
 /** Reads a body, inflated, and never holds more of it than the cap. One that breaks off is an AttemptFailed. */
 export async function readWhole(response: Response, reading: Reading): Promise<Buffer> {
   return inflated(response, await readBytes(response, reading), reading);
@@ -38,11 +48,20 @@ export function parseJson(response: Response, bytes: Buffer, reading: Reading): 
     throw new BadReply(reading.url, `is not JSON but ${found}`, wrongService);
   }
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return parseExactly(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
     // The SyntaxError quotes what it read: it is no cause to pass on.
     throw new BadReply(reading.url, 'says that it is JSON and is not', wrongService);
   }
+}
+
+/** A whole number that JavaScript would round stays as it was written: it may be an id, which is one of its digits off another. */
+function parseExactly(text: string): unknown {
+  if (!/[\s:[,]-?\d{16}/.test(text)) return JSON.parse(text);
+  // Slower, and rare. TypeScript does not know the third argument yet (ECMA-262, JSON.parse).
+  const keep = (_: string, value: unknown, { source }: { source?: string } = {}) =>
+    Number.isInteger(value) && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? source : value;
+  return JSON.parse(text, keep as (key: string, value: unknown) => unknown);
 }
 
 /** True of `application/json` and what is built on it (RFC 6839), without parameters. */

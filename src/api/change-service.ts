@@ -3,6 +3,7 @@ import { ChangePeer } from '../contract/peer.ts';
 import type { Answer, Call } from './attempt.ts';
 import { checkRequest } from './check-request.ts';
 import { decodeChangedPeer, decodeKeys, decodeWholeNetwork } from './decode-admin.ts';
+import type { List } from './pages.ts';
 import type { AdminService } from './service.ts';
 
 type ChangeService = Pick<AdminService, 'updateNetwork' | 'listKeys' | 'revokeKey' | 'updatePeer'>;
@@ -16,15 +17,15 @@ const unlessAbsent = (list: string, what: string) => ({
   405: `this service cannot ${what}; ask whoever runs it`,
 });
 
-/** The part of the service that changes networks and peers and looks after keys; `call` brings the bearer. */
-export function changeService(call: (request: Call) => Promise<Answer>): ChangeService {
+/** The part of the service that changes networks and peers and looks after keys; `call` brings the bearer, `list` too. */
+export function changeService(call: (request: Call) => Promise<Answer>, list: List): ChangeService {
   return {
     async updateNetwork(network, changes) {
       const json = checkRequest(ChangeNetwork, changes);
       const { body, reading } = await call({
         ...change,
         what: `changing network ${network}`,
-        path: `/api/networks/${network}`,
+        path: `/api/networks/${encodeURIComponent(network)}`,
         json,
         remedies: unlessAbsent('cpn network list', 'change networks'),
       });
@@ -32,15 +33,15 @@ export function changeService(call: (request: Call) => Promise<Answer>): ChangeS
     },
 
     async listKeys(network, { all } = { all: false }) {
-      const { body, reading } = await call({
+      const request = {
         method: 'GET',
         repeatable: true,
         answered: true,
         what: `listing the keys of network ${network}`,
-        path: `/api/networks/${network}/enrollment-keys${all ? '?all=true' : ''}`,
+        path: `/api/networks/${encodeURIComponent(network)}/enrollment-keys${all ? '?all=true' : ''}`,
         remedies: unlessAbsent('cpn network list', 'list keys'),
-      });
-      return decodeKeys(body, reading);
+      } as const;
+      return list(request, decodeKeys);
     },
 
     async revokeKey(network, key) {
@@ -49,7 +50,7 @@ export function changeService(call: (request: Call) => Promise<Answer>): ChangeS
         repeatable: true,
         answered: false,
         what: `revoking key ${key} of network ${network}`,
-        path: `/api/networks/${network}/enrollment-keys/${key}`,
+        path: `/api/networks/${encodeURIComponent(network)}/enrollment-keys/${encodeURIComponent(key)}`,
         remedies: unlessAbsent('cpn key list', 'revoke keys'),
       });
     },
@@ -59,7 +60,7 @@ export function changeService(call: (request: Call) => Promise<Answer>): ChangeS
       const { body, reading } = await call({
         ...change,
         what: `changing peer ${peer} of network ${network}`,
-        path: `/api/networks/${network}/peers/${encodeURIComponent(peer)}`,
+        path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
         json,
         remedies: unlessAbsent('cpn peer list', 'change peers'),
       });

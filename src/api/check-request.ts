@@ -18,7 +18,7 @@ function invalidValue(error: z.ZodError, request: unknown): InvalidValue {
 }
 
 function visible(field: string, value: unknown): unknown {
-  if (field === 'password') return undefined;
+  if (/(^|_)password$/.test(field)) return undefined;
   if (field === 'enrollment_token') return `${String(value).slice(0, 4)}...`;
   // InvalidValue hides what is undefined; a value that is missing should be seen to be.
   return value ?? null;

@@ -1,9 +1,11 @@
 import { AuditActor, AuditTarget } from '../contract/audit.ts';
 import { Role } from '../contract/auth.ts';
+import type { Id } from '../core/model.ts';
 import { aliases } from './aliases.ts';
 import { decodeToken } from './decode.ts';
+import { decodeId } from './decode-id.ts';
 import { Field, type Source } from './field.ts';
-import type { AuditEntry, NewToken, Token, User } from './service.ts';
+import type { AuditEntry, NewToken, OpenSession, Token, User } from './service.ts';
 
 const maxListed = 10_000;
 const maxName = 1000;
@@ -20,6 +22,10 @@ export function decodeTokens(body: unknown, source: Source): Token[] {
   return Field.ofReply(body, source).as('tokens').items(maxListed).map(toToken);
 }
 
+export function decodeSessions(body: unknown, source: Source): OpenSession[] {
+  return Field.ofReply(body, source).as('sessions').items(maxListed).map(toSession);
+}
+
 /** A token just made; its value must be there, for it is shown this once. */
 export function decodeNewToken(body: unknown, source: Source): NewToken {
   const token = Field.ofReply(body, source);
@@ -32,7 +38,7 @@ export function decodeAudit(body: unknown, source: Source): AuditEntry[] {
 
 function toUser(user: Field): User {
   return {
-    id: user.need(aliases.user.id).integer(),
+    id: decodeId(user.need(aliases.user.id)),
     email: user.need(aliases.user.email).text(320),
     role: user.need(aliases.user.role).oneOf(Role.options),
     created_at: user.need(aliases.user.createdAt).instant(),
@@ -41,7 +47,7 @@ function toUser(user: Field): User {
 
 function toToken(token: Field): Token {
   return {
-    id: token.need(aliases.token.id).integer(),
+    id: decodeId(token.need(aliases.token.id)),
     name: token.need(aliases.token.name).text(120),
     created_at: token.need(aliases.token.createdAt).instant(),
     expires_at: token.find(aliases.token.expiresAt)?.instant() ?? null,
@@ -49,11 +55,22 @@ function toToken(token: Field): Token {
   };
 }
 
+function toSession(session: Field): OpenSession {
+  return {
+    id: session.need(aliases.openSession.id).integer(),
+    device_name: session.find(aliases.openSession.deviceName)?.text(maxName) ?? '',
+    created_at: session.need(aliases.openSession.createdAt).instant(),
+    expires_at: session.need(aliases.openSession.expiresAt).instant(),
+    address: session.find(aliases.openSession.address)?.text(64) ?? null,
+    is_current: session.find(aliases.openSession.isCurrent)?.value === true,
+  };
+}
+
 function toEntry(entry: Field): AuditEntry {
   const actor = entry.need(aliases.audit.actor);
   const target = entry.need(aliases.audit.target);
   return {
-    id: entry.need(aliases.audit.id).integer(),
+    id: decodeId(entry.need(aliases.audit.id)),
     at: entry.need(aliases.audit.at).instant(),
     actor: { ...nameAndId(actor), kind: actor.need(aliases.audit.kind).oneOf(AuditActor.shape.kind.options) },
     action: entry.need(aliases.audit.action).text(64),
@@ -63,9 +80,10 @@ function toEntry(entry: Field): AuditEntry {
   };
 }
 
-function nameAndId(party: Field): { id: number | null; name: string | null } {
+function nameAndId(party: Field): { id: Id | null; name: string | null } {
+  const id = party.find(aliases.audit.id);
   return {
-    id: party.find(aliases.audit.id)?.integer() ?? null,
+    id: id && decodeId(id),
     name: party.find(aliases.audit.name)?.text(maxName) ?? null,
   };
 }

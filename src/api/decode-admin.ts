@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { Role } from '../contract/auth.ts';
 import type { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
 import { PeerType } from '../contract/peer.ts';
 import { formatEndpoint } from '../core/endpoint.ts';
 import type { Peer } from '../core/model.ts';
-import { aliases } from './aliases.ts';
+import { aliases, type Names } from './aliases.ts';
 import { decodeToken } from './decode.ts';
+import { decodeId } from './decode-id.ts';
 import { decodeNetwork, decodePeer, decodePeers } from './decode-network.ts';
 import { Field, type Source } from './field.ts';
 import type { Key, Network, NetworkPeer, NetworkSummary, NewKey, Profile, Session } from './service.ts';
@@ -20,21 +20,34 @@ export function decodeSession(body: unknown, source: Source): Session {
   if (type && type.text(20).toLowerCase() !== 'bearer') throw type.wrong('is not Bearer');
   return {
     token: decodeToken(session.need(aliases.session.token)),
-    expiresAt: session.find(aliases.session.expiresAt)?.instant() ?? null,
+    expiresAt: tryField(session, aliases.session.expiresAt, (at) => at.instant()),
   };
 }
 
+/** Who a token stands for, as far as a reply says it. */
 export function decodeProfile(body: unknown, source: Source): Profile {
-  const profile = Field.ofReply(body, source);
-  const organization = profile.need(aliases.profile.organization);
+  const reply = Field.ofReply(body, source);
+  const profile = tryField(reply, aliases.profile.user, (user) => user) ?? reply;
+  const organization = tryField(profile, aliases.profile.organization, (field) => field);
   return {
-    email: profile.need(aliases.profile.email).text(320),
-    role: profile.need(aliases.profile.role).oneOf(Role.options),
-    organization: {
-      id: organization.need(aliases.profile.id).integer(),
-      name: organization.need(aliases.profile.name).text(1000),
+    email: tryField(profile, aliases.profile.email, (email) => email.text(320)),
+    role: tryField(profile, aliases.profile.role, (role) => role.text(100)),
+    organization: organization && {
+      id: tryField(organization, aliases.profile.id, decodeId),
+      name: tryField(organization, aliases.profile.name, (name) => name.text(1000)),
     },
   };
+}
+
+/** What a service need not tell: null where it tells nothing, or means something else by it. */
+function tryField<T>(field: Field, names: Names, decode: (found: Field) => T): T | null {
+  return field.attempt<T | null>(
+    (at) => {
+      const found = at.find(names);
+      return found && decode(found);
+    },
+    () => null,
+  );
 }
 
 export function decodeNetworks(body: unknown, source: Source): NetworkSummary[] {
@@ -47,11 +60,12 @@ export function decodeWholeNetwork(body: unknown, source: Source): Network {
   const summary = decodeSummary(network);
   const list = network.find(aliases.network.peers);
   if (!list) return { ...summary, peers: [] };
-  const created = list.items(Number.POSITIVE_INFINITY).map((field) => field.find(aliases.peer.createdAt));
-  const peers = decodePeers(list, decodeNetwork(network).cidr).map((peer, index) =>
-    present(peer, created[index] ?? null),
-  );
-  return { ...summary, peers };
+  const { peers, fields, skipped } = decodePeers(list, decodeNetwork(network).cidr);
+  return {
+    ...summary,
+    peers: peers.map((peer, index) => present(peer, fields[index]?.find(aliases.peer.createdAt) ?? null)),
+    ...(skipped.length > 0 && { skipped_peers: skipped.map(({ id, name, reason }) => ({ id, name, reason })) }),
+  };
 }
 
 /** A peer as it is after a change. */
@@ -64,7 +78,7 @@ export function decodeChangedPeer(body: unknown, source: Source): NetworkPeer {
 export function decodeKeys(body: unknown, source: Source): Key[] {
   const keys = Field.ofReply(body, source).as('keys').items(maxKeys);
   return keys.map((key) => ({
-    id: key.need(aliases.key.id).integer(),
+    id: decodeId(key.need(aliases.key.id)),
     name: key.need(aliases.key.name).text(120),
     max_uses: key.find(aliases.key.maxUses)?.integer() ?? null,
     uses: key.find(aliases.key.uses)?.integer() ?? null,
@@ -87,7 +101,7 @@ function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes'> {
 export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollmentKey): NewKey {
   const key = Field.ofReply(body, source);
   return {
-    id: key.find(aliases.key.id)?.integer() ?? null,
+    id: tryField(key, aliases.key.id, decodeId),
     name: key.find(aliases.key.name)?.text(120) ?? asked.name,
     enrollment_token: decodeToken(key.need(aliases.key.token)).reveal(),
     max_uses: key.find(aliases.key.maxUses)?.integer() ?? asked.max_uses,

@@ -10,7 +10,7 @@ import {
 } from '../core/cidr.ts';
 import { InvalidValue } from '../core/errors.ts';
 import type { PublicKey } from '../core/keys.ts';
-import { formatInterfaceAddress, type Peer } from '../core/model.ts';
+import { formatInterfaceAddress, type Peer, type SkippedPeer, type TextRemarks } from '../core/model.ts';
 import { type GivenConfig, type GivenPeer, parseGiven } from '../core/wg-quick/given.ts';
 import { maxPeers, maxRoutes } from './decode-network.ts';
 import type { Field } from './field.ts';
@@ -42,10 +42,11 @@ export interface Place {
 /** The peers of a text, named by their addresses, and the routes that they carry: what they are given beyond the network's range. */
 export function readGivenPeers(
   field: Field,
-  { peers }: GivenConfig,
+  config: GivenConfig,
   publicKey: PublicKey,
   place: Place,
-): { peers: Peer[]; routes: Prefix[] } {
+): { peers: Peer[]; routes: Prefix[]; skipped: SkippedPeer[] } {
+  const peers = config.peers.filter(hasAddress);
   if (peers.length > maxPeers) throw field.wrong(`has more than ${maxPeers} peers`);
   const keys = new Set(peers.map((peer) => peer.publicKey));
   if (keys.has(publicKey)) throw field.wrong('lists this host among its own peers');
@@ -60,12 +61,34 @@ export function readGivenPeers(
   const read = withOwn.map(({ peer, own }) => {
     const address = own ?? presumeAddress(field, peer, place, taken);
     taken.add(address);
-    const routes = peer.allowedIps.filter((prefix) => isRoute(prefix, address, place));
-    return { routes, peer: toPeer(peer, address, routes) };
+    const beyond = peer.allowedIps.filter((prefix) => isRoute(prefix, address, place));
+    if (!config.isTableOff) return { routes: beyond, peer: toPeer(peer, address, beyond) };
+    const allowedIps = peer.allowedIps.filter((prefix) => !beyond.includes(prefix));
+    return { routes: [], peer: toPeer({ ...peer, allowedIps }, address, []) };
   });
   const routes = read.flatMap((each) => each.routes);
   if (routes.length > maxRoutes) throw field.wrong(`has more than ${maxRoutes} routes`);
-  return { peers: read.map(({ peer }) => peer), routes };
+  return { peers: read.map(({ peer }) => peer), routes, skipped: skippedOf(config) };
+}
+
+/** Without an address a peer cannot be told from the others. */
+function hasAddress({ allowedIps }: GivenPeer): boolean {
+  return allowedIps.some((prefix) => !prefix.includes(':'));
+}
+
+function skippedOf({ peers, skipped }: GivenConfig): SkippedPeer[] {
+  const without = peers
+    .filter((peer) => !hasAddress(peer))
+    .map(({ publicKey }) => {
+      return { publicKey, reason: 'it has no IPv4 address in its AllowedIPs' };
+    });
+  return [...without, ...skipped].map((peer) => ({ id: null, name: null, address: null, ...peer }));
+}
+
+/** What of a text is kept as data or not used, for this host's own reports. */
+export function readRemarks({ dns, isTableOff, remarks }: GivenConfig): TextRemarks {
+  const table = 'Table = off: no routes are taken but to the addresses of the network';
+  return { dns, remarks: [...(isTableOff ? [table] : []), ...remarks] };
 }
 
 /** The text's own range, for where the service tells none: that of the interface's address. */

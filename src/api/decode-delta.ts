@@ -5,12 +5,13 @@ import type { NetworkMap } from '../core/model.ts';
 import { aliases } from './aliases.ts';
 import type { Answer } from './attempt.ts';
 import { strongTag } from './decode.ts';
-import { decodeNetwork, decodePeerId, decodePeers, maxPeers } from './decode-network.ts';
+import { decodeId, sameId } from './decode-id.ts';
+import { decodeNetwork, decodePeers, maxPeers } from './decode-network.ts';
 import { Field } from './field.ts';
 
-/** True of a map to which a service may tell the changes alone: all that is in it was told by the service, under a revision. */
+/** True of a map to which a service may tell the changes alone: what is in it is what the service told, under a revision. */
 export function isBase(map: NetworkMap): map is NetworkMap & { readonly revision: string } {
-  return map.revision !== null && !map.peers.some((peer) => peer.given || peer.unlisted);
+  return map.revision !== null && map.skipped === undefined && !map.peers.some((peer) => peer.given || peer.unlisted);
 }
 
 /**
@@ -23,9 +24,10 @@ export function decodeDelta({ headers, body, etag, reading }: Answer, base: Netw
   if (headers['delta-base'] !== base.revision) throw refuse('tells changes to another map than the one that is here');
   const network = Field.ofReply(body, reading).as('network');
   const head = decodeNetwork(network);
-  if (head.id !== base.id) throw network.need(aliases.network.id).wrong('is not that of the network asked for');
-  const peers = decodePeers(network.need(aliases.network.peers), head.cidr);
-  const removed = network.need(aliases.network.removed).items(maxPeers).map(decodePeerId);
+  if (!sameId(head.id, base.id)) throw network.need(aliases.network.id).wrong('is not that of the network asked for');
+  const { peers, skipped } = decodePeers(network.need(aliases.network.peers), head.cidr);
+  if (skipped.length > 0) throw refuse('has a peer that cannot be used');
+  const removed = network.need(aliases.network.removed).items(maxPeers).map(decodeId);
   const gone = new Set(removed);
   if (peers.some(({ id }) => gone.has(id)))
     throw network.need(aliases.network.removed).wrong('names a peer that is told besides');

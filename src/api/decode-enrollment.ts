@@ -1,18 +1,21 @@
 import { covers, hostPrefix, type Prefix } from '../core/cidr.ts';
-import type { NetworkMap, Peer } from '../core/model.ts';
+import type { KeyPair } from '../core/keys.ts';
+import type { NetworkMap, Peer, SkippedPeer } from '../core/model.ts';
+import { findOwnSkipped } from '../core/skipped-peers.ts';
 import type { GivenConfig } from '../core/wg-quick/given.ts';
 import { aliases, type Names } from './aliases.ts';
 import { decodeToken, strongTag } from './decode.ts';
-import { decodeConfig, type Place, rangeOfConfig, readGivenPeers } from './decode-config.ts';
+import { decodeConfig, type Place, rangeOfConfig, readGivenPeers, readRemarks } from './decode-config.ts';
+import { decodeId } from './decode-id.ts';
 import {
   decodeNetworkRoutes,
-  decodePeerId,
   decodePeers,
   decodePlace,
   decodeRange,
   maxName,
   outside,
   refuseOtherTunnels,
+  withSkipped,
 } from './decode-network.ts';
 import { Field, type Source } from './field.ts';
 import type { Enrolled, EnrollmentRequest } from './service.ts';
@@ -34,10 +37,11 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Asked): E
   const { network, config } = parts;
   refuseOtherTunnels(network);
   const { own, place } = findPlace(parts);
-  const { peers, routes } = readPeers(parts, place, asked);
+  const { peers, routes, skipped } = readPeers(parts, place, asked);
   const advertised = decodeNetworkRoutes(network);
   const isFlat = network.value === reply.value && (own === null || own.value === reply.value);
-  const id = network.find(isFlat ? aliases.network.idBeside : aliases.network.id)?.integer() ?? null;
+  const named = network.find(isFlat ? aliases.network.idBeside : aliases.network.id);
+  const id = named && decodeId(named);
   const name = network.find(isFlat ? aliases.network.nameBeside : aliases.network.name)?.text(maxName);
   const revision = network.find(aliases.network.revision)?.integer();
   const etag = reply.find(names.etag)?.value;
@@ -49,11 +53,18 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Asked): E
     // By its ETag the first read of the map can already ask for what changed since; older services have the number alone in it.
     revision: strongTag(typeof etag === 'string' ? etag : null) ?? (revision === undefined ? null : `"${revision}"`),
     peers,
+    ...withSkipped(skipped),
   };
   const peer = decodeOwnPeer(own ?? config?.field ?? reply, own, { map, place, asked });
+  refuseOwnSkipped(map, peer, asked, own ?? reply);
   const token = reply.find(names.accessToken);
   const served = config && asked.type === 'connector' ? advertised.filter((route) => !routes.includes(route)) : null;
-  return { peer, map: withSelf(map, peer, asked, served), accessToken: token && decodeToken(token) };
+  const text = config && readRemarks(config.text);
+  const hasRemarks = text !== null && text.dns.length + text.remarks.length > 0;
+  return {
+    ...{ peer, map: withSelf(map, peer, asked, served), accessToken: token && decodeToken(token) },
+    ...(hasRemarks && { text }),
+  };
 }
 
 /** The parts of a reply, wherever they stand. */
@@ -108,10 +119,16 @@ function findPlace({ network, peer, config }: Parts): { own: Field | null; place
   return { own: peer, place: { address, cidr } };
 }
 
-function readPeers({ list, config }: Parts, place: Place, { publicKey }: Asked): { peers: Peer[]; routes: Prefix[] } {
-  if (list) return { peers: decodePeers(list, place.cidr), routes: [] };
+interface ReadPeers {
+  readonly peers: Peer[];
+  readonly routes: Prefix[];
+  readonly skipped: SkippedPeer[];
+}
+
+function readPeers({ list, config }: Parts, place: Place, { publicKey }: Asked): ReadPeers {
+  if (list) return { ...decodePeers(list, place.cidr), routes: [] };
   if (config) return readGivenPeers(config.field, config.text, publicKey, place);
-  return { peers: [], routes: [] };
+  return { peers: [], routes: [], skipped: [] };
 }
 
 interface Light {
@@ -125,7 +142,7 @@ function decodeOwnPeer(at: Field, own: Field | null, { map: { peers }, place, as
   if (key && key.value !== asked.publicKey) throw key.wrong('is not the key that was sent');
   const listed = peers.find((one) => one.publicKey === asked.publicKey);
   const given = own?.find(aliases.peer.id);
-  const id = given ? decodePeerId(given) : (listed?.id ?? asked.publicKey);
+  const id = given ? decodeId(given) : (listed?.id ?? asked.publicKey);
   const where = own?.find(aliases.peer.address) ?? at;
   // Listed without an id it goes by its key there.
   const isOther = listed !== undefined && listed.id !== id && listed.id !== listed.publicKey;
@@ -136,6 +153,13 @@ function decodeOwnPeer(at: Field, own: Field | null, { map: { peers }, place, as
     throw where.wrong("or the id beside it is another peer's");
   }
   return { id, name: own?.find(aliases.peer.name)?.text(maxName) ?? asked.name, address: place.address };
+}
+
+/** An entry of the list that is this host's is to be right as the host itself is. */
+function refuseOwnSkipped(map: NetworkMap, peer: Enrolled['peer'], { publicKey }: Asked, at: Field): void {
+  const keyPair = { publicKey } as KeyPair;
+  const bad = findOwnSkipped(map, { keyPair, rotation: null, membership: { peer } });
+  if (bad) throw at.wrong(`is in a network whose entry for this host cannot be used: ${bad.reason}`);
 }
 
 /** The map with this host in it, which a service may leave out of its list. */

@@ -13,9 +13,11 @@ import {
 import { parseEndpoint } from '../core/endpoint.ts';
 import { type KeyProof, parseIdentityKey } from '../core/identity.ts';
 import { parsePeerKey } from '../core/keys.ts';
-import type { NetworkMap, Peer, PeerId } from '../core/model.ts';
-import { aliases } from './aliases.ts';
+import type { Id, NetworkMap, Peer, SkippedPeer } from '../core/model.ts';
+import { aliases, type Names } from './aliases.ts';
+import { decodeId } from './decode-id.ts';
 import type { Field } from './field.ts';
+import { readInstant } from './instant.ts';
 
 const names = aliases.network;
 export const maxName = 120;
@@ -24,10 +26,10 @@ export const maxPeers = 16_384;
 export const maxRoutes = 256;
 
 /** What a network is apart from its peers. The range must be canonical; routes have their host bits cleared, and may be left out. */
-export function decodeNetwork(network: Field): Pick<NetworkMap, 'name' | 'cidr' | 'routes'> & { readonly id: number } {
+export function decodeNetwork(network: Field): Pick<NetworkMap, 'name' | 'cidr' | 'routes'> & { readonly id: Id } {
   refuseOtherTunnels(network);
   return {
-    id: network.need(names.id).integer(),
+    id: decodeId(network.need(names.id)),
     name: network.need(names.name).text(maxName),
     cidr: decodeRange(network.need(names.cidr)),
     routes: decodeNetworkRoutes(network),
@@ -46,31 +48,86 @@ export function refuseOtherTunnels(network: Field): void {
   if (vpn && vpn.value !== 'wireguard') throw vpn.wrong('is not wireguard');
 }
 
-/**
- * All peers of a network or none: a bad peer, two that share an address, a key or an id, or one outside the range reject
- * the whole list, because a map with holes would take peers away that nobody removed. A range of one address is none: the network's
- * is not known.
- */
-export function decodePeers(list: Field, cidr: Prefix): Peer[] {
-  const range = new BlockList();
-  range.addSubnet(addressOf(cidr), lengthOf(cidr));
-  const claimed = new Map<string, Field>();
-  return list.items(maxPeers).map((field) => {
-    const peer = decodePeer(field);
-    if (lengthOf(cidr) < 32 && !range.check(peer.address)) throw outside(field.need(aliases.peer.address));
-    claim(claimed, `id ${peer.id}`, field.find(aliases.peer.id) ?? field);
-    claim(claimed, `key ${peer.publicKey}`, field.need(aliases.peer.publicKey));
-    claim(claimed, `address ${peer.address}`, field.need(aliases.peer.address));
-    return peer;
-  });
+/** The peers of a list, with the field of each, and what of the list is none. */
+export interface PeerList {
+  readonly peers: Peer[];
+  readonly fields: Field[];
+  readonly skipped: SkippedPeer[];
 }
 
-/** A number, or a word of at most 64 characters. */
-export function decodePeerId(field: Field): PeerId {
-  if (typeof field.value === 'number') return field.integer();
-  // It becomes a segment of a path, where dots would climb.
-  if (typeof field.value === 'string' && /^(?!\.{1,2}$)[\x21-\x7e]{1,64}$/.test(field.value)) return field.value;
-  throw field.wrong('is neither a whole number nor a word of at most 64 characters');
+/**
+ * The peers of a network. One that cannot be used is skipped, and so is one outside the range, and all that share an address, a key or
+ * an id: nothing tells which of them is meant. A range of one address is none: the network's is not known.
+ */
+export function decodePeers(list: Field, cidr: Prefix): PeerList {
+  const range = new BlockList();
+  range.addSubnet(addressOf(cidr), lengthOf(cidr));
+  const read = list.items(maxPeers).map((field) =>
+    field.attempt<Entry>(
+      (at) => {
+        const peer = decodePeer(at);
+        if (lengthOf(cidr) < 32 && !range.check(peer.address)) throw outside(at.need(aliases.peer.address));
+        return { field, peer };
+      },
+      (reason) => ({ field, reason }),
+    ),
+  );
+  const clashes = findClashes(read.flatMap(({ peer }) => peer ?? []));
+  const skipped: SkippedPeer[] = [];
+  const good: { readonly field: Field; readonly peer: Peer }[] = [];
+  for (const { field, peer, reason } of read) {
+    const clash = peer && clashes.get(peer);
+    if (peer && clash === undefined) good.push({ field, peer });
+    else skipped.push(describeSkipped(field, clash ?? reason ?? ''));
+  }
+  return { peers: good.map(({ peer }) => peer), fields: good.map(({ field }) => field), skipped };
+}
+
+interface Entry {
+  readonly field: Field;
+  readonly peer?: Peer;
+  readonly reason?: string;
+}
+
+/** Why peers cannot stand side by side, of each that cannot. */
+function findClashes(peers: readonly Peer[]): ReadonlyMap<Peer, string> {
+  const clashes = new Map<Peer, string>();
+  const note = (what: string, of: (peer: Peer) => string) => {
+    const first = new Map<string, Peer>();
+    for (const peer of peers) {
+      const other = first.get(of(peer));
+      if (other === undefined) first.set(of(peer), peer);
+      else for (const each of [other, peer]) clashes.set(each, `its ${what} is that of another peer too`);
+    }
+  };
+  note('id', ({ id }) => `${id}`);
+  note('public key', ({ publicKey }) => publicKey);
+  note('address', ({ address }) => address);
+  return clashes;
+}
+
+/** What can be read of an entry that is no peer. */
+function describeSkipped(field: Field, reason: string): SkippedPeer {
+  const read = <T>(names: Names, decode: (found: Field) => T): T | null =>
+    field.attempt<T | null>(
+      (at) => {
+        const found = at.find(names);
+        return found && decode(found);
+      },
+      () => null,
+    );
+  return {
+    id: read(aliases.peer.id, decodeId),
+    name: read(aliases.peer.name, (name) => name.text(maxName)),
+    publicKey: read(aliases.peer.publicKey, (key) => key.parse((text) => parsePeerKey(text))),
+    address: read(aliases.peer.address, decodeAddress),
+    reason,
+  };
+}
+
+/** The part of a map that is about what was skipped: none where nothing was. */
+export function withSkipped(skipped: readonly SkippedPeer[]): Pick<NetworkMap, 'skipped'> {
+  return skipped.length === 0 ? {} : { skipped };
 }
 
 /** An IPv4 address, alone or as the prefix that holds nothing else. */
@@ -109,7 +166,7 @@ export function decodePeer(field: Field): Peer {
   const address = decodeAddress(field.need(aliases.peer.address));
   const routes = served && decodeRoutes(served);
   return {
-    id: id ? decodePeerId(id) : publicKey,
+    id: id ? decodeId(id) : publicKey,
     name: field.find(aliases.peer.name)?.text(maxName) ?? address,
     type: type ? decodeType(type) : routes?.length ? 'connector' : 'origin',
     publicKey,
@@ -127,7 +184,7 @@ export function decodePeer(field: Field): Peer {
 /** What connectors are ranked by. A service may mean something else by these words: what is of another type is passed over. */
 function decodeRank(field: Field): Pick<Peer, 'servingSince' | 'priority'> {
   const since = field.find(aliases.peer.servingSince)?.value;
-  const servingSince = typeof since === 'string' ? Date.parse(since) : Number.NaN;
+  const servingSince = typeof since === 'string' ? Date.parse(readInstant(since) ?? '') : Number.NaN;
   const priority = field.find(aliases.peer.priority)?.value;
   return {
     ...(Number.isSafeInteger(servingSince) && { servingSince }),
@@ -162,10 +219,4 @@ export function decodeRange(field: Field): Prefix {
 
 function decodeRoutes(field: Field): Prefix[] {
   return [...new Set(field.items(maxRoutes).map((route) => route.parse((text) => maskPrefix(text))))];
-}
-
-function claim(claimed: Map<string, Field>, what: string, field: Field): void {
-  const other = claimed.get(what);
-  if (other) throw field.wrong(`is also ${other.path}`);
-  claimed.set(what, field);
 }

@@ -1,19 +1,18 @@
-import type { NetworkMap } from '../core/model.ts';
+import type { Id, NetworkMap } from '../core/model.ts';
 import { Secret } from '../core/secret.ts';
 import { aliases } from './aliases.ts';
-import { decodeNetwork, decodePeers } from './decode-network.ts';
+import { sameId } from './decode-id.ts';
+import { decodeNetwork, decodePeers, withSkipped } from './decode-network.ts';
 import { Field, type Source } from './field.ts';
 
-/** The map of the network asked for, under the revision that its ETag tells: whole or not at all. */
-export function decodeMap(body: unknown, source: Source, asked: { network: number; etag: string | null }): NetworkMap {
+/** The map of the network asked for, under the revision that its ETag tells; a peer that cannot be used is skipped. */
+export function decodeMap(body: unknown, source: Source, asked: { network: Id; etag: string | null }): NetworkMap {
   const network = Field.ofReply(body, source).as('network');
   const head = decodeNetwork(network);
-  if (head.id !== asked.network) throw network.need(aliases.network.id).wrong('is not that of the network asked for');
-  return {
-    ...head,
-    revision: strongTag(asked.etag),
-    peers: decodePeers(network.need(aliases.network.peers), head.cidr),
-  };
+  if (!sameId(head.id, asked.network))
+    throw network.need(aliases.network.id).wrong('is not that of the network asked for');
+  const { peers, skipped } = decodePeers(network.need(aliases.network.peers), head.cidr);
+  return { ...head, revision: strongTag(asked.etag), peers, ...withSkipped(skipped) };
 }
 
 /** A bearer token: what an Authorization header can carry. */

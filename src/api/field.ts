@@ -1,6 +1,7 @@
 import { BadReply, InvalidValue } from '../core/errors.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Names } from './aliases.ts';
+import { readInstant } from './instant.ts';
 import { shown } from './shown.ts';
 
 /** Where a reply came from, and what must not be shown of it. */
@@ -30,6 +31,16 @@ export class Field {
   static ofReply(body: unknown, source: Source): Field {
     const enveloped = isRecord(body) && Object.hasOwn(body, 'data') && typeof body.data === 'object';
     return new Field(enveloped ? body.data : body, '', source);
+  }
+
+  /** What `read` makes of it; what keeps it from doing so goes to `onWrong`, without the way to this field. */
+  attempt<T>(read: (field: Field) => T, onWrong: (reason: string) => T): T {
+    try {
+      return read(this.as(''));
+    } catch (error) {
+      if (!(error instanceof BadReply)) throw error;
+      return onWrong(String(error.facts.problem).replace(/^cannot be used: /, ''));
+    }
   }
 
   /** The same value under another name, for the messages. */
@@ -74,10 +85,10 @@ export class Field {
     return this.value as number;
   }
 
-  /** An instant that a date can be made of, as it was written. */
+  /** An instant in ISO 8601 and UTC, however it is written: as a date, or as seconds or milliseconds since 1970. */
   instant(): string {
-    const instant = this.text(64);
-    if (Number.isNaN(Date.parse(instant))) throw this.wrong('is not an instant');
+    const instant = readInstant(typeof this.value === 'number' ? this.value : this.text(64));
+    if (instant === null) throw this.wrong('is not an instant');
     return instant;
   }
 

@@ -7,6 +7,8 @@ import { AttemptFailed } from './attempt-failed.ts';
 import { type ClientOptions, withDefaults } from './client-options.ts';
 import { Connection } from './connection.ts';
 
+const usualDoubt = 'it may have been carried out all the same: look before you repeat it';
+
 const backoff = { baseMs: 500, capMs: 8_000 };
 
 /**
@@ -19,11 +21,12 @@ const backoff = { baseMs: 500, capMs: 8_000 };
  * can have been done: never connected, 429 or 503.
  */
 export class HttpClient {
-  readonly #url: URL;
+  /** The base address. */
+  readonly url: URL;
   readonly #options: ReturnType<typeof withDefaults>;
 
   constructor(address: ServiceAddress, options: ClientOptions) {
-    this.#url = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
+    this.url = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
     this.#options = withDefaults(options);
   }
 
@@ -34,7 +37,7 @@ export class HttpClient {
     const stop = () => end.abort();
     for (const signal of signals) signal.addEventListener('abort', stop);
     const timer = setTimeout(stop, this.#deadlineOf(call));
-    const connection = new Connection(this.#url.origin, end.signal);
+    const connection = new Connection(this.url.origin, end.signal);
     try {
       return await this.#repeat(call, connection, end.signal);
     } catch (error) {
@@ -54,10 +57,10 @@ export class HttpClient {
   async #repeat(call: Call, connection: Connection, end: AbortSignal): Promise<Answer> {
     const { clock, random, attempts, maxBodyBytes, onRetry } = this.#options;
     const deadlineMs = this.#deadlineOf(call);
-    const basePath = this.#url.pathname.replace(/\/$/, '');
+    const basePath = this.url.pathname.replace(/\/$/, '');
     const secrets = [...(call.secrets ?? []), ...(call.bearer ? [call.bearer] : [])];
     // Without the query, which may hold what is not for messages.
-    const url = `${this.#url.origin}${basePath}${call.path.replace(/\?.*$/s, '')}`;
+    const url = `${this.url.origin}${basePath}${call.path.replace(/\?.*$/s, '')}`;
     const reading = { url, maxBytes: maxBodyBytes, secrets };
     const started = clock.monotonic();
     let sent = false;
@@ -75,7 +78,8 @@ export class HttpClient {
 
       const elapsedMs = clock.monotonic() - started;
       const doubt = perhapsDone && !call.repeatable;
-      const giveUp = (why: string) => this.#unreachable(why, { number, elapsedMs, doubt, sent, outcome });
+      const giveUp = (why: string) =>
+        this.#unreachable(why, { number, elapsedMs, doubt: doubt ? (call.doubt ?? usualDoubt) : null, sent, outcome });
       if (end.aborted) throw giveUp(`${late}${before}`);
       if (!outcome.retry || doubt || number >= attempts) throw giveUp(problem);
       const delayMs = (outcome.retryAfterMs ?? 0) + backoffDelay(number, backoff, random());
@@ -91,14 +95,19 @@ export class HttpClient {
   #unreachable(why: string, { number, elapsedMs, doubt, sent, outcome }: Ending): Unreachable {
     const seconds = (elapsedMs / 1000).toFixed(1);
     const spent = number === 1 ? `1 attempt in ${seconds} s` : `${number} attempts in ${seconds} s`;
-    const warning = doubt ? '; it may have been carried out all the same: look before you repeat it' : '';
-    const { origin, pathname } = this.#url;
-    return new Unreachable(`${origin}${pathname.replace(/\/$/, '')}`, `${why} (${spent})${warning}`, {
-      delivered: sent,
-      heard: outcome.heard,
-      retryAfterMs: outcome.retryAfterMs ?? null,
-      remedy: outcome.remedy ?? null,
-    });
+    const { origin, pathname } = this.url;
+    return new Unreachable(
+      `${origin}${pathname.replace(/\/$/, '')}`,
+      `${why} (${spent})${doubt === null ? '' : `; ${doubt}`}`,
+      {
+        delivered: sent,
+        perhapsDone: doubt !== null,
+        heard: outcome.heard,
+        retryAfterMs: outcome.retryAfterMs ?? null,
+        // To try again is no remedy for what says by itself how to go on.
+        remedy: doubt === null || doubt === usualDoubt ? (outcome.remedy ?? null) : null,
+      },
+    );
   }
 }
 
@@ -106,8 +115,8 @@ export class HttpClient {
 interface Ending {
   readonly number: number;
   readonly elapsedMs: number;
-  /** It may have been carried out, and must not be sent again. */
-  readonly doubt: boolean;
+  /** That it may have been carried out, and is not sent again; null where it was not. */
+  readonly doubt: string | null;
   readonly sent: boolean;
   /** Of the last attempt. */
   readonly outcome: AttemptFailed['outcome'];

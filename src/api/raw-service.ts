@@ -9,6 +9,7 @@ import { header, isJson, type Reading, readWhole } from './body.ts';
 import type { ClientOptions } from './client-options.ts';
 import type { Message, Response } from './connection.ts';
 import { HttpClient } from './http.ts';
+import { readPages } from './pages.ts';
 import { openContent, type RawBody } from './raw-body.ts';
 import { resolvePath } from './raw-path.ts';
 
@@ -45,13 +46,26 @@ export interface RawReply {
 export interface RawService {
   /** Only GET and HEAD are sent again after a failure in which they may have been carried out. */
   send(request: RawRequest): Promise<RawReply>;
+  /**
+   * The pages of a list, each as it came, as far as the service names a next one at its own address.
+   *
+   * @throws BadReply for a next page elsewhere, and for a list without an end
+   */
+  pages(request: Omit<RawRequest, 'sink'>): AsyncIterable<RawReply>;
 }
 
-/** The service at `address` with a token that goes there alone. Throws InvalidValue for an address that nothing may be sent to. */
-export function connectRawService(address: ServiceAddress, token: Secret, options: ClientOptions = {}): RawService {
+/**
+ * The service at `address`, with a token that goes there alone, or without one. Throws InvalidValue for an address that nothing may be
+ * sent to.
+ */
+export function connectRawService(
+  address: ServiceAddress,
+  token: Secret | null,
+  options: ClientOptions = {},
+): RawService {
   const base = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
   const http = new HttpClient(address, options);
-  return {
+  const service: RawService = {
     async send({ method, path, query, headers, body, secrets, sink, onRefusal, onSent }) {
       const below = resolvePath(base, path);
       const content = body && (await openContent(body));
@@ -59,7 +73,7 @@ export function connectRawService(address: ServiceAddress, token: Secret, option
         what: `${method} ${below.replace(/\?.*$/, '')}`,
         method,
         path: addQuery(below, query),
-        bearer: token,
+        ...(token && { bearer: token }),
         headers: sink ? { 'accept-encoding': 'identity', ...headers } : headers,
         ...(content && { content }),
         secrets,
@@ -72,7 +86,27 @@ export function connectRawService(address: ServiceAddress, token: Secret, option
       const answer = await counting(onSent, () => http.call(call));
       return present({ ...answer, bytes: answer.body instanceof Uint8Array ? answer.body : none });
     },
+    async *pages(request) {
+      const lister = { base, secrets: [...request.secrets, ...(token ? [token] : [])] };
+      const first = addQuery(resolvePath(base, request.path), request.query);
+      const read = async (path: string) => {
+        const reply = await service.send({ ...request, path, query: [] });
+        return { reply, body: parsed(reply), headers: reply.headers, size: reply.bytes.length };
+      };
+      for await (const { reply } of readPages(lister, first, read)) yield reply;
+    },
   };
+  return service;
+}
+
+/** The JSON of a reply; null where it is none. */
+function parsed({ json, bytes }: RawReply): unknown {
+  if (!json) return null;
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    return null;
+  }
 }
 
 const none = new Uint8Array();

@@ -63,6 +63,7 @@ function reasonIn(body: unknown, { secrets }: Reading): string | null {
     const lines = [rule].flat().filter((line) => typeof line === 'string');
     return `${shown(field, secrets, 40)}: ${shown(lines.slice(0, 3).join(', '), secrets, 200)}`;
   });
+  if (rules.length > 0 && fields.every(([field]) => message.includes(field))) return rules.join('; ');
   const details = rules.length === 0 ? '' : `(${rules.join('; ')})`;
   return [message, details].filter((part) => part !== '').join(' ') || null;
 }

@@ -1,15 +1,16 @@
 import type { AuditEntry as AuditEntryReply } from '../contract/audit.ts';
-import type { Profile as ProfileReply } from '../contract/auth.ts';
+import type { OpenSession as OpenSessionReply } from '../contract/auth.ts';
 import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../contract/enrollment-key.ts';
 import type { ChangeNetwork, CreateNetwork, NetworkSummary as NetworkSummaryReply } from '../contract/network.ts';
 import type { ChangePeer, Peer as PeerReply, PeerType } from '../contract/peer.ts';
 import type { CreatePersonalToken, PersonalToken } from '../contract/personal-token.ts';
-import type { CreateUser as CreateUserRequest, User as UserReply } from '../contract/user.ts';
+import type { ChangeUser, CreateUser as CreateUserRequest, User as UserReply } from '../contract/user.ts';
 import type { Address, Prefix } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
+import type { Feature } from '../core/features.ts';
 import type { IdentityKey, KeyProof } from '../core/identity.ts';
 import type { PublicKey } from '../core/keys.ts';
-import type { NetworkMap, PeerId } from '../core/model.ts';
+import type { Id, NetworkMap, PeerId, TextRemarks } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 
 export interface EnrollmentRequest {
@@ -21,8 +22,8 @@ export interface EnrollmentRequest {
   /** What the host will prove its later keys with. */
   readonly identity?: IdentityKey;
   readonly secretTag?: string;
-  /** The networks of this service that the host is in: a key for one of them is refused with a 409, where the service knows of this. */
-  readonly currentNetworks?: readonly number[];
+  /** The networks of this service that the host is in: it refuses a key for one of them with a 409. */
+  readonly currentNetworks?: readonly Id[];
   /** Sent as `Idempotency-Key` with every attempt, so that a lost reply costs no use of the key. */
   readonly idempotencyKey: string;
 }
@@ -32,12 +33,14 @@ export interface Enrolled {
   readonly map: NetworkMap;
   /** A bearer for this peer alone; null from a service that gives none. */
   readonly accessToken: Secret | null;
+  /** Of a ready wg-quick text; not there where the service gave none, or it says nothing beside. */
+  readonly text?: TextRemarks;
 }
 
 /** How long an answer may be held back. */
 export interface Wait {
-  /** A service may wait for less. */
-  readonly seconds: number;
+  /** A service may wait for less; null for one that is not asked to wait. */
+  readonly seconds: number | null;
   /** Ends the call at once; it then fails with the signal's reason. */
   readonly signal?: AbortSignal;
 }
@@ -63,62 +66,81 @@ export interface PeerService {
    * a map the service may tell its changes alone. With `wait` the service is asked to hold its answer until there is another
    * revision; the deadline of the call is put off by as long.
    */
-  readMap(network: number, token: Secret, known: NetworkMap | string | null, wait?: Wait): Promise<MapReading>;
+  readMap(network: Id, token: Secret, known: NetworkMap | string | null, wait?: Wait): Promise<MapReading>;
   /**
    * Takes exactly these routes of a connector out of service, and its relaying where the network's own range is among them; what was
    * withdrawn before and is not named is put back. Throws CannotWithdraw where the service does not know how, Refused where it says no.
    */
-  withdraw(network: number, peer: PeerId, token: Secret, prefixes: readonly Prefix[]): Promise<void>;
+  withdraw(network: Id, peer: PeerId, token: Secret, prefixes: readonly Prefix[]): Promise<void>;
   /**
    * Has the service list this tag of the host's network secret, or none. False where it says that it knows no such thing; one that
    * ignores what it does not know says nothing, and its next map shows it.
    */
-  announceSecret(network: number, peer: PeerId, token: Secret, tag: string | null): Promise<boolean>;
+  announceSecret(network: Id, peer: PeerId, token: Secret, tag: string | null): Promise<boolean>;
   /**
    * Has the service list the peer under this public key, with the host's own word for it; the same again changes nothing. False where the
    * service knows no such thing. Throws Refused where it says no.
    */
-  changeKey(
-    network: number,
-    peer: PeerId,
-    token: Secret,
-    publicKey: PublicKey,
-    proof: KeyProof | null,
-  ): Promise<boolean>;
+  changeKey(network: Id, peer: PeerId, token: Secret, publicKey: PublicKey, proof: KeyProof | null): Promise<boolean>;
   /**
    * Has the service list the peer under this name or endpoint, null for none; what is left out stays. Throws CannotTell where the service
    * takes no notice of it, Refused where it says no.
    */
-  describePeer(network: number, peer: PeerId, token: Secret, told: PeerDescription): Promise<void>;
+  describePeer(network: Id, peer: PeerId, token: Secret, told: PeerDescription): Promise<void>;
   /**
    * Takes the peer out of the network. False where the answer is that there is nothing of the kind: the peer is gone already, or
    * the service does not know how to remove one.
    */
-  removePeer(network: number, peer: PeerId, token: Secret): Promise<boolean>;
+  removePeer(network: Id, peer: PeerId, token: Secret): Promise<boolean>;
 }
 
 /** `Whole`, from a service that need not tell the fields in `Gaps`: they are null then. */
 type Told<Whole, Gaps extends keyof Whole> = Omit<Whole, Gaps> & { readonly [Gap in Gaps]: Whole[Gap] | null };
 
-/** The contract's resources as an administrator gets them, in the contract's names whatever the service calls them. */
-export type NetworkSummary = Told<NetworkSummaryReply, 'revision'>;
-export type NetworkPeer = Told<Omit<PeerReply, 'id'>, 'created_at'> & { readonly id: PeerId };
-export type Network = NetworkSummary & { readonly peers: NetworkPeer[] };
-export type NewKey = Told<NewEnrollmentKey, 'id' | 'expires_at'>;
-export type Key = Told<EnrollmentKey, 'max_uses' | 'uses' | 'expires_at'>;
-export type Session = { readonly token: Secret; readonly expiresAt: string | null };
-export type Profile = Pick<ProfileReply, 'email' | 'role' | 'organization'>;
+/** `Whole`, by whatever id the service gave. */
+type Named<Whole extends { readonly id: unknown }> = Omit<Whole, 'id'> & { readonly id: Id };
 
-export type User = UserReply;
+/** The contract's resources as an administrator gets them, in the contract's names whatever the service calls them. */
+export type NetworkSummary = Told<Named<NetworkSummaryReply>, 'revision'>;
+export type NetworkPeer = Told<Omit<PeerReply, 'id'>, 'created_at'> & { readonly id: PeerId };
+export type Network = NetworkSummary & {
+  readonly peers: NetworkPeer[];
+  /** The entries of its list that are no peers, and why; not there where all are. */
+  readonly skipped_peers?: { readonly id: PeerId | null; readonly name: string | null; readonly reason: string }[];
+};
+export type NewKey = Told<Named<NewEnrollmentKey>, 'id' | 'expires_at'>;
+export type Key = Told<Named<EnrollmentKey>, 'max_uses' | 'uses' | 'expires_at'>;
+export type Session = { readonly token: Secret; readonly expiresAt: string | null };
+/** Who a token stands for, as far as the service says; that it answers is proof enough of the token. */
+export interface Profile {
+  readonly email: string | null;
+  readonly role: string | null;
+  readonly organization: { readonly id: Id | null; readonly name: string | null } | null;
+}
+
+export type User = Named<UserReply>;
 export type CreateUser = Omit<CreateUserRequest, 'password'> & { readonly password: Secret };
 export type CreateToken = CreatePersonalToken;
+/** A session of the caller, without its token. */
+export type OpenSession = Named<OpenSessionReply>;
 /** A personal token of the caller, without its value. */
-export type Token = PersonalToken;
+export type Token = Named<PersonalToken>;
 /** A personal token just made, with its value, which is shown this once. */
 export type NewToken = Token & { readonly access_token: Secret };
-export type AuditEntry = AuditEntryReply;
+export type AuditEntry = Named<Omit<AuditEntryReply, 'actor' | 'target'>> & {
+  readonly actor: Party<AuditEntryReply['actor']>;
+  readonly target: Party<AuditEntryReply['target']>;
+};
+type Party<Whole extends { readonly id: unknown }> = Omit<Whole, 'id'> & { readonly id: Id | null };
 /** Which part of the audit: the newest entries, or those before the one with the id `before`. */
-export type AuditPage = { readonly before?: number; readonly limit?: number };
+export type AuditPage = { readonly before?: Id; readonly limit?: number };
+
+/** What a service's description of itself comes down to. */
+export interface ServiceDescription {
+  readonly features: readonly Feature[];
+  /** By which the next reading may find it unchanged; null where the service serves no such thing. */
+  readonly etag: string | null;
+}
 
 /** What an answer tells beside what was asked for. */
 export interface ServiceLook {
@@ -134,28 +156,35 @@ export interface AdminService {
   logout(): Promise<void>;
   profile(): Promise<Profile>;
   listNetworks(): Promise<NetworkSummary[]>;
-  readNetwork(network: number): Promise<Network>;
+  readNetwork(network: Id): Promise<Network>;
   createNetwork(network: CreateNetwork): Promise<Network>;
   /** Sets the fields given; the others stay as they are. */
-  updateNetwork(network: number, changes: ChangeNetwork): Promise<Network>;
-  deleteNetwork(network: number): Promise<void>;
-  createKey(network: number, key: CreateEnrollmentKey): Promise<NewKey>;
+  updateNetwork(network: Id, changes: ChangeNetwork): Promise<Network>;
+  deleteNetwork(network: Id): Promise<void>;
+  createKey(network: Id, key: CreateEnrollmentKey): Promise<NewKey>;
   /** The keys of a network that were not revoked, without their tokens; a service may leave out those of no use, unless all are asked for. */
-  listKeys(network: number, which?: { readonly all: boolean }): Promise<Key[]>;
+  listKeys(network: Id, which?: { readonly all: boolean }): Promise<Key[]>;
   /** Makes a key useless from now on; hosts that joined with it stay. */
-  revokeKey(network: number, key: number): Promise<void>;
+  revokeKey(network: Id, key: Id): Promise<void>;
   /** Sets the fields given; null takes the endpoint, or the limit on routes, away. */
-  updatePeer(network: number, peer: PeerId, changes: ChangePeer): Promise<NetworkPeer>;
+  updatePeer(network: Id, peer: PeerId, changes: ChangePeer): Promise<NetworkPeer>;
   /** Takes a peer out of its network. One that is not there is a Refused 404: the id may have been a slip. */
-  removePeer(network: number, peer: PeerId): Promise<void>;
+  removePeer(network: Id, peer: PeerId): Promise<void>;
   listUsers(): Promise<User[]>;
   createUser(user: CreateUser): Promise<User>;
   /** Removes a user with all its sessions and tokens. */
-  deleteUser(user: number): Promise<void>;
+  deleteUser(user: Id): Promise<void>;
+  /** Sets the fields given; the others stay as they are. */
+  updateUser(user: Id, changes: ChangeUser): Promise<User>;
+  /** Changes the caller's own password, and ends its other sessions. */
+  changePassword(current: Secret, next: Secret): Promise<void>;
+  /** The sessions of the caller; null from a service that does not list them. */
+  listSessions(): Promise<OpenSession[] | null>;
+  deleteSession(session: Id): Promise<void>;
   /** The personal tokens of the caller. */
   listTokens(): Promise<Token[]>;
   createToken(token: CreateToken): Promise<NewToken>;
-  deleteToken(token: number): Promise<void>;
-  /** What was done in the organisation, newest first; 100 entries unless `limit` says otherwise, 200 at most. */
+  deleteToken(token: Id): Promise<void>;
+  /** What was done in the organisation, newest first: up to `limit` entries, or as many as the service gives. */
   readAudit(page?: AuditPage): Promise<AuditEntry[]>;
 }

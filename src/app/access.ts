@@ -1,9 +1,10 @@
+import type { Id } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Joined } from '../store/state.ts';
 
 /** What this host may ask its control plane about, and with which token. */
 export interface Access {
-  readonly network: number;
+  readonly network: Id;
   readonly token: Secret;
 }
 

@@ -25,6 +25,7 @@ export async function apply(tools: Tools, planned: Survey, known: Joined): Promi
   const receipt = record(known.receipt, steps, actual);
   if (receipt !== known.receipt) await tools.store.write({ ...known, receipt });
   const areLoaded = await applySteps(tools, planned);
+  await reachMoved(tools, planned);
   const left = strike(receipt, steps);
   const applied: Joined = left === state.receipt ? state : { ...state, receipt: left };
   const [seen] = await meanwhile(tools, tools.host.observe(questionOf(applied)), () => tools.store.foresee(applied));
@@ -39,6 +40,17 @@ export async function apply(tools: Tools, planned: Survey, known: Joined): Promi
     );
   }
   return applied;
+}
+
+/** Speaks to the peers that moved, where this host is behind NAT, which lets nothing in from the new endpoint before. */
+async function reachMoved(tools: Tools, { state, desired, moved }: Survey): Promise<void> {
+  const isReached = new Set(
+    desired.config.peers
+      .filter((peer) => peer.keepalive !== null && moved.has(peer.publicKey))
+      .map(({ publicKey }) => publicKey),
+  );
+  const peers = state.membership.map.peers.filter((peer) => isReached.has(peer.publicKey));
+  await Promise.all(peers.map((peer) => tools.host.nudge(peer.address)));
 }
 
 /**

@@ -37,6 +37,8 @@ export interface JoinRequest {
   readonly networkSecret: Secret | null;
   /** A person's token to follow the network with, where the service gives this host none of its own. */
   readonly personalToken: Secret | null;
+  /** Nobody is there to decide: a service manager or the like joins this host. */
+  readonly isUnattended: boolean;
   /** Milliseconds to wait for a first handshake; null for the usual time. */
   readonly patience: number | null;
 }
@@ -96,6 +98,8 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
     rotation: null,
     networkSecret,
     service,
+    features: null,
+    perhapsEnrolled: false,
     enrollment: { idempotencyKey: makeIdempotencyKey(tools), tokenHash, name, type, endpoint },
     membership: null,
     options: fixPort(options, endpoint),

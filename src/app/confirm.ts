@@ -2,6 +2,7 @@ import type { Change } from '../core/change.ts';
 import { restore } from '../core/desired.ts';
 import { CpnError, Interrupted, NotConfirmed, Unreachable } from '../core/errors.ts';
 import { findMeshLoss, presentTunnel } from '../core/mesh-loss.ts';
+import { findMoved } from '../core/moved-peers.ts';
 import { identifyMap } from '../core/newer-map.ts';
 import { plan } from '../core/plan.ts';
 import type { Joined } from '../store/state.ts';
@@ -171,13 +172,18 @@ async function tryOut(tools: Tools, planned: Survey, known: Joined, confirming: 
  * Makes the host what it was before; the receipt on disk may have grown meanwhile, and stays. Where drift is the cause, the known map
  * leads to the same change again: then the host is restored from the wg-quick file.
  */
-async function goBack(tools: Tools, { saved }: Survey, known: Joined): Promise<Joined> {
+async function goBack(tools: Tools, { saved, desired: tried }: Survey, known: Joined): Promise<Joined> {
   const { receipt } = (await tools.store.read(known.interface)) ?? known;
   const before: Joined = { ...known, receipt };
-  const planned = await survey(tools, before);
+  const planned = await survey(tools, before, { applied: tried.config });
   if (saved === null || findLoss(planned, before, true) === null) return apply(tools, planned, before);
   const desired = restore(planned.desired, saved);
-  return apply(tools, { ...planned, desired, steps: plan(desired, planned.actual, secondsNow(tools)) }, before);
+  const moved = findMoved(desired.config, tried.config, { map: before.membership.map, resolved: before.resolved });
+  return apply(
+    tools,
+    { ...planned, desired, moved, steps: plan(desired, planned.actual, secondsNow(tools), moved) },
+    before,
+  );
 }
 
 /** A peer behind a firewall does not answer a TCP connection. It completes a handshake, which WireGuard is then made to begin. */
@@ -231,10 +237,9 @@ async function isApiHeard(
 ): Promise<boolean> {
   const access = accessOf(state);
   if (access === null) return false;
-  const { service, membership } = state;
   try {
-    const api = await tools.connect(service, { deadlineMs });
-    await api.readMap(access.network, access.token, membership.map, signal && { seconds: 0, signal });
+    const api = await tools.connect(state, { deadlineMs });
+    await api.readMap(access.network, access.token, state.membership.map, signal && { seconds: 0, signal });
     return true;
   } catch (error) {
     if (signal?.aborted) return false;

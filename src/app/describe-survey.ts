@@ -9,10 +9,12 @@ import { findHiddenPeers, type HiddenPeer } from '../core/hidden-peers.ts';
 import { ownKeys } from '../core/own-peer.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import type { RouteReport } from '../core/route-report.ts';
+import { describeAllSkipped } from '../core/skipped-peers.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
 import { claimFinder, describeClaims } from './describe-claims.ts';
 import { describeLan } from './describe-lan.ts';
+import { describeText } from './describe-text.ts';
 import { findTroubles, viewSecrets } from './find-secret-troubles.ts';
 import { describeRotation } from './rotation/describe.ts';
 import type { NetworkStatus, PeerStatus, RouteStatus } from './status.ts';
@@ -59,6 +61,8 @@ export function describeSurvey(
       ...(listed ? [] : [describeUnlisted(state)]),
       ...(rangeDetour ? [`${state.membership.map.cidr}: ${describeDetour(rangeDetour)}`] : []),
       ...findHiddenPeers(state.membership.map, state.membership.peer.address, actual.surroundings).map(describeHidden),
+      ...describeText(state),
+      ...describeAllSkipped(state.membership.map.skipped),
       ...describeClaims(state),
       ...(state.refused === null ? [] : [describeRefused(state)]),
       ...(state.drained ? [describeDrained(state)] : []),

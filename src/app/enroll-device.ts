@@ -5,19 +5,20 @@ import { isLiteral } from '../core/endpoint.ts';
 import { BadReply, CpnError, printable } from '../core/errors.ts';
 import { noForwarding } from '../core/forward/ingress.ts';
 import { type KeyPair, makeKeyPair } from '../core/keys.ts';
-import type { NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
+import type { Id, NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
 import { tagOf } from '../core/network-secret.ts';
 import { findOwnPeer } from '../core/own-peer.ts';
 import type { Resolved } from '../core/resolved.ts';
 import { Secret } from '../core/secret.ts';
+import { readFeatures } from './described.ts';
 import { resolveDeadline } from './resolve.ts';
-import type { Tools } from './tools.ts';
+import type { KnownService, Tools } from './tools.ts';
 
 /** A device on which `cpn` does not run, such as a phone, that is to be a peer of its own. */
 export interface DeviceRequest {
   readonly admin: AdminService;
   readonly address: ServiceAddress;
-  readonly network: number;
+  readonly network: Id;
   readonly name: string;
   readonly link: string;
   readonly options: Options;
@@ -61,7 +62,8 @@ async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPa
     peer_types: ['admin_device'],
   });
   try {
-    const service = await tools.connect(address);
+    const features = await readFeatures(tools, await findKnown(tools, address));
+    const service = await tools.connect({ service: address, features });
     return await service.enroll({
       token: new Secret(key.enrollment_token),
       name,
@@ -76,6 +78,13 @@ async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPa
     if (key.id !== null) await admin.revokeKey(network, key.id).catch(foreseen);
     throw error;
   }
+}
+
+/** What any of this host's networks knows of the service. */
+async function findKnown(tools: Tools, address: ServiceAddress): Promise<KnownService> {
+  const { states } = await tools.store.list();
+  const same = states.find(({ service, features }) => service.url === address.url && features !== null);
+  return { service: address, features: same?.features ?? null };
 }
 
 /** What the device should be; nothing is known of what is around it. */

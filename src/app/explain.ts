@@ -9,6 +9,7 @@ import { type Found, findNetwork } from '../core/explain/find-target.ts';
 import type { View } from '../core/explain/view.ts';
 import type { ForwardDrop } from '../core/forward/find-drops.ts';
 import type { ForwardPath } from '../core/forward/path.ts';
+import type { Id } from '../core/model.ts';
 import { findOwnPeer } from '../core/own-peer.ts';
 import type { Joined } from '../store/state.ts';
 import { type FoundAddress, findAddress } from './find-address.ts';
@@ -20,7 +21,7 @@ import { secondsNow, type Tools } from './tools.ts';
 /** The way that a packet of this host takes to an address, and where it stops. */
 export interface Explanation extends FoundAddress {
   /** Null, like `interface`, for an address outside every network of this host. */
-  readonly network: { readonly id: number | null; readonly name: string } | null;
+  readonly network: { readonly id: Id | null; readonly name: string } | null;
   readonly interface: string | null;
   /** In the order in which the packet meets them. */
   readonly checks: readonly Check[];

@@ -12,7 +12,7 @@ export async function isRemoved(tools: Tools, state: Joined): Promise<boolean> {
   const access = accessOf(state);
   if (access === null) return false;
   try {
-    const service = await tools.connect(state.service, { deadlineMs: deadline });
+    const service = await tools.connect(state, { deadlineMs: deadline });
     const { map } = await service.readMap(access.network, access.token, null);
     return map !== null && findOwnPeer(map, state) === undefined;
   } catch (error) {

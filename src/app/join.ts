@@ -1,36 +1,30 @@
-import type { Actual } from '../core/actual.ts';
 import type { SecretTrouble } from '../core/compare-secrets.ts';
-import {
-  type CpnError,
-  Interrupted,
-  InvalidValue,
-  NotNamed,
-  Refused,
-  Unreachable,
-  WrongUsage,
-} from '../core/errors.ts';
+import { type CpnError, Interrupted, NotNamed } from '../core/errors.ts';
+import { sameFeatures } from '../core/features.ts';
 import { isDefaultRoute } from '../core/full-tunnel.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import type { Secret } from '../core/secret.ts';
+import { describeAllSkipped } from '../core/skipped-peers.ts';
 import type { Joined, State } from '../store/state.ts';
 import { explainLocal } from './access.ts';
 import { apply, findUnloaded, save } from './apply.ts';
 import { awaitHandshake, type Greeting } from './await-handshake.ts';
 import { beginJoin, type JoinRequest } from './begin-join.ts';
-import { applyKnown } from './confirm.ts';
+import { applyKnown, throwIfInterrupted } from './confirm.ts';
 import { describeClaims } from './describe-claims.ts';
+import { describeText } from './describe-text.ts';
+import { readFeatures } from './described.ts';
+import { enrollHost, isHarmless } from './enroll-host.ts';
 import { lookForTroubles } from './find-secret-troubles.ts';
-import { isRemoved } from './is-removed.ts';
-import { forget, removeFromService } from './leave.ts';
+import { forget } from './leave.ts';
 import { usualConfirmation } from './pass.ts';
 import { withMembership } from './pins.ts';
-import { describeTwin, isTwin, refuseConflict } from './refuse-conflict.ts';
-import { adopt, findOthers, takePlace } from './rejoin.ts';
-import { resolveNames } from './resolve.ts';
+import { findOthers } from './rejoin.ts';
 import { isJoined } from './select.ts';
-import { questionOf, type SurveyOptions, survey } from './survey.ts';
+import { type Arrival, settle } from './settle.ts';
+import { type SurveyOptions, survey } from './survey.ts';
 import { takeBack } from './take-back.ts';
-import { ownTag, tellSecret } from './tell-secret.ts';
+import { tellSecret } from './tell-secret.ts';
 import type { Tools } from './tools.ts';
 import { tellLoading } from './withdraw.ts';
 
@@ -54,14 +48,17 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
   const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
   const { state, unloaded } = await alone(async () => {
-    const { begun, before, disallowed } = await beginJoin(tools, request);
+    const { begun: stored, before, disallowed } = await beginJoin(tools, request);
     const finish = async (arrival: Arrival, signal?: AbortSignal) => {
       const joined = await lend(tools, arrival.joined, request.personalToken);
       return bringUp(tools, { ...arrival, joined }, disallowed, signal);
     };
-    if (!isJoined(begun)) return finish(await enroll(tools, begun, request, before === null));
+    if (!isJoined(stored))
+      return finish(await enroll(tools, await withFeatures(tools, stored), request, before === null));
     return tools.deferSignals(async (signal) => {
       try {
+        const begun = await withFeatures(tools, stored);
+        throwIfInterrupted(signal);
         return await finish(await settle(tools, begun, await findOthers(tools, begun), request), signal);
       } catch (error) {
         if (error instanceof Interrupted && before !== null) await restore(tools, before);
@@ -69,6 +66,8 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
       }
     });
   });
+  for (const remark of describeText(state)) tools.warn(remark);
+  for (const skipped of describeAllSkipped(state.membership.map.skipped)) tools.warn(skipped);
   for (const claim of describeClaims(state)) tools.warn(claim);
   if (unloaded !== null) await tellLoading(tools, state);
   const untold = await tellSecret(tools, state);
@@ -82,33 +81,28 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   };
 }
 
-/** Writes down again what a join was before it was repeated; the receipt may have grown meanwhile, and stays. */
+/** Writes down again what a join was before it was repeated, but for what was learned of the host and the service meanwhile. */
 async function restore(tools: Tools, before: State): Promise<void> {
   const state = await tools.store.read(before.interface);
-  if (state !== null) await tools.store.write({ ...before, receipt: state.receipt });
+  if (state !== null) await tools.store.write({ ...before, receipt: state.receipt, features: state.features });
 }
 
-/** A joined network with the addresses of its names, and the host before anything is changed: one look for all that follows. */
-interface Arrival {
-  readonly joined: Joined;
-  readonly seen: Actual;
-  /** Whether it came in the place of a membership that ended. */
-  readonly isAgain: boolean;
-}
-
-async function lookAround(tools: Tools, state: Joined): Promise<Arrival> {
-  const resolved = await resolveNames(tools, state);
-  const joined: Joined = resolved === state.resolved ? state : { ...state, resolved };
-  if (joined !== state) await tools.store.write(joined);
-  return { joined, seen: await tools.host.observe(questionOf(joined)), isAgain: false };
+/** What the service describes is read anew with each join; where that fails, what was known holds. */
+async function withFeatures<S extends State>(tools: Tools, state: S): Promise<S> {
+  const features = await readFeatures(tools, state);
+  if (sameFeatures(features, state.features)) return state;
+  const described = { ...state, features };
+  await tools.store.write(described);
+  return described;
 }
 
 async function enroll(tools: Tools, begun: State, request: JoinRequest, isNew: boolean): Promise<Arrival> {
   try {
     const others = await findOthers(tools, begun);
-    const { state, enrolled } = await askToEnroll(tools, begun, request, others);
-    const { peer, map, accessToken } = enrolled;
-    const joined = withMembership(state, { peer, map, accessToken, personalToken: null });
+    const { state, enrolled } = await enrollHost(tools, begun, request, others);
+    const { peer, map, accessToken, text } = enrolled;
+    const membership = { peer, map, accessToken, personalToken: null, ...(text && { text }) };
+    const joined = withMembership({ ...state, perhapsEnrolled: false }, membership);
     await tools.store.write(joined);
     const arrival = await settle(tools, joined, others, request, true);
     const sync = { mode: 'poll', lastSuccess: tools.now().toISOString(), error: null } as const;
@@ -118,98 +112,6 @@ async function enroll(tools: Tools, begun: State, request: JoinRequest, isNew: b
     if (isNew && isHarmless(error)) await forget(tools, begun);
     throw error;
   }
-}
-
-/** Puts a membership in the place of one of the same network that ended, and undoes one that cannot stand beside the others. */
-async function settle(
-  tools: Tools,
-  joined: Joined,
-  others: readonly Joined[],
-  request: JoinRequest,
-  isNew = false,
-): Promise<Arrival> {
-  const twin = others.find((other) => isTwin(joined, other));
-  const arrival = await lookAround(tools, joined);
-  if (!isNew && twin === undefined) return arrival;
-  const { interface: wanted } = request;
-  const isPlace = wanted === null || wanted === twin?.interface;
-  const former = twin && isPlace && (await isRemoved(tools, twin)) ? twin : null;
-  await refuseConflict(tools, arrival.joined, arrival.seen, former);
-  if (former === null && wanted !== null && wanted !== joined.interface) {
-    await removeFromService({ ...tools, progress: () => {} }, joined);
-    await forget(tools, joined);
-    throw new WrongUsage(`${wanted} is of another network than ${joined.membership.map.name}; leave out --interface`);
-  }
-  if (former === null) return arrival;
-  return { ...(await lookAround(tools, await takePlace(tools, arrival.joined, former, request))), isAgain: true };
-}
-
-/**
- * Enrols with the key. A key for a network that this host is in is refused before its use is taken; where the host was removed from that
- * network, it enrols as what it was there.
- *
- * @throws WrongUsage where the host is still in the network, and nothing of the join is left
- */
-async function askToEnroll(tools: Tools, begun: State, request: JoinRequest, others: readonly Joined[]) {
-  const current = others.flatMap(({ membership: { map } }) => map.id ?? []);
-  try {
-    return { state: begun, enrolled: await enrollAs(tools, begun, request.token, current) };
-  } catch (error) {
-    if (!isInNetwork(error)) throw error;
-  }
-  for (const former of others) {
-    if (!(await isRemoved(tools, former))) continue;
-    const { membership, interface: link } = former;
-    if (request.interface !== null && request.interface !== link) {
-      await forget(tools, begun);
-      throw new WrongUsage(
-        `this host was in network ${membership.map.name} as ${link}; leave out --interface, or "cpn leave ${link}" first`,
-      );
-    }
-    tools.progress(`joining network ${membership.map.name} again, from which ${link} was removed`);
-    const state = await adopt(tools, begun, former, request);
-    const forwarding = state.enrollment.type === 'connector';
-    await tools.host.check({
-      ...{ firewall: forwarding, forwarding },
-      fullTunnel: state.options.allowRoutes.some(isDefaultRoute),
-    });
-    await tools.store.write(state);
-    try {
-      const without = current.filter((id) => id !== membership.map.id);
-      return { state, enrolled: await enrollAs(tools, state, request.token, without) };
-    } catch (error) {
-      if (!isInNetwork(error)) throw error;
-    }
-  }
-  await forget(tools, begun);
-  const [only, ...more] = others;
-  if (only && more.length === 0) throw new WrongUsage(describeTwin(only));
-  const links = others.map((other) => other.interface).join(', ');
-  throw new WrongUsage(
-    `this host is in the network of this key already, as one of ${links}; "cpn leave" that one first`,
-  );
-}
-
-/** True of the refusal of a key that is for one of the networks that this host is in. */
-function isInNetwork(error: unknown): boolean {
-  return error instanceof Refused && error.status === 409;
-}
-
-async function enrollAs(tools: Tools, state: State, token: Secret, currentNetworks: readonly number[]) {
-  const { name, type, endpoint, idempotencyKey } = state.enrollment;
-  const { publicKey } = state.keyPair;
-  tools.progress(`enrolling ${name} at ${state.service.url}`);
-  const service = await tools.connect(state.service);
-  const identity = state.identity?.key;
-  const secretTag = ownTag(state);
-  const beside = { ...(identity && { identity }), ...(secretTag !== null && { secretTag }), currentNetworks };
-  return service.enroll({ token, name, type, publicKey, endpoint, idempotencyKey, ...beside });
-}
-
-/** True when nothing can come of new keys, because nothing was done with them. Keys of an earlier attempt may be enrolled. */
-function isHarmless(error: unknown): boolean {
-  if (error instanceof Refused) return !error.repeated;
-  return error instanceof InvalidValue || (error instanceof Unreachable && !error.delivered);
 }
 
 /** Keeps a person's token where the host has none of its own, and says where there is none at all. */

@@ -1,4 +1,5 @@
 import { chooseLabels } from '../core/hosts-label.ts';
+import { comparePeerIds, type Id } from '../core/model.ts';
 import type { Joined } from '../store/state.ts';
 import { isJoined } from './select.ts';
 import type { Tools } from './tools.ts';
@@ -10,7 +11,9 @@ import type { Tools } from './tools.ts';
 export async function labelNetwork(tools: Tools, state: Joined): Promise<string> {
   const { states } = await tools.store.list();
   const others = states.filter(isJoined).filter((other) => other.options.hosts && other.interface !== state.interface);
-  const all = [state, ...others].toSorted((a, b) => idOf(a) - idOf(b) || (a.createdAt < b.createdAt ? -1 : 1));
+  const all = [state, ...others].toSorted(
+    (a, b) => comparePeerIds(idOf(a), idOf(b)) || (a.createdAt < b.createdAt ? -1 : 1),
+  );
   const labels = chooseLabels(
     all.map((each) => ({ id: idOf(each), name: each.membership.map.name })),
     'network',
@@ -18,7 +21,7 @@ export async function labelNetwork(tools: Tools, state: Joined): Promise<string>
   return labels[all.indexOf(state)] as string;
 }
 
-/** One without an id comes first: ids begin at 1. */
-function idOf({ membership }: Joined): number {
+/** One without an id comes first: those of our own control plane begin at 1. */
+function idOf({ membership }: Joined): Id {
   return membership.map.id ?? 0;
 }

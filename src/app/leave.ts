@@ -4,8 +4,10 @@ import { tableOf } from '../core/firewall.ts';
 import { findOwnPeer } from '../core/own-peer.ts';
 import { findOurRules } from '../core/plan-rules.ts';
 import { formatRule } from '../core/rule.ts';
+import { findOwnSkipped } from '../core/skipped-peers.ts';
 import type { Joined, State } from '../store/state.ts';
 import { type Access, accessOf } from './access.ts';
+import { withExtensions } from './described.ts';
 import { isJoined, refuseUnreadable, selectStates } from './select.ts';
 import { takeBack, transferOwnership } from './take-back.ts';
 import type { Tools } from './tools.ts';
@@ -97,9 +99,12 @@ export async function removeFromService(tools: Tools, state: State): Promise<boo
   }
   try {
     tools.progress(`taking peer ${peer.id} out of network ${map.name}`);
-    const service = await tools.connect(state.service, { deadlineMs: removalDeadline });
-    const isRemoved = await service.removePeer(access.network, peer.id, access.token);
-    if (isRemoved || !(await isListed(service, access, state))) return true;
+    const patience = { deadlineMs: removalDeadline, isLocked: true };
+    const isGone = await withExtensions(tools, state, patience, async (service) => {
+      const isRemoved = await service.removePeer(access.network, peer.id, access.token);
+      return isRemoved || !(await isListed(service, access, state));
+    });
+    if (isGone) return true;
     tools.warn(`${state.service.url} does not know how to remove peers; ${stays}`);
     return false;
   } catch (error) {
@@ -117,7 +122,7 @@ async function isListed(service: PeerService, access: Access, state: Joined): Pr
   if (findOwnPeer(membership.map, state)?.unlisted) return true;
   try {
     const { map } = await service.readMap(access.network, access.token, null);
-    return map === null || findOwnPeer(map, state) !== undefined;
+    return map === null || (findOwnPeer(map, state) ?? findOwnSkipped(map, state)) !== undefined;
   } catch (error) {
     // Its own token is void with the peer, and a network that is not there has none.
     if (error instanceof Refused && error.status === (membership.accessToken === null ? 404 : 401)) return false;

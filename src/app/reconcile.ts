@@ -1,10 +1,12 @@
 import type { Change } from '../core/change.ts';
 import { CpnError, Interrupted } from '../core/errors.ts';
+import { describeAllSkipped } from '../core/skipped-peers.ts';
 import type { Joined } from '../store/state.ts';
-import { explainLocal } from './access.ts';
+import { accessOf, explainLocal } from './access.ts';
 import { findUnloaded, save, withoutRules } from './apply.ts';
 import { applyKnown } from './confirm.ts';
 import { describeClaims } from './describe-claims.ts';
+import { readFeatures, saveFeatures } from './described.ts';
 import { withNews } from './news.ts';
 import { passNetwork, usualConfirmation } from './pass.ts';
 import { refresh } from './refresh.ts';
@@ -48,12 +50,14 @@ export async function reconcileNetworks(
   network?: string,
   confirmMs = usualConfirmation,
 ): Promise<PassReport[]> {
-  return eachNetwork(tools, network, async (state) => {
+  return eachNetwork(tools, network, async (stored) => {
+    const state = await withFeatures(tools, stored);
     const { news, notes, failure } = await refreshWhole(tools, state);
     const local = explainLocal(state);
     if (local !== null) tools.warn(local);
     await tools.store.amendNotes(state.interface, notes);
     const pass = await passNetwork(tools, state.interface, news, { withinMs: confirmMs });
+    for (const skipped of describeAllSkipped(pass?.survey?.state.membership.map.skipped)) tools.warn(skipped);
     for (const claim of pass?.survey ? describeClaims(pass.survey.state) : []) tools.warn(claim);
     if (pass?.survey && failure === null) await tellService(tools, pass.survey.state);
     if (pass?.survey?.state.rotation) await endRotation(tools, state.interface, confirmMs);
@@ -136,6 +140,14 @@ async function refreshWhole(tools: Tools, state: Joined) {
   const refreshed = await refresh(tools, state);
   const resolved = await resolveNames(tools, withNews(state, refreshed.news));
   return { ...refreshed, news: { ...refreshed.news, resolved } };
+}
+
+/** The description of a service that is asked for its map is read once where it never was; then the daemon, or a join, reads it. */
+async function withFeatures(tools: Tools, state: Joined): Promise<Joined> {
+  if (state.features !== null || accessOf(state) === null) return state;
+  const features = await readFeatures(tools, state);
+  await saveFeatures(tools, state.interface, features);
+  return { ...state, features };
 }
 
 /** One network's failure is its own; a signal, and what nobody foresaw, stop everything. */

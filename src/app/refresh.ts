@@ -6,6 +6,7 @@ import type { NetworkMap } from '../core/model.ts';
 import { emptiesTunnel, keepUnlisted } from '../core/newer-map.ts';
 import { findOwnPeer, ownKeys } from '../core/own-peer.ts';
 import { isHolding } from '../core/pins.ts';
+import { findOwnSkipped } from '../core/skipped-peers.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
 import { accessOf } from './access.ts';
@@ -55,7 +56,7 @@ export async function refresh(
   if (access === null) return { news: noNews, notes: { sync, held: null }, waited: false, failure: null };
   try {
     const attempts = wait && { attempts: attemptsOfFollower };
-    const service = await tools.connect(state.service, { deadlineMs: mapDeadline, ...attempts });
+    const service = await tools.connect(state, { deadlineMs: mapDeadline, ...attempts });
     // Of a map that was refused only the revision is kept, and one in which peers are held is not what was told: no base for changes.
     const isBase = state.refused === null && !isHolding(state.pins, state.options.pin);
     const named = known.revision && (isBase ? known : (state.refused ?? known.revision));
@@ -63,6 +64,7 @@ export async function refresh(
     const own = told === null ? [] : await readOwnKeys(tools, state, told);
     const map = told && keepUnlisted(known, told, own);
     if (map !== null) refuseMove(state, map);
+    if (told !== null) refuseSkipped(state, told);
     // A map that drops most peers is applied under commit-confirm first. If that failed, it is held like one that drops all.
     const isDoubted = map !== null && (emptiesTunnel(known, map, own) || (held !== null && dropsMost(known, map, own)));
     if (isDoubted) {
@@ -91,6 +93,14 @@ function refuseMove(state: Joined, map: NetworkMap): void {
   if (own === undefined || own.address === address) return;
   const remedy = 'the tunnel stays as it is; ask an admin why, and to take the new address leave and join again';
   throw new BadReply(service.url, `lists this host with ${own.address}, and it joined with ${address}`, remedy);
+}
+
+/** Of this host's own entry nothing is left out: without it the host would count as removed. */
+function refuseSkipped(state: Joined, map: NetworkMap): void {
+  const own = findOwnSkipped(map, state);
+  if (own === undefined) return;
+  const remedy = 'the tunnel stays as it is; ask an admin to put it right';
+  throw new BadReply(state.service.url, `has an entry for this host that cannot be used: ${own.reason}`, remedy);
 }
 
 /** The keys under which a map may list this host: they may have changed while its answer was held back. */

@@ -5,6 +5,7 @@ import type { Joined } from '../store/state.ts';
 import { accessOf } from './access.ts';
 import { apply, findUnloaded, save, withoutRules } from './apply.ts';
 import { applyTentatively, areRisky, type Confirming, isAnswered, throwIfInterrupted } from './confirm.ts';
+import { withExtensions } from './described.ts';
 import { findDisallowed, type OptionChanges, type Settled, settleEndpoint, withChanges } from './option-changes.ts';
 import { usualConfirmation } from './pass.ts';
 import { type PassReport, reconcileNetworks } from './reconcile.ts';
@@ -133,9 +134,10 @@ async function tellService(
   const access = accessOf(state);
   if (access === null) throw new CannotTell(state.service.url, 'it gave this host no token to do it with');
   tools.progress(`telling ${state.service.url}`);
-  const service = await tools.connect(state.service);
   const told = { ...(name !== undefined && { name }), ...(endpoint !== undefined && { endpoint }) };
-  await service.describePeer(access.network, state.membership.peer.id, access.token, told);
+  await withExtensions(tools, state, { isLocked: true }, (service) =>
+    service.describePeer(access.network, state.membership.peer.id, access.token, told),
+  );
   return true;
 }
 

@@ -2,7 +2,7 @@ import type { Change } from '../core/change.ts';
 import type { SecretMatch } from '../core/compare-secrets.ts';
 import { CpnError } from '../core/errors.ts';
 import type { PeerState } from '../core/health.ts';
-import type { PeerId } from '../core/model.ts';
+import type { Id, PeerId } from '../core/model.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes, Sync } from '../store/store.ts';
 import { accessOf, explainLocal } from './access.ts';
@@ -16,7 +16,7 @@ import { secondsNow, type Tools } from './tools.ts';
 /** What `cpn status` tells of one network; its JSON follows these names closely. */
 export interface NetworkStatus {
   /** Null, like `address`, `publicKey` and `keySince`, where the network's state cannot be read. */
-  readonly network: { readonly id: number | null; readonly name: string } | null;
+  readonly network: { readonly id: Id | null; readonly name: string } | null;
   readonly interface: string;
   readonly state: 'up' | 'degraded' | 'down';
   readonly address: string | null;

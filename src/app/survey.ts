@@ -8,6 +8,7 @@ import type { HostForwarding } from '../core/forward/ingress.ts';
 import { linksToward } from '../core/forward/ways.ts';
 import { isDefaultRoute, markedSourceKey } from '../core/full-tunnel.ts';
 import { type Ground, sameGround } from '../core/guard.ts';
+import type { PublicKey } from '../core/keys.ts';
 import {
   allForwardingKey,
   commonFilterKey,
@@ -16,6 +17,7 @@ import {
   sourceFilterKey,
 } from '../core/link-sysctl.ts';
 import type { NetworkMap, Peer, TunnelConfig } from '../core/model.ts';
+import { findMoved } from '../core/moved-peers.ts';
 import { findOwnPeer } from '../core/own-peer.ts';
 import { perObject } from '../core/per-object.ts';
 import { isOurFirewall, isOurs, plan } from '../core/plan.ts';
@@ -38,6 +40,8 @@ export interface Survey {
   readonly desired: Desired;
   readonly actual: Actual;
   readonly steps: readonly Step[];
+  /** Peers to which the network gives another endpoint than the one that was applied last. */
+  readonly moved: ReadonlySet<PublicKey>;
   /** The last-known-good wg-quick file; null where there is none, or one that cpn would not write. */
   readonly saved: TunnelConfig | null;
   /** The text that it should have. */
@@ -52,13 +56,15 @@ export interface SurveyOptions {
   readonly seen?: Actual | undefined;
   /** Prefixes that `--allow-route` named before, and no longer does. */
   readonly disallowed?: readonly Prefix[];
+  /** What was applied last, where that is not what the wg-quick file says. */
+  readonly applied?: TunnelConfig;
 }
 
 /** Looks at the host and plans a pass from what is known; asks neither a control plane nor a resolver. */
 export async function survey(
   tools: Tools,
   state: Joined,
-  { seen, disallowed = [] }: SurveyOptions = {},
+  { seen, disallowed = [], applied }: SurveyOptions = {},
 ): Promise<Survey> {
   const { self, map, listed } = findSelf(state);
   const actual = seen && isWhole(seen, state) ? seen : await tools.host.observe(questionOf(state));
@@ -85,11 +91,12 @@ export async function survey(
       `type: nft delete table ${table}, or join again with another --interface`,
     );
   }
-  const steps = plan(desired, actual, secondsNow(tools));
+  const moved = findMoved(desired.config, applied ?? saved, { map, resolved });
+  const steps = plan(desired, actual, secondsNow(tools), moved);
   const config = textOf(desired.config);
   if (text === config) noteSaved(link, config, desired.config);
   const changes = [...planFile(tools, link, text, config), ...steps.flatMap((step) => step.changes)];
-  return { state, listed, desired, actual, steps, saved, config, changes };
+  return { state, listed, desired, actual, steps, moved, saved, config, changes };
 }
 
 /** What a state was last reckoned to ask of the host, and with what around it; the same of both asks the same. */

@@ -3,6 +3,7 @@ import { tagOf } from '../core/network-secret.ts';
 import { findOwnPeer } from '../core/own-peer.ts';
 import type { Joined, State } from '../store/state.ts';
 import { accessOf } from './access.ts';
+import { withExtensions } from './described.ts';
 import type { Tools } from './tools.ts';
 
 /** Milliseconds. Nobody waits for it: what is not told now is told at a later pass. */
@@ -30,9 +31,11 @@ export async function tellSecret(tools: Tools, state: Joined): Promise<CpnError 
   const access = accessOf(state);
   if (access === null || !isMistold(state)) return null;
   try {
-    const service = await tools.connect(state.service, { deadlineMs: deadline });
     const { id } = state.membership.peer;
-    return (await service.announceSecret(access.network, id, access.token, ownTag(state))) ? null : 'unknown';
+    const isKnown = await withExtensions(tools, state, { deadlineMs: deadline }, (service) =>
+      service.announceSecret(access.network, id, access.token, ownTag(state)),
+    );
+    return isKnown ? null : 'unknown';
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
     return error;

@@ -1,4 +1,5 @@
-import type { PeerService } from '../api/service.ts';
+import type { PeerService, ServiceDescription } from '../api/service.ts';
+import type { Feature } from '../core/features.ts';
 import type { ServiceAddress } from '../core/model.ts';
 import type { Host } from '../host/host.ts';
 import type { Store } from '../store/store.ts';
@@ -8,8 +9,10 @@ import type { Meter } from './meter.ts';
 export interface Tools {
   readonly host: Host;
   readonly store: Store;
-  /** A client of the control plane. */
-  connect(address: ServiceAddress, patience?: Patience): Promise<PeerService>;
+  /** A client of a service, which uses what that describes and nothing else beyond the public contract. */
+  connect(known: KnownService, patience?: Patience): Promise<PeerService>;
+  /** Reads what a service describes; null where it has not changed since the ETag `known`. Ends soon, one way or another. */
+  describe(address: ServiceAddress, known: string | null, signal?: AbortSignal): Promise<ServiceDescription | null>;
   /** The wall clock, which people and other programs may set. */
   now(): Date;
   /** Seconds since this host was started, those asleep included. */
@@ -32,12 +35,20 @@ export interface Tools {
   warn(text: string): void;
 }
 
+/** A service, and what it described when its description was last read; null until it could be. A state is one. */
+export interface KnownService {
+  readonly service: ServiceAddress;
+  readonly features: readonly Feature[] | null;
+}
+
 /** How long a call to the control plane goes on before it is given up. */
 export interface Patience {
   /** Milliseconds within which it ends, one way or another; 30 s unless told. */
   readonly deadlineMs?: number;
   /** For one who will ask again anyway, the fewer the sooner it is known. */
   readonly attempts?: number;
+  /** Called where an operation that the service describes is answered as if it were not there. */
+  readonly onAbsent?: () => void;
 }
 
 /** A log of constant messages; what varies is in the facts. */

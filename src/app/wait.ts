@@ -1,4 +1,4 @@
-import { CpnError } from '../core/errors.ts';
+import { CpnError, NotJoined } from '../core/errors.ts';
 import { type Condition, findLack } from '../core/readiness.ts';
 import type { State } from '../store/state.ts';
 import { isJoined, selectStates } from './select.ts';
@@ -17,10 +17,10 @@ const pause = 0.25;
 
 /**
  * Waits until the condition holds for the networks that `network` names, and tells how each of them is then. Looks at the host
- * only, and changes nothing. Where no network is joined it waits for one: a host may be waiting for its first join.
+ * only, and changes nothing. It also waits for a join that has begun.
  *
  * @param timeout seconds, after which it returns what it saw last; 0 looks once
- * @throws NotJoined when something is named that this host has not joined
+ * @throws NotJoined when something is named that this host has not joined, or when it has joined no network
  */
 export async function waitFor(
   tools: Tools,
@@ -41,18 +41,19 @@ export async function waitFor(
   }
 }
 
-/** True when there is a network, and none of them lacks anything. */
+/** True when none of the networks lacks anything. */
 export function isReady(networks: readonly Readiness[]): boolean {
-  return networks.length > 0 && networks.every(({ missing }) => missing === null);
+  return networks.every(({ missing }) => missing === null);
 }
 
 /** What is lacking, as one line. */
 export function describeMissing(networks: readonly Readiness[]): string {
-  return networks.flatMap(({ missing }) => missing ?? []).join('; ') || 'no network is joined; "cpn join" joins one';
+  return networks.flatMap(({ missing }) => missing ?? []).join('; ');
 }
 
 async function look(tools: Tools, network: string | undefined, condition: Condition): Promise<Readiness[]> {
   const { states, unreadable } = await selectStates(tools.store, network);
+  if (states.length + unreadable.length === 0) throw new NotJoined('no network is joined; "cpn join" joins one');
   const seen = states.map(async (state) => ({
     interface: state.interface,
     missing: await findMissing(tools, state, condition),

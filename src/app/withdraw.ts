@@ -6,6 +6,7 @@ import { assignedRoutes } from '../core/route-owner.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
 import { accessOf } from './access.ts';
+import { withExtensions } from './described.ts';
 import type { Tools } from './tools.ts';
 
 /** Milliseconds. Whoever withdraws waits for the answer, or tries again at the next pass. */
@@ -59,8 +60,10 @@ export async function withdraw(tools: Tools, state: Joined, wanted: readonly Pre
   const access = accessOf(state);
   if (access === null) return null;
   try {
-    const service = await tools.connect(state.service, { deadlineMs: deadline });
-    await service.withdraw(access.network, state.membership.peer.id, access.token, wanted);
+    const { id } = state.membership.peer;
+    await withExtensions(tools, state, { deadlineMs: deadline }, (service) =>
+      service.withdraw(access.network, id, access.token, wanted),
+    );
     return null;
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;

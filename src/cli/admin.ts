@@ -1,10 +1,10 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientOptions } from '../api/client-options.ts';
-import type { RawService } from '../api/raw-service.ts';
-import type { AdminService } from '../api/service.ts';
+import type { RawRequest, RawService } from '../api/raw-service.ts';
+import type { AdminService, Profile } from '../api/service.ts';
 import { quote, WrongUsage } from '../core/errors.ts';
-import type { ServiceAddress } from '../core/model.ts';
+import type { Id, ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { Input } from './input.ts';
 import { remark, warn } from './output.ts';
@@ -28,11 +28,23 @@ export async function openAdminAt(input: Input): Promise<{ admin: AdminService; 
   return { admin: await connectAdmin(service, token), address: service };
 }
 
-/** Any operation of the control plane, as {@link openAdmin}; a call may take so many milliseconds. */
-export async function openRaw(input: Input, deadlineMs: number): Promise<RawService> {
-  const { service, token } = await findAccess(input);
+/**
+ * The control plane for any operation, as {@link openAdmin}; a call may take so many milliseconds. Without a login, an operation that
+ * the service describes as one for everyone goes without a token.
+ */
+export async function openRaw(
+  input: Input,
+  operation: Pick<RawRequest, 'method' | 'path'>,
+  deadlineMs: number,
+): Promise<RawService> {
+  const { service, token } = await findService(input);
+  const options = { deadlineMs, onRetry };
   const { connectRawService } = await import('../api/raw-service.ts');
-  return connectRawService(service, token, { deadlineMs, onRetry });
+  if (token === null) {
+    const { needsNoToken } = await import('../api/open-operation.ts');
+    if (!(await needsNoToken(service, operation, options))) throw notLoggedIn(service);
+  }
+  return connectRawService(service, token, options);
 }
 
 /** The control plane as somebody who has no token yet, or has just been given one. */
@@ -46,8 +58,16 @@ export function loginFolder({ environment }: Input): string {
   return join(environment.XDG_CONFIG_HOME ?? join(homedir(), '.config'), 'cpn');
 }
 
+/** Who somebody is, as far as the service says; `before` stands in front of it where it says anything. */
+export function describeProfile({ email, role, organization }: Profile, before = ''): string {
+  const name = organization?.name ?? null;
+  const place = [role, name === null ? null : `of ${name}`].filter((part) => part !== null).join(' ');
+  const whole = [email, place].filter((part) => part !== null && part !== '').join(', ');
+  return whole === '' ? '' : `${before}${whole}`;
+}
+
 /** The id of the network that a person names by id or name; looked up, because a name may change hands. */
-export async function findNetwork(service: AdminService, named: string): Promise<number> {
+export async function findNetwork(service: AdminService, named: string): Promise<Id> {
   return findNamed(await service.listNetworks(), named, 'network').id;
 }
 
@@ -76,6 +96,17 @@ function listNames(list: readonly { readonly id: number | string; readonly name:
 }
 
 async function findAccess(input: Input): Promise<Access> {
+  const { service, token } = await findService(input);
+  if (token === null) throw notLoggedIn(service);
+  return { service, token };
+}
+
+function notLoggedIn({ url }: ServiceAddress): WrongUsage {
+  return new WrongUsage(`not logged in at ${url}; run "cpn login --api ${url} --email EMAIL"`);
+}
+
+/** The control plane that is meant, with the token for it; null where there is none. */
+async function findService(input: Input): Promise<{ service: ServiceAddress; token: Secret | null }> {
   const { readLogin } = await import('../store/login-file.ts');
   const login = await readLogin(loginFolder(input), warn);
   const given = input.environment.CPN_API_TOKEN;
@@ -83,10 +114,7 @@ async function findAccess(input: Input): Promise<Access> {
   if (service === undefined) throw new WrongUsage('not logged in; run "cpn login --api URL --email EMAIL"');
   if (given !== undefined) return { service, token: await readSecret(given, 'CPN_API_TOKEN') };
   // A token goes to the control plane that gave it, and to no other.
-  if (login === null || login.service.url !== service.url) {
-    throw new WrongUsage(`not logged in at ${service.url}; run "cpn login --api ${service.url} --email EMAIL"`);
-  }
-  return login;
+  return login?.service.url === service.url ? login : { service, token: null };
 }
 
 const onRetry: NonNullable<ClientOptions['onRetry']> = ({ problem, delayMs }) =>

@@ -3,7 +3,7 @@ import { accept } from './commands/accept.ts';
 import { api } from './commands/api.ts';
 import { audit } from './commands/audit.ts';
 import { completionOf } from './commands/completion.ts';
-import { backUpControlPlane, serveControlPlane } from './commands/control-plane.ts';
+import { backUpControlPlane, resetOwner, serveControlPlane } from './commands/control-plane.ts';
 import { debugBundle } from './commands/debug.ts';
 import { doctor } from './commands/doctor.ts';
 import { down } from './commands/down.ts';
@@ -26,7 +26,7 @@ import { set } from './commands/set.ts';
 import { status } from './commands/status.ts';
 import { createToken, listTokens, revokeToken } from './commands/token.ts';
 import { up } from './commands/up.ts';
-import { createUser, listUsers, removeUser } from './commands/user.ts';
+import { changePassword, createUser, listUsers, removeUser, updateUser } from './commands/user.ts';
 import { wait } from './commands/wait.ts';
 
 /** Every command there is, in the order in which help lists them. */
@@ -64,6 +64,8 @@ export const commands: readonly Command[] = [
   removePeer,
   listUsers,
   createUser,
+  updateUser,
+  changePassword,
   removeUser,
   listTokens,
   createToken,
@@ -72,5 +74,6 @@ export const commands: readonly Command[] = [
   api,
   serveControlPlane,
   backUpControlPlane,
+  resetOwner,
   completionOf(() => commands),
 ];

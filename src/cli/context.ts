@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerService } from '../api/service.ts';
 import type { DoctorTools } from '../app/doctor/examination.ts';
 import { noMeter } from '../app/meter.ts';
-import type { Log, Patience, Tools } from '../app/tools.ts';
-import type { ServiceAddress } from '../core/model.ts';
+import type { KnownService, Log, Patience, Tools } from '../app/tools.ts';
 import type { DaemonUnit, Supervisor } from '../host/supervisor.ts';
 import type { Folders, Store } from '../store/store.ts';
 import type { Input } from './input.ts';
@@ -31,7 +30,11 @@ export async function openTools(input: Input, manner: Manner = 'command'): Promi
   return {
     host: await openHost(driver, folders.runtime),
     store: await openStore(folders, manner, voice, log),
-    connect: (address, patience) => connectService(address, { deadlineMs: 30_000, ...patience }, voice),
+    connect: (known, patience) => connectService(known, { deadlineMs: 30_000, ...patience }, voice),
+    async describe(address, etag, signal) {
+      const { readDescription } = await import('../api/description.ts');
+      return readDescription(address, etag, signal && { signal });
+    },
     log,
     now: () => new Date(),
     uptime,
@@ -110,9 +113,13 @@ async function openStore(folders: Folders, manner: Manner, { warn }: Voice, log:
   });
 }
 
-async function connectService(address: ServiceAddress, patience: Patience, { remark }: Voice): Promise<PeerService> {
+async function connectService(
+  { service, features }: KnownService,
+  patience: Patience,
+  { remark }: Voice,
+): Promise<PeerService> {
   const { connectPeerService } = await import('../api/peer-service.ts');
-  return connectPeerService(address, {
+  return connectPeerService(service, features ?? [], {
     ...patience,
     onRetry: ({ problem, delayMs }) => remark(`${problem}; trying again in ${delayMs} ms`),
   });

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { identifier, instant, text, tokenShown } from './text.ts';
+import { email, identifier, instant, tokenShown } from './text.ts';
 
 /** What a user may do; see each operation's `x-roles` in the served description. */
 export const Role = z.enum(['owner', 'admin', 'member', 'viewer']).meta({ id: 'Role' });
@@ -7,9 +7,9 @@ export type Role = z.infer<typeof Role>;
 
 export const LoginRequest = z
   .object({
-    email: z.email(),
+    email,
     password: z.string().min(1).meta({ format: 'password' }),
-    device_name: text(255).optional(),
+    device_name: z.string().optional().meta({ description: 'Names the session; its first 255 characters are kept.' }),
   })
   .meta({ id: 'LoginRequest' });
 export type LoginRequest = z.infer<typeof LoginRequest>;
@@ -20,10 +20,23 @@ export const Session = z
   .meta({ id: 'Session' });
 export type Session = z.infer<typeof Session>;
 
+/** A session of the caller as it is listed: never with its token. */
+export const OpenSession = z
+  .object({
+    id: identifier,
+    device_name: z.string().meta({ maxLength: 255, description: 'Empty where the login named none.' }),
+    created_at: instant,
+    expires_at: instant,
+    address: z.string().meta({ maxLength: 64 }).nullable().meta({ description: 'Where the login came from.' }),
+    is_current: z.boolean().meta({ description: 'True for the session that makes the call.' }),
+  })
+  .meta({ id: 'OpenSession' });
+export type OpenSession = z.infer<typeof OpenSession>;
+
 export const Profile = z
   .object({
     id: identifier,
-    email: z.email(),
+    email,
     role: Role,
     organization: z.object({ id: identifier, name: z.string().meta({ maxLength: 1000 }) }),
   })

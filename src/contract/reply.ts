@@ -3,6 +3,26 @@ import * as z from 'zod';
 /** Every successful reply carries its resource, or its list of resources, in `data`. */
 export const reply = <Data extends z.ZodType>(data: Data) => z.object({ data });
 
+const pageLinks = z.object({
+  next: z.string().nullable().meta({
+    description:
+      'The next page, relative to this request; null at the end. It leaves out and repeats no entry that stays.',
+  }),
+});
+
+const pageMeta = z.object({
+  per_page: z.int().min(1).meta({ description: 'How many entries a page has at most.' }),
+  current_page: z.int().min(1).optional().meta({ description: 'Absent in a page that links.next led to.' }),
+  last_page: z.int().min(1).optional().meta({ description: 'Absent where total is.' }),
+  total: z.int().min(0).optional().meta({
+    description: 'How many entries there are: absent in a page that links.next led to, and beyond 10,000 entries.',
+  }),
+});
+
+/** A page of a list, which is the whole list unless `links.next` says otherwise. */
+export const page = <Item extends z.ZodType>(item: Item) =>
+  z.object({ data: z.array(item), links: pageLinks, meta: pageMeta });
+
 /** The body of every refusal: one sentence, and on a 422 the rules each field broke. */
 export const Refusal = z
   .object({

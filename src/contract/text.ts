@@ -17,6 +17,9 @@ export const requiredText = (max: number) =>
     .refine((value) => value.trim() !== '', { error: 'must not be empty' })
     .meta({ minLength: 1, maxLength: max });
 
+/** What HTML's `<input type="email">` accepts (WHATWG HTML, 4.10.5.1.5). */
+export const email = z.email({ pattern: z.regexes.html5Email });
+
 /** What the service calls a resource. */
 export const identifier = z.int().min(1);
 

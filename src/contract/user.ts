@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { Role } from './auth.ts';
-import { identifier, instant } from './text.ts';
+import { email, identifier, instant } from './text.ts';
 
-/** The password that a user is made with. It is long rather than of many kinds of characters (NIST SP 800-63B, 3.1.1). */
+/** A password that is set. It is long rather than of many kinds of characters (NIST SP 800-63B, 3.1.1). */
 export const NewPassword = z
   .string()
   .refine((value) => [...value].length >= 12, { error: 'must be at least 12 characters' })
@@ -10,9 +10,18 @@ export const NewPassword = z
   .meta({ format: 'password', minLength: 12, maxLength: 1024 });
 
 export const CreateUser = z
-  .object({ email: z.email().max(254), password: NewPassword, role: Role })
+  .object({ email: email.max(254), password: NewPassword, role: Role })
   .meta({ id: 'CreateUser' });
 export type CreateUser = z.infer<typeof CreateUser>;
+
+/** Fields that are left out stay as they are. */
+export const ChangeUser = z.object({ role: Role.optional() }).meta({ id: 'ChangeUser' });
+export type ChangeUser = z.infer<typeof ChangeUser>;
+
+export const ChangePassword = z
+  .object({ current_password: z.string().min(1).meta({ format: 'password' }), new_password: NewPassword })
+  .meta({ id: 'ChangePassword' });
+export type ChangePassword = z.infer<typeof ChangePassword>;
 
 export const User = z
   .object({

@@ -1,10 +1,12 @@
+import type { FastifyRequest } from 'fastify';
 import type { App } from './app.ts';
+import { MethodNotAllowed } from './errors.ts';
 
-/** The methods of a path, as an Allow header lists them; empty where there is no such path. */
-export type MethodsOf = (path: string) => readonly string[];
+/** The methods of the path of a request, as an Allow header lists them; empty where there is no such path. */
+export type MethodsOf = (request: Pick<FastifyRequest, 'url'>) => readonly string[];
 
-/** Collects the methods of the routes that are added from now on. */
-export function collectMethods(app: App): MethodsOf {
+/** Refuses a request with a method that its path does not take. Sees the routes that are added from now on. */
+export function refuseOtherMethods(app: App): MethodsOf {
   const methods = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
     const known = methods.get(url) ?? new Set();
@@ -13,10 +15,21 @@ export function collectMethods(app: App): MethodsOf {
       [method].flat().reduce((all, each) => all.add(each), known),
     );
   });
-  return (path) => {
-    const template = methods.has(path) ? path : [...methods.keys()].find((each) => isOf(path, each));
-    return template === undefined ? [] : [...(methods.get(template) ?? []), 'OPTIONS'].sort();
-  };
+  const list = (template: string | undefined) =>
+    template === undefined ? [] : [...(methods.get(template) ?? []), 'OPTIONS'].sort();
+  const findTemplate = (path: string) =>
+    methods.has(path) ? path : [...methods.keys()].find((each) => isOf(path, each));
+  app.addHook('onRequest', async (request) => {
+    const path = pathOf(request);
+    // A path without parameters may stand where another route has one: /api/networks/enroll is no network.
+    const allowed = request.is404 ? list(findTemplate(path)) : methods.has(path) ? list(path) : [];
+    if (allowed.length > 0 && !allowed.includes(request.method)) throw new MethodNotAllowed(request.method, allowed);
+  });
+  return (request) => list(findTemplate(pathOf(request)));
+}
+
+function pathOf({ url }: Pick<FastifyRequest, 'url'>): string {
+  return url.split('?', 1)[0] ?? url;
 }
 
 /** True where the path has the segments of the template, whatever stands for its parameters. */

@@ -20,6 +20,11 @@ declare module 'fastify' {
     looksUpPeers?: boolean;
     /** Asked again every few seconds: such requests are logged for debugging only. */
     isHealthCheck?: boolean;
+    /**
+     * Checks fields of a body beyond its schema, and throws InvalidRequest. It gets the fields that follow the schema where others do not,
+     * so that the refusal names every field that breaks a rule.
+     */
+    checkFields?(fields: object, request: FastifyRequest): unknown;
   }
   interface FastifyRequest {
     caller: Caller | null;

@@ -45,6 +45,7 @@ export const readersAndPeer: Access = { roles: everyRole, peer: true };
 export const editors: Access = { roles: editingRoles, peer: false };
 export const editorsAndPeer: Access = { roles: editingRoles, peer: true };
 export const administrators = { roles: administeringRoles, peer: false } satisfies Access;
+export const owners = { roles: ['owner'], peer: false } satisfies Access;
 export const readersInSession: Access = { roles: everyRole, peer: false, sessionOnly: true };
 
 /** Refuses a caller whom the operation is not for. */

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import type { FastifySchema, RouteOptions } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import { Refusal } from '../contract/reply.ts';
 import type { App } from './app.ts';
+import { matches } from './routes/etag.ts';
 import { tidyDescription } from './tidy-description.ts';
 
 /** Serves the OpenAPI 3.1 description of all routes that are added after this. */
@@ -19,7 +21,7 @@ export async function describeRoutes(app: App): Promise<void> {
     transform: jsonSchemaTransform,
     transformObject: jsonSchemaTransformObject,
   });
-  let document: Record<string, unknown> | undefined;
+  let served: { readonly document: Record<string, unknown>; readonly etag: string } | undefined;
   app.route({
     method: 'GET',
     url: '/docs/api/openapi.json',
@@ -27,13 +29,30 @@ export async function describeRoutes(app: App): Promise<void> {
     schema: {
       operationId: 'readDescription',
       summary: 'This description',
-      response: { 200: z.record(z.string(), z.unknown()) },
+      headers: z.looseObject({
+        'if-none-match': z
+          .string()
+          .optional()
+          .meta({ description: 'The ETag of the description that the caller has.' }),
+      }),
+      response: {
+        200: z.record(z.string(), z.unknown()),
+        304: z.undefined().meta({ description: 'The description is still the one named.' }),
+      },
     },
-    handler: async () => {
-      document ??= tidyDescription(app.swagger() as unknown as Record<string, unknown>);
-      return document;
+    handler: async (request, response) => {
+      served ??= withETag(tidyDescription(app.swagger() as unknown as Record<string, unknown>));
+      response.header('etag', served.etag);
+      // Hosts ask every hour, and it changes with the version of the program alone.
+      if (matches(request.headers['if-none-match'], served.etag)) return response.code(304).send();
+      return served.document;
     },
   });
+}
+
+function withETag(document: Record<string, unknown>) {
+  const digest = createHash('sha256').update(JSON.stringify(document)).digest('base64url');
+  return { document, etag: `"${digest.slice(0, 22)}"` };
 }
 
 const description = [
@@ -41,7 +60,9 @@ const description = [
   'Extensions that a client may rely on because they are described here: Idempotency-Key and access_token at',
   'POST /api/networks/enroll; If-None-Match, Prefer: wait=N and A-IM: cpn-delta at GET /api/networks/{network}; the operations that change and remove',
   'networks, peers and enrolment keys; users, personal tokens and the audit; withdrawn at PATCH /api/networks/{network}/peers/{peer}, by which a connector takes itself out',
-  'of service; peer_types and routes of enrolment keys; serving_since and priority of connectors, which rank them; unique names of peers.',
+  'of service; the roles of users, sessions, and the change of a password; peer_types and routes of enrolment keys; serving_since and priority of connectors, which rank them; unique names of peers;',
+  'page, per_page and links.next of lists.',
+  'null in a field of a request that may be left out counts as left out, unless the field says that it may be null.',
 ].join('\n');
 
 const securitySchemes = {

@@ -4,6 +4,7 @@ import {
   Conflict,
   Forbidden,
   InvalidRequest,
+  MethodNotAllowed,
   NotFound,
   OutcomeUnknown,
   TooManyRequests,
@@ -24,6 +25,7 @@ function toErrorReply(error: unknown): ErrorReply {
   if (error instanceof Unauthenticated) return refusal(401, error.message, { 'www-authenticate': 'Bearer' });
   if (error instanceof Forbidden) return refusal(403, error.message);
   if (error instanceof NotFound) return refusal(404, error.message);
+  if (error instanceof MethodNotAllowed) return refusal(405, error.message, { allow: error.allowed.join(', ') });
   if (error instanceof Conflict) return refusal(409, error.message);
   if (error instanceof UnsupportedEncoding) return refusal(415, error.message, { 'accept-encoding': 'identity' });
   if (error instanceof TooManyRequests) {

@@ -7,11 +7,14 @@ export type BrokenRules = Readonly<Record<string, readonly string[]>>;
 export class InvalidRequest extends CpnError {
   override readonly name = 'InvalidRequest';
   readonly fields: BrokenRules;
+  /** The fields of the body that follow its schema, where others do not. */
+  readonly rest: object | null;
 
-  constructor(fields: BrokenRules) {
+  constructor(fields: BrokenRules, rest: object | null = null) {
     const names = Object.keys(fields);
     super(`the request breaks a rule for ${names.join(', ')}`, { facts: { fields: names } });
     this.fields = fields;
+    this.rest = rest;
   }
 }
 
@@ -36,6 +39,17 @@ export class NotFound extends CpnError {
 
   constructor(what: string) {
     super(`there is no such ${what}`, { facts: { what } });
+  }
+}
+
+/** The path is there, and does not take the method of the request. */
+export class MethodNotAllowed extends CpnError {
+  override readonly name = 'MethodNotAllowed';
+  readonly allowed: readonly string[];
+
+  constructor(method: string, allowed: readonly string[]) {
+    super(`the path does not take ${method}; it takes ${allowed.join(', ')}`, { facts: { method, allowed } });
+    this.allowed = allowed;
   }
 }
 
@@ -88,6 +102,15 @@ export class UnusableDatabase extends CpnError {
 
   constructor(database: string, problem: string, remedy: string, cause?: unknown) {
     super(`the database ${database} cannot be used: ${problem}; ${remedy}`, { facts: { database, problem }, cause });
+  }
+}
+
+/** The database was changed by a newer version in a way that this one must know of. */
+export class NewerDatabase extends CpnError {
+  override readonly name = 'NewerDatabase';
+
+  constructor(migration: string) {
+    super(`it has the migration ${migration}, which this cpn does not know`, { facts: { migration } });
   }
 }
 

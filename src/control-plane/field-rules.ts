@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { InvalidValue } from '../core/errors.ts';
 import { InvalidRequest } from './errors.ts';
 
@@ -15,10 +16,43 @@ export function readFields<Fields extends object>(fields: (read: Read) => Fields
       return parse();
     } catch (error) {
       if (!(error instanceof InvalidValue)) throw error;
-      broken[error.field] = [...(broken[error.field] ?? []), error.message];
+      // The message begins with the name of the field, which is beside the rule.
+      const rule = error.message.slice(error.field.length + 1);
+      broken[error.field] = [...(broken[error.field] ?? []), rule];
       return undefined;
     }
   });
   if (Object.keys(broken).length > 0) throw new InvalidRequest(broken);
   return parsed as Parsed<Fields>;
+}
+
+/** Gives what several checks of a request give, or refuses it once, with the rules that any of them found broken. */
+export async function checkAll<Results extends readonly unknown[]>(
+  ...checks: { readonly [At in keyof Results]: () => Results[At] | Promise<Results[At]> }
+): Promise<Results> {
+  const broken: Record<string, readonly string[]> = {};
+  const results: unknown[] = [];
+  for (const check of checks) {
+    try {
+      results.push(await check());
+    } catch (error) {
+      if (!(error instanceof InvalidRequest)) throw error;
+      for (const [field, rules] of Object.entries(error.fields)) broken[field] = [...(broken[field] ?? []), ...rules];
+    }
+  }
+  if (Object.keys(broken).length > 0) throw new InvalidRequest(broken);
+  return results as unknown as Results;
+}
+
+/** Adds to the refusal of a body what the route's own check finds wrong with the fields that follow the schema. */
+export async function nameAllFields(error: unknown, request: FastifyRequest): Promise<unknown> {
+  const { checkFields } = request.routeOptions.config;
+  if (!(error instanceof InvalidRequest) || error.rest === null || !checkFields) return error;
+  const refuse = () => {
+    throw error;
+  };
+  const { rest } = error;
+  return checkAll(refuse, () => checkFields(rest, request)).catch((all) =>
+    all instanceof InvalidRequest ? all : error,
+  );
 }

@@ -1,14 +1,14 @@
 import type { FastifyReply } from 'fastify';
 import * as z from 'zod';
-import { reply } from '../contract/reply.ts';
+import { page } from '../contract/reply.ts';
 import { ownBytes } from './own-bytes.ts';
 
-/** Sends a list; `name` says which one, and whose. */
+/** Sends a page of a list; `name` says which one, and whose. */
 export type SendList = <Item extends z.ZodType>(
   response: FastifyReply,
   name: string,
   item: Item,
-  data: z.output<Item>[],
+  body: z.output<ReturnType<typeof page<Item>>>,
 ) => FastifyReply;
 
 const mostNames = 1_000;
@@ -16,8 +16,9 @@ const mostNames = 1_000;
 /** Lists that are the same text are one in memory, however many callers have not read theirs yet. It keeps none that nobody is sent. */
 export function createLists(): SendList {
   const latest = new Map<string, WeakRef<Buffer>>();
-  return (response, name, item, data) => {
-    const bytes = ownBytes(JSON.stringify(z.encode(reply(z.array(item)), { data })));
+  return (response, list, item, body) => {
+    const bytes = ownBytes(JSON.stringify(z.encode(page(item), body)));
+    const name = `${list} ${body.links.next} ${body.meta.current_page}`;
     const known = latest.get(name)?.deref();
     const isSame = known?.equals(bytes) ?? false;
     if (!isSame) {

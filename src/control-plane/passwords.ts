@@ -1,8 +1,10 @@
 import { scrypt, timingSafeEqual } from 'node:crypto';
+import { isIPv4 } from 'node:net';
+import { normalizeIP } from '@fastify/rate-limit';
 import type { Secret } from '../core/secret.ts';
 import { TooManyRequests } from './errors.ts';
 import type { Random } from './tokens.ts';
-import { createGate } from './turns.ts';
+import { createFairGate } from './turns.ts';
 
 /** What scrypt takes to hash a password. A hash names its own cost, so that this can be raised. */
 export interface PasswordCost {
@@ -14,27 +16,38 @@ export interface PasswordCost {
 /** OWASP's choice for little memory: 16 MiB, about 0.15 s. */
 export const usualPasswordCost: PasswordCost = { N: 2 ** 14, r: 8, p: 5 };
 
-/** Hashes a password with a salt of its own. */
-export async function hashPassword(password: Secret, random: Random, cost: PasswordCost): Promise<string> {
+/** Hashes a password with a salt of its own; `address` is where the request came from, null without one. */
+export async function hashPassword(
+  password: Secret,
+  random: Random,
+  cost: PasswordCost,
+  address: string | null,
+): Promise<string> {
   const salt = Buffer.from(random(16));
-  const hash = await derive(password, salt, cost);
+  const hash = await derive(password, salt, cost, address);
   return format(cost, salt, hash);
 }
 
 /** True for the password that the hash was made of. Without a hash it is false, after work of this cost. */
-export async function verifyPassword(password: Secret, stored: string | null, cost: PasswordCost): Promise<boolean> {
+export async function verifyPassword(
+  password: Secret,
+  stored: string | null,
+  cost: PasswordCost,
+  address: string | null,
+): Promise<boolean> {
   const known = stored === null ? { cost, salt: Buffer.alloc(16), hash: Buffer.alloc(hashLength) } : parse(stored);
-  const derived = await derive(password, known.salt, known.cost);
+  const derived = await derive(password, known.salt, known.cost, address);
   return timingSafeEqual(derived, known.hash) && stored !== null;
 }
 
 const hashLength = 32;
 
 /** More at once would take the thread pool, and the memory, from everything else. */
-const gate = createGate(2, 64, () => new TooManyRequests('logins at once', 1));
+const gate = createFairGate(2, 64, () => new TooManyRequests('logins at once', 1));
 
-function derive(password: Secret, salt: Buffer, cost: PasswordCost): Promise<Buffer> {
+function derive(password: Secret, salt: Buffer, cost: PasswordCost, address: string | null): Promise<Buffer> {
   return gate(
+    prefixOf(address ?? ''),
     () =>
       new Promise((resolve, reject) => {
         scrypt(password.reveal().normalize('NFKC'), salt, hashLength, cost, (error, key) =>
@@ -42,6 +55,12 @@ function derive(password: Secret, salt: Buffer, cost: PasswordCost): Promise<Buf
         );
       }),
   );
+}
+
+/** The /24 of an IPv4 address and the /64 of an IPv6 address: one customer of a provider often has all of it. */
+function prefixOf(address: string): string {
+  const normal = normalizeIP(address);
+  return isIPv4(normal) ? normal.slice(0, normal.lastIndexOf('.')) : normal;
 }
 
 function format({ N, r, p }: PasswordCost, salt: Buffer, hash: Buffer): string {

@@ -1,7 +1,7 @@
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Prefix } from '../core/cidr.ts';
-import { collectMethods } from './allowed-methods.ts';
+import { refuseOtherMethods } from './allowed-methods.ts';
 import type { App } from './app.ts';
 import { authenticate } from './authenticate.ts';
 import { createClientErrorHandler } from './client-error.ts';
@@ -9,6 +9,7 @@ import { closePromptly } from './closing.ts';
 import { describeRoutes } from './description.ts';
 import { sendError } from './error-reply.ts';
 import { NotFound, UnsupportedEncoding } from './errors.ts';
+import { nameAllFields } from './field-rules.ts';
 import { readForwarded } from './forwarded.ts';
 import { type Limits, limitEnrollments, limitFailures, limitRequests, limitUnread } from './limits.ts';
 import { createLists } from './lists.ts';
@@ -62,15 +63,9 @@ export async function createServer(context: Context, surroundings: Surroundings)
   }).withTypeProvider<ZodTypeProvider>();
   app.setValidatorCompiler(validateRequest);
   app.setSerializerCompiler(serializerCompiler);
-  app.setErrorHandler((error, request, reply) => {
+  app.setErrorHandler(async (error, request, reply) => {
     metrics.countFailure(error);
-    return sendError(error, request, reply);
-  });
-  const methodsOf = collectMethods(app);
-  app.setNotFoundHandler((request, reply) => {
-    const methods = request.method === 'OPTIONS' ? methodsOf(new URL(request.url, 'http://path').pathname) : [];
-    if (methods.length === 0) throw new NotFound('path');
-    return reply.code(204).header('allow', methods.join(', ')).send();
+    return sendError(await nameAllFields(error, request), request, reply);
   });
   readJsonOnly(app);
   setSecurityHeaders(app);
@@ -79,6 +74,12 @@ export async function createServer(context: Context, surroundings: Surroundings)
   logRequests(app);
   requireAddress(app);
   await limitRequests(app, limits.requests);
+  const methodsOf = refuseOtherMethods(app);
+  app.setNotFoundHandler((request, reply) => {
+    const methods = methodsOf(request);
+    if (methods.length === 0) throw new NotFound('path');
+    return reply.code(204).header('allow', methods.join(', ')).send();
+  });
   authenticate(app, context);
   limitUnread(app, limits.unreadBytes);
   await describeRoutes(app);
@@ -90,7 +91,7 @@ export async function createServer(context: Context, surroundings: Surroundings)
   addNetworkRoutes(app, context, texts, lists);
   addEnrollmentKeyRoutes(app, context, lists);
   addEnrollmentRoute(app, context, texts, limitEnrollments(app, limits.failedEnrollments));
-  addPeerRoutes(app, context);
+  addPeerRoutes(app, context, lists);
   addUserRoutes(app, context, lists);
   addPersonalTokenRoutes(app, context);
   addAuditRoute(app, context);

@@ -60,7 +60,7 @@ const meanings: Readonly<Record<string, string>> = {
 };
 
 const retryAfter = { description: 'Seconds until it is worth trying again.', schema: { type: 'integer', minimum: 1 } };
-const etag = { description: "The network's revision, as a strong ETag.", schema: { type: 'string' } };
+const etag = { description: 'A strong ETag; of a network, its revision.', schema: { type: 'string' } };
 
 const applied = {
   description: 'wait=N, when the reply would have waited that many seconds for another revision.',

@@ -2,15 +2,46 @@ import type { FastifySchemaCompiler } from 'fastify';
 import * as z from 'zod';
 import { InvalidRequest, NotFound } from './errors.ts';
 
-/** Checks each part of a request against its schema. A path that names nothing possible is a 404, all else a 422. */
+/**
+ * Checks each part of a request against its schema. A path that names nothing possible is a 404, all else a 422. A field of the body that
+ * is null and may be left out counts as left out, unless null means something there.
+ */
 export const validateRequest: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
   return (data) => {
-    const result = z.safeParse(schema, data ?? undefined, { error: describeRule });
+    const given = httpPart === 'body' ? leaveOutNulls(schema, data) : data;
+    const result = z.safeParse(schema, given ?? undefined, { error: describeRule });
     if (result.success) return { value: result.data };
     if (httpPart === 'params') return { error: new NotFound(String(result.error.issues[0]?.path[0])) };
-    return { error: new InvalidRequest(brokenRules(result.error.issues)) };
+    const rest = httpPart === 'body' ? pickValid(schema, given) : null;
+    return { error: new InvalidRequest(brokenRules(result.error.issues), rest) };
   };
 };
+
+function leaveOutNulls(schema: z.ZodType, data: unknown): unknown {
+  if (!(schema instanceof z.ZodObject) || !isObject(data)) return data;
+  return Object.fromEntries(
+    Object.entries(data).filter(([name, value]) => value !== null || !isOptional(schema.shape[name])),
+  );
+}
+
+/** True for a field that may be left out, and for which null is nothing else. */
+function isOptional(field: z.ZodType | undefined): boolean {
+  return field?.safeParse(undefined).success === true && !field.safeParse(null).success;
+}
+
+/** The fields that follow the schema; null where the body has no fields. */
+function pickValid(schema: z.ZodType, data: unknown): object | null {
+  if (!(schema instanceof z.ZodObject) || !isObject(data)) return null;
+  const fields = Object.entries<z.ZodType>(schema.shape).flatMap(([name, field]) => {
+    const { success, data: value } = field.safeParse(data[name]);
+    return success && value !== undefined ? [[name, value] as const] : [];
+  });
+  return Object.fromEntries(fields);
+}
+
+function isObject(data: unknown): data is Record<string, unknown> {
+  return typeof data === 'object' && data !== null && !Array.isArray(data);
+}
 
 function brokenRules(issues: readonly z.core.$ZodIssue[]): Record<string, string[]> {
   const fields: Record<string, string[]> = {};

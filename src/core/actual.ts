@@ -13,6 +13,8 @@ export interface Actual {
   readonly device: Device | null;
   /** Routes of all tables that lead into our interface, without those the kernel made itself. */
   readonly routes: readonly Route[];
+  /** The ranges of the interface's addresses that have a route into it, which the kernel makes. */
+  readonly onLink: readonly Prefix[];
   /** The IPv4 policy rules of the host, without those the kernel made itself. */
   readonly rules: readonly Rule[];
   /**

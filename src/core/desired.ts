@@ -1,4 +1,4 @@
-import { covers, familyOf, hostPrefix, lengthOf, maskPrefix, type Prefix } from './cidr.ts';
+import { covers, familyOf, hostPrefix, lengthOf, type Prefix } from './cidr.ts';
 import { sameEndpoint } from './endpoint.ts';
 import { findIngresses, type HostForwarding, type Ingress } from './forward/ingress.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
@@ -13,11 +13,11 @@ import { aliasMark, tunnelMark } from './marks.ts';
 import {
   type DesiredPeer,
   type Failure,
-  formatInterfaceAddress,
   type HeldLabels,
   type InterfaceAddress,
   type NetworkMap,
   type Options,
+  onLinkRange,
   type Peer,
   type PeerId,
   type TunnelConfig,
@@ -85,7 +85,8 @@ export interface Desired {
 
 /** The mark on an interface that is ours. */
 export function aliasOf(map: NetworkMap): string {
-  return `${aliasMark}${map.id ?? 'network'}`;
+  // Of another service's ids, what an alias can hold.
+  return `${aliasMark}${String(map.id ?? 'network').replace(/[^\w.:-]/g, '_')}`;
 }
 
 /** Works out what the host should be: who is reached how, without what the guard refuses. */
@@ -161,7 +162,7 @@ export function restore(desired: Desired, config: TunnelConfig): Desired {
 
 /** What leads into the interface beside the range of its own address. */
 function findRoutes({ address, peers }: Pick<TunnelConfig, 'address' | 'peers'>): readonly Prefix[] {
-  const onLink = address.length === 32 ? null : maskPrefix(formatInterfaceAddress(address));
+  const onLink = onLinkRange(address);
   return peers.flatMap((peer) => peer.allowedIps).filter((prefix) => !(onLink && covers(onLink, prefix)));
 }
 

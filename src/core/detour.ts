@@ -26,21 +26,18 @@ export function describeDetour({ prefix, link }: Detour): string {
   return `${prefix} of it leads to ${link}`;
 }
 
-/** True when `prefix` has a route of its own into the interface, or lies in the range of the interface's address. */
-export function leadsIn(prefix: Prefix, actual: Pick<Actual, 'link' | 'routes'>): boolean {
-  return ownWays(actual).some((way) => (way.onLink ? covers(way.prefix, prefix) : way.prefix === prefix));
+/** True when `prefix` has a route of its own into the interface, or lies in the range of the interface's address, which has one. */
+export function leadsIn(prefix: Prefix, actual: Pick<Actual, 'routes' | 'onLink'>): boolean {
+  return ownRoutes(actual).includes(prefix) || actual.onLink.some((range) => covers(range, prefix));
 }
 
 /** Says why not every packet to `prefix` is sent into the interface `link`; null when all are. */
 export function explainDetour(prefix: Prefix, link: string, actual: Actual): string | null {
-  const wider = (way: { readonly prefix: Prefix }) => covers(way.prefix, prefix);
-  const lengths = ownWays(actual)
-    .filter(wider)
-    .map((way) => lengthOf(way.prefix));
+  const lengths = [...ownRoutes(actual), ...actual.onLink].filter((way) => covers(way, prefix)).map(lengthOf);
   if (lengths.length === 0) return `no route to ${prefix} leads into ${link}`;
-  const past = elsewhere(actual.surroundings)
-    .filter(wider)
-    .find((way) => lengthOf(way.prefix) > Math.max(...lengths));
+  const past = elsewhere(actual.surroundings).find(
+    (way) => covers(way.prefix, prefix) && lengthOf(way.prefix) > Math.max(...lengths),
+  );
   if (past) return `${prefix} leads to ${past.link}, by the route to ${past.prefix}`;
   const detour = findDetour(prefix, actual.surroundings);
   return detour && `of ${prefix}, ${detour.prefix} leads to ${detour.link}`;
@@ -50,13 +47,17 @@ function elsewhere({ connected, routed }: Surroundings): readonly Detour[] {
   return [...routed, ...connected];
 }
 
-/** What leads into our interface: the range of its address, and its routes in tables that our rules lead to. */
-export function ownWays({ link, routes }: Pick<Actual, 'link' | 'routes'>): { prefix: Prefix; onLink: boolean }[] {
-  const subnets = link?.up ? link.addresses.map((address) => maskPrefix(formatInterfaceAddress(address))) : [];
-  return [
-    ...routes
-      .filter(({ prefix, table }) => table === routingTableOf(prefix))
-      .map(({ prefix }) => ({ prefix, onLink: false })),
-    ...subnets.map((prefix) => ({ prefix, onLink: true })),
-  ];
+/**
+ * What leads into our interface: its routes, and the range of its address. The latter also while the route to it is gone: that changes
+ * nothing of what the host reaches through the tunnel.
+ */
+export function ownWays(actual: Pick<Actual, 'link' | 'routes'>): Prefix[] {
+  const { link } = actual;
+  const ranges = link?.up ? link.addresses.map((address) => maskPrefix(formatInterfaceAddress(address))) : [];
+  return [...ownRoutes(actual), ...ranges];
+}
+
+/** The routes into our interface in tables that our rules lead to. */
+function ownRoutes({ routes }: Pick<Actual, 'routes'>): Prefix[] {
+  return routes.filter(({ prefix, table }) => table === routingTableOf(prefix)).map(({ prefix }) => prefix);
 }

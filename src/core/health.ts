@@ -22,10 +22,21 @@ export function isFresh(latestHandshake: number | null, now: number): boolean {
   return latestHandshake !== null && now - latestHandshake <= rejectAfter;
 }
 
+/** Seconds for a handshake, tried once more after 5 s (REKEY_TIMEOUT). */
+const handshakeWithin = 15;
+
+/**
+ * Seconds after which keepalives have renewed a session. Keepalives that are sent after 120 s, or received after 165 s, make the end
+ * that began the session renew it (keep_key_fresh in send.c and receive.c). The first after {@link rejectAfter} does so in any case.
+ */
+function renewedByKeepalives(keepalive: number): number {
+  return rejectAfter + keepalive + handshakeWithin;
+}
+
 /**
  * Tells a peer's state: `connected` while the session lives and what we send is answered, `stale` when it does not answer or
- * when keepalives should have renewed the session and did not, `idle` when nobody had reason to, `never` when there was no
- * handshake at all.
+ * when keepalives should have renewed the session and did not, `idle` when nothing had reason to renew it yet, `never` when there
+ * was no handshake at all.
  *
  * @param now seconds since the epoch
  * @param silentAt bytes received when it was noticed that the peer does not answer; the first byte more undoes it
@@ -38,5 +49,6 @@ export function judgePeer(
   if (peer.latestHandshake === null) return 'never';
   if (peer.rxBytes === silentAt) return 'stale';
   if (isFresh(peer.latestHandshake, now)) return 'connected';
-  return peer.keepalive === null ? 'idle' : 'stale';
+  if (peer.keepalive === null) return 'idle';
+  return now - peer.latestHandshake <= renewedByKeepalives(peer.keepalive) ? 'idle' : 'stale';
 }

@@ -37,7 +37,7 @@ function isPrivate(range: Prefix): boolean {
 export function findWays(actual: Pick<Actual, 'link' | 'routes' | 'surroundings'>, later: readonly string[]): Prefix[] {
   const { connected, routed } = actual.surroundings;
   const others = later.length === 0 ? [] : [...connected, ...routed].filter(({ link }) => later.includes(link));
-  return [...ownWays(actual), ...others].map(({ prefix }) => prefix).filter((prefix) => !isDefaultRoute(prefix));
+  return [...ownWays(actual), ...others.map(({ prefix }) => prefix)].filter((prefix) => !isDefaultRoute(prefix));
 }
 
 /** The prefixes that a wg-quick file leads into its tunnel: the range of its address, and the allowed IPs of its peers beyond it. */
@@ -65,7 +65,8 @@ export function isServerInside(
 /**
  * True of an SSH session that goes through the tunnel: it came to this host's address in the network, or the longest route to its client
  * leads into the tunnel now. The file alone is no proof, as the session may have come from outside while the tunnel was down. The
- * range is the exception: sessions from it linger that came through the tunnel to another address of this host.
+ * range is the exception: sessions from it linger that came through the tunnel to another address of this host. So do sessions to an
+ * address in the range that this host no longer has: the kernel keeps them for minutes after the host left the network.
  */
 export function isSessionInside(
   { address, local }: SshClient,
@@ -75,6 +76,7 @@ export function isSessionInside(
 ): boolean {
   const { range, own, ways, accepted } = inside;
   if (local === own) return true;
+  if (local !== null && covers(range, local) && !surroundings.addresses.includes(local)) return true;
   if (takesRange && accepted.includes(range) && covers(range, address)) return true;
   return leadsInto(ways, address, surroundings);
 }

@@ -11,6 +11,10 @@ export interface Liveness {
   readonly state: 'trusted' | 'silent' | 'back';
   /** Seconds of looking in which nothing was heard of it; endless for one that is silent, until it is heard. */
   readonly silence: number;
+  /** Anything came from it since the first question. */
+  readonly heard: boolean;
+  /** Seconds of that silence in which another connector was heard, which shows that this host is not cut off itself. */
+  readonly missed: number;
   /** It answers what it is asked, as far as is known; a firewall may keep it from that for ever. */
   readonly answers: boolean;
   /** Seconds for which it has been well without a break. */
@@ -26,6 +30,13 @@ const patience = 3;
  * and a handshake is tried again after 5 s (REKEY_TIMEOUT, drivers/net/wireguard/messages.h).
  */
 const patienceWithMute = 15;
+/**
+ * Seconds of silence of one in service that was never heard, while another is: within them it is asked four times, and a handshake is
+ * forced once, which a firewall does not swallow.
+ */
+const patienceWithNew = 2;
+/** Seconds for an answer or a handshake of one that was never heard, before another handshake is begun: it may have far to go. */
+export const renewAfter = 1;
 /** Seconds for which one that was silent must be well before it is trusted; doubled with each failure more. */
 const probation = 60;
 const longestProbation = 960;
@@ -36,17 +47,24 @@ const memory = 3600;
 
 /** One that nobody looked at yet. */
 export function unknownLiveness(state: Liveness['state']): Liveness {
-  return { state, silence: 0, answers: false, well: 0, failures: state === 'trusted' ? 0 : 1 };
+  const failures = state === 'trusted' ? 0 : 1;
+  // Of one that is known to be silent only something new counts.
+  return { state, silence: 0, heard: state === 'silent', missed: 0, answers: false, well: 0, failures };
 }
 
 /** It answered, or something else came from it. */
 export function noteHeard(liveness: Liveness, by: 'answer' | 'traffic'): Liveness {
-  return { ...liveness, silence: 0, answers: liveness.answers || by === 'answer' };
+  return { ...liveness, silence: 0, heard: true, missed: 0, answers: liveness.answers || by === 'answer' };
 }
 
 /** It is asked at another pace from now on: whoever was asked seldom was silent for long without a question. */
 export function changePace(liveness: Liveness): Liveness {
-  return liveness.state === 'silent' ? liveness : { ...liveness, silence: 0 };
+  return liveness.state === 'silent' ? liveness : { ...liveness, silence: 0, missed: 0 };
+}
+
+/** True of one that is still to be heard for the first time. */
+export function isNew({ heard, state }: Liveness): boolean {
+  return !heard && state !== 'silent';
 }
 
 /** How a connector is looked at. */
@@ -57,24 +75,28 @@ export interface Look {
   readonly every: number;
   /** It carries packets, for want of a better one perhaps. */
   readonly inService: boolean;
+  /** Another connector is heard. */
+  readonly hasOther: boolean;
 }
 
 /**
  * Time spent looking went by. Of a pause that took longer than it was meant to, no more than `every` counts: the silence of one
  * that nobody listened to is no sign.
  */
-export function noteTime(before: Liveness, { seconds, every, inService }: Look): Liveness {
+export function noteTime(before: Liveness, { seconds, every, inService, hasOther }: Look): Liveness {
   const spent = Math.min(seconds, every);
   const silence = before.silence + spent;
+  const missed = hasOther ? before.missed + spent : 0;
   const { state, answers } = before;
-  if (silence >= (answers ? patience * every : patienceWithMute)) {
+  const isMissed = inService && isNew(before) && missed >= patienceWithNew;
+  if (isMissed || silence >= (answers ? patience * every : patienceWithMute)) {
     const failures = before.failures + (state === 'silent' ? 0 : 1);
     // When it comes back a firewall may have come with it.
-    return { state: 'silent', silence: Number.POSITIVE_INFINITY, answers: false, well: 0, failures };
+    return { ...before, state: 'silent', silence: Number.POSITIVE_INFINITY, answers: false, well: 0, failures };
   }
   const well = before.well + spent;
   const failures = well > memory ? 0 : before.failures;
-  return { ...before, state: nextState({ ...before, well }, inService), silence, well, failures };
+  return { ...before, state: nextState({ ...before, well }, inService), silence, missed, well, failures };
 }
 
 function nextState({ state, well, answers, failures }: Liveness, inService: boolean): Liveness['state'] {
@@ -86,7 +108,16 @@ function nextState({ state, well, answers, failures }: Liveness, inService: bool
   return state === 'back' && (inService || well >= trusted) ? 'trusted' : state;
 }
 
+/**
+ * True when a handshake is to be forced, so that one that was never heard is told from one that is dead. Its session, where it has one, is
+ * lost with that: only of one in service, that another can stand in for, is it worth it.
+ */
+export function isContested(liveness: Liveness, inService: boolean): boolean {
+  return inService && isNew(liveness) && liveness.missed >= renewAfter;
+}
+
 /** True when a question went unanswered for so long that the counters are worth a look: something else may have come. */
-export function isDoubtful({ silence, answers }: Liveness, { every }: Pick<Look, 'every'>): boolean {
-  return silence > (answers ? 1.5 * every : every);
+export function isDoubtful(liveness: Liveness, { every }: Pick<Look, 'every'>): boolean {
+  const { silence, answers } = liveness;
+  return isNew(liveness) || silence > (answers ? 1.5 * every : every);
 }

@@ -13,6 +13,9 @@ export const aliasMark = 'cpn:';
  */
 export const routeProtocol = '157';
 
+/** The protocol of the routes that the kernel makes for addresses (RTPROT_KERNEL), as iproute2 prints it. */
+export const kernelProtocol = 'kernel';
+
 /**
  * The mark on a full tunnel's own packets, which must not go through it. It shares no bit with the marks of kube-proxy
  * (0xc000) and Cilium (0x0f00), nor with those above 0xffff, where Calico and Tailscale have theirs.

@@ -1,5 +1,5 @@
 import type { PeerType } from '../contract/peer.ts';
-import type { Address, Prefix } from './cidr.ts';
+import { type Address, maskPrefix, type Prefix } from './cidr.ts';
 import type { Endpoint, SocketEndpoint } from './endpoint.ts';
 import type { IdentityKey, KeyProof } from './identity.ts';
 import type { PublicKey } from './keys.ts';
@@ -9,8 +9,11 @@ import type { Secret } from './secret.ts';
 /** Every kind of peer, in the contract's words. */
 export const peerTypes = ['connector', 'admin_device', 'origin'] as const satisfies readonly PeerType[];
 
-/** The service's name for a peer. Ours are integers; another service may give strings. */
-export type PeerId = number | string;
+/** What a service calls one thing by, and nothing else. Ours are integers; another service may give strings. */
+export type Id = number | string;
+
+/** The service's name for a peer. */
+export type PeerId = Id;
 
 /** A host in a private network, as the control plane describes it. */
 export interface Peer {
@@ -64,7 +67,7 @@ export interface HeldLabels {
 /** A network and all its peers at one revision: what a host is told. */
 export interface NetworkMap {
   /** Null where the service did not tell it: then the map cannot be read anew. */
-  readonly id: number | null;
+  readonly id: Id | null;
   readonly name: string;
   /** This host's own address alone, where the service did not tell the range. */
   readonly cidr: Prefix;
@@ -72,6 +75,26 @@ export interface NetworkMap {
   /** The strong ETag under which the service served it, where it has such a thing. */
   readonly revision: string | null;
   readonly peers: readonly Peer[];
+  /** What the service lists and nobody could use; not there where it is nothing. */
+  readonly skipped?: readonly SkippedPeer[];
+}
+
+/** An entry of a network's list that is no peer, as far as it can be read. */
+export interface SkippedPeer {
+  readonly id: PeerId | null;
+  readonly name: string | null;
+  readonly publicKey: string | null;
+  readonly address: string | null;
+  /** What is wrong with it, by the name of the field; never a value. */
+  readonly reason: string;
+}
+
+/** What a ready wg-quick text says beside what this host is made of. */
+export interface TextRemarks {
+  /** Name servers and search domains. */
+  readonly dns: readonly string[];
+  /** What of it is not used, a clause each. */
+  readonly remarks: readonly string[];
 }
 
 /** Where a control plane is, and whether plain http may be spoken to it beyond loopback, because somebody said so. */
@@ -148,12 +171,17 @@ export interface InterfaceAddress {
   readonly length: number;
 }
 
+/** The range that is on-link with an address, to which the kernel makes a route; null for an address alone. */
+export function onLinkRange(address: InterfaceAddress): Prefix | null {
+  return address.length === 32 ? null : maskPrefix(formatInterfaceAddress(address));
+}
+
 export function formatInterfaceAddress({ address, length }: InterfaceAddress): string {
   return `${address}/${length}`;
 }
 
 /** Orders ids so that every host orders them alike: numbers by size, before strings by code unit. */
-export function comparePeerIds(a: PeerId, b: PeerId): number {
+export function comparePeerIds(a: Id, b: Id): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b;
   if (typeof a !== typeof b) return typeof a === 'number' ? -1 : 1;
   return a < b ? -1 : a > b ? 1 : 0;

@@ -27,7 +27,7 @@ export function keepUnlisted(known: NetworkMap, newer: NetworkMap, self: readonl
 }
 
 /** A name for what a map says: its revision, or where the service tells none, a hash of it. */
-export function identifyMap({ id, name, cidr, routes, revision, peers }: NetworkMap): string {
+export function identifyMap({ id, name, cidr, routes, revision, peers, skipped }: NetworkMap): string {
   if (revision !== null) return revision;
   const listed = peers.map((peer) => [
     peer.id,
@@ -44,7 +44,7 @@ export function identifyMap({ id, name, cidr, routes, revision, peers }: Network
       : [{ since: peer.servingSince, priority: peer.priority }]),
     ...(peer.given ? [{ ...peer.given, presharedKey: peer.given.presharedKey?.reveal() ?? null }] : []),
   ]);
-  const text = JSON.stringify([id, name, cidr, routes, listed]);
+  const text = JSON.stringify([id, name, cidr, routes, listed, ...(skipped ? [skipped] : [])]);
   return digestOf(text, 16);
 }
 

@@ -4,13 +4,22 @@ import { comparePrefixes, type Prefix } from './cidr.ts';
 import type { Desired } from './desired.ts';
 import { type Endpoint, formatEndpoint, type SocketEndpoint, sameEndpoint } from './endpoint.ts';
 import { isRenewed } from './health.ts';
+import type { PublicKey } from './keys.ts';
 import type { DesiredPeer } from './model.ts';
 import { perObject } from './per-object.ts';
 import type { Secret } from './secret.ts';
 import type { DeviceChange, Step } from './step.ts';
 
+/** What the plan of a peer depends on, beside what it should be and what it is. */
+interface Moment {
+  /** Seconds since the epoch. */
+  readonly now: number;
+  /** Peers whose endpoint is another than the one that was applied last. */
+  readonly moved: ReadonlySet<PublicKey>;
+}
+
 /** Sets key, port and mark where they differ, and adds or updates the peers that differ; names no other peer. */
-export function planDevice({ link, config, keyPair }: Desired, { device }: Actual, now: number): Step[] {
+export function planDevice({ link, config, keyPair }: Desired, { device }: Actual, moment: Moment): Step[] {
   const changes: Change[] = [];
   const keyDiffers = device?.publicKey !== keyPair.publicKey;
   if (keyDiffers && device !== null) {
@@ -29,7 +38,7 @@ export function planDevice({ link, config, keyPair }: Desired, { device }: Actua
   const peers: DeviceChange[] = [];
   for (const peer of gainersFirst(differing, present)) {
     const actual = known.get(peer.publicKey) ?? null;
-    const planned = planPeer(actual ? peer : succeed(peer, predecessors), actual, now);
+    const planned = planPeer(actual ? peer : succeed(peer, predecessors), actual, moment);
     if (planned === null) continue;
     peers.push(planned.set);
     changes.push(planned.change);
@@ -131,21 +140,21 @@ function nameOf(allowedIps: readonly Prefix[]): string {
 function planPeer(
   peer: DesiredPeer,
   actual: ActualPeer | null,
-  now: number,
+  { now, moved }: Moment,
 ): { set: DeviceChange; change: Change } | null {
   if (actual === null) {
     return { set: peer, change: added('peer', peer.publicKey, describe(peer), 'a peer of the network is missing') };
   }
-  const moved = peer.endpoint !== null && !sameEndpoint(peer.endpoint, actual.endpoint);
+  const isElsewhere = peer.endpoint !== null && !sameEndpoint(peer.endpoint, actual.endpoint);
   // A peer that roamed is found where it last spoke from; sending our endpoint again would undo that.
-  const keepsLearned = isRenewed(actual.latestHandshake, now);
+  const keepsLearned = isRenewed(actual.latestHandshake, now) && !moved.has(peer.publicKey);
   const differing = [
     ...(sameMembers(peer.allowedIps, actual.allowedIps) ? [] : ['allowed IPs']),
-    ...(moved && !keepsLearned ? ['endpoint'] : []),
+    ...(isElsewhere && !keepsLearned ? ['endpoint'] : []),
     ...(peer.keepalive === actual.keepalive ? [] : ['keepalive']),
     ...(sameSecret(peer.presharedKey, actual.presharedKey) ? [] : ['preshared key']),
   ];
-  if (!moved && differing.length === 0) settled.set(actual, peer);
+  if (!isElsewhere && differing.length === 0) settled.set(actual, peer);
   if (differing.length === 0) return null;
   const set = keepsLearned ? { ...peer, endpoint: null } : peer;
   const after = { ...peer, endpoint: set.endpoint ?? actual.endpoint };

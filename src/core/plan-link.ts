@@ -4,7 +4,7 @@ import { familyOf, type Prefix } from './cidr.ts';
 import type { Desired } from './desired.ts';
 import { routingTableOf } from './full-tunnel.ts';
 import { routeProtocol, tunnelTable } from './marks.ts';
-import { formatInterfaceAddress, type InterfaceAddress } from './model.ts';
+import { formatInterfaceAddress, type InterfaceAddress, onLinkRange } from './model.ts';
 import { planRules } from './plan-rules.ts';
 import type { LinkCommand, Step } from './step.ts';
 
@@ -24,6 +24,7 @@ export function planSettings(desired: Desired, actual: Actual): Step[] {
     ...planMtu(desired, actual),
     ...planAddresses(desired, actual.link),
     ...planUp(desired, actual),
+    ...planRange(desired, actual),
     ...routes.filter(adds),
     ...rules,
     ...routes.filter((each) => !adds(each)),
@@ -80,26 +81,36 @@ function planAddresses({ link, config }: Desired, actual: Link | null): Planned[
   return [...removals, [{ add: 'address', address: config.address }, added('address', target, link, reason)]];
 }
 
-function planRoutes({ link, routes, later, config }: Desired, actual: Actual): Planned[] {
+/**
+ * The kernel makes the route to the range of an address with the address or when the interface goes up (fib_add_ifaddr in
+ * net/ipv4/fib_frontend.c), and never again.
+ */
+function planRange(desired: Desired, actual: Actual): Planned[] {
+  const { address } = desired.config;
+  const range = onLinkRange(address);
+  const isMade = actual.link?.up && actual.link.addresses.some((each) => isSameAddress(each, address));
+  if (range === null || !isMade || actual.onLink.includes(range)) return [];
+  const reason = 'the route to the range of the address is gone';
+  return [planRoute(desired, actual, { add: 'route', prefix: range, source: address.address }, reason)];
+}
+
+function planRoutes(desired: Desired, actual: Actual): Planned[] {
+  const { link, routes, config } = desired;
   // With its last IPv4 address an interface loses all its IPv4 routes (fib_disable_ip in net/ipv4/fib_frontend.c).
   const keepsAddress = actual.link?.addresses.some((each) => isSameAddress(each, config.address)) ?? false;
   const present = actual.routes.filter(
     ({ table, prefix }) => (table === 'main' || table === tunnelTable) && (keepsAddress || familyOf(prefix) === 6),
   );
   const wanted = new Set(routes);
-  const isWanted = ({ prefix, table }: Route) => wanted.has(prefix) && table === routingTableOf(prefix);
+  const range = onLinkRange(config.address);
+  const isWanted = ({ prefix, table }: Route) =>
+    (wanted.has(prefix) && table === routingTableOf(prefix)) || (prefix === range && table === 'main');
   const kept = new Set<Prefix>(present.filter(isWanted).map((route) => route.prefix));
   const additions = [...wanted]
     .filter((prefix) => !kept.has(prefix))
-    .map((prefix): Planned => {
-      const table = routingTableOf(prefix);
-      const holder = table === 'main' ? findHolder(prefix, later, actual) : null;
-      if (holder === null) {
-        return [{ add: 'route', prefix, table }, added('route', prefix, wayTo(link, table), 'a peer serves it')];
-      }
-      const reason = 'the network that was joined earlier has the right of way';
-      return [{ add: 'route', prefix, table, replaces: true }, updated('route', prefix, holder, link, reason)];
-    });
+    .map((prefix) =>
+      planRoute(desired, actual, { add: 'route', prefix, table: routingTableOf(prefix) }, 'a peer serves it'),
+    );
   const removals = present
     .filter((route) => !isWanted(route) && isOurRoute(route.protocol))
     .map(({ prefix, protocol, table }): Planned => {
@@ -108,6 +119,17 @@ function planRoutes({ link, routes, later, config }: Desired, actual: Actual): P
     });
   return [...additions, ...removals];
 }
+
+/** Adds a route, or takes it over. */
+function planRoute({ link, later }: Desired, actual: Actual, command: AddRoute, reason: string): Planned {
+  const { prefix, table = 'main' } = command;
+  const holder = table === 'main' ? findHolder(prefix, later, actual) : null;
+  if (holder === null) return [command, added('route', prefix, wayTo(link, table), reason)];
+  const right = 'the network that was joined earlier has the right of way';
+  return [{ ...command, replaces: true }, updated('route', prefix, holder, link, right)];
+}
+
+type AddRoute = Extract<LinkCommand, { add: 'route' }>;
 
 /** The later network's interface that this very prefix leads into; the kernel takes no second route to it. */
 function findHolder(prefix: Prefix, later: readonly string[], { surroundings }: Actual): string | null {

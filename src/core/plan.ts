@@ -1,6 +1,7 @@
 import type { Actual } from './actual.ts';
 import type { Desired } from './desired.ts';
 import { unreadable, withoutTool } from './firewall.ts';
+import type { PublicKey } from './keys.ts';
 import { isSettledForGood, planDevice, planPeerRemoval, planUnmarking } from './plan-device.ts';
 import { planFirewall, planOpening, planShutting, planSysctls } from './plan-forwarding.ts';
 import { planHosts } from './plan-hosts.ts';
@@ -13,15 +14,21 @@ import type { Step } from './step.ts';
  * nothing that is right already. Applying them and planning again gives no step.
  *
  * @param now seconds since the epoch, against which the age of a handshake is reckoned
+ * @param moved peers whose endpoint is another than the one that was applied last: it counts more than a learned one
  */
-export function plan(desired: Desired, actual: Actual, now: number): readonly Step[] {
+export function plan(
+  desired: Desired,
+  actual: Actual,
+  now: number,
+  moved: ReadonlySet<PublicKey> = new Set(),
+): readonly Step[] {
   if (calm.get(actual) === desired) return [];
   const steps: Step[] = [
     ...planShutting(desired, actual),
     ...planCreation(desired, actual),
     // Before the interface is up, as others may forward into it from then on.
     ...planFirewall(desired, actual),
-    ...planDevice(desired, actual, now),
+    ...planDevice(desired, actual, { now, moved }),
     ...planSettings(desired, actual),
     ...planUnmarking(desired, actual),
     ...planPeerRemoval(desired, actual),

@@ -74,8 +74,17 @@ export type LinkCommand =
   | { readonly set: 'up' }
   | { readonly add: 'address'; readonly address: InterfaceAddress }
   | { readonly remove: 'address'; readonly address: InterfaceAddress }
-  /** Into the main table unless told; `replaces` is set where another interface of ours has this very route, and is to lose it. */
-  | { readonly add: 'route'; readonly prefix: Prefix; readonly table?: string; readonly replaces?: true }
+  /**
+   * Into the main table unless told; `replaces` is set where another interface of ours has this very route, and is to lose it. With
+   * `source` it is the route that the kernel makes for this address of the interface.
+   */
+  | {
+      readonly add: 'route';
+      readonly prefix: Prefix;
+      readonly table?: string;
+      readonly source?: Address;
+      readonly replaces?: true;
+    }
   | { readonly remove: 'route'; readonly prefix: Prefix; readonly protocol: string; readonly table?: string }
   | { readonly add: 'rule'; readonly rule: Rule }
   | { readonly remove: 'rule'; readonly rule: Rule };

@@ -44,8 +44,7 @@ export interface Child {
 
 /**
  * Starts a tool and hands on what it prints, on stdout and stderr alike, line by line; null stands for a line that was too
- * long to keep. Throws MissingTool. It ends with us when we exit; when we are killed, it ends with the next line that it
- * tries to print (SIGPIPE), which for `ip monitor` is the next change on this host.
+ * long to keep. Throws MissingTool. It ends with this process, also when that is killed.
  */
 export type Start = (tool: Tool, args: readonly string[], onLine: (line: string | null) => void) => Promise<Child>;
 
@@ -152,13 +151,24 @@ function tryTo(act: () => void): void {
   } catch {}
 }
 
+/**
+ * Becomes the tool, and leaves a shell beside it that waits for the end of its input, which is the end of this process, and then kills
+ * both: the group 0 is its own (kill(2)), and no other process can have that number meanwhile. The kernel's way, PR_SET_PDEATHSIG, takes
+ * a setpriv(1) that not every Linux has.
+ */
+const guarded = `unset PWD
+exec 3<&0
+{ read -r _; kill -KILL 0; } <&3 3<&- >/dev/null 2>&1 &
+exec "$@" </dev/null 3<&-`;
+
 /** A Start that finds its tools in `folders`. */
 export function startFrom(folders: readonly string[]): Start {
   return async (tool, args, onLine) => {
     const path = await findTool(tool, folders);
+    const shell = await findTool('sh');
     const { execa } = await import('execa');
     announce(tool);
-    const child = execa(path, args, { ...common, stdin: 'ignore', buffer: false });
+    const child = execa(shell, ['-c', guarded, 'sh', path, ...args], { ...common, stdin: 'pipe', buffer: false });
     announce(tool);
     const streams = [child.stdout, child.stderr];
     for (const stream of streams) stream.setEncoding('utf8').on('data', splitLines(mostLine, onLine));

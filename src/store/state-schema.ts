@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { parseAddress, parsePrefix } from '../core/cidr.ts';
 import { parseEndpoint } from '../core/endpoint.ts';
+import { knownFeatures } from '../core/features.ts';
 import { identityOf, parseIdentityKey } from '../core/identity.ts';
 import { keyPairOf, parsePublicKey } from '../core/keys.ts';
 import { peerTypes, pinRules } from '../core/model.ts';
@@ -21,7 +22,7 @@ const secret = z
   .min(1)
   .transform((text) => new Secret(text));
 const peerType = z.enum(peerTypes);
-const peerId = z.union([z.int(), z.string()]);
+const peerId = z.union([z.number(), z.string()]);
 
 const identityKey = z.string().transform((text) => parseIdentityKey(text));
 const keyPair = secret.transform((privateKey) => keyPairOf(privateKey));
@@ -49,12 +50,23 @@ const peer = z.object({
 });
 
 const map = z.object({
-  id: z.int().nullable(),
+  id: peerId.nullable(),
   name: z.string(),
   cidr: prefix,
   routes: z.array(prefix),
   revision: z.string().nullable(),
   peers: z.array(peer),
+  skipped: z
+    .array(
+      z.object({
+        id: peerId.nullable(),
+        name: z.string().nullable(),
+        publicKey: z.string().nullable(),
+        address: z.string().nullable(),
+        reason: z.string(),
+      }),
+    )
+    .exactOptional(),
 });
 
 const made = z.discriminatedUnion('made', [
@@ -97,6 +109,12 @@ export const stateSchema = z.object({
     .default(null),
   networkSecret: secret.nullable().default(null),
   service: z.object({ url: z.string(), insecureHttp: z.boolean() }),
+  features: z
+    .array(z.string())
+    .transform((names) => knownFeatures(names))
+    .nullable()
+    .default(null),
+  perhapsEnrolled: z.boolean().default(false),
   enrollment: z.object({
     idempotencyKey: z.string(),
     tokenHash: z.string(),
@@ -110,6 +128,7 @@ export const stateSchema = z.object({
       accessToken: secret.nullable(),
       personalToken: secret.nullable().default(null),
       map,
+      text: z.object({ dns: z.array(z.string()), remarks: z.array(z.string()) }).exactOptional(),
     })
     .nullable(),
   options: z.object({

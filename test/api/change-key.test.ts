@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { Refused } from '../../src/core/errors.ts';
 import { parsePublicKey } from '../../src/core/keys.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { connectPeerService } from './described-service.ts';
 import { failureOf, keyOf, peerBody, unhurried } from './samples.ts';
 import { brokenOff, json, serve } from './server.ts';
 

@@ -37,7 +37,7 @@ describe('networks', () => {
 });
 
 describe('keys', () => {
-  const key = { id: 5, name: 'rack 7', max_uses: 2, uses: 1, expires_at: '2026-03-02T12:00:00Z' };
+  const key = { id: 5, name: 'rack 7', max_uses: 2, uses: 1, expires_at: '2026-03-02T12:00:00.000Z' };
 
   test('are listed', async () => {
     const { answer, asked } = await ask((it) => it.listKeys(7), json(200, { data: [key] }));

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
 import { parsePublicKey } from '../../src/core/keys.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { owner, startPlane } from '../control-plane/harness.ts';
+import { connectPeerService } from './described-service.ts';
 import { failureOf, keyOf, unhurried } from './samples.ts';
 
 /** A control plane of our own with one network in it, seen by its owner. */

@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { Unreachable } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { connectPeerService } from './described-service.ts';
 import { failureOf, networkBody } from './samples.ts';
 import { brokenOff, json, listen, type Reply, serve, silent, slowLoris } from './server.ts';
 

@@ -103,52 +103,102 @@ describe('a ready wg-quick text', () => {
   });
 });
 
-describe('a text that cannot be used is refused by line and key, without a value', () => {
+describe('what a text says beside', () => {
   const canary = 'canary-value';
+  const insert = (line: string) => text.replace('MTU = 1380', line);
   test.each([
-    [
-      'a hook',
-      text.replace('MTU = 1380', `PostUp = ${canary}`),
-      'line 5 has PostUp, which is not taken in [Interface]',
-    ],
-    ['another hook', text.replace('MTU = 1380', `predown=${canary}`), 'line 5 has predown, which is not taken'],
-    ['a resolver', text.replace('MTU = 1380', `DNS = ${canary}`), 'line 5 has DNS, which is not taken'],
-    [
-      'an unknown key',
-      text.replace('PersistentKeepalive = 25', `Canary = x`),
-      'line 12 has Canary, which is not taken in [Peer]',
-    ],
-    ['a key of the other section', text.replace('MTU = 1380', 'AllowedIPs = 10.0.0.0/8'), 'line 5 has AllowedIPs'],
-    ['an unknown section', `${text}[Canary]`, 'begins neither [Interface] nor [Peer]'],
-    ['a line that is none', `${text}${canary}`, 'is neither a section, nor "Key = value"'],
-    ['a NUL', text.replace('1380', '1380\u0000'), 'line 5 is neither'],
-    ['a space that is none for wg-quick', text.replace('MTU', '\u00a0MTU'), 'line 5 is neither'],
-    ['an address with two lengths', text.replace('10.77.0.5/24', '10.77.0.5/24/7'), 'Address of line 4 is not an IPv4'],
+    ['a hook', insert(`PostUp = ${canary} \u2028 # \u0000`), 'PostUp of line 5 is a hook, and hooks are never run'],
+    ['a hook in other letters', insert(`predown=${canary}`), 'predown of line 5 is a hook'],
+    ['SaveConfig', insert('SaveConfig = true'), 'SaveConfig of line 5 is not used'],
+    ['another table', insert('Table = 1234'), 'Table = 1234 of line 5 is not used: routes go to the main table'],
+    ['a table that is none', insert('Table = $(x)'), 'Table of line 5 is not used'],
+    ['an unknown key', insert(`Jc = ${canary}`), 'Jc of line 5 is not known, and skipped'],
+    ['an unknown key of a peer', text.replace('PersistentKeepalive = 25', 'Canary = x'), 'Canary of line 12 is not'],
+    ['a key of the other section', insert('AllowedIPs = 10.0.0.0/8'), 'AllowedIPs of line 5 is not known'],
+    ['a section of its own', `${text}[Canary]\r\nPublicKey = x`, 'begins neither [Interface] nor [Peer]'],
+    ['an IPv6 address', text.replace('10.77.0.5/24', '10.77.0.5/24, fd00::5/64'), 'the IPv6 address is not used'],
+    ['a resolver that is none', insert(`DNS = $(${canary})`), 'DNS of line 5 has more than addresses and domains'],
+  ])('such as %s, is skipped with a remark, and never repeated', (_, config, remark) => {
+    const enrolled = decode({ config });
+    expect(enrolled.map.peers.map(({ name }) => name)).toEqual(
+      decode({ config: text }).map.peers.map(({ name }) => name),
+    );
+    expect(enrolled.text?.remarks).toEqual([expect.stringContaining(remark)]);
+    expect(JSON.stringify(enrolled)).not.toContain(canary);
+  });
+
+  test('about DNS is kept as data', () => {
+    const config = insert('DNS = 10.77.0.53, fd00::53\r\nDNS = corp.example.net');
+    expect(decode({ config }).text).toEqual({ dns: ['10.77.0.53', 'fd00::53', 'corp.example.net'], remarks: [] });
+    expect(decode({ config: text }).text).toBeUndefined();
+  });
+
+  test('as Table = off means no routes, and Table = auto means nothing', () => {
+    expect(decode({ config: insert('Table = auto') })).toEqual(decode({ config: text }));
+    const { map, text: said } = decode({ config: insert('table = OFF') });
+    expect(map.routes).toEqual([]);
+    expect(map.peers.flatMap(({ given }) => given?.allowedIps ?? [])).toEqual([
+      '10.77.0.0/24',
+      '10.77.0.9/32',
+      '10.77.0.10/32',
+    ]);
+    expect(said?.remarks).toEqual([expect.stringContaining('Table = off: no routes')]);
+  });
+
+  test('is told of as far as a person reads', () => {
+    const config = insert(Array.from({ length: 1_000 }, (_, index) => `X${index} = 1`).join('\n'));
+    expect(decode({ config }).text?.remarks).toHaveLength(21);
+    expect(decode({ config }).text?.remarks.at(-1)).toBe('980 more lines are not used');
+  });
+});
+
+describe('a peer of a text that cannot be used is skipped by line and key, without a value:', () => {
+  test.each([
+    ['no key', text.replace(/publickey.*/, ''), 'line 7 begins a [Peer] that has no PublicKey', ['site', 'lone']],
+    ['a bad key', text.replace(keyOf('site'), 'canary'), 'PublicKey of line 15 is not a WireGuard', ['gate', 'lone']],
+    ['a bad preshared key', text.replace(keyOf('psk'), 'canary'), 'PresharedKey of line 9 is not', ['site', 'lone']],
     [
       'a preshared key with bits too many',
       text.replace(keyOf('psk'), `${'A'.repeat(42)}B=`),
       'PresharedKey of line 9 is not 32 bytes in base64',
+      ['site', 'lone'],
     ],
+    ['a bad range', text.replace('172.20.0.0/16', 'canary'), 'AllowedIPs of line 16 is not', ['gate', 'lone']],
+    ['a bad endpoint', text.replace('203.0.113.9:51820', 'canary'), 'Endpoint of line 21 is not', ['gate', 'site']],
+    ['a bad keepalive', text.replace('= 25', '= canary'), 'PersistentKeepalive of line 12 is not', ['site', 'lone']],
+    ['no range', text.replace('AllowedIPs = 10.77.0.10/32', ''), 'it has no IPv4 address in its', ['gate', 'site']],
+  ])('%s', (_, config, reason, others) => {
+    const { map } = decode({ config });
+    expect(map.peers.slice(0, -1).map(({ publicKey: key }) => key)).toEqual(others.map(keyOf));
+    expect(map.skipped).toEqual([expect.objectContaining({ reason: expect.stringContaining(reason) })]);
+    expect(JSON.stringify(map.skipped)).not.toContain('canary');
+  });
+});
+
+describe('a text that cannot be used is refused by line and key, without a value', () => {
+  const canary = 'canary-value';
+  test.each([
+    ['a line that is none', `${text}${canary}`, 'is neither a section, nor "Key = value"'],
+    ['a NUL', text.replace('1380', '1380\u0000'), 'line 5 is neither'],
+    ['a space that is none for wg-quick', text.replace('MTU', '\u00a0MTU'), 'line 5 is neither'],
+    ['an address with two lengths', text.replace('10.77.0.5/24', '10.77.0.5/24/7'), 'Address of line 4 is not an IPv4'],
     ['a second key', text.replace('MTU = 1380', 'MTU = 1\nMTU = 2'), 'line 6 has MTU once more'],
-    ['no [Interface]', text.replace('[Interface]', '[Peer]'), 'line 3 has PrivateKey'],
+    ['no [Interface]', text.replace('[Interface]', '[Peer]'), 'the text has no [Interface]'],
+    [
+      'two IPv4 addresses',
+      text.replace('10.77.0.5/24', '10.77.0.5/24, 10.77.0.6/24'),
+      'Address of line 4 is not one address',
+    ],
     ['two [Interface]', `${text}[Interface]`, 'begins a second [Interface]'],
     ['nothing', '', 'the text has no [Interface]'],
     ['no address', text.replace('Address=10.77.0.5/24', ''), 'has no Address in its [Interface]'],
-    ['two addresses', text.replace('10.77.0.5/24', '10.77.0.5/24, fd00::5/64'), 'Address of line 4 is not one address'],
     ['no IPv4 address', text.replace('10.77.0.5/24', 'fd00::5/64'), 'Address of line 4 is not an IPv4 address'],
-    ['a peer without a key', text.replace(/publickey.*/, ''), 'line 7 begins a [Peer] that has no PublicKey'],
-    ['a bad key', text.replace(keyOf('site'), canary), 'PublicKey of line 15 is not a WireGuard public key'],
-    ['a bad preshared key', text.replace(keyOf('psk'), canary), 'PresharedKey of line 9 is not 32 bytes in base64'],
-    ['a bad range', text.replace('172.20.0.0/16', canary), 'AllowedIPs of line 16 is not an address range'],
-    ['a bad endpoint', text.replace('203.0.113.9:51820', canary), 'Endpoint of line 21 is not an endpoint'],
-    ['a bad keepalive', text.replace('= 25', '= canary'), 'PersistentKeepalive of line 12 is not a number of seconds'],
     ['the same peer twice', text.replace(keyOf('site'), keyOf('lone')), 'lists a peer twice'],
     ['the same range twice', text.replace('10.77.0.10/32', '10.77.0.9/32'), 'gives the same AllowedIPs to two peers'],
     ['this host as a peer', text.replace(keyOf('site'), publicKey), 'lists this host among its own peers'],
     ['its address as a peer’s', text.replace('10.77.0.10/32', '10.77.0.5/32'), "gives this host's address to a peer"],
     ['too many routes', text.replace('172.20.0.0/16', many(300)), 'has more than 256 routes'],
     ['too many ranges', text.replace('172.20.0.0/16', many(17_000)), 'has more than 16640 AllowedIPs'],
-    ['a peer of nothing', text.replace('AllowedIPs = 10.77.0.10/32', ''), 'has a peer without an IPv4 address'],
     [
       'somebody’s private key',
       text.replace('<YOUR_PRIVATE_KEY>', keyPair(2).privateKey.reveal()),

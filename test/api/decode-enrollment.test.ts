@@ -142,9 +142,14 @@ describe('an enrolment that cannot be read is refused', () => {
     ],
     ["with another peer's id", { peer: peerBody(1, { id: 2 }), network: others }, "is another peer's"],
     [
-      'with a bad peer in the map',
-      enrollmentBody({ network: networkBody({ peers: [peerBody(1), {}] }) }),
-      'lacks network.peers[1].public_key',
+      'with a bad entry for this host in the map',
+      enrollmentBody({ network: networkBody({ peers: [peerBody(1, { endpoint: 'canary' }), peerBody(2)] }) }),
+      'whose entry for this host cannot be used: endpoint',
+    ],
+    [
+      'with another entry for the key of this host in the map',
+      enrollmentBody({ network: networkBody({ peers: [peerBody(1), peerBody(2, { public_key: keyOf(1) })] }) }),
+      'whose entry for this host cannot be used: its public key is that of another peer too',
     ],
     ['with a bad token', enrollmentBody({ access_token: 'canary\r\nx: y' }), 'access_token is not a token'],
     ['with an empty token', enrollmentBody({ access_token: '' }), 'access_token is not a token'],

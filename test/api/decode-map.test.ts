@@ -17,6 +17,12 @@ function refusalOf(body: unknown): string {
   throw new Error('the body was read');
 }
 
+/** Why a peer of a map that can be read is skipped. */
+function skippedOf(body: unknown): string {
+  const { skipped = [] } = decode(body);
+  return skipped.map(({ reason }) => reason).join('; ');
+}
+
 const withPeer = (changes: object) => networkBody({ peers: [peerBody(1), peerBody(2, changes)] });
 
 describe('a map', () => {
@@ -110,11 +116,12 @@ describe('a map', () => {
     expect(serving).toMatchObject({ type: 'connector', routes: ['192.168.10.0/24'] });
   });
 
-  test.each(['public_key', 'address'])('with a peer that lacks %s is refused', (field) => {
+  test.each(['public_key', 'address'])('with a peer that lacks %s is a map without it', (field) => {
     const peers = [peerBody(1), peerBody(2), peerBody(3), without(peerBody(4), field)];
-    const message = refusalOf({ data: networkBody({ peers }) });
-    expect(message).toContain(`lacks network.peers[3].${field} (it has: `);
-    expect(message).not.toMatch(/host-4|10\.77|203\.0/);
+    const map = decode({ data: networkBody({ peers }) });
+    expect(map.peers.map(({ id }) => id)).toEqual([1, 2, 3]);
+    expect(map.skipped).toMatchObject([{ id: 4, name: 'host-4' }]);
+    expect(skippedOf({ data: networkBody({ peers }) })).toMatch(new RegExp(`^lacks ${field} \\(it has: `));
   });
 
   test('lists at most twenty of the names received, printable and short', () => {
@@ -126,11 +133,33 @@ describe('a map', () => {
   });
 });
 
+describe('an entry that is no peer', () => {
+  test('is skipped, whatever it is', () => {
+    for (const entry of ['canary', [], null, 7, {}]) {
+      const { peers, skipped } = decode(networkBody({ peers: [peerBody(1), entry] }));
+      expect(peers).toHaveLength(1);
+      expect(skipped).toEqual([
+        { id: null, name: null, publicKey: null, address: null, reason: expect.stringMatching(/^(is|its|lacks)/) },
+      ]);
+    }
+  });
+
+  test('is known by what can be read of it', () => {
+    const { skipped } = decode(withPeer({ peer_type: 'gateway', endpoint: '203.0.113.7' }));
+    expect(skipped).toEqual([
+      {
+        ...{ id: 2, name: 'host-2', publicKey: keyOf(2), address: '10.77.0.2' },
+        reason: 'peer_type is none of connector, admin_device, origin',
+      },
+    ]);
+  });
+});
+
 describe('a wrong value is refused by the path of its field, and not repeated', () => {
   const wrong: unknown[] = [true, 7.5, -1, {}, [], 'canary', '', 2 ** 60];
 
   test.each([
-    ['id', [...wrong, '7']],
+    ['id', [true, {}, [], '', 'a b', '..', 2 ** 60]],
     ['name', [true, 7, {}, [], `canary${'a'.repeat(115)}`, '\u{1f600}'.repeat(121)]],
     [
       'private_cidr',
@@ -138,7 +167,7 @@ describe('a wrong value is refused by the path of its field, and not repeated', 
     ],
     ['routes', [true, 7, {}, 'canary', [7], ['canary'], [null], Array(257).fill('192.168.10.0/24')]],
     ['vpn_type', [true, 'canary', {}]],
-    ['peers', [true, 7, {}, 'canary', ['canary'], [[]], [null]]],
+    ['peers', [true, 7, {}, 'canary']],
   ] as [string, unknown[]][])('network.%s', (field, values) => {
     for (const value of values) {
       const message = refusalOf(networkBody({ [field]: value }));
@@ -150,7 +179,7 @@ describe('a wrong value is refused by the path of its field, and not repeated', 
   });
 
   test.each([
-    ['id', [true, 7.5, -1, {}, [], '', '.', '..', 'a b', 'a\n', 'ä', 'a'.repeat(65), 2 ** 60]],
+    ['id', [true, {}, [], '', '.', '..', 'a b', 'a\n', 'ä', 'a'.repeat(256), 2 ** 60]],
     ['name', [true, 7, {}, [], `canary${'a'.repeat(115)}`]],
     ['peer_type', [...wrong, 'Origin', '__proto__']],
     ['public_key', [...wrong, keyOf(2).slice(1), `${keyOf(2)}\n`, keyOf(2).replace(/.=$/, 'B=')]],
@@ -163,25 +192,27 @@ describe('a wrong value is refused by the path of its field, and not repeated', 
       [...wrong, 'canary:0', 'canary:65536', '[Interface]\nPostUp=canary', 'fd00::1:51820', `${'a'.repeat(400)}:1`],
     ],
     ['routes', [true, {}, 'canary', [7], ['canary'], ['192.168.1.1']]],
-  ] as [string, unknown[]][])('network.peers[1].%s', (field, values) => {
+  ] as [string, unknown[]][])('of a peer, as its %s, and the peer is skipped', (field, values) => {
     for (const value of values) {
-      const message = refusalOf(withPeer({ [field]: value }));
-      expect(message, JSON.stringify(value).slice(0, 80)).toMatch(
-        new RegExp(`cannot be used: network\\.peers\\[1\\]\\.${field}(\\[0\\])? `),
+      const map = decode(withPeer({ [field]: value }));
+      expect(map.peers.map(({ id }) => id)).toEqual([1]);
+      expect(skippedOf(withPeer({ [field]: value })), JSON.stringify(value).slice(0, 80)).toMatch(
+        new RegExp(`^${field}(\\[0\\])? `),
       );
-      expect(message).not.toContain('canary');
+      expect(JSON.stringify(map)).not.toContain('canary');
     }
   });
 
   test('that of another network', () => {
     expect(refusalOf(networkBody({ id: 8 }))).toContain('network.id is not that of the network asked for');
+    expect(decode(networkBody({ id: '7' })).id).toBe('7');
   });
 
   test('of 10.0.0.0/8 the address before and the one after', () => {
     const peers = (address: string) => networkBody({ private_cidr: '10.0.0.0/8', peers: [peerBody(1, { address })] });
     expect(decode(peers('10.255.255.255')).peers).toHaveLength(1);
     for (const address of ['9.255.255.255', '11.0.0.0', '110.0.0.1']) {
-      expect(refusalOf(peers(address))).toContain('network.peers[0].address is outside the range of the network');
+      expect(skippedOf(peers(address))).toBe('address is outside the range of the network');
     }
   });
 
@@ -192,7 +223,9 @@ describe('a wrong value is refused by the path of its field, and not repeated', 
     ['address', { address: '10.77.0.1' }],
     ['address', { address: '10.77.0.1/32' }],
   ])('two peers with one %s: %j', (field, changes) => {
-    expect(refusalOf(withPeer(changes))).toContain(`network.peers[1].${field} is also network.peers[0].${field}`);
+    const { peers, skipped } = decode(withPeer(changes));
+    const reason = `its ${field.replace('_', ' ')} is that of another peer too`;
+    expect({ peers, skipped }).toMatchObject({ peers: [], skipped: [{ id: 1, reason }, { reason }] });
   });
 });
 
@@ -247,7 +280,7 @@ describe('what is taken though it is not in our spelling', () => {
 
   test('a wrong value is named as it came, our own name going before another', () => {
     const { public_key, ...rest } = peerBody(1);
-    expect(refusalOf(networkBody({ peers: [{ ...rest, pubkey: 'no' }] }))).toContain('network.peers[0].pubkey is not');
+    expect(skippedOf(networkBody({ peers: [{ ...rest, pubkey: 'no' }] }))).toMatch(/^pubkey is not/);
     expect(decode(withPeer({ ip: 'no', pubkey: 'no' })).peers).toHaveLength(2);
   });
 });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeMap } from '../../src/api/decode.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { parsePublicKey } from '../../src/core/keys.ts';
 import type { NetworkMap } from '../../src/core/model.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane } from '../control-plane/harness.ts';
+import { connectPeerService } from './described-service.ts';
 import { failureOf, keyOf, networkBody, peerBody, source, unhurried, without } from './samples.ts';
 import { json, type Reply, serve } from './server.ts';
 
@@ -64,13 +64,13 @@ describe('changes that cannot be used are refused whole, and the map is read ins
     ['of another network', delta({ id: 8 }), 'is not that of the network asked for'],
     ['with an address that another peer has', delta({ peers: [peerBody(4, { address: '10.77.0.1' })] }), 'one address'],
     ['with a key that another peer has', delta({ peers: [peerBody(4, { public_key: keyOf(1) })] }), 'one public key'],
-    ['outside the range', delta({ peers: [peerBody(4, { address: '10.78.0.4' })] }), 'outside the range'],
+    ['outside the range', delta({ peers: [peerBody(4, { address: '10.78.0.4' })] }), 'cannot be used'],
     ['that move the range away', delta({ private_cidr: '10.80.0.0/16', peers: [] }), 'a peer outside its range'],
-    ['with a peer twice', delta({ peers: [peerBody(4), peerBody(4)] }), 'is also'],
+    ['with a peer twice', delta({ peers: [peerBody(4), peerBody(4)] }), 'has a peer that cannot be used'],
     ['that change and remove a peer', delta({ removed: [2] }), 'names a peer that is told besides'],
     ['that do not say what is removed', json(226, { data: without(deltaBody(), 'removed') }, applied), 'lacks'],
     ['with a wrong id removed', delta({ removed: ['..'] }), 'network.removed[0]'],
-    ['with a broken peer', delta({ peers: [peerBody(2, { endpoint: 'nonsense' })] }), 'peers[0].endpoint'],
+    ['with a broken peer', delta({ peers: [peerBody(2, { endpoint: 'nonsense' })] }), 'has a peer that cannot be used'],
   ])('%s', async (_, refused, problem) => {
     const { map, asked, told } = await read(known, refused, whole);
     expect(told).toEqual([expect.stringContaining(problem)]);

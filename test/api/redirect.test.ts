@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { BadReply } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { connectPeerService } from './described-service.ts';
 import { enrollmentBody, enrollmentRequest, failureOf, networkBody, unhurried } from './samples.ts';
 import { json, type Reply, serve } from './server.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { Refused } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { connectPeerService } from './described-service.ts';
 import { enrollmentRequest, failureOf } from './samples.ts';
 import { bytes, json, type Reply, serve, slowLoris } from './server.ts';
 
@@ -28,6 +28,12 @@ describe('a refusal', () => {
     expect(message).toContain(
       'Two fields are wrong (name: must not be empty, must be text; endpoint: is loopback); correct what it names',
     );
+  });
+
+  test('names a field once where the message names it too', async () => {
+    const errors = { name: ['must not be empty'], endpoint: ['"x" is no endpoint'] };
+    const message = await enrolmentRefused(json(422, { message: 'a rule for name, endpoint', errors }));
+    expect(message).toContain('(422): name: must not be empty; endpoint: "x" is no endpoint; correct what it names');
   });
 
   test('tells the whole of a rule, with its remedy', async () => {

@@ -1,9 +1,9 @@
 import { createServer } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { Refused, Unreachable } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { connectPeerService } from './described-service.ts';
 import { enrollmentBody, enrollmentRequest, failureOf, networkBody, unhurried } from './samples.ts';
 import { brokenOff, hungUp, json, listen, type Reply, serve } from './server.ts';
 

@@ -20,7 +20,7 @@ export function peerBody(n: number, changes: object = {}) {
     public_key: keyOf(n),
     address: `10.77.${n >> 8}.${n & 255}`,
     endpoint: '203.0.113.22:51820',
-    created_at: '2026-03-01T12:00:00Z',
+    created_at: '2026-03-01T12:00:00.000Z',
     ...changes,
   };
 }
@@ -68,7 +68,7 @@ export function unhurried(changes: ClientOptions = {}) {
   const options: ClientOptions = {
     clock: {
       monotonic: () => elapsed,
-      wall: () => Date.parse('2026-03-01T12:00:00Z') + elapsed,
+      wall: () => Date.parse('2026-03-01T12:00:00.000Z') + elapsed,
       sleep: async (ms) => {
         sleeps.push(ms);
         elapsed += ms;

@@ -2,9 +2,9 @@ import { createServer } from 'node:net';
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { CpnError } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { connectPeerService } from './described-service.ts';
 import { enrollmentBody, enrollmentRequest, failureOf, networkBody, peerBody, unhurried } from './samples.ts';
 import { type Asked, brokenOff, bytes, hungUp, json, listen, type Reply, serve, silent } from './server.ts';
 
@@ -52,10 +52,7 @@ const echoes: [string, (secret: string) => Reply][] = [
   ['cut JSON', (secret) => bytes(200, `{"access_token": ${JSON.stringify(secret)}, `)],
   ['a string', (secret) => json(200, secret)],
   ['values', (secret) => json(200, { data: networkBody({ name: 7, description: secret }) })],
-  [
-    'wrong values',
-    (secret) => json(200, { data: networkBody({ peers: [peerBody(1, { address: secret, endpoint: secret })] }) }),
-  ],
+  ['wrong values', (secret) => json(200, { data: networkBody({ private_cidr: secret, routes: [secret] }) })],
   ['names', (secret) => json(200, { data: { [secret]: 1, [`${'a'.repeat(20)}${secret}`]: 1 } })],
 ];
 

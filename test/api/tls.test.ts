@@ -2,10 +2,10 @@ import { createServer as createPlainServer } from 'node:http';
 import { createServer } from 'node:https';
 import tls from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { Unreachable } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { makeCertificate } from './certificate.ts';
+import { connectPeerService } from './described-service.ts';
 import { failureOf, networkBody, unhurried } from './samples.ts';
 import { listen } from './server.ts';
 

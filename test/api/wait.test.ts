@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { Waiters } from '../../src/control-plane/waiters.ts';
 import { parsePublicKey } from '../../src/core/keys.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { enroll, makeKey, makeNetwork, startPlane } from '../control-plane/harness.ts';
+import { connectPeerService } from './described-service.ts';
 import { failureOf, keyOf, networkBody, unhurried } from './samples.ts';
 import { hungUp, json, serve, silent } from './server.ts';
 

@@ -8,13 +8,15 @@ import type {
   MapReading,
   PeerDescription,
   PeerService,
+  ServiceDescription,
   Wait,
 } from '../../src/api/service.ts';
 import { noMeter } from '../../src/app/meter.ts';
-import type { Patience, Tools } from '../../src/app/tools.ts';
+import type { KnownService, Patience, Tools } from '../../src/app/tools.ts';
 import type { Actual, ActualPeer } from '../../src/core/actual.ts';
 import type { Address, Prefix } from '../../src/core/cidr.ts';
 import { CommandFailed } from '../../src/core/errors.ts';
+import { features } from '../../src/core/features.ts';
 import type { ForwardDrop } from '../../src/core/forward/find-drops.ts';
 import type { KeyProof } from '../../src/core/identity.ts';
 import type { PublicKey } from '../../src/core/keys.ts';
@@ -47,6 +49,17 @@ export class Desk {
   answers: Answer[] = [];
   /** How patient the last client of the control plane was to be. */
   patience: Patience | undefined;
+  /** What the last client of the control plane went by. */
+  known: KnownService | undefined;
+  /** Answers the wish for the description of the service; whoever follows it waits for ever. */
+  describesItself: (etag: string | null, signal: AbortSignal | undefined) => Promise<ServiceDescription | null> = (
+    _,
+    signal,
+  ) =>
+    new Promise((resolve, reject) => {
+      if (signal === undefined) resolve({ features, etag: null });
+      else signal.addEventListener('abort', () => reject(signal.reason));
+    });
   /** What the resolver knows. */
   names: Record<string, readonly Address[]> = {};
   readonly resolved: string[] = [];
@@ -97,10 +110,12 @@ export class Desk {
     this.tools = {
       host: this.#host(),
       store: fileStore({ config: join(folder, 'etc'), state: join(folder, 'state'), runtime: join(folder, 'run') }),
-      connect: async (_, patience) => {
+      connect: async (known, patience) => {
         this.patience = patience;
+        this.known = known;
         return this.#service();
       },
+      describe: async (_, etag, signal) => this.describesItself(etag, signal),
       now: () => new Date(1_700_000_000_000 + this.seconds * 1000),
       uptime: () => this.seconds,
       monotonic: () => this.seconds,
@@ -118,11 +133,16 @@ export class Desk {
 
   /** A desk on which a state lies; nothing of it is on the host yet. */
   static async with(state: Joined): Promise<Desk> {
-    const folder = await mkdtemp(join(tmpdir(), 'cpn-desk-'));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    const desk = new Desk(folder);
+    const desk = await Desk.empty();
     await desk.tools.store.write(state);
     return desk;
+  }
+
+  /** A desk of a host that has joined nothing. */
+  static async empty(): Promise<Desk> {
+    const folder = await mkdtemp(join(tmpdir(), 'cpn-desk-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    return new Desk(folder);
   }
 
   /** The one state that is on disk. */
@@ -222,6 +242,8 @@ export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined
     rotation: null,
     networkSecret: null,
     service: { url: 'https://203.0.113.99', insecureHttp: false },
+    features,
+    perhapsEnrolled: false,
     enrollment: { idempotencyKey: 'x', tokenHash: 'y', name: 'peer-1', type: 'origin', endpoint: null },
     membership: {
       peer: { id: 1, name: 'peer-1', address: self.address },

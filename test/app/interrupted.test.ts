@@ -109,6 +109,7 @@ describe('after a signal that comes before a change is confirmed, everything is 
         named: new Set(['mtu'] as const),
         networkSecret: null,
         personalToken: null,
+        isUnattended: false,
         patience: 0,
       },
     };

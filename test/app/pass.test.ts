@@ -3,7 +3,8 @@ import { type News, noNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
 import { bringUp, reconcileNetworks } from '../../src/app/reconcile.ts';
 import { rotateKey } from '../../src/app/rotation/rotate.ts';
-import { parsePrefix } from '../../src/core/cidr.ts';
+import { parseAddress, parsePrefix } from '../../src/core/cidr.ts';
+import { formatEndpoint, parseEndpoint } from '../../src/core/endpoint.ts';
 import { BadReply, CommandFailed, NotConfirmed, Refused, Unreachable } from '../../src/core/errors.ts';
 import type { NetworkMap } from '../../src/core/model.ts';
 import { identifyMap } from '../../src/core/newer-map.ts';
@@ -73,6 +74,16 @@ describe('a pass', () => {
     const pass = await passNetwork(desk.tools, 'cpn0', noNews, options);
     expect(pass).toMatchObject({ isDrift: true, changes: [{ action: 'add', kind: 'route' }] });
     expect(routesOf(desk)).toEqual(['192.168.50.0/24']);
+  });
+
+  it('restores the route to the range, though a session comes through it', async () => {
+    const desk = await settledDesk();
+    const sshClients = [{ address: parseAddress('10.77.0.9'), local: null }];
+    desk.actual = { ...desk.actual, onLink: [], surroundings: { ...desk.actual.surroundings, sshClients } };
+    const pass = await passNetwork(desk.tools, 'cpn0', noNews, options);
+    expect(pass?.changes).toMatchObject([{ action: 'add', kind: 'route', target: '10.77.0.0/24' }]);
+    expect(desk.actual.onLink).toEqual(['10.77.0.0/24']);
+    expect(desk.actual.link?.addresses).toMatchObject([{ length: 24 }]);
   });
 
   it('that repairs drift leaves the files as they are', async () => {
@@ -247,6 +258,66 @@ describe('a newer map that could cut the host off', () => {
     ];
     await passNetwork(desk.tools, 'cpn0', news, options);
     expect(seen).toEqual(['"1"', 2]);
+  });
+});
+
+describe('a peer whose endpoint changed in the map', () => {
+  const learned = { host: parseAddress('198.51.100.9'), port: 4000 };
+  const at = (endpoint: string, revision: string) =>
+    mapAt(revision, [peer(2, { type: 'connector', endpoint: parseEndpoint(endpoint) })]);
+  const moved = at('203.0.113.77:51820', '"2"');
+  const endpointOf = (desk: Desk) => formatEndpoint(desk.actual.device?.peers[0]?.endpoint ?? learned);
+
+  /** A host that heard the connector just now, from elsewhere than the map says. */
+  async function roamedDesk(): Promise<{ desk: Desk; nudged: string[] }> {
+    const desk = await settledDesk();
+    desk.touch(2, { endpoint: learned });
+    desk.answers = [answerWith(moved)];
+    const nudged: string[] = [];
+    desk.nudged = (address) => void nudged.push(address);
+    return { desk, nudged };
+  }
+
+  it('is sent to there at once, and keeps what is learned after that', async () => {
+    const { desk, nudged } = await roamedDesk();
+    expect(await passNetwork(desk.tools, 'cpn0', noNews, options)).toMatchObject({ changes: [] });
+    expect(endpointOf(desk)).toBe('198.51.100.9:4000');
+    const pass = await passNetwork(desk.tools, 'cpn0', { map: moved, resolved: null }, options);
+    expect(pass?.changes).toMatchObject([{ kind: 'file' }, { kind: 'peer', reason: 'endpoint differ' }]);
+    expect(endpointOf(desk)).toBe('203.0.113.77:51820');
+    expect(nudged).toEqual(['10.77.0.2']);
+    desk.touch(2, { endpoint: learned });
+    expect(await passNetwork(desk.tools, 'cpn0', noNews, options)).toMatchObject({ changes: [] });
+    expect(endpointOf(desk)).toBe('198.51.100.9:4000');
+  });
+
+  it('is sent to there by the next process, where the change was not applied yet', async () => {
+    const { desk } = await roamedDesk();
+    const state = await desk.state();
+    await desk.tools.store.write({ ...state, membership: { ...state.membership, map: moved } });
+    await bringUp(desk.tools);
+    expect(endpointOf(desk)).toBe('203.0.113.77:51820');
+  });
+
+  it('is sent to where the map had it, where the change is taken back', async () => {
+    const { desk } = await roamedDesk();
+    desk.answers = [fail(gone)];
+    const told = { map: moved, resolved: null };
+    await expect(passNetwork(desk.tools, 'cpn0', told, options)).rejects.toBeInstanceOf(NotConfirmed);
+    expect(endpointOf(desk)).toBe('203.0.113.2:51820');
+  });
+
+  it('stays where it was heard, where only the addresses of its name changed', async () => {
+    const { desk } = await roamedDesk();
+    const named = at('edge.example:51820', '"3"');
+    const place = (host: string) => ({ 'edge.example': [parseAddress(host), parseAddress('203.0.113.2')] });
+    await passNetwork(desk.tools, 'cpn0', { map: named, resolved: place('203.0.113.2') }, options);
+    await passNetwork(desk.tools, 'cpn0', { map: null, resolved: place('203.0.113.78') }, options);
+    expect(endpointOf(desk)).toBe('198.51.100.9:4000');
+    expect(await desk.tools.store.readConfig('cpn0')).toContain('Endpoint = 203.0.113.78:51820');
+    desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) - 136 });
+    await passNetwork(desk.tools, 'cpn0', noNews, options);
+    expect(endpointOf(desk)).toBe('203.0.113.78:51820');
   });
 });
 

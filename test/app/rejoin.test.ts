@@ -6,6 +6,7 @@ import { noNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
 import { Refused, Unreachable, WrongUsage } from '../../src/core/errors.ts';
+import type { Feature } from '../../src/core/features.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { State } from '../../src/store/state.ts';
 import { dialled, options, peer, prefix } from '../core/samples.ts';
@@ -26,7 +27,8 @@ const gone = new Refused(401, 'reading the network', 'the token is unknown', 'x'
 const inNetwork = new Refused(409, 'the enrolment', 'this host is in it', 'x');
 const request: JoinRequest = {
   ...{ token: new Secret('cpn_new'), service: joinedTo(map).service, name: 'host', type: 'origin', endpoint: null },
-  ...{ interface: null, options, named: new Set(), networkSecret: null, personalToken: null, patience: 0 },
+  ...{ interface: null, options, named: new Set(), networkSecret: null, personalToken: null },
+  ...{ isUnattended: false, patience: 0 },
 };
 
 /** A host that is up in network 7; `answer` is what the control plane says to its token from then on. */
@@ -50,6 +52,11 @@ function enrolInto(desk: Desk, asked: EnrollmentRequest[]): void {
     if (enrolment.currentNetworks?.includes(Number(map.id))) throw inNetwork;
     return reply(enrolment);
   };
+}
+
+/** The service describes these extensions alone. */
+function describeOnly(desk: Desk, ...features: Feature[]): void {
+  desk.describesItself = async () => ({ features, etag: null });
 }
 
 /** The folders that a join made are handed over to the network that stays. */
@@ -124,6 +131,50 @@ describe('a host that was removed from its network', () => {
     };
     await expect(joinNetwork(desk.tools, request)).rejects.toBe(error);
     expect([(await desk.tools.store.list()).states.map(withoutFolders), desk.steps]).toEqual([[before], []]);
+  });
+});
+
+describe('a service that carries out a repeated enrolment anew', () => {
+  it('is in doubt of each single enrolment, from its beginning to its reply', async () => {
+    const desk = await startDesk(gone);
+    describeOnly(desk, 'enroll-current-networks');
+    const lost = { delivered: true, perhapsDone: true, heard: false, retryAfterMs: null };
+    const doubts: unknown[] = [];
+    const { connect } = desk.tools;
+    const tools: typeof desk.tools = {
+      ...desk.tools,
+      connect: async (known, patience) => ({
+        ...(await connect(known, patience)),
+        async enroll({ currentNetworks }) {
+          doubts.push((await desk.tools.store.read('cpn1'))?.perhapsEnrolled);
+          throw currentNetworks?.length ? inNetwork : new Unreachable('https://x', 'gone', lost);
+        },
+      }),
+      host: {
+        ...desk.tools.host,
+        async check() {
+          doubts.push((await desk.tools.store.read('cpn1'))?.perhapsEnrolled);
+        },
+      },
+    };
+    await expect(joinNetwork(tools, request)).rejects.toThrow('gone');
+    expect(doubts).toEqual([undefined, true, false, true]);
+    expect(await desk.tools.store.read('cpn1')).toMatchObject({ perhapsEnrolled: true, membership: null });
+    await expect(joinNetwork(tools, { ...request, isUnattended: true })).rejects.toBeInstanceOf(WrongUsage);
+  });
+});
+
+describe('a service that does not describe Current-Networks', () => {
+  it('is not told the networks of a host, and a 409 of its is an error like any other', async () => {
+    const desk = await startDesk(gone);
+    describeOnly(desk, 'enroll-idempotently');
+    const asked: EnrollmentRequest[] = [];
+    desk.enrols = (enrolment) => {
+      asked.push(enrolment);
+      throw inNetwork;
+    };
+    await expect(joinNetwork(desk.tools, request)).rejects.toBe(inNetwork);
+    expect(asked.map(({ currentNetworks }) => currentNetworks)).toEqual([[]]);
   });
 });
 

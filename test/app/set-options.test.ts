@@ -5,6 +5,8 @@ import { planOptions, setOptions } from '../../src/app/set-options.ts';
 import { readStatus } from '../../src/app/status.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
 import { CannotTell, NotKept, Refused, Unreachable, WrongUsage } from '../../src/core/errors.ts';
+import { features } from '../../src/core/features.ts';
+import type { Store } from '../../src/store/store.ts';
 import { dialled, peer } from '../core/samples.ts';
 import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
 import { one, serving, startServing, two } from './serving.ts';
@@ -126,6 +128,23 @@ describe('setting what the network is told', () => {
     expect(desk.actual.device?.listenPort).toBe(51999);
     await setOptions(desk.tools, undefined, { ...none, endpoint: null });
     expect((await desk.state()).options.listenPort).toBeNull();
+  });
+
+  it('reads first what the service describes, where that was never read', async () => {
+    const desk = await startDesk();
+    await desk.tools.store.write({ ...(await desk.state()), features: null });
+    let isLocked = false;
+    const lock: Store['lock'] = async (work) => {
+      // It would wait for itself.
+      if (isLocked) throw new Error('locked twice');
+      isLocked = true;
+      return desk.tools.store.lock(work).finally(() => {
+        isLocked = false;
+      });
+    };
+    const tools = { ...desk.tools, store: { ...desk.tools.store, lock } };
+    await setOptions(tools, undefined, { ...none, name: 'edge' });
+    expect([desk.described, (await desk.state()).features]).toEqual([[{ name: 'edge' }], features]);
   });
 
   it('goes back to the port of the endpoint when it is to listen on any, else to the choice of the kernel', async () => {

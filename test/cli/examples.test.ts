@@ -80,11 +80,11 @@ const active = [
   'join',
   'login',
   'run',
-  'wait',
   'debug bundle',
   'doctor',
   'control-plane serve',
   'control-plane backup',
+  'control-plane reset-owner',
 ];
 const harmless = all.filter(
   ({ command, example }) => !active.includes(command.name) && !/--watch|--form/.test(example),

@@ -31,7 +31,12 @@ export function makeFolder(): string {
 
 /** Serves from a folder with these flags too, for its usual owner on any free port of 127.0.0.1 unless they say otherwise. */
 export async function startServing(folder: string, ...flags: string[]): Promise<Served> {
-  const served = start(folder, flags);
+  return startServingBy(program, folder, ...flags);
+}
+
+/** As {@link startServing}, by another version of the program. */
+export async function startServingBy(by: string, folder: string, ...flags: string[]): Promise<Served> {
+  const served = start(folder, flags, by);
   const line = await served.says(/control plane listening on (\S+)/);
   return { ...served, url: /listening on (\S+)/.exec(line)?.[1] ?? '' };
 }
@@ -45,7 +50,7 @@ export async function failServing(
   return { code: await served.ended(), said: served.said() };
 }
 
-function start(folder: string, flags: readonly string[]): Omit<Served, 'url'> {
+function start(folder: string, flags: readonly string[], by = program): Omit<Served, 'url'> {
   const password = join(folder, 'password');
   writeFileSync(password, owner.password, { mode: 0o600 });
   const isElsewhere = ['--data', '--database'].some((flag) => flags.includes(flag)) || process.env.CPN_DATABASE;
@@ -54,7 +59,7 @@ function start(folder: string, flags: readonly string[]): Omit<Served, 'url'> {
     ...(flags.includes('--listen') ? [] : ['--listen', '127.0.0.1:0']),
     ...(flags.includes('--owner-email') ? [] : ['--owner-email', owner.email]),
   ];
-  const argv = [program, 'control-plane', 'serve', ...usual, '--owner-password-file', password, ...flags];
+  const argv = [by, 'control-plane', 'serve', ...usual, '--owner-password-file', password, ...flags];
   const child = spawn(process.execPath, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
   onTestFinished(() => {
     child.kill('SIGKILL');

@@ -76,12 +76,36 @@ export const rules: Readonly<Record<string, Rule>> = {
     foreign: 404,
   },
 
+  'GET /api/auth/sessions': { roles: all, success: 200, foreign: 200 },
+  'DELETE /api/auth/sessions/{id}': {
+    roles: all,
+    // There is none of this id.
+    path: () => '/api/auth/sessions/999999',
+    success: 404,
+    foreign: 404,
+  },
+  'PUT /api/auth/password': {
+    roles: all,
+    sessionOnly: true,
+    // The users of this test have no password.
+    body: () => ({}),
+    success: 422,
+    foreign: 422,
+  },
+
   'GET /api/users': { roles: oa, success: 200, foreign: 200 },
   'POST /api/users': {
     roles: oa,
     body: () => ({ email: `made-${++made}@example.net`, password: 'a long enough password', role: 'viewer' }),
     success: 201,
     foreign: 201,
+  },
+  'PATCH /api/users/{user}': {
+    roles: ['owner'],
+    path: ({ user }) => `/api/users/${user}`,
+    body: () => ({ role: 'viewer' }),
+    success: 200,
+    foreign: 404,
   },
   'DELETE /api/users/{user}': { roles: oa, path: ({ user }) => `/api/users/${user}`, success: 200, foreign: 404 },
   'GET /api/audit': { roles: oa, success: 200, foreign: 200 },
@@ -113,6 +137,13 @@ export const rules: Readonly<Record<string, Rule>> = {
   'DELETE /api/networks/{network}/enrollment-keys/{key}': {
     roles: oam,
     path: (things) => `${keys(things)}/${things.key}`,
+    success: 200,
+    foreign: 404,
+  },
+  'GET /api/networks/{network}/peers': {
+    roles: all,
+    peer: 'network',
+    path: (things) => `${network(things)}/peers`,
     success: 200,
     foreign: 404,
   },

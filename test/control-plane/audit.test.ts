@@ -116,7 +116,7 @@ test('users, tokens, logins, and those who were not let in', async () => {
     entry('login', { ...session, name: 'laptop' }, {}, user),
     entry('token.create', ci, { expires_at }, user),
     entry('token.revoke', ci, {}, user),
-    entry('logout', { ...session, name: null }, {}, user),
+    entry('logout', { ...session, name: 'laptop' }, {}, user),
     entry('user.delete', user, { role: 'admin' }),
   ]);
 });

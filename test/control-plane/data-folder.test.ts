@@ -12,7 +12,10 @@ import {
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
+import { resetOwner } from '../../src/control-plane/reset-owner.ts';
+import { workBeside } from '../../src/control-plane/store/open-store.ts';
 import { Locked, UnreadableFile } from '../../src/core/errors.ts';
+import { Secret } from '../../src/core/secret.ts';
 import { makeFolder, openPlane, startPlane, withDatabase } from './harness.ts';
 import { startProcess } from './start-process.ts';
 
@@ -55,6 +58,33 @@ describe('the data folder', () => {
       expect(existsSync(victim)).toBe(false);
     },
   );
+
+  test('is not made by reset-owner where there is none, and no link in it is followed', async () => {
+    const dataDir = makeFolder();
+    const owner = { email: 'owner@example.net', password: new Secret('a long enough password') };
+    const reset = () => resetOwner({ dataDir, database: null }, owner);
+    await expect(reset()).rejects.toThrow(`there is no database in ${dataDir}; name its folder with --data`);
+    expect(readdirSync(dataDir)).toEqual([]);
+    const victim = join(makeFolder(), 'victim');
+    writeFileSync(victim, 'canary', { mode: 0o644 });
+    symlinkSync(victim, join(dataDir, 'control-plane.db'));
+    await expect(reset()).rejects.toThrow('is no regular file');
+    expect(mode(victim)).toBe(0o644);
+  });
+
+  test.runIf(process.geteuid?.() === 0)('of another user stays theirs, also when root resets an owner', async () => {
+    const dataDir = makeFolder();
+    await (await openPlane({ dataDir })).server.close();
+    const database = join(dataDir, 'control-plane.db');
+    for (const path of [dataDir, database]) chownSync(path, 65534, 65534);
+    const made = await workBeside(dataDir, async (db) => {
+      await sql`update users set role = role`.execute(db);
+      return readdirSync(dataDir).filter((name) => name.startsWith('control-plane.db'));
+    });
+    expect(made).toContain('control-plane.db-wal');
+    const owners = readdirSync(dataDir).filter((name) => name.startsWith('control-plane.db'));
+    expect(owners.map((name) => statSync(join(dataDir, name)).uid)).toEqual(owners.map(() => 65534));
+  });
 
   test.runIf(process.geteuid?.() === 0)('of another user is refused, and its mode stays', async () => {
     const dataDir = makeFolder();
@@ -124,6 +154,6 @@ test('a database of a newer version is named as such', async () => {
     sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2030-01-01T00:00:00.000Z')`.execute(db),
   );
   await expect(openPlane({ dataDir })).rejects.toThrow(
-    /control-plane\.db was written by a newer cpn; run that one, or restore a backup/,
+    /control-plane\.db was written by a newer cpn \(it has the migration 9999-later.*\); run that one, or restore a backup/,
   );
 });

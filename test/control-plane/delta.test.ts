@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeMap } from '../../src/api/decode.ts';
-import { connectPeerService } from '../../src/api/peer-service.ts';
 import { rememberedRevisions } from '../../src/control-plane/store/changes.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { connectPeerService } from '../api/described-service.ts';
 import { closePlane, enroll, makeKey, makeNetwork, withDatabase } from './harness.ts';
 import { long, makeOffice, openWaiting, tagged, untagged, untilWaiting, type Waiting } from './waiting.ts';
 

@@ -38,15 +38,19 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'GET /healthz': { roles: [], replies: ['200', '429'] },
   'GET /readyz': { roles: [], replies: ['200', '429', '503'] },
   'GET /metrics': { roles: [], replies: ['200', '403', '429'] },
-  'GET /docs/api/openapi.json': { roles: [], replies: ['200', '429'] },
+  'GET /docs/api/openapi.json': { roles: [], replies: ['200', '304', '429'] },
   'POST /api/auth/login': { roles: [], replies: ['200', '413', '415', ...refusals] },
   'GET /api/auth/me': { roles: all, replies: ['200', ...refusals] },
   'POST /api/auth/logout': { roles: all, replies: ['200', ...refusals] },
   'GET /api/auth/tokens': { roles: all, replies: ['200', ...refusals] },
   'POST /api/auth/tokens': { roles: all, sessionOnly: true, replies: ['201', '413', '415', ...refusals] },
   'DELETE /api/auth/tokens/{id}': { roles: all, replies: ['200', '404', ...refusals] },
+  'GET /api/auth/sessions': { roles: all, replies: ['200', ...refusals] },
+  'DELETE /api/auth/sessions/{id}': { roles: all, replies: ['200', '404', ...refusals] },
+  'PUT /api/auth/password': { roles: all, sessionOnly: true, replies: ['200', '413', '415', ...refusals] },
   'GET /api/users': { roles: oa, replies: ['200', ...refusals] },
   'POST /api/users': { roles: oa, replies: ['201', '413', '415', ...refusals] },
+  'PATCH /api/users/{user}': { roles: ['owner'], replies: ['200', '404', '413', '415', ...refusals] },
   'DELETE /api/users/{user}': { roles: oa, replies: ['200', '404', ...refusals] },
   'GET /api/audit': { roles: oa, replies: ['200', ...refusals] },
   'GET /api/networks': { roles: all, replies: ['200', ...refusals] },
@@ -58,6 +62,7 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'GET /api/networks/{network}/enrollment-keys': { roles: oam, replies: ['200', '404', ...refusals] },
   'DELETE /api/networks/{network}/enrollment-keys/{key}': { roles: oam, replies: ['200', '404', ...refusals] },
   'POST /api/networks/enroll': { roles: [], replies: ['201', '409', '413', '415', ...refusals] },
+  'GET /api/networks/{network}/peers': { roles: all, peer: true, replies: ['200', '404', ...refusals] },
   'PATCH /api/networks/{network}/peers/{peer}': {
     roles: oam,
     peer: true,
@@ -74,6 +79,14 @@ test('the document is OpenAPI 3.1 with the version of the contract', () => {
     personal: { type: 'http', scheme: 'bearer' },
     peer: { type: 'http', scheme: 'bearer' },
   });
+});
+
+test('it is not sent again to who has it', async () => {
+  const first = await plane.call('GET', '/docs/api/openapi.json');
+  const etag = first.headers.get('etag') ?? '';
+  expect(etag).toMatch(/^"[\w-]{22}"$/);
+  const again = await plane.call('GET', '/docs/api/openapi.json', { headers: { 'if-none-match': etag } });
+  expect([again.status, again.headers.get('etag')]).toEqual([304, etag]);
 });
 
 test('it lists each operation, and no other', () => {
@@ -139,6 +152,11 @@ test('the extensions are named, so that a connector finds them', () => {
   expect(operations.get('PATCH /api/networks/{network}/peers/{peer}')?.description).toContain('withdrawn');
   for (const schema of ['ChangePeer', 'Peer']) {
     expect(document.components.schemas[schema].properties.withdrawn).toMatchObject({ type: 'array' });
+  }
+  expect(document.info.description).toContain('page, per_page and links.next of lists');
+  for (const path of ['networks', 'networks/{network}/peers', 'networks/{network}/enrollment-keys', 'users', 'audit']) {
+    const parameters = operations.get(`GET /api/${path}`)?.parameters ?? [];
+    expect(parameters.map(({ name }) => name)).toEqual(expect.arrayContaining(['page', 'per_page']));
   }
   for (const status of ['200', '304']) {
     expect(Object.keys(read?.responses[status]?.headers ?? {})).toEqual(['ETag', 'Preference-Applied']);

@@ -27,7 +27,7 @@ describe('an endpoint in what the network carries', () => {
   test.each(inside)(
     '%s is a 422 that names %s, at the enrolment, which takes no use, and later',
     async (endpoint, what) => {
-      const rule = `endpoint "${endpoint}" lies in ${what}, which leads into the tunnel; give an address outside the network, or none`;
+      const rule = `"${endpoint}" lies in ${what}, which leads into the tunnel; give an address outside the network, or none`;
       const enrolled = await enroll(plane, key, { endpoint });
       expect([enrolled.status, enrolled.body.errors]).toEqual([422, { endpoint: [rule] }]);
       const { peer, access_token } = (await enroll(plane, key)).body.data;

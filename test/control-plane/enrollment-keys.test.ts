@@ -29,13 +29,13 @@ test('a key is made, shown once, listed without its token, used and revoked', as
   });
   const { enrollment_token, ...shown } = made.body.data;
   expect((await enroll(plane, enrollment_token)).status).toBe(201);
-  expect((await plane.call('GET', path(), { token })).body).toEqual({ data: [] });
+  expect((await plane.call('GET', path(), { token })).body.data).toEqual([]);
   const listed = await plane.call('GET', `${path()}?all=true`, { token });
-  expect([listed.status, listed.body]).toEqual([200, { data: [{ ...shown, uses: 1 }] }]);
+  expect([listed.status, listed.body.data]).toEqual([200, [{ ...shown, uses: 1 }]]);
 
   const revoked = await plane.call('DELETE', `${path()}/${shown.id}`, { token });
   expect([revoked.status, revoked.body]).toEqual([200, { data: null }]);
-  expect((await plane.call('GET', `${path()}?all=true`, { token })).body).toEqual({ data: [] });
+  expect((await plane.call('GET', `${path()}?all=true`, { token })).body.data).toEqual([]);
   expect((await plane.call('DELETE', `${path()}/${shown.id}`, { token })).status).toBe(404);
 });
 

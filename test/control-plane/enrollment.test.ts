@@ -229,7 +229,7 @@ describe('an enrolment is refused', () => {
     const usedUp = await makeKey(plane, token, network, { max_uses: 1, expires_in_hours: 168 });
     const revoked = await makeKey(plane, token, network, { expires_in_hours: 168 });
     await enroll(plane, usedUp);
-    const id = (await plane.call('GET', keyPath(), { token })).body.data[2].id;
+    const id = (await plane.call('GET', `${keyPath()}?all=true`, { token })).body.data[2].id;
     await plane.call('DELETE', `${keyPath()}/${id}`, { token });
     plane.clock.advance(hour);
     const replies = [await enroll(plane, expired), await enroll(plane, usedUp), await enroll(plane, revoked)];
@@ -250,7 +250,6 @@ describe('an enrolment is refused', () => {
     [{ public_key: `${'A'.repeat(42)}B=` }, ['public_key']],
     [{ endpoint: '203.0.113.22' }, ['endpoint']],
     [{ endpoint: '' }, ['endpoint']],
-    [{ endpoint: null }, ['endpoint']],
     [{ endpoint: `${'x'.repeat(256)}:1` }, ['endpoint']],
     [{ endpoint: 'x.example:1\nPostUp = id', public_key: `${'A'.repeat(42)}B=` }, ['endpoint', 'public_key']],
   ])('%j: 422 that names its fields and takes no use', async (fields, names) => {

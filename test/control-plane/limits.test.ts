@@ -1,5 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { verifyPassword } from '../../src/control-plane/passwords.ts';
 import { parsePrefix } from '../../src/core/cidr.ts';
+import { Secret } from '../../src/core/secret.ts';
 import {
   enroll,
   makeKey,
@@ -113,4 +116,24 @@ test('unknown keys that begin alike are limited from wherever they come; the key
   expect((await from(`cpn_${publicKey()}`)).status).toBe(401);
   vi.setSystemTime(Date.now() + minute);
   expect((await from(key)).status).toBe(201);
+});
+
+test('a flood of logins from one prefix keeps no login from elsewhere waiting', async () => {
+  const plane = await startPlane({ proxies: [parsePrefix('127.0.0.1/32')] });
+  let over = false;
+  // More than run and wait at once, each from an address of its own, and at it again as soon as it was answered.
+  const flood = Array.from({ length: 80 }, async (_, index) => {
+    while (!over) {
+      const attempt = verifyPassword(new Secret('x'), null, { N: 2 ** 12, r: 8, p: 1 }, `203.0.113.${index}`);
+      await attempt.catch(() => sleep(1));
+    }
+  });
+  const statusFrom = async (address: string) => {
+    const headers = { 'x-forwarded-for': address };
+    return (await plane.call('POST', '/api/auth/login', { body: owner, headers })).status;
+  };
+  const elsewhere = ['198.51.100.7', '198.51.100.8', '203.0.114.1', '2001:db8:0:1::7'];
+  expect(await Promise.all(elsewhere.map(statusFrom))).toEqual([200, 200, 200, 200]);
+  over = true;
+  await Promise.all(flood);
 });

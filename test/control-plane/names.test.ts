@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { migrate, migrations } from '../../src/control-plane/store/migrations.ts';
+import { migrate } from '../../src/control-plane/store/migrate.ts';
+import { migrations } from '../../src/control-plane/store/migrations.ts';
 import { databaseFor } from './databases.ts';
 import {
   closePlane,

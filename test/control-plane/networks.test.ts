@@ -154,7 +154,6 @@ describe('changing a network', () => {
 
   test.each([
     [{ name: '' }, 'name'],
-    [{ name: null }, 'name'],
     [{ routes: ['10.77.0.0/25'] }, 'routes'],
     [{ routes: ['192.168.1.1/24'] }, 'routes'],
     [{ description: 7 }, 'description'],

@@ -7,6 +7,7 @@ import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fas
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import * as z from 'zod';
 import { describeRoutes } from '../../src/control-plane/description.ts';
+import { features, findFeatures } from '../../src/core/features.ts';
 import { type Description, readDescription } from './served-description.ts';
 
 let description: Description;
@@ -38,6 +39,10 @@ describe('the linter of Redocly', () => {
 });
 
 describe('the served description', () => {
+  test('names every extension that the connector uses', () => {
+    expect(findFeatures(description, '')).toEqual(features);
+  });
+
   test('has each route of the server, and nothing else', () => {
     const described = Object.entries(description.paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),

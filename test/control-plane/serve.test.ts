@@ -84,7 +84,6 @@ describe('every reply', () => {
     for (const [method, path] of [
       ['GET', '/'],
       ['GET', '/api/networks/%zz'],
-      ['PUT', '/api/networks'],
       ['GET', `/api/networks/${'9'.repeat(200)}`],
     ] as const) {
       const { status, body } = await plane.call(method, path);

@@ -91,7 +91,7 @@ test.each([
   [{ email: 'owner', password: 'x' }, { email: ['must be an e-mail address'] }],
   [{ email: owner.email, password: 7 }, { password: ['must be a string'] }],
   [{ email: owner.email, password: '' }, { password: ['must not be empty'] }],
-  [{ ...owner, device_name: 'x'.repeat(256) }, { device_name: ['must be at most 255 characters'] }],
+  [{ ...owner, device_name: 7 }, { device_name: ['must be a string'] }],
   [[], { body: ['must be an object'] }],
   [null, { body: ['is required'] }],
 ])('%j is a 422 that names its fields', async (body, errors) => {

@@ -8,9 +8,14 @@ export interface ServerProcess extends Pick<Plane, 'call'>, Pick<cli.Served, 'ch
 
 /** Starts a control plane over the folder, or over the database that stands in for it, and waits until it answers. */
 export async function startProcess(dataDir: string, ...flags: string[]): Promise<ServerProcess> {
+  return startProcessBy(cli.program, dataDir, ...flags);
+}
+
+/** As {@link startProcess}, by another version of the program. */
+export async function startProcessBy(program: string, dataDir: string, ...flags: string[]): Promise<ServerProcess> {
   const database = await databaseFor(dataDir);
   const data = database === null ? ['--data', dataDir] : ['--database', database.reveal()];
-  const { url, child, said } = await cli.startServing(cli.makeFolder(), ...data, ...flags);
+  const { url, child, said } = await cli.startServingBy(program, cli.makeFolder(), ...data, ...flags);
   return { child, said, call: (method, path, options) => call(url, method, path, options) };
 }
 

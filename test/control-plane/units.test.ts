@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { hashPassword, usualPasswordCost, verifyPassword } from '../../src/control-plane/passwords.ts';
 import { derivePeerToken, hashToken, mintToken } from '../../src/control-plane/tokens.ts';
-import { createGate, createTurns } from '../../src/control-plane/turns.ts';
+import { createFairGate, createGate, createTurns } from '../../src/control-plane/turns.ts';
 import { Secret } from '../../src/core/secret.ts';
 
 describe('passwords', () => {
-  const hash = (password: string) => hashPassword(new Secret(password), randomBytes, usualPasswordCost);
+  const hash = (password: string) => hashPassword(new Secret(password), randomBytes, usualPasswordCost, null);
   const verify = (password: string, stored: string | null) =>
-    verifyPassword(new Secret(password), stored, usualPasswordCost);
+    verifyPassword(new Secret(password), stored, usualPasswordCost, null);
 
   test('are known again by their hash, which has a salt of its own', async () => {
     const [one, other] = await Promise.all([1, 2].map(() => hash('tr0ub4dor')));
@@ -20,7 +20,7 @@ describe('passwords', () => {
   test('cost what OWASP recommends, and are known at another cost too, which the hash names', async () => {
     const usual = await hash('tr0ub4dor');
     expect(usual).toMatch(/^scrypt\$16384\$8\$5\$/);
-    expect(await verifyPassword(new Secret('tr0ub4dor'), usual, { N: 2, r: 1, p: 1 })).toBe(true);
+    expect(await verifyPassword(new Secret('tr0ub4dor'), usual, { N: 2, r: 1, p: 1 }, null)).toBe(true);
   });
 
   test('nobody has one without a hash, not even the empty one', async () => {
@@ -83,6 +83,39 @@ test('a gate lets so many in at once, in order, and turns away whom it cannot le
   c.end();
   expect(await Promise.all(running.slice(1))).toEqual(['b', 'c']);
   expect(await gate(async () => 'e')).toBe('e');
+});
+
+describe('a fair gate', () => {
+  /** Starts work for each letter, of which the first takes the only place until `start` is called. */
+  function queueUp(names: readonly string[], queue = 64) {
+    const gate = createFairGate(1, queue, () => new Error('full'));
+    const log: string[] = [];
+    const { promise, resolve: start } = Promise.withResolvers<void>();
+    const works = names.map((name) => gate(name[0] ?? '', () => promise.then(() => log.push(name))));
+    return { log, start, settled: Promise.allSettled(works) };
+  }
+
+  test('lets the keys take turns, whatever stands in the queue of one of them', async () => {
+    const { log, start, settled } = queueUp(['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1']);
+    start();
+    await settled;
+    expect(log).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
+  });
+
+  test('refuses, once full, the newest of the longest queue, and a newcomer where all have one', async () => {
+    const { log, start, settled } = queueUp(['a1', 'a2', 'a3', 'a4', 'b1', 'a5', 'c1', 'd1'], 3);
+    start();
+    const results = await settled;
+    expect(log).toEqual(['a1', 'a2', 'b1', 'c1']);
+    expect(results.map(({ status }) => status === 'rejected')).toEqual([0, 0, 1, 1, 0, 1, 0, 1].map(Boolean));
+  });
+
+  test('has room again after a failure, and after all are done', async () => {
+    const gate = createFairGate(1, 1, () => new Error('full'));
+    const works = [gate('a', () => Promise.reject(new Error('a'))), gate('b', async () => 'b')];
+    expect(await Promise.allSettled(works)).toMatchObject([{ status: 'rejected' }, { value: 'b' }]);
+    expect(await gate('c', async () => 'c')).toBe('c');
+  });
 });
 
 test('turns are taken one after another for one key, whatever becomes of the one before, and not between keys', async () => {

@@ -157,9 +157,10 @@ test('the peers of a database from before can withdraw too', async () => {
   await first.server.close();
   await withDatabase(dataDir, async (db) => {
     // What later versions brought, newest first.
-    const tables = ['write_checks', 'changes', 'audit_entries', 'personal_tokens'];
+    const tables = ['applied_migrations', 'write_checks', 'changes', 'audit_entries', 'personal_tokens'];
     for (const table of tables) await db.schema.dropTable(table).execute();
     for (const index of ['peers_previous_key', 'peers_label']) await db.schema.dropIndex(index).execute();
+    await db.schema.alterTable('sessions').dropColumn('address').execute();
     await db.schema.alterTable('networks').dropColumn('nonce').execute();
     for (const column of ['peer_types', 'routes'])
       await db.schema.alterTable('enrollment_keys').dropColumn(column).execute();

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Actual } from '../../src/core/actual.ts';
 import { addressAt, covers, lengthOf, maskPrefix, type Prefix, rangeOf } from '../../src/core/cidr.ts';
-import { explainDetour, findDetour, leadsIn } from '../../src/core/detour.ts';
+import { explainDetour, findDetour, leadsIn, ownWays } from '../../src/core/detour.ts';
 import { address, bare, prefix, prefixes, surroundings } from './samples.ts';
 
 const lan = prefix('192.168.50.0/24');
@@ -15,6 +15,7 @@ function routing(...routed: { prefix: typeof lan; link: string }[]): Actual {
     ...bare,
     link: { name: 'cpn0', mtu: 1420, up: true, alias: 'cpn:7', addresses },
     routes: [{ prefix: lan, table: 'main', protocol: '157' }],
+    onLink: [prefix('10.77.0.0/24')],
     surroundings: { ...surroundings, connected: [], routed },
   };
 }
@@ -55,10 +56,15 @@ describe('whether a prefix leads into the tunnel', () => {
     expect(leadsIn(prefix('192.168.60.0/24'), routing())).toBe(false);
   });
 
-  it('is not told by a route of a table that nothing leads into, nor by an interface that is down', () => {
+  it('is not told by a route of a table that nothing leads into, nor by an address without its route', () => {
     const up = routing();
     expect(leadsIn(lan, { ...up, routes: [{ prefix: lan, table: '51820', protocol: 'boot' }] })).toBe(false);
-    expect(leadsIn(prefix('10.77.0.0/24'), { ...up, link: up.link && { ...up.link, up: false } })).toBe(false);
+    const flushed = { ...up, onLink: [] };
+    expect(leadsIn(prefix('10.77.0.0/24'), flushed)).toBe(false);
+    expect(explainDetour(prefix('10.77.0.9/32'), 'cpn0', flushed)).toBe('no route to 10.77.0.9/32 leads into cpn0');
+    // What is reached through the tunnel stays so: the route is to come back.
+    expect(ownWays(flushed)).toContain('10.77.0.0/24');
+    expect(ownWays({ ...up, link: up.link && { ...up.link, up: false } })).toEqual([lan]);
   });
 
   it.each([

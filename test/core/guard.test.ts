@@ -126,6 +126,16 @@ describe('what is reached through the tunnel itself', () => {
     }
   });
 
+  it('is a session to an address in the range that this host had when it was in the network before', () => {
+    const left = ssh('10.77.0.2', '10.77.0.9');
+    for (const each of [range, hostPrefix(left.address)]) {
+      expect(refuse(each, on({ surroundings: reachedFrom(left) }))).toBeNull();
+      const addresses = [address('10.77.0.9')];
+      const alive = on({ surroundings: around({ sshClients: [left], addresses }) });
+      expect(refuse(each, alive)).toMatch(/^covers (an SSH client|an address of)/);
+    }
+  });
+
   it('is not a session that may have come outside', () => {
     const fromLan = reachedFrom(ssh('192.168.50.10'));
     expect(refuse(route, on({ surroundings: fromLan, inside: down }))).toBe('covers an SSH client (192.168.50.10)');

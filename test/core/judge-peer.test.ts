@@ -11,9 +11,15 @@ describe('a peer', () => {
     ['connected', 'has the oldest session there can be', { ...fresh, latestHandshake: now - 180 }, undefined],
     ['idle', 'has an old one that nobody had reason to renew', { ...fresh, latestHandshake: now - 181 }, undefined],
     [
+      'idle',
+      'has one that the next keepalive renews',
+      { ...fresh, latestHandshake: now - 220, keepalive: 25 },
+      undefined,
+    ],
+    [
       'stale',
       'has one that keepalives did not renew',
-      { ...fresh, latestHandshake: now - 181, keepalive: 25 },
+      { ...fresh, latestHandshake: now - 221, keepalive: 25 },
       undefined,
     ],
     ['stale', 'has a session and does not answer', fresh, 4096],

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   changePace,
+  isContested,
   isDoubtful,
   type Liveness,
   noteHeard,
@@ -11,7 +12,7 @@ import {
 
 const trusted = noteHeard(unknownLiveness('trusted'), 'answer');
 
-const pace = { seconds: 0.5, every: 0.5, inService: false };
+const pace = { seconds: 0.5, every: 0.5, inService: false, hasOther: false };
 
 /** Looks every half second, at a connector that answers or not. */
 function look(liveness: Liveness, seconds: number, answers: boolean): Liveness {
@@ -53,6 +54,44 @@ describe('the liveness of a connector', () => {
     const mute = noteHeard(unknownLiveness('trusted'), 'traffic');
     expect(look(mute, 14.5, false).state).toBe('trusted');
     expect(look(mute, 15, false).state).toBe('silent');
+  });
+
+  it.each([
+    ['2 s where another is heard', { inService: true, hasOther: true }, 2],
+    ['15 s where no other is heard', { inService: true, hasOther: false }, 15],
+    ['15 s while it stands by', { inService: false, hasOther: true }, 15],
+  ])('ends before it was ever heard after %s', (_, circumstances, seconds) => {
+    const stateAfter = (until: number) => {
+      let now = unknownLiveness('trusted');
+      for (let at = 0; at < until; at += 0.5) now = noteTime(now, { ...pace, ...circumstances });
+      return now.state;
+    };
+    expect([stateAfter(seconds - 0.5), stateAfter(seconds)]).toEqual(['trusted', 'silent']);
+  });
+
+  it('counts, before it was ever heard, from the time that another is heard', () => {
+    let now = unknownLiveness('trusted');
+    const pass = (seconds: number, hasOther: boolean) => {
+      for (let at = 0; at < seconds; at += 0.5) now = noteTime(now, { ...pace, inService: true, hasOther });
+      return now.state;
+    };
+    expect([pass(10, false), pass(1.5, true), pass(0.5, true)]).toEqual(['trusted', 'trusted', 'silent']);
+  });
+
+  it('of a new one is contested after a second, in service and where another is heard', () => {
+    const missed = (seconds: number) => ({ ...unknownLiveness('trusted'), missed: seconds });
+    expect([0.5, 1].map((seconds) => isContested(missed(seconds), true))).toEqual([false, true]);
+    expect(isContested(missed(1), false)).toBe(false);
+    expect(isContested(noteHeard(missed(1), 'traffic'), true)).toBe(false);
+  });
+
+  it('of a new one is in doubt at once, and ends later once it was heard', () => {
+    const fresh = unknownLiveness('trusted');
+    expect(isDoubtful(fresh, pace)).toBe(true);
+    let now = noteHeard(fresh, 'traffic');
+    expect(isDoubtful({ ...now, silence: 0.5 }, pace)).toBe(false);
+    for (let at = 0; at < 14.5; at += 0.5) now = noteTime(now, { ...pace, inService: true, hasOther: true });
+    expect(now.state).toBe('trusted');
   });
 
   it('does not count the time in which nobody looked', () => {

@@ -2,11 +2,15 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Actual } from '../../src/core/actual.ts';
-import type { Desired } from '../../src/core/desired.ts';
+import { added, updated } from '../../src/core/change.ts';
+import { type Desired, restore } from '../../src/core/desired.ts';
+import { unreadable, withoutTool } from '../../src/core/firewall.ts';
 import { noForwarding } from '../../src/core/forward/ingress.ts';
 import { commonFilterKey } from '../../src/core/link-sysctl.ts';
 import type { Peer } from '../../src/core/model.ts';
-import { isOurs, plan } from '../../src/core/plan.ts';
+import { isOurFirewall, isOurs, plan } from '../../src/core/plan.ts';
+import { isOpening, isPause, needsRules } from '../../src/core/plan-forwarding.ts';
+import { isNaming } from '../../src/core/plan-hosts.ts';
 import { planTakeBack, type Receipt, record } from '../../src/core/receipt.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Step } from '../../src/core/step.ts';
@@ -206,6 +210,53 @@ describe('a plan', () => {
     }
   });
 
+  it('restores the route to the range of the address, which the kernel makes but once', () => {
+    const desired = desireFor(laptop, office);
+    const up = settled(desired);
+    expect(up.onLink).toEqual(['10.77.0.0/24']);
+    const steps = plan(desired, { ...up, onLink: [], routes: [] }, now);
+    expect(steps).toMatchObject([
+      {
+        commands: [
+          { add: 'route', prefix: '10.77.0.0/24', source: '10.77.0.3' },
+          { add: 'route', prefix: '192.168.50.0/24' },
+        ],
+      },
+    ]);
+    expect(changes(steps).map(({ action, target }) => `${action} ${target}`)).toEqual([
+      'add 10.77.0.0/24',
+      'add 192.168.50.0/24',
+    ]);
+    expect(simulate({ ...up, onLink: [], routes: [] }, steps)).toEqual(up);
+  });
+
+  it('leaves the route to the range to the kernel where the address comes or the interface goes up', () => {
+    const desired = desireFor(laptop, office);
+    const up = settled(desired);
+    const ranges = (actual: Actual) =>
+      changes(plan(desired, { ...actual, onLink: [] }, now)).map(({ target }) => target);
+    expect(ranges({ ...up, link: up.link && { ...up.link, up: false } })).toEqual(['cpn0']);
+    expect(ranges({ ...up, link: up.link && { ...up.link, addresses: [] } })).not.toContain('10.77.0.0/24');
+    const alone = { ...desired, config: { ...desired.config, address: { address: laptop.address, length: 32 } } };
+    expect(plan(alone, settled(alone), now)).toEqual([]);
+  });
+
+  it('takes over the route to its range from a network joined later', () => {
+    const desired = desireFor(laptop, office, {}, { ...ground, later: ['cpn1'] });
+    const connected = [...bare.surroundings.connected, { prefix: prefix('10.77.0.0/24'), link: 'cpn1' }];
+    const actual: Actual = { ...settled(desired), onLink: [], surroundings: { ...bare.surroundings, connected } };
+    const steps = plan(desired, actual, now);
+    expect(steps).toMatchObject([{ commands: [{ prefix: '10.77.0.0/24', source: '10.77.0.3', replaces: true }] }]);
+    expect(changes(steps)).toMatchObject([{ action: 'update', before: 'cpn1', after: 'cpn0' }]);
+  });
+
+  it('leaves a route to the range that was made by hand', () => {
+    const desired = desireFor(laptop, office);
+    const up = settled(desired);
+    const made = { prefix: prefix('10.77.0.0/24'), table: 'main', protocol: 'boot' };
+    expect(plan(desired, { ...up, routes: [...up.routes, made] }, now)).toEqual([]);
+  });
+
   it('takes the routes of wg-quick for ours, and leaves those of a routing daemon', () => {
     const desired = desireFor(laptop, network([connector, laptop], { routes: [] }));
     const routes = [
@@ -221,6 +272,55 @@ describe('a plan', () => {
     const steps = kinds(plan(desireFor(connector, office), router, now));
     expect(steps.slice(0, 2)).toEqual(['create-link', 'set-firewall']);
     expect(steps.slice(-3)).toEqual(['set-sysctl', 'set-sysctl', 'set-sysctl']);
+  });
+
+  it('knows packet rules of our name that are not ours', () => {
+    const ours = ['forward cpn accept-new 12', 'postrouting cpn masquerade 34'];
+    const receipt = record([], [{ do: 'set-firewall', firewall: { link: 'cpn0', rules: [] }, changes: [] }], bare);
+    const isOur = (firewall: Actual['firewall'], by: Receipt = []) => isOurFirewall({ firewall }, by);
+    expect([isOur(null), isOur([]), isOur(ours)]).toEqual([true, true, true]);
+    expect([isOur([unreadable]), isOur([withoutTool])]).toEqual([true, true]);
+    expect([isOur([...ours, 'forward drop all']), isOur(['forward like cpn 12'])]).toEqual([false, false]);
+    expect(isOur(['forward drop all'], receipt)).toBe(true);
+  });
+
+  it('tells what opens the host, which waits for the packet rules', () => {
+    const to = (key: string, value: string): Step => ({
+      do: 'set-sysctl',
+      key,
+      value,
+      receipt: 'none',
+      changes: [updated('sysctl', key, '0', value, 'test')],
+    });
+    const steps = [
+      to('net.ipv4.ip_forward', '1'),
+      to('net.ipv4.conf.cpn0.forwarding', '1'),
+      to('net.ipv4.conf.cpn0.forwarding', '0'),
+      to('net.ipv4.conf.cpn0.rp_filter', '1'),
+      { ...to('net.ipv4.conf.eth1.forwarding', '0'), changes: [] },
+      { ...to('net.ipv4.conf.cpn0.rp_filter', '0'), changes: [] },
+      { do: 'set-firewall', firewall: { link: 'cpn0', rules: [] }, changes: [added('firewall', 'x', [], 'test')] },
+    ] satisfies Step[];
+    const yes = (is: (step: Step) => boolean) => steps.flatMap((step, index) => (is(step) ? index : []));
+    expect(yes(isOpening)).toEqual([0, 1]);
+    expect(yes(isPause)).toEqual([4]);
+    expect(yes((step) => step.changes.some(needsRules))).toEqual([0, 1, 6]);
+    expect(yes(isNaming)).toEqual([]);
+    expect(isNaming({ do: 'remove-hosts', link: 'cpn0', changes: [] })).toBe(true);
+    expect(isNaming({ do: 'set-hosts', link: 'cpn0', block: '', changes: [] })).toBe(true);
+  });
+
+  it('goes back to the tunnel of an earlier file, with its default route only where rules keep the rest out', () => {
+    const exit = prefix('0.0.0.0/0');
+    const full = { ...ground, allowed: [exit] };
+    const earlier = desireFor(laptop, { ...office, routes: [exit, prefix('192.168.50.0/24')] }, {}, full);
+    const hosts = desireFor(laptop, { ...office, routes: [] });
+    expect(restore(hosts, earlier.config)).toEqual({
+      ...hosts,
+      config: earlier.config,
+      routes: ['192.168.50.0/24'],
+    });
+    expect(restore(earlier, earlier.config).routes.toSorted()).toEqual([exit, '192.168.50.0/24']);
   });
 
   it('knows an interface of our name that is not ours', () => {

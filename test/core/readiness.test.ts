@@ -25,7 +25,8 @@ function withHandshake(latestHandshake: number | null): Actual {
     rxBytes: 0,
     txBytes: 0,
   };
-  return { ...bare, link, device: { publicKey: keyPair(3).publicKey, listenPort: 51820, fwmark: null, peers: [peer] } };
+  const device = { publicKey: keyPair(3).publicKey, listenPort: 51820, fwmark: null, peers: [peer] };
+  return { ...bare, link, onLink: [route.prefix], device };
 }
 
 describe('what is waited for', () => {

@@ -82,6 +82,7 @@ export const bare: Actual = {
   link: null,
   device: null,
   routes: [],
+  onLink: [],
   rules: [],
   firewall: null,
   sysctls: {},

@@ -1,10 +1,10 @@
 import type { Actual, ActualPeer, Link } from '../../src/core/actual.ts';
-import { familyOf } from '../../src/core/cidr.ts';
+import { familyOf, type Prefix } from '../../src/core/cidr.ts';
 import { firewallMarks } from '../../src/core/firewall.ts';
 import { keyPairOf } from '../../src/core/keys.ts';
 import { allForwardingKey, forwardingKey, sourceFilterKey } from '../../src/core/link-sysctl.ts';
 import { routeProtocol } from '../../src/core/marks.ts';
-import type { DesiredPeer, InterfaceAddress } from '../../src/core/model.ts';
+import { type DesiredPeer, type InterfaceAddress, onLinkRange } from '../../src/core/model.ts';
 import { formatRule, sameRule } from '../../src/core/rule.ts';
 import type { LinkCommand, Step } from '../../src/core/step.ts';
 
@@ -25,11 +25,14 @@ function applyStep(actual: Actual, step: Step): Actual {
       };
     case 'delete-link':
       if (actual.link === null) throw new Error('no such device');
-      return { ...actual, link: null, device: null, routes: [], sysctls: withoutLink(actual.sysctls) };
+      return { ...actual, link: null, device: null, routes: [], onLink: [], sysctls: withoutLink(actual.sysctls) };
     case 'configure-device': {
       if (actual.device === null) throw new Error('no such device');
       const peers = new Map(actual.device.peers.map((peer) => [peer.publicKey, peer]));
-      for (const peer of step.peers) peers.set(peer.publicKey, setPeer(peer, peers.get(peer.publicKey)));
+      for (const peer of step.peers) {
+        for (const [key, other] of peers) peers.set(key, without(other, peer.allowedIps));
+        peers.set(peer.publicKey, setPeer(peer, peers.get(peer.publicKey)));
+      }
       return {
         ...actual,
         device: {
@@ -83,6 +86,11 @@ function forwardAll(sysctls: Actual['sysctls'], value: string): Actual['sysctls'
   return Object.fromEntries(Object.entries(sysctls).map(([key, old]) => [key, isForwarding(key) ? value : old]));
 }
 
+/** An allowed IP belongs to one peer: to give it to another takes it away. */
+function without(peer: ActualPeer, prefixes: readonly Prefix[]): ActualPeer {
+  return { ...peer, allowedIps: peer.allowedIps.filter((each) => !prefixes.includes(each)) };
+}
+
 function setPeer(peer: DesiredPeer, before: ActualPeer | undefined): ActualPeer {
   return {
     latestHandshake: null,
@@ -105,17 +113,19 @@ function applyCommand(actual: Actual, command: LinkCommand): Actual {
   if ('set' in command) {
     if (command.set === 'mtu') return withLink({ mtu: command.value });
     if (command.set === 'alias') return withLink({ alias: command.value });
-    return withLink({ up: true });
+    return link.addresses.reduce(withRange, withLink({ up: true }));
   }
   if ('add' in command && command.add === 'address') {
     if (link.addresses.some((each) => same(each, command.address))) throw new Error('File exists');
-    return withLink({ addresses: [...link.addresses, command.address] });
+    const added = withLink({ addresses: [...link.addresses, command.address] });
+    return link.up ? withRange(added, command.address) : added;
   }
   if ('remove' in command && command.remove === 'address') return removeAddress(actual, link, command.address);
   if ('add' in command) {
     if (!link.up) throw new Error('Device for nexthop is not up');
     const { prefix, table = 'main' } = command;
     if (actual.routes.some((route) => route.prefix === prefix && route.table === table)) throw new Error('File exists');
+    if (command.source) return restoreRange(actual, link, command);
     return { ...actual, routes: [...actual.routes, { prefix, table, protocol: routeProtocol }] };
   }
   const routes = actual.routes.filter(
@@ -127,6 +137,21 @@ function applyCommand(actual: Actual, command: LinkCommand): Actual {
   if (routes.length === actual.routes.length) throw new Error('No such process');
   return { ...actual, routes };
 }
+
+/** With an address comes the route to its range, once the interface is up. */
+function withRange(actual: Actual, address: InterfaceAddress): Actual {
+  const range = onLinkRange(address);
+  if (range === null || actual.onLink.includes(range)) return actual;
+  return { ...actual, onLink: [...actual.onLink, range] };
+}
+
+function restoreRange(actual: Actual, { addresses }: Link, { prefix, source }: AddRoute): Actual {
+  if (!addresses.some(({ address }) => address === source)) throw new Error('Invalid argument');
+  if (actual.onLink.includes(prefix)) throw new Error('File exists');
+  return { ...actual, onLink: [...actual.onLink, prefix] };
+}
+
+type AddRoute = Extract<LinkCommand, { add: 'route' }>;
 
 /** Rules are the host's, and need no interface. What a removal does not name may be anything: the first that fits goes. */
 function applyRule(actual: Actual, command: Extract<LinkCommand, { rule: unknown }>): Actual {
@@ -148,7 +173,9 @@ function removeAddress(actual: Actual, link: Link, address: InterfaceAddress): A
   const addresses = link.addresses.filter((each) => !same(each, address));
   if (addresses.length === link.addresses.length) throw new Error('Cannot assign requested address');
   const routes = addresses.length > 0 ? actual.routes : actual.routes.filter((route) => familyOf(route.prefix) === 6);
-  return { ...actual, link: { ...link, addresses }, routes };
+  const ranges = new Set(addresses.map(onLinkRange));
+  const onLink = actual.onLink.filter((range) => ranges.has(range));
+  return { ...actual, link: { ...link, addresses }, routes, onLink };
 }
 
 const same = (one: InterfaceAddress, other: InterfaceAddress) =>

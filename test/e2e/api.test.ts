@@ -251,3 +251,88 @@ describe('an upload', () => {
 });
 
 const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
+
+describe('a list in pages', () => {
+  /** Answers with the pages by the paths that lead to them. */
+  const answerPages = (pages: Record<string, (response: ServerResponse) => void>) => {
+    answer = (response) => (pages[recorded.at(-1)?.path ?? ''] ?? reply(404, '{"message":"no such page"}'))(response);
+  };
+
+  it('is followed to its end, a line for each page', async () => {
+    const [first, second] = [
+      '{"data":[1],"links":{"next":"/tenant/api/x?page=2"}}',
+      '{"data":[12345678901234567890]}\n',
+    ];
+    answerPages({ '/tenant/api/x?a=b': reply(200, first), '/tenant/api/x?page=2': reply(200, second) });
+    const said = await call('GET', '/api/x', '--paginate', '--field', 'a=b', '--header', 'X-Mark: 1');
+    expect(said).toMatchObject({ exitCode: 0, stdout: `${first}\n${second}`, stderr: '' });
+    expect(recorded.map(({ headers }) => [headers['x-mark'], headers.authorization])).toEqual(
+      Array(2).fill(['1', 'Bearer token-sample']),
+    );
+  });
+
+  it('becomes one list where its pages are lists', async () => {
+    const link = (page: number) => ({ link: `<${url}/api/x?page=${page}>; rel="next"` });
+    answerPages({
+      '/tenant/api/x': reply(200, '[{"id": 12345678901234567890}]', link(2)),
+      '/tenant/api/x?page=2': reply(200, '[]', link(3)),
+      '/tenant/api/x?page=3': reply(200, ' ["b", 2]\n'),
+    });
+    const merged = '[{"id": 12345678901234567890},"b", 2]\n';
+    expect(await call('GET', '/api/x', '--paginate')).toMatchObject({ exitCode: 0, stdout: merged });
+    const file = join(desk.folder, 'list.json');
+    expect(await call('GET', '/api/x', '--paginate', '--output', file)).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(await readFile(file, 'utf8')).toBe(merged);
+    expect((await call('GET', '/api/x', '--paginate', '--include')).stdout.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(3);
+  });
+
+  it('ends with the page that is refused, and goes to no other host', async () => {
+    answerPages({ '/tenant/api/x': reply(200, '{"links":{"next":"?page=2"}}') });
+    expect(await call('GET', '/api/x', '--paginate')).toMatchObject({ exitCode: 4 });
+    answer = reply(200, '{"links":{"next":"http://127.0.0.1:9/tenant/api/x"}}');
+    const { exitCode, stderr } = await call('GET', '/api/x', '--paginate');
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining('names a next page at 127.0.0.1:9')]);
+  });
+
+  it('is read with GET alone', async () => {
+    const { exitCode, stderr } = await call('POST', '/api/x', '--paginate');
+    expect([exitCode, stderr, recorded]).toEqual([2, expect.stringContaining('--paginate is for GET'), []]);
+  });
+});
+
+describe('without a login', () => {
+  const open = { get: { security: [] } };
+  const closed = { get: { security: [{ session: [] }] } };
+  const anonymous = (...args: string[]) => desk.cpn(['api', ...args], { env: { CPN_API_URL: url } });
+  const describing = (document: object | null) => {
+    answer = (response) => {
+      const isDescription = recorded.at(-1)?.path === '/tenant/docs/api/openapi.json';
+      const described = document === null ? reply(404, '{}') : reply(200, JSON.stringify(document));
+      (isDescription ? described : reply(200, '{"open":true}'))(response);
+    };
+  };
+
+  it.each<[string, string[], object]>([
+    ['needs none', ['GET', '/api/health'], { paths: { '/api/health': open } }],
+    ['needs none, in a path with parameters', ['GET', '/api/x/7?a=b'], { paths: { '/api/x/{id}': open } }],
+    ['needs none, under the base address', ['HEAD', '/api/health'], { paths: { '/tenant/api/health': open } }],
+    ['may have one', ['GET', '/a'], { paths: { '/a': { get: { security: [{ session: [] }, {}] } } } }],
+    ['stands in a description without any', ['GET', '/a'], { paths: { '/a': { get: {} } } }],
+  ])('an operation that %s goes without a token', async (_what, args, document) => {
+    describing(document);
+    expect(await anonymous(...args)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(recorded.map(({ headers }) => headers.authorization)).toEqual([undefined, undefined]);
+  });
+
+  it.each<[string, object | null]>([
+    ['needs one', { paths: { '/api/x/y': closed, '/api/x/{id}': open } }],
+    ['needs one like all', { security: [{ session: [] }], paths: { '/api/x/y': { get: {} } } }],
+    ['is not described', { paths: { '/api/x': open, '/api/x/y': { post: { security: [] } } } }],
+    ['is of a service without a description', null],
+  ])('an operation that %s is not sent', async (_what, document) => {
+    describing(document);
+    const { exitCode, stderr } = await anonymous('GET', '/api/x/y');
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining(`not logged in at ${url}`)]);
+    expect(recorded.map(({ path }) => path)).toEqual(['/tenant/docs/api/openapi.json']);
+  });
+});

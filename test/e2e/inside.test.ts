@@ -168,3 +168,19 @@ it('an SSH session from outside is kept, though a file names a route that covers
   await client.waitForLine(/still here/);
   expect(await web.ping(dcAddress, patiently)).toMatchObject({ received: 1 });
 });
+
+it('a session that lingers from before does not keep a host that left from joining again', async () => {
+  await eventually('they meet', async () => (await laptop.ping(dcAddress, patiently)).received === 1);
+  await dialSession(dc, '10.77.0.3');
+  await daemons.get(laptop)?.stop();
+  await laptop.cpn(['leave', '--yes']);
+  const sockets = await laptop.exec(['ss', '-Htn', 'state', 'established']);
+  expect(sockets.stdout).toMatch(/10\.77\.0\.3\]?:22 /);
+  // Of a host that never was in the network, a resolver behind a connector is outside.
+  await useResolver(laptop, '10.0.0.1');
+  const { address } = await join(office, laptop, '--type', 'admin_device');
+  expect(address).not.toBe('10.77.0.3');
+  expect((await status(laptop)).routes).toMatchObject([{ prefix: lan, state: 'active' }]);
+  expect((await laptop.exec(['ip', 'route'])).stdout).toContain('10.77.0.0/24 dev cpn0');
+  expect(await laptop.ping(dcAddress, patiently)).toMatchObject({ received: 1 });
+});

@@ -1,6 +1,6 @@
 /**
  * A proxy in front of a control plane that loses replies: `node lossy-proxy.ts LISTEN-PORT TARGET-HOST TARGET-PORT COUNT`. It passes every
- * request on, and breaks the connection instead of passing back the first COUNT replies.
+ * request on, and breaks the connection instead of passing back the first COUNT replies to what is posted.
  *
  * @module
  */
@@ -11,9 +11,13 @@ let toLose = Number(count);
 
 createServer((client) => {
   const server = connect(Number(target), host);
+  let isPosted = false;
+  client.once('data', (request) => {
+    isPosted = request.toString('latin1').startsWith('POST ');
+  });
   client.pipe(server);
   server.on('data', (reply) => {
-    if (toLose === 0) return void client.write(reply);
+    if (toLose === 0 || !isPosted) return void client.write(reply);
     toLose -= 1;
     process.stdout.write('lost a reply\n');
     client.destroy();

@@ -118,6 +118,29 @@ describe('cpn run ends', () => {
     expect(await networkState(host)).toBe(before);
   });
 
+  it('with all that it started when it is killed', async () => {
+    const { host, daemon } = await startKept('--interval', '1');
+    const started = daemon.log.find((line) => line.msg === 'started')?.pid;
+    const running = async () => {
+      const { stdout } = await host.exec(['ps', '-e', '-o', 'pid=,ppid=,stat=,args=']);
+      const rows = stdout.split('\n').map((row) => row.trim().split(/\s+/));
+      return rows.filter(([, , stat = 'Z']) => !stat.startsWith('Z'));
+    };
+    const [monitor, shell] = [/ip -oneline monitor/, /sh -c .* read /];
+    const children = await eventually('a monitor runs, and a shell stands by', async () => {
+      const rows = (await running()).filter(([, parent]) => parent === String(started));
+      const has = (what: RegExp) => rows.some((row) => what.test(row.join(' ')));
+      return has(monitor) && has(shell) && rows;
+    });
+    daemon.process.signal('SIGKILL');
+    await daemon.process.exited;
+    const pids = new Set(children.map(([pid]) => pid));
+    await eventually('all of them end', async () => {
+      const left = (await running()).filter((row) => pids.has(row[0]) || monitor.test(row.join(' ')));
+      return left.length === 0;
+    });
+  });
+
   it('although a tool that it started hangs', async () => {
     const { host, daemon } = await startKept(...never);
     const [real, hanging, hangs] = ['wg-real', 'wg-hanging', 'hangs'].map((name) => path(host.folder, name));

@@ -27,10 +27,19 @@ const lan = '192.168.50.0/24';
 const ready = { exitCode: 0, stderr: '', networks: [{ interface: 'cpn0', ready: true }] };
 
 describe('cpn wait', () => {
-  it('waits for a first join, until a program can bind to the address', async () => {
-    const waiting = await origin.spawnCpn(['wait', '--timeout', '50']);
-    await waiting.waitForLine(/waiting: no network is joined/);
+  it('says at once that no network is joined', async () => {
+    const { exitCode, stdout, stderr } = await origin.cpn(['wait', '--json'], { allowFailure: true });
+    expect([exitCode, stdout]).toEqual([2, '']);
+    expect(stderr).toBe('cpn: no network is joined; "cpn join" joins one\n');
+    expect(JSON.parse((await origin.cpn(['down', '--json'])).stdout)).toEqual({ networks: [] });
+  });
+
+  it('waits until a program can bind to the address', async () => {
     const { address } = await join(office, origin, '--endpoint', '203.0.113.22:51820');
+    await origin.cpn(['down']);
+    const waiting = await origin.spawnCpn(['wait', '--timeout', '50']);
+    await waiting.waitForLine(/waiting: cpn0 was taken down/);
+    await origin.cpn(['up']);
     expect(await waiting.exited).toMatchObject({ exitCode: 0, stdout: '' });
     const bind = `require('net').createServer().listen(22, '${address}', () => process.exit(0))`;
     expect((await origin.exec(['node', '-e', bind])).exitCode).toBe(0);
@@ -73,7 +82,8 @@ describe('cpn wait', () => {
   });
 
   it('says of a network that was taken down how it comes up', async () => {
-    await origin.cpn(['down']);
+    const down = await origin.cpn(['down', '--json']);
+    expect(JSON.parse(down.stdout)).toEqual({ networks: [{ interface: 'cpn0', state: 'down' }] });
     const { exitCode, networks } = await look(origin);
     await origin.cpn(['up']);
     expect([exitCode, networks[0].missing]).toEqual([3, 'cpn0 was taken down; "cpn up cpn0" brings it up']);

@@ -45,10 +45,20 @@ fuzz('a file that we accept means the same to wg-quick and wg', 600, [configText
   if (config !== null) await expectMeant(text, config);
 });
 
-fuzz("somebody else's file that we accept means the same to wg-quick and wg", 600, [configTexts], async (text) => {
-  const given = bounded(() => unlessRefused([InvalidValue], () => parseGiven(text)));
-  if (given !== null) await expectGiven(text, given);
-});
+fuzz(
+  "somebody else's file of which we take everything means the same to wg-quick and wg",
+  600,
+  [configTexts],
+  async (text) => {
+    const given = bounded(() => unlessRefused([InvalidValue], () => parseGiven(text)));
+    if (given !== null && isWhole(text, given)) await expectGiven(text, given);
+  },
+);
+
+/** Nothing of the text was left out, or kept as data alone. */
+function isWhole(text: string, { remarks, skipped, dns }: GivenConfig): boolean {
+  return remarks.length + skipped.length + dns.length === 0 && !/table/i.test(text);
+}
 
 async function expectMeant(text: string, config: TunnelConfig): Promise<void> {
   const understood = await wgQuick.understand(text);

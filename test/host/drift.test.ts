@@ -88,6 +88,20 @@ const drifts: readonly [string, string, readonly string[]][] = [
     ['remove address 10.98.0.1/24: not the address of this peer'],
   ],
   ['route', 'ip route del 192.168.60.0/24', ['add route 192.168.60.0/24: a peer serves it']],
+  [
+    'route to the range',
+    'ip route del 10.77.0.0/24',
+    ['add route 10.77.0.0/24: the route to the range of the address is gone'],
+  ],
+  [
+    'all routes',
+    'ip route flush dev cpn0',
+    [
+      'add route 10.77.0.0/24: the route to the range of the address is gone',
+      'add route 192.168.60.0/24: a peer serves it',
+    ],
+  ],
+  ['route to the range, by hand', 'ip route replace 10.77.0.0/24 dev cpn0', []],
   ['route of somebody', 'ip route add 192.168.99.0/24 dev cpn0', ['remove route 192.168.99.0/24: no peer serves it']],
   ['listen port', 'wg set cpn0 listen-port 51999', ['update interface cpn0: the listen port differs']],
   ['peer', `${set} remove`, [`add peer ${laptop.publicKey}: a peer of the network is missing`]],

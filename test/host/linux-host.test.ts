@@ -35,7 +35,7 @@ describe('a real Linux host', () => {
     await using machine = await Machine.start();
     const { host } = machine;
     const empty = await host.observe(everything);
-    expect(empty).toMatchObject({ link: null, device: null, routes: [], firewall: null, sysctls: {} });
+    expect(empty).toMatchObject({ link: null, device: null, routes: [], onLink: [], firewall: null, sysctls: {} });
 
     const self = newKeyPair();
     const peers = [

@@ -79,13 +79,12 @@ describe('watching a real Linux host', () => {
     expect((await watcher.endWithin(bounded.timeout)).exitCode).toBe(0);
   });
 
-  test('leaves no process behind after the next change when the program is killed', async () => {
+  test('leaves no process behind when the program is killed', async () => {
     await using machine = await Machine.start();
     const watcher = await startWatcher(machine);
     expect(await monitors(machine)).toHaveLength(1);
     watcher.signal('SIGKILL');
     await watcher.exited;
-    await machine.sh('ip link set lo mtu 1400');
     await vi.waitUntil(async () => (await monitors(machine)).length === 0, bounded);
   });
 

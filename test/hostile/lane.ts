@@ -40,8 +40,9 @@ export class Lane {
     if ('nowhere' in outcome && said.exitCode === 0) {
       complaints.push(...(await judgeHost(this.#host, this.#program, outcome, this.#secrets)));
     }
+    if ('skipped' in outcome && !said.stderr.includes(' is skipped: ')) complaints.push('names no skipped peer');
     // One answer of two that would empty the tunnel is not to be confirmed by the next lie.
-    if (to === 'map' && ('nowhere' in outcome || said.stderr.includes('until a second answer')))
+    if (to === 'map' && (!('refused' in outcome) || said.stderr.includes('until a second answer')))
       await this.#hearTruth();
     complaints.push(...(await this.#judgeState(lie)));
     // What went wrong once is not to spoil the next lie.
@@ -52,16 +53,13 @@ export class Lane {
   /** What is otherwise on the host than it should be by now, which is nothing but for what it joined by a lie: that is left. */
   async #judgeState({ to, outcome }: Lie): Promise<string[]> {
     const before = this.#before?.state ?? '';
-    const isUndone = 'nowhere' in outcome ? to === 'enrolment' : outcome.undone === true;
-    if ('nowhere' in outcome && to === 'enrolment') await this.#begin();
+    const isTaken = !('refused' in outcome);
+    const isUndone = 'refused' in outcome ? outcome.undone === true : to === 'enrolment';
+    if (isTaken && to === 'enrolment') await this.#begin();
     const after = await look(this.#host);
     if (isUndone) this.#before = null;
-    else if ('nowhere' in outcome) this.#before = { to, state: after };
-    const whole = isUndone
-      ? [this.#fresh, after]
-      : 'nowhere' in outcome
-        ? [before, after].map(withoutCopy)
-        : [before, after];
+    else if (isTaken) this.#before = { to, state: after };
+    const whole = isUndone ? [this.#fresh, after] : isTaken ? [before, after].map(withoutCopy) : [before, after];
     const [one = '', other = ''] = whole;
     return one === other ? [] : [`the host is not as before: ${differences(one, other)}`];
   }

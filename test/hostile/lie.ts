@@ -16,13 +16,18 @@ export interface Telling {
 }
 
 /** What becomes of a lie. */
-export type Outcome = Denied | Contained;
+export type Outcome = Denied | Skipped | Contained;
 
 /** Not a word of it is taken: the host is as before, and the command ends with this exit code. */
 export interface Denied {
   readonly refused: 1 | 4 | 5;
   /** What had been begun of the join is undone too. */
   readonly undone?: true;
+}
+
+/** The peer that it is about is skipped and named; the next true map makes everything as before. */
+export interface Skipped {
+  readonly skipped: true;
 }
 
 /** It is taken as far as it may be: what it was told for is nowhere on the host, and the next true map makes everything as before. */
@@ -51,6 +56,7 @@ export type Row = Omit<Lie, 'family'>;
 
 export const refused = { refused: 1 } as const;
 export const undone = { refused: 1, undone: true } as const;
+export const skipped = { skipped: true } as const;
 export const denied = { refused: 4 } as const;
 export const unreachable = { refused: 5 } as const;
 

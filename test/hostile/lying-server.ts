@@ -6,6 +6,7 @@
  */
 import { createServer, type Socket } from 'node:net';
 import { followOrders } from '../lab/orders.ts';
+import { describeForeign } from '../plain/foreign-description.ts';
 import type { LiarOrder } from './liar.ts';
 import type { Lie, Question } from './lie.ts';
 import { lies } from './lies.ts';
@@ -40,7 +41,16 @@ await followOrders<LiarOrder>((order) => {
 
 interface Request extends Question {
   readonly to: Lie['to'] | 'other';
+  readonly isDescription?: boolean;
 }
+
+/** It describes every extension that a host may be lied to by. */
+const everything = {
+  enroll: ['Idempotency-Key', 'Peer-Identity-Key', 'Network-Secret-Tag'],
+  read: ['If-None-Match', 'Prefer', 'A-IM'],
+  change: ['name', 'endpoint', 'public_key', 'key_proof', 'withdrawn', 'network_secret_tag'],
+  removal: true,
+};
 
 /** A whole request; null while some of it is still to come. */
 function readRequest(text: string): Request | null {
@@ -57,7 +67,8 @@ function readRequest(text: string): Request | null {
   }
   const secret = field('authorization')?.replace(/^Bearer /, '') ?? '';
   const isMap = method === 'GET' && path === '/api/networks/7';
-  return { to: isMap ? 'map' : 'other', self, secret, revision: field('if-none-match') ?? null };
+  const isDescription = path === '/docs/api/openapi.json';
+  return { to: isMap ? 'map' : 'other', isDescription, self, secret, revision: field('if-none-match') ?? null };
 }
 
 async function answer(socket: Socket, request: Request): Promise<void> {
@@ -84,6 +95,7 @@ async function write(socket: Socket, chunk: Buffer): Promise<void> {
 }
 
 function tellTruth(request: Request): Buffer {
+  if (request.isDescription) return raw({ headers: [jsonType], body: JSON.stringify(describeForeign(everything)) });
   if (request.to === 'other') return raw({ status: '204 No Content', headers: [], measured: false });
   if (request.to === 'enrolment') {
     return raw({ status: '201 Created', body: JSON.stringify({ data: enrolment(request) }) });

@@ -49,10 +49,11 @@ export class MockService {
     this.#process = undefined;
   }
 
-  /** What it was asked since it answers as it does, such as `POST /api/networks/enroll`. */
+  /** What it was asked since it answers as it does, such as `POST /api/networks/enroll`, but for its description: it serves none. */
   get requests(): readonly string[] {
     const lines = this.#said().matchAll(/\[HTTP SERVER\] (\w+) (\S+) .*Request received/g);
-    return [...lines].map(([, method = '', path = '']) => `${method.toUpperCase()} ${path}`);
+    const asked = [...lines].map(([, method = '', path = '']) => `${method.toUpperCase()} ${path}`);
+    return asked.filter((request) => request !== 'GET /docs/api/openapi.json');
   }
 
   /** What Prism says that a request broke of the description. */

@@ -23,6 +23,8 @@ export const state: State = {
   },
   networkSecret: new Secret('bmV0d29yayBjYW5hcnk='),
   service: { url: 'https://cp.example.net', insecureHttp: false },
+  features: ['enroll-idempotently', 'map-wait'],
+  perhapsEnrolled: true,
   enrollment: { idempotencyKey: 'once', tokenHash: 'ab', name: 'edge-1', type: 'connector', endpoint: dialled(1) },
   membership: {
     peer: { id: 1, name: 'edge-1', address: address('10.77.0.1') },

@@ -28,6 +28,8 @@ export function crowdOf(peers: number): Joined {
     ...{
       networkSecret: null,
       service: { url: 'http://127.0.0.1:1', insecureHttp: false },
+      features: null,
+      perhapsEnrolled: false,
       enabled: true,
       resolved: {},
     },

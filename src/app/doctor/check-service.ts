@@ -57,7 +57,7 @@ async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding>
     );
   }
   try {
-    const service = await tools.connect(state.service, { deadlineMs: deadline, attempts: 1 });
+    const service = await tools.connect(state, { deadlineMs: deadline, attempts: 1 });
     await service.readMap(access.network, access.token, map.revision);
     return well('api', looked, 'is good');
   } catch (error) {

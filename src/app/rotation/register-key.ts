@@ -4,6 +4,7 @@ import type { PublicKey } from '../../core/keys.ts';
 import { findOwnPeer } from '../../core/own-peer.ts';
 import type { Joined } from '../../store/state.ts';
 import { accessOf } from '../access.ts';
+import { withExtensions } from '../described.ts';
 import type { Tools } from '../tools.ts';
 
 /** Milliseconds for one question to the control plane. */
@@ -23,8 +24,10 @@ export async function registerKey(
   const { service, interface: link, membership } = state;
   const access = accessOf(state);
   if (access === null) throw cannotAsk(state);
-  const api = await tools.connect(service, { deadlineMs: deadline });
-  if (await api.changeKey(access.network, membership.peer.id, access.token, publicKey, proof)) return;
+  const isTaken = await withExtensions(tools, state, { deadlineMs: deadline, isLocked: true }, (api) =>
+    api.changeKey(access.network, membership.peer.id, access.token, publicKey, proof),
+  );
+  if (isTaken) return;
   throw new CannotRotate(link, `${service.url} does not take another key for a host that has joined`, rejoin);
 }
 
@@ -44,7 +47,7 @@ export async function readListedKey(tools: Tools, state: Joined): Promise<Public
   const access = accessOf(state);
   if (access === null) return null;
   try {
-    const api = await tools.connect(state.service, { deadlineMs: deadline });
+    const api = await tools.connect(state, { deadlineMs: deadline });
     const { map } = await api.readMap(access.network, access.token, null);
     return (map && findOwnPeer(map, state)?.publicKey) ?? null;
   } catch (error) {

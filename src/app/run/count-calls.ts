@@ -15,8 +15,8 @@ export function countCalls(tools: Tools, link: string): Tools {
     };
   return {
     ...tools,
-    async connect(address, patience) {
-      const service = await tools.connect(address, patience);
+    async connect(known, patience) {
+      const service = await tools.connect(known, patience);
       return {
         ...service,
         readMap: counted('read_map', service.readMap),

@@ -11,6 +11,7 @@ import type { Tools } from '../tools.ts';
 import { Bell } from './bell.ts';
 import { countPass } from './count-pass.ts';
 import { DriftWatch } from './drift-watch.ts';
+import { FeatureWatch } from './feature-watch.ts';
 import { MapFollower } from './follow-map.ts';
 import { NameFollower } from './follow-names.ts';
 import { Health, type Standing } from './health.ts';
@@ -42,6 +43,7 @@ export class Keeper {
   readonly #options: KeeperOptions;
   readonly #bell = new Bell();
   readonly #map: MapFollower;
+  readonly #features: FeatureWatch;
   readonly #names: NameFollower;
   readonly #drift: DriftWatch;
   readonly #watch: NetworkWatch;
@@ -62,6 +64,7 @@ export class Keeper {
     this.#tools = tools;
     this.#options = options;
     this.#map = new MapFollower(tools, link, interval);
+    this.#features = new FeatureWatch(tools, link, () => this.#map.restart());
     this.#names = new NameFollower(tools, interval);
     this.#drift = new DriftWatch(tools, link);
     this.#watch = new NetworkWatch(tools, link, options, () => this.#bell.ring());
@@ -78,6 +81,7 @@ export class Keeper {
     ended.addEventListener('abort', () => this.#bell.ring());
     // After the end nobody is left to take news over.
     const following = this.#map.follow(ended, async (news) => !ended.aborted && this.#take(news));
+    const describing = this.#features.watch(ended);
     const watching = this.#watch.watch(ended);
     this.#bell.ring();
     for (;;) {
@@ -88,7 +92,7 @@ export class Keeper {
     }
     this.#bell.silence();
     this.#inbox.take().settle(false);
-    await Promise.all([following, watching]);
+    await Promise.all([following, describing, watching]);
   }
 
   get standing(): Standing {

@@ -14,6 +14,7 @@ import { PinWatch } from './pin-watch.ts';
 import { RotationWatch } from './rotation-watch.ts';
 import { SecretWatch } from './secret-watch.ts';
 import { ServiceWatch } from './service-watch.ts';
+import { SkippedWatch } from './skipped-watch.ts';
 import { TakeoverWatch } from './takeover-watch.ts';
 
 /** How long things may take, as a person set it. */
@@ -28,6 +29,7 @@ export class NetworkWatch {
   readonly #link: string;
   readonly #peers: PeerWatch;
   readonly #pins: PinWatch;
+  readonly #skipped: SkippedWatch;
   readonly #endpoints: EndpointWatch;
   readonly #failures: FailureWatch;
   readonly #lan: LanWatch;
@@ -48,6 +50,7 @@ export class NetworkWatch {
     this.#link = link;
     this.#peers = new PeerWatch(tools, link);
     this.#pins = new PinWatch(tools, link);
+    this.#skipped = new SkippedWatch(tools, link);
     this.#endpoints = new EndpointWatch(tools, link);
     this.#failures = new FailureWatch(tools, link, ring);
     this.#lan = new LanWatch(tools, link, ring);
@@ -83,6 +86,7 @@ export class NetworkWatch {
     await this.#forwarding.note(survey);
     if (survey === null) return;
     this.#pins.follow(survey.state);
+    this.#skipped.follow(survey.state);
     this.#endpoints.follow(survey);
     this.#takeovers.note(survey);
     await this.#peers.note(survey);

@@ -16,16 +16,21 @@ export class PeerWatch {
     this.#link = link;
   }
 
-  /** Takes one more look into account; notes which peers do not answer although their handshake is fresh, when they are others. */
+  /**
+   * Takes one more look into account; notes which peers do not answer, when they are others. One without keepalives and without a
+   * session is left out: it may be a host that is off.
+   */
   async note({ actual }: Survey): Promise<void> {
     const at = this.#tools.monotonic();
     const peers = actual.device?.peers ?? [];
     this.#traffic = new Map(
       peers.map((peer) => [peer.publicKey, followTraffic(this.#traffic.get(peer.publicKey), peer, at)]),
     );
-    const silent = peers.filter(({ publicKey, latestHandshake }) => {
+    const silent = peers.filter(({ publicKey, latestHandshake, keepalive }) => {
       const traffic = this.#traffic.get(publicKey);
-      return traffic && isSilent(traffic, at) && isFresh(latestHandshake, secondsNow(this.#tools));
+      const hasSession = isFresh(latestHandshake, secondsNow(this.#tools));
+      const isExpected = hasSession || (keepalive !== null && latestHandshake !== null);
+      return isExpected && traffic && isSilent(traffic, at);
     });
     const found = Object.fromEntries(silent.map((peer) => [peer.publicKey, peer.rxBytes]));
     if (JSON.stringify(found) === this.#silent) return;

@@ -5,7 +5,7 @@ import { exitCodes } from '../exit-code.ts';
 import { note, print, printJson, table } from '../output.ts';
 
 const usualLimit = 50;
-const maxLimit = 200;
+const maxLimit = 10_000;
 /** Of the ten digits that a flag may have. */
 const maxId = 9_999_999_999;
 
@@ -15,7 +15,7 @@ export const audit: Command = {
   flags: {
     ...apiFlags,
     ...jsonFlag,
-    limit: { kind: 'text', value: '1..200', summary: 'how many entries', byDefault: String(usualLimit) },
+    limit: { kind: 'text', value: '1..10000', summary: 'how many entries', byDefault: String(usualLimit) },
     before: { kind: 'text', value: 'ID', summary: 'only entries older than this one' },
   },
   examples: ['cpn audit --limit 20', 'cpn audit --before 1042'],

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { ControlPlane } from '../../control-plane/serve.ts';
-import { WrongUsage } from '../../core/errors.ts';
+import { printable, WrongUsage } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
-import type { Command, Flag } from '../command.ts';
+import { type Command, type Flag, jsonFlag } from '../command.ts';
 import { openSupervisor } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import { startHeartbeat } from '../heartbeat.ts';
@@ -10,12 +10,18 @@ import type { Input } from '../input.ts';
 import { parseListenAddress } from '../listen-address.ts';
 import { openLog } from '../log.ts';
 import { operationFlags, readOperation } from '../operation-flags.ts';
-import { green, note, print, warn } from '../output.ts';
+import { green, note, print, printJson, warn } from '../output.ts';
 import { readSecret, readSecretFile } from '../secrets.ts';
 import { untilStopped } from '../stop-signals.ts';
 
 const defaultData = '/var/lib/cpn-control-plane';
 const dataFlag: Flag = { kind: 'text', value: 'DIR', summary: 'folder of the database', byDefault: defaultData };
+
+const databaseFlag: Flag = {
+  kind: 'text',
+  value: 'URL',
+  summary: 'a PostgreSQL database instead: postgres://USER@HOST/NAME, or file:PATH of a file that holds the URL',
+};
 
 export const serveControlPlane: Command = {
   name: 'control-plane serve',
@@ -23,11 +29,7 @@ export const serveControlPlane: Command = {
   flags: {
     listen: { kind: 'text', value: 'HOST:PORT', summary: 'where to listen', byDefault: '127.0.0.1:8787' },
     data: dataFlag,
-    database: {
-      kind: 'text',
-      value: 'URL',
-      summary: 'a PostgreSQL database instead: postgres://USER@HOST/NAME, or file:PATH of a file that holds the URL',
-    },
+    database: databaseFlag,
     'owner-email': { kind: 'text', value: 'EMAIL', summary: 'make this first owner when there is no user yet' },
     'owner-password-file': {
       kind: 'text',
@@ -88,6 +90,37 @@ export const backUpControlPlane: Command = {
     const file = input.argument('file') ?? '';
     const bytes = backUp(input.text('data') ?? defaultData, file);
     print(`${green('backed up')} to ${file}, ${Math.ceil(bytes / 1024)} KiB`);
+    return exitCodes.done;
+  },
+};
+
+export const resetOwner: Command = {
+  name: 'control-plane reset-owner',
+  summary: 'Give an owner a new password and end its sessions, whether the control plane serves or not',
+  flags: {
+    data: dataFlag,
+    database: databaseFlag,
+    email: { kind: 'text', value: 'EMAIL', summary: 'the e-mail address of the owner' },
+    'password-file': { kind: 'text', value: 'PATH', summary: 'a file that holds the new password alone' },
+    ...jsonFlag,
+  },
+  examples: ['cpn control-plane reset-owner --email me@example.net --password-file ./password'],
+  async run(input) {
+    const email = input.need('email');
+    const password = await readSecretFile(input.need('password-file'), 'the new password');
+    const where = { dataDir: input.text('data') ?? defaultData, database: await readDatabase(input) };
+    const { resetOwner: reset } = await import('../../control-plane/reset-owner.ts');
+    const { sessionsEnded, personalTokens, ...owner } = await reset(where, { email, password });
+    if (input.switch('json')) {
+      printJson({ email: owner.email, sessions_ended: sessionsEnded, personal_tokens: personalTokens });
+      return exitCodes.done;
+    }
+    print(`${green('reset')} the password of ${printable(owner.email)}; sessions ended: ${sessionsEnded}`);
+    if (personalTokens > 0) {
+      note(
+        `personal tokens that still hold: ${personalTokens}; "cpn token list" shows them, "cpn token revoke" ends one`,
+      );
+    }
     return exitCodes.done;
   },
 };

@@ -118,6 +118,7 @@ async function readRequest(input: Input): Promise<JoinRequest> {
     token: await readKey(input),
     personalToken: tokenFile === undefined ? null : await readSecretFile(tokenFile, 'the personal token'),
     networkSecret: await readNetworkSecret(input),
+    isUnattended: input.text('from-config') !== undefined,
     patience: patience === undefined ? null : 1000 * patience,
   };
 }

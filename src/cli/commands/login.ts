@@ -1,7 +1,8 @@
 import { hostname } from 'node:os';
-import { printable, WrongUsage } from '../../core/errors.ts';
+import type { AdminService, Profile } from '../../api/service.ts';
+import { CpnError, printable, WrongUsage } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
-import { connectAdmin, loginFolder } from '../admin.ts';
+import { connectAdmin, describeProfile, loginFolder } from '../admin.ts';
 import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
@@ -28,26 +29,51 @@ export const login: Command = {
   async run(input) {
     const service = needServiceAddress(input);
     const token = await obtainToken(input);
-    const profile = await (await connectAdmin(service, token.value)).profile();
-    const { writeLogin } = await import('../../store/login-file.ts');
-    await writeLogin(loginFolder(input), { service, token: token.value }, warn);
-    if (input.switch('json')) printJson({ email: profile.email, role: profile.role, expires_at: token.expiresAt });
-    else
-      print(
-        `${green('logged in')} at ${service.url} as ${printable(profile.email)}, ${profile.role} of ${printable(profile.organization.name)}`,
-      );
+    const admin = await connectAdmin(service, token.value);
+    const profile = await keepLogin(input, admin, token.value).catch(async (error) => {
+      if (token.email !== null) await endSession(admin);
+      throw error;
+    });
+    const email = profile.email ?? token.email;
+    if (input.switch('json')) printJson({ email, role: profile.role, expires_at: token.expiresAt });
+    else print(`${green('logged in')} at ${service.url}${printable(describeProfile({ ...profile, email }, ' as '))}`);
     return exitCodes.done;
   },
 };
 
-async function obtainToken(input: Input): Promise<{ value: Secret; expiresAt: string | null }> {
+/** Stores the token once the service has accepted it. */
+async function keepLogin(input: Input, admin: AdminService, token: Secret): Promise<Profile> {
+  const profile = await admin.profile();
+  const { writeLogin } = await import('../../store/login-file.ts');
+  await writeLogin(loginFolder(input), { service: needServiceAddress(input), token }, warn);
+  return profile;
+}
+
+/** Nobody has the token of a login that failed: its session would stay open for nothing. */
+async function endSession(admin: AdminService): Promise<void> {
+  await admin.logout().catch((error) => {
+    if (!(error instanceof CpnError)) throw error;
+    warn(`the session that was opened stays open: ${error.message}`);
+  });
+}
+
+/** A token, and who opened a session for it; null for one that was there before. */
+interface Token {
+  readonly value: Secret;
+  readonly expiresAt: string | null;
+  readonly email: string | null;
+}
+
+async function obtainToken(input: Input): Promise<Token> {
   const tokenFile = input.text('token-file');
-  if (tokenFile !== undefined) return { value: await readSecretFile(tokenFile, 'the personal token'), expiresAt: null };
+  if (tokenFile !== undefined) {
+    return { value: await readSecretFile(tokenFile, 'the personal token'), expiresAt: null, email: null };
+  }
   const email = input.text('email') ?? (await askEmail());
   const password = await obtainPassword(input);
   const service = await connectAdmin(needServiceAddress(input), null);
   const { token, expiresAt } = await service.login(email, password, `cpn on ${hostname()}`);
-  return { value: token, expiresAt };
+  return { value: token, expiresAt, email };
 }
 
 async function askEmail(): Promise<string> {

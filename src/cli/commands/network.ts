@@ -1,8 +1,9 @@
 import { printable } from '../../core/errors.ts';
+import { describeAllSkipped } from '../../core/skipped-peers.ts';
 import { findNetwork, openAdmin } from '../admin.ts';
 import { apiFlags, type Command, jsonFlag, theNetwork } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
-import { bold, green, note, print, printJson, table } from '../output.ts';
+import { bold, green, note, print, printJson, table, warn } from '../output.ts';
 import { peerTable } from '../peer-table.ts';
 
 export const listNetworks: Command = {
@@ -72,6 +73,7 @@ export const showNetwork: Command = {
       ),
     );
     print(`\n${peerTable(network.peers)}`);
+    for (const skipped of describeAllSkipped(network.skipped_peers)) warn(printable(skipped));
     return exitCodes.done;
   },
 };

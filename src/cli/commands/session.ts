@@ -1,5 +1,5 @@
 import { printable, Refused } from '../../core/errors.ts';
-import { loginFolder, openAdmin } from '../admin.ts';
+import { describeProfile, loginFolder, openAdmin } from '../admin.ts';
 import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
 import { note, print, printJson } from '../output.ts';
@@ -12,7 +12,7 @@ export const whoami: Command = {
   async run(input) {
     const profile = await (await openAdmin(input)).profile();
     if (input.switch('json')) printJson(profile);
-    else print(printable(`${profile.email}, ${profile.role} of ${profile.organization.name}`));
+    else print(printable(describeProfile(profile) || 'the service accepts the token, and does not say whose it is'));
     return exitCodes.done;
   },
 };

@@ -1,35 +1,58 @@
-import { printable } from '../../core/errors.ts';
+import type { AdminService, OpenSession, Token } from '../../api/service.ts';
+import { printable, WrongUsage } from '../../core/errors.ts';
 import { findNamed, openAdmin } from '../admin.ts';
 import { apiFlags, type Command, jsonFlag, yesFlag } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit-code.ts';
+import type { Input } from '../input.ts';
 import { note, print, printJson, printOnlyCopy, table, toJson } from '../output.ts';
 
 export const listTokens: Command = {
   name: 'token list',
-  summary: 'List your personal tokens, without their values',
+  summary: 'List your personal tokens and your sessions, without their values',
   flags: { ...apiFlags, ...jsonFlag },
   examples: ['cpn token list'],
   async run(input) {
-    const tokens = await (await openAdmin(input)).listTokens();
-    if (input.switch('json')) printJson({ tokens });
-    else if (tokens.length === 0) note('there is no personal token; "cpn token create" makes one');
-    else
-      print(
-        table(
-          ['id', 'name', 'since', 'until', 'last used'],
-          tokens.map((token) => [
-            String(token.id),
-            token.name,
-            token.created_at,
-            token.expires_at ?? '-',
-            token.last_used_at ?? 'never',
-          ]),
-        ),
-      );
+    const service = await openAdmin(input);
+    const [tokens, sessions] = await Promise.all([service.listTokens(), service.listSessions()]);
+    if (input.switch('json')) {
+      printJson({ tokens, ...(sessions !== null && { sessions }) });
+      return exitCodes.done;
+    }
+    if (tokens.length === 0) note('there is no personal token; "cpn token create" makes one');
+    else print(describeTokens(tokens));
+    if (sessions !== null && sessions.length > 0)
+      print(`${tokens.length > 0 ? '\n' : ''}${describeSessions(sessions)}`);
     return exitCodes.done;
   },
 };
+
+function describeTokens(tokens: readonly Token[]): string {
+  return table(
+    ['id', 'name', 'since', 'until', 'last used'],
+    tokens.map((token) => [
+      String(token.id),
+      token.name,
+      token.created_at,
+      token.expires_at ?? '-',
+      token.last_used_at ?? 'never',
+    ]),
+  );
+}
+
+function describeSessions(sessions: readonly OpenSession[]): string {
+  return table(
+    ['session', 'device', 'since', 'until', 'from', ''],
+    sessions.map(({ id, device_name, created_at, expires_at, address, is_current }) => [
+      String(id),
+      device_name || '-',
+      created_at,
+      expires_at,
+      address ?? '-',
+      is_current ? 'this one' : '',
+    ]),
+  );
+}
 
 export const createToken: Command = {
   name: 'token create',
@@ -64,12 +87,13 @@ export const createToken: Command = {
 
 export const revokeToken: Command = {
   name: 'token revoke',
-  argument: { usage: '<token>', summary: 'id or name of one of your personal tokens' },
-  summary: 'Make a personal token useless',
-  flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
-  examples: ['cpn token revoke ci --yes'],
+  argument: { usage: '<token>', summary: 'id or name of one of your personal tokens, or with --session of a session' },
+  summary: 'Make a personal token useless, or end a session',
+  flags: { ...apiFlags, ...jsonFlag, ...yesFlag, session: { kind: 'switch', summary: 'end one of your sessions' } },
+  examples: ['cpn token revoke ci --yes', 'cpn token revoke --session 17'],
   async run(input) {
     const service = await openAdmin(input);
+    if (input.switch('session')) return endSession(service, input);
     const { id, name } = findNamed(await service.listTokens(), input.argument('token') ?? '', 'token');
     if (!(await confirm(`Revoke token ${name} (${id})?`, input))) return exitCodes.failed;
     await service.deleteToken(id);
@@ -78,3 +102,17 @@ export const revokeToken: Command = {
     return exitCodes.done;
   },
 };
+
+async function endSession(service: AdminService, input: Input): Promise<number> {
+  const sessions = await service.listSessions();
+  if (sessions === null) throw new WrongUsage('this service lists no sessions; "cpn logout" ends your own');
+  const named = sessions.map((session) => ({ ...session, name: session.device_name }));
+  const { id, name, is_current: isOwn } = findNamed(named, input.argument('token') ?? '', 'session');
+  if (!(await confirm(`End session ${id} (${name})${isOwn ? ', which is this one' : ''}?`, input))) {
+    return exitCodes.failed;
+  }
+  await service.deleteSession(id);
+  if (input.switch('json')) printJson({ id, device_name: name });
+  else note(`ended session ${id} (${printable(name)})`);
+  return exitCodes.done;
+}

@@ -1,11 +1,15 @@
+import type { AdminService, User } from '../../api/service.ts';
 import type { Role } from '../../contract/auth.ts';
 import { InvalidValue, printable } from '../../core/errors.ts';
 import { findNamed, openAdmin } from '../admin.ts';
 import { apiFlags, type Command, jsonFlag, yesFlag } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit-code.ts';
+import type { Input } from '../input.ts';
 import { bold, green, note, print, printJson, table } from '../output.ts';
 import { obtainPassword } from '../password.ts';
+
+const theUser = { usage: '<user>', summary: 'id or e-mail address of a user' } as const;
 
 const roles: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
 
@@ -50,16 +54,54 @@ export const createUser: Command = {
   },
 };
 
+export const updateUser: Command = {
+  name: 'user update',
+  argument: theUser,
+  summary: 'Change the role of a user; for owners',
+  flags: {
+    ...apiFlags,
+    ...jsonFlag,
+    role: { kind: 'text', value: 'ROLE', summary: 'owner, admin, member or viewer', choices: roles },
+  },
+  examples: ['cpn user update you@example.net --role admin'],
+  async run(input) {
+    const role = readRole(input.need('role'));
+    const service = await openAdmin(input);
+    const user = await service.updateUser((await findUser(service, input)).id, { role });
+    if (input.switch('json')) printJson(user);
+    else print(`${green('changed')} user ${bold(printable(user.email))} (${user.id}), ${user.role}`);
+    return exitCodes.done;
+  },
+};
+
+export const changePassword: Command = {
+  name: 'user passwd',
+  summary: 'Change your own password, which ends your other sessions; asks for both on a terminal',
+  flags: {
+    ...apiFlags,
+    'password-file': { kind: 'text', value: 'PATH', summary: 'a file that holds the current password alone' },
+    'new-password-file': { kind: 'text', value: 'PATH', summary: 'a file that holds the new password alone' },
+  },
+  examples: ['cpn user passwd', 'cpn user passwd --password-file old --new-password-file new'],
+  async run(input) {
+    const service = await openAdmin(input);
+    const current = await obtainPassword(input, { message: 'Current password' });
+    const next = await obtainPassword(input, { flag: 'new-password-file', message: 'New password', isNew: true });
+    await service.changePassword(current, next);
+    note('changed your password; your other sessions have ended, your personal tokens still hold');
+    return exitCodes.done;
+  },
+};
+
 export const removeUser: Command = {
   name: 'user remove',
-  argument: { usage: '<user>', summary: 'id or e-mail address of a user' },
+  argument: theUser,
   summary: 'Remove a user; their sessions and tokens end at once',
   flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
   examples: ['cpn user remove you@example.net --yes'],
   async run(input) {
     const service = await openAdmin(input);
-    const users = (await service.listUsers()).map((user) => ({ ...user, name: user.email }));
-    const { id, email, role } = findNamed(users, input.argument('user') ?? '', 'user');
+    const { id, email, role } = await findUser(service, input);
     if (!(await confirm(`Remove user ${email}, ${role}?`, input))) return exitCodes.failed;
     await service.deleteUser(id);
     if (input.switch('json')) printJson({ id, email });
@@ -67,6 +109,11 @@ export const removeUser: Command = {
     return exitCodes.done;
   },
 };
+
+async function findUser(service: AdminService, input: Input): Promise<User> {
+  const users = (await service.listUsers()).map((user) => ({ ...user, name: user.email }));
+  return findNamed(users, input.argument('user') ?? '', 'user');
+}
 
 function readRole(text: string): Role {
   const role = roles.find((each) => each === text);

@@ -1,15 +1,16 @@
 import * as z from 'zod';
 import { AuditEntry } from '../../contract/audit.ts';
-import { reply } from '../../contract/reply.ts';
+import { page } from '../../contract/reply.ts';
 import { type App, userOf } from '../app.ts';
 import { administrators } from '../caller.ts';
 import { readAudit } from '../service/audit.ts';
 import type { Context } from '../service/context.ts';
+import { PageQuery, paging, readSlice, showPage } from './paging.ts';
 import { digits } from './parts.ts';
 
-const Page = z.object({
+const Which = PageQuery.omit({ after: true }).extend({
   before: digits(z.int().min(1)).optional().meta({ description: 'Only entries older than the one with this id.' }),
-  limit: digits(z.int().min(1).max(200)).default(100),
+  limit: digits(z.int().min(1).max(200)).optional().meta({ description: 'An older name of per_page.' }),
 });
 
 export function addAuditRoute(app: App, context: Context): void {
@@ -20,10 +21,15 @@ export function addAuditRoute(app: App, context: Context): void {
     schema: {
       operationId: 'readAudit',
       summary: 'What was done in the organization, newest first',
-      description: 'For the entries before those of a reply, ask again with before, set to the id of its last entry.',
-      querystring: Page,
-      response: { 200: reply(z.array(AuditEntry)) },
+      description: `For the entries before those of a reply, ask again with before, set to the id of its last entry.\n${paging}`,
+      querystring: Which,
+      response: { 200: page(AuditEntry) },
     },
-    handler: async (request) => ({ data: await readAudit(context, userOf(request), request.query) }),
+    handler: async (request) => {
+      const { page, per_page, limit, before } = request.query;
+      const asked = { page, per_page: per_page ?? limit, after: before };
+      const entries = await readAudit(context, userOf(request), readSlice(asked));
+      return showPage(entries, asked, (id) => ({ before: id }));
+    },
   });
 }

@@ -1,20 +1,25 @@
 import * as z from 'zod';
 import { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../../contract/enrollment-key.ts';
-import { Refusal, reply } from '../../contract/reply.ts';
+import { page, Refusal, reply } from '../../contract/reply.ts';
 import { type App, callerOf } from '../app.ts';
 import { editors } from '../caller.ts';
 import type { SendList } from '../lists.ts';
 import type { Context } from '../service/context.ts';
-import { createKey, listKeys, revokeKey } from '../service/enrollment-keys.ts';
+import { checkNewKey, createKey, listKeys, revokeKey } from '../service/enrollment-keys.ts';
+import { PageQuery, paging, readSlice, showPage } from './paging.ts';
 import { KeyPath, NetworkPath, Nothing, nothing } from './parts.ts';
 
-const Which = z.object({ all: z.enum(['true', 'false']).optional() });
+const Which = PageQuery.extend({ all: z.enum(['true', 'false']).optional() });
 
 export function addEnrollmentKeyRoutes(app: App, context: Context, sendList: SendList): void {
   app.route({
     method: 'POST',
     url: '/api/networks/:network/enrollment-keys',
-    config: { access: editors },
+    config: {
+      access: editors,
+      checkFields: (fields: Partial<CreateEnrollmentKey>, request) =>
+        checkNewKey(context, callerOf(request), NetworkPath.parse(request.params).network, fields),
+    },
     schema: {
       operationId: 'createEnrollmentKey',
       summary: 'Make a key with which hosts enrol; the only time that it is shown',
@@ -35,16 +40,17 @@ export function addEnrollmentKeyRoutes(app: App, context: Context, sendList: Sen
     schema: {
       operationId: 'listEnrollmentKeys',
       summary: 'The keys of a network with which hosts can still enrol',
-      description: 'With all=true also those that are used up or have expired. Keys that were revoked are in no list.',
+      description: `With all=true also those that are used up or have expired. Keys that were revoked are in no list.\n${paging}`,
       params: NetworkPath,
       querystring: Which,
-      response: { 200: reply(z.array(EnrollmentKey)), 404: Refusal },
+      response: { 200: page(EnrollmentKey), 404: Refusal },
     },
     handler: async (request, response) => {
       const { network } = request.params;
       const all = request.query.all === 'true';
-      const keys = await listKeys(context, callerOf(request), network, all);
-      return sendList(response, `${all ? 'all ' : ''}keys of ${network}`, EnrollmentKey, keys);
+      const keys = await listKeys(context, callerOf(request), network, { all, slice: readSlice(request.query) });
+      const shown = showPage(keys, request.query, (after) => ({ ...(all && { all: 'true' }), after }));
+      return sendList(response, `${all ? 'all ' : ''}keys of ${network}`, EnrollmentKey, shown);
     },
   });
 

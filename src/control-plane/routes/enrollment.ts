@@ -7,14 +7,17 @@ import type { App } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
 import type { NetworkTexts } from '../network-text.ts';
 import type { Context } from '../service/context.ts';
-import { enroll } from '../service/enrollment.ts';
+import { enroll, readEnrollment } from '../service/enrollment.ts';
 import { formatETag } from './etag.ts';
 
 export function addEnrollmentRoute(app: App, context: Context, texts: NetworkTexts, limitFailures: FailureLimit): void {
   app.route({
     method: 'POST',
     url: '/api/networks/enroll',
-    config: { access: 'anyone' },
+    config: {
+      access: 'anyone',
+      checkFields: (fields: Partial<EnrollRequest>) => readEnrollment(context, fields),
+    },
     schema: {
       operationId: 'enroll',
       summary: 'Bring a host into the network of an enrolment key',

@@ -1,12 +1,19 @@
-import * as z from 'zod';
 import { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../contract/network.ts';
-import { Refusal, reply } from '../../contract/reply.ts';
+import { page, Refusal, reply } from '../../contract/reply.ts';
 import { type App, callerOf } from '../app.ts';
 import { editors, readers } from '../caller.ts';
 import type { SendList } from '../lists.ts';
 import type { NetworkTexts } from '../network-text.ts';
 import type { Context } from '../service/context.ts';
-import { changeNetwork, createNetwork, deleteNetwork, listNetworks } from '../service/networks.ts';
+import {
+  changeNetwork,
+  checkChange,
+  createNetwork,
+  deleteNetwork,
+  listNetworks,
+  readNewNetwork,
+} from '../service/networks.ts';
+import { PageQuery, paging, readSlice, showPage } from './paging.ts';
 import { NetworkPath, Nothing, nothing } from './parts.ts';
 import { addReadNetworkRoute } from './read-network.ts';
 
@@ -18,19 +25,25 @@ export function addNetworkRoutes(app: App, context: Context, texts: NetworkTexts
     schema: {
       operationId: 'listNetworks',
       summary: "The organization's networks, without their peers",
-      response: { 200: reply(z.array(NetworkSummary)) },
+      description: paging,
+      querystring: PageQuery,
+      response: { 200: page(NetworkSummary) },
     },
     handler: async (request, response) => {
       const caller = callerOf(request);
-      const networks = await listNetworks(context, caller);
-      return sendList(response, `networks of ${caller.organizationId}`, NetworkSummary, networks);
+      const networks = await listNetworks(context, caller, readSlice(request.query));
+      const shown = showPage(networks, request.query);
+      return sendList(response, `networks of ${caller.organizationId}`, NetworkSummary, shown);
     },
   });
 
   app.route({
     method: 'POST',
     url: '/api/networks',
-    config: { access: editors },
+    config: {
+      access: editors,
+      checkFields: (fields: Partial<CreateNetwork>) => readNewNetwork(context, fields),
+    },
     schema: {
       operationId: 'createNetwork',
       summary: 'Make a network',
@@ -48,7 +61,11 @@ export function addNetworkRoutes(app: App, context: Context, texts: NetworkTexts
   app.route({
     method: 'PATCH',
     url: '/api/networks/:network',
-    config: { access: editors },
+    config: {
+      access: editors,
+      checkFields: (fields: ChangeNetwork, request) =>
+        checkChange(context, callerOf(request), NetworkPath.parse(request.params).network, fields),
+    },
     schema: {
       operationId: 'changeNetwork',
       summary: 'Change name, description or routes of a network',

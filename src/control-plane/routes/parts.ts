@@ -11,6 +11,7 @@ export const KeyPath = NetworkPath.extend({ key: id });
 export const PeerPath = NetworkPath.extend({ peer: id });
 export const UserPath = z.object({ user: id });
 export const TokenPath = z.object({ id });
+export const SessionPath = z.object({ id });
 
 /** The reply to a request that leaves nothing to show. */
 export const Nothing = z.object({ data: z.null() });

@@ -1,16 +1,43 @@
 import { ChangePeer, Peer } from '../../contract/peer.ts';
-import { Refusal, reply } from '../../contract/reply.ts';
+import { page, Refusal, reply } from '../../contract/reply.ts';
 import { type App, callerOf } from '../app.ts';
-import { editorsAndPeer } from '../caller.ts';
+import { editorsAndPeer, readersAndPeer } from '../caller.ts';
+import type { SendList } from '../lists.ts';
 import type { Context } from '../service/context.ts';
-import { changePeer, removePeer } from '../service/peers.ts';
-import { Nothing, nothing, PeerPath } from './parts.ts';
+import { changePeer, checkChange, listPeers, removePeer } from '../service/peers.ts';
+import { PageQuery, paging, readSlice, showPage } from './paging.ts';
+import { NetworkPath, Nothing, nothing, PeerPath } from './parts.ts';
 
-export function addPeerRoutes(app: App, context: Context): void {
+export function addPeerRoutes(app: App, context: Context, sendList: SendList): void {
+  app.route({
+    method: 'GET',
+    url: '/api/networks/:network/peers',
+    config: { access: readersAndPeer },
+    schema: {
+      operationId: 'listPeers',
+      summary: 'The peers of a network, in pages',
+      description: `For people and their tools: a host reads the whole network, with its revision.\n${paging}`,
+      params: NetworkPath,
+      querystring: PageQuery,
+      response: { 200: page(Peer), 404: Refusal },
+    },
+    handler: async (request, response) => {
+      const { network } = request.params;
+      const peers = await listPeers(context, callerOf(request), network, readSlice(request.query));
+      return sendList(response, `peers of ${network}`, Peer, showPage(peers, request.query));
+    },
+  });
+
   app.route({
     method: 'PATCH',
     url: '/api/networks/:network/peers/:peer',
-    config: { access: editorsAndPeer },
+    config: {
+      access: editorsAndPeer,
+      checkFields: (fields: ChangePeer, request) => {
+        const { network, peer } = PeerPath.parse(request.params);
+        return checkChange(context, callerOf(request), network, peer, fields);
+      },
+    },
     schema: {
       operationId: 'changePeer',
       summary: 'Change endpoint, public key, name, routes or priority of a peer, or what it withdraws from service',

@@ -1,10 +1,10 @@
-import * as z from 'zod';
 import { CreatePersonalToken, NewPersonalToken, PersonalToken } from '../../contract/personal-token.ts';
-import { Refusal, reply } from '../../contract/reply.ts';
+import { page, Refusal, reply } from '../../contract/reply.ts';
 import { type App, userOf } from '../app.ts';
 import { readers, readersInSession } from '../caller.ts';
 import type { Context } from '../service/context.ts';
 import { createToken, listTokens, revokeToken } from '../service/personal-tokens.ts';
+import { PageQuery, paging, readSlice, showPage } from './paging.ts';
 import { Nothing, nothing, TokenPath } from './parts.ts';
 
 export function addPersonalTokenRoutes(app: App, context: Context): void {
@@ -15,9 +15,12 @@ export function addPersonalTokenRoutes(app: App, context: Context): void {
     schema: {
       operationId: 'listPersonalTokens',
       summary: "The caller's personal tokens, without their values",
-      response: { 200: reply(z.array(PersonalToken)) },
+      description: paging,
+      querystring: PageQuery,
+      response: { 200: page(PersonalToken) },
     },
-    handler: async (request) => ({ data: await listTokens(context, userOf(request)) }),
+    handler: async (request) =>
+      showPage(await listTokens(context, userOf(request), readSlice(request.query)), request.query),
   });
 
   app.route({

@@ -1,12 +1,15 @@
-import { LoginRequest, Profile, Session } from '../../contract/auth.ts';
-import { reply } from '../../contract/reply.ts';
+import * as z from 'zod';
+import { LoginRequest, OpenSession, Profile, Session } from '../../contract/auth.ts';
+import { Refusal, reply } from '../../contract/reply.ts';
+import { ChangePassword } from '../../contract/user.ts';
 import { Secret } from '../../core/secret.ts';
 import { type App, userOf } from '../app.ts';
-import { readers } from '../caller.ts';
+import { readers, readersInSession } from '../caller.ts';
 import type { FailureLimit } from '../limits.ts';
 import type { Context } from '../service/context.ts';
-import { login, logout, readProfile } from '../service/sessions.ts';
-import { Nothing, nothing } from './parts.ts';
+import { listSessions, login, logout, readProfile, revokeSession } from '../service/sessions.ts';
+import { changePassword } from '../service/users.ts';
+import { Nothing, nothing, SessionPath } from './parts.ts';
 
 export function addSessionRoutes(app: App, context: Context, limitFailures: FailureLimit): void {
   app.route({
@@ -48,6 +51,58 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
     },
     handler: async (request) => {
       await logout(context, userOf(request));
+      return nothing;
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/auth/sessions',
+    config: { access: readers },
+    schema: {
+      operationId: 'listSessions',
+      summary: "The caller's sessions, without their tokens",
+      response: { 200: reply(z.array(OpenSession)) },
+    },
+    handler: async (request) => ({ data: await listSessions(context, userOf(request)) }),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/auth/sessions/:id',
+    config: { access: readers },
+    schema: {
+      operationId: 'revokeSession',
+      summary: 'End a session of the caller',
+      params: SessionPath,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => {
+      await revokeSession(context, userOf(request), request.params.id);
+      return nothing;
+    },
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/api/auth/password',
+    config: { access: readersInSession },
+    schema: {
+      operationId: 'changePassword',
+      summary: "Change the caller's own password",
+      description:
+        'All other sessions of the caller end; its personal tokens stay. A wrong current password is a 403, and counts as a failed login.',
+      body: ChangePassword,
+      response: { 200: Nothing },
+    },
+    handler: async (request) => {
+      const { current_password, new_password } = request.body;
+      await limitFailures(request, () =>
+        changePassword(context, userOf(request), {
+          current: new Secret(current_password),
+          next: new Secret(new_password),
+        }),
+      );
       return nothing;
     },
   });

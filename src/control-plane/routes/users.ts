@@ -1,12 +1,12 @@
-import * as z from 'zod';
-import { Refusal, reply } from '../../contract/reply.ts';
-import { CreateUser, User } from '../../contract/user.ts';
+import { page, Refusal, reply } from '../../contract/reply.ts';
+import { ChangeUser, CreateUser, User } from '../../contract/user.ts';
 import { Secret } from '../../core/secret.ts';
 import { type App, userOf } from '../app.ts';
-import { administrators } from '../caller.ts';
+import { administrators, owners } from '../caller.ts';
 import type { SendList } from '../lists.ts';
 import type { Context } from '../service/context.ts';
-import { createUser, deleteUser, listUsers } from '../service/users.ts';
+import { changeUser, checkEmailFree, createUser, deleteUser, listUsers } from '../service/users.ts';
+import { PageQuery, paging, readSlice, showPage } from './paging.ts';
 import { Nothing, nothing, UserPath } from './parts.ts';
 
 export function addUserRoutes(app: App, context: Context, sendList: SendList): void {
@@ -17,18 +17,24 @@ export function addUserRoutes(app: App, context: Context, sendList: SendList): v
     schema: {
       operationId: 'listUsers',
       summary: "The organization's users",
-      response: { 200: reply(z.array(User)) },
+      description: paging,
+      querystring: PageQuery,
+      response: { 200: page(User) },
     },
     handler: async (request, response) => {
       const caller = userOf(request);
-      return sendList(response, `users of ${caller.organizationId}`, User, await listUsers(context, caller));
+      const users = await listUsers(context, caller, readSlice(request.query));
+      return sendList(response, `users of ${caller.organizationId}`, User, showPage(users, request.query));
     },
   });
 
   app.route({
     method: 'POST',
     url: '/api/users',
-    config: { access: administrators },
+    config: {
+      access: administrators,
+      checkFields: (fields: Partial<CreateUser>) => checkEmailFree(context, fields),
+    },
     schema: {
       operationId: 'createUser',
       summary: 'Make a user',
@@ -42,6 +48,23 @@ export function addUserRoutes(app: App, context: Context, sendList: SendList): v
       const user = await createUser(context, userOf(request), { email, password: new Secret(password), role });
       return response.code(201).send({ data: user });
     },
+  });
+
+  app.route({
+    method: 'PATCH',
+    url: '/api/users/:user',
+    config: { access: owners },
+    schema: {
+      operationId: 'changeUser',
+      summary: 'Change the role of a user',
+      description: 'It holds from the next request of the user on. The last owner stays one.',
+      params: UserPath,
+      body: ChangeUser,
+      response: { 200: reply(User), 404: Refusal },
+    },
+    handler: async (request) => ({
+      data: await changeUser(context, userOf(request), request.params.user, request.body),
+    }),
   });
 
   app.route({

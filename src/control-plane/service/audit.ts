@@ -3,6 +3,7 @@ import type { AuditEntry } from '../../contract/audit.ts';
 import type { Caller } from '../caller.ts';
 import type { NewEntry } from '../store/audit.ts';
 import * as store from '../store/audit.ts';
+import { mapPage, type Page, type Slice } from '../store/page.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
 
@@ -26,7 +27,9 @@ type Action =
   | `network.${'create' | 'update' | 'delete'}`
   | `key.${'create' | 'revoke'}`
   | `peer.${'enroll' | 'update' | 'delete'}`
-  | `user.${'create' | 'delete'}`
+  | `user.${'create' | 'update' | 'delete'}`
+  | `password.${'change' | 'refused' | 'reset'}`
+  | 'session.revoke'
   | `token.${'create' | 'revoke'}`
   | 'login'
   | 'login.refused'
@@ -103,12 +106,8 @@ export function changedFields(before: object, after: object): Record<string, unk
 }
 
 /** What was done in the caller's organization, newest first. */
-export async function readAudit(
-  { db }: Context,
-  caller: Caller,
-  page: { before?: number | undefined; limit: number },
-): Promise<AuditEntry[]> {
-  return (await store.listEntries(db, caller.organizationId, page)).map(present);
+export async function readAudit({ db }: Context, caller: Caller, slice: Slice): Promise<Page<AuditEntry>> {
+  return mapPage(await store.listEntries(db, caller.organizationId, slice), present);
 }
 
 function present(row: store.StoredEntry): AuditEntry {

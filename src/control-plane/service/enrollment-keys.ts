@@ -8,6 +8,7 @@ import { readFields } from '../field-rules.ts';
 import { parseServedRoutes } from '../network-rules.ts';
 import * as store from '../store/enrollment-keys.ts';
 import type { StoredNetwork } from '../store/networks.ts';
+import { mapPage, type Page, type Slice } from '../store/page.ts';
 import { transact } from '../store/transact.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
 import { authorOf, record } from './audit.ts';
@@ -55,8 +56,18 @@ export async function createKey(
   });
 }
 
+/** Refuses fields of a new key that break a rule of the network. */
+export async function checkNewKey(
+  { db }: Context,
+  caller: Caller,
+  networkId: number,
+  asked: Partial<CreateEnrollmentKey>,
+): Promise<void> {
+  readRoutes(asked, await requireNetwork(db, caller, networkId));
+}
+
 /** The routes that connectors of a key may serve; null for any. */
-function readRoutes({ routes, peer_types }: CreateEnrollmentKey, network: StoredNetwork): Prefix[] | null {
+function readRoutes({ routes, peer_types }: Partial<CreateEnrollmentKey>, network: StoredNetwork): Prefix[] | null {
   if (routes === undefined) return null;
   return readFields((read) => ({
     routes: read(() => {
@@ -78,10 +89,10 @@ export async function listKeys(
   { db, now }: Context,
   caller: Caller,
   networkId: number,
-  all: boolean,
-): Promise<EnrollmentKey[]> {
+  { all, slice }: { all: boolean; slice: Slice },
+): Promise<Page<EnrollmentKey>> {
   await requireNetwork(db, caller, networkId);
-  return (await store.listKeys(db, networkId, all ? null : now().toISOString())).map(presentKey);
+  return mapPage(await store.listKeys(db, networkId, all ? null : now().toISOString(), slice), presentKey);
 }
 
 /** Makes a key useless from now on. */

@@ -1,10 +1,10 @@
 import type { EnrollRequest, Peer, PeerType } from '../../contract/peer.ts';
 import { nameOnce, toLabel } from '../../core/hosts-label.ts';
-import { parsePeerKey } from '../../core/keys.ts';
+import { type PublicKey, parsePeerKey } from '../../core/keys.ts';
 import { Secret } from '../../core/secret.ts';
 import { allocate, capacityOf } from '../address-allocation.ts';
 import { Conflict, Forbidden, InvalidRequest, Unauthenticated } from '../errors.ts';
-import { readFields } from '../field-rules.ts';
+import { checkAll, readFields } from '../field-rules.ts';
 import { checkEndpointOutside, parsePeerEndpoint } from '../network-rules.ts';
 import { nextMoment, type Seen } from '../seen.ts';
 import { holdKey, type StoredKey, takeUse } from '../store/enrollment-keys.ts';
@@ -46,10 +46,7 @@ export async function enroll(
   { idempotencyKey, identityKey, secretTag, currentNetworks }: Beside,
   address: string,
 ): Promise<Enrolled> {
-  const { publicKey, endpoint } = readFields((read) => ({
-    publicKey: read(() => parsePeerKey(request.public_key)),
-    endpoint: read(() => readEndpoint(request.endpoint, context)),
-  }));
+  const { publicKey, endpoint } = readEnrollment(context, request);
   const keyToken = new Secret(request.enrollment_token);
   const { network, ...enrolled } = await revising(context, async (db, revise) => {
     const key = await holdKey(db, hashToken(keyToken));
@@ -112,8 +109,19 @@ async function authorOfEnrollment({ readTime }: Context, db: Db, key: StoredKey,
   return { organizationId, actor: { kind: 'enrollment_key', id: key.id, name: key.name }, address, readTime };
 }
 
-function readEndpoint(text: string | undefined, { onLoopback }: Context): string | null {
-  return text === undefined ? null : parsePeerEndpoint(text, onLoopback);
+interface Keyed {
+  readonly publicKey: PublicKey;
+  readonly endpoint: string | null;
+}
+
+/** Reads public key and endpoint of an enrolment; what is left out is null. */
+export function readEnrollment(context: Context, request: EnrollRequest): Keyed;
+export function readEnrollment(context: Context, request: Partial<EnrollRequest>): object;
+export function readEnrollment({ onLoopback }: Context, { public_key, endpoint }: Partial<EnrollRequest>): object {
+  return readFields((read) => ({
+    publicKey: read(() => (public_key === undefined ? null : parsePeerKey(public_key))),
+    endpoint: read(() => (endpoint === undefined ? null : parsePeerEndpoint(endpoint, onLoopback))),
+  }));
 }
 
 interface Added {
@@ -129,11 +137,13 @@ async function addPeer(
 ): Promise<Added> {
   const id = asked.network_id;
   const touch = await revise(id);
-  await checkKeyFree(db, id, asked.public_key);
   const network = await networks.readNetwork(db, id);
   const { range } = network;
   const { endpoint } = asked;
-  if (endpoint) readFields((read) => ({ endpoint: read(() => checkEndpointOutside(endpoint, network)) }));
+  await checkAll(
+    () => checkKeyFree(db, id, asked.public_key),
+    () => readFields((read) => ({ endpoint: read(() => endpoint && checkEndpointOutside(endpoint, network)) })),
+  );
   const name = await findFreeName(db, id, asked.name);
   const peer = { ...asked, name, label: toLabel(name) || null };
   for (;;) {

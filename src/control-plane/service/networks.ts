@@ -5,6 +5,7 @@ import { InvalidRequest, NotFound } from '../errors.ts';
 import { readFields } from '../field-rules.ts';
 import { coveringRoute, parsePrivateRange, parseRoutes } from '../network-rules.ts';
 import * as store from '../store/networks.ts';
+import { mapPage, type Page, type Slice } from '../store/page.ts';
 import { listEndpoints, listPeers } from '../store/peers.ts';
 import { makeNonce } from '../store/revision.ts';
 import type { Db } from '../store/tables.ts';
@@ -14,15 +15,12 @@ import type { Context } from './context.ts';
 import { presentNetwork, presentSummary } from './present.ts';
 import { revising } from './revising.ts';
 
-export async function listNetworks({ db }: Context, caller: Caller): Promise<NetworkSummary[]> {
-  return (await store.listNetworks(db, caller.organizationId)).map(presentSummary);
+export async function listNetworks({ db }: Context, caller: Caller, slice: Slice): Promise<Page<NetworkSummary>> {
+  return mapPage(await store.listNetworks(db, caller.organizationId, slice), presentSummary);
 }
 
 export async function createNetwork(context: Context, caller: Caller, asked: CreateNetwork): Promise<Network> {
-  const { range, routes } = readFields((read) => {
-    const range = read(() => parsePrivateRange(asked.private_cidr));
-    return { range, routes: read(() => parseRoutes(asked.routes ?? [], range ?? null, context.allowPublicRoutes)) };
-  });
+  const { range, routes } = readNewNetwork(context, asked);
   const fields = { name: asked.name, description: asked.description ?? '', range, routes };
   return transact(context.db, async (transaction) => {
     const now = context.now().toISOString();
@@ -43,6 +41,17 @@ export async function createNetwork(context: Context, caller: Caller, asked: Cre
   });
 }
 
+/** Reads the range and the routes of a network that is to be made; a range that is left out is null. */
+export function readNewNetwork(context: Context, asked: CreateNetwork): { range: Prefix; routes: Prefix[] };
+export function readNewNetwork(context: Context, asked: Partial<CreateNetwork>): object;
+export function readNewNetwork({ allowPublicRoutes }: Context, asked: Partial<CreateNetwork>): object {
+  const { private_cidr: cidr, routes = [] } = asked;
+  return readFields((read) => {
+    const range = cidr === undefined ? null : read(() => parsePrivateRange(cidr));
+    return { range, routes: read(() => parseRoutes(routes, range ?? null, allowPublicRoutes)) };
+  });
+}
+
 /** Sets the fields given; what is the same already makes no revision. */
 export async function changeNetwork(
   context: Context,
@@ -52,9 +61,7 @@ export async function changeNetwork(
 ): Promise<Network> {
   return revising(context, async (transaction, revise) => {
     const network = await holdNetwork(transaction, caller, id);
-    const { routes } = readFields((read) => ({
-      routes: read(() => parseRoutes(asked.routes ?? network.routes, network.range, context.allowPublicRoutes)),
-    }));
+    const { routes } = readChange(context, network, asked);
     const { name = network.name, description = network.description } = asked;
     const changed = { name, description, routes };
     const details = changedFields(network, changed);
@@ -65,6 +72,17 @@ export async function changeNetwork(
     await record(transaction, authorOf(context, caller), { action: 'network.update', target, details });
     return loadNetwork(transaction, caller, id);
   });
+}
+
+/** Refuses fields of a change that break a rule of the network as it is. */
+export async function checkChange(context: Context, caller: Caller, id: number, asked: ChangeNetwork): Promise<void> {
+  readChange(context, await requireNetwork(context.db, caller, id), asked);
+}
+
+function readChange({ allowPublicRoutes }: Context, network: store.StoredNetwork, asked: ChangeNetwork) {
+  return readFields((read) => ({
+    routes: read(() => parseRoutes(asked.routes ?? network.routes, network.range, allowPublicRoutes)),
+  }));
 }
 
 /**

@@ -1,11 +1,13 @@
-import * as z from 'zod';
+import { email as Email } from '../../contract/text.ts';
 import { NewPassword } from '../../contract/user.ts';
-import { WrongUsage } from '../../core/errors.ts';
+import { quote, WrongUsage } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import { hashPassword } from '../passwords.ts';
 import { holdTable } from '../store/locks.ts';
+import { countTokens } from '../store/personal-tokens.ts';
+import { endSessions } from '../store/sessions.ts';
 import { transact } from '../store/transact.ts';
-import { insertOrganization, insertUser, isAnyUser } from '../store/users.ts';
+import { insertOrganization, insertUser, isAnyUser, listOwners, setPasswordOfOwner } from '../store/users.ts';
 import { record } from './audit.ts';
 import type { Context } from './context.ts';
 
@@ -25,12 +27,9 @@ export async function makeFirstOwner(
       'the control plane has no user yet; name its first owner with --owner-email and --owner-password-file',
     );
   }
-  if (!z.email().safeParse(owner.email).success) throw new WrongUsage('--owner-email is not an e-mail address');
-  const password = NewPassword.safeParse(owner.password.reveal());
-  if (!password.success) {
-    throw new WrongUsage(`the password in the file of --owner-password-file ${password.error.issues[0]?.message}`);
-  }
-  const passwordHash = await hashPassword(owner.password, random, passwordCost);
+  if (!Email.safeParse(owner.email).success) throw new WrongUsage('--owner-email is not an e-mail address');
+  checkPassword(owner.password, '--owner-password-file');
+  const passwordHash = await hashPassword(owner.password, random, passwordCost, null);
   return transact(db, async (transaction) => {
     // Two processes that start at once are not to make one each.
     await holdTable(transaction, 'users');
@@ -44,7 +43,6 @@ export async function makeFirstOwner(
       role: 'owner',
       created_at: now().toISOString(),
     });
-    const system = { kind: 'system', id: null, name: null } as const;
     await record(
       transaction,
       { organizationId, actor: system, address: null, readTime },
@@ -52,4 +50,46 @@ export async function makeFirstOwner(
     );
     return true;
   });
+}
+
+/** What a control plane that is not serving works with. */
+type Tools = Pick<Context, 'db' | 'readTime' | 'random' | 'passwordCost'>;
+
+/** What a reset of an owner's password ended, and what it left. */
+export interface OwnerReset {
+  readonly email: string;
+  readonly sessionsEnded: number;
+  readonly personalTokens: number;
+}
+
+/** Gives an owner a new password and ends its sessions. Its personal tokens stay, as after each change of a password. */
+export async function resetOwner({ db, readTime, random, passwordCost }: Tools, owner: Owner): Promise<OwnerReset> {
+  checkPassword(owner.password, '--password-file');
+  const passwordHash = await hashPassword(owner.password, random, passwordCost, null);
+  const email = owner.email.toLowerCase();
+  return transact(db, async (transaction) => {
+    // First of all, so that SQLite waits for the lock of a control plane that serves.
+    const user = await setPasswordOfOwner(transaction, email, passwordHash);
+    if (!user) throw new WrongUsage(describeNoOwner(email, await listOwners(transaction)));
+    const sessionsEnded = await endSessions(transaction, user.id, null);
+    const author = { organizationId: user.organization_id, actor: system, address: null, readTime };
+    const target = { kind: 'user', id: user.id, name: email } as const;
+    await record(transaction, author, { action: 'password.reset', target, details: { sessions_ended: sessionsEnded } });
+    return { email, sessionsEnded, personalTokens: await countTokens(transaction, user.id) };
+  });
+}
+
+const system = { kind: 'system', id: null, name: null } as const;
+
+function checkPassword(password: Secret, flag: string): void {
+  const { error } = NewPassword.safeParse(password.reveal());
+  if (error) throw new WrongUsage(`the password in the file of ${flag} ${error.issues[0]?.message}`);
+}
+
+const mostNamed = 20;
+
+function describeNoOwner(email: string, owners: readonly string[]): string {
+  const named = owners.slice(0, mostNamed).join(', ');
+  const more = owners.length > mostNamed ? ` and ${owners.length - mostNamed} more` : '';
+  return `${quote(email)} is no owner here; the owners are: ${named || 'none'}${more}`;
 }

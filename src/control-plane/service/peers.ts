@@ -6,16 +6,23 @@ import { isProven, type KeyProof, parseIdentityKey } from '../../core/identity.t
 import { type PublicKey, parsePeerKey } from '../../core/keys.ts';
 import type { Caller } from '../caller.ts';
 import { Forbidden, InvalidRequest, NotFound } from '../errors.ts';
-import { readFields } from '../field-rules.ts';
+import { checkAll, readFields } from '../field-rules.ts';
 import { checkEndpointOutside, parsePeerEndpoint, parseServedRoutes, parseWithdrawn } from '../network-rules.ts';
 import { returnAddress, type StoredNetwork } from '../store/networks.ts';
+import { mapPage, type Page, type Slice } from '../store/page.ts';
 import * as store from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
 import { authorOf, changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
-import { holdNetwork } from './networks.ts';
+import { holdNetwork, requireNetwork } from './networks.ts';
 import { isServing, presentPeer } from './present.ts';
 import { revising } from './revising.ts';
+
+/** The peers of a network, in a list of their own. */
+export async function listPeers({ db }: Context, caller: Caller, networkId: number, slice: Slice): Promise<Page<Peer>> {
+  const network = await requireNetwork(db, caller, networkId);
+  return mapPage(await store.listPeerPage(db, networkId, slice), (peer) => presentPeer(network, peer));
+}
 
 /**
  * Sets the fields given; what is the same already makes no revision, and counts for no limit. A peer may change itself, so often, but
@@ -40,11 +47,9 @@ export async function changePeer(
     }
     const peer = await store.findPeer(transaction, networkId, id);
     if (!peer) throw new NotFound('peer');
-    const fields = readChange(asked, peer, network, context.onLoopback);
+    const [fields, label] = await checkPeerChange(transaction, asked, peer, network, context.onLoopback);
     const changed = changedFields(peer, fields);
     if (Object.keys(changed).length === 0) return presentPeer(network, peer);
-    if (changed.public_key !== undefined) await checkKeyFree(transaction, networkId, fields.public_key, id);
-    const label = await takeLabel(transaction, peer, fields.name);
     if (caller.kind === 'peer') context.peerChanges.take(id, takesOut(changed, peer, fields));
     const touch = await revise(networkId);
     const isBack = peer.peer_type === 'connector' && !isServing(network, peer) && isServing(network, fields);
@@ -64,6 +69,38 @@ export async function changePeer(
     });
     return presentPeer(network, updated);
   });
+}
+
+/** Refuses fields of a change that break a rule of the network or of the peer as they are. */
+export async function checkChange(
+  { db, onLoopback }: Context,
+  caller: Caller,
+  networkId: number,
+  id: number,
+  asked: ChangePeer,
+): Promise<void> {
+  const network = await requireNetwork(db, caller, networkId);
+  checkSelf(caller, id);
+  const peer = await store.findPeer(db, networkId, id);
+  if (peer) await checkPeerChange(db, asked, peer, network, onLoopback);
+}
+
+/** The fields of a peer and its label after a change. */
+async function checkPeerChange(
+  db: Db,
+  asked: ChangePeer,
+  peer: store.StoredPeer,
+  network: StoredNetwork,
+  onLoopback: boolean,
+) {
+  const { name = peer.name, public_key = peer.public_key } = asked;
+  return checkAll(
+    () => readChange(asked, peer, network, onLoopback),
+    () => takeLabel(db, peer, name),
+    async () => {
+      if (public_key !== peer.public_key) await checkKeyFree(db, network.id, public_key, peer.id);
+    },
+  );
 }
 
 /**

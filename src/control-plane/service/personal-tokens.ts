@@ -2,6 +2,7 @@ import type { CreatePersonalToken, PersonalToken } from '../../contract/personal
 import type { Secret } from '../../core/secret.ts';
 import type { UserCaller } from '../caller.ts';
 import { InvalidRequest, NotFound, Unauthenticated } from '../errors.ts';
+import type { Page, Slice } from '../store/page.ts';
 import * as store from '../store/personal-tokens.ts';
 import { transact } from '../store/transact.ts';
 import { holdUser } from '../store/users.ts';
@@ -13,8 +14,8 @@ const dayMs = 24 * 3600 * 1000;
 const maxTokens = 100;
 
 /** The personal tokens of the caller, never with their values. */
-export async function listTokens({ db }: Context, caller: UserCaller): Promise<PersonalToken[]> {
-  return store.listTokens(db, caller.userId);
+export async function listTokens({ db }: Context, caller: UserCaller, slice: Slice): Promise<Page<PersonalToken>> {
+  return store.listTokens(db, caller.userId, slice);
 }
 
 /** Makes a personal token for the caller. Its value is shown this once: only its hash is kept. */
@@ -31,7 +32,8 @@ export async function createToken(
     const user = await holdUser(transaction, caller.organizationId, caller.userId);
     if (!user) throw new Unauthenticated('the user is no more');
     await store.deleteExpiredTokens(transaction, user.id, now);
-    if ((await store.listTokens(transaction, user.id)).length >= maxTokens) {
+    const most = { after: null, skip: 0, limit: maxTokens };
+    if ((await store.listTokens(transaction, user.id, most)).entries.length === maxTokens) {
       throw new InvalidRequest({ body: [`is one too many: there are ${maxTokens} tokens already; revoke one first`] });
     }
     const token = await store.insertToken(transaction, {

@@ -4,7 +4,10 @@ import type { Context } from './context.ts';
 
 const dayMs = 24 * 3600 * 1000;
 /** Actions that any caller, or any user, can repeat without end: their entries must not fill the disk. */
-const repeatable: readonly string[] = ['login.refused', 'login', 'logout', 'token.create', 'token.revoke'];
+const repeatable: readonly string[] = [
+  ...['login.refused', 'login', 'logout', 'session.revoke'],
+  ...['token.create', 'token.revoke', 'password.change', 'password.refused'],
+];
 
 /** What of the audit is kept, and how much of it is looked at before others have their turn. */
 export interface Retention {

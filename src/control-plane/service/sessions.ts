@@ -1,7 +1,7 @@
-import type { Profile } from '../../contract/auth.ts';
+import type { OpenSession, Profile } from '../../contract/auth.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Caller, UserCaller } from '../caller.ts';
-import { Unauthenticated } from '../errors.ts';
+import { NotFound, Unauthenticated } from '../errors.ts';
 import { verifyPassword } from '../passwords.ts';
 import { findPeerCaller } from '../store/peers.ts';
 import { findTokenHolder, noteUse } from '../store/personal-tokens.ts';
@@ -11,9 +11,10 @@ import {
   endOldestSessions,
   findSessionCaller,
   insertSession,
+  listSessions as listStored,
 } from '../store/sessions.ts';
 import { transact } from '../store/transact.ts';
-import { findOnlyOrganization, findUser, findUserByEmail, holdUser } from '../store/users.ts';
+import { findOnlyOrganization, findUser, findUserByEmail, holdUserWithPassword } from '../store/users.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
 import { authorOf, record } from './audit.ts';
 import type { Context } from './context.ts';
@@ -38,25 +39,27 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<{ 
   const { db, now, random, passwordCost } = context;
   const email = attempt.email.toLowerCase();
   const user = await findUserByEmail(db, email);
-  const known = await verifyPassword(attempt.password, user?.password_hash ?? null, passwordCost);
+  const known = await verifyPassword(attempt.password, user?.password_hash ?? null, passwordCost, attempt.address);
   if (!user || !known) {
     await recordRefusal(context, attempt, user);
     throw new Unauthenticated('e-mail address or password is wrong');
   }
   const token = mintToken(tokenPrefixes.session, random);
+  const name = shorten(attempt.device);
   const at = now();
   const expiresAt = new Date(at.getTime() + sessionLifetimeMs).toISOString();
   await transact(db, async (transaction) => {
-    // The user may have been removed while the password was looked at.
-    const held = await holdUser(transaction, user.organization_id, user.id);
+    // The user may have been removed, or got another password, while this one was looked at.
+    const held = await holdUserWithPassword(transaction, user.id, user.password_hash);
     if (!held) throw new Unauthenticated('e-mail address or password is wrong');
     await deleteExpiredSessions(transaction, at.toISOString());
     const session = await insertSession(transaction, {
       user_id: user.id,
-      name: attempt.device,
+      name,
       token_hash: hashToken(token),
       created_at: at.toISOString(),
       expires_at: expiresAt,
+      address: attempt.address,
     });
     await endOldestSessions(transaction, user.id, mostSessions);
     const author = {
@@ -67,10 +70,18 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<{ 
     } as const;
     await record(transaction, author, {
       action: 'login',
-      target: { kind: 'session', id: session, name: attempt.device },
+      target: { kind: 'session', id: session, name },
     });
   });
   return { token, expiresAt };
+}
+
+const mostOfName = 255;
+
+/** What is kept of a name that the contract does not limit: PostgreSQL keeps no NUL, and each login is in the audit. */
+function shorten(name: string): string {
+  const start = name.slice(0, 2 * mostOfName).replaceAll('\0', '\u{fffd}');
+  return [...start].slice(0, mostOfName).join('');
 }
 
 /** Writes down who was not let in; for an unknown address too, so that both take the same time. */
@@ -121,11 +132,32 @@ export async function logout(context: Context, caller: UserCaller): Promise<void
   const { kind, id } = caller.credential;
   if (kind === 'token') return revokeToken(context, caller, id);
   await transact(context.db, async (transaction) => {
-    if (!(await deleteSession(transaction, id))) return;
+    const ended = await deleteSession(transaction, caller.userId, id);
+    if (!ended) return;
     await record(transaction, authorOf(context, caller), {
       action: 'logout',
-      target: { kind: 'session', id, name: null },
+      target: { kind: 'session', id, name: ended.name },
     });
+  });
+}
+
+/** The sessions of the caller, never with their tokens. */
+export async function listSessions({ db, now }: Context, caller: UserCaller): Promise<OpenSession[]> {
+  const { kind, id: own } = caller.credential;
+  const sessions = await listStored(db, caller.userId, now().toISOString());
+  return sessions.map(({ id, name, created_at, expires_at, address }) => ({
+    ...{ id, device_name: name, created_at, expires_at, address },
+    is_current: kind === 'session' && id === own,
+  }));
+}
+
+/** Ends a session of the caller. */
+export async function revokeSession(context: Context, caller: UserCaller, id: number): Promise<void> {
+  await transact(context.db, async (transaction) => {
+    const ended = await deleteSession(transaction, caller.userId, id);
+    if (!ended) throw new NotFound('session');
+    const target = { kind: 'session', id, name: ended.name } as const;
+    await record(transaction, authorOf(context, caller), { action: 'session.revoke', target });
   });
 }
 

@@ -1,9 +1,11 @@
 import type { Role } from '../../contract/auth.ts';
-import type { User } from '../../contract/user.ts';
+import type { ChangeUser, CreateUser, User } from '../../contract/user.ts';
 import type { Secret } from '../../core/secret.ts';
-import { administrators, checkAccess, type UserCaller } from '../caller.ts';
+import { type Access, administrators, checkAccess, owners, type UserCaller } from '../caller.ts';
 import { Forbidden, InvalidRequest, NotFound, Unauthenticated } from '../errors.ts';
-import { hashPassword } from '../passwords.ts';
+import { hashPassword, verifyPassword } from '../passwords.ts';
+import type { Page, Slice } from '../store/page.ts';
+import { endSessions } from '../store/sessions.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import * as store from '../store/users.ts';
@@ -11,8 +13,8 @@ import { authorOf, record } from './audit.ts';
 import type { Context } from './context.ts';
 
 /** The users of the caller's organization. */
-export async function listUsers({ db }: Context, caller: UserCaller): Promise<User[]> {
-  return store.listUsers(db, caller.organizationId);
+export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<Page<User>> {
+  return store.listUsers(db, caller.organizationId, slice);
 }
 
 /** Makes a user in the caller's organization. Only an owner may make an owner. */
@@ -22,7 +24,7 @@ export async function createUser(
   { email, password, role }: { email: string; password: Secret; role: Role },
 ): Promise<User> {
   checkRank(caller.role, role, 'make');
-  const passwordHash = await hashPassword(password, context.random, context.passwordCost);
+  const passwordHash = await hashPassword(password, context.random, context.passwordCost, caller.address);
   return transact(context.db, async (transaction) => {
     checkRank(await holdRole(transaction, caller), role, 'make');
     const user = await store.insertUnknownUser(transaction, {
@@ -32,12 +34,79 @@ export async function createUser(
       role,
       created_at: context.now().toISOString(),
     });
-    if (!user) throw new InvalidRequest({ email: ['is in use already'] });
+    if (!user) throw emailInUse();
     const target = { kind: 'user', id: user.id, name: user.email } as const;
     await record(transaction, authorOf(context, caller), { action: 'user.create', target, details: { role } });
     return user;
   });
 }
+
+/** Refuses an e-mail address that is in use. */
+export async function checkEmailFree({ db }: Context, { email }: Partial<CreateUser>): Promise<void> {
+  if (email !== undefined && (await store.findUserByEmail(db, email.toLowerCase()))) throw emailInUse();
+}
+
+function emailInUse(): InvalidRequest {
+  return new InvalidRequest({ email: ['is in use already'] });
+}
+
+/** Changes the role of a user, which holds from its next request on; for owners. An organization always keeps an owner. */
+export async function changeUser(
+  context: Context,
+  caller: UserCaller,
+  id: number,
+  { role }: ChangeUser,
+): Promise<User> {
+  return transact(context.db, async (transaction) => {
+    await holdRole(transaction, caller, owners);
+    const user = await store.holdUser(transaction, caller.organizationId, id);
+    if (!user) throw new NotFound('user');
+    if (role === undefined || role === user.role) return user;
+    if (user.role === 'owner' && (await store.listOwners(transaction, caller.organizationId)).length === 1) {
+      throw new Forbidden(`${user.email} is the last owner; make another user an owner first`);
+    }
+    const changed = await store.setRole(transaction, id, role);
+    const target = { kind: 'user', id, name: user.email } as const;
+    await record(transaction, authorOf(context, caller), {
+      action: 'user.update',
+      target,
+      details: { role, role_before: user.role },
+    });
+    return changed;
+  });
+}
+
+/**
+ * Changes the password of the caller, who proves the current one, and ends its other sessions. Personal tokens stay: programs use them,
+ * and they are revoked one by one.
+ */
+export async function changePassword(
+  context: Context,
+  caller: UserCaller,
+  { current, next }: { current: Secret; next: Secret },
+): Promise<void> {
+  const { db, random, passwordCost } = context;
+  const { address, credential, email, userId } = caller;
+  const before = (await store.findUserByEmail(db, email))?.password_hash ?? null;
+  const target = { kind: 'user', id: userId, name: email } as const;
+  if (before === null || !(await verifyPassword(current, before, passwordCost, address))) {
+    await transact(db, (transaction) =>
+      record(transaction, authorOf(context, caller), { action: 'password.refused', target }),
+    );
+    throw new Forbidden(wrongPassword);
+  }
+  const passwordHash = await hashPassword(next, random, passwordCost, address);
+  await transact(db, async (transaction) => {
+    // Another change may have come first.
+    if (!(await store.holdUserWithPassword(transaction, userId, before))) throw new Forbidden(wrongPassword);
+    await store.setPassword(transaction, userId, passwordHash);
+    const ended = await endSessions(transaction, userId, credential.kind === 'session' ? credential.id : null);
+    const details = { sessions_ended: ended };
+    await record(transaction, authorOf(context, caller), { action: 'password.change', target, details });
+  });
+}
+
+const wrongPassword = 'the current password is wrong';
 
 /**
  * Removes a user; its sessions and tokens are void from then on. Only an owner may remove an owner, and nobody removes
@@ -64,11 +133,15 @@ export async function deleteUser(context: Context, caller: UserCaller, id: numbe
  * The caller's role as of now. Changes to the users of one organization come one after another from here on: of two who
  * remove each other at the same time one is no more, and neither waits for the other.
  */
-async function holdRole(transaction: Db, caller: UserCaller): Promise<Role> {
+async function holdRole(
+  transaction: Db,
+  caller: UserCaller,
+  access: Exclude<Access, 'anyone'> = administrators,
+): Promise<Role> {
   await store.holdOrganization(transaction, caller.organizationId);
   const user = await store.holdUser(transaction, caller.organizationId, caller.userId);
   if (!user) throw new Unauthenticated('the user is no more');
-  checkAccess({ ...caller, role: user.role }, administrators);
+  checkAccess({ ...caller, role: user.role }, access);
   return user.role;
 }
 

@@ -1,4 +1,5 @@
 import type { Insertable, Selectable } from 'kysely';
+import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredEntry = Selectable<Tables['audit_entries']>;
@@ -46,15 +47,10 @@ export async function replaceDetails(db: Db, id: number, details: string): Promi
   await db.updateTable('audit_entries').set({ details }).where('id', '=', id).execute();
 }
 
-/** The newest entries of an organization, or those before the one with the id `before`. */
-export async function listEntries(
-  db: Db,
-  organizationId: number,
-  { before, limit }: { before?: number | undefined; limit: number },
-): Promise<StoredEntry[]> {
-  const query = db.selectFrom('audit_entries').selectAll().where('organization_id', '=', organizationId);
-  const page = before === undefined ? query : query.where('id', '<', before);
-  return page.orderBy('id', 'desc').limit(limit).execute();
+/** The entries of an organization, newest first. */
+export async function listEntries(db: Db, organizationId: number, slice: Slice): Promise<Page<StoredEntry>> {
+  const list = db.selectFrom('audit_entries').selectAll().where('organization_id', '=', organizationId);
+  return readPage(db, list, slice, 'desc');
 }
 
 /** What decides whether an entry is kept. */

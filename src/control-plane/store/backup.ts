@@ -14,7 +14,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { CpnError, DiskFailed, UnreadableFile, WrongUsage } from '../../core/errors.ts';
-import { databaseIn } from './data-folder.ts';
+import { databaseIn, noDatabaseIn } from './data-folder.ts';
 import { isOfDisk } from './sqlite-errors.ts';
 
 /**
@@ -24,7 +24,7 @@ import { isOfDisk } from './sqlite-errors.ts';
  */
 export function backUp(folder: string, path: string): number {
   const database = databaseIn(folder);
-  if (!existsSync(database)) throw new WrongUsage(`there is no database in ${folder}; name its folder with --data`);
+  if (!existsSync(database)) throw noDatabaseIn(folder);
   if (existsSync(path)) throw taken(path);
   const draft = join(dirname(resolve(path)), `.cpn-backup-${randomBytes(6).toString('hex')}`);
   try {

@@ -6,11 +6,12 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  type Stats,
   statSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { CpnError, Locked, UnreadableFile } from '../../core/errors.ts';
+import { CpnError, Locked, UnreadableFile, WrongUsage } from '../../core/errors.ts';
 import { openSqlite } from './sqlite.ts';
 import { isBusy } from './sqlite-errors.ts';
 
@@ -23,6 +24,10 @@ export interface DataFolder {
 /** The database file of a folder. */
 export function databaseIn(folder: string): string {
   return join(folder, 'control-plane.db');
+}
+
+export function noDatabaseIn(folder: string): WrongUsage {
+  return new WrongUsage(`there is no database in ${folder}; name its folder with --data`);
 }
 
 /**
@@ -47,19 +52,24 @@ function take(path: string): DataFolder {
   if (existsSync(database) || readdirSync(path).length === 0) chmodSync(path, 0o700);
   const pidFile = join(path, 'control-plane.pid');
   const lockFile = join(path, 'control-plane.lock');
-  for (const file of [database, `${database}-wal`, `${database}-shm`, lockFile, pidFile]) refuseIrregular(file);
+  for (const file of [database, `${database}-wal`, `${database}-shm`, lockFile, pidFile]) refuseStrange(file);
   const release = lock(lockFile, pidFile);
   rmSync(pidFile, { force: true });
   writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600, flag: 'wx' });
   return { database, release };
 }
 
-/** SQLite follows a link, and makes what it leads to; and whoever owns a file can open it to others again. */
-function refuseIrregular(path: string): void {
+/** Whoever owns a file can open it to others again. */
+function refuseStrange(path: string): void {
+  const stats = refuseIrregular(path);
+  if (stats !== undefined) refuseForeign(path, stats.uid);
+}
+
+/** SQLite follows a link, and makes what it leads to. */
+export function refuseIrregular(path: string): Stats | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
-  if (stats === undefined) return;
-  if (!stats.isFile()) throw new UnreadableFile(path, 'is no regular file', 'see who put it there, and remove it');
-  refuseForeign(path, stats.uid);
+  if (stats === undefined || stats.isFile()) return stats;
+  throw new UnreadableFile(path, 'is no regular file', 'see who put it there, and remove it');
 }
 
 function refuseForeign(path: string, uid: number): void {

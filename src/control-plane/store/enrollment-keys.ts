@@ -1,18 +1,24 @@
 import type { Insertable, Selectable } from 'kysely';
 import { locksRows } from './locks.ts';
+import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredKey = Selectable<Tables['enrollment_keys']>;
 
 /** The keys of a network that were not revoked, used up and expired ones among them unless an instant says when they are to be of use. */
-export async function listKeys(db: Db, networkId: number, usableAt: string | null): Promise<StoredKey[]> {
+export async function listKeys(
+  db: Db,
+  networkId: number,
+  usableAt: string | null,
+  slice: Slice,
+): Promise<Page<StoredKey>> {
   const keys = db
     .selectFrom('enrollment_keys')
     .selectAll()
     .where('network_id', '=', networkId)
     .where('revoked_at', 'is', null);
   const listed = usableAt === null ? keys : keys.whereRef('uses', '<', 'max_uses').where('expires_at', '>', usableAt);
-  return listed.orderBy('id').execute();
+  return readPage(db, listed, slice);
 }
 
 export async function insertKey(db: Db, key: Insertable<Tables['enrollment_keys']>): Promise<StoredKey> {

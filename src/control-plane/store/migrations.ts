@@ -1,19 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { type ColumnDefinitionBuilder, type Kysely, sql } from 'kysely';
-import { type Migration, Migrator } from 'kysely/migration';
 import { labelPeers } from './label-peers.ts';
 import { makeNonce } from './revision.ts';
 import type { Db } from './tables.ts';
 
-/**
- * Brings the database to this version's tables, in one transaction. There is no way back: an older version refuses the database.
- * Of processes that do it at once, the first does it, and the others wait for that.
- */
-export async function migrate(db: Db, steps: Readonly<Record<string, Migration>> = migrations): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...steps }) } });
-  const { error } = await migrator.migrateToLatest();
-  if (error) throw error;
+/** A step on the way to this version's tables. */
+export interface Migration {
+  up(db: Kysely<unknown>): Promise<void>;
 }
+
+/**
+ * The last step that a version must know to use the database after all of these. What comes after it only adds, and a version that
+ * does not know it goes on working beside it and after a downgrade. A step that takes away what versions up to some step use moves
+ * this to the step after that.
+ */
+export const neededMigration = '0011-previous-keys';
 
 /** Every step there ever was, by name and in that order. What stands here is not changed again. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -207,7 +208,27 @@ export const migrations: Readonly<Record<string, Migration>> = {
       await table(db, 'write_checks').addColumn('at', 'text', required).execute();
     },
   },
+  '0013-session-addresses': {
+    async up(db: Kysely<unknown>) {
+      await db.schema.alterTable('sessions').addColumn('address', 'text').execute();
+    },
+  },
+  '0014-pages': {
+    async up(db: Kysely<unknown>) {
+      for (const [name, owner] of paged) {
+        await db.schema.createIndex(`${name}_page`).ifNotExists().on(name).columns([owner, 'id']).execute();
+      }
+    },
+  },
 };
+
+/** The tables whose lists are read in pages, with the column that says whose list it is. */
+const paged = [
+  ['users', 'organization_id'],
+  ['networks', 'organization_id'],
+  ['enrollment_keys', 'network_id'],
+  ['peers', 'network_id'],
+] as const;
 
 /** Columns that are looked up, or that a cascade follows, and that no constraint indexes already. */
 const indexed = [

@@ -3,6 +3,7 @@ import type { Address, Prefix } from '../../core/cidr.ts';
 import { NotFound } from '../errors.ts';
 import { insertChange } from './changes.ts';
 import { locksRows } from './locks.ts';
+import { mapPage, type Page, readPage, type Slice } from './page.ts';
 import type { Revision } from './revision.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -16,14 +17,9 @@ export interface StoredNetwork extends Revision {
 
 export type NetworkFields = Partial<Pick<StoredNetwork, 'name' | 'description' | 'routes'>>;
 
-export async function listNetworks(db: Db, organizationId: number): Promise<StoredNetwork[]> {
-  const rows = await db
-    .selectFrom('networks')
-    .selectAll()
-    .where('organization_id', '=', organizationId)
-    .orderBy('id')
-    .execute();
-  return rows.map(toNetwork);
+export async function listNetworks(db: Db, organizationId: number, slice: Slice): Promise<Page<StoredNetwork>> {
+  const list = db.selectFrom('networks').selectAll().where('organization_id', '=', organizationId);
+  return mapPage(await readPage(db, list, slice), toNetwork);
 }
 
 export async function findNetwork(db: Db, organizationId: number, id: number): Promise<StoredNetwork | undefined> {

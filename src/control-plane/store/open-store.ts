@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { Kysely } from 'kysely';
 import { CpnError, UnreadableFile } from '../../core/errors.ts';
-import { Unavailable } from '../errors.ts';
-import { takeDataFolder } from './data-folder.ts';
-import { migrate } from './migrations.ts';
+import { NewerDatabase, Unavailable } from '../errors.ts';
+import { databaseIn, noDatabaseIn, refuseIrregular, takeDataFolder } from './data-folder.ts';
+import { migrate } from './migrate.ts';
 import { durable, openSqlite, sqliteDialect } from './sqlite.ts';
 import { isOfDisk } from './sqlite-errors.ts';
 import type { Db, Tables } from './tables.ts';
@@ -41,15 +42,29 @@ export async function openStore(folder: string): Promise<Store> {
   } catch (error) {
     release();
     const cause = error instanceof Unavailable ? error.cause : error;
-    throw cause instanceof CpnError ? cause : unreadable(database, cause);
+    throw cause instanceof CpnError && !(cause instanceof NewerDatabase) ? cause : unreadable(database, cause);
+  }
+}
+
+/** Works on the database in a folder with its tables as they are, also while a control plane serves from it. */
+export async function workBeside<Result>(folder: string, work: (db: Db) => Promise<Result>): Promise<Result> {
+  const database = databaseIn(folder);
+  if (!existsSync(database)) throw noDatabaseIn(folder);
+  refuseIrregular(database);
+  try {
+    const db = new Kysely<Tables>({ dialect: sqliteDialect(openSqlite(database, durable)) });
+    return await work(db).finally(() => db.destroy());
+  } catch (error) {
+    throw error instanceof CpnError ? error : unreadable(database, error);
   }
 }
 
 function unreadable(database: string, error: unknown): UnreadableFile {
   const reason = error instanceof Error ? error.message : String(error);
-  const isNewer = /^corrupted migrations: .* is missing$/.test(reason);
-  if (isNewer)
-    return new UnreadableFile(database, 'was written by a newer cpn', 'run that one, or restore a backup', error);
+  if (error instanceof NewerDatabase) {
+    const problem = `was written by a newer cpn (${reason})`;
+    return new UnreadableFile(database, problem, 'run that one, or restore a backup', error);
+  }
   const remedy = isOfDisk(error) ? 'look at its disk' : 'restore it from a backup, or run the cpn that wrote it';
   return new UnreadableFile(database, `cannot be used as a control plane's database (${reason})`, remedy, error);
 }

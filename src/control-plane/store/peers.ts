@@ -1,5 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { PeerCaller } from '../caller.ts';
+import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredPeer = Omit<Selectable<Tables['peers']>, 'token_hash'>;
@@ -23,6 +24,10 @@ export type PeerFields = Partial<
 
 export async function listPeers(db: Db, networkId: number): Promise<StoredPeer[]> {
   return db.selectFrom('peers').select(columns).where('network_id', '=', networkId).orderBy('id').execute();
+}
+
+export async function listPeerPage(db: Db, networkId: number, slice: Slice): Promise<Page<StoredPeer>> {
+  return readPage(db, db.selectFrom('peers').select(columns).where('network_id', '=', networkId), slice);
 }
 
 /** Peers of a network with these ids, as far as they are there, and with `withOwnRoutes` those that serve not simply all routes. */

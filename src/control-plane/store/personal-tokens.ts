@@ -1,5 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { UserCaller } from '../caller.ts';
+import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredToken = Omit<Selectable<Tables['personal_tokens']>, 'user_id' | 'token_hash'>;
@@ -9,8 +10,17 @@ export interface TokenHolder {
   readonly lastUsedAt: string | null;
 }
 
-export async function listTokens(db: Db, userId: number): Promise<StoredToken[]> {
-  return db.selectFrom('personal_tokens').select(columns).where('user_id', '=', userId).orderBy('id').execute();
+export async function listTokens(db: Db, userId: number, slice: Slice): Promise<Page<StoredToken>> {
+  return readPage(db, db.selectFrom('personal_tokens').select(columns).where('user_id', '=', userId), slice);
+}
+
+export async function countTokens(db: Db, userId: number): Promise<number> {
+  const { count } = await db
+    .selectFrom('personal_tokens')
+    .select((eb) => eb.fn.countAll<number | string>().as('count'))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 export async function insertToken(db: Db, token: Insertable<Tables['personal_tokens']>): Promise<StoredToken> {

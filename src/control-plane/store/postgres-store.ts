@@ -1,8 +1,9 @@
 import { Kysely, sql } from 'kysely';
+import { WrongUsage } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import { UnusableDatabase } from '../errors.ts';
 import { type DatabaseTarget, parseDatabaseUrl } from './database-url.ts';
-import { migrate } from './migrations.ts';
+import { migrate } from './migrate.ts';
 import type { Store, StoreEvents } from './open-store.ts';
 import { announce, listen } from './postgres-changes.ts';
 import { postgresDialect } from './postgres-dialect.ts';
@@ -23,6 +24,19 @@ export async function openPostgres(url: Secret, events: StoreEvents): Promise<St
     await db.destroy();
   };
   return { db, close, announce: (transaction, network) => announce(transaction, listener.name, network) };
+}
+
+/** Works on a PostgreSQL database with its tables as they are. */
+export async function workBesidePostgres<Result>(url: Secret, work: (db: Db) => Promise<Result>): Promise<Result> {
+  const target = parseDatabaseUrl(url);
+  const db = new Kysely<Tables>({ dialect: postgresDialect(createPatientPool(target)) });
+  try {
+    return await work(db);
+  } catch (error) {
+    throw error instanceof WrongUsage ? error : explainStart(error, target);
+  } finally {
+    await db.destroy();
+  }
 }
 
 /** Makes sure that the database can be used, and migrates it; of processes that start at once, one does, and the others wait for it. */

@@ -1,4 +1,4 @@
-import type { Insertable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import type { UserCaller } from '../caller.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -31,9 +31,34 @@ export async function findSessionCaller(db: Db, tokenHash: string, now: string):
   return { kind: 'user', ...user, credential: { kind: 'session', id } };
 }
 
-/** Ends a session; false when it had ended already. */
-export async function deleteSession(db: Db, id: number): Promise<boolean> {
-  return (await db.deleteFrom('sessions').where('id', '=', id).returning('id').executeTakeFirst()) !== undefined;
+export type StoredSession = Omit<Selectable<Tables['sessions']>, 'user_id' | 'token_hash'>;
+
+/** The sessions of a user that are valid at that instant. */
+export async function listSessions(db: Db, userId: number, now: string): Promise<StoredSession[]> {
+  return db
+    .selectFrom('sessions')
+    .select(['id', 'name', 'created_at', 'expires_at', 'address'])
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', now)
+    .orderBy('id')
+    .execute();
+}
+
+/** Ends a session of a user and gives its name; undefined when it had ended already. */
+export async function deleteSession(db: Db, userId: number, id: number): Promise<{ name: string } | undefined> {
+  return db
+    .deleteFrom('sessions')
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .returning('name')
+    .executeTakeFirst();
+}
+
+/** Ends all sessions of a user but the one named, and gives how many. */
+export async function endSessions(db: Db, userId: number, except: number | null): Promise<number> {
+  const query = db.deleteFrom('sessions').where('user_id', '=', userId);
+  const those = except === null ? query : query.where('id', '<>', except);
+  return (await those.returning('id').execute()).length;
 }
 
 /** Ends all sessions of a user but the newest so many. */

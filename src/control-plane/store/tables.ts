@@ -24,6 +24,8 @@ export interface Tables {
     token_hash: string;
     created_at: string;
     expires_at: string;
+    /** Where the login came from; null for sessions from before this was kept. */
+    address: string | null;
   };
   personal_tokens: {
     id: Generated<number>;

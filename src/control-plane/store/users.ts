@@ -1,6 +1,7 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { Role } from '../../contract/auth.ts';
 import { locksRows } from './locks.ts';
+import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
 export interface User {
@@ -38,8 +39,9 @@ export async function insertUnknownUser(db: Db, user: Insertable<Tables['users']
     .executeTakeFirst();
 }
 
-export async function listUsers(db: Db, organizationId: number): Promise<StoredUser[]> {
-  return db.selectFrom('users').select(columns).where('organization_id', '=', organizationId).orderBy('id').execute();
+export async function listUsers(db: Db, organizationId: number, slice: Slice): Promise<Page<StoredUser>> {
+  const list = db.selectFrom('users').select(columns).where('organization_id', '=', organizationId);
+  return readPage(db, list, slice);
 }
 
 /** Finds a user. Until the transaction ends, all others who hold or remove the same user wait. */
@@ -51,6 +53,47 @@ export async function holdUser(db: Db, organizationId: number, id: number): Prom
     .where('organization_id', '=', organizationId)
     .$if(locksRows(db), (query) => query.forNoKeyUpdate())
     .executeTakeFirst();
+}
+
+/** Like {@link holdUser}, of a user whose password has this hash still. */
+export async function holdUserWithPassword(db: Db, id: number, passwordHash: string): Promise<StoredUser | undefined> {
+  return db
+    .selectFrom('users')
+    .select(columns)
+    .where('id', '=', id)
+    .where('password_hash', '=', passwordHash)
+    .$if(locksRows(db), (query) => query.forNoKeyUpdate())
+    .executeTakeFirst();
+}
+
+export async function setPassword(db: Db, id: number, passwordHash: string): Promise<void> {
+  await db.updateTable('users').set({ password_hash: passwordHash }).where('id', '=', id).execute();
+}
+
+/** Sets the password of the owner with this e-mail address, in lower case; undefined when there is no such owner. */
+export async function setPasswordOfOwner(
+  db: Db,
+  email: string,
+  passwordHash: string,
+): Promise<Pick<Selectable<Tables['users']>, 'id' | 'organization_id'> | undefined> {
+  return db
+    .updateTable('users')
+    .set({ password_hash: passwordHash })
+    .where('email', '=', email)
+    .where('role', '=', 'owner')
+    .returning(['id', 'organization_id'])
+    .executeTakeFirst();
+}
+
+/** The e-mail addresses of the owners of all organizations, or of one. */
+export async function listOwners(db: Db, organizationId?: number): Promise<string[]> {
+  const owners = db.selectFrom('users').select('email').where('role', '=', 'owner').orderBy('id');
+  const those = organizationId === undefined ? owners : owners.where('organization_id', '=', organizationId);
+  return (await those.execute()).map(({ email }) => email);
+}
+
+export async function setRole(db: Db, id: number, role: Role): Promise<StoredUser> {
+  return db.updateTable('users').set({ role }).where('id', '=', id).returning(columns).executeTakeFirstOrThrow();
 }
 
 /** Until the transaction ends, all others who hold the same organization wait. */

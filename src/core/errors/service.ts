@@ -18,6 +18,8 @@ export class Refused extends CpnError {
 interface Attempts {
   /** False when no byte of any attempt can have reached it: then nothing was done there. */
   readonly delivered: boolean;
+  /** The service may have carried out what it would carry out anew. */
+  readonly perhapsDone?: boolean;
   /** Something at its address answered the last attempt, if only to refuse it: the way there is open. */
   readonly heard: boolean;
   /** Milliseconds that it asked to be left alone for. */
@@ -30,15 +32,17 @@ interface Attempts {
 export class Unreachable extends CpnError implements Attempts {
   override readonly name = 'Unreachable';
   readonly delivered: boolean;
+  readonly perhapsDone: boolean;
   readonly heard: boolean;
   readonly retryAfterMs: number | null;
 
-  constructor(url: string, problem: string, { delivered, heard, retryAfterMs, remedy }: Attempts) {
+  constructor(url: string, problem: string, { delivered, perhapsDone, heard, retryAfterMs, remedy }: Attempts) {
     super(`the control plane at ${url} is out of reach: ${problem}${remedy ? `; ${remedy}` : ''}`, {
       facts: { url, problem },
       retry: true,
     });
     this.delivered = delivered;
+    this.perhapsDone = perhapsDone ?? false;
     this.heard = heard;
     this.retryAfterMs = retryAfterMs;
   }

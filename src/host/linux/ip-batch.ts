@@ -1,5 +1,6 @@
+import type { Address, Prefix } from '../../core/cidr.ts';
 import { InvalidValue } from '../../core/errors.ts';
-import { routeProtocol } from '../../core/marks.ts';
+import { kernelProtocol, routeProtocol } from '../../core/marks.ts';
 import { formatInterfaceAddress } from '../../core/model.ts';
 import { formatRule, type Rule } from '../../core/rule.ts';
 import type { ConfigureLink, LinkCommand } from '../../core/step.ts';
@@ -22,10 +23,18 @@ function renderLine(link: string, command: LinkCommand): string {
   const verb = 'add' in command ? ('replaces' in command ? 'replace' : 'add') : 'delete';
   if ('address' in command) return `address ${verb} ${formatInterfaceAddress(command.address)} dev ${link}`;
   if ('rule' in command) return `rule ${verb} ${renderRule(command.rule)}`;
+  if ('add' in command && command.source)
+    return renderRangeRoute(link, command.prefix, command.source, command.replaces);
   const protocol = 'remove' in command ? checkWord('protocol', command.protocol) : routeProtocol;
   const table =
     command.table === undefined || command.table === 'main' ? [] : ['table', checkWord('table', command.table)];
   return [`route ${verb} ${command.prefix} dev ${link}`, ...table, 'proto', protocol].join(' ');
+}
+
+/** The route to the range of an address as the kernel makes it, beside any other to that range, and takes it away with the address. */
+function renderRangeRoute(link: string, range: Prefix, source: Address, replaces = false): string {
+  const verb = replaces ? 'replace' : 'append';
+  return `route ${verb} ${range} dev ${link} proto ${kernelProtocol} scope link src ${source}`;
 }
 
 /** Its priority and protocol tell it from any rule that differs only in what we do not write. */

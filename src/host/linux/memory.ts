@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Actual, Device, HostsFile, Link, Route, Surroundings } from '../../core/actual.ts';
+import type { Prefix } from '../../core/cidr.ts';
 import { keepSame } from '../../core/keep-same.ts';
+import { kernelProtocol } from '../../core/marks.ts';
 import { perObject } from '../../core/per-object.ts';
 import { KnownOutput } from '../known-output.ts';
 import { dumpReader } from '../wg-dump.ts';
@@ -60,6 +62,7 @@ export class LinkMemory {
       perObject((neighbours: Neighbours) => gatherSurroundings(link, shown, neighbours)),
     );
     const routesOf = perObject((shown: Shown) => findRoutes(shown, link));
+    const onLinkOf = perObject((shown: Shown) => findOnLink(shown, link));
     const describe = perObject(({ shown, device, neighbours, ...rest }: Look): Actual => {
       const found = findLink(shown, link);
       return {
@@ -68,7 +71,8 @@ export class LinkMemory {
         // A socket of that name may be one of an interface in another network namespace.
         device: found && device,
         routes: routesOf(shown),
-        rules: shown.rules.filter(({ protocol }) => protocol !== 'kernel'),
+        onLink: onLinkOf(shown),
+        rules: shown.rules.filter(({ protocol }) => protocol !== kernelProtocol),
         surroundings: this.surround(shown, neighbours),
       };
     });
@@ -106,6 +110,17 @@ function findLink({ links }: Shown, name: string): Link | null {
 
 function findRoutes({ routes }: Shown, link: string): Route[] {
   return routes
-    .filter(({ links, protocol }) => links.includes(link) && protocol !== 'kernel')
+    .filter(({ links, protocol }) => links.includes(link) && protocol !== kernelProtocol)
     .map(({ prefix, table, protocol }) => ({ prefix, table, protocol }));
+}
+
+/** With a VRF the kernel's own routes are in another table than the main one. */
+function findOnLink({ links, routes }: Shown, name: string): Prefix[] {
+  const link = links.find((each) => each.name === name);
+  const ranges = new Set(link?.addresses.map(({ subnet }) => subnet));
+  const leading = routes.filter(
+    ({ prefix, links: into, table, protocol }) =>
+      ranges.has(prefix) && into.includes(name) && (table === 'main' || protocol === kernelProtocol),
+  );
+  return [...new Set(leading.map(({ prefix }) => prefix))];
 }

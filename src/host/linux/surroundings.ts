@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { HostLink, Surroundings } from '../../core/actual.ts';
 import { type Address, familyOf, lengthOf } from '../../core/cidr.ts';
-import { aliasMark } from '../../core/marks.ts';
+import { aliasMark, kernelProtocol } from '../../core/marks.ts';
 import { readAddress } from '../read-address.ts';
 import type { Shown } from './ip-show.ts';
 import { parseSshClients } from './ssh-clients.ts';
@@ -47,7 +47,7 @@ export function gatherSurroundings(link: string, { links, routes }: Shown, neigh
       addresses.filter(isRouted).map(({ subnet }) => ({ prefix: subnet, link: name })),
     ),
     routed: routes
-      .filter(({ prefix, table, protocol }) => table === 'main' && protocol !== 'kernel' && lengthOf(prefix) > 0)
+      .filter(({ prefix, table, protocol }) => table === 'main' && protocol !== kernelProtocol && lengthOf(prefix) > 0)
       .flatMap(({ prefix, links: into }) =>
         into.filter((each) => each !== link).map((each) => ({ prefix, link: each })),
       ),

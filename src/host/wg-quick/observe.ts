@@ -3,6 +3,7 @@ import type { Actual, Device, Link } from '../../core/actual.ts';
 import { CommandFailed } from '../../core/errors.ts';
 import { parseSecretKey } from '../../core/keys.ts';
 import { parseLinkName } from '../../core/link-name.ts';
+import { onLinkRange } from '../../core/model.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Question } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
@@ -54,10 +55,12 @@ export async function see({ run, manager, files }: Portable, link: string): Prom
 export async function observe(portable: Portable, { link, hosts }: Question): Promise<Actual> {
   const seen = await see(portable, link);
   const { device, file } = seen;
+  const found = findLink(link, seen);
   return {
-    link: findLink(link, seen),
+    link: found,
     device,
     routes: file === null ? [] : routesOf(file).map((prefix) => ({ prefix, table: 'main', protocol: 'boot' })),
+    onLink: found?.addresses.flatMap((address) => onLinkRange(address) ?? []) ?? [],
     rules: [],
     firewall: null,
     sysctls: {},

@@ -48,6 +48,8 @@ async function watch(
 async function up(state: Joined): Promise<Desk> {
   const desk = await Desk.with(state);
   await passNetwork(desk.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  // Time flies here, and a lock on disk takes real time.
+  desk.tools.store.lock = (work) => work();
   return desk;
 }
 
@@ -87,7 +89,7 @@ describe('a connector that is asked again and again', () => {
   it('lives without an answer as long as something comes from it', async () => {
     const desk = await up(member);
     desk.alive.add('10.77.0.3');
-    const traffic = Object.fromEntries([10, 20, 30, 40, 50].map((at) => [at, () => hear(desk, 2, 32)]));
+    const traffic = Object.fromEntries([1, 10, 20, 30, 40, 50].map((at) => [at, () => hear(desk, 2, 32)]));
     const told = await watch(desk, 90, traffic);
     expect(told).toEqual([{ at: expect.any(Number), failed: [{ peer: 2, back: false }] }]);
     expect(told[0]?.at).toBeGreaterThan(60);
@@ -98,6 +100,77 @@ describe('a connector that is asked again and again', () => {
     desk.alive.add('10.77.0.2').add('10.77.0.3');
     const traffic = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [10 + at, () => hear(desk, 2, 900)]));
     expect(await watch(desk, 45, { 10: () => desk.alive.delete('10.77.0.2'), ...traffic })).toEqual([]);
+  });
+
+  it('is to be avoided soon where it is dead before its first answer, and another one is not', async () => {
+    const desk = await up(member);
+    desk.alive.add('10.77.0.3');
+    const told = await watch(desk, 20);
+    expect(told.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
+    expect(told[0]?.at).toBeLessThanOrEqual(3);
+  });
+
+  it('is not to be avoided soon while this host may be cut off itself', async () => {
+    const desk = await up(member);
+    const told = await watch(desk, 20, { 10: () => desk.alive.add('10.77.0.2').add('10.77.0.3') });
+    expect(told).toEqual([]);
+  });
+
+  it('is asked often for its first answer, and its first handshake is begun again as long as there is none', async () => {
+    const desk = await up(member);
+    const asked = new Map<string, number>();
+    desk.tools.host.answers = async (address) => {
+      asked.set(address, (asked.get(address) ?? 0) + 1);
+      return desk.alive.has(address);
+    };
+    const renewed: unknown[] = [];
+    const { apply } = desk.tools.host;
+    desk.tools.host.apply = async (step) => {
+      if (step.do === 'renew-peers') {
+        renewed.push(...step.peers.map(({ publicKey, endpoint, allowedIps }) => ({ publicKey, endpoint, allowedIps })));
+        desk.alive.add('10.77.0.3');
+      }
+      return apply(step);
+    };
+    desk.alive.add('10.77.0.2');
+    const before = desk.actual.device?.peers.find((each) => each.publicKey === peer(3).publicKey);
+    expect(await watch(desk, 4)).toEqual([]);
+    expect(renewed).toEqual([
+      { publicKey: before?.publicKey, endpoint: before?.endpoint, allowedIps: before?.allowedIps },
+    ]);
+    expect(asked.get('10.77.0.3')).toBeGreaterThanOrEqual(4);
+  });
+
+  it.each([
+    ['at once', 0],
+    ['after a pass that takes long', 5],
+  ])('stays where a firewall swallows the questions, and it answers a handshake %s', async (_, wait) => {
+    const desk = await up(member);
+    const now = () => Math.floor(desk.tools.now().getTime() / 1000);
+    desk.touch(2, { latestHandshake: now(), rxBytes: 92 });
+    desk.touch(3, { latestHandshake: now(), rxBytes: 92 });
+    const { apply } = desk.tools.host;
+    const renewed: unknown[] = [];
+    desk.tools.host.apply = async (step) => {
+      await apply(step);
+      if (step.do !== 'renew-peers') return;
+      renewed.push(...step.peers.map((each) => each.publicKey));
+      desk.touch(2, { latestHandshake: now(), rxBytes: 92 });
+    };
+    let pass = () => {};
+    const passed = wait === 0 ? Promise.resolve() : new Promise<void>((resolve) => (pass = resolve));
+    desk.tools.store.lock = (work) => passed.then(work);
+    desk.tools.host.answers = async (address) => address === '10.77.0.3' && desk.seconds >= 1_005;
+    expect(await watch(desk, 12, { [5 + wait]: () => pass() })).toEqual([]);
+    expect(renewed).toEqual([peer(2).publicKey]);
+  });
+
+  it('keeps the session of a standby that was not heard yet', async () => {
+    const desk = await up(member);
+    desk.touch(3, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000), rxBytes: 92 });
+    desk.alive.add('10.77.0.2');
+    expect(await watch(desk, 10)).toEqual([]);
+    expect(desk.steps.map((step) => step.do)).not.toContain('renew-peers');
   });
 
   it('is known from disk to have failed, and stays so until it is well', async () => {

@@ -87,10 +87,26 @@ describe('a peer that does not answer', () => {
       return (await notes(desk)).silent;
     };
     expect(await see(100, 100)).toEqual({});
-    expect(await see(100, 132)).toEqual({});
-    expect(await see(100, 164)).toEqual({ [keyPair(2).publicKey]: 100 });
-    expect(await see(132, 196)).toEqual({});
+    expect(await see(100, 228)).toEqual({});
+    expect(await see(100, 356)).toEqual({ [keyPair(2).publicKey]: 100 });
+    expect(await see(132, 388)).toEqual({});
   });
+
+  it.each([25, null])(
+    'is noted without a session too where keepalives should have renewed it: %s',
+    async (keepalive) => {
+      const desk = await Desk.with(state);
+      await passNetwork(desk.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+      const watch = new PeerWatch(desk.tools, 'cpn0');
+      const latestHandshake = Math.floor(desk.tools.now().getTime() / 1000) - 200;
+      for (const txBytes of [100, 248, 396]) {
+        desk.touch(2, { rxBytes: 100, txBytes, latestHandshake, keepalive });
+        await watch.note(await survey(desk.tools, await desk.state()));
+        desk.seconds += 20;
+      }
+      expect((await notes(desk)).silent).toEqual(keepalive === null ? {} : { [keyPair(2).publicKey]: 100 });
+    },
+  );
 });
 
 describe('another place', () => {

@@ -168,6 +168,8 @@ describe('renderBatch', () => {
         { set: 'up' },
         { add: 'route', prefix: parsePrefix('fd00::/64') },
         { add: 'route', prefix: parsePrefix('10.9.0.0/16'), replaces: true },
+        { add: 'route', prefix: parsePrefix('10.77.0.0/24'), source: address.address },
+        { add: 'route', prefix: parsePrefix('10.77.0.0/24'), source: address.address, replaces: true },
         { remove: 'route', prefix: parsePrefix('0.0.0.0/0'), protocol: 'boot' },
         { remove: 'address', address },
       ),
@@ -178,6 +180,8 @@ describe('renderBatch', () => {
       'link set dev cpn0 up',
       'route add fd00::/64 dev cpn0 proto 157',
       'route replace 10.9.0.0/16 dev cpn0 proto 157',
+      'route append 10.77.0.0/24 dev cpn0 proto kernel scope link src 10.77.0.5',
+      'route replace 10.77.0.0/24 dev cpn0 proto kernel scope link src 10.77.0.5',
       'route delete 0.0.0.0/0 dev cpn0 proto boot',
       'address delete 10.77.0.5/24 dev cpn0',
     ]);

@@ -1,4 +1,4 @@
-import { family, type Lie, type Row, refused } from '../lie.ts';
+import { family, type Lie, type Row, refused, skipped } from '../lie.ts';
 import { edge, gate, keyOf, network, ownAddress, ownPeer, trueRevision } from '../truth.ts';
 import { enrolled, jsonType, map, whole } from '../wire.ts';
 
@@ -56,9 +56,13 @@ const rows: readonly (readonly [string, Row['tell']])[] = [
   ['two with one address', peers((self) => [self, gate, { ...edge, address: gate.address }])],
   ['two with one address, as a range', peers((self) => [self, gate, { ...edge, address: `${gate.address}/32` }])],
   ['two with one id', peers((self) => [self, gate, { ...edge, id: 1 }])],
-  ['somebody outside the range', peers((self) => [self, gate, { ...edge, address: '10.78.0.2' }])],
   ['a range without its peers', map({ private_cidr: '10.78.0.0/24' })],
   ['a range without this host', map({ private_cidr: '10.77.0.0/30' })],
+];
+
+/** Peers that cannot be used. */
+const unusable: typeof rows = [
+  ['somebody outside the range', peers((self) => [self, gate, { ...edge, address: '10.78.0.2' }])],
   ...weakKeys.map((key, index) => [`a key that is none (${index + 1})`, map({}, { public_key: key })] as const),
 ];
 
@@ -108,23 +112,26 @@ const enrolments: readonly (readonly [string, Row['tell']])[] = [
     (question) => enrolled({ peer: { ...ownPeer(question), id: 1 } }, { peers: [gate, edge] })(question),
   ],
   ['another tunnel', enrolled({}, { vpn_type: 'ipsec' })],
+];
+
+const unusableAtJoin: typeof enrolments = [
   ['two with one key', enrolled({}, { peers: [gate, { ...edge, public_key: gate.public_key }] })],
   ['a weak key', enrolled({}, { peers: [{ ...gate, public_key: weakKeys[0] }] })],
 ];
 
 export const contradictions: readonly Lie[] = [
-  ...family(
-    'a map that lists',
-    rows.map(([name, tell]): Row => ({ name, to: 'map', outcome: refused, tell })),
-  ),
+  ...family('a map that lists', [
+    ...rows.map(([name, tell]): Row => ({ name, to: 'map', outcome: refused, tell })),
+    ...unusable.map(([name, tell]): Row => ({ name, to: 'map', outcome: skipped, tell })),
+  ]),
   ...family(
     'changes',
     deltas.map(([name, change, headers]): Row => ({ name, to: 'map', outcome: refused, tell: delta(change, headers) })),
   ),
-  ...family(
-    'an enrolment that tells',
-    enrolments.map(([name, tell]): Row => ({ name, to: 'enrolment', outcome: refused, tell })),
-  ),
+  ...family('an enrolment that tells', [
+    ...enrolments.map(([name, tell]): Row => ({ name, to: 'enrolment', outcome: refused, tell })),
+    ...unusableAtJoin.map(([name, tell]): Row => ({ name, to: 'enrolment', outcome: skipped, tell })),
+  ]),
 ];
 
 /** Changes to the true map, told to whoever asks, whatever they asked for. */

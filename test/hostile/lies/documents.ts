@@ -1,10 +1,19 @@
 import { gzipSync } from 'node:zlib';
-import { family, type Row, refused } from '../lie.ts';
+import { family, type Row, refused, skipped } from '../lie.ts';
 import { keyOf, network } from '../truth.ts';
 import { always, jsonType, map, mapText, whole } from '../wire.ts';
 
 /** The lie after which a host is in the middle of a join: nobody could read it. */
 export const unreadable = 'a document: nothing at all, to an enrolment';
+
+/** Those that are wrong about one peer alone. */
+const ofOnePeer = [
+  'an address twice, the last one wrong',
+  '100,000 lists in each other for a peer',
+  'a lone surrogate for an address',
+  'of 100,000 served routes',
+  'of 100,000 withdrawn routes',
+];
 
 /** Bodies that say they are JSON. */
 const bodies: readonly (readonly [string, string])[] = [
@@ -111,7 +120,7 @@ export const crowded = family(
 );
 
 function row(name: string, tell: Row['tell']): Row {
-  return { name, to: 'map', outcome: refused, tell };
+  return { name, to: 'map', outcome: ofOnePeer.includes(name) ? skipped : refused, tell };
 }
 
 function nested(open: string, close: string, depth: number): string {

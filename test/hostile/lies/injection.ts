@@ -1,11 +1,11 @@
-import { family, named, type Row, refused } from '../lie.ts';
+import { family, named, type Outcome, type Row, refused, skipped } from '../lie.ts';
 import { payloads } from '../payloads.ts';
 import { edge, keyOf, peerToken } from '../truth.ts';
 import { enrolled, map } from '../wire.ts';
 
 /** A field of the map with a good beginning, and whatever is put behind it. */
-const fields: readonly (readonly [string, (text: string) => Row['tell']])[] = [
-  ['the range', (text) => map({ private_cidr: `10.77.0.0/24${text}` })],
+const fields: readonly (readonly [string, (text: string) => Row['tell'], Outcome?])[] = [
+  ['the range', (text) => map({ private_cidr: `10.77.0.0/24${text}` }), refused],
   ['an address', (text) => map({}, { address: `10.77.0.2${text}` })],
   ['an endpoint', (text) => map({}, { endpoint: `203.0.113.12:51820${text}` })],
 ];
@@ -13,9 +13,9 @@ const fields: readonly (readonly [string, (text: string) => Row['tell']])[] = [
 /** Fields of the map that fewer parsers stand behind. */
 const plainFields: typeof fields = [
   ['a public key', (text) => map({}, { public_key: `${edge.public_key}${text}` })],
-  ['a route', (text) => map({ routes: [`192.168.50.0/24${text}`] })],
-  ['the kind of VPN', (text) => map({ vpn_type: `wireguard${text}` })],
-  ['the id of the network', (text) => map({ id: `7${text}` })],
+  ['a route', (text) => map({ routes: [`192.168.50.0/24${text}`] }), refused],
+  ['the kind of VPN', (text) => map({ vpn_type: `wireguard${text}` }), refused],
+  ['the id of the network', (text) => map({ id: `7${text}` }), refused],
   ['the type of a peer', (text) => map({}, { peer_type: `origin${text}` })],
   ['a served route', (text) => map({}, { routes: [`192.168.50.0/24${text}`] })],
   ['a withdrawn route', (text) => map({}, { withdrawn: [`192.168.50.0/24${text}`] })],
@@ -32,15 +32,15 @@ const some = (turn: number) => payloads.filter((_, index) => index % 5 === turn 
 const unsent = payloads.filter((text) => /[^\x21-\x7e]/.test(text) || text.length > 4096);
 
 /** Words that an id may not hold. */
-const unspeakable = payloads.filter((text) => !/^[\x21-\x7e]*$/.test(text) || text.length > 64);
+const unspeakable = payloads.filter((text) => !/^[\x21-\x7e]*$/.test(text) || text.length > 254);
 
 export const injection = family('injection', [
-  ...fields.flatMap(([field, tell]) => payloads.map((text) => row(field, text, tell))),
-  ...plainFields.flatMap(([field, tell], turn) => some(turn).map((text) => row(field, text, tell))),
+  ...fields.flatMap(([field, tell, outcome]) => payloads.map((text) => row(field, text, tell, outcome))),
+  ...plainFields.flatMap(([field, tell, outcome], turn) => some(turn).map((text) => row(field, text, tell, outcome))),
   ...unspeakable.map((text) => row('the id of a peer', text, (id) => map({}, { id: `2${id}` }))),
   ...unsent.map(
     (text): Row => ({
-      ...row('the token', text, (token) => enrolled({ access_token: `${peerToken}${token}` })),
+      ...row('the token', text, (token) => enrolled({ access_token: `${peerToken}${token}` }), refused),
       to: 'enrolment',
     }),
   ),
@@ -62,6 +62,6 @@ export const names = family('a name that is obeyed', [
   }),
 ]);
 
-function row(field: string, text: string, tell: (text: string) => Row['tell']): Row {
-  return { name: `${field} + ${named(text)}`, to: 'map', outcome: refused, tell: tell(text) };
+function row(field: string, text: string, tell: (text: string) => Row['tell'], outcome: Outcome = skipped): Row {
+  return { name: `${field} + ${named(text)}`, to: 'map', outcome, tell: tell(text) };
 }

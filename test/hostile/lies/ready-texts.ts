@@ -1,4 +1,4 @@
-import { family, named, type Row, refused, undone } from '../lie.ts';
+import { family, named, type Outcome, type Row, refused, skipped, undone } from '../lie.ts';
 import { keyOf } from '../truth.ts';
 import { whole } from '../wire.ts';
 
@@ -51,9 +51,16 @@ const ownLines = [
   'UserId = 0',
 ];
 
-/** Lines in the place of the one that tells what a peer carries. */
-const peerLines = [
+/** Lines in the place of the one that tells what a peer carries, with which the text as a whole makes no sense. */
+const wrongLines = [
   'AllowedIPs = 10.77.0.5/32',
+  `PublicKey = ${keyOf('twice')}`,
+  'PublicKey',
+  `[Peer]\nPublicKey = ${keyOf('peer 2')}\nAllowedIPs = 10.77.0.1/32\n[Peer]\nPublicKey = ${keyOf('peer 3')}\nAllowedIPs = 10.77.0.1/32`,
+];
+
+/** Lines in that place with which the peer cannot be used. */
+const peerLines = [
   'AllowedIPs = 10.77.0.1/32/32',
   'AllowedIPs = 10.77.1',
   'AllowedIPs = +10.77.0.1/32',
@@ -63,8 +70,6 @@ const peerLines = [
   'AllowedIPs = ::ffff:10.0.0.0/104',
   'AllowedIPs = fd00::/64',
   'AllowedIPs =',
-  `PublicKey = ${keyOf('twice')}`,
-  'PublicKey',
   'Endpoint = 127.1:53',
   'Endpoint = [::ffff:127.0.0.1]:53',
   'Endpoint = gate:070',
@@ -79,7 +84,6 @@ const peerLines = [
   'PresharedKey = /etc/shadow',
   'Address = 10.77.0.9/32',
   `[Peer]\nPublicKey = ${keyOf('peer 1')}\nAllowedIPs = 10.77.0.2/32`,
-  `[Peer]\nPublicKey = ${keyOf('peer 2')}\nAllowedIPs = 10.77.0.1/32\n[Peer]\nPublicKey = ${keyOf('peer 3')}\nAllowedIPs = 10.77.0.1/32`,
   '[Peer]\nAllowedIPs = 10.77.0.2/32',
   '[Peer]\nPublicKey = AAAA',
   `[Peer]\nPublicKey = ${Buffer.alloc(32).toString('base64')}\nAllowedIPs = 10.77.0.2/32`,
@@ -93,16 +97,19 @@ const text = (own: string, ofPeer: string) =>
 const ownAddress = 'Address = 10.77.0.5/24';
 const carried = 'AllowedIPs = 10.77.0.1/32';
 
+const neverRun: Outcome = { nowhere: ['owned'] };
+
 export const readyTexts = family('a ready text', [
   ...hooks.flatMap((key) =>
     [...new Set(cases.map((write) => write(key)))].map((written) =>
-      row(`${ownAddress}\n${written} = touch /tmp/owned`, carried),
+      row(`${ownAddress}\n${written} = touch /tmp/owned`, carried, neverRun),
     ),
   ),
-  ...hooks.map((key) => row(ownAddress, `${carried}\n${key} = touch /tmp/owned`)),
+  ...hooks.map((key) => row(ownAddress, `${carried}\n${key} = touch /tmp/owned`, neverRun)),
   ...hooks.slice(0, 4).map((key) => row(ownAddress, `${carried}\n[Interface] # x\n${key} = touch /tmp/owned`)),
   ...ownLines.map((line) => row(line, carried)),
-  ...peerLines.map((line) => row(ownAddress, line)),
+  ...wrongLines.map((line) => row(ownAddress, line)),
+  ...peerLines.map((line) => row(ownAddress, line, skipped)),
   ...['127.0.0.1/8', '169.254.169.254/16', '198.18.0.1/32'].map(
     (address): Row => ({ ...row(`Address = ${address}`, carried), outcome: undone }),
   ),
@@ -118,14 +125,14 @@ export const readyTexts = family('a ready text', [
   },
 ]);
 
-function row(own: string, ofPeer: string): Row {
+function row(own: string, ofPeer: string, outcome: Outcome = refused): Row {
   const config = text(own, ofPeer);
   const tell = () =>
     whole({ status: '201 Created', body: JSON.stringify({ data: { network: { id: 7, name: 'office' }, config } }) });
   return {
     name: named(`${own} | ${ofPeer}`, 160),
     to: 'enrolment',
-    outcome: refused,
+    outcome,
     tell,
   };
 }

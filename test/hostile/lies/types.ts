@@ -1,4 +1,4 @@
-import { family, named, type Row, refused } from '../lie.ts';
+import { family, named, type Outcome, type Row, refused, skipped } from '../lie.ts';
 import { enrolment, network } from '../truth.ts';
 import { enrolled, map, mapText, told } from '../wire.ts';
 
@@ -20,6 +20,9 @@ const ofNetwork: readonly Field[] = [
   ),
   ['name', (name) => map({ name }), isNoText],
   ['routes', (routes) => map({ routes }), isNoList],
+];
+
+const ofList: readonly Field[] = [
   ['a peer', (one) => (question) => map({ peers: [...(network(question).peers as unknown[]), one] })(question), isAny],
 ];
 
@@ -27,7 +30,8 @@ const ofPeer: readonly Field[] = [
   ...['peer_type', 'public_key', 'address', 'endpoint', 'identity_key', 'key_proof', 'network_secret_tag'].map(
     (name): Field => [`peer.${name}`, (value) => map({}, { [name]: value }), isAny],
   ),
-  ...['id', 'name'].map((name): Field => [`peer.${name}`, (value) => map({}, { [name]: value }), isNoText]),
+  ['peer.name', (name) => map({}, { name }), isNoText],
+  ['peer.id', (id) => map({}, { id }), (id) => isNoText(id) && id !== 7.5],
   ...['routes', 'withdrawn'].map((name): Field => [`peer.${name}`, (value) => map({}, { [name]: value }), isNoList]),
   ['peer.key_proof.serial', (serial) => map({}, { key_proof: { serial, signature: `${'A'.repeat(86)}==` } }), isAny],
   ['peer.key_proof.signature', (signature) => map({}, { key_proof: { serial: 1, signature } }), isAny],
@@ -59,17 +63,20 @@ const numbers = [
 const withNumber = (field: string, text: string) =>
   mapText((body) => body.replace(new RegExp(`"${field}":\\d+`), `"${field}":${text}`));
 
+const exactNumbers = ['9007199254740993', '-7', '7.0000000001', '0.7e-1'];
+
 /** Fields of which the whole makes no sense without. */
 const needed = ['id', 'name', 'private_cidr', 'peers'];
 const neededOfPeer = ['public_key', 'address'];
 
 export const types = family('a wrong type', [
-  ...[...ofNetwork, ...ofPeer].flatMap((field) => rows('map', field)),
+  ...ofNetwork.flatMap((field) => rows('map', field)),
+  ...[...ofList, ...ofPeer].flatMap((field) => rows('map', field, skipped)),
+  // As an id any number will do that can be written as it came.
+  ...['7.5', ...exactNumbers].map((text): Row => peerId(text, { nowhere: [] })),
   ...ofEnrolment.flatMap((field) => rows('enrolment', field)),
   ...numbers.map((text): Row => ({ name: `id as ${text}`, to: 'map', outcome: refused, tell: withNumber('id', text) })),
-  ...numbers
-    .slice(0, 7)
-    .map((text): Row => ({ name: `peer.id as ${text}`, to: 'map', outcome: refused, tell: withNumberOfPeer(text) })),
+  ...numbers.filter((text) => /e\d/.test(text)).map((text) => peerId(text, skipped)),
 ]);
 
 export const missing = family('a field that is missing', [
@@ -78,8 +85,8 @@ export const missing = family('a field that is missing', [
     row(`${name}, for it is null`, 'map', map({ [name]: null })),
   ]),
   ...neededOfPeer.flatMap((name) => [
-    row(`peer.${name}`, 'map', map({}, { [name]: undefined })),
-    row(`peer.${name}, for it is null`, 'map', map({}, { [name]: null })),
+    row(`peer.${name}`, 'map', map({}, { [name]: undefined }), skipped),
+    row(`peer.${name}, for it is null`, 'map', map({}, { [name]: null }), skipped),
   ]),
   ...['peer', 'network'].map((name) => row(name, 'enrolment', enrolled({ [name]: undefined }))),
   row('network.peers', 'enrolment', enrolled({}, { peers: undefined })),
@@ -99,20 +106,21 @@ export const missing = family('a field that is missing', [
   ),
 ]);
 
-function rows(to: Row['to'], [field, tell, isWrong]: Field): Row[] {
+function rows(to: Row['to'], [field, tell, isWrong]: Field, outcome: Outcome = refused): Row[] {
   return values
     .filter(isWrong)
-    .map((value) => ({ name: `${to}: ${field} is ${named(value)}`, to, outcome: refused, tell: tell(value) }));
+    .map((value) => ({ name: `${to}: ${field} is ${named(value)}`, to, outcome, tell: tell(value) }));
 }
 
-function row(name: string, to: Row['to'], tell: Row['tell']): Row {
-  return { name: `${to}: ${name}`, to, outcome: refused, tell };
+function row(name: string, to: Row['to'], tell: Row['tell'], outcome: Outcome = refused): Row {
+  return { name: `${to}: ${name}`, to, outcome, tell };
 }
 
 function renamed({ private_cidr, ...rest }: Fields): Fields {
   return { ...rest, privatecidr: private_cidr };
 }
 
-function withNumberOfPeer(text: string): Row['tell'] {
-  return mapText((body) => body.replace('"id":2,', `"id":${text},`));
+function peerId(text: string, outcome: Outcome): Row {
+  const tell = mapText((body) => body.replace('"id":2,', `"id":${text},`));
+  return { name: `peer.id as ${text}`, to: 'map', outcome, tell };
 }

@@ -1,0 +1,64 @@
+import { BadReply, Refused } from '../core/errors.ts';
+import type { ServiceAddress } from '../core/model.ts';
+import type { ClientOptions } from './client-options.ts';
+import { HttpClient } from './http.ts';
+import { resolvePath } from './raw-path.ts';
+import type { RawRequest } from './raw-service.ts';
+
+const description = '/docs/api/openapi.json';
+
+/**
+ * Whether the service's OpenAPI description says that an operation needs no token; false where it describes no such operation, or
+ * there is no description.
+ *
+ * @throws Unreachable
+ */
+export async function needsNoToken(
+  address: ServiceAddress,
+  { method, path }: Pick<RawRequest, 'method' | 'path'>,
+  options: ClientOptions = {},
+): Promise<boolean> {
+  const http = new HttpClient(address, options);
+  const below = resolvePath(http.url, path).replace(/\?.*$/, '');
+  const document = await read(http);
+  const item = findPath(member(document, 'paths'), [below, `${http.url.pathname.replace(/\/$/, '')}${below}`]);
+  const operation = member(item, method.toLowerCase()) ?? (method === 'HEAD' ? member(item, 'get') : undefined);
+  if (operation === undefined) return false;
+  // Each entry is one way in, and an empty one takes nothing (OpenAPI 3.1, Security Requirement Object). Without entries all may enter.
+  const ways = member(operation, 'security') ?? member(document, 'security') ?? [];
+  return Array.isArray(ways) && (ways.length === 0 || ways.some(isEmpty));
+}
+
+async function read(http: HttpClient): Promise<unknown> {
+  const what = 'reading the description of the service';
+  try {
+    return (await http.call({ what, method: 'GET', path: description, repeatable: true, answered: true })).body;
+  } catch (error) {
+    if (error instanceof Refused || error instanceof BadReply) return null;
+    throw error;
+  }
+}
+
+/** What is described for one of these paths; a path without parameters goes before one with them. */
+function findPath(paths: unknown, wanted: readonly string[]): unknown {
+  if (typeof paths !== 'object' || paths === null) return undefined;
+  const templates = Object.keys(paths).filter((template) => wanted.some((path) => matches(template, path)));
+  const [closest] = templates.sort((one, other) => one.split('{').length - other.split('{').length);
+  return closest === undefined ? undefined : member(paths, closest);
+}
+
+function matches(template: string, path: string): boolean {
+  const [wanted, parts] = [template.split('/'), path.split('/')];
+  if (wanted.length !== parts.length) return false;
+  return wanted.every((word, index) => word === parts[index] || (/^\{[^{}]+\}$/.test(word) && parts[index] !== ''));
+}
+
+function isEmpty(way: unknown): boolean {
+  return typeof way === 'object' && way !== null && Object.keys(way).length === 0;
+}
+
+function member(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+}

@@ -1,0 +1,142 @@
+import { BadReply } from '../core/errors.ts';
+import type { Secret } from '../core/secret.ts';
+import { aliases, type Names } from './aliases.ts';
+import type { Answer, Call } from './attempt.ts';
+import { parseJson, type Reading, readWhole } from './body.ts';
+import { shown } from './shown.ts';
+
+/** One page of a list, as far as it says where the next one is. */
+export interface Page {
+  /** The JSON of its body. */
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The bytes of its body. */
+  readonly size: number;
+}
+
+/** The service that has the list. */
+interface Lister {
+  /** Its base address. */
+  readonly base: URL;
+  /** What must not be shown in a message, should the service repeat it. */
+  readonly secrets: readonly Secret[];
+}
+
+/** How much of a list is read at most. */
+interface PageLimits {
+  readonly pages: number;
+  readonly bytes: number;
+}
+
+const usualLimits: PageLimits = { pages: 1_000, bytes: 64 * 1024 * 1024 };
+const longestAddress = 4_096;
+const remedy = 'the list is not complete; ask the operator of the service';
+
+/**
+ * Reads a list page by page, until the service names no next page: in `links.next`, in a `Link` header (RFC 8288), or by `last_page`.
+ * `first` is the path of the first page, perhaps with a query; `read` gets one page. Paths are below the base address: no page is read
+ * from another host, so no token goes there.
+ *
+ * @throws BadReply when the next page is elsewhere or was read before, and when the list is longer than the limits
+ */
+export async function* readPages<One extends Page>(
+  service: Lister,
+  first: string,
+  read: (path: string) => Promise<One>,
+  limits: PageLimits = usualLimits,
+): AsyncGenerator<One> {
+  const seen = new Set<string>();
+  let bytes = 0;
+  for (let path = first; ; ) {
+    seen.add(path);
+    const page = await read(path);
+    const url = addressOf(service.base, path);
+    const wrong = (problem: string) => new BadReply(`${url.origin}${url.pathname}`, problem, remedy);
+    bytes += page.size;
+    if (bytes > limits.bytes) throw wrong(`and the pages before it have more than ${limits.bytes} bytes`);
+    yield page;
+    const next = findNext(page, url);
+    if (next === null) return;
+    path = pathBelow(service, url, next, wrong);
+    if (seen.has(path)) throw wrong('names a next page that was read before');
+    if (seen.size >= limits.pages) throw wrong(`names a next page after ${limits.pages} pages`);
+  }
+}
+
+/** The entries of all pages of a list; the request is for its first page. */
+export type List = <Entry>(
+  request: Call,
+  decode: (body: unknown, reading: Reading) => readonly Entry[],
+) => Promise<Entry[]>;
+
+/** Lists of a service, of which `call` reads one page. */
+export function createList(service: Lister, call: (request: Call) => Promise<Answer>): List {
+  return async (request, decode) => {
+    const read = async (path: string) => {
+      let size = 0;
+      const receive: Call['receive'] = async (response, reading) => {
+        const bytes = await readWhole(response, reading);
+        size = bytes.length;
+        return parseJson(response, bytes, reading);
+      };
+      return { ...(await call({ ...request, path, receive })), size };
+    };
+    const pages = [];
+    for await (const { body, reading } of readPages(service, request.path, read)) pages.push(decode(body, reading));
+    return pages.flat();
+  };
+}
+
+/** Where the next page is, relative to this one; null after the last page. */
+function findNext({ body, headers }: Page, url: URL): string | null {
+  const links = property(body, aliases.page.links);
+  const next = property(links, aliases.page.next) ?? property(body, aliases.page.nextAddress);
+  const named = typeof next === 'string' ? next : property(next, aliases.page.address);
+  if (typeof named === 'string' && named !== '') return named;
+  return findNextLink(headers.link) ?? findNextNumber(body, url);
+}
+
+/** The target of the first link whose relation is `next`. */
+function findNextLink(header: string | readonly string[] | undefined): string | null {
+  for (const [, target = '', parameters = ''] of String(header ?? '').matchAll(/<([^>]*)>([^<]*)/g)) {
+    const [, quoted, plain] = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))/i.exec(parameters) ?? [];
+    const relations = (quoted ?? plain ?? '').toLowerCase().split(/\s+/);
+    if (relations.includes('next')) return target;
+  }
+  return null;
+}
+
+/** The page after the one that the service calls the current one, or that was asked for. */
+function findNextNumber(body: unknown, url: URL): string | null {
+  const meta = property(body, aliases.page.meta) ?? body;
+  const last = property(meta, aliases.page.last);
+  const current = property(meta, aliases.page.current) ?? Number(url.searchParams.get('page') ?? 1);
+  if (!Number.isSafeInteger(last) || !Number.isSafeInteger(current)) return null;
+  if ((current as number) >= (last as number)) return null;
+  const query = new URLSearchParams(url.search);
+  query.set('page', String((current as number) + 1));
+  return `?${query}`;
+}
+
+/** The path of a next page below the base address. The scheme is ours: behind a proxy a service may not know its own. */
+function pathBelow({ base, secrets }: Lister, url: URL, next: string, wrong: (problem: string) => BadReply): string {
+  const target = next.length > longestAddress ? null : URL.parse(next, url.href);
+  if (target === null) throw wrong('names a next page by what is no address');
+  if (target.host !== base.host) {
+    throw wrong(`names a next page at ${shown(target.host, secrets, 100)}, where no request of this list goes`);
+  }
+  const basePath = base.pathname.replace(/\/$/, '');
+  if (!target.pathname.startsWith(`${basePath}/`)) throw wrong('names a next page outside of the base address');
+  return `${target.pathname.slice(basePath.length)}${target.search}`;
+}
+
+function addressOf(base: URL, path: string): URL {
+  return new URL(`${base.origin}${base.pathname.replace(/\/$/, '')}${path}`);
+}
+
+/** The first property of these names that is there and not null. */
+function property(value: unknown, names: Names): unknown {
+  if (typeof value !== 'object' || value === null) return null;
+  const entries = new Map(Object.entries(value));
+  return names.map((name) => entries.get(name) ?? null).find((found) => found !== null) ?? null;
+}

@@ -1,0 +1,67 @@
+import { type SelectQueryBuilder, sql } from 'kysely';
+import type { Db } from './tables.ts';
+
+/** Which part of a list is read. */
+export interface Slice {
+  /** The id of the entry before it; null for the beginning of the list. */
+  readonly after: number | null;
+  /** How many entries are passed over from there on. */
+  readonly skip: number;
+  readonly limit: number;
+}
+
+/** A part of a list. */
+export interface Page<Entry> {
+  readonly entries: readonly Entry[];
+  /** The id of its last entry, where there are others after it. */
+  readonly next: number | null;
+  /** How many entries the whole list has; null where that is not counted. */
+  readonly total: number | null;
+}
+
+/** Of a longer list the entries are not counted: a request costs the same, however long a list is. */
+const mostCounted = 10_000;
+
+/**
+ * Reads a part of a list in the order of its ids, newest first for `desc`. What comes and goes elsewhere in the list shifts nothing: a
+ * part begins after an id. Only the beginning is counted.
+ */
+export async function readPage<Tables, Name extends keyof Tables, Entry extends { readonly id: number }>(
+  db: Db,
+  list: SelectQueryBuilder<Tables, Name, Entry>,
+  { after, skip, limit }: Slice,
+  order: 'asc' | 'desc' = 'asc',
+): Promise<Page<Entry>> {
+  const id = sql.ref<number>('id');
+  const rest = after === null ? list : list.where(id, order === 'asc' ? '>' : '<', after as never);
+  const found = await rest
+    .orderBy(id, order)
+    .limit(limit + 1)
+    .offset(skip)
+    .execute();
+  const entries = found.slice(0, limit);
+  const next = found.length > limit ? (entries.at(-1)?.id ?? null) : null;
+  if (after !== null) return { entries, next, total: null };
+  const isWhole = skip === 0 && next === null;
+  return { entries, next, total: isWhole ? entries.length : await countFew(db, list) };
+}
+
+async function countFew<Tables, Name extends keyof Tables, Entry>(
+  db: Db,
+  list: SelectQueryBuilder<Tables, Name, Entry>,
+): Promise<number | null> {
+  const few = list
+    .clearSelect()
+    .select(sql.ref('id').as('id'))
+    .limit(mostCounted + 1);
+  const { count } = await db
+    .selectFrom(few.as('few'))
+    .select((eb) => eb.fn.countAll<number | string>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count) > mostCounted ? null : Number(count);
+}
+
+/** The page with each entry as `present` makes it. */
+export function mapPage<Stored, Shown>(page: Page<Stored>, present: (entry: Stored) => Shown): Page<Shown> {
+  return { ...page, entries: page.entries.map(present) };
+}

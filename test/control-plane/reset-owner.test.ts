@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { resetOwner } from '../../src/control-plane/reset-owner.ts';
+import { WrongUsage } from '../../src/core/errors.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { databaseFor } from './databases.ts';
+import { makeFolder, openPlane, owner, type Plane, startPlane } from './harness.ts';
+
+const password = 'another long password';
+const reset = async (dataDir: string, email = owner.email, word = password) =>
+  resetOwner(
+    { dataDir, database: await databaseFor(dataDir), passwordCost: { N: 16, r: 1, p: 1 } },
+    { email, password: new Secret(word) },
+  );
+const login = (plane: Plane, word: string) =>
+  plane.call('POST', '/api/auth/login', { body: { email: owner.email, password: word } });
+
+test('an owner gets a new password while the control plane serves; its sessions end, its tokens stay', async () => {
+  const plane = await startPlane();
+  const token = (await login(plane, owner.password)).body.data.access_token;
+  const other = await plane.signIn('owner');
+  const personal = (await plane.call('POST', '/api/auth/tokens', { token, body: { name: 'ci' } })).body.data
+    .access_token;
+  // Others write meanwhile.
+  const writes = Array.from({ length: 20 }, (_, index) =>
+    plane.call('POST', '/api/networks', { token: other, body: { name: 'n', private_cidr: `10.${index}.0.0/24` } }),
+  );
+  expect(await reset(plane.dataDir, owner.email.toUpperCase())).toEqual({
+    email: owner.email,
+    sessionsEnded: 1,
+    personalTokens: 1,
+  });
+  expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(Array(20).fill(201));
+  const status = async (as: string) => (await plane.call('GET', '/api/auth/me', { token: as })).status;
+  expect([await status(token), await status(personal), await status(other)]).toEqual([401, 200, 200]);
+  expect([(await login(plane, owner.password)).status, (await login(plane, password)).status]).toEqual([401, 200]);
+  const audit = (await plane.call('GET', '/api/audit', { token: other })).body.data;
+  expect(audit.find(({ action }: { action: string }) => action === 'password.reset')).toMatchObject({
+    actor: { kind: 'system', id: null, name: null },
+    target: { kind: 'user', name: owner.email },
+    address: null,
+    details: { sessions_ended: 1 },
+  });
+});
+
+test('and while none serves', async () => {
+  const dataDir = makeFolder();
+  await (await openPlane({ dataDir })).server.close();
+  expect(await reset(dataDir)).toMatchObject({ sessionsEnded: 0, personalTokens: 0 });
+  const plane = await startPlane({ dataDir });
+  expect([(await login(plane, owner.password)).status, (await login(plane, password)).status]).toEqual([401, 200]);
+});
+
+test('who is no owner gets none, nor does an owner a short one', async () => {
+  const plane = await startPlane();
+  const member = await plane.signIn('member');
+  const { email } = (await plane.call('GET', '/api/auth/me', { token: member })).body.data;
+  for (const wrong of [email, 'nobody@example.net']) {
+    const refused = reset(plane.dataDir, wrong);
+    await expect(refused).rejects.toThrow(WrongUsage);
+    await expect(refused).rejects.toThrow(`"${wrong}" is no owner here; the owners are: ${owner.email}`);
+  }
+  await expect(reset(plane.dataDir, owner.email, 'short')).rejects.toThrow(/--password-file must be at least 12/);
+  expect((await login(plane, owner.password)).status).toBe(200);
+  expect((await plane.call('GET', '/api/auth/me', { token: member })).status).toBe(200);
+});

@@ -1,0 +1,40 @@
+type Headers = readonly string[];
+
+/** A description as its tools may write it: with references, a prefix in `servers`, and other names for the parts of paths. */
+export function describeForeign({
+  enroll = [],
+  read = [],
+  change = null,
+  removal = false,
+}: {
+  readonly enroll?: Headers;
+  readonly read?: Headers;
+  readonly change?: readonly string[] | null;
+  readonly removal?: boolean;
+} = {}): object {
+  const parameters = (names: Headers) => names.map((name) => ({ in: 'header', name, schema: { type: 'string' } }));
+  const properties = Object.fromEntries((change ?? []).map((name) => [name, {}]));
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Somebody', version: '1.0.0' },
+    servers: [{ url: 'https://elsewhere.example.net/api' }],
+    paths: {
+      '/networks/enroll': { post: { parameters: parameters(enroll), responses: {} } },
+      '/networks/{id}': {
+        parameters: read.map((name) => ({ $ref: `#/components/parameters/${name}` })),
+        get: { responses: {} },
+      },
+      '/networks/{id}/peers/{member}': {
+        ...(change && { patch: { requestBody: { $ref: '#/components/requestBodies/Change' } } }),
+        ...(removal && { delete: { responses: {} } }),
+      },
+    },
+    components: {
+      parameters: Object.fromEntries(parameters(read).map((each) => [each.name, each])),
+      requestBodies: {
+        Change: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Change' } } } },
+      },
+      schemas: { Change: { allOf: [{ $ref: '#/components/schemas/Change' }, { type: 'object', properties }] } },
+    },
+  };
+}
