@@ -9,7 +9,7 @@ const FAULT_TESTS = ['test/faults/**/*.test.ts'];
 /** Tests that start the program or scripts, build packages, or need a disk of their own: slower than those of functions. */
 const PROGRAM_TESTS = [
   'test/{scripts,packaging}/**/*.test.ts',
-  'test/{cli/control-plane-*,store/{crash,failing-disk}}.test.ts',
+  'test/{cli/{control-plane-*,lost-output},store/{crash,failing-disk}}.test.ts',
 ];
 
 /** Properties that hold for whatever comes, whose executions are counted. */

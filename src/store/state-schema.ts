@@ -103,7 +103,7 @@ export const stateSchema = z.object({
       proof: keyProof.nullable(),
       wayBack: keyProof.nullable(),
       begunAt: z.iso.datetime(),
-      witnesses: z.array(z.object({ publicKey, latestHandshake: z.int() })),
+      witnesses: z.array(z.object({ publicKey, latestHandshake: z.int(), peer: peerId.optional() })),
     })
     .nullable()
     .default(null),

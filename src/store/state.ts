@@ -86,6 +86,8 @@ export interface Rotation {
 export interface Witness {
   readonly publicKey: PublicKey;
   readonly latestHandshake: number;
+  /** By which it is known where its own key changes meanwhile; absent in a file of an earlier version. */
+  readonly peer?: PeerId | undefined;
 }
 
 /** What was or is to be sent. The enrolment key itself is kept by whoever gave it. */
