@@ -20,13 +20,15 @@ const MACHINE_TESTS = ['test/vm/**/*.test.ts'];
 
 /**
  * Tests of the control plane run on both of its stores, but for those of one store, those that use neither, and those of what comes
- * before any row is read or written: the description that is served, TLS, and clients that HTTP itself refuses.
+ * before any row is read or written, or after: the description that is served, TLS, limits, clients that HTTP itself refuses, and how
+ * replies are sent and waited for.
  */
 const CONTROL_PLANE_TESTS = ['test/control-plane/**/*.test.ts'];
 const POSTGRES_TESTS = ['test/control-plane/postgres*.test.ts'];
 const OTHER_THAN_POSTGRES_TESTS = [
   'test/control-plane/{data-folder,database-url,units,waiters,network-rules,address-allocation}.test.ts',
   'test/control-plane/{description,contract-description,openapi,tls,hostile-clients,full-disk}.test.ts',
+  'test/control-plane/{closing-replies,limits,unread,waiting-preference}.test.ts',
 ];
 
 /** Tests have deadlines of their own; these only end one that hangs, also on a machine with much else to do. */

@@ -84,6 +84,7 @@ export class Lane {
     await this.#liar.tell(null, this.#self);
     const hasBegun = this.#self !== '';
     if (hasBegun) await this.#program.run(['leave', '--yes']);
+    this.#self = '';
     this.#before = null;
   }
 

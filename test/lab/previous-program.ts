@@ -25,11 +25,21 @@ async function build(): Promise<string> {
   const isThere = () => statSync(folder, { throwIfNoEntry: false }) !== undefined;
   if (isThere()) return folder;
   const git = (...args: string[]) => execute('git', ['-C', REPOSITORY, ...args]);
-  await git('cat-file', '-e', `${commit}^{commit}`).catch((error) => {
-    throw new Error(`this clone lacks the commit ${commit}, which the tests of upgrades build: git fetch --unshallow`, {
-      cause: error,
+  const find = () => git('cat-file', '-e', `${commit}^{commit}`);
+  const fetchAll = async () => {
+    await git('fetch', '--quiet', '--unshallow');
+    await find();
+  };
+  await find()
+    .catch(fetchAll)
+    .catch((error) => {
+      throw new Error(
+        `this clone lacks the commit ${commit}, which the tests of upgrades build: git fetch --unshallow`,
+        {
+          cause: error,
+        },
+      );
     });
-  });
   mkdirSync(cache, { recursive: true });
   const work = mkdtempSync(join(cache, 'building-'));
   try {

@@ -36,4 +36,4 @@ make_network() {
 
 # count_peers NUMBER, and the uses of its first key.
 count_peers() { { ask GET "/api/networks/$1" | grep -o '"public_key"' || true; } | wc -l; }
-count_uses() { ask GET "/api/networks/$1/enrollment-keys" | grep -o '"uses":[0-9]*' | head -n 1 | cut -d: -f2; }
+count_uses() { ask GET "/api/networks/$1/enrollment-keys?all=true" | grep -o '"uses":[0-9]*' | head -n 1 | cut -d: -f2; }
