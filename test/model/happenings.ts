@@ -42,7 +42,7 @@ chain forward { type filter hook forward priority 0; policy drop; jump user; ct 
 chain postrouting { type nat hook postrouting priority 100; oifname != "docker0" ip saddr 172.17.0.0/16 masquerade; }
 }`;
 
-export const happenings: readonly Happening<Member>[] = [
+const happenings: readonly Happening<Member>[] = [
   happening({
     what: 'the daemon is restarted',
     to: members,

@@ -11,7 +11,7 @@ export interface Days {
   readonly most: number;
 }
 
-export const dayVariables = {
+const dayVariables = {
   seed: 'CPN_DAY_SEED',
   path: 'CPN_DAY_PATH',
   days: 'CPN_DAYS',
