@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** Tests that start simulated hosts: slower, and with deadlines of their own inside. */
-const LAB_TESTS = ['test/{lab,e2e,host,hostile,local,secrets}/**/*.test.ts'];
+const LAB_TESTS = ['test/{lab,e2e,model,host,hostile,local,secrets}/**/*.test.ts'];
 
 /** Lab tests whose results are a table too. */
 const FAULT_TESTS = ['test/faults/**/*.test.ts'];
@@ -9,7 +9,7 @@ const FAULT_TESTS = ['test/faults/**/*.test.ts'];
 /** Tests that start the program or scripts, build packages, or need a disk of their own: slower than those of functions. */
 const PROGRAM_TESTS = [
   'test/{scripts,packaging}/**/*.test.ts',
-  'test/{cli/control-plane-*,store/{crash,failing-disk}}.test.ts',
+  'test/{cli/{control-plane-*,lost-output},store/{crash,failing-disk}}.test.ts',
 ];
 
 /** Properties that hold for whatever comes, whose executions are counted. */

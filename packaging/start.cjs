@@ -10,8 +10,12 @@ else require('./main.cjs').main();
 function tellVersion(version) {
   try {
     writeSync(1, `${version}\n`);
-  } catch {
-    // A pipe that is full: only a stream waits. A reader that went away wants no more.
-    process.stdout.on('error', () => {}).write(`${version}\n`);
+  } catch (error) {
+    // A reader that went away wants no more. A pipe that is full: only a stream waits.
+    if (error.code === 'EAGAIN') process.stdout.on('error', () => {}).write(`${version}\n`);
+    else if (error.code !== 'EPIPE') {
+      process.exitCode = 1;
+      process.stderr.write(`cpn: cannot write standard output (${error.code})\n`);
+    }
   }
 }

@@ -1,16 +1,26 @@
 import { leaveMemoryOutOfCoreDumps } from './cli/core-dump.ts';
+import { exitCodes } from './cli/exit-code.ts';
+import { printError } from './cli/output.ts';
 import { runProgram } from './cli/program.ts';
+import { findLostOutput, watchOutput } from './cli/stdout.ts';
 
 export { runProgram };
 
 /** Runs the command that the process was started with, and ends the process. */
 export function main(): void {
-  // A reader that went away, such as `head`, wants no more.
-  process.stdout.on('error', () => {});
+  watchOutput();
   leaveMemoryOutOfCoreDumps();
   void runProgram(process.argv.slice(2), process.env).then((exitCode) => {
     // Without the exit, a resolver that does not answer would hold the process open long after its work is done; without the wait, a
-    // pipe that is read slowly would lose what it could not take at once.
-    process.stdout.write('', () => process.exit(exitCode));
+    // pipe that is read slowly would lose what it could not take at once. A failed write is an event some ticks after its callback.
+    process.stdout.write('', () => setImmediate(() => process.exit(judgeOutput(exitCode))));
   });
+}
+
+/** A result that did not arrive is a failure, whatever it says. */
+function judgeOutput(exitCode: number): number {
+  const lost = findLostOutput();
+  if (lost === null) return exitCode;
+  printError(lost);
+  return exitCodes.failed;
 }

@@ -21,7 +21,7 @@ const enrollRemedies = {
   404: 'check that --api names the control plane',
 };
 const ownRemedies = {
-  401: 'the tunnel stays as it is; if this host was removed from the network, "cpn leave" and join with a new key; if it goes by a personal token, join again with the same key and --token-file',
+  401: 'the tunnel stays as it is; if this host was removed from the network, "cpn join" with a new key brings it back; if it goes by a personal token, join again with the same key and --token-file',
   403: 'the tunnel stays as it is; ask an admin whether this host may still be in the network',
   404: 'the tunnel stays as it is; ask an admin whether the network or this host was removed',
 };
@@ -218,6 +218,10 @@ async function enroll(http: HttpClient, request: EnrollmentRequest, has: (featur
       ...(isIdempotent && { 'idempotency-key': request.idempotencyKey }),
       ...(request.identity && has('enroll-identity') && { 'peer-identity-key': request.identity }),
       ...(request.secretTag && has('enroll-secret-tag') && { 'network-secret-tag': request.secretTag }),
+      ...(request.currentNetworks?.length &&
+        has('enroll-current-networks') && {
+          'current-networks': request.currentNetworks.slice(0, 100).map(encodeURIComponent).join(', '),
+        }),
     },
     json,
     secrets: [request.token, new Secret(request.idempotencyKey)],

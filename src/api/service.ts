@@ -22,6 +22,8 @@ export interface EnrollmentRequest {
   /** What the host will prove its later keys with. */
   readonly identity?: IdentityKey;
   readonly secretTag?: string;
+  /** The networks of this service that the host is in: it refuses a key for one of them with a 409. */
+  readonly currentNetworks?: readonly Id[];
   /** Sent as `Idempotency-Key` with every attempt, so that a lost reply costs no use of the key. */
   readonly idempotencyKey: string;
 }

@@ -1,9 +1,12 @@
 import { type Claim, describeDifference, findClaims } from '../core/claims.ts';
-import { ClaimChanged, NotJoined, quote, WrongUsage } from '../core/errors.ts';
+import { ClaimChanged, Interrupted, NotJoined, quote, WrongUsage } from '../core/errors.ts';
 import type { PeerId, Pin } from '../core/model.ts';
+import { identifyMap } from '../core/newer-map.ts';
 import { ownKeys } from '../core/own-peer.ts';
 import { acceptClaim, recastPins } from '../core/pins.ts';
 import type { Joined } from '../store/state.ts';
+import { noNews } from './news.ts';
+import { passNetwork, usualConfirmation } from './pass.ts';
 import { holderOf } from './pins.ts';
 import { type PassReport, reconcileNetworks } from './reconcile.ts';
 import { isJoined, refuseUnreadable, selectJoined } from './select.ts';
@@ -43,17 +46,43 @@ export async function findPeer(tools: Tools, named: string, network: string | un
 }
 
 /**
- * Takes what is claimed of a peer for what it is to be known by from now on, and makes a pass over its network.
+ * Takes what is claimed of a peer for what it is to be known by from now on, and makes a pass over its network. After a signal that
+ * comes before the pass is confirmed nothing is accepted.
  *
  * @throws ClaimChanged when that is not what was found any more
  */
 export async function acceptPeer(tools: Tools, { interface: link, name, claim }: Candidate): Promise<PassReport[]> {
-  await tools.store.lock(async () => {
+  const made = await tools.store.lock(async () => {
     const state = await tools.store.read(link);
-    if (claim === null || state === null || !isJoined(state)) return;
-    await tools.store.write(accept(state, claim, name));
+    if (claim === null || state === null || !isJoined(state)) return null;
+    const accepted = accept(state, claim, name);
+    await tools.store.write(accepted);
+    return { before: state, accepted };
   });
-  return reconcileNetworks(tools, link);
+  try {
+    return await reconcileNetworks(tools, link);
+  } catch (error) {
+    if (error instanceof Interrupted && made !== null) await tools.deferSignals(() => unaccept(tools, made));
+    throw error;
+  }
+}
+
+/** Has peers be known again by what they were known by before, on the host too. */
+async function unaccept(
+  tools: Tools,
+  { before, accepted }: { readonly before: Joined; readonly accepted: Joined },
+): Promise<void> {
+  const { interface: link, membership, pins } = before;
+  const { map } = membership;
+  const isUndone = await tools.store.lock(async () => {
+    const state = await tools.store.read(link);
+    // With a newer map a pass of the daemon has been there since.
+    if (state === null || !isJoined(state)) return false;
+    if (identifyMap(state.membership.map) !== identifyMap(accepted.membership.map)) return false;
+    await tools.store.write({ ...state, membership: { ...state.membership, map }, pins });
+    return true;
+  });
+  if (isUndone) await passNetwork(tools, link, noNews, { withinMs: usualConfirmation });
 }
 
 function accept(state: Joined, claim: Claim, name: string): Joined {

@@ -9,11 +9,17 @@ import type { Options, ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { State } from '../store/state.ts';
 import { chooseInterface } from './choose-interface.ts';
+import { isRemoved } from './is-removed.ts';
+import { forget } from './leave.ts';
 import { findDisallowed } from './option-changes.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
 import { withOptions } from './pins.ts';
-import { refuseUnreadable } from './select.ts';
+import { isJoined, refuseUnreadable } from './select.ts';
+import { takeBack } from './take-back.ts';
 import type { Tools } from './tools.ts';
+
+/** What a host that joins a network again keeps, unless it is asked for. */
+export type Named = keyof Options | 'name' | 'type' | 'endpoint' | 'networkSecret';
 
 /** What a person asks for when this host is to join a network. */
 export interface JoinRequest {
@@ -25,6 +31,8 @@ export interface JoinRequest {
   /** Null takes the first free `cpnN`. */
   readonly interface: string | null;
   readonly options: Options;
+  /** What of this was asked for, and does not only have its usual value. */
+  readonly named: ReadonlySet<Named>;
   /** The bytes in base64 that all hosts of the network are to have, and its control plane not; null for none. */
   readonly networkSecret: Secret | null;
   /** A person's token to follow the network with, where the service gives this host none of its own. */
@@ -38,7 +46,8 @@ export interface JoinRequest {
 /** A join that has a state on disk. */
 interface Begun {
   readonly begun: State;
-  readonly isNew: boolean;
+  /** What an earlier join left on disk; null for a new one. */
+  readonly before: State | null;
   /** Prefixes that `--allow-route` named in the earlier join, and does not in this one. */
   readonly disallowed: readonly Prefix[];
 }
@@ -49,9 +58,11 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
   const { states, unreadable } = await tools.store.list();
   // This very key may have been used by it: a second time it would make a second peer.
   refuseUnreadable(unreadable);
-  const earlier = states.find(
-    ({ enrollment, service }) => enrollment.tokenHash === tokenHash && service.url === request.service.url,
-  );
+  const [earlier, ...leftovers] = states
+    .filter(({ enrollment, service }) => enrollment.tokenHash === tokenHash && service.url === request.service.url)
+    .toSorted((one, other) => (one.createdAt < other.createdAt ? -1 : 1));
+  // A crash left them, after the membership came to its place.
+  for (const each of leftovers) await forget(tools, await takeBack(tools, each));
   if (earlier && request.interface !== null && request.interface !== earlier.interface) {
     throw new WrongUsage(
       `this key has joined as ${earlier.interface} already; leave out --interface, or "cpn leave ${earlier.interface}" first`,
@@ -67,9 +78,12 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
     await tools.store.write(begun);
     // What probes told that are no more would otherwise hold for ever.
     if (options.probes.length === 0) await tools.store.amendNotes(begun.interface, { dead: [], probed: {} });
-    return { begun, isNew: false, disallowed: findDisallowed(earlier, begun) };
+    return { begun, before: earlier, disallowed: findDisallowed(earlier, begun) };
   }
-  const link = await chooseInterface(tools, request.interface, states);
+  // One that is of a membership which ended is free for the next one in the same network.
+  const holder = states.filter(isJoined).find((state) => state.interface === request.interface);
+  const isEnded = holder?.service.url === service.url && (await isRemoved(tools, holder));
+  const link = await chooseInterface(tools, isEnded ? null : request.interface, states);
   const endpoint = await findOwnEndpoint(tools, request);
   const folders = await tools.store.prepare();
   tools.progress('making the key pair');
@@ -93,17 +107,18 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
     resolved: {},
     refused: null,
     failed: [],
+    pathMtu: null,
     drained: false,
     pins: [],
     labels: [],
     receipt: folders.map((path) => ({ made: 'folder', path })),
   };
   await tools.store.write(begun);
-  return { begun, isNew: true, disallowed: [] };
+  return { begun, before: null, disallowed: [] };
 }
 
 /** A host that is to be dialled at an endpoint listens on its port, unless it is told another: a router may map one to the other. */
-function fixPort(options: Options, endpoint: Endpoint | null): Options {
+export function fixPort(options: Options, endpoint: Endpoint | null): Options {
   return { ...options, listenPort: options.listenPort ?? endpoint?.port ?? null };
 }
 

@@ -1,6 +1,6 @@
 import type { Change } from '../core/change.ts';
 import { restore } from '../core/desired.ts';
-import { CpnError, NotConfirmed, Unreachable } from '../core/errors.ts';
+import { CpnError, Interrupted, NotConfirmed, Unreachable } from '../core/errors.ts';
 import { findMeshLoss, presentTunnel } from '../core/mesh-loss.ts';
 import { findMoved } from '../core/moved-peers.ts';
 import { identifyMap } from '../core/newer-map.ts';
@@ -9,7 +9,7 @@ import type { Joined } from '../store/state.ts';
 import { accessOf } from './access.ts';
 import { apply } from './apply.ts';
 import { type ConfirmingPeer, findConfirmingPeers, isAnyAnswering } from './confirming-peers.ts';
-import { awaitAnswers } from './rotation/await-answers.ts';
+import { awaitAnswers, findAsked } from './rotation/await-answers.ts';
 import { type Survey, survey } from './survey.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
@@ -117,14 +117,34 @@ export async function applyConfirmed(
  * control plane is reached outside the tunnel, and would confirm the loss of all of it. It counts only where there is no such peer.
  *
  * @returns the state that the host is in now
+ * @throws Interrupted when it was taken back after a signal
  * @throws whatever {@link apply} throws, after it was taken back
  */
-export async function applyTentatively(
-  tools: Tools,
-  planned: Survey,
-  known: Joined,
-  confirming: Confirming,
-): Promise<{ readonly state: Joined; readonly isKept: boolean }> {
+export function applyTentatively(tools: Tools, planned: Survey, known: Joined, confirming: Confirming): Promise<Tried> {
+  return tools.deferSignals(async (interrupted) => {
+    const signal = AbortSignal.any([interrupted, ...(confirming.signal ? [confirming.signal] : [])]);
+    const tried = await tryOut(tools, planned, known, { ...confirming, signal });
+    if (!tried.isKept) throwIfInterrupted(signal);
+    return tried;
+  });
+}
+
+/** Throws where a signal came, and a change is to be taken back. */
+export function throwIfInterrupted(signal: AbortSignal | undefined): void {
+  if (isInterrupted(signal)) throw signal?.reason;
+}
+
+export function isInterrupted(signal: AbortSignal | undefined): boolean {
+  return signal?.reason instanceof Interrupted;
+}
+
+/** What became of a change that had to be confirmed. */
+interface Tried {
+  readonly state: Joined;
+  readonly isKept: boolean;
+}
+
+async function tryOut(tools: Tools, planned: Survey, known: Joined, confirming: Confirming): Promise<Tried> {
   const peers = findConfirmingPeers(planned, secondsNow(tools));
   const loss = findLoss(planned, known, confirming.isSaidTwice === true);
   let applied: Joined;
@@ -178,7 +198,15 @@ async function isLossConfirmed(
   const reached = peers.flatMap(({ publicKey, latestHandshake, isReached }) =>
     isReached && latestHandshake !== null ? [{ publicKey, latestHandshake }] : [],
   );
-  return (await awaitAnswers(tools, planned, reached, half)) !== null;
+  const { state, desired } = planned;
+  const asked = findAsked(state.membership.map, desired.config.peers, reached);
+  // The lock is held already.
+  const asking = {
+    link: state.interface,
+    find: async () => asked,
+    exclusively: (work: () => Promise<void>) => work(),
+  };
+  return (await awaitAnswers(tools, asking, half)) !== null;
 }
 
 async function isConfirmed(
@@ -190,13 +218,14 @@ async function isConfirmed(
   if (accessOf(state) === null && peers.length === 0) return true;
   const deadline = tools.monotonic() + withinMs / 1000;
   await tools.sleep(Math.min(settling, withinMs / 4), signal);
-  do {
+  while (!signal?.aborted) {
     if (asksApi && (await isApiHeard(tools, state, { deadlineMs: Math.min(askWithin, withinMs), signal }))) return true;
     // The control plane may have gone for reasons of its own: then those speak who can.
     const reached = peers.filter((peer) => peer.isReached);
     if (!signal?.aborted && (await isAnyAnswering(tools, state, reached))) return true;
     await tools.sleep(pause, signal);
-  } while (tools.monotonic() < deadline && !signal?.aborted);
+    if (tools.monotonic() >= deadline) break;
+  }
   return false;
 }
 

@@ -7,6 +7,7 @@ import { isLoaded } from '../core/firewall.ts';
 import { judgePeer } from '../core/health.ts';
 import { findHiddenPeers, type HiddenPeer } from '../core/hidden-peers.ts';
 import { ownKeys } from '../core/own-peer.ts';
+import { nameLimiting } from '../core/path-mtu.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
 import type { RouteReport } from '../core/route-report.ts';
 import { describeAllSkipped } from '../core/skipped-peers.ts';
@@ -21,7 +22,7 @@ import type { NetworkStatus, PeerStatus, RouteStatus } from './status.ts';
 import type { Survey } from './survey.ts';
 
 /** What a survey tells of a network's state. */
-type Seen = Pick<NetworkStatus, 'state' | 'listenPort' | 'mtu' | 'peers' | 'routes' | 'drift' | 'warnings'>;
+type Seen = Pick<NetworkStatus, 'state' | 'listenPort' | 'mtu' | 'pathMtu' | 'peers' | 'routes' | 'drift' | 'warnings'>;
 
 /**
  * Tells how a network is from a survey of it and from what the daemon noted.
@@ -54,6 +55,7 @@ export function describeSurvey(
     state: actual.link === null ? 'down' : troubled ? 'degraded' : 'up',
     listenPort: actual.device?.listenPort ?? null,
     mtu: actual.link?.mtu ?? null,
+    pathMtu: describeLimit(seen),
     peers,
     routes,
     drift,
@@ -77,6 +79,11 @@ export function describeSurvey(
       ...notes.troubles,
     ],
   };
+}
+
+function describeLimit({ state, desired }: Survey): Seen['pathMtu'] {
+  const { pathMtu } = desired;
+  return pathMtu && { peer: nameLimiting(pathMtu, state.membership.map.peers), measuredAt: pathMtu.measuredAt };
 }
 
 function describePeers({ state, desired, actual }: Survey, silent: Notes['silent'], now: number): PeerStatus[] {

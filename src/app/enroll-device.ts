@@ -119,6 +119,7 @@ async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPa
       failed: [],
       label: null,
       labels: [],
+      pathMtu: null,
       forwarding: noForwarding,
     },
     ground,

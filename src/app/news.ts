@@ -3,6 +3,7 @@ import type { PublicKey } from '../core/keys.ts';
 import { comparePeerIds, type Failure, type NetworkMap } from '../core/model.ts';
 import { identifyMap } from '../core/newer-map.ts';
 import { findOwnPeer, ownKeys } from '../core/own-peer.ts';
+import type { PathMtu } from '../core/path-mtu.ts';
 import { completePins, holdPins } from '../core/pins.ts';
 import { type Resolved, sameResolved } from '../core/resolved.ts';
 import type { Joined } from '../store/state.ts';
@@ -20,13 +21,16 @@ export interface News {
   readonly resolved: Resolved | null;
   /** The peers to avoid. */
   readonly failed?: readonly Failure[] | null;
+  /** What was measured of paths; null for no limit, undefined for nothing new. */
+  readonly pathMtu?: PathMtu | null | undefined;
 }
 
 export const noNews: News = { map: null, resolved: null };
 
 /** The state with the news in it; `state` itself where they tell nothing new, or only what was refused before. */
-export function withNews(state: Joined, { map, askedAs = null, resolved, failed = null }: News): Joined {
-  const mapped = withFailures(map === null || isOutdated(map, state, askedAs) ? state : withMap(state, map), failed);
+export function withNews(state: Joined, { map, askedAs = null, resolved, failed = null, pathMtu }: News): Joined {
+  const listed = map === null || isOutdated(map, state, askedAs) ? state : withMap(state, map);
+  const mapped = withPathMtu(withFailures(listed, failed), pathMtu);
   if (resolved === null) return mapped;
   const names = new Set(namesOf(mapped));
   const told = Object.entries({ ...mapped.resolved, ...resolved }).filter(([name]) => names.has(name));
@@ -48,6 +52,11 @@ function withFailures(state: Joined, told: readonly Failure[] | null): Joined {
     .filter(({ peer }) => listed.has(peer))
     .toSorted((one, other) => comparePeerIds(one.peer, other.peer));
   return JSON.stringify(failed) === JSON.stringify(state.failed) ? state : { ...state, failed };
+}
+
+function withPathMtu(state: Joined, pathMtu: News['pathMtu']): Joined {
+  if (pathMtu === undefined || JSON.stringify(pathMtu) === JSON.stringify(state.pathMtu)) return state;
+  return { ...state, pathMtu };
 }
 
 function withMap(state: Joined, told: NetworkMap): Joined {

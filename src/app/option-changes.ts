@@ -49,7 +49,9 @@ export function withChanges(state: Joined, changes: Settled): Joined {
   const { options, enrollment, membership } = state;
   const { endpoint = enrollment.endpoint, name = enrollment.name, networkSecret = state.networkSecret } = changes;
   const isFollowing = options.listenPort === (enrollment.endpoint?.port ?? null);
-  const port = isFollowing ? (endpoint?.port ?? null) : options.listenPort;
+  const { listenPort: chosen = isFollowing ? null : options.listenPort } = changes.options;
+  // Peers dial the endpoint's port.
+  const port = chosen ?? endpoint?.port ?? null;
   const { refuseRoutes, dropProbes } = changes;
   const dropped = new Set(dropProbes.map(formatProbeTarget));
   const added = new Set(changes.addProbes.map(formatProbeTarget));
@@ -67,7 +69,7 @@ export function withChanges(state: Joined, changes: Settled): Joined {
   const allowRoutes = [...new Set([...options.allowRoutes, ...changes.allowRoutes])].filter(
     (prefix) => !refuseRoutes.includes(prefix),
   );
-  const changed = { ...options, listenPort: port, ...changes.options, allowRoutes, probes };
+  const changed = { ...options, ...changes.options, listenPort: port, allowRoutes, probes };
   const next = withOptions(
     { ...state, networkSecret, enrollment: { ...enrollment, name, endpoint } },
     changed,

@@ -1,5 +1,5 @@
 import type { Change } from '../core/change.ts';
-import { CpnError } from '../core/errors.ts';
+import { CpnError, Interrupted } from '../core/errors.ts';
 import { describeAllSkipped } from '../core/skipped-peers.ts';
 import type { Joined } from '../store/state.ts';
 import { accessOf, explainLocal } from './access.ts';
@@ -15,6 +15,7 @@ import { describeRotation } from './rotation/describe.ts';
 import { resumeRotation } from './rotation/rotate.ts';
 import { selectJoined } from './select.ts';
 import { survey } from './survey.ts';
+import { takeBack } from './take-back.ts';
 import { tellSecret } from './tell-secret.ts';
 import type { Tools } from './tools.ts';
 import { tellLoading, tellWithdrawn, withdrawnBy } from './withdraw.ts';
@@ -83,7 +84,14 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
       const planned = await survey(tools, enabled);
       const before = await findUnloaded(tools, planned);
       if (!state.enabled || state.drained) await tools.store.write(enabled);
-      const applied = await applyKnown(tools, planned, enabled, { withinMs: usualConfirmation });
+      const applied = await tools.deferSignals(async (signal) => {
+        try {
+          return await applyKnown(tools, planned, enabled, { withinMs: usualConfirmation, signal });
+        } catch (error) {
+          if (error instanceof Interrupted) await goBackDown(tools, state);
+          throw error;
+        }
+      });
       await save(tools, applied, enabled, planned);
       if (state.drained) {
         tools.warn(
@@ -100,6 +108,14 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
     if (failure === null && rotating.has(link)) await endRotation(tools, link, usualConfirmation);
   }
   return reports;
+}
+
+/** Makes a network again what it was before it was to be up: down, or drained. */
+async function goBackDown(tools: Tools, before: Joined): Promise<void> {
+  const { receipt } = (await tools.store.read(before.interface)) ?? before;
+  const state = { ...before, receipt };
+  await tools.store.write(state);
+  if (!before.enabled) await takeBack(tools, state);
 }
 
 /** A change of keys that was begun before is ended, as far as it can be now; that it cannot does not make the pass a failure. */
@@ -134,7 +150,7 @@ async function withFeatures(tools: Tools, state: Joined): Promise<Joined> {
   return { ...state, features };
 }
 
-/** One network's failure is its own; what nobody foresaw stops everything. */
+/** One network's failure is its own; a signal, and what nobody foresaw, stop everything. */
 async function eachNetwork(
   tools: Tools,
   network: string | undefined,
@@ -146,7 +162,7 @@ async function eachNetwork(
     try {
       reports.push({ interface: state.interface, ...(await work(state)) });
     } catch (error) {
-      if (!(error instanceof CpnError)) throw error;
+      if (!(error instanceof CpnError) || error instanceof Interrupted) throw error;
       reports.push(failed(state.interface, error));
     }
   }

@@ -14,10 +14,12 @@ import type { Tools } from './tools.ts';
  * a peer of another network. Nothing of it stays.
  *
  * @param seen this host, to whose names `state` has the addresses
+ * @param former the membership in whose place this one comes, with which it cannot conflict
  * @throws WrongUsage when it was undone, and AddressRefused when it was because of an address that no host could do with
  */
-export async function refuseConflict(tools: Tools, state: Joined, seen: Actual): Promise<void> {
-  const { states } = await tools.store.list();
+export async function refuseConflict(tools: Tools, state: Joined, seen: Actual, former: Joined | null): Promise<void> {
+  const { states: all } = await tools.store.list();
+  const states = all.filter((other) => other.interface !== former?.interface);
   const others = states.filter(isJoined).filter((other) => other.interface !== state.interface);
   const conflict = findTwin(state, others) ?? findHidden(state, others);
   const harm = await findHarm(tools, state, seen, states);
@@ -44,9 +46,17 @@ async function findHarm(
 }
 
 /** A host is in a network once. */
-function findTwin({ service, membership: { map } }: Joined, others: readonly Joined[]): string | null {
-  const twin = others.find((other) => service.url === other.service.url && other.membership.map.id === map.id);
-  if (!twin) return null;
+function findTwin(state: Joined, others: readonly Joined[]): string | null {
+  const twin = others.find((other) => isTwin(state, other));
+  return twin ? describeTwin(twin) : null;
+}
+
+export function isTwin({ service, membership: { map } }: Joined, other: Joined): boolean {
+  return service.url === other.service.url && other.membership.map.id === map.id;
+}
+
+export function describeTwin(twin: Joined): string {
+  const { map } = twin.membership;
   return `this host is in network ${map.name} already, as ${twin.interface}; "cpn leave ${twin.interface}" first`;
 }
 

@@ -1,8 +1,10 @@
-import { CannotTell, NotJoined, NotKept, WrongUsage } from '../core/errors.ts';
+import { updated } from '../core/change.ts';
+import { CannotTell, CpnError, NotJoined, NotKept, WrongUsage } from '../core/errors.ts';
+import type { Step } from '../core/step.ts';
 import type { Joined } from '../store/state.ts';
 import { accessOf } from './access.ts';
 import { apply, findUnloaded, save, withoutRules } from './apply.ts';
-import { applyTentatively, areRisky, isAnswered } from './confirm.ts';
+import { applyTentatively, areRisky, type Confirming, isAnswered, throwIfInterrupted } from './confirm.ts';
 import { withExtensions } from './described.ts';
 import { findDisallowed, type OptionChanges, type Settled, settleEndpoint, withChanges } from './option-changes.ts';
 import { usualConfirmation } from './pass.ts';
@@ -21,15 +23,28 @@ export async function planOptions(
 ): Promise<PassReport> {
   const state = await selectOne(tools, network);
   const next = withChanges(state, await settleEndpoint(tools, state, changes));
-  const disallowed = findDisallowed(state, next);
-  return report(state.interface, next.enabled ? (await survey(tools, next, { disallowed })).changes : []);
+  return report(state.interface, next.enabled ? (await surveyOptions(tools, next, state)).changes : []);
+}
+
+/** Surveys other options than those of `known`. A port that was chosen and is no longer is given back to the kernel. */
+async function surveyOptions(tools: Tools, next: Joined, known: Joined): Promise<Survey> {
+  const planned = await survey(tools, next, { disallowed: findDisallowed(known, next) });
+  const { desired, actual, steps, changes } = planned;
+  const before = actual.device?.listenPort ?? null;
+  const isReleased = next.options.listenPort === null && before !== null && before === known.options.listenPort;
+  if (!isReleased) return planned;
+  const { link } = desired;
+  const change = updated('interface', link, { 'listen port': before }, { 'listen port': 'any' }, 'no port is chosen');
+  const release: Step = { do: 'configure-device', link, listenPort: 0, peers: [], changes: [change] };
+  return { ...planned, steps: [...steps, release], changes: [...changes, change] };
 }
 
 /**
  * Changes what was decided for this host when it joined. What the network is told of it goes to the control plane first: a refusal
- * changes nothing here. A change of the host that could cut it off is taken back unless it is confirmed within `confirmMs`.
+ * changes nothing here. A change of the host that could cut it off is taken back unless it is confirmed within `confirmMs`, and after a
+ * signal; the control plane is told so.
  *
- * @throws NotKept when it was taken back
+ * @throws NotKept and Interrupted when it was taken back
  */
 export async function setOptions(
   tools: Tools,
@@ -40,18 +55,24 @@ export async function setOptions(
   const chosen = await selectOne(tools, network);
   const { interface: link } = chosen;
   const changes = await settleEndpoint(tools, chosen, asked);
-  // What cannot be is refused before anybody is told.
-  withChanges(chosen, changes);
-  const isTold = await tellService(tools, chosen, changes);
-  const planned = await tools.store.lock(async () => {
-    const known = await selectOne(tools, link);
-    const next = withChanges(known, changes);
-    const located: Joined = { ...next, resolved: await resolveNames(tools, next) };
-    const disallowed = findDisallowed(known, located);
-    if (located.enabled) return applyOptions(tools, await survey(tools, located, { disallowed }), known, confirmMs);
-    await tools.store.write(located);
-    return null;
-  });
+  const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
+  const { planned, isTold } = await alone(() =>
+    tools.deferSignals(async (signal) => {
+      const known = await selectOne(tools, link);
+      // What cannot be is refused before anybody is told.
+      const next = withChanges(known, changes);
+      const located: Joined = { ...next, resolved: await resolveNames(tools, next) };
+      throwIfInterrupted(signal);
+      const isTold = await tellService(tools, known, changes);
+      try {
+        throwIfInterrupted(signal);
+        return { isTold, planned: await applyOptions(tools, located, known, { withinMs: confirmMs, signal }) };
+      } catch (error) {
+        if (isTold) await tellFormer(tools, known, changes);
+        throw error;
+      }
+    }),
+  );
   const state = await selectOne(tools, link);
   // What probes told that are no more would otherwise hold for ever.
   if (changes.dropProbes.length > 0) await tools.store.amendNotes(link, { dead: [], probed: {} });
@@ -65,7 +86,17 @@ export async function setOptions(
 }
 
 /** Keeps the options only where the host could be changed with them, and who answered before answers. */
-async function applyOptions(tools: Tools, planned: Survey, known: Joined, withinMs: number): Promise<Survey> {
+async function applyOptions(
+  tools: Tools,
+  located: Joined,
+  known: Joined,
+  confirming: Confirming,
+): Promise<Survey | null> {
+  if (!located.enabled) {
+    await tools.store.write(located);
+    return null;
+  }
+  const planned = await surveyOptions(tools, located, known);
   const isRisky = areRisky(planned.changes);
   const isJudged = isRisky && (await isAnswered(tools, planned));
   if (isRisky && !isJudged) {
@@ -75,8 +106,8 @@ async function applyOptions(tools: Tools, planned: Survey, known: Joined, within
     await save(tools, await apply(tools, planned, known), known, planned);
     return planned;
   }
-  const { state, isKept } = await applyTentatively(tools, planned, known, { withinMs });
-  if (!isKept) throw new NotKept(known.interface, withinMs);
+  const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
+  if (!isKept) throw new NotKept(known.interface, confirming.withinMs);
   await save(tools, state, known, planned);
   return planned;
 }
@@ -94,16 +125,36 @@ async function selectOne(tools: Tools, network: string | undefined): Promise<Joi
 }
 
 /** Returns whether there was anything to tell. */
-async function tellService(tools: Tools, state: Joined, { name, endpoint }: Settled): Promise<boolean> {
+async function tellService(
+  tools: Tools,
+  state: Joined,
+  { name, endpoint }: Pick<Settled, 'name' | 'endpoint'>,
+): Promise<boolean> {
   if (name === undefined && endpoint === undefined) return false;
   const access = accessOf(state);
   if (access === null) throw new CannotTell(state.service.url, 'it gave this host no token to do it with');
   tools.progress(`telling ${state.service.url}`);
   const told = { ...(name !== undefined && { name }), ...(endpoint !== undefined && { endpoint }) };
-  await withExtensions(tools, state, {}, (service) =>
+  await withExtensions(tools, state, { isLocked: true }, (service) =>
     service.describePeer(access.network, state.membership.peer.id, access.token, told),
   );
   return true;
+}
+
+/** Tells the network again what it knew before options that this host does not have after all. */
+async function tellFormer(tools: Tools, { enrollment, membership, ...known }: Joined, told: Settled): Promise<void> {
+  const former = {
+    ...(told.name !== undefined && { name: membership.peer.name }),
+    ...(told.endpoint !== undefined && { endpoint: enrollment.endpoint }),
+  };
+  try {
+    await tellService(tools, { ...known, enrollment, membership }, former);
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    tools.warn(
+      `the control plane still has the new name or endpoint of this host, and the host does not: ${error.message}`,
+    );
+  }
 }
 
 /** Lets this host know of itself what the others know; where no daemon does it, nobody else would. */

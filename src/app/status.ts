@@ -25,6 +25,8 @@ export interface NetworkStatus {
   readonly keySince: string | null;
   readonly listenPort: number | null;
   readonly mtu: number | null;
+  /** Where the MTU follows from a measurement: the peer to which no larger packet passes, and when that was, in ISO 8601. */
+  readonly pathMtu: { readonly peer: string; readonly measuredAt: string } | null;
   readonly peers: readonly PeerStatus[];
   readonly routes: readonly RouteStatus[];
   readonly drift: readonly Change[];
@@ -127,6 +129,7 @@ const unknown = {
   keySince: null,
   listenPort: null,
   mtu: null,
+  pathMtu: null,
   peers: [],
   routes: [],
   drift: [],

@@ -72,12 +72,12 @@ export async function survey(
   const text = await tools.store.readConfig(state.interface);
   const saved = parseSaved(state.interface, text);
   const ground = await gatherGround(tools, state, actual, states, { saved, disallowed });
-  const { interface: link, keyPair, networkSecret, options, resolved, failed, labels } = state;
+  const { interface: link, keyPair, networkSecret, options, resolved, failed, labels, pathMtu } = state;
   const label = options.hosts ? await labelNetwork(tools, state) : null;
   const forwarding = describeForwarding(state, actual, states);
   const desired = desireOnce(
     state,
-    { link, map, self, keyPair, networkSecret, options, resolved, failed, label, labels, forwarding },
+    { link, map, self, keyPair, networkSecret, options, resolved, failed, label, labels, forwarding, pathMtu },
     ground,
   );
   if (!isOwnLink(state, desired.alias, actual)) {

@@ -22,6 +22,11 @@ export interface Tools {
   /** Ends early, and without an error, when `signal` aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<unknown>;
   random(bytes: number): Uint8Array;
+  /**
+   * Runs work that can take back what it did. A signal that asks this process to end does not end it meanwhile, and aborts `interrupted`
+   * with {@link Interrupted}.
+   */
+  deferSignals<T>(work: (interrupted: AbortSignal) => Promise<T>): Promise<T>;
   readonly log: Log;
   readonly meter: Meter;
   /** Tells a person which step is under way, and how the one before ended; `open` when it came to nothing. */

@@ -10,6 +10,7 @@ import type { Folders, Store } from '../store/store.ts';
 import type { Input } from './input.ts';
 import type { TextFile } from './metrics/tell.ts';
 import { progress, remark, warn } from './output.ts';
+import { deferSignals } from './stop-signals.ts';
 
 /** A command speaks to a person; a daemon writes a log, and goes on without its disk. */
 type Manner = 'command' | 'daemon';
@@ -40,6 +41,8 @@ export async function openTools(input: Input, manner: Manner = 'command'): Promi
     monotonic: () => performance.now() / 1000,
     sleep: (milliseconds, signal) => sleep(milliseconds, undefined, signal && { signal }).catch(() => {}),
     random: randomBytes,
+    // A daemon hands its own signal to what it does.
+    deferSignals: manner === 'daemon' ? (work) => work(new AbortController().signal) : deferSignals,
     meter: noMeter,
     ...voice,
   };

@@ -1,7 +1,7 @@
 import { WrongUsage } from '../core/errors.ts';
 import type { ExportedFiles, Format } from '../core/export/format.ts';
 import type { Input } from './input.ts';
-import { note, print } from './output.ts';
+import { note, printAll } from './output.ts';
 import { makeSecretFile, type SecretFile } from './secret-file.ts';
 
 /** Where an exported tunnel goes. */
@@ -35,13 +35,13 @@ export async function findRecipient(input: Input, format: Format): Promise<Recip
       'the text holds a private key, and a terminal keeps what it showed; give --output FILE or --qr, or pipe it on',
     );
   }
-  return { handOver: async ([{ text }]) => print(text.trimEnd()), cancel: async () => {} };
+  return { handOver: ([{ text }]) => printAll(text.trimEnd()), cancel: async () => {} };
 }
 
 async function screen(): Promise<Recipient> {
   const { drawCode } = await import('./qr-code.ts');
   const columns = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
-  return { handOver: async ([{ text }]) => print(drawCode(text, columns)), cancel: async () => {} };
+  return { handOver: ([{ text }]) => printAll(drawCode(text, columns)), cancel: async () => {} };
 }
 
 async function filesAt(path: string, format: Format): Promise<Recipient> {

@@ -14,7 +14,12 @@ export const optionFlags: Flags = {
     summary: 'UDP port to listen on',
     byDefault: "the endpoint's, else any",
   },
-  mtu: { kind: 'text', value: 'BYTES', summary: 'MTU of the interface', byDefault: 'fitted to the underlay' },
+  mtu: {
+    kind: 'text',
+    value: 'BYTES',
+    summary: 'MTU of the interface',
+    byDefault: 'fitted to the underlay and the paths',
+  },
   'accept-routes': { kind: 'switch', summary: 'take the routes that connectors serve', byDefault: 'yes' },
   masquerade: {
     kind: 'switch',

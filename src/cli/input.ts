@@ -46,6 +46,11 @@ export class Input {
     return value;
   }
 
+  /** True for a flag that was given in any way. */
+  has(flag: string): boolean {
+    return this.#read(flag) !== undefined;
+  }
+
   number(flag: string, min: number, max: number): number | undefined {
     const text = this.text(flag);
     if (text === undefined) return undefined;

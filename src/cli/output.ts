@@ -1,18 +1,56 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { CpnError, printable } from '../core/errors.ts';
 import { escapeUnshapely } from './json-text.ts';
+import { deliver } from './stdout.ts';
 import { type Ending, StepLine } from './step-line.ts';
 
 /** One JSON document on stdout: what scripts read, and what does no harm to the terminal of a person who does. */
 export function printJson(document: unknown): void {
-  endStep();
-  process.stdout.write(`${escapeUnshapely(JSON.stringify(document, null, 2))}\n`);
+  print(toJson(document));
+}
+
+/** The text of a JSON document, as {@link printJson} shows it. */
+export function toJson(document: unknown): string {
+  return escapeUnshapely(JSON.stringify(document, null, 2));
 }
 
 /** Text on stdout: what a person, or a pipe, asked for. */
 export function print(text: string): void {
   endStep();
   process.stdout.write(`${text}\n`);
+}
+
+/** As {@link print}, and waits for stdout to take it. @throws DiskFailed where it does not, also where its reader went away */
+export async function printAll(text: string): Promise<void> {
+  endStep();
+  await deliver(`${text}\n`);
+}
+
+/** A secret that is shown this once. */
+interface OnlyCopy {
+  /** As part of a sentence. */
+  readonly what: string;
+  readonly text: string;
+  /** Makes it useless. */
+  revoke(): Promise<void>;
+  /** The command that does the same. */
+  readonly remedy: string;
+}
+
+/** Prints a secret that is shown this once. Where stdout does not take it, it is revoked. @throws DiskFailed then */
+export async function printOnlyCopy({ what, text, revoke, remedy }: OnlyCopy): Promise<void> {
+  try {
+    await printAll(text);
+  } catch (error) {
+    try {
+      await revoke();
+      warn(`${what} was revoked, because its value is lost; make another`);
+    } catch (failure) {
+      if (!(failure instanceof CpnError)) throw failure;
+      warn(`the value of ${what} is lost, and it was not revoked: ${failure.message}; type: ${remedy}`);
+    }
+    throw error;
+  }
 }
 
 /** Text on stderr: how it went. */

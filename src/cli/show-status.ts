@@ -28,6 +28,9 @@ export function statusToJson(status: NetworkStatus) {
     key_since: status.keySince,
     listen_port: listenPort,
     mtu,
+    ...(status.pathMtu !== null && {
+      path_mtu: { peer: status.pathMtu.peer, measured_at: status.pathMtu.measuredAt },
+    }),
     peers: status.peers.map((peer) => ({
       id: peer.id,
       name: peer.name,
@@ -70,12 +73,22 @@ export function statusToText(status: NetworkStatus, now: Date, findRates: FindRa
   return parts.join('\n');
 }
 
-function describeHead({ network, state, address, publicKey, listenPort, mtu, ...status }: NetworkStatus): string {
+function describeHead({
+  network,
+  state,
+  address,
+  publicKey,
+  listenPort,
+  mtu,
+  pathMtu,
+  ...status
+}: NetworkStatus): string {
   const paint = { up: green, degraded: yellow, down: red }[state];
   const head = `${bold(status.interface)}  ${paint(state)}`;
   if (network === null) return head;
   const port = listenPort === null ? '' : ` · port ${listenPort}`;
-  const size = mtu === null ? '' : ` · MTU ${mtu}`;
+  const measured = pathMtu === null ? '' : ` (measured to ${printable(pathMtu.peer)})`;
+  const size = mtu === null ? '' : ` · MTU ${mtu}${measured}`;
   const since = status.keySince === null ? '' : ` since ${status.keySince.slice(0, 10)}`;
   const facts = dim(`address ${address}${port}${size} · key ${publicKey}${since}`);
   return `${head}  network ${printable(network.name)} (${network.id})\n${facts}`;

@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { Interrupted } from '../core/errors.ts';
+import { progress } from './output.ts';
 
 /** Returns when somebody asks the program to end. From then on a second signal ends it at once, as it usually does. */
 export async function untilStopped(): Promise<void> {
@@ -6,4 +8,23 @@ export async function untilStopped(): Promise<void> {
   const { signal } = heard;
   await Promise.race([once(process, 'SIGTERM', { signal }), once(process, 'SIGINT', { signal })]);
   heard.abort();
+}
+
+/** What Ctrl-C, a terminal or an SSH session that is lost, and a service manager send. */
+const endings = ['SIGINT', 'SIGHUP', 'SIGTERM'] as const;
+
+/** As {@link Tools.deferSignals}: further signals do not end it either, because half of the way back is worse than none. */
+export async function deferSignals<T>(work: (interrupted: AbortSignal) => Promise<T>): Promise<T> {
+  const ending = new AbortController();
+  const interrupt = (signal: string) => {
+    if (ending.signal.aborted) return;
+    progress(`taking the change back after ${signal}`, 'open');
+    ending.abort(new Interrupted(signal));
+  };
+  for (const signal of endings) process.on(signal, interrupt);
+  try {
+    return await work(ending.signal);
+  } finally {
+    for (const signal of endings) process.off(signal, interrupt);
+  }
 }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Refusal } from '../contract/reply.ts';
 import {
+  Conflict,
   Forbidden,
   InvalidRequest,
   MethodNotAllowed,
@@ -25,6 +26,7 @@ function toErrorReply(error: unknown): ErrorReply {
   if (error instanceof Forbidden) return refusal(403, error.message);
   if (error instanceof NotFound) return refusal(404, error.message);
   if (error instanceof MethodNotAllowed) return refusal(405, error.message, { allow: error.allowed.join(', ') });
+  if (error instanceof Conflict) return refusal(409, error.message);
   if (error instanceof UnsupportedEncoding) return refusal(415, error.message, { 'accept-encoding': 'identity' });
   if (error instanceof TooManyRequests) {
     return refusal(429, error.message, { 'retry-after': String(error.retryAfterSeconds) });

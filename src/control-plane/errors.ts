@@ -28,6 +28,11 @@ export class Forbidden extends CpnError {
   override readonly name = 'Forbidden';
 }
 
+/** What the request asks for does not go together with what the caller says of itself. */
+export class Conflict extends CpnError {
+  override readonly name = 'Conflict';
+}
+
 /** What the request names is not there, or belongs to another organization: the caller cannot tell which. */
 export class NotFound extends CpnError {
   override readonly name = 'NotFound';

@@ -49,6 +49,7 @@ const meanings: Readonly<Record<string, string>> = {
   401: 'There is no credential, or nobody holds it.',
   403: 'The role may not do this; or the enrolment key has expired, is used up or was revoked.',
   404: 'It is not there, or belongs to another organization.',
+  409: 'The enrolment key is for one of the Current-Networks. Nothing was done and no use of the key taken.',
   413: 'The body is larger than 64 KiB.',
   415: 'The body has a Content-Encoding.',
   422: 'Fields break rules; errors names each with its rules. Nothing was done and no use of a key taken.',

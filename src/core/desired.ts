@@ -23,6 +23,7 @@ import {
   type TunnelConfig,
 } from './model.ts';
 import { presharedKeyOf } from './network-secret.ts';
+import { limitFor, type PathMtu } from './path-mtu.ts';
 import { perObject } from './per-object.ts';
 import { reachOutside } from './reach-outside.ts';
 import type { Resolved } from './resolved.ts';
@@ -49,6 +50,8 @@ export interface Intent {
   readonly forwarding: HostForwarding;
   /** The labels that the hosts file gave peers before. */
   readonly labels: readonly HeldLabels[];
+  /** What the daemon measured of paths; null where it found no limit. */
+  readonly pathMtu: PathMtu | null;
 }
 
 /** The whole state that a pass works towards. */
@@ -81,6 +84,10 @@ export interface Desired {
   readonly detours: readonly { readonly peer: Peer; readonly via: Peer }[];
   /** Why an endpoint is not used, by its peer. */
   readonly lostEndpoints: ReadonlyMap<PeerId, string>;
+  /** The MTU that fits the underlay. */
+  readonly fittedMtu: number;
+  /** What was measured, where the MTU follows from it; null where it does not. */
+  readonly pathMtu: PathMtu | null;
 }
 
 /** The mark on an interface that is ours. */
@@ -125,6 +132,8 @@ export function desire(intent: Intent, ground: Ground): Desired {
     : forwardsBeside(intent.forwarding)
       ? localRules(self)
       : null;
+  const fittedMtu = fitMtu(surroundings.underlayMtu);
+  const pathMtu = options.mtu === null ? limitFor(intent.pathMtu, surroundings, fittedMtu) : null;
   return {
     link,
     alias: aliasOf(map),
@@ -133,7 +142,7 @@ export function desire(intent: Intent, ground: Ground): Desired {
       privateKey: keyPair.privateKey,
       listenPort: options.listenPort,
       fwmark: isFull ? tunnelMark : null,
-      mtu: options.mtu ?? fitMtu(surroundings.underlayMtu),
+      mtu: options.mtu ?? pathMtu?.mtu ?? fittedMtu,
       address,
       peers,
     },
@@ -151,6 +160,8 @@ export function desire(intent: Intent, ground: Ground): Desired {
     report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...reports],
     detours: topology.detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
     lostEndpoints: verdicts.lost,
+    fittedMtu,
+    pathMtu,
   };
 }
 

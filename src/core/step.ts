@@ -34,6 +34,7 @@ export interface ConfigureDevice {
   readonly do: 'configure-device';
   readonly link: string;
   readonly privateKey?: Secret;
+  /** 0 has the kernel choose one. */
   readonly listenPort?: number;
   /** The mark on what WireGuard itself sends; null turns it off. */
   readonly fwmark?: number | null;

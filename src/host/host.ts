@@ -3,6 +3,7 @@ import type { Address, Prefix } from '../core/cidr.ts';
 import type { ForwardDrop } from '../core/forward/find-drops.ts';
 import type { ForwardPath } from '../core/forward/path.ts';
 import type { KernelRoute } from '../core/kernel-route.ts';
+import type { EchoRequest } from '../core/path-mtu.ts';
 import type { Step } from '../core/step.ts';
 
 /** What a pass wants to know beside the interface itself. */
@@ -93,6 +94,17 @@ export interface Host {
    * CommandFailed where this host cannot ask.
    */
   reaches(target: ProbeAt, deadlineMs: number): Promise<boolean>;
+  /**
+   * True when one of `count` ICMP echoes, IP packets of `bytes` that must not be fragmented, is answered within `deadlineMs` of the
+   * last. They may be larger than the MTU of their interface only while {@link widen} lets them. False where this kind of host has no such `ping`.
+   * Throws MissingTool without it.
+   */
+  echoes(address: Address, request: EchoRequest, deadlineMs: number): Promise<boolean>;
+  /**
+   * Lets {@link echoes} to these addresses be as large as `mtu`, whatever the MTU of the interface `link` is; nothing else. Ends with a call of
+   * what it returns, or with the interface. @throws CommandFailed
+   */
+  widen(link: string, addresses: readonly Address[], mtu: number): Promise<() => Promise<void>>;
   /**
    * Calls `listener`, which must not throw, for each change from the time that this resolves on, in bursts of thousands where
    * thousands of routes change. Throws MissingTool; what fails later is tried again until the watch is closed.

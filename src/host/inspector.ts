@@ -1,4 +1,3 @@
-import type { Address } from '../core/cidr.ts';
 import type { Subject } from '../core/doctor/finding.ts';
 import type { FileFacts, Holder } from '../core/doctor/judge-files.ts';
 import type { Kernel, Space, ToolFound } from '../core/doctor/judge-host.ts';
@@ -25,11 +24,6 @@ export interface Inspector {
   holder(path: string): Promise<Holder | null>;
   /** The UDP ports of this network namespace at which somebody listens. */
   udpPorts(): Promise<ReadonlySet<number>>;
-  /**
-   * True when an ICMP echo, an IP packet of `bytes` that must not be fragmented, is answered within `deadlineMs`. Throws MissingTool
-   * without ping.
-   */
-  echoes(address: Address, bytes: number, deadlineMs: number): Promise<boolean>;
   /** What tools print of the host's network, by file name, without keys; what cannot be had says why. */
   prints(): Promise<ReadonlyMap<string, string>>;
 }

@@ -5,7 +5,7 @@ import { doThen, foreseen } from './do-then.ts';
 import { closeFile, type Guarded, isExposed, type OnExposure, secureFolder } from './exposure.ts';
 import { makeFolder, removeFolder } from './folder.ts';
 import { KnownTexts } from './known-texts.ts';
-import { daemonLock, passLock, removeLock, removeStale, withLock } from './lock.ts';
+import { changeLock, daemonLock, type Kind, passLock, removeLock, removeStale, withLock } from './lock.ts';
 import type { Notes } from './notes.ts';
 import { readNotesFile, writeNotesFile } from './notes-file.ts';
 import type { State } from './state.ts';
@@ -120,9 +120,19 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
   async function clearTraces(): Promise<void> {
     if (await holdsStates(folders.state)) return;
     await removeLock(folders.runtime, passLock);
-    await removeStale(folders.runtime, daemonLock);
+    for (const kind of [daemonLock, changeLock]) await removeStale(folders.runtime, kind);
     const innermostFirst = [...made, ...known].sort((a, b) => b.length - a.length);
     for (const folder of innermostFirst) await removeFolder(folder);
+  }
+
+  /** Runs `work` under a lock that stays while others take the one of passes, and leaves no file of it. */
+  async function hold<T>(kind: Kind, work: () => Promise<T>): Promise<T> {
+    await ensure(folders.runtime);
+    const release = () => removeLock(folders.runtime, kind);
+    const held = () => withLock(folders.runtime, () => doThen(work, release), kind);
+    // Meanwhile its own file keeps the folder from going with the last network.
+    const clear = () => withLock(folders.runtime, clearTraces, { ...passLock, patienceMs: 0 }).catch(foreseen);
+    return doThen(held, clear);
   }
 
   return {
@@ -169,14 +179,8 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
       };
       return withLock(folders.runtime, () => doThen(mendFirst, clearTraces));
     },
-    async claim(work) {
-      await ensure(folders.runtime);
-      const release = () => removeLock(folders.runtime, daemonLock);
-      const life = () => withLock(folders.runtime, () => doThen(work, release), daemonLock);
-      // While it lives its own file keeps the folder from going with the last network.
-      const clear = () => withLock(folders.runtime, clearTraces, { ...passLock, patienceMs: 0 }).catch(foreseen);
-      return doThen(life, clear);
-    },
+    change: (work, waits = true) => hold(waits ? changeLock : { ...changeLock, patienceMs: 0 }, work),
+    claim: (work) => hold(daemonLock, work),
   };
 }
 

@@ -19,6 +19,8 @@ export interface Kind {
 
 /** Held while a command changes this host; another waits longer than a join's request may take. */
 export const passLock: Kind = { file: 'lock', program: 'cpn', patienceMs: 45_000 };
+/** Held from the beginning of a change that a person asked for until it is confirmed or taken back. */
+export const changeLock: Kind = { file: 'change', program: 'cpn', patienceMs: 45_000 };
 /** Held for the whole life of a daemon. */
 export const daemonLock: Kind = { file: 'daemon', program: 'cpn run', patienceMs: 0 };
 

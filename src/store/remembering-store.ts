@@ -119,6 +119,7 @@ export function rememberingStore(store: Store, report: Report, now: () => number
       configs.forget(link);
     },
     lock,
+    change: (work, waits) => hold((begin) => store.change(begin, waits), work, work),
     claim: (work) => hold((begin) => store.claim(begin), work, work),
   };
 }

@@ -103,7 +103,7 @@ export const stateSchema = z.object({
       proof: keyProof.nullable(),
       wayBack: keyProof.nullable(),
       begunAt: z.iso.datetime(),
-      witnesses: z.array(z.object({ publicKey, latestHandshake: z.int() })),
+      witnesses: z.array(z.object({ publicKey, latestHandshake: z.int(), peer: peerId.optional() })),
     })
     .nullable()
     .default(null),
@@ -147,6 +147,10 @@ export const stateSchema = z.object({
   resolved: z.record(z.string(), z.union([z.array(address), address.transform((one) => [one])])),
   refused: z.string().nullable().default(null),
   failed: z.array(z.object({ peer: peerId, back: z.boolean() })).default([]),
+  pathMtu: z
+    .object({ mtu: z.int(), peer: peerId, underlay: z.string(), measuredAt: z.iso.datetime() })
+    .nullable()
+    .default(null),
   drained: z.boolean().default(false),
   pins: z.array(known.extend({ claimed: known.nullable().default(null) })).default([]),
   labels: z.array(z.object({ peer: peerId, labels: z.array(z.string()) })).default([]),

@@ -14,6 +14,7 @@ import type {
   ServiceAddress,
   TextRemarks,
 } from '../core/model.ts';
+import type { PathMtu } from '../core/path-mtu.ts';
 import type { Receipt } from '../core/receipt.ts';
 import type { Resolved } from '../core/resolved.ts';
 import type { Secret } from '../core/secret.ts';
@@ -49,6 +50,8 @@ export interface State {
   readonly refused: string | null;
   /** In the order of their ids; saved, so that the wg-quick file and what is known agree after a reboot. */
   readonly failed: readonly Failure[];
+  /** What the daemon measured of paths that do not carry packets of the usual size; null where it found none. */
+  readonly pathMtu: PathMtu | null;
   /** True after `cpn drain`: this connector is out of service until somebody puts it back. */
   readonly drained: boolean;
   /** Those of listed peers in the order of their ids, then those of peers that left, the last to leave first. */
@@ -83,6 +86,8 @@ export interface Rotation {
 export interface Witness {
   readonly publicKey: PublicKey;
   readonly latestHandshake: number;
+  /** By which it is known where its own key changes meanwhile; absent in a file of an earlier version. */
+  readonly peer?: PeerId | undefined;
 }
 
 /** What was or is to be sent. The enrolment key itself is kept by whoever gave it. */

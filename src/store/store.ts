@@ -57,6 +57,13 @@ export interface Store {
    */
   lock<T>(work: () => Promise<T>): Promise<T>;
   /**
+   * Runs `work`, a change that a person asked for, while no other process makes one. It takes {@link lock} for each of its steps; while
+   * it waits to be confirmed, passes go on.
+   *
+   * @throws Locked when another one does not end in time; at once where it is not to wait
+   */
+  change<T>(work: () => Promise<T>, waits?: boolean): Promise<T>;
+  /**
    * Runs `work`, the whole life of a daemon, while no other daemon does; beside {@link lock}.
    *
    * @throws Locked at once, when there is another one

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { connectPeerService as connectDescribed } from '../../src/api/peer-service.ts';
 import type { EnrollmentRequest } from '../../src/api/service.ts';
 import { parsePrefix } from '../../src/core/cidr.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
@@ -28,6 +29,15 @@ describe('enroll', () => {
       public_key: keyOf(1),
       endpoint: '[2001:db8::1]:51820',
     });
+  });
+
+  test('names the networks that the host is in, where the service describes that', async () => {
+    const { address, asked } = await serve(json(201, { data: enrollmentBody() }));
+    const request = enrollmentRequest({ currentNetworks: [3, 'net,7'] });
+    await connectPeerService(address).enroll(request);
+    await connectDescribed(address, []).enroll(request);
+    await connectPeerService(address).enroll(enrollmentRequest({ currentNetworks: [] }));
+    expect(asked.map(({ headers }) => headers['current-networks'])).toEqual(['3, net%2C7', undefined, undefined]);
   });
 
   test('leaves out an endpoint that there is not', async () => {

@@ -2,7 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import type { MapReading, PeerDescription, PeerService, ServiceDescription, Wait } from '../../src/api/service.ts';
+import type {
+  Enrolled,
+  EnrollmentRequest,
+  MapReading,
+  PeerDescription,
+  PeerService,
+  ServiceDescription,
+  Wait,
+} from '../../src/api/service.ts';
 import { noMeter } from '../../src/app/meter.ts';
 import type { KnownService, Patience, Tools } from '../../src/app/tools.ts';
 import type { Actual, ActualPeer } from '../../src/core/actual.ts';
@@ -57,6 +65,10 @@ export class Desk {
   readonly resolved: string[] = [];
   /** The addresses in the tunnel at which somebody answers. */
   readonly alive = new Set<string>();
+  /** Whether an echo of this size, with all its headers, is answered. */
+  echoes: (address: Address, bytes: number) => boolean | Promise<boolean> = () => false;
+  /** The MTU that echoes to an address may have, where that is more than the interface's. */
+  readonly wide = new Map<Address, number>();
   /** What a probe of a host in the LAN shows. */
   reaches: (target: ProbeAt) => boolean | Promise<boolean> = () => false;
   readonly logged: { readonly level: string; readonly facts: object; readonly message: string }[] = [];
@@ -76,6 +88,10 @@ export class Desk {
   readonly described: PeerDescription[] = [];
   /** Throws why the control plane does not take it. */
   describes: (told: PeerDescription) => unknown = () => {};
+  /** Answers an enrolment. */
+  enrols: (request: EnrollmentRequest) => Enrolled = () => {
+    throw new Error('nobody should ask for this');
+  };
   /** What a datagram into the tunnel brings about. */
   nudged: (address: Address) => void = () => {
     throw new Error('nobody should ask for this');
@@ -88,6 +104,8 @@ export class Desk {
   drops: readonly ForwardDrop[] = [];
   /** Whether the host refuses a step. */
   refuses: (step: Step) => boolean = () => false;
+  /** Aborts with {@link Interrupted} in the place of a signal. */
+  interrupting = new AbortController();
   seconds = 1_000;
   readonly tools: Tools;
 
@@ -109,6 +127,7 @@ export class Desk {
         if (!signal?.aborted) this.seconds += milliseconds / 1000;
       },
       random: (bytes) => new Uint8Array(bytes),
+      deferSignals: (work) => work(this.interrupting.signal),
       log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
       meter: noMeter,
       progress: () => {},
@@ -166,10 +185,22 @@ export class Desk {
       },
       answers: async (address) => this.alive.has(address),
       reaches: async (target) => this.reaches(target),
+      echoes: async (address, { bytes, count }) => {
+        const own = address.startsWith('10.77.') ? (this.actual.link?.mtu ?? 0) : 1500;
+        const largest = this.wide.get(address) ?? own;
+        for (let sent = 0; sent < count; sent += 1) {
+          if ((await this.echoes(address, bytes)) && bytes <= largest) return true;
+        }
+        return false;
+      },
+      widen: async (_, addresses, mtu) => {
+        for (const address of addresses) this.wide.set(address, mtu);
+        return async () => this.wide.clear();
+      },
       nudge: async (address) => this.nudged(address),
       forwardDrops: async () => this.drops,
       suspects: async () => ['NetworkManager (pid 7)'],
-      links: async () => new Set(),
+      links: async () => new Set(this.actual.link === null ? [] : [this.actual.link.name]),
       route: unused,
       sourceAddress: unused,
       watch: unused,
@@ -179,11 +210,8 @@ export class Desk {
   }
 
   #service(): PeerService {
-    const unused = () => {
-      throw new Error('nobody should ask for this');
-    };
     return {
-      enroll: unused,
+      enroll: async (request) => this.enrols(request),
       announceSecret: async (_network, _peer, _token, tag) => {
         const isKnown = await this.announces(tag);
         this.announced.push(tag);
@@ -244,6 +272,7 @@ export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined
     resolved: {},
     refused: null,
     failed: [],
+    pathMtu: null,
     drained: false,
     pins: [],
     labels: [],

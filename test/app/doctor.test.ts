@@ -6,9 +6,10 @@ import type { Address } from '../../src/core/cidr.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
 import { BadReply, DiskFailed, MissingTool, Refused, Unreachable } from '../../src/core/errors.ts';
 import type { NetworkMap } from '../../src/core/model.ts';
+import { nameUnderlay } from '../../src/core/path-mtu.ts';
 import type { Inspector } from '../../src/host/inspector.ts';
 import type { Joined } from '../../src/store/state.ts';
-import { dialled, peer } from '../core/samples.ts';
+import { dialled, options, peer } from '../core/samples.ts';
 import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
 
 const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
@@ -19,6 +20,7 @@ async function startDesk(told: NetworkMap = map, changes: Partial<Joined> = {}, 
     joinedTo(told, { keySince: '2023-11-01T00:00:00.000Z', createdAt: '2023-11-01T00:00:00.000Z', ...changes }),
   );
   desk.answers = [answerWith(told)];
+  desk.echoes = () => true;
   await reconcileNetworks(desk.tools);
   desk.touch(2, {
     latestHandshake: Math.floor(desk.tools.now().getTime() / 1000),
@@ -39,7 +41,6 @@ async function startDesk(told: NetworkMap = map, changes: Partial<Joined> = {}, 
     space: async (path) => ({ path, bytes: 1e12, files: null }),
     holder: async () => ({ pid: 7, alive: true }),
     udpPorts: async () => new Set([desk.actual.device?.listenPort ?? 0]),
-    echoes: async () => true,
     prints: unused,
     ...inspects,
   };
@@ -64,15 +65,11 @@ describe('a check-up', () => {
   });
 
   it('goes on where a look fails, and tells why as it would of any problem', async () => {
-    const { tools } = await startDesk(
-      map,
-      {},
-      {
-        echoes: async () => {
-          throw new MissingTool('ping', 'install it: apt install iputils-ping');
-        },
-      },
-    );
+    const missing = () => {
+      throw new MissingTool('ping', 'install it: apt install iputils-ping');
+    };
+    const { desk, tools } = await startDesk();
+    desk.echoes = missing;
     tools.host.observe = async () => {
       throw new DiskFailed('read', '/proc/net/tcp', { name: 'Error', message: '', code: 'EACCES', errno: -13 });
     };
@@ -81,15 +78,8 @@ describe('a check-up', () => {
       { subject: 'network', interface: 'cpn0', remedy: expect.stringContaining('run as root') },
     ]);
     expect(found.map(({ subject }) => subject)).toContain('disk');
-    const { tools: without } = await startDesk(
-      map,
-      {},
-      {
-        echoes: async () => {
-          throw new MissingTool('ping', 'install it: apt install iputils-ping');
-        },
-      },
-    );
+    const { desk: other, tools: without } = await startDesk();
+    other.echoes = missing;
     expect(problemsOf(await examine(without))).toMatchObject([
       { subject: 'mtu', found: 'ping was not found on this host', remedy: 'install it: apt install iputils-ping' },
     ]);
@@ -100,8 +90,9 @@ describe('a check-up', () => {
       throw new Error('nobody should ask for this');
     };
     const left = ['kernel', 'managers', 'ports', 'mtu'] as const;
-    const kind = { unexamined: new Set(left), kernel: unasked, managers: unasked, udpPorts: unasked, echoes: unasked };
-    const { tools } = await startDesk(map, {}, kind);
+    const kind = { unexamined: new Set(left), kernel: unasked, managers: unasked, udpPorts: unasked };
+    const { desk, tools } = await startDesk(map, {}, kind);
+    desk.echoes = unasked;
     const found = await examine(tools);
     expect(problemsOf(found)).toEqual([]);
     for (const subject of left) {
@@ -168,7 +159,8 @@ describe('the MTU', () => {
         asked += 1;
         return bytes <= limit && asked % 3 !== 0;
       };
-      const { tools } = await startDesk(map, {}, { echoes });
+      const { desk, tools } = await startDesk();
+      desk.echoes = echoes;
       const [problem] = problemsOf(await examine(tools)).filter(({ looked }) => looked.includes('through cpn0'));
       const [, mtu] = /--mtu (\d+)/.exec(problem?.remedy ?? '') ?? [];
       expect(Math.max(576, limit) - Number(mtu)).toBeLessThanOrEqual(limit < 576 ? 0 : 8);
@@ -176,4 +168,25 @@ describe('the MTU', () => {
       expect(asked).toBeLessThan(60);
     },
   );
+
+  it('is said to be measured where it is, and not to be too large when the daemon can lower it', async () => {
+    const { desk, tools } = await startDesk();
+    desk.echoes = (_, bytes) => bytes <= 1300;
+    const mtuOf = async () => (await examine(tools)).filter(({ subject }) => subject === 'mtu');
+    expect((await mtuOf())[0]?.remedy).toMatch(
+      /^"cpn run" lowers the MTU within minutes; without it: cpn set cpn0 --mtu 1\d+/,
+    );
+    const underlay = nameUnderlay(desk.actual.surroundings);
+    const pathMtu = { mtu: 1296, peer: 2, underlay, measuredAt: '2026-11-22T12:00:00.000Z' };
+    await tools.store.write({ ...(await desk.state()), pathMtu });
+    await reconcileNetworks(tools);
+    expect((await mtuOf())[0]).toMatchObject({
+      verdict: 'ok',
+      found: '1296, measured to peer-2 on 2026-11-22; 1420 fits the underlay',
+    });
+    expect(problemsOf(await mtuOf())).toEqual([]);
+    await tools.store.write({ ...(await desk.state()), options: { ...options, mtu: 1400 } });
+    await reconcileNetworks(tools);
+    expect(problemsOf(await mtuOf())).toMatchObject([{ remedy: expect.stringMatching(/^cpn set cpn0 --mtu 1\d+/) }]);
+  });
 });

@@ -50,6 +50,7 @@ function requestOf({ address }: ForeignService): JoinRequest {
     endpoint: null,
     interface: null,
     options,
+    named: new Set(),
     networkSecret: new Secret(Buffer.alloc(32, 1).toString('base64')),
     personalToken: new Secret(foreignToken),
     isUnattended: false,
@@ -58,7 +59,15 @@ function requestOf({ address }: ForeignService): JoinRequest {
 }
 
 const enrolment = 'POST /api/networks/enroll';
-const extensions = ['idempotency-key', 'peer-identity-key', 'network-secret-tag', 'if-none-match', 'prefer', 'a-im'];
+const extensions = [
+  'idempotency-key',
+  'peer-identity-key',
+  'network-secret-tag',
+  'current-networks',
+  'if-none-match',
+  'prefer',
+  'a-im',
+];
 /** The extensions of the contract in the headers of a request. */
 const extensionsIn = (service: ForeignService, request: string) =>
   service.asked

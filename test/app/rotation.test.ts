@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { leaveNetworks } from '../../src/app/leave.ts';
 import { withNews } from '../../src/app/news.ts';
+import { passNetwork } from '../../src/app/pass.ts';
 import { bringUp, planNetworks, reconcileNetworks } from '../../src/app/reconcile.ts';
-import { rotateKeys } from '../../src/app/rotation/rotate.ts';
+import { resumeRotation, rotateKeys } from '../../src/app/rotation/rotate.ts';
 import { readStatus } from '../../src/app/status.ts';
-import { Refused, Unreachable, WrongUsage } from '../../src/core/errors.ts';
+import { Interrupted, Locked, Refused, Unreachable, WrongUsage } from '../../src/core/errors.ts';
 import { isProven, makeIdentity } from '../../src/core/identity.ts';
 import { keyPairOf, makeKeyPair } from '../../src/core/keys.ts';
 import type { Joined } from '../../src/store/state.ts';
@@ -129,6 +130,58 @@ describe('a new key', () => {
     expect(state).toMatchObject({ keySerial: back, keySince: '2026-01-01T00:00:00.000Z' });
   });
 
+  it('is answered by a peer that changes its own key meanwhile: passes go by newer maps while it waits', async () => {
+    const desk = await startUp();
+    const theirs = keyPair(22).publicKey;
+    const both = {
+      ...renamed,
+      revision: '"3"',
+      peers: renamed.peers.map((each) => (each.id === 2 ? { ...each, publicKey: theirs } : each)),
+    };
+    desk.answers = [answerWith(both)];
+    let isNew = false;
+    Object.assign(desk.tools.host, {
+      nudge: async () => {
+        const { device } = desk.actual;
+        if (!isNew) await passNetwork(desk.tools, 'cpn0', { map: both, resolved: null }, { withinMs: 1_000 });
+        else if (device !== null) {
+          const latestHandshake = Math.floor(desk.tools.now().getTime() / 1000);
+          const peers = device.peers.map((each) => (each.publicKey === theirs ? { ...each, latestHandshake } : each));
+          desk.actual = { ...desk.actual, device: { ...device, peers } };
+        }
+        isNew = true;
+      },
+    });
+    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ answered: 'peer-2', failure: null }]);
+    const state = await expectSettled(desk, newer);
+    expect(state.membership.map.peers.map(({ publicKey }) => publicKey)).toContain(theirs);
+  });
+
+  it('is taken back after a signal', async () => {
+    const desk = await startUp();
+    const { lock } = desk.tools.store;
+    let locks = 0;
+    Object.assign(desk.tools.store, {
+      lock: async (work: () => Promise<unknown>) => {
+        const result = await lock(work);
+        locks += 1;
+        if (locks === 1) desk.interrupting.abort(new Interrupted('SIGHUP'));
+        return result;
+      },
+    });
+    await expect(rotateKeys(desk.tools, undefined)).rejects.toBeInstanceOf(Interrupted);
+    await expectSettled(desk, older);
+    expect(desk.registered.map(({ publicKey }) => publicKey)).toEqual([newer.publicKey, older.publicKey]);
+  });
+
+  it('is not made after a signal that comes before anybody heard of it', async () => {
+    const desk = await startUp();
+    desk.interrupting.abort(new Interrupted('SIGINT'));
+    await expect(rotateKeys(desk.tools, undefined)).rejects.toBeInstanceOf(Interrupted);
+    expect(desk.registered).toEqual([]);
+    await expectSettled(desk, older);
+  });
+
   it('stays where nobody answers and the control plane says no to the old one', async () => {
     const desk = await startUp();
     const refusal = new Refused(422, 'changing the key', 'no', 'ask an admin');
@@ -212,6 +265,16 @@ describe('a change that was begun and cannot be ended', () => {
     expect((await desk.state()).rotation).toMatchObject({ phase: 'announcing' });
     return desk;
   }
+
+  it('is left to the process that is at it', async () => {
+    const desk = await startPending();
+    desk.registered.length = 0;
+    const { change } = desk.tools.store;
+    await change(async () => {
+      await expect(resumeRotation(desk.tools, 'cpn0', { withinMs: 6_000 })).rejects.toBeInstanceOf(Locked);
+    });
+    expect([desk.registered, (await desk.state()).rotation?.phase]).toEqual([[], 'announcing']);
+  });
 
   it('shows in status and plan', async () => {
     const desk = await startPending();

@@ -2,8 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { OptionChanges } from '../../src/app/option-changes.ts';
 import { reconcileNetworks } from '../../src/app/reconcile.ts';
 import { planOptions, setOptions } from '../../src/app/set-options.ts';
+import { readStatus } from '../../src/app/status.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
 import { CannotTell, NotKept, Refused, Unreachable, WrongUsage } from '../../src/core/errors.ts';
+import { features } from '../../src/core/features.ts';
+import type { Store } from '../../src/store/store.ts';
 import { dialled, peer } from '../core/samples.ts';
 import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
 import { one, serving, startServing, two } from './serving.ts';
@@ -125,6 +128,45 @@ describe('setting what the network is told', () => {
     expect(desk.actual.device?.listenPort).toBe(51999);
     await setOptions(desk.tools, undefined, { ...none, endpoint: null });
     expect((await desk.state()).options.listenPort).toBeNull();
+  });
+
+  it('reads first what the service describes, where that was never read', async () => {
+    const desk = await startDesk();
+    await desk.tools.store.write({ ...(await desk.state()), features: null });
+    let isLocked = false;
+    const lock: Store['lock'] = async (work) => {
+      // It would wait for itself.
+      if (isLocked) throw new Error('locked twice');
+      isLocked = true;
+      return desk.tools.store.lock(work).finally(() => {
+        isLocked = false;
+      });
+    };
+    const tools = { ...desk.tools, store: { ...desk.tools.store, lock } };
+    await setOptions(tools, undefined, { ...none, name: 'edge' });
+    expect([desk.described, (await desk.state()).features]).toEqual([[{ name: 'edge' }], features]);
+  });
+
+  it('goes back to the port of the endpoint when it is to listen on any, else to the choice of the kernel', async () => {
+    const desk = await startDesk();
+    await setOptions(desk.tools, undefined, { ...none, endpoint });
+    const listen = async (listenPort: number | null, changes: Partial<OptionChanges> = {}) => {
+      await setOptions(desk.tools, undefined, { ...none, ...changes, options: { listenPort } });
+      const [status] = await readStatus(desk.tools);
+      return [(await desk.state()).options.listenPort, status?.listenPort, status?.drift.length];
+    };
+    expect(await listen(40_123)).toEqual([40_123, 40_123, 0]);
+    expect(await listen(null)).toEqual([51_999, 51_999, 0]);
+    expect(await listen(null, { endpoint: { ...endpoint, port: 52_000 } })).toEqual([52_000, 52_000, 0]);
+    expect(await listen(40_123, { endpoint: null })).toEqual([40_123, 40_123, 0]);
+    expect(
+      (await planOptions(desk.tools, undefined, { ...none, options: { listenPort: null } })).changes,
+    ).toMatchObject([
+      { kind: 'file' },
+      { kind: 'interface', before: { 'listen port': 40_123 }, after: { 'listen port': 'any' } },
+    ]);
+    expect(await listen(null)).toEqual([null, 40_001, 0]);
+    expect(await desk.tools.store.readConfig('cpn0')).not.toContain('ListenPort');
   });
 
   it('leaves a port alone that was chosen by itself', async () => {

@@ -20,6 +20,7 @@ const cases: [number, Error][] = [
   [1, new errors.CannotWithdraw('https://x', 'it does not know how')],
   [1, new errors.CannotTell('https://x', 'it takes no notice of endpoint')],
   [1, new errors.NotKept('cpn0', 20_000)],
+  [1, new errors.Interrupted('SIGINT')],
   [1, new errors.CannotRotate('cpn0', 'https://x does not know how', 'join again')],
   [1, new errors.NotRotated('cpn0', 20_000)],
   [1, new errors.UnreadableFile('/x', 'is damaged', 'restore it')],

@@ -31,6 +31,7 @@ const office: NetworkStatus = {
   keySince: '2026-01-01T00:00:00.000Z',
   listenPort: 51820,
   mtu: 1420,
+  pathMtu: null,
   peers: [peer],
   routes: [],
   drift: [],
@@ -50,6 +51,19 @@ const unreadable: NetworkStatus = {
   failure,
 };
 const now = new Date(1_800_000_060_000);
+
+describe('the status of a network whose MTU was measured', () => {
+  const limited = { ...office, mtu: 1312, pathMtu: { peer: 'edge-1', measuredAt: '2026-11-22T12:00:00.000Z' } };
+
+  it('says so, and to which peer', () => {
+    expect(statusToText(limited, now)).toContain('MTU 1312 (measured to edge-1)');
+    expect(statusToJson(limited)).toMatchObject({
+      mtu: 1312,
+      path_mtu: { peer: 'edge-1', measured_at: '2026-11-22T12:00:00.000Z' },
+    });
+    expect(statusToJson(office)).not.toHaveProperty('path_mtu');
+  });
+});
 
 describe('the status as JSON', () => {
   it('has warnings only where there are some', () => {

@@ -61,7 +61,7 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'POST /api/networks/{network}/enrollment-keys': { roles: oam, replies: ['201', '404', '413', '415', ...refusals] },
   'GET /api/networks/{network}/enrollment-keys': { roles: oam, replies: ['200', '404', ...refusals] },
   'DELETE /api/networks/{network}/enrollment-keys/{key}': { roles: oam, replies: ['200', '404', ...refusals] },
-  'POST /api/networks/enroll': { roles: [], replies: ['201', '413', '415', ...refusals] },
+  'POST /api/networks/enroll': { roles: [], replies: ['201', '409', '413', '415', ...refusals] },
   'GET /api/networks/{network}/peers': { roles: all, peer: true, replies: ['200', '404', ...refusals] },
   'PATCH /api/networks/{network}/peers/{peer}': {
     roles: oam,

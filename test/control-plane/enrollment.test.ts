@@ -84,6 +84,34 @@ describe('a host enrols', () => {
   });
 });
 
+describe('a host that is in networks', () => {
+  const enrolIn = async (key: string, current: string, headers: Record<string, string> = {}) =>
+    plane.call('POST', '/api/networks/enroll', {
+      body: { enrollment_token: key, name: 'x', public_key: firstKey },
+      headers: { 'current-networks': current, ...headers },
+    });
+  const firstKey = publicKey();
+
+  test('is refused with a key for one of them, and its use stays; a repetition is none', async () => {
+    const key = await makeKey(plane, token, network);
+    const refused = await enrolIn(key, `999, ${network}`);
+    expect([refused.status, refused.body]).toEqual([
+      409,
+      { message: `the enrolment key is for network office (${network}), which this host is in already` },
+    ]);
+    expect(await uses()).toBe(0);
+    const repeated = { 'idempotency-key': 'a' };
+    const { body } = await enrolIn(key, '999', repeated);
+    expect((await enrolIn(key, `${network}`, repeated)).body.data.peer.id).toBe(body.data.peer.id);
+    expect(await uses()).toBe(1);
+  });
+
+  test.each(['', 'x', '1,3', '1, '])('names them by their ids: not %j', async (current) => {
+    const { status, body } = await enrolIn(await makeKey(plane, token, network), current);
+    expect([status, JSON.stringify(body)]).toEqual([422, expect.stringContaining('current-networks')]);
+  });
+});
+
 describe('addresses', () => {
   test('are given in order, reused last, and a full range is a 422 that says so and takes no use', async () => {
     const key = await makeKey(plane, token, network);

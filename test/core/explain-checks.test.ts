@@ -159,6 +159,11 @@ describe('WireGuard', () => {
     expect(over(1480, '2001:db8::11')).toBeNull();
     expect(over(1500, '2001:db8::11')).toBe(true);
     expect(over(null, '203.0.113.11')).toBeNull();
+    const pathMtu = { mtu: 1420, peer: 1, underlay: '', measuredAt: '2026-11-22T12:00:00.000Z' };
+    const limited = { ...view, desired: { ...view.desired, pathMtu }, actual: heard(view.actual, {}) };
+    expect(check(explain('10.77.0.1', limited, way), 'mtu')?.detail).toMatch(
+      /^packets up to 1420 bytes, measured to \S+ on 2026-11-22/,
+    );
   });
 });
 

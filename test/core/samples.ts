@@ -106,6 +106,7 @@ export function desireFor(self: Peer, map: NetworkMap, changes: Partial<Intent> 
       label: null,
       forwarding: noForwarding,
       labels: [],
+      pathMtu: null,
       ...changes,
     },
     on,

@@ -37,7 +37,8 @@ function applyStep(actual: Actual, step: Step): Actual {
         ...actual,
         device: {
           publicKey: step.privateKey ? keyPairOf(step.privateKey).publicKey : actual.device.publicKey,
-          listenPort: step.listenPort ?? actual.device.listenPort,
+          // The kernel's choice.
+          listenPort: step.listenPort === 0 ? 40001 : (step.listenPort ?? actual.device.listenPort),
           fwmark: step.fwmark === undefined ? actual.device.fwmark : step.fwmark,
           peers: [...peers.values()],
         },

@@ -1,6 +1,7 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { builtProgram } from '../lab/built-program.ts';
 import { joinHost } from '../lab/control-plane.ts';
 import { startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
@@ -102,6 +103,34 @@ describe('a change that cuts the host off', () => {
     expect(await daemon.process.stop(20_000)).toMatchObject({ exitCode: 0, signal: null });
     expect((await host.state()).split('# processes')[0]).toBe(before);
     expect((await stateOf(host)).refused).toBeNull();
+    await owner.setRoutes(1, ['192.168.50.0/24']);
+  });
+
+  it('is taken back by cpn set after a signal, whatever signals follow, and when its terminal is gone', async () => {
+    const host = await startMember();
+    await host.cpn(['set', '--refuse-route', fatal]);
+    await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
+    await host.cpn(['reconcile']);
+    const before = (await host.state()).split('# processes')[0];
+    const isCutOff = async () => (await host.exec(['ip', 'route', 'show', fatal])).stdout.includes('cpn0');
+    const set = ['set', '--allow-route', fatal, '--confirm-within', '5m'];
+
+    const setting = await host.spawnCpn(set);
+    await eventually('the change is on the host', isCutOff);
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) setting.signal(signal);
+    const { exitCode, stderr } = await setting.exited;
+    expect({ exitCode, stderr }).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/SIG(INT|TERM|HUP) came before the change was confirmed, so it was taken back/),
+    });
+    expect((await host.state()).split('# processes')[0]).toBe(before);
+
+    const terminal = host.spawn(['script', '-qec', `${await builtProgram()} ${set.join(' ')}`, '/dev/null']);
+    await eventually('the change is on the host', isCutOff);
+    terminal.signal('SIGKILL');
+    await eventually('the host is what it was', async () => (await host.state()).split('# processes')[0] === before, {
+      timeoutMs: 20_000,
+    });
     await owner.setRoutes(1, ['192.168.50.0/24']);
   });
 

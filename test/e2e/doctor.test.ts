@@ -75,7 +75,7 @@ describe('cpn doctor', () => {
     const [hole, ...others] = (await examine(edge)).problems;
     expect(others).toEqual([]);
     expect(hole).toMatchObject({ check: 'mtu', found: expect.stringContaining('a black hole') });
-    const [, mtu] = /^cpn set cpn0 --mtu (\d+), on both ends$/.exec(hole?.remedy ?? '') ?? [];
+    const [, mtu] = /^"cpn run" lowers .*: cpn set cpn0 --mtu (\d+), on both ends$/.exec(hole?.remedy ?? '') ?? [];
     expect(Number(mtu)).toBeGreaterThan(1230);
     await edge.cpn(['set', 'cpn0', '--mtu', `${mtu}`]);
     expect((await status(edge)).mtu).toBe(Number(mtu));

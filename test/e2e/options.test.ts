@@ -74,6 +74,21 @@ describe('join', () => {
     expect(again.stderr).toContain('this host is in network office already, as cpn0; "cpn leave cpn0" first');
     expect(again.exitCode).toBe(2);
     expect(await look()).toEqual(before);
+
+    // The key was not spent: after its removal the host is back with it, as what it was.
+    const removed = before.peers.find(({ name }: { name: string }) => name === 'twin');
+    await host.cpn(['set', '--mtu', '1320', '--endpoint', `${host.address}:51999`]);
+    await office.controlPlane.cpn(['peer', 'remove', 'office', String(removed.id), '--yes']);
+    const { stdout } = await host.cpn(['join', '-', ...office.api, '--json', '--wait', '0'], { input: key });
+    const joined = JSON.parse(stdout);
+    expect(joined).toMatchObject({ interface: 'cpn0', peer: { name: 'twin' } });
+    expect(joined.peer.id).not.toBe(removed.id);
+    expect((await show()).peers).toContainEqual(
+      expect.objectContaining({ id: joined.peer.id, public_key: joined.public_key, endpoint: `${host.address}:51999` }),
+    );
+    expect(await status(host)).toMatchObject({ state: 'up', mtu: 1320, listen_port: 51_999, address: joined.address });
+    expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
+    expect((await host.exec(['ip', '-br', 'link', 'show', 'type', 'tun'])).stdout).not.toContain('cpn1');
   });
 });
 

@@ -141,6 +141,22 @@ describe('cpn rotate-key', () => {
     expect(await status(origin)).toMatchObject({ key_since: expect.stringMatching(/^20/) });
   });
 
+  it('changes the keys of all hosts at once', async () => {
+    const hosts = [connector, origin, laptop];
+    const before = await Promise.all(hosts.map(async (host) => (await listed(host)).public_key));
+    const reports = await Promise.all(hosts.map((host) => host.cpn(['rotate-key', '--json'])));
+    const keys = reports.map(({ stdout }) => JSON.parse(stdout).networks[0].public_key);
+    expect(new Set([...before, ...keys]).size).toBe(6);
+    expect(await Promise.all(hosts.map(async (host) => (await listed(host)).public_key))).toEqual(keys);
+    for (const [from, to] of [
+      [origin, connector],
+      [laptop, connector],
+      [laptop, origin],
+    ] as const) {
+      expect(await from.ping(center.address(to), patiently)).toMatchObject({ received: 1 });
+    }
+  });
+
   it('goes back to the old key where the peers never learn of the new one', { timeout: 240_000 }, async () => {
     const before = await listed(origin);
     for (const host of [connector, laptop]) await center.daemon(host).stop();

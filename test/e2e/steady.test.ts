@@ -63,6 +63,10 @@ it('a pass with nothing to do starts the observers and nothing else, and writes 
     await eventually('the other is reached', async () => (await connector.ping(address, patiently)).received > 0, {
       timeoutMs: 60_000,
     });
+    // Once for each session: whether packets of the full size pass.
+    await eventually('the path is measured', async () =>
+      (await readLines(trace)).some((line) => /execve\("[^"]*\/ping"/.test(line)),
+    );
     await eventually('the daemon waits', async () => (await status(connector)).sync.mode === 'push');
 
     // The pass after the one of the last event, and some more of them.

@@ -114,6 +114,7 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
         label,
         labels: [],
         failed: [],
+        pathMtu: null,
         networkSecret,
         forwarding: noForwarding,
       },

@@ -125,8 +125,9 @@ export class Process {
   /** Sends a signal to the program itself, not to what it started. */
   signal(signal: NodeJS.Signals): void {
     const { pid } = this;
-    if (pid === undefined) this.#child.kill(signal);
-    else sendSignal(pid, signal);
+    // nsenter(1) stops with the program that it waits for, and does not go on with it.
+    if (pid === undefined || signal === 'SIGCONT') this.#child.kill(signal);
+    if (pid !== undefined) sendSignal(pid, signal);
   }
 
   /** Asks it to end with SIGTERM, insists with SIGKILL when it takes longer than `timeoutMs`, and tells how it ended. */

@@ -151,3 +151,16 @@ describe("a daemon's claim", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 });
+
+describe('a change that a person asked for', () => {
+  it('keeps nobody from the lock, and others from a second change; one of them does not wait', async () => {
+    const store = fileStore(folders);
+    await store.change(async () => {
+      expect(await readdir(folders.runtime)).toEqual(['change', 'change.pid']);
+      expect(await store.lock(async () => 'mine')).toBe('mine');
+      await expect(store.change(async () => 'never', false)).rejects.toThrow(Locked);
+    });
+    expect(await store.change(async () => 'mine', false)).toBe('mine');
+    expect(await readdir(folder)).toEqual([]);
+  });
+});

@@ -40,6 +40,12 @@ export const state: State = {
   resolved: { 'cp.example.net': [address('2001:db8::1')] },
   refused: null,
   failed: [],
+  pathMtu: {
+    mtu: 1312,
+    peer: 2,
+    underlay: '192.0.2.1, 192.0.2.0/24 eth0, 1500',
+    measuredAt: '2026-11-20T14:00:00.000Z',
+  },
   drained: false,
   pins: [
     {

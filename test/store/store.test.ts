@@ -71,6 +71,11 @@ describe('a state file', () => {
     expect(parseState(old).membership?.personalToken).toBeNull();
   });
 
+  it('of a cpn that measured no paths has no limit', () => {
+    const { pathMtu: _, ...old } = JSON.parse(formatState(state));
+    expect(parseState(JSON.stringify(old)).pathMtu).toBeNull();
+  });
+
   it('of an unfinished join gives back that, too', () => {
     const begun = { ...state, membership: null };
     expect(parseState(formatState(begun))).toEqual(begun);

@@ -50,7 +50,7 @@ export function crowdOf(peers: number): Joined {
       },
       ...{ pin: 'report', rotateEvery: null },
     },
-    ...{ refused: null, failed: [], drained: false, pins: [], labels: [], receipt: [] },
+    ...{ refused: null, failed: [], pathMtu: null, drained: false, pins: [], labels: [], receipt: [] },
   };
 }
 

@@ -52,7 +52,7 @@ function examineTunnel({ state, listed, changes, actual }: Survey): Finding {
   const looked = `${link}, the tunnel of network ${printable(membership.map.name)}`;
   if (!listed) {
     const found = `${service.url} no longer lists this host`;
-    return wrong('network', looked, found, `cpn leave ${link}, and cpn join with a new key`);
+    return wrong('network', looked, found, 'cpn join with a new key, which replaces this membership');
   }
   if (!state.enabled) return worthKnowing('network', looked, 'was taken down', `cpn up ${link}`);
   if (actual.link === null) return wrong('network', looked, 'is not there', `cpn reconcile ${link}`);

@@ -5,11 +5,13 @@ import type { Peer } from '../../core/model.ts';
 import { listOwnPeer } from '../../core/own-peer.ts';
 import type { Joined, Rotation, Witness } from '../../store/state.ts';
 import { applySteps } from '../apply.ts';
-import type { Confirming } from '../confirm.ts';
+import { type Confirming, isInterrupted, throwIfInterrupted } from '../confirm.ts';
+import { parseSaved } from '../saved-config.ts';
+import { isJoined } from '../select.ts';
 import { type Survey, survey } from '../survey.ts';
 import { secondsNow, type Tools } from '../tools.ts';
-import { awaitAnswers } from './await-answers.ts';
-import type { Rotating } from './begin.ts';
+import { type Asking, awaitAnswers, findAsked } from './await-answers.ts';
+import { isRotating, type Rotating } from './begin.ts';
 import { readListedKey, registerKey } from './register-key.ts';
 
 /** A change of keys that came to its end. */
@@ -26,33 +28,100 @@ const recovering = 5_000;
 /** Peers that are waited for, at the most. */
 const mostWitnesses = 64;
 
+/** A change of keys to bring to its end, and whether it was begun just now, so that nobody was told of it before. */
+export interface Begun {
+  readonly state: Rotating;
+  readonly isNew: boolean;
+}
+
 /**
- * Brings a change of keys to its end from wherever it is, under the lock. Each step is saved before it is taken, so that it can
- * go on after any crash.
+ * Brings a change of keys to its end from wherever it is. Each step is saved before it is taken, so that it can go on after any crash. It
+ * is for the one that holds {@link Store.change}. The lock is held for its steps alone: while it waits for answers, passes go by newer
+ * maps, because the peers may be changing their keys too.
  *
- * @param isNew true when it was begun by this very call, so that nobody was told of it before
- * @returns null when `signal` aborted: it goes on later
- * @throws NotRotated when nobody answered, and the old key is in use again
+ * @param begin gives the change, under the lock; null for none
+ * @returns null where there is none, the network is down or not joined any more, or `signal` aborted without a signal to this process:
+ *   it goes on later
+ * @throws NotRotated when nobody answered, and the old key is in use again; Interrupted when a signal came before that
  * @throws RotationPending when the control plane cannot be asked now: it goes on later
  * @throws CannotRotate and Refused when the control plane does not take the new key, and nothing was changed
  */
 export async function advance(
   tools: Tools,
-  state: Rotating,
   confirming: Confirming,
-  isNew: boolean,
+  begin: () => Promise<Begun | null>,
 ): Promise<Rotated | null> {
-  const { phase } = state.rotation;
-  if (phase === 'returning') return goBack(tools, state, confirming);
-  const planned = phase === 'announcing' ? await announce(tools, state, isNew) : await survey(tools, state);
-  const switched = planned.state as Rotating;
+  const { lock } = tools.store;
+  const { signal } = confirming;
+  const begun = await lock(async () => {
+    const found = await begin();
+    if (found === null) return null;
+    const { state, isNew } = found;
+    if (isNew && isInterrupted(signal)) await tools.store.write({ ...state, rotation: null });
+    if (isNew) throwIfInterrupted(signal);
+    const isReturning = state.rotation.phase === 'returning';
+    const next: Joined = isReturning ? await goBack(tools, state) : await switchOver(tools, state, isNew);
+    return { next, witnesses: isRotating(next) ? next.rotation.witnesses : state.rotation.witnesses };
+  });
+  if (begun === null) return null;
+  const { next, witnesses } = begun;
+  const asking = askAll(tools, next.interface, witnesses);
+  if (!isRotating(next)) return endBack(tools, asking, confirming);
+  const isAnswerable = (await asking.find()).length > 0;
+  if (isAnswerable) tools.progress('waiting for a peer to answer to the new key');
+  const answered = isAnswerable ? await awaitAnswers(tools, asking, confirming) : null;
+  const ended = await lock(() => end(tools, next, answered !== null || !isAnswerable, confirming));
+  if (ended === null || isRotating(ended)) return null;
+  if (ended.keyPair.publicKey === next.keyPair.publicKey) return { state: ended, answered };
+  return endBack(tools, asking, confirming);
+}
+
+/** Puts the new key into use, once the control plane lists it. */
+async function switchOver(tools: Tools, state: Rotating, isNew: boolean): Promise<Rotating> {
+  const isAnnounced = state.rotation.phase === 'confirming';
+  const planned = isAnnounced ? await survey(tools, state) : await announce(tools, state, isNew);
   await makeSo(tools, planned);
-  const witnesses = switched.rotation.witnesses.filter(({ publicKey }) => isWanted(publicKey, planned));
-  if (witnesses.length === 0) return conclude(tools, switched, null);
-  tools.progress('waiting for a peer to answer to the new key');
-  const answered = await awaitAnswers(tools, planned, witnesses, confirming);
-  if (answered !== null) return conclude(tools, switched, answered);
-  return confirming.signal?.aborted ? null : giveUp(tools, switched, confirming);
+  return planned.state as Rotating;
+}
+
+/**
+ * Concludes a change, or goes back, from what it is by now.
+ *
+ * @returns the state then; still in the middle of the change where it goes on later, and null where there is no network any more
+ */
+async function end(
+  tools: Tools,
+  { interface: link, rotation: begun }: Rotating,
+  isConfirmed: boolean,
+  { signal }: Confirming,
+): Promise<Joined | null> {
+  const state = await tools.store.read(link);
+  if (state === null || !isJoined(state)) return null;
+  // A daemon of an earlier version does not know the lock of changes, and may have ended it.
+  if (!isRotating(state) || state.rotation.begunAt !== begun.begunAt) return state;
+  if (isConfirmed) return conclude(tools, state);
+  const isForLater = signal?.aborted && !isInterrupted(signal);
+  return isForLater || !state.enabled ? state : giveUp(tools, state);
+}
+
+/** Seeks the old sessions again, and throws why the old key is in use. */
+async function endBack(tools: Tools, asking: Asking, { withinMs, signal }: Confirming): Promise<never> {
+  await awaitAnswers(tools, asking, { withinMs: recovering, ...(signal && !isInterrupted(signal) && { signal }) });
+  throwIfInterrupted(signal);
+  throw new NotRotated(asking.link, withinMs);
+}
+
+/** Asks witnesses as the files say that the interface has them: a pass may have changed it since. */
+function askAll(tools: Tools, link: string, witnesses: readonly Witness[]): Asking {
+  return {
+    link,
+    exclusively: (work) => tools.store.lock(work),
+    async find() {
+      const state = await tools.store.read(link);
+      const saved = parseSaved(link, await tools.store.readConfig(link));
+      return state && isJoined(state) && saved ? findAsked(state.membership.map, saved.peers, witnesses) : [];
+    },
+  };
 }
 
 /** Has the new key listed; all that can be looked up and saved is, so that little is left between the others' change and ours. */
@@ -99,27 +168,24 @@ async function makeSo(tools: Tools, planned: Survey): Promise<void> {
 }
 
 /** The peers with a living session. */
-function findWitnesses({ actual, desired }: Survey, now: number): readonly Witness[] {
+function findWitnesses({ state, actual, desired }: Survey, now: number): readonly Witness[] {
   const wanted = new Set(desired.config.peers.map((peer) => peer.publicKey));
+  const ids = new Map(state.membership.map.peers.map(({ publicKey, id }) => [publicKey, id]));
   return (actual.device?.peers ?? [])
     .flatMap(({ publicKey, latestHandshake }): Witness[] => {
       const isAlive = latestHandshake !== null && isFresh(latestHandshake, now);
-      return isAlive && wanted.has(publicKey) ? [{ publicKey, latestHandshake }] : [];
+      return isAlive && wanted.has(publicKey) ? [{ publicKey, latestHandshake, peer: ids.get(publicKey) }] : [];
     })
     .toSorted((one, other) => other.latestHandshake - one.latestHandshake)
     .slice(0, mostWitnesses);
 }
 
-function isWanted(publicKey: Witness['publicKey'], { desired }: Survey): boolean {
-  return desired.config.peers.some((peer) => peer.publicKey === publicKey);
-}
-
-async function conclude(tools: Tools, state: Rotating, answered: Peer | null): Promise<Rotated> {
+async function conclude(tools: Tools, state: Rotating): Promise<Joined> {
   const { rotation, keyPair, keySerial } = state;
   const { begunAt, proof } = rotation;
   const done = listedAs(state, keyPair, proof, { keySince: begunAt, keySerial: proof?.serial ?? keySerial });
   await tools.store.write(done);
-  return { state: done, answered };
+  return done;
 }
 
 /** The state without a change of keys, until the service is asked again with this host under that key. */
@@ -133,23 +199,23 @@ function listedAs(
   return { ...state, ...changes, keyPair, rotation: null, membership: { ...state.membership, map } };
 }
 
-async function giveUp(tools: Tools, state: Rotating, confirming: Confirming): Promise<never> {
+async function giveUp(tools: Tools, state: Rotating): Promise<Joined> {
   const { rotation, identity, keySerial } = state;
   const after = rotation.proof?.serial ?? keySerial;
   const wayBack = identity && proveKey(identity, rotation.keyPair.publicKey, tools.now(), after);
   const returning: Rotating = { ...state, rotation: { ...rotation, phase: 'returning', wayBack } };
   await tools.store.write(returning);
-  return goBack(tools, returning, confirming);
+  return goBack(tools, returning);
 }
 
 /**
  * Has the old key listed again, and only then makes it the host's: the others would not know it before. Where the control plane says
  * no to that, the new one stays.
  */
-async function goBack(tools: Tools, state: Rotating, confirming: Confirming): Promise<never> {
+async function goBack(tools: Tools, state: Rotating): Promise<Joined> {
   const { rotation, keySerial, interface: link } = state;
   const { keyPair, wayBack } = rotation;
-  tools.progress(`nobody answered to the new key of ${link}; going back to the old one`, 'open');
+  tools.progress(`going back to the old key of ${link}`, 'open');
   try {
     await registerKey(tools, state, keyPair.publicKey, wayBack);
   } catch (error) {
@@ -157,11 +223,11 @@ async function goBack(tools: Tools, state: Rotating, confirming: Confirming): Pr
     if (error instanceof Unreachable) {
       // Where nothing was sent the new key is listed still, and an answer to it still counts.
       if (!error.delivered) await tools.store.write({ ...state, rotation: { ...rotation, phase: 'confirming' } });
-      throw new RotationPending(link, `nobody answered to the new key, and ${error.message}`, error);
+      throw new RotationPending(link, `no peer answered to the new key, and ${error.message}`, error);
     }
     const listed = await readListedKey(tools, state);
     if (listed !== keyPair.publicKey) {
-      await conclude(tools, state, null);
+      await conclude(tools, state);
       throw error;
     }
   }
@@ -169,6 +235,5 @@ async function goBack(tools: Tools, state: Rotating, confirming: Confirming): Pr
   const planned = await survey(tools, { ...back, rotation: { ...rotation, keyPair: state.keyPair } });
   await tools.store.write(back);
   await makeSo(tools, planned);
-  await awaitAnswers(tools, planned, rotation.witnesses, { ...confirming, withinMs: recovering });
-  throw new NotRotated(link, confirming.withinMs);
+  return back;
 }

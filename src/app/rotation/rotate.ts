@@ -1,4 +1,4 @@
-import { CpnError, NotJoined } from '../../core/errors.ts';
+import { CpnError, Interrupted, NotJoined } from '../../core/errors.ts';
 import type { Joined } from '../../store/state.ts';
 import type { Confirming } from '../confirm.ts';
 import { usualConfirmation } from '../pass.ts';
@@ -45,36 +45,42 @@ async function rotateOne(tools: Tools, link: string, confirming: Confirming): Pr
     const answered = rotated?.answered?.name ?? null;
     return { interface: link, state: rotated?.state ?? null, answered, failure: null };
   } catch (error) {
-    if (!(error instanceof CpnError)) throw error;
+    if (!(error instanceof CpnError) || error instanceof Interrupted) throw error;
     const state = await tools.store.read(link);
     return { interface: link, state: state && isJoined(state) ? state : null, answered: null, failure: error };
   }
 }
 
 /**
- * Gives a network a new key, or goes on with the change that was begun before; the lock is held all the while, so that there are never
- * two at once. It ends, and fails, as {@link advance} says.
- *
- * @returns null when the network is not joined any more, or `signal` aborted
+ * Gives a network a new key, or goes on with the change that was begun before; no other change is made meanwhile. It ends, and fails, as
+ * {@link advance} says; a signal has the old key back.
  */
 export function rotateKey(tools: Tools, link: string, confirming: Confirming): Promise<Rotated | null> {
-  return tools.store.lock(async () => {
-    const state = await tools.store.read(link);
-    if (state === null || !isJoined(state)) return null;
-    if (isRotating(state) && state.enabled) return advance(tools, state, confirming, false);
-    return advance(tools, await beginRotation(tools, state, confirming), confirming, true);
-  });
+  return tools.store.change(() =>
+    tools.deferSignals((interrupted) => {
+      const signal = AbortSignal.any([interrupted, ...(confirming.signal ? [confirming.signal] : [])]);
+      const wanted = { ...confirming, signal };
+      return advance(tools, wanted, async () => {
+        const state = await tools.store.read(link);
+        if (state === null || !isJoined(state)) return null;
+        if (isRotating(state) && state.enabled) return { state, isNew: false };
+        return { state: await beginRotation(tools, state, wanted), isNew: true };
+      });
+    }),
+  );
 }
 
 /**
  * Goes on with a change of keys that was begun before, where there is one and the network is up.
  *
  * @returns null when there was none
+ * @throws Locked at once where another process is at it
  */
 export function resumeRotation(tools: Tools, link: string, confirming: Confirming): Promise<Rotated | null> {
-  return tools.store.lock(async () => {
+  const resume = async () => {
     const state = await tools.store.read(link);
     if (state === null || !isJoined(state) || !isRotating(state) || !state.enabled) return null;
-    return advance(tools, state, confirming, false);
-  });
+    return { state, isNew: false };
+  };
+  return tools.store.change(() => advance(tools, confirming, resume), false);
 }

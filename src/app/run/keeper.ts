@@ -118,6 +118,7 @@ export class Keeper {
     this.#health.startOver();
     this.#names.forget();
     this.#map.restart();
+    this.#watch.forget();
     this.#bell.ring();
   }
 
@@ -137,7 +138,7 @@ export class Keeper {
     const begun = this.#tools.monotonic();
     const spent = () => this.#tools.monotonic() - begun;
     try {
-      const news = { ...told, resolved, failed: this.#watch.failed };
+      const news = { ...told, resolved, failed: this.#watch.failed, pathMtu: this.#watch.pathMtu };
       const mayRepair = (drift: readonly Change[]) => this.#mayRepair(drift);
       const options = { withinMs: this.#options.confirmMs, signal, mayRepair };
       const made = await passNetwork(this.#tools, this.link, news, options);

@@ -1,5 +1,6 @@
 import { NotNamed } from '../../core/errors.ts';
 import type { Failure } from '../../core/model.ts';
+import type { PathMtu } from '../../core/path-mtu.ts';
 import { explainHosts } from '../../core/plan-hosts.ts';
 import type { HostEvent } from '../../host/host.ts';
 import type { Pass } from '../pass.ts';
@@ -8,6 +9,7 @@ import { EndpointWatch } from './endpoint-watch.ts';
 import { FailureWatch } from './failure-watch.ts';
 import { ForwardWatch } from './forward-watch.ts';
 import { LanWatch } from './lan-watch.ts';
+import { MtuWatch } from './mtu-watch.ts';
 import { Once } from './once.ts';
 import { PeerWatch } from './peer-watch.ts';
 import { PinWatch } from './pin-watch.ts';
@@ -39,6 +41,7 @@ export class NetworkWatch {
   readonly #rotation: RotationWatch;
   readonly #takeovers: TakeoverWatch;
   readonly #hosts: Once;
+  readonly #mtu: MtuWatch;
 
   /**
    * @param interval seconds between two passes that nothing asks for
@@ -59,6 +62,7 @@ export class NetworkWatch {
     this.#forwarding = new ForwardWatch(tools, link, interval);
     this.#rotation = new RotationWatch(tools, link, confirmMs, ring);
     this.#takeovers = new TakeoverWatch(tools.meter, link);
+    this.#mtu = new MtuWatch(tools, link, ring);
     const trouble = { begins: 'the hosts file cannot be changed', ends: 'the hosts file can be changed again' };
     this.#hosts = new Once(tools.log, { interface: link }, trouble);
   }
@@ -68,6 +72,16 @@ export class NetworkWatch {
     return this.#failures.failed;
   }
 
+  /** What was measured of paths; undefined while there is nothing new. */
+  get pathMtu(): PathMtu | null | undefined {
+    return this.#mtu.pathMtu;
+  }
+
+  /** Nothing known of the outside holds any more. */
+  forget(): void {
+    this.#mtu.forget();
+  }
+
   /** Something changed on this host. */
   hear({ kind }: HostEvent): void {
     if (kind === 'firewall') this.#forwarding.expect();
@@ -75,12 +89,14 @@ export class NetworkWatch {
 
   /** Goes on until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#failures.watch(signal), this.#lan.watch(signal), this.#rotation.watch(signal)]);
+    const watches = [this.#failures, this.#lan, this.#rotation, this.#mtu];
+    await Promise.all(watches.map((each) => each.watch(signal)));
   }
 
   /** Takes one more pass into account. */
   async note({ survey, changes }: Pass): Promise<void> {
     this.#failures.follow(survey);
+    this.#mtu.follow(survey);
     await this.#lan.note(survey?.state ?? null);
     if (changes.length > 0) this.#forwarding.expect();
     await this.#forwarding.note(survey);

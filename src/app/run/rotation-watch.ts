@@ -1,3 +1,4 @@
+import { Locked } from '../../core/errors.ts';
 import { isDue } from '../../core/key-age.ts';
 import { accessOf } from '../access.ts';
 import type { Confirming } from '../confirm.ts';
@@ -74,6 +75,11 @@ export class RotationWatch {
       const { state, answered } = rotated;
       log.info({ ...interfaceOnly, key: state.keyPair.publicKey, answered: answered?.name ?? null }, 'key changed');
     } catch (error) {
+      if (what === 'begun' && error instanceof Locked) {
+        // A command is at it; should it be killed, this goes on with it.
+        this.#restUntil.begun = monotonic() + restAfterFailure.begun;
+        return;
+      }
       this.#restUntil[what] = monotonic() + restAfterFailure[what];
       this.#restUntil.new = Math.max(this.#restUntil.new, monotonic() + restAfterFailure.new);
       this.#once.notice(error);

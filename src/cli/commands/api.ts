@@ -10,6 +10,7 @@ import { mergeLists } from '../merge-lists.ts';
 import { note } from '../output.ts';
 import { checkPlace, saveReply } from '../save-reply.ts';
 import { headToText, replyToBytes } from '../show-reply.ts';
+import { deliver } from '../stdout.ts';
 import { transferMeter } from '../transfer-meter.ts';
 
 export const api: Command = {
@@ -75,12 +76,14 @@ export const api: Command = {
     try {
       const reply = await service.send({
         ...request,
-        onRefusal: (refused) => show(refused, input),
+        onRefusal: (refused) => void show(refused, input),
         ...(fileBytes > 0 && { onSent: upload.add }),
         ...(output !== undefined && { sink: (body) => save(output, body) }),
       });
       upload.end();
-      if (output === undefined) return show(reply, input);
+      // The reply to what changed something may hold a secret that is shown this once.
+      const isReading = request.method === 'GET' || request.method === 'HEAD';
+      if (output === undefined) return await show(reply, input, isReading ? write : deliver);
       if (input.switch('include')) process.stdout.write(headToText(reply));
       return exitCodes.done;
     } finally {
@@ -93,7 +96,7 @@ export const api: Command = {
 const patience = { usual: 30, withFiles: 600, longest: 86_400 };
 
 /** Returns the exit code of a reply that was no refusal. */
-function show(reply: RawReply, input: Input): number {
+async function show(reply: RawReply, input: Input, put: (bytes: Uint8Array) => unknown = write): Promise<number> {
   const shown = replyToBytes(reply, { include: input.switch('include'), terminal: process.stdout.isTTY });
   if (shown === null) {
     note(
@@ -101,13 +104,17 @@ function show(reply: RawReply, input: Input): number {
     );
     return exitCodes.failed;
   }
-  process.stdout.write(shown);
+  await put(shown);
   return exitCodes.done;
+}
+
+function write(bytes: Uint8Array): void {
+  process.stdout.write(bytes);
 }
 
 /** Prints the pages of a list, or saves them all; each ends its line. */
 async function showPages(service: RawService, request: AskedRequest['request'], input: Input): Promise<number> {
-  const pages = service.pages({ ...request, onRefusal: (refused) => show(refused, input) });
+  const pages = service.pages({ ...request, onRefusal: (refused) => void show(refused, input) });
   // With their headers, pages stay apart.
   const replies = input.switch('include') ? pages : mergeLists(pages);
   const output = input.text('output');
@@ -116,7 +123,7 @@ async function showPages(service: RawService, request: AskedRequest['request'], 
     return exitCodes.done;
   }
   for await (const reply of replies) {
-    const exitCode = show(endLine(reply), input);
+    const exitCode = await show(endLine(reply), input);
     if (exitCode !== exitCodes.done) return exitCode;
   }
   return exitCodes.done;

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { JoinRequest } from '../../app/begin-join.ts';
+import type { JoinRequest, Named } from '../../app/begin-join.ts';
 import type { Tools } from '../../app/tools.ts';
 import type { PeerType } from '../../contract/peer.ts';
 import { InvalidValue, WrongUsage } from '../../core/errors.ts';
@@ -114,6 +114,7 @@ async function readRequest(input: Input): Promise<JoinRequest> {
       endpoint === undefined || endpoint === 'auto' ? (endpoint ?? null) : parseEndpoint(endpoint, '--endpoint'),
     interface: link === undefined ? null : parseLinkName(link, '--interface'),
     options: await readOptions(input, type),
+    named: new Set(Object.entries(names).flatMap(([flag, name]) => (input.has(flag) ? [name] : []))),
     token: await readKey(input),
     personalToken: tokenFile === undefined ? null : await readSecretFile(tokenFile, 'the personal token'),
     networkSecret: await readNetworkSecret(input),
@@ -121,6 +122,23 @@ async function readRequest(input: Input): Promise<JoinRequest> {
     patience: patience === undefined ? null : 1000 * patience,
   };
 }
+
+/** What the flags are about that a host which joins again need not repeat. */
+const names: Readonly<Record<string, Named>> = {
+  name: 'name',
+  type: 'type',
+  endpoint: 'endpoint',
+  'listen-port': 'listenPort',
+  mtu: 'mtu',
+  'accept-routes': 'acceptRoutes',
+  masquerade: 'masquerade',
+  'allow-route': 'allowRoutes',
+  probe: 'probes',
+  hosts: 'hosts',
+  pin: 'pin',
+  'rotate-every': 'rotateEvery',
+  'network-secret-file': 'networkSecret',
+};
 
 function readType(text: string): PeerType {
   const type = peerTypes.find((each) => each === text);

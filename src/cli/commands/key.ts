@@ -6,7 +6,7 @@ import { apiFlags, type Command, jsonFlag, theNetwork, yesFlag } from '../comman
 import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
-import { note, print, printJson, table, warn } from '../output.ts';
+import { note, print, printJson, printOnlyCopy, table, toJson, warn } from '../output.ts';
 
 export const createKey: Command = {
   name: 'key create',
@@ -44,18 +44,26 @@ export const createKey: Command = {
       ...readLimits(input),
     };
     const service = await openAdmin(input);
-    const key = await service.createKey(await findNetwork(service, input.argument('network') ?? ''), request);
+    const network = await findNetwork(service, input.argument('network') ?? '');
+    const key = await service.createKey(network, request);
     const unlimited = [...(key.peer_types ? [] : ['types']), ...(request.routes && !key.routes ? ['routes'] : [])];
     if (unlimited.length > 0) {
       warn(
         `this service does not limit the ${unlimited.join(' and ')} of a key: its holder can join as any type and serve any route`,
       );
     }
-    if (input.switch('json')) {
-      printJson({ id: key.id, enrollment_token: key.enrollment_token, expires_at: key.expires_at });
-      return exitCodes.done;
-    }
-    print(key.enrollment_token);
+    const { id, enrollment_token, expires_at } = key;
+    const isJson = input.switch('json');
+    await printOnlyCopy({
+      what: `the key ${printable(request.name)} (${id ?? 'of unknown id'})`,
+      text: isJson ? toJson({ id, enrollment_token, expires_at }) : enrollment_token,
+      revoke: async () => {
+        if (id === null) throw new WrongUsage('the service did not give its id');
+        await service.revokeKey(network, id);
+      },
+      remedy: `cpn key revoke ${network} ${id ?? printable(request.name)}`,
+    });
+    if (isJson) return exitCodes.done;
     const flag = request.peer_types.includes('origin') ? '' : ` --type ${request.peer_types[0]}`;
     note(
       `for ${key.max_uses === 1 ? 'one host' : `${key.max_uses} hosts`}, until ${key.expires_at}; join with: cpn join - --api URL${flag} <key`,

@@ -5,7 +5,7 @@ import { apiFlags, type Command, jsonFlag, yesFlag } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
-import { note, print, printJson, table } from '../output.ts';
+import { note, print, printJson, printOnlyCopy, table, toJson } from '../output.ts';
 
 export const listTokens: Command = {
   name: 'token list',
@@ -70,11 +70,15 @@ export const createToken: Command = {
     const service = await openAdmin(input);
     const token = await service.createToken({ name, ...(days !== undefined && { expires_in_days: days }) });
     const value = token.access_token.reveal();
-    if (input.switch('json')) {
-      printJson({ id: token.id, name: token.name, access_token: value, expires_at: token.expires_at });
-      return exitCodes.done;
-    }
-    print(value);
+    const { id, expires_at } = token;
+    const isJson = input.switch('json');
+    await printOnlyCopy({
+      what: `the token ${printable(token.name)} (${id})`,
+      text: isJson ? toJson({ id, name: token.name, access_token: value, expires_at }) : value,
+      revoke: () => service.deleteToken(id),
+      remedy: `cpn token revoke ${id}`,
+    });
+    if (isJson) return exitCodes.done;
     const until = token.expires_at === null ? 'until it is revoked' : `until ${token.expires_at}`;
     note(`holds ${until}; use it as CPN_API_TOKEN=file:token, or with: cpn login --api URL --token-file token`);
     return exitCodes.done;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { Enrollment } from '../../contract/network.ts';
 import { EnrollRequest, IdentityKey, NetworkSecretTag } from '../../contract/peer.ts';
-import { reply } from '../../contract/reply.ts';
+import { Refusal, reply } from '../../contract/reply.ts';
 import { Secret } from '../../core/secret.ts';
 import type { App } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
@@ -26,15 +26,17 @@ export function addEnrollmentRoute(app: App, context: Context, texts: NetworkTex
         'to read its own network and to change or remove itself. A retry with the same Idempotency-Key, public key and ' +
         'enrolment key gets the same peer, address and access_token and consumes no further use, even of a used-up key. Names are ' +
         'unique within a network, compared as DNS labels: a name that is taken gets a suffix, and the reply has the name given. A key ' +
-        'may be for certain types of peers, which a 403 names, and for certain routes, which its connectors are limited to.',
+        'may be for certain types of peers, which a 403 names, and for certain routes, which its connectors are limited to. A host ' +
+        'that is in networks already names them in Current-Networks: a key for one of these is a 409, and its use is not taken.',
       body: EnrollRequest,
       // As headers, because a service that does not know them passes over them.
       headers: z.looseObject({
         'idempotency-key': IdempotencyKey.optional(),
         'peer-identity-key': IdentityKey.optional(),
         'network-secret-tag': NetworkSecretTag.optional(),
+        'current-networks': CurrentNetworks.optional(),
       }),
-      response: { 201: reply(Enrollment) },
+      response: { 201: reply(Enrollment), 409: Refusal },
     },
     handler: async (request, response) => {
       const { headers } = request;
@@ -43,6 +45,7 @@ export function addEnrollmentRoute(app: App, context: Context, texts: NetworkTex
         idempotencyKey: key === undefined ? null : new Secret(key),
         identityKey: headers['peer-identity-key'] ?? null,
         secretTag: headers['network-secret-tag'] ?? null,
+        currentNetworks: headers['current-networks']?.split(', ').map(Number) ?? [],
       };
       const { peer, network, token } = await limitFailures(request, () =>
         enroll(context, request.body, beside, request.ip),
@@ -70,6 +73,11 @@ function withNetwork(data: z.infer<typeof Beside>['data'], network: Buffer): Buf
     Buffer.from('}}'),
   ]);
 }
+
+const CurrentNetworks = z
+  .string()
+  .regex(/^\d{1,15}(, \d{1,15}){0,99}$/)
+  .meta({ description: 'The ids of the networks that the host is in, such as "1, 3".' });
 
 const IdempotencyKey = z
   .string()

@@ -3,7 +3,7 @@ import { nameOnce, toLabel } from '../../core/hosts-label.ts';
 import { type PublicKey, parsePeerKey } from '../../core/keys.ts';
 import { Secret } from '../../core/secret.ts';
 import { allocate, capacityOf } from '../address-allocation.ts';
-import { Forbidden, InvalidRequest, Unauthenticated } from '../errors.ts';
+import { Conflict, Forbidden, InvalidRequest, Unauthenticated } from '../errors.ts';
 import { checkAll, readFields } from '../field-rules.ts';
 import { checkEndpointOutside, parsePeerEndpoint } from '../network-rules.ts';
 import { nextMoment, type Seen } from '../seen.ts';
@@ -31,6 +31,8 @@ interface Beside {
   readonly idempotencyKey: Secret | null;
   readonly identityKey: string | null;
   readonly secretTag: string | null;
+  /** The networks that the host says it is in. */
+  readonly currentNetworks: readonly number[];
 }
 
 /**
@@ -41,7 +43,7 @@ interface Beside {
 export async function enroll(
   context: Context,
   request: EnrollRequest,
-  { idempotencyKey, identityKey, secretTag }: Beside,
+  { idempotencyKey, identityKey, secretTag, currentNetworks }: Beside,
   address: string,
 ): Promise<Enrolled> {
   const { publicKey, endpoint } = readEnrollment(context, request);
@@ -62,6 +64,7 @@ export async function enroll(
       const token = derivePeerToken(keyToken, idempotencyKey, earlier.token_salt);
       return present(await networks.readNetwork(db, key.network_id), peer, token);
     }
+    if (currentNetworks.includes(key.network_id)) throw alreadyIn(await networks.readNetwork(db, key.network_id));
     const { types, routes } = readLimits(key);
     const type = request.peer_type ?? 'origin';
     if (types !== null && !types.includes(type)) throw notAllowed(type, types);
@@ -168,6 +171,10 @@ async function findFreeName(db: Db, network: number, name: string): Promise<stri
 
 function present(network: networks.StoredNetwork, peer: StoredPeer, token: Secret) {
   return { peer: presentPeer(network, peer), network, token };
+}
+
+function alreadyIn({ id, name }: networks.StoredNetwork): Conflict {
+  return new Conflict(`the enrolment key is for network ${name} (${id}), which this host is in already`);
 }
 
 function notAllowed(type: PeerType, types: readonly PeerType[]): Forbidden {

@@ -1,3 +1,5 @@
+import type { Peer } from '../model.ts';
+import { describePathMtu, leastPathMtu, type PathMtu } from '../path-mtu.ts';
 import { type Finding, well, worthKnowing, wrong } from './finding.ts';
 
 /** What echoes through the tunnel, or towards an endpoint, showed; in bytes of the whole IP packet. */
@@ -10,16 +12,30 @@ export interface Echoes {
   readonly passed: number | null;
 }
 
-/** Judges echoes through the tunnel, whose packets may not be fragmented. */
-export function judgeTunnelEchoes({ target, full, passed }: Echoes, link: string): Finding {
+/** Says that the MTU of an interface is a measured one. */
+export function judgeMeasured(link: string, pathMtu: PathMtu, fitted: number, peers: readonly Peer[]): Finding {
+  return well(
+    'mtu',
+    `the MTU of ${link}`,
+    `${pathMtu.mtu}, ${describePathMtu(pathMtu, peers)}; ${fitted} fits the underlay`,
+  );
+}
+
+/**
+ * Judges echoes through the tunnel, whose packets may not be fragmented.
+ *
+ * @param isAdaptive whether the daemon may change the MTU
+ */
+export function judgeTunnelEchoes({ target, full, passed }: Echoes, link: string, isAdaptive: boolean): Finding {
   const looked = `packets of ${full} bytes to ${target} through ${link}`;
   if (passed === null) return worthKnowing('mtu', looked, 'it answers no ping, so that nothing can be tried out');
   if (passed >= full) return well('mtu', looked, 'pass');
+  const remedy = `cpn set ${link} --mtu ${Math.max(leastMtu, passed)}, on both ends`;
   return wrong(
     'mtu',
     looked,
     `vanish, while those of up to ${passed} bytes pass: a black hole, in which downloads stall though pings work`,
-    `cpn set ${link} --mtu ${Math.max(leastMtu, passed)}, on both ends`,
+    isAdaptive && passed >= leastPathMtu ? `"cpn run" lowers the MTU within minutes; without it: ${remedy}` : remedy,
   );
 }
 
@@ -42,11 +58,3 @@ const leastMtu = 576;
 /** Bytes around a packet of the tunnel over IPv4, and over IPv6: IP, UDP, and WireGuard's own 32. */
 export const overhead = 60;
 export const overheadV6 = 80;
-
-/**
- * The next size to try between one that passed and one that did not; null when they are as near as they need to be. An MTU that is
- * some bytes too small costs nothing.
- */
-export function nextSize(passed: number, lost: number): number | null {
-  return lost - passed <= 8 ? null : Math.floor((passed + lost) / 2);
-}

@@ -46,6 +46,17 @@ export class NotKept extends CpnError {
   }
 }
 
+/** A signal came before a change was confirmed; what was begun was taken back. */
+export class Interrupted extends CpnError {
+  override readonly name = 'Interrupted';
+
+  constructor(signal: string) {
+    super(`${signal} came before the change was confirmed, so it was taken back; run the command again to make it`, {
+      facts: { signal },
+    });
+  }
+}
+
 /** An answer of the control plane would take away all that this host reaches, and no second one confirmed it yet. */
 export class Unconfirmed extends CpnError {
   override readonly name = 'Unconfirmed';

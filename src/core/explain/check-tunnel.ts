@@ -4,6 +4,7 @@ import { type Address, familyOf } from '../cidr.ts';
 import { findSecretTroubles } from '../compare-secrets.ts';
 import { formatEndpoint } from '../endpoint.ts';
 import { judgePeer } from '../health.ts';
+import { describePathMtu } from '../path-mtu.ts';
 import { type Check, leavesOpen, passes, stops } from './check.ts';
 import { findOwner, findWantedOwner, namePeer, type View } from './view.ts';
 
@@ -49,10 +50,12 @@ export function checkHandshake(address: Address, view: View, now: number): Check
 /** Tells how large a packet may be, and whether it still fits when WireGuard has wrapped it. */
 export function checkMtu(address: Address, view: View): Check {
   const { link, device, surroundings } = view.actual;
+  const { pathMtu } = view.desired;
   if (link === null) return leavesOpen('mtu', 'there is no interface');
   const owner = findWantedOwner(address, view);
   const peer = device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey);
-  const largest = `packets up to ${link.mtu} bytes`;
+  const measured = pathMtu === null ? '' : `, ${describePathMtu(pathMtu, view.map.peers)}`;
+  const largest = `packets up to ${link.mtu} bytes${measured}`;
   if (!peer?.endpoint) return leavesOpen('mtu', `${largest}; no endpoint is known, and so no way to it`);
   if (surroundings.underlayMtu === null)
     return leavesOpen(

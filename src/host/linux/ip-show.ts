@@ -1,5 +1,6 @@
 import { type Address, maskPrefix, type Prefix } from '../../core/cidr.ts';
 import { keepSame, rememberLast, sameList } from '../../core/keep-same.ts';
+import { routeProtocol } from '../../core/marks.ts';
 import type { InterfaceAddress } from '../../core/model.ts';
 import { perObject } from '../../core/per-object.ts';
 import type { Rule } from '../../core/rule.ts';
@@ -84,7 +85,7 @@ export function shownReader(): (text: string) => Shown {
 
 function readRoutes(line: string, whole: string): readonly ShownRoute[] {
   return parseList(line)
-    .filter(isUnicast)
+    .filter((entry) => isUnicast(entry) && !isForEchoes(entry))
     .map((entry) => readRoute(entry, maskPrefix(whole)));
 }
 
@@ -110,6 +111,11 @@ function readLinkAddress({ local, address: other, prefixlen }: Entry): ShownAddr
 
 function isUnicast({ type, dst }: Entry): boolean {
   return (type === undefined || type === '1' || type === 'unicast') && typeof dst === 'string';
+}
+
+/** Our own routes for a type of service are there for a while, and nothing but echoes takes them. */
+function isForEchoes({ tos, protocol }: Entry): boolean {
+  return tos !== undefined && protocol === routeProtocol;
 }
 
 function readRoute(entry: Entry, whole: Prefix): ShownRoute {

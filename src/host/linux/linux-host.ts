@@ -15,6 +15,7 @@ import { type Run, run as runHere, type Start, saidBy, start as startHere } from
 import { watchDevices } from '../watch-devices.ts';
 import { parseDump } from '../wg-dump.ts';
 import { applyStep } from './apply-step.ts';
+import { echoes, widen } from './echoes.ts';
 import { watchEvents, watchFirewall } from './events.ts';
 import { parseForwardTables, rulesetArgs } from './forward-chains.ts';
 import { showArgs, showInput } from './ip-show.ts';
@@ -47,6 +48,8 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
     nudge,
     answers,
     reaches: (target, deadlineMs) => reaches(run, target, deadlineMs),
+    echoes: (address, request, deadlineMs) => echoes(run, address, request, deadlineMs),
+    widen: (link, addresses, mtu) => widen(run, parseLinkName(link), addresses, mtu),
     watch: (listener) => watchEvents(listener, start),
     watchFirewall: (listener) => watchFirewall(listener, start),
     watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs, new KnownOutput()),

@@ -1,10 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { release } from 'node:os';
 import { basename } from 'node:path';
-import { type Address, familyOf } from '../../core/cidr.ts';
 import type { Holder } from '../../core/doctor/judge-files.ts';
 import type { Kernel } from '../../core/doctor/judge-host.ts';
-import { CommandFailed } from '../../core/errors.ts';
 import { describeFile, lookForTool, measureSpace } from '../describe-file.ts';
 import type { Tool } from '../find-tool.ts';
 import type { Inspector } from '../inspector.ts';
@@ -32,7 +30,6 @@ export function linuxInspector(run: Run = runHere): Inspector {
     holder: readHolder,
     udpPorts: async () =>
       parseUdpPorts(`${await readIfThere('/proc/net/udp')}\n${await readIfThere('/proc/net/udp6')}`),
-    echoes: (address, bytes, deadlineMs) => echoes(run, address, bytes, deadlineMs),
     prints: () => prints(run),
   };
 }
@@ -96,19 +93,6 @@ async function readHolder(path: string): Promise<Holder | null> {
 export function parseUdpPorts(text: string): Set<number> {
   const ports = text.split('\n').map((line) => /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) /.exec(line)?.[1]);
   return new Set(ports.flatMap((port) => (port === undefined ? [] : Number.parseInt(port, 16))));
-}
-
-/** `-M do` of iputils forbids fragments; the sizes of its `-s` are without the IP and ICMP headers. */
-async function echoes(run: Run, address: Address, bytes: number, deadlineMs: number): Promise<boolean> {
-  const headers = familyOf(address) === 4 ? 28 : 48;
-  const args = ['-n', '-q', '-M', 'do', '-c', '1', '-s', String(bytes - headers), '-W', String(deadlineMs / 1000)];
-  try {
-    await run('ping', [...args, address], { deadlineMs: deadlineMs + 1_000 });
-    return true;
-  } catch (error) {
-    if (error instanceof CommandFailed) return false;
-    throw error;
-  }
 }
 
 async function readIfThere(path: string): Promise<string> {

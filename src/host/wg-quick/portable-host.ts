@@ -43,6 +43,9 @@ export function portableHost(portable: Portable): Host {
     nudge,
     answers,
     reaches: (target, deadlineMs) => knock(portable, target, deadlineMs),
+    // The flags of `ping` that forbid fragments are others on each system.
+    echoes: async () => false,
+    widen: async () => async () => {},
     watch: (listener) => watchLinks(listener),
     watchFirewall: async () => ({ close: async () => {} }),
     watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs),

@@ -26,7 +26,6 @@ export function portableInspector({ run, manager }: Portable): Inspector {
       return pid === undefined ? null : { pid: Number(pid), alive: isAlive(Number(pid)) };
     },
     udpPorts: async () => new Set(),
-    echoes: async () => false,
     async prints() {
       // Without `dump` it hides private and preshared keys itself.
       const shown = await run('wg', ['show'], { deadlineMs: 10_000 }).catch((error) => {

@@ -64,6 +64,13 @@ describe('parseShown', () => {
     expect(parseShown(`[]\n[${entry}]\n[]\n[]\n`).routes).toEqual([expect.objectContaining(expected)]);
   });
 
+  test('leaves out the routes of our own echoes, and no other', () => {
+    const route = (protocol: number) =>
+      `{"type":"1","dst":"10.77.0.2","tos":"0x04","dev":"wg0","table":"254","protocol":"${protocol}","metrics":[{"mtu":1420}]}`;
+    const { routes } = parseShown(`[]\n[${route(157)},${route(4)}]\n[]\n[]\n`);
+    expect(routes.map(({ protocol }) => protocol)).toEqual(['static']);
+  });
+
   test('reads policy rules, and names what of a rule it does not read', () => {
     const { rules } = parseShown(`[]\n[]\n[]\n${rules4}\n`);
     expect(rules.map((rule) => [rule.priority, formatRule(rule), rule.protocol, ...rule.more])).toEqual([

@@ -5,7 +5,6 @@ import { chmod, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { parseAddress } from '../../../src/core/cidr.ts';
 import { linuxInspector, parseUdpPorts } from '../../../src/host/linux/linux-inspector.ts';
 
 const inspector = linuxInspector();
@@ -64,12 +63,4 @@ it('knows whether a daemon is at work, or only its number is left', async () => 
   expect(await inspector.holder(file)).toEqual({ pid: process.pid, alive: false });
   await writeFile(file, 'x; rm -rf /\n');
   expect(await inspector.holder(file)).toBeNull();
-});
-
-it('sends echoes that must not be fragmented', async () => {
-  const here = parseAddress('127.0.0.1');
-  expect(await inspector.echoes(here, 1400, 1_000)).toBe(true);
-  // Larger than loopback's MTU.
-  expect(await inspector.echoes(here, 65_535, 1_000)).toBe(true);
-  expect(await inspector.echoes(parseAddress('::1'), 65_535 + 40, 200)).toBe(false);
 });
