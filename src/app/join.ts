@@ -105,7 +105,7 @@ async function enroll(tools: Tools, begun: State, request: JoinRequest, isNew: b
     const joined = withMembership({ ...state, perhapsEnrolled: false }, membership);
     await tools.store.write(joined);
     const arrival = await settle(tools, joined, others, request, true);
-    const sync = { mode: 'poll', lastSuccess: tools.now().toISOString(), error: null } as const;
+    const sync = { mode: 'poll', lastSuccess: tools.now().toISOString(), error: null, refused: null } as const;
     await tools.store.amendNotes(arrival.joined.interface, { sync, held: null });
     return arrival;
   } catch (error) {

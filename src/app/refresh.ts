@@ -7,6 +7,7 @@ import { emptiesTunnel, keepUnlisted } from '../core/newer-map.ts';
 import { findOwnPeer, ownKeys } from '../core/own-peer.ts';
 import { isHolding } from '../core/pins.ts';
 import { findOwnSkipped } from '../core/skipped-peers.ts';
+import { refusalOf } from '../core/sync-refusal.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
 import { accessOf } from './access.ts';
@@ -75,7 +76,7 @@ export async function refresh(
       }
     }
     const mode = wait === undefined ? sync.mode : waited ? 'push' : 'poll';
-    const notes = { sync: { mode, lastSuccess: tools.now().toISOString(), error: null }, held: null };
+    const notes = { sync: { mode, lastSuccess: tools.now().toISOString(), error: null, refused: null }, held: null };
     const news = await resolveNew(tools, state, map);
     return { news: { ...news, isSaidTwice: isDoubted }, notes, waited, failure: null };
   } catch (error) {
@@ -111,7 +112,7 @@ async function readOwnKeys(tools: Tools, state: Joined, told: NetworkMap): Promi
 }
 
 function fail(error: CpnError, { sync, held }: Pick<Notes, 'sync' | 'held'>): Pick<Notes, 'sync' | 'held'> {
-  return { sync: { ...sync, error: error.message }, held };
+  return { sync: { ...sync, error: error.message, refused: refusalOf(error) ?? sync.refused }, held };
 }
 
 async function resolveNew(tools: Tools, state: Joined, map: NetworkMap | null): Promise<News> {

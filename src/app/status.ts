@@ -133,7 +133,7 @@ const unknown = {
   peers: [],
   routes: [],
   drift: [],
-  sync: { mode: 'local', lastSuccess: null, error: null },
+  sync: { mode: 'local', lastSuccess: null, error: null, refused: null },
   warnings: [],
   failure: null,
 } as const satisfies Omit<NetworkStatus, 'interface'>;

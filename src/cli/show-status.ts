@@ -50,7 +50,12 @@ export function statusToJson(status: NetworkStatus) {
     })),
     routes: routes.map(({ reason, ...route }) => (reason === null ? route : { ...route, reason })),
     drift,
-    sync: { mode: sync.mode, last_success: sync.lastSuccess, ...(sync.error !== null && { error: sync.error }) },
+    sync: {
+      mode: sync.mode,
+      last_success: sync.lastSuccess,
+      ...(sync.error !== null && { error: sync.error }),
+      ...(sync.refused !== null && { refused: sync.refused }),
+    },
     ...(warnings.length > 0 && { warnings }),
   };
 }
@@ -68,7 +73,8 @@ export function statusToText(status: NetworkStatus, now: Date, findRates: FindRa
     parts.push(table(['route', 'via', 'state', ''], rows));
   }
   if (drift.length > 0) parts.push([yellow('drift'), ...drift.map(describe)].join('\n'));
-  if (sync.error !== null) parts.push(`${yellow('sync')} ${printable(sync.error)}`);
+  if (sync.refused !== null) parts.push(`${red('sync refused')} (${sync.refused}) ${printable(sync.error ?? '')}`);
+  else if (sync.error !== null) parts.push(`${yellow('sync')} ${printable(sync.error)}`);
   for (const warning of warnings) parts.push(`${yellow('warning')} ${printable(warning)}`);
   return parts.join('\n');
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { type Address, type Prefix, parseAddress, parsePrefix } from '../core/cidr.ts';
+import type { SyncRefusal } from '../core/sync-refusal.ts';
 
 /** How a network learns of a newer map, and how the last try went. */
 export interface Sync {
@@ -7,6 +8,8 @@ export interface Sync {
   /** ISO 8601; null when there was none yet. */
   readonly lastSuccess: string | null;
   readonly error: string | null;
+  /** Why the service refuses this host its network; a refusal stands until the service answers with a map. */
+  readonly refused: SyncRefusal | null;
 }
 
 /** What passes tell each other and `cpn status`. Gone with a reboot, and nobody's only copy. */
@@ -35,7 +38,7 @@ export interface Probed {
 }
 
 export const noNotes: Notes = {
-  sync: { mode: 'poll', lastSuccess: null, error: null },
+  sync: { mode: 'poll', lastSuccess: null, error: null, refused: null },
   held: null,
   silent: {},
   troubles: [],
@@ -52,6 +55,7 @@ const schema = z.object({
     /** Left out where it is the file's own time. */
     lastSuccess: z.iso.datetime().nullable().optional(),
     error: z.string().nullable(),
+    refused: z.enum(['token', 'forbidden', 'gone']).nullable().default(null),
   }),
   held: z.object({ since: z.number() }).nullable(),
   silent: z.record(z.string(), z.number()),
@@ -66,8 +70,8 @@ const schema = z.object({
  * pass that only proves that all is well writes nothing. The same notes always give the same text.
  */
 export function formatNotes({ sync, held, silent, troubles, dead, unloaded, probed }: Notes): string {
-  const { mode, lastSuccess, error } = sync;
-  const kept = isFileTime(sync) ? { mode, error } : { mode, lastSuccess, error };
+  const { lastSuccess, ...others } = sync;
+  const kept = isFileTime(sync) ? others : sync;
   const text = { sync: kept, held, silent: sortKeys(silent), troubles, dead, unloaded, probed: sortKeys(probed) };
   return `${JSON.stringify(text)}\n`;
 }

@@ -35,7 +35,7 @@ const office: NetworkStatus = {
   peers: [peer],
   routes: [],
   drift: [],
-  sync: { mode: 'push', lastSuccess: null, error: null },
+  sync: { mode: 'push', lastSuccess: null, error: null, refused: null },
   warnings: [],
   failure: null,
 };
@@ -71,6 +71,14 @@ describe('the status as JSON', () => {
     expect(statusToJson({ ...office, warnings: ['route 192.168.50.0/24 keeps coming back'] }).warnings).toEqual([
       'route 192.168.50.0/24 keeps coming back',
     ]);
+  });
+
+  it('says of the sync that it is refused, and why, only where it is', () => {
+    const sync = { ...office.sync, error: 'reading was refused (401)', refused: 'token' } as const;
+    expect(statusToJson({ ...office, sync }).sync).toMatchObject({ refused: 'token', error: sync.error });
+    expect(statusToJson(office).sync).not.toHaveProperty('refused');
+    const text = statusToText({ ...office, sync }, now);
+    expect(text.split('\n').at(-1)).toBe('sync refused (token) reading was refused (401)');
   });
 
   it('has every field of a network that cannot be read, and why it cannot', () => {

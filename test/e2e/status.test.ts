@@ -87,7 +87,7 @@ describe('what the daemon noted', () => {
   it('is told: how it hears of changes, what last went wrong, and what a person should know', async () => {
     await store.writeNotes('cpn0', {
       ...noNotes,
-      sync: { mode: 'push', lastSuccess: null, error: 'out of reach' },
+      sync: { mode: 'push', lastSuccess: null, error: 'out of reach', refused: null },
       troubles: ['somebody keeps deleting a route'],
     });
     const seen = await status(origin);

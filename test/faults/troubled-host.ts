@@ -8,7 +8,7 @@ import { behind } from './members.ts';
 import { TroubledProxy } from './proxy.ts';
 
 /** What the daemon says when it has no answer that it could go by, and when it has one again. */
-export const troubleBegins = 'the newest map is out of reach; going by the last one';
+export const troubleBegins = 'the newest map cannot be read; going by the last one';
 export const troubleEnds = 'the control plane answers again';
 
 /** A host with a daemon that knows the control plane only through a proxy. */

@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true }));
 
 const notes: Notes = {
-  sync: { mode: 'push', lastSuccess: '2026-11-20T12:00:00.123Z', error: null },
+  sync: { mode: 'push', lastSuccess: '2026-11-20T12:00:00.123Z', error: null, refused: 'gone' },
   held: { since: 12.5 },
   silent: { b: 7, a: 5 },
   troubles: ['somebody takes a route away'],
@@ -35,7 +35,7 @@ const notes: Notes = {
 };
 const synced = (lastSuccess: string | null, error: string | null = null): Notes => ({
   ...notes,
-  sync: { mode: 'poll', lastSuccess, error },
+  sync: { mode: 'poll', lastSuccess, error, refused: null },
 });
 /** What tells whether a file was written, and not only touched. */
 const trace = async () => [(await stat(path)).ino, await readFile(path, 'utf8')];

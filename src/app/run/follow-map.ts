@@ -44,7 +44,7 @@ export class MapFollower {
     this.#once = new Once(
       tools.log,
       { interface: link },
-      { begins: 'the newest map is out of reach; going by the last one', ends: 'the control plane answers again' },
+      { begins: 'the newest map cannot be read; going by the last one', ends: 'the control plane answers again' },
     );
   }
 

@@ -36,9 +36,9 @@ export class Once {
   }
 }
 
-/** The message may tell how long it took, and so be another each time. */
+/** The message may tell how long it took, and so be another each time. A refusal is one trouble, though a later one may have another status. */
 function nameOf(error: unknown): string {
   if (!(error instanceof CpnError)) return String(error);
-  const { status = '', stderr = '', path = '', drops = '' } = error.facts;
-  return [error.name, status, stderr, path, drops].join(' ');
+  const { stderr = '', path = '', drops = '' } = error.facts;
+  return [error.name, stderr, path, drops].join(' ');
 }

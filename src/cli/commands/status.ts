@@ -17,7 +17,7 @@ export const status: Command = {
   summary: 'Show peers, routes and drift, from the host alone',
   flags: {
     ...jsonFlag,
-    check: { kind: 'switch', summary: 'exit with 3 unless every network is up' },
+    check: { kind: 'switch', summary: 'exit with 3 unless every network is up and its sync not refused' },
     watch: { kind: 'switch', summary: 'show it again every 2 s until interrupted' },
   },
   examples: ['cpn status', 'cpn status --json | jq .networks[0].peers', 'cpn status --watch'],
@@ -41,7 +41,7 @@ async function showOnce(tools: Tools, input: Input): Promise<number> {
 }
 
 function judge(networks: readonly NetworkStatus[], check: boolean): number {
-  const healthy = networks.length > 0 && networks.every((network) => network.state === 'up');
+  const healthy = networks.length > 0 && networks.every(({ state, sync }) => state === 'up' && sync.refused === null);
   if (check) return healthy ? exitCodes.done : exitCodes.pending;
   const [failure] = networks.flatMap((network) => network.failure ?? []);
   return failure ? exitCodeOf(failure) : exitCodes.done;

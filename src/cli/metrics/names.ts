@@ -11,7 +11,7 @@ export function labelOf(name: string): string {
 }
 
 /** The state that holds has the value 1, each other one 0, so that none of them is missing. */
-export function flagsOf<State extends string>(states: readonly State[], current: State): [State, number][] {
+export function flagsOf<State extends string>(states: readonly State[], current: State | null): [State, number][] {
   return states.map((state) => [state, state === current ? 1 : 0]);
 }
 

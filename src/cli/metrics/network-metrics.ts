@@ -3,6 +3,7 @@ import type { NetworkStatus } from '../../app/status.ts';
 import { flagsOf, labelOf, secondsOf } from './names.ts';
 
 const networkStates = ['up', 'degraded', 'down'] as const satisfies readonly NetworkStatus['state'][];
+const refusals = ['token', 'forbidden', 'gone'] as const satisfies readonly NetworkStatus['sync']['refused'][];
 const syncModes = ['push', 'poll', 'local'] as const satisfies readonly NetworkStatus['sync']['mode'][];
 
 /** Tells how each network is as a whole. */
@@ -19,6 +20,11 @@ export function tellNetworks(registry: Registry, networks: readonly NetworkStatu
   const warnings = gauge('cpn_warnings', 'What "cpn status" warns of right now.');
   const mode = gauge('cpn_sync_mode', 'How a network learns of changes; local is from nobody.', 'mode');
   const failing = gauge('cpn_sync_failing', 'Whether the last question to the control plane failed.');
+  const refused = gauge(
+    'cpn_sync_refused',
+    'Whether the control plane refuses this host its network, and why.',
+    'reason',
+  );
   const success = gauge(
     'cpn_sync_last_success_timestamp_seconds',
     'When the control plane last answered; not there when it never did.',
@@ -35,6 +41,7 @@ export function tellNetworks(registry: Registry, networks: readonly NetworkStatu
     warnings.set(labels, network.warnings.length);
     for (const [each, value] of flagsOf(syncModes, sync.mode)) mode.set({ ...labels, mode: each }, value);
     failing.set(labels, sync.error === null ? 0 : 1);
+    for (const [each, value] of flagsOf(refusals, sync.refused)) refused.set({ ...labels, reason: each }, value);
     if (sync.lastSuccess !== null) success.set(labels, secondsOf(sync.lastSuccess));
     if (keySince !== null) key.set(labels, secondsOf(keySince));
     pins.set(labels, network.peers.filter(({ pin }) => pin !== 'ok').length);

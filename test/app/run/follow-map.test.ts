@@ -166,6 +166,23 @@ describe('trouble at the control plane', () => {
     expect(revisions(following)).toEqual([]);
   });
 
+  it.each([
+    [401, 'token'],
+    [403, 'forbidden'],
+    [404, 'gone'],
+    [422, null],
+  ])(
+    'is a refusal of its own where the answer is %i (%s), also while the service is out of reach later',
+    async (status, refused) => {
+      const refusing = fail(new Refused(status, 'reading', 'no', 'look'));
+      for (const answers of [[refusing], [refusing, fail(gone())]]) {
+        const following = await follow(answers, 3);
+        expect((await notes(following)).sync.refused).toBe(refused);
+      }
+      expect((await notes(await follow([refusing, answerWith(first, true)], 3))).sync.refused).toBeNull();
+    },
+  );
+
   it('is known after a few attempts, as there will be others', async () => {
     const { desk } = await follow([fail(gone())], 1);
     expect(desk.patience).toEqual({ deadlineMs: 10_000, attempts: 3 });

@@ -24,7 +24,9 @@ async function watch(changes: Partial<Joined> = {}) {
   };
   Object.assign(desk.tools, { random });
   await bringUp(desk.tools);
-  await desk.tools.store.amendNotes('cpn0', { sync: { mode: 'push', lastSuccess: keySince, error: null } });
+  await desk.tools.store.amendNotes('cpn0', {
+    sync: { mode: 'push', lastSuccess: keySince, error: null, refused: null },
+  });
   let rings = 0;
   const rotation = new RotationWatch(desk.tools, 'cpn0', 5_000, () => {
     rings += 1;
@@ -63,7 +65,9 @@ it('makes none where nobody asked for it, or the others would not hear of it at 
   for (const [at, changes] of cases.entries()) {
     const { desk, note, end } = await watch(changes);
     if (at === 1) {
-      await desk.tools.store.amendNotes('cpn0', { sync: { mode: 'poll', lastSuccess: null, error: null } });
+      await desk.tools.store.amendNotes('cpn0', {
+        sync: { mode: 'poll', lastSuccess: null, error: null, refused: null },
+      });
     }
     desk.seconds += 100 * hour;
     await note();

@@ -40,6 +40,7 @@ describe('metrics of a daemon', () => {
       '192.168.50.0/24 standby': 0,
     });
     expect(valuesOf(text, 'cpn_sync_mode', 'mode')).toEqual({ push: 0, poll: 1, local: 0 });
+    expect(valuesOf(text, 'cpn_sync_refused', 'reason')).toEqual({ token: 0, forbidden: 0, gone: 0 });
     expect(valuesOf(text, 'cpn_drift_changes')).toEqual({ '': 0 });
     expect(valuesOf(text, 'cpn_passes_total', 'outcome')).toMatchObject({ repaired: 1, failed: 0 });
     expect(valuesOf(text, 'cpn_drift_repaired_total', 'kind')).toMatchObject({ interface: 1, peer: 1, route: 1 });
@@ -56,6 +57,14 @@ describe('metrics of a daemon', () => {
     const told = [...readExposition(await metrics.format(await readStatus(desk.tools), 'file')).keys()];
     expect(told).toContain('cpn_network_state');
     expect(told.filter((name) => !name.startsWith('cpn_'))).toEqual([]);
+  });
+
+  it('tell that the control plane refuses the network, and why', async () => {
+    const { desk, metrics } = await watchedDesk();
+    const { sync } = await desk.tools.store.readNotes('cpn0');
+    await desk.tools.store.amendNotes('cpn0', { sync: { ...sync, error: 'refused', refused: 'gone' } });
+    const text = await metrics.format(await readStatus(desk.tools), 'scrape');
+    expect(valuesOf(text, 'cpn_sync_refused', 'reason')).toEqual({ token: 0, forbidden: 0, gone: 1 });
   });
 
   it('tell no more of what is gone, and of a network that cannot be looked at only that', async () => {
