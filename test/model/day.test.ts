@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { steps } from './happenings/steps.ts';
 import { Invariants } from './invariants.ts';
 import { initialModel, members } from './model.ts';
-import { readDays, repeatCommand } from './settings.ts';
+import { readDays, repeatCommand, timed } from './settings.ts';
 import { Site } from './site.ts';
 
 const { seed, path, days, most, shrink } = readDays(process.env);
@@ -20,9 +20,9 @@ test(`days of up to ${most} happenings, with the seed ${seed}`, { timeout: 24 * 
     try {
       const day = { site, invariants: new Invariants(site) };
       const model = initialModel();
-      await day.invariants.settle(model);
+      await timed('the hosts join', () => day.invariants.settle(model));
       await fc.asyncModelRun(() => ({ model, real: day }), commands);
-      await day.invariants.close(model, leaver);
+      await timed(`the end, at which ${leaver} leaves`, () => day.invariants.close(model, leaver));
     } catch (error) {
       shrinkEnd = Math.min(shrinkEnd, Date.now() + shrink * 60_000);
       throw error;

@@ -27,7 +27,7 @@ export const dayVariables = {
 export const usualMost = 12;
 
 /** A seed is below this. */
-export const seedEnd = 2 ** 31 - 1;
+const seedEnd = 2 ** 31 - 1;
 
 export function readDays(environment: NodeJS.ProcessEnv): Days {
   const read = (name: string, usual: () => number) => {
@@ -46,4 +46,16 @@ export function readDays(environment: NodeJS.ProcessEnv): Days {
 /** The command that repeats a day, and then looks for a smaller one that fails. */
 export function repeatCommand({ seed, most }: Pick<Days, 'seed' | 'most'>, path: string): string {
   return `scripts/fuzz --hosts --runs 1 --seed ${seed} --path ${path} --most ${most} --shrink 30`;
+}
+
+/** Does a part of a day. Its failure says what it was, and with `CPN_DAY_TELL` its seconds are printed. */
+export async function timed(what: string, work: () => Promise<unknown>): Promise<void> {
+  const begun = performance.now();
+  try {
+    await work();
+  } catch (error) {
+    throw new Error(`after "${what}"`, { cause: error });
+  }
+  if (process.env[dayVariables.tell] === undefined) return;
+  process.stdout.write(`  ${what}: ${((performance.now() - begun) / 1000).toFixed(1)} s\n`);
 }

@@ -1,6 +1,7 @@
 /** What can happen on a day, as commands of fast-check. */
 import fc from 'fast-check';
 import type { Member, Model } from '../model.ts';
+import { timed } from '../settings.ts';
 import { daemonHappenings } from './daemon.ts';
 import { foreignHappenings } from './foreign.ts';
 import type { Day, Happening } from './happening.ts';
@@ -18,9 +19,6 @@ const happenings: readonly Happening[] = [
   ...foreignHappenings,
 ];
 
-/** Each step with its time, for long runs. */
-const tellsSteps = process.env.CPN_DAY_TELL !== undefined;
-
 /** A happening to a host as a command of fast-check. */
 class Step implements fc.AsyncCommand<Model, Day> {
   readonly happening: Happening;
@@ -36,14 +34,10 @@ class Step implements fc.AsyncCommand<Model, Day> {
   }
 
   async run(model: Model, day: Day): Promise<void> {
-    const begun = performance.now();
-    try {
+    await timed(`${this}`, async () => {
       await this.happening.do(day, this.name, model);
       await day.invariants.settle(model);
-      if (tellsSteps) process.stdout.write(`  ${this}: ${((performance.now() - begun) / 1000).toFixed(1)} s\n`);
-    } catch (error) {
-      throw new Error(`after "${this}"`, { cause: error });
-    }
+    });
   }
 
   toString(): string {
