@@ -16,11 +16,11 @@ test(`days of up to ${most} happenings, with the seed ${seed}`, { timeout: 24 * 
   const happenings = fc.noBias(fc.commands(steps, { maxCommands: most, size: 'max' }));
   const property = fc.asyncProperty(happenings, fc.constantFrom(...members), async (commands, leaver) => {
     if (Date.now() > shrinkEnd) return;
-    const site = await Site.start();
+    const site = await timed('the hosts join', Site.start);
     try {
       const day = { site, invariants: new Invariants(site) };
       const model = initialModel();
-      await timed('the hosts join', () => day.invariants.settle(model));
+      await timed('everything holds at first', () => day.invariants.settle(model));
       await fc.asyncModelRun(() => ({ model, real: day }), commands);
       await timed(`the end, at which ${leaver} leaves`, () => day.invariants.close(model, leaver));
     } catch (error) {

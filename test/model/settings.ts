@@ -49,13 +49,14 @@ export function repeatCommand({ seed, most }: Pick<Days, 'seed' | 'most'>, path:
 }
 
 /** Does a part of a day. Its failure says what it was, and with `CPN_DAY_TELL` its seconds are printed. */
-export async function timed(what: string, work: () => Promise<unknown>): Promise<void> {
+export async function timed<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
   const begun = performance.now();
   try {
-    await work();
+    const result = await work();
+    const seconds = (performance.now() - begun) / 1000;
+    if (process.env[dayVariables.tell] !== undefined) process.stdout.write(`  ${what}: ${seconds.toFixed(1)} s\n`);
+    return result;
   } catch (error) {
     throw new Error(`after "${what}"`, { cause: error });
   }
-  if (process.env[dayVariables.tell] === undefined) return;
-  process.stdout.write(`  ${what}: ${((performance.now() - begun) / 1000).toFixed(1)} s\n`);
 }
