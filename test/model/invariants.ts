@@ -138,14 +138,27 @@ export class Invariants {
     const checked = await this.#site.cpn(name, ['status', '--check', '--json'], { allowFailure: true });
     const { networks } = JSON.parse(checked.stdout);
     const [seen] = networks;
-    if (seen.state !== 'up') wrong.push(`${name}: status says ${seen.state}: ${JSON.stringify(seen.warnings)}`);
+    const peers: { name: string; state: string }[] = seen.peers;
+    const states = new Map(peers.map((peer) => [peer.name, peer.state]));
+    // A peer without power does not answer, which the status says once something was sent to it.
+    const away = members.filter((each) => !model.present.has(each));
+    const isAwaySeen = away.some((each) => states.get(each) === 'stale');
+    const [state, exitCode] = isAwaySeen ? ['degraded', 3] : ['up', 0];
+    if (seen.state !== state) wrong.push(`${name}: status says ${seen.state}: ${JSON.stringify(seen)}`);
+    if (checked.exitCode !== exitCode) wrong.push(`${name}: status --check exits with ${checked.exitCode}`);
+    for (const each of members) {
+      const isLive = states.get(each) === 'connected';
+      if (each !== name && model.present.has(each) && !isLive) wrong.push(`${name}: ${each} is ${states.get(each)}`);
+    }
     if (seen.drift.length > 0) wrong.push(`${name}: drift ${JSON.stringify(seen.drift)}`);
-    if (checked.exitCode !== 0) wrong.push(`${name}: status --check exits with ${checked.exitCode}`);
+    const missing = seen.routes.filter((route: { state: string }) => route.state === 'missing');
+    if (missing.length > 0) wrong.push(`${name}: routes are missing: ${JSON.stringify(missing)}`);
     if (networks.length !== (model.elsewhere.has(name) ? 2 : 1))
       wrong.push(`${name}: is in ${networks.length} networks`);
-    const names = seen.peers.map((peer: { name: string }) => peer.name).sort();
-    const expected = members.filter((each) => each !== name).toSorted();
-    if (names.join() !== expected.join()) wrong.push(`${name}: has the peers ${names.join(', ')}`);
+    const expected = members.filter((each) => each !== name);
+    if ([...states.keys()].sort().join() !== expected.toSorted().join()) {
+      wrong.push(`${name}: has the peers ${[...states.keys()].join(', ')}`);
+    }
     return wrong;
   }
 
