@@ -24,13 +24,15 @@ const strangerPort = 4242;
 /** The stranger sends to each address of the LAN's server through one connector. */
 const strangersTargets: Readonly<Record<Connector, string>> = { 'edge-1': '192.168.50.11', 'edge-2': '192.168.50.12' };
 
-/** Packet rules and settings that others make on a host during a day, undone; $1 is its WAN address of the beginning, where it may move. */
-const undoForeign = `nft delete table inet ufwlike; nft delete table ip dockerlike; ip link delete docker0; echo 0 >/proc/sys/net/ipv4/ip_forward
+/** Undoes what others did to a host during a day. The arguments are addresses with which the host began, each after its card. */
+const undoForeign = `exec 2>/dev/null
+nft delete table inet ufwlike; nft delete table ip dockerlike; ip link delete docker0; echo 0 >/proc/sys/net/ipv4/ip_forward
 ip route delete default via 203.0.113.66
-[ -z "$1" ] || for old in $(ip -o -4 address show dev eth0 | awk '{print $4}'); do
-  [ "$old" = "$1/24" ] || { ip address delete "$old" dev eth0; ip address replace "$1/24" dev eth0; }
-done
-true`;
+while [ $# -gt 0 ]; do
+  old=$(ip -o -4 address show dev "$1" | awk '{print $4}')
+  [ "$old" = "$2/24" ] || { ip address delete "$old" dev "$1"; ip address add "$2/24" dev "$1"; }
+  shift 2
+done`;
 
 export class Site {
   readonly center: DataCenter;
@@ -200,8 +202,9 @@ export class Site {
 
   /** What is on a member that was not there before it joined, or the reverse, once others' changes are undone. */
   async findLeft(name: Member): Promise<string[]> {
-    const moved = (connectors as readonly Member[]).includes(name) ? this.hosts[name].address : '';
-    await this.hosts[name].exec(['sh', '-c', `{ ${undoForeign}\n} 2>/dev/null`, 'sh', moved]);
+    const index = connectors.indexOf(name as Connector);
+    const moving = index < 0 ? [] : ['eth0', this.hosts[name].address, 'eth1', `192.168.50.${index + 1}`];
+    await this.hosts[name].exec(['sh', '-c', undoForeign, 'sh', ...moving]);
     await this.setResolver(name, '127.0.0.1');
     const before = (this.#before.get(name) ?? '').split('\n');
     const after = (await this.#state(name)).split('\n');
