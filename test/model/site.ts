@@ -127,6 +127,7 @@ export class Site {
       ...(address === null ? [] : ['--endpoint', `${address}:51820`]),
       ...(types[name] === 'connector' ? ['--probe', lans.first.server] : []),
     );
+    this.said.push(JSON.stringify(this.center.joined.get(host)));
   }
 
   async joinSecond(name: Member): Promise<void> {
