@@ -35,5 +35,5 @@ test(`days of up to ${most} happenings, with the seed ${seed}`, { timeout: 24 * 
   const report = await fc.asyncDefaultReportMessage(result);
   const [first = '0'] = result.counterexamplePath?.split(':') ?? [];
   const repeat = `this day again: ${repeatCommand({ seed, most }, first)}`;
-  expect(result.failed, `${report}\n${inspect(result.errorInstance, { depth: 5 })}\n${repeat}`).toBe(false);
+  expect(result.failed, `${report}\n${inspect(result.errorInstance, { depth: 5 })}\n${repeat}\n`).toBe(false);
 });

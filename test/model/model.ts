@@ -5,7 +5,7 @@ export const members = [...connectors, 'origin', 'laptop'] as const;
 export type Connector = (typeof connectors)[number];
 export type Member = (typeof members)[number];
 
-/** The LANs behind the connectors: the card by which these reach it, and the server in it. */
+/** The LANs behind the connectors, and the server in each. */
 export const lans = {
   first: { prefix: '192.168.50.0/24', server: '192.168.50.10' },
   second: { prefix: '192.168.60.0/24', server: '192.168.60.10' },
