@@ -33,7 +33,7 @@ export const tunnelHappenings = [
     what: 'another listen port, and back to any',
     to: ['laptop'],
     async do({ site }, name) {
-      for (const port of ['51999', 'any']) await site.cpn(name, ['set', '--listen-port', port]);
+      for (const port of ['51999', 'any']) await site.cpn(name, ['set', 'office', '--listen-port', port]);
     },
   }),
 ];
