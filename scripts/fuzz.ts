@@ -1,28 +1,36 @@
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { variables } from '../test/fuzz/settings.ts';
-import { describeTally, type Tally } from '../test/fuzz/tally.ts';
+import { usualMost } from '../test/model/settings.ts';
+import { runDays } from './run-fuzz/days.ts';
+import { runProperties } from './run-fuzz/properties.ts';
+import { most, readCount } from './run-fuzz/read-count.ts';
 
 const usage = `usage: scripts/fuzz [--minutes N | --runs N] [--seed S] [WORD…]
+       scripts/fuzz --hosts [--minutes N | --runs N] [--seed S] [--most N] [--path P] [--shrink N]
 
   --minutes N  go on for so long (1), in rounds, of which each has the next seed
   --runs N     execute each property so often, in one round
   --seed S     the seed of the first round, for the same values again; any one, unless told
   WORD         properties of the files whose path contains one of the words
+
+  --hosts      random days on lab hosts (test/model) instead of properties; each day has the next seed, and a failed day ends nothing
+    --runs N     so many days
+    --most N     happenings of a day, at most (${usualMost})
+    --path P     where the seed begins; a failed day prints it
+    --shrink N   look for N minutes for a smaller day that fails (0)
 `;
 
 const options = {
+  hosts: { type: 'boolean', default: false },
   minutes: { type: 'string' },
   runs: { type: 'string' },
   seed: { type: 'string' },
+  most: { type: 'string' },
+  path: { type: 'string' },
+  shrink: { type: 'string' },
   help: { type: 'boolean', default: false },
 } as const;
-
-const most = 2 ** 31 - 1;
 
 process.exitCode = main(process.argv.slice(2));
 
@@ -31,63 +39,20 @@ function main(argv: string[]): number {
   const minutes = readCount(values.minutes ?? '1');
   const runs = values.runs === undefined ? null : readCount(values.runs);
   const seed = values.seed === undefined ? randomInt(most) : readCount(values.seed);
+  const happenings = readCount(values.most ?? `${usualMost}`);
+  const shrink = readCount(values.shrink ?? '0');
+  const path = values.path ?? null;
+  const isForDays = [values.most, values.path, values.shrink].some((value) => value !== undefined);
   const isBad =
-    (values.runs !== undefined && runs === null) || (values.runs !== undefined && values.minutes !== undefined);
-  if (values.help || minutes === null || seed === null || isBad) {
+    (values.runs !== undefined && (runs === null || values.minutes !== undefined)) ||
+    (values.hosts ? positionals.length > 0 : isForDays) ||
+    !/^[0-9:]*$/.test(path ?? '');
+  if (values.help || minutes === null || seed === null || !happenings || shrink === null || isBad) {
     process.stderr.write(usage);
     return values.help ? 0 : 2;
   }
-  const until = runs === null ? Date.now() + minutes * 60_000 : null;
-  const folder = mkdtempSync(join(tmpdir(), 'cpn-fuzz-'));
-  try {
-    const total = join(folder, 'total');
-    let status = 0;
-    let last = seed;
-    for (let round = seed; status === 0 && (round === seed || (until !== null && Date.now() < until)); round += 1) {
-      last = round;
-      status = runRound(positionals, { seed: round, runs, until, total });
-    }
-    const rounds = readRounds(total);
-    const executions = rounds.reduce((sum, each) => sum + each.executions, 0);
-    const sum = { executions, properties: Math.max(0, ...rounds.map(({ properties }) => properties)) };
-    if (last > seed) process.stdout.write(`\n${describeTally(sum, `${seed} to ${last}`)}\n`);
-    return status;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-}
-
-interface Round {
-  readonly seed: number;
-  readonly runs: number | null;
-  readonly until: number | null;
-  readonly total: string;
-}
-
-function runRound(words: readonly string[], { seed, runs, until, total }: Round): number {
-  const env = {
-    ...process.env,
-    [variables.seed]: String(seed),
-    [variables.total]: total,
-    ...(runs !== null && { [variables.runs]: String(runs) }),
-    ...(until !== null && { [variables.until]: String(until) }),
-  };
-  const { status } = spawnSync('vitest', ['run', '--project', 'fuzz', ...words], {
-    env,
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
-  return status ?? 1;
-}
-
-function readRounds(path: string): Tally[] {
-  try {
-    const lines = readFileSync(path, 'utf8').split('\n');
-    return lines.filter((line) => line !== '').map((line): Tally => JSON.parse(line));
-  } catch {
-    return [];
-  }
-}
-
-function readCount(text: string): number | null {
-  return /^(0|[1-9][0-9]{0,9})$/.test(text) && Number(text) <= most ? Number(text) : null;
+  if (!values.hosts) return runProperties({ words: positionals, seed, runs, minutes });
+  const built = spawnSync(process.execPath, ['scripts/build.ts'], { stdio: ['ignore', 'inherit', 'inherit'] });
+  if (built.status !== 0) return 1;
+  return runDays({ seed, runs, minutes, most: happenings, path, shrink });
 }

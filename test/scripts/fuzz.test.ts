@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { runDays } from '../../scripts/run-fuzz/days.ts';
 import { countRuns, readSettings } from '../fuzz/settings.ts';
 import { run } from '../lab/run.ts';
 
@@ -13,14 +14,35 @@ describe('scripts/fuzz', () => {
     expect(stdout).toMatch(/^fuzz: 33 executions, seed 7, 11 properties$/m);
   });
 
-  test.each([[['--runs', 'many']], [['--seed', 'x']], [['--minutes', '1', '--runs', '1']]])(
-    '%j is wrong usage',
-    async (argv) => {
-      await expect(fuzz(...argv)).rejects.toMatchObject({
-        outcome: { exitCode: 2, stderr: expect.stringContaining('usage: scripts/fuzz') },
-      });
-    },
-  );
+  test.each([
+    [['--runs', 'many']],
+    [['--seed', 'x']],
+    [['--minutes', '1', '--runs', '1']],
+    [['--most', '3']],
+    [['--hosts', 'test/fuzz/values']],
+    [['--hosts', '--most', '0']],
+    [['--hosts', '--path', 'x']],
+  ])('%j is wrong usage', async (argv) => {
+    await expect(fuzz(...argv)).rejects.toMatchObject({
+      outcome: { exitCode: 2, stderr: expect.stringContaining('usage: scripts/fuzz') },
+    });
+  });
+});
+
+test('random days go on after one that failed, and each failure is printed with the command that repeats it', () => {
+  const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  try {
+    const seeds: number[] = [];
+    const run = { seed: 7, runs: 3, minutes: 1, most: 5, path: null, shrink: 0 };
+    const status = runDays(run, (seed) => seeds.push(seed) !== 2);
+    const printed = write.mock.calls.join('');
+    expect([status, seeds]).toEqual([1, [7, 8, 9]]);
+    expect(printed).toContain('fuzz: 3 days, seed 7, 1 failed\n');
+    expect(printed).toContain('  scripts/fuzz --hosts --runs 1 --seed 8 --path 0 --most 5 --shrink 30\n');
+    expect(runDays({ ...run, runs: null, minutes: 0 }, () => true)).toBe(0);
+  } finally {
+    write.mockRestore();
+  }
 });
 
 test('a run has the same seed each time, unless somebody names another', () => {
