@@ -99,6 +99,17 @@ describe('a file', () => {
     expect(found?.remedy ?? '').toContain(remedy ?? '');
   });
 
+  it('that is of another kind, or of another user, is wrong', () => {
+    const kept = { path: '/etc/x', kind: 'file', isSecret: false } as const;
+    expect(judgeFile(kept, { kind: 'other', mode: 0o600, uid: 0 }, 0)?.found).toBe('is no regular file');
+    expect(judgeFile({ ...kept, kind: 'folder' }, { kind: 'file', mode: 0o600, uid: 0 }, 0)?.found).toBe(
+      'is no folder',
+    );
+    expect(judgeFile(kept, { kind: 'file', mode: 0o1666, uid: 0 }, 0)?.verdict).toBe('problem');
+    expect(judgeFile(kept, { kind: 'file', mode: 0o644, uid: 0 }, 1000)?.found).toBe('mode 0644, of root');
+    expect(judgeFile(kept, { kind: 'file', mode: 0o644, uid: 1000 }, 1000)?.found).toBe('mode 0644, of this user');
+  });
+
   it('that is not there is nobody’s trouble, and a folder may be read, or shared as /tmp is', () => {
     const folder = { path: '/x', kind: 'folder', isSecret: false } as const;
     expect(judgeFile(kept, null, 0)).toBeNull();

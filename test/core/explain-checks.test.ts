@@ -6,8 +6,9 @@ import type { View } from '../../src/core/explain/view.ts';
 import { tunnelRule } from '../../src/core/full-tunnel.ts';
 import type { KernelRoute } from '../../src/core/kernel-route.ts';
 import type { NetworkMap } from '../../src/core/model.ts';
+import type { Rule } from '../../src/core/rule.ts';
 import { away, check, connector, explain, heard, into, now, office, viewOf, withFilter } from './explain-samples.ts';
-import { address, keyPair, network, prefix } from './samples.ts';
+import { address, keyPair, network, peer, prefix } from './samples.ts';
 
 describe('the route', () => {
   const stop = (to: string, view: View, there: KernelRoute) => findStop(explain(to, view, there));
@@ -55,6 +56,40 @@ describe('the route', () => {
         detail: expect.stringMatching(detail),
         remedy: expect.stringMatching(remedy),
       });
+  });
+
+  it('names a policy rule only where it leads this packet there, and is not ours', () => {
+    const view = viewOf(office);
+    const leading: Rule = { ...tunnelRule, priority: 100, not: false, fwmark: null, table: '100' };
+    const detail = (rules: readonly Rule[], { desired } = view) =>
+      stop('10.77.0.1', { ...view, desired, actual: { ...view.actual, rules } }, away('0.0.0.0/0', { table: '100' }))
+        ?.detail;
+    for (const to of [null, prefix('10.77.0.0/16')])
+      expect(detail([{ ...leading, to }])).toContain('policy rule "100: ');
+    for (const other of [
+      { table: '101' },
+      { suppress: 0 },
+      { from: prefix('10.0.0.0/8') },
+      { to: prefix('192.168.0.0/16') },
+    ])
+      expect(detail([{ ...leading, ...other }])).not.toContain('policy rule');
+    expect(detail([leading], { ...view, desired: { ...view.desired, rules: [leading] } })).not.toContain('policy rule');
+  });
+
+  it('may have no source of its own, and does not matter for what this host serves or took out of service', () => {
+    const view = viewOf(office);
+    expect(stop('10.77.0.1', view, into('10.77.0.0/24', { source: null }))?.check).not.toBe('route');
+    const edge = { ...connector, withdrawn: [prefix('192.168.50.0/24')] };
+    const drained = viewOf(network([edge, peer(3)]), {}, {}, {}, edge);
+    expect(check(explain('192.168.50.9', drained, away('192.168.50.0/24', { link: 'eth1' })), 'route')?.ok).toBe(true);
+    expect(stop('192.168.50.9', drained, { link: null, why: 'none' })?.remedy).toMatch(/a route to its LAN$/);
+    expect(stop('192.168.50.9', drained, { link: null, why: 'prohibit' })?.remedy).toMatch(/the one to the LAN$/);
+  });
+
+  it('of another table is no reason to take away a route that is as narrow as ours', () => {
+    const remedy = (table: string) => stop('10.77.0.1', viewOf(office), away('10.77.0.0/28', { table }))?.remedy;
+    expect(remedy('main')).toMatch(/^take away the route to 10\.77\.0\.0\/28/);
+    expect(remedy('100')).toMatch(/cpn reconcile/);
   });
 
   it('stops where the interface is not there, is down or has no address', () => {

@@ -127,3 +127,12 @@ it('a name with a suffix has a label that is free, and is no longer than a name 
     }),
   );
 });
+
+it('a name that is taken keeps its spelling before the suffix, where that is still a name with this label', () => {
+  const nameSecond = (name: string) => nameOnce(name, () => false);
+  expect(nameSecond('Web Server')).toBe('Web Server-2');
+  expect(nameSecond('x'.repeat(70))).toBe(`${'x'.repeat(61)}-2`);
+  const padded = (length: number) => `${' '.repeat(length - 1)}x`;
+  expect(nameSecond(padded(118))).toBe(`${padded(118)}-2`);
+  expect(nameSecond(padded(119))).toBe('x-2');
+});

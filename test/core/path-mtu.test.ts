@@ -20,6 +20,7 @@ import { address, desireFor, ground, network, options, peer, prefix, surrounding
 /** Searches where `passes` decides on each packet; also tells how many packets were sent. */
 function search(passes: (bytes: number) => boolean, guesses: readonly number[] = guessSizes(null), full = 1420) {
   const searching = searchSize(full, guesses);
+  const sizes: number[] = [];
   let sent = 0;
   let requests = 0;
   let step = searching.next();
@@ -27,10 +28,11 @@ function search(passes: (bytes: number) => boolean, guesses: readonly number[] =
     const { bytes, count } = step.value;
     sent += count;
     requests += 1;
+    sizes.push(bytes);
     const answers = Array.from({ length: count }, () => passes(bytes));
     step = searching.next(answers.includes(true));
   }
-  return { size: step.value, sent, requests };
+  return { size: step.value, sent, requests, sizes };
 }
 
 const measured = (mtu: number): PathMtu => ({
@@ -42,7 +44,7 @@ const measured = (mtu: number): PathMtu => ({
 
 describe('the largest packet that passes', () => {
   it('is found with one echo where all pass', () => {
-    expect(search(() => true)).toEqual({ size: 1420, sent: 1, requests: 1 });
+    expect(search(() => true)).toEqual({ size: 1420, sent: 1, requests: 1, sizes: [1420] });
   });
 
   it('is found in few steps, at most 8 bytes too small', () => {
@@ -61,8 +63,13 @@ describe('the largest packet that passes', () => {
     expect(search((bytes) => bytes <= 1380, guessSizes(measured(1310))).size).toBeGreaterThan(1371);
   });
 
+  it('is searched for only between what passed and what did not, whatever was guessed', () => {
+    const { sizes } = search((bytes) => bytes <= 1315, [1310, 1310, 1200, 1330, 1330, 1400, 1420, 1500]);
+    expect(sizes).toEqual([1420, 84, 1420, 84, 1420, 1310, 1330, 1320, 1315, 1320, 84]);
+  });
+
   it('is not known of a peer that answers no echo, or only now and then', () => {
-    expect(search(() => false)).toEqual({ size: null, sent: 4, requests: 2 });
+    expect(search(() => false)).toMatchObject({ size: null, sent: 4, requests: 2 });
     let sent = 0;
     const isDown = () => {
       sent += 1;
@@ -182,7 +189,13 @@ describe('a path', () => {
 
   it('keeps its size when a measurement came to nothing, and counts anew for a peer that was added again', () => {
     expect(notePath(used(1310, 0, 0), null, 9)).toMatchObject({ size: 1310, measuredAt: 0, failures: 1 });
-    expect(followPath(used(1420, 50_000, 50_000), at(0, 0), 1420)).toMatchObject({ counters: { rxBytes: 0 } });
+    for (const [rxBytes, txBytes] of [
+      [0, 60_000],
+      [60_000, 0],
+    ] as const) {
+      const again = followPath(used(1420, 50_000, 50_000), at(rxBytes, txBytes), 1420);
+      expect(again).toMatchObject({ counters: { rxBytes, txBytes }, use: 'used' });
+    }
   });
 });
 
@@ -196,6 +209,7 @@ describe('the MTU that follows from paths', () => {
     expect(findNarrowest(paths.slice(3), 1420, 1)).toBeNull();
     // Nothing was heard of it for more than a day.
     expect(findNarrowest(paths, 1420, 90_000)).toBeNull();
+    expect(findNarrowest([notePath(newPath(2, null), 1310, 50_000)], 1420, 90_000)).toMatchObject({ size: 1310 });
   });
 
   it('is lowered at once, and raised every ten minutes at most', () => {

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { Address, Prefix } from '../../src/core/cidr.ts';
 import { InvalidValue } from '../../src/core/errors.ts';
+import type { DesiredPeer } from '../../src/core/model.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { parseConfig } from '../../src/core/wg-quick/parse.ts';
 import { renderConfig } from '../../src/core/wg-quick/render.ts';
@@ -77,6 +79,16 @@ describe('the wg-quick file', () => {
     ['a comment behind a value', (text: string) => text.replace('MTU = 1420', 'MTU = 1420 # x')],
     ['an endpoint that is a name', (text: string) => text.replace('203.0.113.1:51820', 'example.net:51820')],
     ['a keepalive of zero', (text: string) => text.replace('= 25', '= 0')],
+    ['a second [Interface] with keys of a peer', (text: string) => text.replace('[Peer]', '[Interface]')],
+    ['a section with a tail', (text: string) => text.replace('[Peer]', '[Peer]x')],
+    ['a section behind other text', (text: string) => text.replace('[Peer]', 'x[Peer]')],
+    ['a comment that is not ASCII', (text: string) => text.replace('MTU', '# \u2028\nMTU')],
+    ['a comment behind other text', (text: string) => text.replace('MTU', 'x# y\nMTU')],
+    ['a key before any section', (text: string) => `MTU = 1420\n${text}`],
+    ['a file without a private key', (text: string) => text.replace(/PrivateKey = .*\n/, '')],
+    ['a mark of more than 32 bits', (text: string) => text.replace('MTU', 'FwMark = 0x123456789\nMTU')],
+    ['a mark that is no number', (text: string) => text.replace('MTU', 'FwMark = 0x1g\nMTU')],
+    ['a mark behind other text', (text: string) => text.replace('MTU', 'FwMark = 00x1\nMTU')],
     ['a free MTU', (text: string) => text.replace('1420', '1420; reboot')],
     ['no private key', (text: string) => text.replace(/PrivateKey.*\n/, '')],
     ['a peer without a key', (text: string) => text.replace(/PublicKey.*\n/, '')],
@@ -87,6 +99,26 @@ describe('the wg-quick file', () => {
   ])('refuses %s', (_what, spoil) => {
     expect(spoil(valid)).not.toBe(valid);
     expect(() => parseConfig(spoil(valid))).toThrow(InvalidValue);
+  });
+
+  it('names the line that it refuses', () => {
+    expect(() => parseConfig(valid.replace('MTU = 1420', 'PostUp = reboot'))).toThrow(/^line 6 of the wg-quick file/);
+  });
+
+  it('is not written where it would read back as another configuration', () => {
+    const config = parseConfig(valid);
+    const [first] = config.peers as [DesiredPeer];
+    const spelled = <Value>(text: string) => text as Value;
+    for (const change of [
+      { allowedIps: [spelled<Prefix>('10.0.0.0/8, 192.168.0.0/16')] },
+      { allowedIps: [spelled<Prefix>('10.0.0.1/8')] },
+      { keepalive: spelled<number>('25') },
+      { presharedKey: new Secret('') },
+      { endpoint: { host: spelled<Address>('2001:DB8::1'), port: 51820 } },
+    ]) {
+      expect(() => renderConfig({ ...config, peers: [{ ...first, ...change }] })).toThrow();
+    }
+    expect(() => renderConfig({ ...config, mtu: spelled<number>('1420') })).toThrow(/does not read back/);
   });
 
   it('throws nothing but InvalidValue, whatever it is given', () => {
