@@ -7,8 +7,11 @@ export class Refused extends CpnError {
   /** True when an earlier attempt, whose reply was lost, may have been carried out: this refusal may be its echo. */
   readonly repeated: boolean;
 
-  constructor(status: number, what: string, reason: string, remedy: string, repeated = false) {
-    super(`${what} was refused (${status}): ${reason}; ${remedy}`, { facts: { status, what } });
+  /** @param remedy what a person does about it; null where the reason says it */
+  constructor(status: number, what: string, reason: string, remedy: string | null, repeated = false) {
+    super(`${what} was refused (${status}): ${reason}${remedy === null ? '' : `; ${remedy}`}`, {
+      facts: { status, what },
+    });
     this.status = status;
     this.repeated = repeated;
   }
