@@ -30,7 +30,8 @@ export class HttpClient {
     this.#options = withDefaults(options);
   }
 
-  async call(call: Call): Promise<Answer> {
+  async call(asked: Call): Promise<Answer> {
+    const call = { ...asked, remedies: { ...this.#options.remedies, ...asked.remedies } };
     const signals = [this.#options.signal, ...(call.wait?.signal ? [call.wait.signal] : [])];
     for (const signal of signals) signal.throwIfAborted();
     const end = new AbortController();

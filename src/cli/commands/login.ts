@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { Remedies } from '../../api/refusal.ts';
 import type { AdminService, Profile } from '../../api/service.ts';
 import { CpnError, printable, WrongUsage } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
@@ -29,7 +30,7 @@ export const login: Command = {
   async run(input) {
     const service = needServiceAddress(input);
     const token = await obtainToken(input);
-    const admin = await connectAdmin(service, token.value);
+    const admin = await connectAdmin(service, token.value, { remedies: token.remedies });
     const profile = await keepLogin(input, admin, token.value).catch(async (error) => {
       if (token.email !== null) await endSession(admin);
       throw error;
@@ -62,18 +63,25 @@ interface Token {
   readonly value: Secret;
   readonly expiresAt: string | null;
   readonly email: string | null;
+  readonly remedies: Remedies;
 }
 
 async function obtainToken(input: Input): Promise<Token> {
   const tokenFile = input.text('token-file');
   if (tokenFile !== undefined) {
-    return { value: await readSecretFile(tokenFile, 'the personal token'), expiresAt: null, email: null };
+    const surplus = ['email', 'password-file'].find((flag) => input.has(flag));
+    if (surplus !== undefined) {
+      throw new WrongUsage(`--${surplus} and --token-file exclude each other; give a password or a token`);
+    }
+    const value = await readSecretFile(tokenFile, 'the personal token');
+    const remedies = { 401: `give --token-file a token that "cpn token create" made, instead of that in ${tokenFile}` };
+    return { value, expiresAt: null, email: null, remedies };
   }
   const email = input.text('email') ?? (await askEmail());
   const password = await obtainPassword(input);
   const service = await connectAdmin(needServiceAddress(input), null);
   const { token, expiresAt } = await service.login(email, password, `cpn on ${hostname()}`);
-  return { value: token, expiresAt, email };
+  return { value: token, expiresAt, email, remedies: {} };
 }
 
 async function askEmail(): Promise<string> {
