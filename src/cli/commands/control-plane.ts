@@ -47,7 +47,7 @@ export const serveControlPlane: Command = {
   async run(input) {
     const { serve } = await import('../../control-plane/serve.ts');
     const { isLoopback } = await import('../../core/loopback.ts');
-    const address = parseListenAddress('listen', input.text('listen') ?? '127.0.0.1:8787');
+    const address = parseListenAddress(input.nameOf('listen'), input.text('listen') ?? '127.0.0.1:8787');
     const operation = readOperation(input);
     const logger = openLog(input, 'info');
     const starting = serve({
