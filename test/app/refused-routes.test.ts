@@ -34,7 +34,7 @@ it('a join and cpn status say which routes are left out, why, and what to do', a
 
   const [seen] = await readStatus(desk.tools);
   if (seen === undefined) throw new Error('nothing was joined');
-  expect(statusToText(seen, desk.tools.now())).toContain(`refused  overlaps link-local addresses; ${remedy}\n`);
+  expect(statusToText(seen, desk.tools.now())).toContain(`refused  overlaps link-local addresses; ${remedy}`);
   expect(statusToJson(seen).routes).toContainEqual({
     ...{ prefix: linkLocal, via: 'peer-2', state: 'refused', reason: 'overlaps link-local addresses' },
   });
