@@ -110,12 +110,14 @@ export const resetOwner: Command = {
     const password = await readSecretFile(input.need('password-file'), 'the new password');
     const where = { dataDir: input.text('data') ?? defaultData, database: await readDatabase(input) };
     const { resetOwner: reset } = await import('../../control-plane/reset-owner.ts');
-    const { sessionsEnded, personalTokens, ...owner } = await reset(where, { email, password });
+    const { sessionsEnded, personalTokens, database, ...owner } = await reset(where, { email, password });
     if (input.switch('json')) {
       printJson({ email: owner.email, sessions_ended: sessionsEnded, personal_tokens: personalTokens });
       return exitCodes.done;
     }
-    print(`${green('reset')} the password of ${printable(owner.email)}; sessions ended: ${sessionsEnded}`);
+    print(
+      `${green('reset')} the password of ${printable(owner.email)} in ${printable(database)}; sessions ended: ${sessionsEnded}`,
+    );
     if (personalTokens > 0) {
       note(
         `personal tokens that still hold: ${personalTokens}; "cpn token list" shows them, "cpn token revoke" ends one`,
