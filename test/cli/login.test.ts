@@ -92,6 +92,22 @@ describe('a login', () => {
     expect(service.requests).toEqual(['GET /api/auth/me']);
   });
 
+  it('in the place of another ends the session of that, and no personal token', async () => {
+    const answers: Conduct['answers'] = {
+      'POST /api/auth/login': (response) => json(response, 200, { token: 'first' }),
+    };
+    const first = await logIn({ answers });
+    expect(await first.done).toBe(0);
+    const byToken = await logIn({}, { 'token-file': join(folder, 'token') });
+    expect(await byToken.done).toBe(0);
+    expect(first.service.requests.at(-1)).toBe('POST /api/auth/logout');
+    expect(first.service.asked.at(-1)?.headers.authorization).toBe('Bearer first');
+    const last = await logIn();
+    expect(await last.done).toBe(0);
+    expect(byToken.service.requests).toEqual(['GET /api/auth/me']);
+    expect(last.service.requests).not.toContain('POST /api/auth/logout');
+  });
+
   it.each(['email', 'password-file'])('takes a token or --%s', async (flag) => {
     const { service, done } = await logIn({}, { 'token-file': join(folder, 'token'), [flag]: 'x' });
     await expect(done).rejects.toThrow(`--${flag} and --token-file exclude each other`);
