@@ -7,7 +7,7 @@ export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   usage: 'Wrong usage or bad input.',
   pending: 'Changes are pending (plan), not healthy (status --check), not yet (wait), or a packet stops (explain).',
   refused: 'Refused by the control plane.',
-  unreachable: 'The control plane is out of reach.',
+  unreachable: 'The control plane is out of reach, or asks to wait.',
 };
 
 /** The variables that are no flag's own. */

@@ -8,6 +8,8 @@ interface Outcome {
   readonly perhapsDone: boolean;
   /** Something at its address answered: with a status, a reset, or bytes that are no HTTP. */
   readonly heard: boolean;
+  /** It answered 429: the way there is open, and the request is one too many. */
+  readonly limited?: boolean;
   /** What `Retry-After` asked for, clamped. */
   readonly retryAfterMs?: number | null;
   /** What a person does about it, where the problem does not say so itself. */

@@ -124,14 +124,21 @@ function busy(response: Response, now: number, reason: string | null): AttemptFa
   // Counted from the server's own clock where it tells it, so that a wrong clock here makes no difference.
   const servedAt = Date.parse(header(response, 'date') ?? '');
   const from = Number.isNaN(servedAt) ? now : servedAt;
-  const said = reason === null ? '' : `: ${reason}`;
-  return new AttemptFailed(`it answered ${status} (${statusName(status)})${said}`, {
+  const retryAfterMs = readRetryAfter(header(response, 'retry-after'), from, maxRetryAfterMs);
+  const limited = status === 429;
+  // Our own control plane ends its reason with what Retry-After says.
+  const told = reason?.replace(/; try again in \d{1,3} s$/, '') ?? null;
+  const name = limited && told !== null ? '' : ` (${statusName(status)})`;
+  const isWhole = retryAfterMs !== null && retryAfterMs < maxRetryAfterMs;
+  const later = limited && isWhole ? `in ${Math.ceil(retryAfterMs / 1000)} s` : 'later';
+  return new AttemptFailed(`it answered ${status}${name}${told === null ? '' : `: ${told}`}`, {
     retry: true,
+    limited,
     sent: true,
     perhapsDone: status !== 429 && status !== 503,
     heard: true,
-    remedy: status === 429 || reason !== null ? 'try again later' : 'its log says why; try again later',
-    retryAfterMs: readRetryAfter(header(response, 'retry-after'), from, maxRetryAfterMs),
+    remedy: limited || told !== null ? `try again ${later}` : 'its log says why; try again later',
+    retryAfterMs,
   });
 }
 

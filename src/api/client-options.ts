@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Remedies } from './refusal.ts';
 
 /** An attempt brought no answer, and another one follows. */
 interface Retry {
@@ -21,6 +22,8 @@ export interface ClientOptions {
   readonly onRetry?: (retry: Retry) => void;
   /** Ends every call under way; it then fails with the signal's reason. */
   readonly signal?: AbortSignal;
+  /** What a person does about a status, where the call itself does not say. */
+  readonly remedies?: Remedies;
   readonly clock?: Clock;
   /** In [0, 1). */
   readonly random?: () => number;
@@ -48,6 +51,7 @@ export function withDefaults(options: ClientOptions) {
     maxBodyBytes: 16 * 1024 * 1024,
     onRetry: () => {},
     signal: new AbortController().signal,
+    remedies: {},
     clock: systemClock,
     random: Math.random,
     ...options,

@@ -30,7 +30,8 @@ export class HttpClient {
     this.#options = withDefaults(options);
   }
 
-  async call(call: Call): Promise<Answer> {
+  async call(asked: Call): Promise<Answer> {
+    const call = { ...asked, remedies: { ...this.#options.remedies, ...asked.remedies } };
     const signals = [this.#options.signal, ...(call.wait?.signal ? [call.wait.signal] : [])];
     for (const signal of signals) signal.throwIfAborted();
     const end = new AbortController();
@@ -103,6 +104,7 @@ export class HttpClient {
         delivered: sent,
         perhapsDone: doubt !== null,
         heard: outcome.heard,
+        limited: outcome.limited ?? false,
         retryAfterMs: outcome.retryAfterMs ?? null,
         // To try again is no remedy for what says by itself how to go on.
         remedy: doubt === null || doubt === usualDoubt ? (outcome.remedy ?? null) : null,

@@ -39,10 +39,15 @@ export async function refusal(response: Response, asked: Asked, reading: Reading
   const status = response.statusCode;
   const body = await readReason(response, asked, { ...reading, maxBytes: maxRefusalBytes }).catch(() => null);
   const reason = reasonIn(body, reading);
-  const usual = status === 403 && reason !== null ? 'ask an owner or an admin' : usualRemedies[status];
-  const remedy = asked.remedies?.[status] ?? usual ?? otherRemedy;
+  const remedy = asked.remedies?.[status] ?? usualRemedy(status, reason);
   const what = asked.repeated ? `${asked.what}, sent again because the first reply was lost,` : asked.what;
   return new Refused(status, what, reason ?? statusName(status), remedy, asked.repeated);
+}
+
+/** Our own control plane ends a 403 with what to do, after a semicolon; another service names its reason at the most. */
+function usualRemedy(status: number, reason: string | null): string | null {
+  if (status !== 403 || reason === null) return usualRemedies[status] ?? otherRemedy;
+  return reason.includes('; ') ? null : 'ask an owner or an admin';
 }
 
 const maxBriefBytes = 4_096;

@@ -9,7 +9,7 @@ import { findHiddenPeers, type HiddenPeer } from '../core/hidden-peers.ts';
 import { ownKeys } from '../core/own-peer.ts';
 import { nameLimiting } from '../core/path-mtu.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
-import type { RouteReport } from '../core/route-report.ts';
+import { type RouteReport, remedyOfRefused } from '../core/route-report.ts';
 import { describeAllSkipped } from '../core/skipped-peers.ts';
 import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
@@ -39,7 +39,10 @@ export function describeSurvey(
   const drift = state.enabled ? changes : [];
   const peers = describePeers(seen, notes.silent, now);
   const detours = findDetours(seen);
-  const routes = desired.report.map((route) => describeRoute(route, actual, detours.get(route.prefix)));
+  const routes = desired.report.map((route) => ({
+    ...describeRoute(route, actual, detours.get(route.prefix)),
+    remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
+  }));
   const troubled =
     !listed ||
     drift.length > 0 ||
@@ -123,7 +126,7 @@ function describeRoute(
   { prefix, via, state, reason }: RouteReport,
   actual: Survey['actual'],
   detour: Detour | undefined,
-): RouteStatus {
+): Omit<RouteStatus, 'remedy'> {
   if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
   if (state === 'withdrawn') return { prefix, via: null, state: 'standby', reason: 'out of service at this host' };
   if (state !== 'taken') return { prefix, via, state, reason };

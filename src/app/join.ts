@@ -3,6 +3,7 @@ import { type CpnError, Interrupted, NotNamed } from '../core/errors.ts';
 import { sameFeatures } from '../core/features.ts';
 import { isDefaultRoute } from '../core/full-tunnel.ts';
 import { explainHosts } from '../core/plan-hosts.ts';
+import { type RouteReport, remedyOfRefused } from '../core/route-report.ts';
 import type { Secret } from '../core/secret.ts';
 import { describeAllSkipped } from '../core/skipped-peers.ts';
 import type { Joined, State } from '../store/state.ts';
@@ -125,6 +126,16 @@ async function lend(tools: Tools, state: Joined, personalToken: Secret | null): 
   return lent;
 }
 
+/** A route that the guard refused; one that a person does not accept is no surprise. */
+function isSurprise({ state, reason }: RouteReport): boolean {
+  return state === 'refused' && reason !== 'not accepted';
+}
+
+function describeLeftOut(route: RouteReport, link: string): string {
+  const remedy = remedyOfRefused(route, link);
+  return `${route.prefix} does not lead into ${link}: it ${route.reason}${remedy === null ? '' : `; ${remedy}`}`;
+}
+
 async function bringUp(
   tools: Tools,
   { joined: located, seen, isAgain }: Arrival,
@@ -133,6 +144,7 @@ async function bringUp(
 ): Promise<Pick<JoinReport, 'state' | 'unloaded'>> {
   const planned = await survey(tools, located, { seen, ...(disallowed && { disallowed }) });
   const trouble = explainHosts(planned.desired, planned.actual);
+  for (const route of planned.desired.report.filter(isSurprise)) tools.warn(describeLeftOut(route, located.interface));
   if (trouble !== null) tools.warn(new NotNamed(located.interface, trouble).message);
   tools.progress(`bringing ${located.interface} up as ${located.membership.peer.address}`);
   try {

@@ -66,6 +66,8 @@ export interface RouteStatus {
   readonly via: string | null;
   readonly state: 'active' | 'standby' | 'refused' | 'missing';
   readonly reason: string | null;
+  /** What to do where it is refused; null where nothing on this host helps. */
+  readonly remedy: string | null;
 }
 
 /** Looks at the networks of this host; asks no control plane and changes nothing. One that cannot be read hides no other. */

@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientOptions } from '../api/client-options.ts';
 import type { RawRequest, RawService } from '../api/raw-service.ts';
+import type { Remedies } from '../api/refusal.ts';
 import type { AdminService, Profile } from '../api/service.ts';
 import { quote, WrongUsage } from '../core/errors.ts';
 import type { Id, ServiceAddress } from '../core/model.ts';
@@ -15,6 +16,8 @@ import { readServiceAddress } from './service-address.ts';
 interface Access {
   readonly service: ServiceAddress;
   readonly token: Secret;
+  /** What to do where the service does not take the token, if it is not the one of the stored login. */
+  readonly remedies: Remedies;
 }
 
 /** The control plane as the logged-in administrator: by CPN_API_TOKEN where it is set, else by the stored login. */
@@ -24,8 +27,8 @@ export async function openAdmin(input: Input): Promise<AdminService> {
 
 /** As {@link openAdmin}, with where it is, for what is to be enrolled there. */
 export async function openAdminAt(input: Input): Promise<{ admin: AdminService; address: ServiceAddress }> {
-  const { service, token } = await findAccess(input);
-  return { admin: await connectAdmin(service, token), address: service };
+  const { service, token, remedies } = await findAccess(input);
+  return { admin: await connectAdmin(service, token, { remedies }), address: service };
 }
 
 /**
@@ -37,8 +40,8 @@ export async function openRaw(
   operation: Pick<RawRequest, 'method' | 'path'>,
   deadlineMs: number,
 ): Promise<RawService> {
-  const { service, token } = await findService(input);
-  const options = { deadlineMs, onRetry };
+  const { service, token, remedies } = await findService(input);
+  const options = { deadlineMs, onRetry, remedies };
   const { connectRawService } = await import('../api/raw-service.ts');
   if (token === null) {
     const { needsNoToken } = await import('../api/open-operation.ts');
@@ -48,9 +51,13 @@ export async function openRaw(
 }
 
 /** The control plane as somebody who has no token yet, or has just been given one. */
-export async function connectAdmin(service: ServiceAddress, token: Secret | null): Promise<AdminService> {
+export async function connectAdmin(
+  service: ServiceAddress,
+  token: Secret | null,
+  options: Pick<ClientOptions, 'remedies' | 'attempts' | 'deadlineMs'> = {},
+): Promise<AdminService> {
   const { connectAdminService } = await import('../api/admin-service.ts');
-  return connectAdminService(service, token, { onRetry });
+  return connectAdminService(service, token, { onRetry, ...options });
 }
 
 /** Where an administrator's login is kept (XDG base directories). */
@@ -104,9 +111,9 @@ function listNames(list: readonly { readonly id: number | string; readonly name:
 }
 
 async function findAccess(input: Input): Promise<Access> {
-  const { service, token } = await findService(input);
+  const { service, token, remedies } = await findService(input);
   if (token === null) throw notLoggedIn(service);
-  return { service, token };
+  return { service, token, remedies };
 }
 
 function notLoggedIn({ url }: ServiceAddress): WrongUsage {
@@ -114,16 +121,21 @@ function notLoggedIn({ url }: ServiceAddress): WrongUsage {
 }
 
 /** The control plane that is meant, with the token for it; null where there is none. */
-async function findService(input: Input): Promise<{ service: ServiceAddress; token: Secret | null }> {
+async function findService(input: Input): Promise<Omit<Access, 'token'> & { token: Secret | null }> {
   const { readLogin } = await import('../store/login-file.ts');
   const login = await readLogin(loginFolder(input), warn);
   const given = input.environment.CPN_API_TOKEN;
   const service = readServiceAddress(input) ?? login?.service;
   if (service === undefined) throw new WrongUsage('not logged in; run "cpn login --api URL --email EMAIL"');
-  if (given !== undefined) return { service, token: await readSecret(given, 'CPN_API_TOKEN') };
+  if (given !== undefined) {
+    return { service, token: await readSecret(given, 'CPN_API_TOKEN'), remedies: { 401: replaceVariable } };
+  }
   // A token goes to the control plane that gave it, and to no other.
-  return login?.service.url === service.url ? login : { service, token: null };
+  return { ...(login?.service.url === service.url ? login : { service, token: null }), remedies: {} };
 }
+
+const replaceVariable =
+  'replace the token in CPN_API_TOKEN by one of "cpn token create", or unset CPN_API_TOKEN to use the login of "cpn login"';
 
 const onRetry: NonNullable<ClientOptions['onRetry']> = ({ problem, delayMs }) =>
   remark(`${problem}; trying again in ${delayMs} ms`);

@@ -43,7 +43,10 @@ export const jsonFlag: Flags = {
 
 /** The flags of every command that destroys. */
 export const yesFlag: Flags = {
-  yes: { kind: 'switch', summary: 'do not ask first' },
+  yes: {
+    kind: 'switch',
+    summary: 'act without asking; where there is no terminal to ask on, the command acts in any case',
+  },
 };
 
 export const networkArgument = {

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { uptime } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerService } from '../api/service.ts';
 import type { DoctorTools } from '../app/doctor/examination.ts';
 import { noMeter } from '../app/meter.ts';
 import type { KnownService, Log, Patience, Tools } from '../app/tools.ts';
+import type { Holder } from '../core/doctor/judge-files.ts';
 import type { DaemonUnit, Supervisor } from '../host/supervisor.ts';
 import type { Folders, Store } from '../store/store.ts';
 import type { Input } from './input.ts';
@@ -58,6 +60,14 @@ export async function openDoctor(input: Input): Promise<DoctorTools> {
   const folders = await foldersOf(input);
   const inspector = await openInspector(chooseDriver(input.environment.CPN_HOST_DRIVER), folders.runtime);
   return { ...tools, inspector, folders, look: lookAtService };
+}
+
+/** Who runs as the daemon of this host, or did until it was killed; null for nobody. */
+export async function readDaemon(input: Input): Promise<Holder | null> {
+  const { chooseDriver, openInspector } = await import('../host/open-host.ts');
+  const { runtime } = await foldersOf(input);
+  const inspector = await openInspector(chooseDriver(input.environment.CPN_HOST_DRIVER), runtime);
+  return inspector.holder(join(runtime, 'daemon.pid'));
 }
 
 /** A file that everybody may read, replaced as a whole and as nobody's only copy. */

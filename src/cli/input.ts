@@ -8,17 +8,25 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export class Input {
   readonly #given: Readonly<Record<string, unknown>>;
   readonly #flags: Flags;
+  readonly #process: Environment;
   readonly environment: Environment;
 
-  constructor(given: Readonly<Record<string, unknown>>, flags: Flags, environment: Environment) {
+  /** @param below values for variables that the process was not given */
+  constructor(
+    given: Readonly<Record<string, unknown>>,
+    flags: Flags,
+    environment: Environment,
+    below: Environment = {},
+  ) {
     this.#given = given;
     this.#flags = flags;
-    this.environment = environment;
+    this.#process = environment;
+    this.environment = { ...below, ...environment };
   }
 
   /** The same, with these variables where neither the command line nor the environment says otherwise. */
   above(variables: Environment): Input {
-    return new Input(this.#given, this.#flags, { ...variables, ...this.environment });
+    return new Input(this.#given, this.#flags, this.#process, variables);
   }
 
   /** The positional argument; undefined when it was left out. */
@@ -29,8 +37,9 @@ export class Input {
 
   text(flag: string): string | undefined {
     const value = this.#read(flag);
-    if (Array.isArray(value)) throw new WrongUsage(`--${flag} was given ${value.length} times; give it once`);
-    if (value === '') throw new WrongUsage(`--${flag} is empty; give it a value, or leave it out`);
+    if (Array.isArray(value))
+      throw new WrongUsage(`${this.nameOf(flag)} was given ${value.length} times; give it once`);
+    if (value === '') throw new WrongUsage(`${this.nameOf(flag)} is empty; give it a value, or leave it out`);
     return value === undefined ? undefined : String(value);
   }
 
@@ -56,7 +65,7 @@ export class Input {
     if (text === undefined) return undefined;
     const number = /^(0|[1-9][0-9]{0,9})$/.test(text) ? Number(text) : Number.NaN;
     if (number >= min && number <= max) return number;
-    throw new InvalidValue(`--${flag}`, text, `is not a number from ${min} to ${max}`);
+    throw new InvalidValue(this.nameOf(flag), text, `is not a number from ${min} to ${max}`);
   }
 
   /** Milliseconds; people write `20s`, `2m` or `500ms`. */
@@ -66,7 +75,7 @@ export class Input {
     const [, amount, unit = ''] = /^(0|[1-9][0-9]{0,5})(ms|s|m)$/.exec(text) ?? [];
     const duration = Number(amount ?? Number.NaN) * ({ ms: 1, s: 1000, m: 60_000 }[unit] ?? Number.NaN);
     if (duration <= maxMs) return duration;
-    throw new InvalidValue(`--${flag}`, text, `is not a time up to ${maxMs / 1000} s, such as 20s or 2m`);
+    throw new InvalidValue(this.nameOf(flag), text, `is not a time up to ${maxMs / 1000} s, such as 20s or 2m`);
   }
 
   /** Seconds; people write `90m`, `12h` or `30d`. */
@@ -77,7 +86,7 @@ export class Input {
     const period = Number(amount ?? Number.NaN) * ({ m: 60, h: 3600, d: 86_400 }[unit] ?? Number.NaN);
     if (period >= min && period <= max) return period;
     throw new InvalidValue(
-      `--${flag}`,
+      this.nameOf(flag),
       text,
       `is not a time from ${min / 3600}h to ${max / 86_400}d, such as 12h or 30d`,
     );
@@ -110,7 +119,13 @@ export class Input {
     if (value === undefined || typeof value === 'boolean') return value;
     if (/^(1|true|yes|on)$/i.test(String(value))) return true;
     if (/^(0|false|no|off)$/i.test(String(value))) return false;
-    throw new InvalidValue(`--${flag}`, String(value), 'is neither yes nor no');
+    throw new InvalidValue(this.nameOf(flag), String(value), 'is neither yes nor no');
+  }
+
+  /** What a message calls a flag: the variable where its value came from one of the process. */
+  nameOf(flag: string): string {
+    const variable = variableOf(flag);
+    return !this.isTyped(flag) && this.#process[variable] !== undefined ? variable : `--${flag}`;
   }
 
   #read(flag: string): unknown {

@@ -6,12 +6,12 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** Reads `HOST:PORT`, with an IPv6 address in brackets; port 0 takes any free one. */
-export function parseListenAddress(flag: string, text: string): ListenAddress {
+/** Reads `HOST:PORT`, with an IPv6 address in brackets; port 0 takes any free one. @param name what messages call it */
+export function parseListenAddress(name: string, text: string): ListenAddress {
   const [, bracketed, plain, port] = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(0|[1-9][0-9]{0,4})$/.exec(text) ?? [];
   const host = bracketed ?? plain;
   if (host === undefined || Number(port) > 65535) {
-    throw new InvalidValue(`--${flag}`, text, 'is not an address to listen on', 'write HOST:PORT, like 127.0.0.1:8787');
+    throw new InvalidValue(name, text, 'is not an address to listen on', 'write HOST:PORT, like 127.0.0.1:8787');
   }
   return { host, port: Number(port) };
 }

@@ -33,7 +33,7 @@ function readAddress(input: Input): ListenAddress | null {
   const text = input.text('metrics');
   if (text === undefined) return null;
   // Peers' names and addresses are nobody else's business unless somebody says so.
-  return parseListenAddress('metrics', /^\d+$/.test(text) ? `127.0.0.1:${text}` : text);
+  return parseListenAddress(input.nameOf('metrics'), /^\d+$/.test(text) ? `127.0.0.1:${text}` : text);
 }
 
 function readPath(input: Input): string | null {

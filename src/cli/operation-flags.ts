@@ -49,7 +49,7 @@ export function readOperation(input: Input) {
   return {
     tls: readTls(input),
     proxies: [...new Set(input.list('trust-proxy').flatMap((item) => item.split(',')))].map(parseProxy),
-    metrics: metrics === undefined ? null : parseListenAddress('metrics', metrics),
+    metrics: metrics === undefined ? null : parseListenAddress(input.nameOf('metrics'), metrics),
     limits: {
       failedLogins: readLimit(input, 'limit-failed-logins', 10),
       failedEnrollments: readLimit(input, 'limit-failed-enrollments', 20),

@@ -2,7 +2,7 @@ import type { JoinReport } from '../app/join.ts';
 import { describeTrouble } from '../core/compare-secrets.ts';
 import { printable } from '../core/errors.ts';
 import type { Joined } from '../store/state.ts';
-import { openDoctor } from './context.ts';
+import { readDaemon } from './context.ts';
 import type { Input } from './input.ts';
 import { bold, dim, green, note, print, printJson, warn, yellow } from './output.ts';
 
@@ -46,8 +46,7 @@ export async function suggestNext({ state, answered }: JoinReport, isKept: boole
 }
 
 async function isDaemonAtWork(input: Input): Promise<boolean> {
-  const { inspector, folders } = await openDoctor(input);
-  return (await inspector.holder(`${folders.runtime}/daemon.pid`))?.alive === true;
+  return (await readDaemon(input))?.alive === true;
 }
 
 function toJson({ membership: { map, peer }, interface: link, keyPair }: Joined, handshake: boolean) {

@@ -48,7 +48,7 @@ export function statusToJson(status: NetworkStatus) {
       claimed_public_key: peer.claimedPublicKey,
       ...(peer.secret !== null && { secret: peer.secret }),
     })),
-    routes: routes.map(({ reason, ...route }) => (reason === null ? route : { ...route, reason })),
+    routes: routes.map(({ reason, remedy: _, ...route }) => (reason === null ? route : { ...route, reason })),
     drift,
     sync: {
       mode: sync.mode,
@@ -69,7 +69,12 @@ export function statusToText(status: NetworkStatus, now: Date, findRates: FindRa
     parts.push(withClaims(table(peerHeader, rows), peers));
   }
   if (routes.length > 0) {
-    const rows = routes.map(({ prefix, via, state, reason }) => [prefix, via ?? '-', state, reason ?? '']);
+    const rows = routes.map(({ prefix, via, state, reason, remedy }) => [
+      prefix,
+      via ?? '-',
+      state,
+      [reason, remedy].filter((part) => part !== null).join('; '),
+    ]);
     parts.push(table(['route', 'via', 'state', ''], rows));
   }
   if (drift.length > 0) parts.push([yellow('drift'), ...drift.map(describe)].join('\n'));

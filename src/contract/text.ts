@@ -11,10 +11,13 @@ export const text = (max: number) =>
     .refine((value) => characterCount(value) <= max, { error: `must be at most ${max} characters` })
     .meta({ maxLength: max });
 
+/** White space, and characters that leave no mark where they are shown, such as U+200B. */
+const unseen = /^[\s\p{Z}\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]*$/u;
+
 /** Like {@link text}, for a field that must say something. */
 export const requiredText = (max: number) =>
   text(max)
-    .refine((value) => value.trim() !== '', { error: 'must not be empty' })
+    .refine((value) => !unseen.test(value), { error: 'must not be empty' })
     .meta({ minLength: 1, maxLength: max });
 
 /** What HTML's `<input type="email">` accepts (WHATWG HTML, 4.10.5.1.5). */

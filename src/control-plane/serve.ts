@@ -11,7 +11,7 @@ import { type ListenAddress, serveMetrics } from './metrics-server.ts';
 import { type PasswordCost, usualPasswordCost } from './passwords.ts';
 import { createPeerChanges } from './peer-changes.ts';
 import { createServer } from './server.ts';
-import { makeFirstOwner, type Owner } from './service/owner.ts';
+import { isForeignOwner, makeFirstOwner, type Owner } from './service/owner.ts';
 import { pruneAuditDaily } from './service/retention.ts';
 import { openStore, type Store } from './store/open-store.ts';
 import { readDatabaseTime } from './store/time.ts';
@@ -92,6 +92,8 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       peerChanges: createPeerChanges(limits.peerChanges, now),
     };
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
+    else if (owner && (await isForeignOwner(context, owner)))
+      logger.warn({ email: owner.email }, 'first owner not made: the database has users, and this is no owner of it');
     const metricsElsewhere = Boolean(options.metrics);
     const app = await createServer(context, { transport, limits, proxies, metrics, metricsElsewhere, logger });
     const url = await startListening(app, transport, options);

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
-import { UnreadableFile } from '../core/errors.ts';
+import { UnreadableFile, WrongUsage } from '../core/errors.ts';
 
 /** Where a certificate chain and its private key are, both in PEM. */
 export interface TlsFiles {
@@ -16,8 +16,8 @@ export interface TlsIdentity {
 
 /** Reads both files, and refuses a key that others can read, and two that are no pair. */
 export function readTlsFiles(files: TlsFiles): TlsIdentity {
-  const cert = read(files.certificate).content;
-  const { content: key, stats } = read(files.key);
+  const cert = read(files.certificate, '--tls-cert').content;
+  const { content: key, stats } = read(files.key, '--tls-key');
   if (isOpen(stats)) {
     const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
     throw new UnreadableFile(files.key, `can be read by others (mode ${mode})`, `type: chmod 600 ${files.key}`);
@@ -33,14 +33,14 @@ export function readTlsFiles(files: TlsFiles): TlsIdentity {
 }
 
 /** Reads a file and looks at the mode of the very file that was read. */
-function read(path: string): { content: Buffer; stats: Stats } {
+function read(path: string, flag: string): { content: Buffer; stats: Stats } {
   let file: number | undefined;
   try {
     file = openSync(path, 'r');
     return { content: readFileSync(file), stats: fstatSync(file) };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new UnreadableFile(path, `cannot be read (${code})`, 'check the path and its permissions', error);
+    throw new WrongUsage(`${flag} ${path} cannot be read (${code}); check the path and its permissions`);
   } finally {
     if (file !== undefined) closeSync(file);
   }

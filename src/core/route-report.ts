@@ -57,6 +57,17 @@ function explainMissing(prefix: Prefix, map: NetworkMap): string {
 /** Said of every full tunnel: whoever wants one may think that nothing goes beside it. */
 const besideTunnel = 'IPv6, and questions to the resolver, go outside the tunnel';
 
+/** What a person does about a route that is refused; null where nothing on this host lets it through. */
+export function remedyOfRefused(
+  { prefix, reason }: Pick<RouteReport, 'prefix' | 'reason'>,
+  link: string,
+): string | null {
+  if (reason === 'not accepted') return `"cpn set ${link} --accept-routes" takes it`;
+  // The network's own addresses, and the endpoints of a route's own connectors, are no matter of a flag.
+  if (reason === null || /^(lies within|covers the endpoint)/.test(reason)) return null;
+  return `where that is meant to be, "cpn set ${link} --allow-route ${prefix}" lets it through`;
+}
+
 /** Tells that a prefix of the network is taken from nobody: its range as a whole, or a route that is none. */
 export function reportRefused(prefix: Prefix, reason: string): RouteReport {
   return { prefix, via: null, state: 'refused', reason };

@@ -12,6 +12,8 @@ import { makeFolder } from './folder.ts';
 export interface Login {
   readonly service: ServiceAddress;
   readonly token: Secret;
+  /** The token is that of a session which a login opened, and no personal one. */
+  readonly session?: boolean;
 }
 
 const schema = z.object({
@@ -21,6 +23,7 @@ const schema = z.object({
     .string()
     .min(1)
     .transform((text) => new Secret(text)),
+  session: z.boolean().default(false),
 });
 
 /** The stored login, or null when there is none; one that others could read is closed to them. */
@@ -30,8 +33,8 @@ export async function readLogin(folder: string, onExposure: OnExposure = () => {
   if (text === null) return null;
   await closeFile({ path, isBelieved: true }, onExposure).catch(foreseen);
   try {
-    const { service, token } = schema.parse(JSON.parse(text));
-    return { service, token };
+    const { version: _, ...login } = schema.parse(JSON.parse(text));
+    return login;
   } catch (error) {
     throw new UnreadableFile(path, 'is damaged', 'run "cpn login" again', error);
   }
@@ -39,12 +42,12 @@ export async function readLogin(folder: string, onExposure: OnExposure = () => {
 
 export async function writeLogin(
   folder: string,
-  { service, token }: Login,
+  { service, token, session }: Login,
   onExposure: OnExposure = () => {},
 ): Promise<void> {
   await makeFolder(folder);
   await secureFolder(folder, false, onExposure);
-  await replaceFile(pathIn(folder), JSON.stringify({ version: 1, service, token: token.reveal() }));
+  await replaceFile(pathIn(folder), JSON.stringify({ version: 1, service, token: token.reveal(), session }));
 }
 
 export async function removeLogin(folder: string): Promise<void> {

@@ -93,6 +93,18 @@ describe('a refusal', () => {
   });
 
   test.each([
+    ['the role viewer may not do this; ask one of: owner, admin', ''],
+    ['This action is unauthorized.', '; ask an owner or an admin'],
+    [undefined, '; your role does not allow it; ask an owner or an admin'],
+  ])('of an administrator with 403 and %j ends with %j', async (message, tail) => {
+    const { address } = await serve(json(403, { message }));
+    const reason = message?.replace(/\.$/, '') ?? 'Forbidden';
+    expect((await failureOf(connectAdminService(address, token).readNetwork(7))).message).toBe(
+      `reading network 7 was refused (403): ${reason}${tail}`,
+    );
+  });
+
+  test.each([
     [401, 'check the email and the password'],
     [403, 'personal token'],
   ])('of a login with %i tells to %s', async (status, remedy) => {

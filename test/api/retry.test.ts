@@ -81,6 +81,26 @@ describe('reading a map', () => {
     }
   });
 
+  test.each([
+    [{ message: 'too many failed logins; try again in 7 s' }, 'it answered 429: too many failed logins'],
+    [{ message: 'Slow down.' }, 'it answered 429: Slow down'],
+    [{}, 'it answered 429 (Too Many Requests)'],
+  ])('tells of a 429 with %j that the service asks to wait, and how long', async (body, said) => {
+    for (const [headers, later] of [
+      [{ 'retry-after': '7' }, 'in 7 s'],
+      [{}, 'later'],
+    ] as const) {
+      const { address, url } = await serve(json(429, body, headers));
+      const { options, retries } = unhurried({ attempts: 1 });
+      const failure = await failureOf(connectPeerService(address, options).readMap(7, token, null));
+      expect(failure).toBeInstanceOf(Unreachable);
+      expect(failure.message).toBe(
+        `the control plane at ${url} asks to wait: ${said} (1 attempt in 0.0 s); try again ${later}`,
+      );
+      expect(retries).toEqual([]);
+    }
+  });
+
   test('ends after the last attempt, and says how many there were, over how long, and the last problem', async () => {
     const { address, asked, url } = await serve(json(500, {}), json(500, {}), json(503, {}));
     const { options } = unhurried({ attempts: 3 });

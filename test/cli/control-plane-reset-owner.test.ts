@@ -20,6 +20,9 @@ test('reset-owner gives an owner the password in a file beside a control plane t
   const refused = await reset('--email', 'nobody@example.net');
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(/no owner here; the owners are: owner@/)]);
   const done = await reset('--email', owner.email);
-  expect([done.code, done.stdout]).toEqual([0, `reset the password of ${owner.email}; sessions ended: 1\n`]);
+  expect([done.code, done.stdout]).toEqual([
+    0,
+    `reset the password of ${owner.email} in ${join(folder, 'data')}; sessions ended: 1\n`,
+  ]);
   expect([(await login(owner.password)).status, (await login(password)).status]).toEqual([401, 200]);
 });

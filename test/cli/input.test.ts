@@ -46,6 +46,16 @@ describe('input', () => {
     ]);
   });
 
+  it('names in a message what the value came from: the flag, the variable, or the file below both', () => {
+    const wrong = { CPN_LISTEN_PORT: 'x' };
+    const port = (given: Input) => () => given.number('listen-port', 1, 9);
+    expect(port(input({}, wrong))).toThrow('CPN_LISTEN_PORT "x" is not a number from 1 to 9');
+    expect(port(input({ 'listen-port': 'y' }, wrong))).toThrow('--listen-port "y" is not a number');
+    expect(port(input({}).above(wrong))).toThrow('--listen-port "x" is not a number');
+    expect(() => input({}, { CPN_NAME: '' }).text('name')).toThrow('CPN_NAME is empty');
+    expect(() => input({}, { CPN_MASQUERADE: 'maybe' }).switch('masquerade')).toThrow('CPN_MASQUERADE "maybe"');
+  });
+
   it('leaves values that may hold a comma whole', () => {
     expect(input({ route: 'a=1,2' }).each('route')).toEqual(['a=1,2']);
     expect(input({ route: ['a', 'b,c'] }).each('route')).toEqual(['a', 'b,c']);

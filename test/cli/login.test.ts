@@ -26,7 +26,8 @@ async function logIn(conduct: Partial<Conduct> = {}, flags: Record<string, unkno
   const service = await startForeignService(conduct);
   const environment = { XDG_CONFIG_HOME: join(folder, 'config') };
   const usual = { email: 'me@example.net', 'password-file': join(folder, 'password') };
-  const input = new Input({ api: service.url, ...usual, ...flags }, login.flags, environment);
+  const given = 'token-file' in flags ? flags : { ...usual, ...flags };
+  const input = new Input({ api: service.url, ...given }, login.flags, environment);
   const ask = () => whoami.run(new Input({}, whoami.flags, environment));
   return { service, ask, done: login.run(input) };
 }
@@ -87,8 +88,30 @@ describe('a login', () => {
       { answers: { 'GET /api/auth/me': (response) => json(response, 401, {}) } },
       { 'token-file': join(folder, 'token') },
     );
-    await expect(done).rejects.toThrow('401');
+    await expect(done).rejects.toThrow(/401.*; give --token-file a token .* instead of that in .*token$/);
     expect(service.requests).toEqual(['GET /api/auth/me']);
+  });
+
+  it('in the place of another ends the session of that, and no personal token', async () => {
+    const answers: Conduct['answers'] = {
+      'POST /api/auth/login': (response) => json(response, 200, { token: 'first' }),
+    };
+    const first = await logIn({ answers });
+    expect(await first.done).toBe(0);
+    const byToken = await logIn({}, { 'token-file': join(folder, 'token') });
+    expect(await byToken.done).toBe(0);
+    expect(first.service.requests.at(-1)).toBe('POST /api/auth/logout');
+    expect(first.service.asked.at(-1)?.headers.authorization).toBe('Bearer first');
+    const last = await logIn();
+    expect(await last.done).toBe(0);
+    expect(byToken.service.requests).toEqual(['GET /api/auth/me']);
+    expect(last.service.requests).not.toContain('POST /api/auth/logout');
+  });
+
+  it.each(['email', 'password-file'])('takes a token or --%s', async (flag) => {
+    const { service, done } = await logIn({}, { 'token-file': join(folder, 'token'), [flag]: 'x' });
+    await expect(done).rejects.toThrow(`--${flag} and --token-file exclude each other`);
+    expect(service.requests).toEqual([]);
   });
 
   it('stands, with its own error, where the session cannot be ended', async () => {
@@ -102,4 +125,13 @@ describe('a login', () => {
     await expect(done).rejects.toThrow('No');
     expect(warned.mock.calls.join()).toContain('the session that was opened stays open');
   });
+});
+
+it('a token of CPN_API_TOKEN that the service does not take is named with the variable', async () => {
+  const service = await startForeignService({
+    answers: { 'GET /api/auth/me': (response) => json(response, 401, { message: 'Unauthenticated.' }) },
+  });
+  const environment = { XDG_CONFIG_HOME: join(folder, 'config'), CPN_API_TOKEN: 'other' };
+  const asked = whoami.run(new Input({ api: service.url }, whoami.flags, environment));
+  await expect(asked).rejects.toThrow(/\(401\): Unauthenticated; replace the token in CPN_API_TOKEN .*or unset/);
 });

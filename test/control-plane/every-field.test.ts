@@ -26,6 +26,19 @@ afterAll(() => closePlane(plane));
 const create = (path: string, body: object) => plane.call('POST', path, { token, body });
 const change = (path: string, body: object) => plane.call('PATCH', path, { token, body });
 
+test.each(['\u200b', ' \u2060\ufe0f', '\u00a0', '\u3164'])(
+  'a name of %j, of which nothing is seen, is empty',
+  async (name) => {
+    const { status, body } = await create('/api/networks', { name, private_cidr: '10.99.0.0/24' });
+    expect([status, body.errors]).toEqual([422, { name: ['must not be empty'] }]);
+  },
+);
+
+test('the audit is not read after an entry, which would be ignored', async () => {
+  const { status, body } = await plane.call('GET', '/api/audit?after=1', { token });
+  expect([status, body.errors]).toEqual([422, { after: ['is not for the audit, which is newest first; use before'] }]);
+});
+
 describe('a 422 names every field that breaks a rule', () => {
   test('of a network', async () => {
     const { status, body } = await create('/api/networks', { name: '', private_cidr: 'x' });

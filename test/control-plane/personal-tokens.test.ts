@@ -77,6 +77,37 @@ test('a token never has more than the role of its user, as it is at each request
   expect((await me(access_token)).body.data.role).toBe('viewer');
 });
 
+test('a user makes 200 tokens a day at the most, so that nobody fills the audit with them', async () => {
+  const session = await plane.signIn('viewer');
+  const { id, email } = (await me(session)).body.data;
+  const at = plane.clock.now();
+  const entry = {
+    ...{ organization_id: 1, at: at.toISOString(), actor_kind: 'user' as const, actor_id: id, actor_name: email },
+    ...{
+      action: 'token.create',
+      target_kind: 'personal_token' as const,
+      target_id: 1,
+      target_name: 'ci',
+      details: '{}',
+    },
+  };
+  await withDatabase(plane.dataDir, (db) =>
+    db
+      .insertInto('audit_entries')
+      .values(Array.from({ length: 199 }, () => entry))
+      .execute(),
+  );
+  expect((await create(session)).status).toBe(201);
+  const { status, body, headers } = await create(session);
+  expect([status, body.message]).toEqual([
+    429,
+    expect.stringMatching(/^too many tokens made in a day, 200; try again in \d+ s$/),
+  ]);
+  const untilMidnight = (24 * hour - (at.getTime() % (24 * hour))) / 1000;
+  expect(headers.get('retry-after')).toBe(String(Math.ceil(untilMidnight)));
+  expect((await create(await plane.signIn('viewer'))).status).toBe(201);
+});
+
 test('a token makes no token, and sees and revokes those of its user', async () => {
   const { access_token } = await signInWithToken();
   const refused = await create(access_token);

@@ -19,7 +19,9 @@ describe('the first owner', () => {
     ['no password', { email: owner.email, password: new Secret('') }],
     ['a short password', { email: owner.email, password: new Secret('eleven char') }],
   ])('needs more than %s', async (_what, first) => {
-    await expect(openPlane({ owner: first })).rejects.toThrow(WrongUsage);
+    const refused = openPlane({ owner: first });
+    await expect(refused).rejects.toThrow(WrongUsage);
+    if (first.email === 'owner') await expect(refused).rejects.toThrow('--owner-email "owner" is not an e-mail');
   });
 
   test('is made once: later ones are not, and the password stays', async () => {
@@ -30,6 +32,8 @@ describe('the first owner', () => {
     const login = (body: object) => again.call('POST', '/api/auth/login', { body });
     expect((await login({ email: 'thief@example.net', password: 'x' })).status).toBe(401);
     expect((await login(owner)).status).toBe(200);
+    expect(again.log()).toMatch(/"email":"thief@example.net".*first owner not made/);
+    expect(first.log()).not.toContain('first owner not made');
   });
 });
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TlsFiles } from '../../src/control-plane/tls-files.ts';
-import { UnreadableFile } from '../../src/core/errors.ts';
+import { UnreadableFile, WrongUsage } from '../../src/core/errors.ts';
 import { makeCertificate } from '../api/certificate.ts';
 import { makeFolder, openPlane, type Plane, startPlane } from './harness.ts';
 
@@ -146,14 +146,17 @@ describe('another certificate', () => {
 });
 
 describe('files that are refused, before anything is opened:', () => {
-  async function refusal(spoil: (files: TlsFiles) => void): Promise<{ message: string; files: TlsFiles }> {
+  async function refusal(
+    spoil: (files: TlsFiles) => void,
+    kind: object = UnreadableFile,
+  ): Promise<{ message: string; files: TlsFiles }> {
     const files = writePair(makeCertificate());
     spoil(files);
     const failure = await openPlane({ tls: files }).then(
       () => null,
       (error: unknown) => error,
     );
-    expect(failure).toBeInstanceOf(UnreadableFile);
+    expect(failure).toBeInstanceOf(kind);
     return { message: String((failure as Error).message), files };
   }
 
@@ -173,19 +176,22 @@ describe('files that are refused, before anything is opened:', () => {
   });
 
   test.each([
-    ['a certificate that is not there', { certificate: null }, /cert\.pem cannot be read \(ENOENT\)/],
-    ['a key that is not there', { key: null }, /key\.pem cannot be read \(ENOENT\)/],
+    ['a certificate that is not there', { certificate: null }, /^--tls-cert \S+\/cert\.pem cannot be read \(ENOENT\)/],
+    ['a key that is not there', { key: null }, /^--tls-key \S+\/key\.pem cannot be read \(ENOENT\)/],
     ['something else for a certificate', { certificate: 'canary' }, /cert\.pem holds no certificate in PEM/],
     ['something else for a key', { key: 'canary' }, /key\.pem holds no private key in PEM/],
     ['the key of another certificate', { key: makeCertificate().key }, /key\.pem is not the key of .*cert\.pem/],
   ])('%s', async (_what, contents: { certificate?: string | null; key?: string | null }, expected) => {
-    const { message } = await refusal((files) => {
-      for (const [name, content] of Object.entries(contents)) {
-        const path = files[name as keyof TlsFiles];
-        if (content === null) unlinkSync(path);
-        else writeFileSync(path, content);
-      }
-    });
+    const { message } = await refusal(
+      (files) => {
+        for (const [name, content] of Object.entries(contents)) {
+          const path = files[name as keyof TlsFiles];
+          if (content === null) unlinkSync(path);
+          else writeFileSync(path, content);
+        }
+      },
+      Object.values(contents).includes(null) ? WrongUsage : UnreadableFile,
+    );
     expect(message).toMatch(expected);
     expect(message).not.toContain('canary');
   });

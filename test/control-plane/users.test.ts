@@ -97,13 +97,13 @@ test('nobody may remove themself, and only an owner may make or remove an owner'
     expect([refused.status, refused.body.message]).toEqual([403, expect.stringContaining('themself')]);
   }
   const refused = await create({ role: 'owner' }, admin);
-  expect([refused.status, refused.body.message]).toEqual([403, 'only an owner may make an owner']);
+  expect([refused.status, refused.body.message]).toEqual([403, 'only an owner may make an owner; ask an owner']);
   expect((await create({ role: 'admin' }, admin)).status).toBe(201);
 
   const second = (await create({ role: 'owner' })).body.data;
   expect(await remove(second.id, admin)).toMatchObject({
     status: 403,
-    body: { message: 'only an owner may remove an owner' },
+    body: { message: 'only an owner may remove an owner; ask an owner' },
   });
   expect((await list()).map(({ id }: { id: number }) => id)).toContain(second.id);
   expect((await remove(second.id)).status).toBe(200);

@@ -135,6 +135,9 @@ describe('cpn run ends', () => {
     daemon.process.signal('SIGKILL');
     await daemon.process.exited;
     const pids = new Set(children.map(([pid]) => pid));
+    const killed = `the daemon (pid ${started}) was killed`;
+    expect((await status(host)).warnings).toContainEqual(expect.stringContaining(killed));
+    expect((await host.cpn(['status'])).stdout).toContain(`warning ${killed}`);
     await eventually('all of them end', async () => {
       const left = (await running()).filter((row) => pids.has(row[0]) || monitor.test(row.join(' ')));
       return left.length === 0;

@@ -82,7 +82,7 @@ describe.concurrent('a service that is busy', () => {
       const before = proxy.requests.length;
       await endure(troubled, row, {
         how: '429, Retry-After 200',
-        says: /out of reach: it answered 429/,
+        says: /asks to wait: it answered 429/,
         begin: () => proxy.make(answer(429, { 'retry-after': '200' })),
         async end() {
           // A client that does not heed it has asked five times by now.

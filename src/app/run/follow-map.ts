@@ -1,5 +1,5 @@
 import { type Backoff, backoffDelay } from '../../core/backoff.ts';
-import { Unreachable } from '../../core/errors.ts';
+import { Refused, Unreachable } from '../../core/errors.ts';
 import { type Pace, pauseFor } from '../../core/pace.ts';
 import { accessOf, explainLocal } from '../access.ts';
 import type { News } from '../news.ts';
@@ -81,6 +81,7 @@ export class MapFollower {
       const seconds = this.#isHeard ? holdSeconds : 0;
       const options = { interval: this.#interval, wait: { seconds, signal: round } };
       const { news, notes, waited, failure } = await refresh(tools, state, options);
+      if (failure instanceof Refused && this.#failures === 0 && (await this.#isLeft())) return this.#pause();
       const isNew = this.#once.notice(failure);
       this.#isHeard = failure === null;
       // Beside the pass, which need not wait for the disk.
@@ -99,6 +100,13 @@ export class MapFollower {
       this.#once.notice(error);
       return this.#pauseAfter(error);
     }
+  }
+
+  /** Whether the refusal is the echo of a leave, which holds the lock from the peer's removal until its state is gone. */
+  async #isLeft(): Promise<boolean> {
+    const { store } = this.#tools;
+    await store.lock(async () => {}).catch(() => {});
+    return (await store.read(this.#link)) === null;
   }
 
   #pause(): number {

@@ -47,7 +47,7 @@ export const serveControlPlane: Command = {
   async run(input) {
     const { serve } = await import('../../control-plane/serve.ts');
     const { isLoopback } = await import('../../core/loopback.ts');
-    const address = parseListenAddress('listen', input.text('listen') ?? '127.0.0.1:8787');
+    const address = parseListenAddress(input.nameOf('listen'), input.text('listen') ?? '127.0.0.1:8787');
     const operation = readOperation(input);
     const logger = openLog(input, 'info');
     const starting = serve({
@@ -110,12 +110,14 @@ export const resetOwner: Command = {
     const password = await readSecretFile(input.need('password-file'), 'the new password');
     const where = { dataDir: input.text('data') ?? defaultData, database: await readDatabase(input) };
     const { resetOwner: reset } = await import('../../control-plane/reset-owner.ts');
-    const { sessionsEnded, personalTokens, ...owner } = await reset(where, { email, password });
+    const { sessionsEnded, personalTokens, database, ...owner } = await reset(where, { email, password });
     if (input.switch('json')) {
       printJson({ email: owner.email, sessions_ended: sessionsEnded, personal_tokens: personalTokens });
       return exitCodes.done;
     }
-    print(`${green('reset')} the password of ${printable(owner.email)}; sessions ended: ${sessionsEnded}`);
+    print(
+      `${green('reset')} the password of ${printable(owner.email)} in ${printable(database)}; sessions ended: ${sessionsEnded}`,
+    );
     if (personalTokens > 0) {
       note(
         `personal tokens that still hold: ${personalTokens}; "cpn token list" shows them, "cpn token revoke" ends one`,

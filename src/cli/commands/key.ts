@@ -102,9 +102,10 @@ export const listKeys: Command = {
     const network = await findNetwork(service, input.argument('network') ?? '');
     const keys = await service.listKeys(network, { all: input.switch('all') });
     if (input.switch('json')) printJson({ keys });
-    else if (keys.length === 0)
-      note('there is no key that can be used; "cpn key create" makes one, --all shows the others');
-    else
+    else if (keys.length === 0) {
+      const none = input.switch('all') ? 'there is no key' : 'there is no key that can be used';
+      note(`${none}; "cpn key create" makes one${input.switch('all') ? '' : ', --all shows the others'}`);
+    } else
       print(
         table(
           ['id', 'name', 'for', 'used', 'until'],

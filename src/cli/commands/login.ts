@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
+import type { Remedies } from '../../api/refusal.ts';
 import type { AdminService, Profile } from '../../api/service.ts';
-import { CpnError, printable, WrongUsage } from '../../core/errors.ts';
+import { CpnError, printable, Refused, WrongUsage } from '../../core/errors.ts';
 import type { Secret } from '../../core/secret.ts';
 import { connectAdmin, describeProfile, loginFolder } from '../admin.ts';
 import { apiFlags, type Command, jsonFlag } from '../command.ts';
@@ -29,11 +30,16 @@ export const login: Command = {
   async run(input) {
     const service = needServiceAddress(input);
     const token = await obtainToken(input);
-    const admin = await connectAdmin(service, token.value);
-    const profile = await keepLogin(input, admin, token.value).catch(async (error) => {
-      if (token.email !== null) await endSession(admin);
+    const admin = await connectAdmin(service, token.value, { remedies: token.remedies });
+    const before = await (await import('../../store/login-file.ts')).readLogin(loginFolder(input)).catch(() => null);
+    const profile = await keepLogin(input, admin, token).catch(async (error) => {
+      if (token.email !== null) await endSession(admin, 'the session that was opened stays open');
       throw error;
     });
+    if (before?.session && before.token.reveal() !== token.value.reveal()) {
+      const former = await connectAdmin(before.service, before.token, { attempts: 1, deadlineMs: 5_000 });
+      await endSession(former, `the session of the login before, at ${before.service.url}, stays open`);
+    }
     const email = profile.email ?? token.email;
     if (input.switch('json')) printJson({ email, role: profile.role, expires_at: token.expiresAt });
     else print(`${green('logged in')} at ${service.url}${printable(describeProfile({ ...profile, email }, ' as '))}`);
@@ -42,18 +48,23 @@ export const login: Command = {
 };
 
 /** Stores the token once the service has accepted it. */
-async function keepLogin(input: Input, admin: AdminService, token: Secret): Promise<Profile> {
+async function keepLogin(input: Input, admin: AdminService, token: Token): Promise<Profile> {
   const profile = await admin.profile();
   const { writeLogin } = await import('../../store/login-file.ts');
-  await writeLogin(loginFolder(input), { service: needServiceAddress(input), token }, warn);
+  await writeLogin(
+    loginFolder(input),
+    { service: needServiceAddress(input), token: token.value, session: token.email !== null },
+    warn,
+  );
   return profile;
 }
 
-/** Nobody has the token of a login that failed: its session would stay open for nothing. */
-async function endSession(admin: AdminService): Promise<void> {
+/** Nobody has the token of a login that failed, or was replaced: its session would stay open for nothing. */
+async function endSession(admin: AdminService, otherwise: string): Promise<void> {
   await admin.logout().catch((error) => {
     if (!(error instanceof CpnError)) throw error;
-    warn(`the session that was opened stays open: ${error.message}`);
+    // A session that ended has nothing left to end.
+    if (!(error instanceof Refused && error.status === 401)) warn(`${otherwise}: ${error.message}`);
   });
 }
 
@@ -62,18 +73,25 @@ interface Token {
   readonly value: Secret;
   readonly expiresAt: string | null;
   readonly email: string | null;
+  readonly remedies: Remedies;
 }
 
 async function obtainToken(input: Input): Promise<Token> {
   const tokenFile = input.text('token-file');
   if (tokenFile !== undefined) {
-    return { value: await readSecretFile(tokenFile, 'the personal token'), expiresAt: null, email: null };
+    const surplus = ['email', 'password-file'].find((flag) => input.has(flag));
+    if (surplus !== undefined) {
+      throw new WrongUsage(`--${surplus} and --token-file exclude each other; give a password or a token`);
+    }
+    const value = await readSecretFile(tokenFile, 'the personal token');
+    const remedies = { 401: `give --token-file a token that "cpn token create" made, instead of that in ${tokenFile}` };
+    return { value, expiresAt: null, email: null, remedies };
   }
   const email = input.text('email') ?? (await askEmail());
   const password = await obtainPassword(input);
   const service = await connectAdmin(needServiceAddress(input), null);
   const { token, expiresAt } = await service.login(email, password, `cpn on ${hostname()}`);
-  return { value: token, expiresAt, email };
+  return { value: token, expiresAt, email, remedies: {} };
 }
 
 async function askEmail(): Promise<string> {

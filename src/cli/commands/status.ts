@@ -2,7 +2,7 @@ import type { NetworkStatus } from '../../app/status.ts';
 import type { Tools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors.ts';
 import { type Command, jsonFlag, networkArgument } from '../command.ts';
-import { openTools } from '../context.ts';
+import { openTools, readDaemon } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
 import type { Input } from '../input.ts';
 import { noNetwork } from '../no-network.ts';
@@ -30,9 +30,17 @@ export const status: Command = {
   },
 };
 
-async function showOnce(tools: Tools, input: Input): Promise<number> {
+/** The networks, with a warning where the daemon was killed: one that is stopped takes its pid file with it. */
+async function readNetworks(tools: Tools, input: Input): Promise<NetworkStatus[]> {
   const { readStatus } = await import('../../app/status.ts');
-  const networks = await readStatus(tools, input.argument('network'));
+  const [networks, daemon] = await Promise.all([readStatus(tools, input.argument('network')), readDaemon(input)]);
+  if (daemon === null || daemon.alive) return networks;
+  const killed = `the daemon (pid ${daemon.pid}) was killed: what changes in the network stays unnoticed; start it with "systemctl start cpn" or "cpn run"`;
+  return networks.map((network) => ({ ...network, warnings: [...network.warnings, killed] }));
+}
+
+async function showOnce(tools: Tools, input: Input): Promise<number> {
+  const networks = await readNetworks(tools, input);
   if (input.switch('json')) printJson({ networks: networks.map(statusToJson) });
   else if (networks.length === 0) note(noNetwork);
   else print(networks.map((network) => statusToText(network, tools.now())).join('\n\n'));
@@ -48,15 +56,11 @@ function judge(networks: readonly NetworkStatus[], check: boolean): number {
 }
 
 async function watch(tools: Tools, input: Input): Promise<number> {
-  const { readStatus } = await import('../../app/status.ts');
   const measure = rateMeter();
   await redraw(async () => {
     // On a terminal a line between two drawings would be drawn over.
     const warnings: string[] = [];
-    const networks = await readStatus(
-      { ...tools, warn: (text) => void warnings.push(text) },
-      input.argument('network'),
-    );
+    const networks = await readNetworks({ ...tools, warn: (text) => void warnings.push(text) }, input);
     const rates = measure(networks, tools.monotonic());
     const texts = networks.map((network) => {
       const text = statusToText(network, tools.now(), rates);

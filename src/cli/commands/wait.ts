@@ -1,4 +1,4 @@
-import { InvalidValue, printable, WrongUsage } from '../../core/errors.ts';
+import { InvalidValue, printable, quote, WrongUsage } from '../../core/errors.ts';
 import type { Condition } from '../../core/readiness.ts';
 import { type Command, jsonFlag, networkArgument } from '../command.ts';
 import { openTools } from '../context.ts';
@@ -61,8 +61,10 @@ async function readRoute(words: readonly string[]): Promise<{ network: string | 
   const { parsePrefix } = await import('../../core/cidr.ts');
   // Whoever reads "--for route CIDR" as one flag puts the network after it.
   const cidr = words.findLast((word) => /^[0-9a-fA-F.:]+\/[0-9]+$/.test(word));
-  if (cidr === undefined)
-    throw new WrongUsage('--for route lacks its CIDR; write it like "--for route 192.168.50.0/24"');
+  if (cidr === undefined) {
+    const given = words.length === 0 ? '' : `, and ${quote(words.at(-1))} is none`;
+    throw new WrongUsage(`--for route lacks its CIDR${given}; write it like "--for route 192.168.50.0/24"`);
+  }
   const network = words.find((word) => word !== cidr);
   return { network, condition: { for: 'route', prefix: parsePrefix(cidr, '--for route') } };
 }

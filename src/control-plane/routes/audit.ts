@@ -10,6 +10,11 @@ import { digits } from './parts.ts';
 
 const Which = PageQuery.omit({ after: true }).extend({
   before: digits(z.int().min(1)).optional().meta({ description: 'Only entries older than the one with this id.' }),
+  after: z
+    .unknown()
+    .refine((value) => value === undefined, { error: 'is not for the audit, which is newest first; use before' })
+    .optional()
+    .meta({ description: 'Refused: the audit is newest first.' }),
   limit: digits(z.int().min(1).max(200)).optional().meta({ description: 'An older name of per_page.' }),
 });
 

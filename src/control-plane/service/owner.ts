@@ -27,7 +27,9 @@ export async function makeFirstOwner(
       'the control plane has no user yet; name its first owner with --owner-email and --owner-password-file',
     );
   }
-  if (!Email.safeParse(owner.email).success) throw new WrongUsage('--owner-email is not an e-mail address');
+  if (!Email.safeParse(owner.email).success) {
+    throw new WrongUsage(`--owner-email ${quote(owner.email)} is not an e-mail address`);
+  }
   checkPassword(owner.password, '--owner-password-file');
   const passwordHash = await hashPassword(owner.password, random, passwordCost, null);
   return transact(db, async (transaction) => {
@@ -50,6 +52,11 @@ export async function makeFirstOwner(
     );
     return true;
   });
+}
+
+/** Whether a first owner was named of whom the database, which has its users, knows nothing. */
+export async function isForeignOwner({ db }: Pick<Context, 'db'>, owner: Owner): Promise<boolean> {
+  return !(await listOwners(db)).includes(owner.email.toLowerCase());
 }
 
 /** What a control plane that is not serving works with. */

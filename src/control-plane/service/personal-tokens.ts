@@ -1,9 +1,11 @@
 import type { CreatePersonalToken, PersonalToken } from '../../contract/personal-token.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { UserCaller } from '../caller.ts';
-import { InvalidRequest, NotFound, Unauthenticated } from '../errors.ts';
+import { InvalidRequest, NotFound, TooManyRequests, Unauthenticated } from '../errors.ts';
+import { countActionsOfActor } from '../store/audit.ts';
 import type { Page, Slice } from '../store/page.ts';
 import * as store from '../store/personal-tokens.ts';
+import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import { holdUser } from '../store/users.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
@@ -12,6 +14,8 @@ import type { Context } from './context.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const maxTokens = 100;
+/** Tokens that one user may make in a day (UTC), however many are revoked: each leaves two entries in the audit. */
+const mostADay = 200;
 
 /** The personal tokens of the caller, never with their values. */
 export async function listTokens({ db }: Context, caller: UserCaller, slice: Slice): Promise<Page<PersonalToken>> {
@@ -31,6 +35,7 @@ export async function createToken(
     // One who is being removed makes no token, and two requests at once do not both take the last place.
     const user = await holdUser(transaction, caller.organizationId, caller.userId);
     if (!user) throw new Unauthenticated('the user is no more');
+    await limitMaking(transaction, caller, await context.readTime(transaction));
     await store.deleteExpiredTokens(transaction, user.id, now);
     const most = { after: null, skip: 0, limit: maxTokens };
     if ((await store.listTokens(transaction, user.id, most)).entries.length === maxTokens) {
@@ -49,6 +54,16 @@ export async function createToken(
     await record(transaction, authorOf(context, caller), { action: 'token.create', target, details });
     return { token, value };
   });
+}
+
+async function limitMaking(db: Db, { userId }: UserCaller, now: Date): Promise<void> {
+  const day = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const made = await countActionsOfActor(db, { actor_kind: 'user', actor_id: userId }, day, 'token.create');
+  if (made < mostADay) return;
+  throw new TooManyRequests(
+    `tokens made in a day, ${mostADay}`,
+    Math.ceil((Date.parse(day) + dayMs - now.getTime()) / 1000),
+  );
 }
 
 /** Makes a personal token of the caller useless from now on. */

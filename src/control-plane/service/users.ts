@@ -146,5 +146,5 @@ async function holdRole(
 }
 
 function checkRank(caller: Role, user: Role, deed: 'make' | 'remove'): void {
-  if (user === 'owner' && caller !== 'owner') throw new Forbidden(`only an owner may ${deed} an owner`);
+  if (user === 'owner' && caller !== 'owner') throw new Forbidden(`only an owner may ${deed} an owner; ask an owner`);
 }

@@ -35,6 +35,15 @@ export async function countEntriesOfActor(db: Db, actor: Actor, since: string, w
   return Number(count);
 }
 
+/** How many entries of an actor since an instant are of an action. */
+export async function countActionsOfActor(db: Db, actor: Actor, since: string, action: string): Promise<number> {
+  const { count } = await entriesOfActor(db, actor, since)
+    .where('action', '=', action)
+    .select((eb) => eb.fn.countAll<number | string>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
 function entriesOfActor(db: Db, { actor_kind, actor_id = null }: Actor, since: string) {
   return db
     .selectFrom('audit_entries')

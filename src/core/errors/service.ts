@@ -7,8 +7,11 @@ export class Refused extends CpnError {
   /** True when an earlier attempt, whose reply was lost, may have been carried out: this refusal may be its echo. */
   readonly repeated: boolean;
 
-  constructor(status: number, what: string, reason: string, remedy: string, repeated = false) {
-    super(`${what} was refused (${status}): ${reason}; ${remedy}`, { facts: { status, what } });
+  /** @param remedy what a person does about it; null where the reason says it */
+  constructor(status: number, what: string, reason: string, remedy: string | null, repeated = false) {
+    super(`${what} was refused (${status}): ${reason}${remedy === null ? '' : `; ${remedy}`}`, {
+      facts: { status, what },
+    });
     this.status = status;
     this.repeated = repeated;
   }
@@ -22,6 +25,8 @@ interface Attempts {
   readonly perhapsDone?: boolean;
   /** Something at its address answered the last attempt, if only to refuse it: the way there is open. */
   readonly heard: boolean;
+  /** It answered the last attempt with 429. */
+  readonly limited?: boolean;
   /** Milliseconds that it asked to be left alone for. */
   readonly retryAfterMs: number | null;
   /** What a person does about it, where the problem does not say so itself. */
@@ -36,8 +41,13 @@ export class Unreachable extends CpnError implements Attempts {
   readonly heard: boolean;
   readonly retryAfterMs: number | null;
 
-  constructor(url: string, problem: string, { delivered, perhapsDone, heard, retryAfterMs, remedy }: Attempts) {
-    super(`the control plane at ${url} is out of reach: ${problem}${remedy ? `; ${remedy}` : ''}`, {
+  constructor(
+    url: string,
+    problem: string,
+    { delivered, perhapsDone, heard, limited, retryAfterMs, remedy }: Attempts,
+  ) {
+    const state = limited ? 'asks to wait' : 'is out of reach';
+    super(`the control plane at ${url} ${state}: ${problem}${remedy ? `; ${remedy}` : ''}`, {
       facts: { url, problem },
       retry: true,
     });

@@ -160,6 +160,36 @@ describe('trouble at the control plane', () => {
     expect((await notes(following)).sync.error).toBeNull();
   });
 
+  it('is none where the host leaves the network: the refusal comes before the state is gone', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const { store } = desk.tools;
+    const stop = new AbortController();
+    const refused = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const leaving = store.lock(async () => {
+      held.resolve();
+      await refused.promise;
+      await store.forget('cpn0', []);
+    });
+    await held.promise;
+    desk.answers = [
+      (revision, wait) => {
+        refused.resolve();
+        return fail(new Refused(401, 'reading', 'no', 'look'))(revision, wait);
+      },
+    ];
+    const tools = {
+      ...desk.tools,
+      async sleep() {
+        stop.abort();
+      },
+    };
+    await new MapFollower(tools, 'cpn0', 30).follow(stop.signal, async () => true);
+    await leaving;
+    expect(desk.logged.filter(({ level }) => level === 'warn')).toEqual([]);
+    expect((await store.readNotes('cpn0')).sync.error).toBeNull();
+  });
+
   it('is noted with what is wrong', async () => {
     const following = await follow([fail(gone())], 3);
     expect((await notes(following)).sync.error).toContain('out of reach');
