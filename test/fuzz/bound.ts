@@ -1,18 +1,24 @@
-import { runInThisContext } from 'node:vm';
+import { Script } from 'node:vm';
 
-/** Many times what a parser takes for the longest text; what takes longer would never have come to its end. */
-const BOUND_MS = 5000;
+/** Many times what all parsers of a property take for the longest text; what takes longer would never have come to its end. */
+const BOUND_MS = 10_000;
 
 /** The slot through which {@link bounded} hands over what it runs: code under a deadline is given as text. */
 declare global {
   var boundedWork: (() => unknown) | undefined;
 }
 
-/** Runs `work`, which must not wait for anything, and throws where it does not end: a regular expression too is interrupted. */
+const runWork = new Script('globalThis.boundedWork()');
+
+/**
+ * Runs `work`, and throws where it does not end: a regular expression too is interrupted. What `work` waits for has no bound. Each bound
+ * is a thread of its own, so that work within bounded work has no bound but that one.
+ */
 export function bounded<Result>(work: () => Result): Result {
+  if (globalThis.boundedWork !== undefined) return work();
   globalThis.boundedWork = work;
   try {
-    return runInThisContext('globalThis.boundedWork()', { timeout: BOUND_MS }) as Result;
+    return runWork.runInThisContext({ timeout: BOUND_MS }) as Result;
   } finally {
     globalThis.boundedWork = undefined;
   }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { relative } from 'node:path';
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
+import { bounded } from './bound.ts';
 import { countRuns, type Settings } from './settings.ts';
 import { writeTally } from './tally.ts';
 
@@ -33,7 +34,7 @@ export function fuzz<Values extends [unknown, ...unknown[]]>(
     const left = settings.until === null ? most : Math.max(1000, settings.until - Date.now());
     let under: Promise<void> = Promise.resolve();
     const property = fc.asyncProperty(...arbitraries, (...values: Values) => {
-      under = (async () => check(...values))();
+      under = bounded(async () => check(...values));
       return under;
     });
     const details = await fc.check(property, {

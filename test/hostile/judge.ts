@@ -36,7 +36,7 @@ export async function judgeHost(
   const state = (await host.state()).split('\n').filter((line) => line.includes('cpn0'));
   const places = [...state, config, hosts].join('\n');
   const said = await program.run(['status']);
-  const routes = await readRoutes(program);
+  const routes = route === undefined ? [] : await readRoutes(program);
   const isRefused = route === undefined || routes.some((each) => each.prefix === route && each.state === 'refused');
   return [
     ...nowhere.filter((text) => places.includes(text)).map((text) => `has ${named(text)}`),
