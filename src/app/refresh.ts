@@ -12,6 +12,7 @@ import type { Joined } from '../store/state.ts';
 import type { Notes } from '../store/store.ts';
 import { accessOf } from './access.ts';
 import { type News, noNews, withNews } from './news.ts';
+import { reclaimKey } from './reclaim-key.ts';
 import { namesOf, resolveNames } from './resolve.ts';
 import type { Tools } from './tools.ts';
 
@@ -61,7 +62,10 @@ export async function refresh(
     // Of a map that was refused only the revision is kept, and one in which peers are held is not what was told: no base for changes.
     const isBase = state.refused === null && !isHolding(state.pins, state.options.pin);
     const named = known.revision && (isBase ? known : (state.refused ?? known.revision));
-    const { map: told, waited } = await service.readMap(access.network, access.token, named, wait);
+    const answer = await service.readMap(access.network, access.token, named, wait);
+    const isReclaimed = answer.map !== null && (await reclaimKey(tools, state, answer.map));
+    const { map: told } = isReclaimed ? await service.readMap(access.network, access.token, null) : answer;
+    const { waited } = answer;
     const own = told === null ? [] : await readOwnKeys(tools, state, told);
     const map = told && keepUnlisted(known, told, own);
     if (map !== null) refuseMove(state, map);
@@ -128,6 +132,8 @@ function unconfirmed(state: Joined, map: NetworkMap, interval: number): Unconfir
   const own = findOwnPeer(map, state);
   const isAlone = map.peers.every((peer) => peer === own);
   const others = isAlone ? 'lists no other peer' : 'no longer lists most of the other peers';
-  const problem = own === undefined ? `no longer lists this host (peer ${membership.peer.id})` : others;
+  const isOtherKey = map.peers.some(({ id }) => id === membership.peer.id);
+  const missing = isOtherKey ? 'lists another key for this host' : 'no longer lists this host';
+  const problem = own === undefined ? `${missing} (peer ${membership.peer.id})` : others;
   return new Unconfirmed(service.url, `${problem} in network ${map.name}`, interval);
 }

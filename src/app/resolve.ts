@@ -1,7 +1,8 @@
-import type { Address } from '../core/cidr.ts';
-import { parseAddress } from '../core/cidr.ts';
-import { mergeAddresses, type Resolved } from '../core/resolved.ts';
+import { type Address, type Prefix, parseAddress } from '../core/cidr.ts';
+import { isDefaultRoute } from '../core/full-tunnel.ts';
+import { mergeAddresses, type Resolved, withoutCarried } from '../core/resolved.ts';
 import type { Joined } from '../store/state.ts';
+import { parseSaved } from './saved-config.ts';
 import type { Tools } from './tools.ts';
 
 /** How long a name may take to resolve, in milliseconds. A resolver that is down must not hold up a pass. */
@@ -24,12 +25,21 @@ export async function resolveNames(tools: Tools, state: Joined, some?: ReadonlyS
     names.map(async (name): Promise<[string, readonly Address[]]> => {
       const before = known[name] ?? [];
       if (some && !some.has(name)) return [name, before];
-      return [name, mergeAddresses(before, await tools.host.resolve(name, resolveDeadline))];
+      const answer = await tools.host.resolve(name, resolveDeadline);
+      const isKnown = answer.every((address) => before.includes(address));
+      const usable = isKnown ? answer : withoutCarried(before, answer, await findCarried(tools, state));
+      return [name, mergeAddresses(before, usable)];
     }),
   );
   const resolved = entries.filter(([, addresses]) => addresses.length > 0);
   const same = resolved.length === Object.keys(known).length && resolved.every(([name, each]) => known[name] === each);
   return same ? known : Object.fromEntries(resolved);
+}
+
+/** What the tunnel carries, by its wg-quick file; a full tunnel carries endpoints past itself. */
+async function findCarried(tools: Tools, { interface: link }: Joined): Promise<readonly Prefix[]> {
+  const saved = parseSaved(link, await tools.store.readConfig(link));
+  return saved?.peers.flatMap(({ allowedIps }) => allowedIps.filter((prefix) => !isDefaultRoute(prefix))) ?? [];
 }
 
 /** The addresses of the control plane, as far as they are known. */

@@ -32,6 +32,17 @@ export function findOwnPeer(map: NetworkMap, self: OwnSelf): Peer | undefined {
   return map.peers.some((peer) => peer.id === id && peer.address === address) ? undefined : candidates[0];
 }
 
+/**
+ * This host in a map that is older than its key: a peer with its id and its address, and without a proof as new as that of its key. A
+ * copy of this host that changed its key has a newer proof, and is another host.
+ */
+export function findFormerSelf(map: NetworkMap, self: OwnSelf & { readonly keySerial: number }): Peer | undefined {
+  if (findOwnPeer(map, self) !== undefined) return undefined;
+  const { id, address } = self.membership?.peer ?? {};
+  const listed = map.peers.find((peer) => peer.id === id && peer.address === address);
+  return listed !== undefined && (listed.proof?.serial ?? 0) < self.keySerial ? listed : undefined;
+}
+
 /** The map with this host under one of its keys, and the proof of that, until the service is asked again. */
 export function listOwnPeer(map: NetworkMap, own: OwnSelf, publicKey: PublicKey, proof: KeyProof | null): NetworkMap {
   const self = findOwnPeer(map, own);

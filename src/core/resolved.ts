@@ -1,4 +1,4 @@
-import type { Address } from './cidr.ts';
+import { type Address, covers, type Prefix } from './cidr.ts';
 
 /** The last known addresses of names, of each the one in use first. */
 export type Resolved = Readonly<Record<string, readonly Address[]>>;
@@ -15,6 +15,21 @@ export function mergeAddresses(known: readonly Address[], answer: readonly Addre
   const stays = inUse !== undefined && answer.includes(inUse);
   if (answer.length === 0 || (stays && answer.every((address) => known.includes(address)))) return known;
   return [...new Set([...(stays ? [inUse] : []), ...answer, ...known])].slice(0, most);
+}
+
+/**
+ * A resolver's answer without the addresses that the tunnel carries itself, where another one is known. An endpoint inside a route costs
+ * the route, and the word of a resolver is not enough for that: packets would leave the tunnel in the clear.
+ *
+ * @param carried the routes that lead into the tunnel
+ */
+export function withoutCarried(
+  known: readonly Address[],
+  answer: readonly Address[],
+  carried: readonly Prefix[],
+): readonly Address[] {
+  const isCarried = (address: Address) => carried.some((prefix) => covers(prefix, address));
+  return known.every(isCarried) ? answer : answer.filter((address) => !isCarried(address));
 }
 
 /** True when both say the same of the same names. */

@@ -49,6 +49,50 @@ it('knows this host under a key that it got while the answer was held back', asy
   expect(next.membership.map).toEqual(renamed);
 });
 
+describe('a service that lists an earlier key of this host', () => {
+  const proof = { serial: 5, signature: 'signed' };
+  const rotated = joinedTo(
+    network([{ ...self, publicKey: keyPair(9).publicKey, proof }, peer(2)], { revision: '"1"' }),
+    {
+      keyPair: keyPair(9),
+      keySerial: 5,
+    },
+  );
+  /** The map of a backup, and what the service says once it was asked to list another key. */
+  const former = (serial: number | null) =>
+    network([{ ...self, ...(serial !== null && { proof: { serial, signature: 'old' } }) }, peer(2)], {
+      revision: '"0"',
+    });
+
+  it.each([null, 4])(
+    'is asked to list the present one, by the proof that it was given, where its own is older (%s)',
+    async (serial) => {
+      const desk = await Desk.with(rotated);
+      desk.answers = [answerWith(former(serial)), answerWith(rotated.membership.map)];
+      const { news, failure } = await refresh(desk.tools, rotated);
+      expect([failure, news.map?.peers.length]).toEqual([null, 2]);
+      expect(desk.registered).toEqual([{ publicKey: keyPair(9).publicKey, proof }]);
+      expect(desk.asked.map(({ revision }) => revision)).toEqual(['"1"', null]);
+    },
+  );
+
+  it('is not asked to where its proof is newer: a copy of this host has changed its key', async () => {
+    const desk = await Desk.with(rotated);
+    desk.answers = [answerWith(former(5))];
+    const { failure } = await refresh(desk.tools, rotated);
+    expect(failure?.message).toContain('lists another key for this host (peer 1)');
+    expect(desk.registered).toEqual([]);
+  });
+
+  it('and takes no other changes nothing on this host', async () => {
+    const desk = await Desk.with(rotated);
+    desk.registers = async () => false;
+    desk.answers = [answerWith(former(null))];
+    const { news, failure } = await refresh(desk.tools, rotated);
+    expect([failure?.name, news]).toEqual(['CannotRotate', noNews]);
+  });
+});
+
 it('does not move this host to another address than it joined with', async () => {
   const state = joinedTo(known);
   const desk = await Desk.with(state);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { mergeAddresses, sameResolved } from '../../src/core/resolved.ts';
-import { address } from './samples.ts';
+import { mergeAddresses, sameResolved, withoutCarried } from '../../src/core/resolved.ts';
+import { address, prefix } from './samples.ts';
 
 const [a, b, c] = ['198.51.100.1', '198.51.100.2', '198.51.100.3'].map(address) as [never, never, never];
 
@@ -27,6 +27,14 @@ describe('the addresses of a name', () => {
   it('do not grow without end', () => {
     const many = Array.from({ length: 100 }, (_, index) => address(`198.51.100.${index}`));
     expect(many.reduce((known: readonly never[], one) => mergeAddresses(known, [one]) as never[], [])).toHaveLength(16);
+  });
+
+  it('are none that the tunnel carries itself, where another is known', () => {
+    const carried = [prefix('198.51.100.2/31')];
+    expect(withoutCarried([a], [b, c], carried)).toEqual([]);
+    expect(withoutCarried([b, a], [c, a], carried)).toEqual([a]);
+    expect(withoutCarried([], [b], carried)).toEqual([b]);
+    expect(withoutCarried([b], [c], carried)).toEqual([c]);
   });
 
   it('are compared name by name', () => {

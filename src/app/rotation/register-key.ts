@@ -20,11 +20,12 @@ export async function registerKey(
   state: Joined,
   publicKey: PublicKey,
   proof: KeyProof | null,
+  { isLocked = true } = {},
 ): Promise<void> {
   const { service, interface: link, membership } = state;
   const access = accessOf(state);
   if (access === null) throw cannotAsk(state);
-  const isTaken = await withExtensions(tools, state, { deadlineMs: deadline, isLocked: true }, (api) =>
+  const isTaken = await withExtensions(tools, state, { deadlineMs: deadline, isLocked }, (api) =>
     api.changeKey(access.network, membership.peer.id, access.token, publicKey, proof),
   );
   if (isTaken) return;

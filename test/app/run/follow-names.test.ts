@@ -74,6 +74,18 @@ describe('an answer', () => {
     expect(await follow()).toBeNull();
   });
 
+  it('inside a route of the tunnel takes neither the route away nor the endpoint', async () => {
+    const inside = address('192.168.50.10');
+    expect((await look()).desired.routes).toContain('192.168.50.0/24');
+    for (let time = 0; time < 20; time += 1) {
+      desk.names['edge.example.net'] = [inside, address(`192.168.50.${100 + time}`)];
+      expect(await follow()).toBeNull();
+      desk.seconds += interval;
+    }
+    desk.names['edge.example.net'] = [inside, moved];
+    expect(await follow()).toEqual({ 'edge.example.net': [moved, old] });
+  });
+
   it('with another address is, and moves the peer there', async () => {
     desk.names['edge.example.net'] = [moved];
     const news = await follow();
