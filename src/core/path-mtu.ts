@@ -126,8 +126,8 @@ const every = 600;
 const everyDoubtful = 60;
 /** Seconds until a measurement that came to nothing is tried again, at first. */
 const retryAfter = 30;
-/** Seconds for which a size counts without being measured again. */
-const keptFor = 86_400;
+/** Seconds after which a path that could not be measured any more limits nothing: its peer may be gone for good. */
+const keptFor = 1_800;
 /** Seconds between two changes of which the later one raises the MTU. */
 const restBeforeRaise = 600;
 

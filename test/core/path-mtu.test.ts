@@ -207,9 +207,10 @@ describe('the MTU that follows from paths', () => {
     expect(findNarrowest(paths, 1420, 1)).toMatchObject({ peer: 4, size: 1280 });
     expect(findNarrowest(paths.slice(0, 1), 1420, 1)).toBeNull();
     expect(findNarrowest(paths.slice(3), 1420, 1)).toBeNull();
-    // Nothing was heard of it for more than a day.
-    expect(findNarrowest(paths, 1420, 90_000)).toBeNull();
-    expect(findNarrowest([notePath(newPath(2, null), 1310, 50_000)], 1420, 90_000)).toMatchObject({ size: 1310 });
+    // It could not be measured for half an hour.
+    expect(findNarrowest(paths, 1420, 1_800)).toMatchObject({ size: 1280 });
+    expect(findNarrowest(paths, 1420, 1_801)).toBeNull();
+    expect(findNarrowest([notePath(newPath(2, null), 1310, 1_000)], 1420, 2_800)).toMatchObject({ size: 1310 });
   });
 
   it('is lowered at once, and raised every ten minutes at most', () => {
