@@ -1,6 +1,6 @@
 import { leaveMemoryOutOfCoreDumps } from './cli/core-dump.ts';
 import { exitCodes } from './cli/exit-code.ts';
-import { printError } from './cli/output.ts';
+import { note, printError } from './cli/output.ts';
 import { runProgram } from './cli/program.ts';
 import { findLostOutput, watchOutput } from './cli/stdout.ts';
 
@@ -22,5 +22,6 @@ function judgeOutput(exitCode: number): number {
   const lost = findLostOutput();
   if (lost === null) return exitCode;
   printError(lost);
+  if (exitCode === exitCodes.done) note('the command was carried out; only its output is lost');
   return exitCodes.failed;
 }

@@ -1,4 +1,5 @@
 import { updated } from '../core/change.ts';
+import { formatEndpoint } from '../core/endpoint.ts';
 import { CannotTell, CpnError, NotJoined, NotKept, WrongUsage } from '../core/errors.ts';
 import type { Step } from '../core/step.ts';
 import type { Joined } from '../store/state.ts';
@@ -80,9 +81,19 @@ export async function setOptions(
     const untold = await tellSecret(tools, state);
     if (untold !== null && untold !== 'unknown') tools.warn(untold.message);
   }
+  warnOfPort(tools, chosen, state);
   const later = isTold && state.enabled ? await readMap(tools, link) : [];
   const unloaded = planned && (await findUnloaded(tools, planned));
   return { ...report(link, [...withoutRules(planned?.changes ?? [], unloaded), ...later]), failure: unloaded };
+}
+
+/** Says that the other peers go on dialling a port that is no longer listened on; one that a router forwards was another before too. */
+function warnOfPort(tools: Tools, known: Joined, { options: { listenPort }, enrollment: { endpoint } }: Joined): void {
+  if (endpoint === null || listenPort === null || listenPort === endpoint.port) return;
+  if (known.options.listenPort !== endpoint.port) return;
+  const { interface: link } = known;
+  const remedy = `unless a router forwards one to the other, "cpn set ${link} --endpoint ${endpoint.host}:${listenPort}" puts it right`;
+  tools.warn(`peers dial ${formatEndpoint(endpoint)}, and ${link} listens on ${listenPort} now; ${remedy}`);
 }
 
 /** Keeps the options only where the host could be changed with them, and who answered before answers. */

@@ -13,18 +13,24 @@ export async function untilStopped(): Promise<void> {
 /** What Ctrl-C, a terminal or an SSH session that is lost, and a service manager send. */
 const endings = ['SIGINT', 'SIGHUP', 'SIGTERM'] as const;
 
+/** How many deferrals are under way: one within another says nothing of its own. */
+let deferrals = 0;
+
 /** As {@link Tools.deferSignals}: further signals do not end it either, because half of the way back is worse than none. */
 export async function deferSignals<T>(work: (interrupted: AbortSignal) => Promise<T>): Promise<T> {
   const ending = new AbortController();
+  const isOutermost = deferrals === 0;
+  deferrals += 1;
   const interrupt = (signal: string) => {
     if (ending.signal.aborted) return;
-    progress(`taking the change back after ${signal}`, 'open');
+    if (isOutermost) progress(`taking the change back after ${signal}`, 'open');
     ending.abort(new Interrupted(signal));
   };
   for (const signal of endings) process.on(signal, interrupt);
   try {
     return await work(ending.signal);
   } finally {
+    deferrals -= 1;
     for (const signal of endings) process.off(signal, interrupt);
   }
 }

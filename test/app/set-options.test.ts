@@ -169,6 +169,24 @@ describe('setting what the network is told', () => {
     expect(await desk.tools.store.readConfig('cpn0')).not.toContain('ListenPort');
   });
 
+  it('warns where peers dial a port that is no longer listened on', async () => {
+    const desk = await startDesk();
+    const warnings: string[] = [];
+    const tools = { ...desk.tools, warn: (text: string) => void warnings.push(text) };
+    const listen = (listenPort: number) => setOptions(tools, undefined, { ...none, options: { listenPort } });
+    await setOptions(tools, undefined, { ...none, endpoint });
+    expect(warnings).toEqual([]);
+    await listen(40_123);
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^peers dial 203\.0\.113\.1:51999, and cpn0 listens on 40123 now; .*--endpoint 203\.0\.113\.1:40123"/,
+      ),
+    ]);
+    await listen(40_124);
+    await listen(51_999);
+    expect(warnings).toHaveLength(1);
+  });
+
   it('leaves a port alone that was chosen by itself', async () => {
     const desk = await startDesk();
     await setOptions(desk.tools, undefined, { ...none, options: { listenPort: 40_000 } });

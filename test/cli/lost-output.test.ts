@@ -33,7 +33,8 @@ async function runInto(place: '/dev/full' | 'closed pipe', argv: readonly string
   return { code: child.exitCode, said };
 }
 
-const full = 'cpn: cannot write standard output: no space left on device (ENOSPC); free some space\n';
+const full =
+  'cpn: cannot write standard output: no space left on device (ENOSPC); free some space\nthe command was carried out; only its output is lost\n';
 
 test.each([
   [['network', 'list']],
