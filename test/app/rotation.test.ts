@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { leaveNetworks } from '../../src/app/leave.ts';
+import { leaveNetworks, takeDown } from '../../src/app/leave.ts';
 import { withNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
 import { bringUp, planNetworks, reconcileNetworks } from '../../src/app/reconcile.ts';
 import { resumeRotation, rotateKeys } from '../../src/app/rotation/rotate.ts';
 import { readStatus } from '../../src/app/status.ts';
-import { Interrupted, Locked, Refused, Unreachable, WrongUsage } from '../../src/core/errors.ts';
+import { CommandFailed, Interrupted, Locked, Refused, Unreachable, WrongUsage } from '../../src/core/errors.ts';
 import { isProven, makeIdentity } from '../../src/core/identity.ts';
 import { keyPairOf, makeKeyPair } from '../../src/core/keys.ts';
 import type { Joined } from '../../src/store/state.ts';
@@ -128,6 +128,26 @@ describe('a new key', () => {
     const [there, back] = desk.registered.map(({ proof }) => proof?.serial ?? 0) as [number, number];
     expect(back).toBeGreaterThan(there);
     expect(state).toMatchObject({ keySerial: back, keySince: '2026-01-01T00:00:00.000Z' });
+  });
+
+  it.each([
+    ['taken down', async (desk: Desk) => takeDown(desk.tools), 'RotationPending'],
+    ['left', async (desk: Desk) => leaveNetworks(desk.tools), 'NotJoined'],
+  ])('is waited for no longer where the network is %s meanwhile', async (_, end, name) => {
+    const desk = await startUp();
+    desk.removes = () => true;
+    let isEnded = false;
+    const { peers } = desk.tools.host;
+    desk.tools.host.peers = async (link) => {
+      if (keyInUse(desk) === newer.publicKey && !isEnded) {
+        isEnded = true;
+        await end(desk);
+      }
+      if (isEnded) throw new CommandFailed('wg show cpn0 dump', 1, 'Unable to access interface');
+      return peers(link);
+    };
+    const [report] = await rotateKeys(desk.tools, undefined);
+    expect(report?.failure?.name).toBe(name);
   });
 
   it('is answered by a peer that changes its own key meanwhile: passes go by newer maps while it waits', async () => {

@@ -119,7 +119,9 @@ function askAll(tools: Tools, link: string, witnesses: readonly Witness[]): Aski
     async find() {
       const state = await tools.store.read(link);
       const saved = parseSaved(link, await tools.store.readConfig(link));
-      return state && isJoined(state) && saved ? findAsked(state.membership.map, saved.peers, witnesses) : [];
+      return state && isJoined(state) && state.enabled && saved
+        ? findAsked(state.membership.map, saved.peers, witnesses)
+        : [];
     },
   };
 }

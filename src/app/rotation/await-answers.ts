@@ -1,3 +1,4 @@
+import type { ActualPeer } from '../../core/actual.ts';
 import { Locked } from '../../core/errors.ts';
 import type { PublicKey } from '../../core/keys.ts';
 import type { DesiredPeer, NetworkMap, Peer } from '../../core/model.ts';
@@ -55,7 +56,12 @@ export async function awaitAnswers(
     const until = tools.monotonic() + (waits[Math.min(round, waits.length - 1)] ?? look) / 1000;
     while (waiting.length > 0 && tools.monotonic() < until) {
       await tools.sleep(look, signal);
-      const seen = await readTable(tools, link);
+      const seen = await readTable(tools, link).catch(async (error) => {
+        // The interface is gone where the network was taken down or left meanwhile.
+        waiting = await findWaiting();
+        if (waiting.length > 0) throw error;
+        return new Map<PublicKey, ActualPeer>();
+      });
       const hasAnswered = ({ peer: { publicKey }, latestHandshake }: Asked) => {
         const latest = seen.get(publicKey)?.latestHandshake ?? null;
         return latest !== null && (renewed.has(publicKey) || latestHandshake === null || latest > latestHandshake);

@@ -1,4 +1,4 @@
-import { CpnError, Interrupted, NotJoined } from '../../core/errors.ts';
+import { CpnError, Interrupted, NotJoined, RotationPending } from '../../core/errors.ts';
 import type { Joined } from '../../store/state.ts';
 import type { Confirming } from '../confirm.ts';
 import { usualConfirmation } from '../pass.ts';
@@ -39,11 +39,20 @@ export async function rotateKeys(
   return reports.toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
 }
 
+/** Why a change of keys ended without a result. */
+async function explainEnd(tools: Tools, link: string): Promise<CpnError> {
+  const state = await tools.store.read(link);
+  if (state === null) return new NotJoined(`${link} was left while its key was being changed`);
+  return new RotationPending(link, 'the network was taken down meanwhile');
+}
+
 async function rotateOne(tools: Tools, link: string, confirming: Confirming): Promise<RotationReport> {
   try {
     const rotated = await rotateKey(tools, link, confirming);
-    const answered = rotated?.answered?.name ?? null;
-    return { interface: link, state: rotated?.state ?? null, answered, failure: null };
+    if (rotated === null)
+      return { interface: link, state: null, answered: null, failure: await explainEnd(tools, link) };
+    const { state, answered } = rotated;
+    return { interface: link, state, answered: answered?.name ?? null, failure: null };
   } catch (error) {
     if (!(error instanceof CpnError) || error instanceof Interrupted) throw error;
     const state = await tools.store.read(link);
