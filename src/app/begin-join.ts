@@ -8,8 +8,9 @@ import { makeKeyPair } from '../core/keys.ts';
 import type { Options, ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { State } from '../store/state.ts';
+import { lend } from './access.ts';
 import { chooseInterface } from './choose-interface.ts';
-import { isRemoved } from './is-removed.ts';
+import { isRemoved, refuseRemoved } from './is-removed.ts';
 import { fixPort, keepOptions, type Named } from './kept-options.ts';
 import { forget } from './leave.ts';
 import { findDisallowed } from './option-changes.ts';
@@ -70,6 +71,7 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
   if (earlier) {
     await refuseOther(tools, earlier, request);
     tools.progress(`going on with the join of ${earlier.interface}`);
+    if (isJoined(earlier)) await refuseRemoved(tools, lend(earlier, request.personalToken));
     const kept = keepOptions(earlier, request, earlier.enrollment.endpoint);
     const begun: State = {
       ...withOptions(earlier, kept.options),

@@ -6,11 +6,11 @@ import type { Named } from '../../src/app/kept-options.ts';
 import { noNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
-import { WrongUsage } from '../../src/core/errors.ts';
+import { Refused, Unreachable, WrongUsage } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { Joined } from '../../src/store/state.ts';
 import { dialled, options, peer, prefix } from '../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt } from './desk.ts';
+import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
 
 const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
 const token = new Secret('cpn_x');
@@ -31,9 +31,9 @@ async function startDesk(changes: Partial<Joined> = {}) {
   desk.answers = [answerWith(map)];
   await passNetwork(desk.tools, 'cpn0', noNews, { withinMs: 20_000 });
   const warnings: string[] = [];
-  const tools = { ...desk.tools, warn: (text: string) => void warnings.push(text) };
+  desk.tools.warn = (text) => void warnings.push(text);
   const joinAgain = (named: Named[] = [], request: Partial<JoinRequest> = {}) =>
-    joinNetwork(tools, {
+    joinNetwork(desk.tools, {
       ...{ token, service: joinedTo(map).service, name: 'host', type: 'origin', endpoint: null, interface: null },
       ...{ options, named: new Set(named), networkSecret: null, personalToken: null },
       ...{ isUnattended: false, patience: 0, ...request },
@@ -92,5 +92,45 @@ describe('a join that is repeated with the same key', () => {
     await expect(joining).rejects.toThrow(`the join of cpn0 with this key has ${problem}`);
     await expect(joining).rejects.toBeInstanceOf(WrongUsage);
     expect(await desk.state()).toEqual(before);
+  });
+});
+
+describe('a join that is repeated after the host was removed', () => {
+  const { membership } = joinedTo(map);
+  const refusal = (status: number) => new Refused(status, 'reading the network', 'the token is unknown', 'x');
+
+  it.each([401, 404])('says so on a %i, asks for a new key, and changes nothing', async (status) => {
+    const { desk, joinAgain } = await startDesk();
+    const before = [await desk.state(), desk.steps.length];
+    desk.answers = [fail(refusal(status))];
+    const joining = joinAgain(['mtu'], { options: { ...options, mtu: 1400 } });
+    await expect(joining).rejects.toThrow(/this host is no longer in network office; .* "cpn join" with a new key/);
+    await expect(joining).rejects.toMatchObject({ name: 'Refused', status });
+    expect([await desk.state(), desk.steps.length]).toEqual(before);
+  });
+
+  it('goes on with a warning while the control plane is out of reach', async () => {
+    const { desk, joinAgain, warnings } = await startDesk();
+    const attempts = { delivered: false, heard: false, retryAfterMs: null };
+    desk.answers = [fail(new Unreachable('https://x', 'gone', attempts))];
+    const { state } = await joinAgain();
+    expect(state.interface).toBe('cpn0');
+    expect(warnings.join()).toContain('is out of reach: gone; cpn0 goes by what it knew of network office');
+  });
+
+  it('reads the network with the personal token that is given, and not with the one that is refused', async () => {
+    const former = { ...membership, accessToken: null, personalToken: new Secret('old') };
+    const { desk, joinAgain } = await startDesk({ membership: former });
+    const { connect } = desk.tools;
+    desk.tools.connect = async (...known) => ({
+      ...(await connect(...known)),
+      async readMap(_, token) {
+        if (token.reveal() !== 'new') throw refusal(401);
+        return { map: null, waited: false };
+      },
+    });
+    await expect(joinAgain()).rejects.toMatchObject({ name: 'Refused', status: 401 });
+    const { state } = await joinAgain([], { personalToken: new Secret('new') });
+    expect(state.membership.personalToken?.reveal()).toBe('new');
   });
 });
