@@ -18,6 +18,13 @@ export function accessOf({ membership }: Joined): Access | null {
   return token === null || map.id === null ? null : { network: map.id, token };
 }
 
+/** The network with a person's token, where the host has none of its own and the person gives one. */
+export function lend(state: Joined, personalToken: Secret | null): Joined {
+  const { membership } = state;
+  if (membership.accessToken !== null || personalToken === null) return state;
+  return { ...state, membership: { ...membership, personalToken } };
+}
+
 /** Says why the map of a network cannot be read anew; null where it can. */
 export function explainLocal(state: Joined): string | null {
   if (accessOf(state) !== null) return null;

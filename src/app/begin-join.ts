@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { PeerType } from '../contract/peer.ts';
 import type { Prefix } from '../core/cidr.ts';
-import type { Endpoint } from '../core/endpoint.ts';
+import { type Endpoint, formatEndpoint } from '../core/endpoint.ts';
 import { WrongUsage } from '../core/errors.ts';
 import { makeIdentity } from '../core/identity.ts';
 import { makeKeyPair } from '../core/keys.ts';
 import type { Options, ServiceAddress } from '../core/model.ts';
 import type { Secret } from '../core/secret.ts';
 import type { State } from '../store/state.ts';
+import { lend } from './access.ts';
 import { chooseInterface } from './choose-interface.ts';
-import { isRemoved } from './is-removed.ts';
+import { isRemoved, refuseRemoved } from './is-removed.ts';
+import { fixPort, keepOptions, type Named } from './kept-options.ts';
 import { forget } from './leave.ts';
 import { findDisallowed } from './option-changes.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
@@ -17,9 +19,6 @@ import { withOptions } from './pins.ts';
 import { isJoined, refuseUnreadable } from './select.ts';
 import { takeBack } from './take-back.ts';
 import type { Tools } from './tools.ts';
-
-/** What a host that joins a network again keeps, unless it is asked for. */
-export type Named = keyof Options | 'name' | 'type' | 'endpoint' | 'networkSecret';
 
 /** What a person asks for when this host is to join a network. */
 export interface JoinRequest {
@@ -70,14 +69,19 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
   }
   const { name, type, options, service, networkSecret } = request;
   if (earlier) {
+    await refuseOther(tools, earlier, request);
     tools.progress(`going on with the join of ${earlier.interface}`);
-    if (earlier.networkSecret !== null && networkSecret === null) tools.warn(describeDropped(earlier));
-    if (earlier.options.pin === 'strict' && options.pin !== 'strict') tools.warn(describeLoosened(earlier));
-    const fixed = fixPort(options, earlier.enrollment.endpoint);
-    const begun: State = { ...withOptions(earlier, fixed), service, networkSecret, enabled: true };
+    if (isJoined(earlier)) await refuseRemoved(tools, lend(earlier, request.personalToken));
+    const kept = keepOptions(earlier, request, earlier.enrollment.endpoint);
+    const begun: State = {
+      ...withOptions(earlier, kept.options),
+      service,
+      networkSecret: kept.networkSecret,
+      enabled: true,
+    };
     await tools.store.write(begun);
     // What probes told that are no more would otherwise hold for ever.
-    if (options.probes.length === 0) await tools.store.amendNotes(begun.interface, { dead: [], probed: {} });
+    if (request.named.has('probes')) await tools.store.amendNotes(begun.interface, { dead: [], probed: {} });
     return { begun, before: earlier, disallowed: findDisallowed(earlier, begun) };
   }
   // One that is of a membership which ended is free for the next one in the same network.
@@ -117,17 +121,34 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
   return { begun, before: null, disallowed: [] };
 }
 
-/** A host that is to be dialled at an endpoint listens on its port, unless it is told another: a router may map one to the other. */
-export function fixPort(options: Options, endpoint: Endpoint | null): Options {
-  return { ...options, listenPort: options.listenPort ?? endpoint?.port ?? null };
+/**
+ * The control plane has the name, type and endpoint of a join that has begun. A repeated join does not change them.
+ *
+ * @throws WrongUsage where the request names another value
+ */
+async function refuseOther(tools: Tools, earlier: State, request: JoinRequest): Promise<void> {
+  const { interface: link, enrollment } = earlier;
+  const { named } = request;
+  const refuse = (flag: string, given: string, present: string) => {
+    if (given === present) return;
+    const isSettable = isJoined(earlier) && flag !== '--type';
+    const remedy = isSettable
+      ? `"cpn set ${link} ${flag} ${given}" changes it`
+      : `to change it, "cpn leave ${link}" and join with a new key`;
+    throw new WrongUsage(
+      `the join of ${link} with this key has ${flag} ${present}, not ${given}; leave out ${flag}; ${remedy}`,
+    );
+  };
+  if (named.has('type')) refuse('--type', request.type, enrollment.type);
+  if (named.has('name')) refuse('--name', request.name, enrollment.name);
+  if (!named.has('endpoint')) return;
+  const { options } = keepOptions(earlier, request, enrollment.endpoint);
+  const endpoint = await findOwnEndpoint(tools, { ...request, options });
+  refuse('--endpoint', describeEndpoint(endpoint), describeEndpoint(enrollment.endpoint));
 }
 
-function describeDropped({ interface: link }: State): string {
-  return `${link} had a network secret and has none any more, because --network-secret-file was not given: peers that have it answer no handshake`;
-}
-
-function describeLoosened({ interface: link }: State): string {
-  return `${link} held its peers to the keys that they are known by, and does not any more, because --pin strict was not given`;
+function describeEndpoint(endpoint: Endpoint | null): string {
+  return endpoint === null ? 'none' : formatEndpoint(endpoint);
 }
 
 function makeIdempotencyKey(tools: Tools): string {

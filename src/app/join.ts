@@ -7,7 +7,7 @@ import { type RouteReport, remedyOfRefused } from '../core/route-report.ts';
 import type { Secret } from '../core/secret.ts';
 import { describeAllSkipped } from '../core/skipped-peers.ts';
 import type { Joined, State } from '../store/state.ts';
-import { explainLocal } from './access.ts';
+import { explainLocal, lend } from './access.ts';
 import { apply, findUnloaded, save } from './apply.ts';
 import { awaitHandshake, type Greeting } from './await-handshake.ts';
 import { beginJoin, type JoinRequest } from './begin-join.ts';
@@ -51,7 +51,7 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
   const { state, unloaded } = await alone(async () => {
     const { begun: stored, before, disallowed } = await beginJoin(tools, request);
     const finish = async (arrival: Arrival, signal?: AbortSignal) => {
-      const joined = await lend(tools, arrival.joined, request.personalToken);
+      const joined = await keepToken(tools, arrival.joined, request.personalToken);
       return bringUp(tools, { ...arrival, joined }, disallowed, signal);
     };
     if (!isJoined(stored))
@@ -116,11 +116,9 @@ async function enroll(tools: Tools, begun: State, request: JoinRequest, isNew: b
 }
 
 /** Keeps a person's token where the host has none of its own, and says where there is none at all. */
-async function lend(tools: Tools, state: Joined, personalToken: Secret | null): Promise<Joined> {
-  const { membership } = state;
-  const isNeeded = membership.accessToken === null && personalToken !== null;
-  const lent: Joined = isNeeded ? { ...state, membership: { ...membership, personalToken } } : state;
-  if (isNeeded) await tools.store.write(lent);
+async function keepToken(tools: Tools, state: Joined, personalToken: Secret | null): Promise<Joined> {
+  const lent = lend(state, personalToken);
+  if (lent !== state) await tools.store.write(lent);
   const local = explainLocal(lent);
   if (local !== null) tools.warn(local);
   return lent;

@@ -1,7 +1,7 @@
-import type { Options } from '../core/model.ts';
 import { holdPins } from '../core/pins.ts';
 import type { Joined, State } from '../store/state.ts';
-import { fixPort, type JoinRequest } from './begin-join.ts';
+import type { JoinRequest } from './begin-join.ts';
+import { keepOptions } from './kept-options.ts';
 import { findOwnEndpoint } from './own-endpoint.ts';
 import { holderOf } from './pins.ts';
 import { isJoined } from './select.ts';
@@ -25,7 +25,8 @@ export async function adopt(
   const endpoint = named.has('endpoint') ? await findOwnEndpoint(tools, request) : before.endpoint;
   return {
     ...begun,
-    ...keep(former, { named, ...request }, endpoint),
+    ...keepOptions(former, { named, ...request }, endpoint),
+    drained: former.drained,
     enrollment: {
       ...enrollment,
       name: named.has('name') ? request.name : before.name,
@@ -35,31 +36,16 @@ export async function adopt(
   };
 }
 
-/** What a former membership decided for this host, but for what is asked for now. */
-function keep(
-  { options, enrollment, networkSecret, drained }: Joined,
-  { named, options: asked, networkSecret: secret }: Pick<JoinRequest, 'named' | 'options' | 'networkSecret'>,
-  endpoint: State['enrollment']['endpoint'],
-): Pick<State, 'options' | 'networkSecret' | 'drained'> {
-  const given = Object.entries(asked).filter(([name]) => named.has(name as keyof Options));
-  const isFollowing = options.listenPort === (enrollment.endpoint?.port ?? null);
-  const kept: Options = { ...options, ...(isFollowing && { listenPort: null }), ...Object.fromEntries(given) };
-  return {
-    options: fixPort(kept, endpoint),
-    networkSecret: named.has('networkSecret') ? secret : networkSecret,
-    drained,
-  };
-}
-
 /** Puts a new membership in the place of one that ended, on its interface; what was known of the peers stays known. */
 export async function takePlace(tools: Tools, joined: Joined, former: Joined, request: JoinRequest): Promise<Joined> {
   const { membership, receipt, enrollment } = joined;
   // A service that does not know which networks a host is in enrolled it before that was known.
-  const kept = keep(former, request, enrollment.endpoint);
+  const kept = keepOptions(former, request, enrollment.endpoint);
   const made = new Set(former.receipt.map((entry) => JSON.stringify(entry)));
   const next: Joined = {
     ...joined,
     ...kept,
+    drained: former.drained,
     interface: former.interface,
     createdAt: former.createdAt,
     labels: kept.options.hosts ? former.labels : [],

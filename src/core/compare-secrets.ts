@@ -54,7 +54,8 @@ export function findSecretTroubles(view: SecretView, others: readonly Peer[]): S
     ...tell(doubtful, {
       detail: ({ names }) =>
         `${names} began handshakes of which none was completed: most likely a network secret on one side only, or two that differ`,
-      remedy: 'join again with the same key, and with the same --network-secret-file on every host or on none',
+      remedy:
+        'join again with the same key, and with the same --network-secret-file on every host; or "cpn set --network-secret-file none" on every host',
     }),
   ];
 }

@@ -114,6 +114,8 @@ describe('a host that was removed from its network', () => {
     desk.enrols = reply;
     const store = { ...desk.tools.store, forget: () => Promise.reject(new Error('power cut')) };
     await expect(joinNetwork({ ...desk.tools, store }, request)).rejects.toThrow('power cut');
+    // The new token is taken, and the former one is not.
+    desk.answers = [answerWith(map), fail(gone)];
     await joinNetwork(desk.tools, request);
     const { states } = await desk.tools.store.list();
     expect(states).toMatchObject([{ interface: 'cpn0', membership: { peer: { id: 9 } } }]);

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { JoinRequest, Named } from '../../app/begin-join.ts';
+import type { JoinRequest } from '../../app/begin-join.ts';
+import type { Named } from '../../app/kept-options.ts';
 import type { Tools } from '../../app/tools.ts';
 import type { PeerType } from '../../contract/peer.ts';
 import { InvalidValue, WrongUsage } from '../../core/errors.ts';
