@@ -102,7 +102,8 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
     rotation: null,
     networkSecret,
     service,
-    features: null,
+    // Where the description cannot be read now, what the service described before holds: else nothing would prove or repeat a request.
+    features: states.find((state) => state.service.url === service.url && state.features !== null)?.features ?? null,
     perhapsEnrolled: false,
     enrollment: { idempotencyKey: makeIdempotencyKey(tools), tokenHash, name, type, endpoint },
     membership: null,

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Enrolled, EnrollmentRequest } from '../../src/api/service.ts';
 import type { JoinRequest } from '../../src/app/begin-join.ts';
+import { findJoined } from '../../src/app/find-joined.ts';
 import { joinNetwork } from '../../src/app/join.ts';
 import { noNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
+import { refresh } from '../../src/app/refresh.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
 import { Refused, Unreachable, WrongUsage } from '../../src/core/errors.ts';
 import type { Feature } from '../../src/core/features.ts';
@@ -68,6 +70,28 @@ function reply({ publicKey, name, endpoint: at }: EnrollmentRequest): Enrolled {
 }
 
 describe('a host that was removed from its network', () => {
+  it('counts as joined until the control plane refuses it', async () => {
+    const desk = await startDesk(gone);
+    const { service } = await desk.state();
+    const find = async () => (await findJoined(desk.tools, service, null))?.interface ?? null;
+    expect(await find()).toBe('cpn0');
+    const { notes } = await refresh(desk.tools, await desk.state());
+    await desk.tools.store.amendNotes('cpn0', notes);
+    expect(await find()).toBeNull();
+  });
+
+  it('joins again as the service described it before, where its description cannot be read', async () => {
+    const desk = await startDesk(gone);
+    const { features } = await desk.state();
+    const asked: EnrollmentRequest[] = [];
+    enrolInto(desk, asked);
+    desk.describesItself = async () => {
+      throw new Unreachable('https://203.0.113.99', 'no', { delivered: false, heard: false, retryAfterMs: null });
+    };
+    await joinNetwork(desk.tools, request);
+    expect([asked.length, (await desk.state()).features]).toEqual([2, features]);
+  });
+
   it('joins again with a new key, on its interface, with its options and those named', async () => {
     const desk = await startDesk(gone);
     const before = await desk.state();
