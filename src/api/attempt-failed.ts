@@ -10,6 +10,8 @@ interface Outcome {
   readonly heard: boolean;
   /** It answered 429: the way there is open, and the request is one too many. */
   readonly limited?: boolean;
+  /** It answered 503 and said why, which is the problem. */
+  readonly busy?: boolean;
   /** What `Retry-After` asked for, clamped. */
   readonly retryAfterMs?: number | null;
   /** What a person does about it, where the problem does not say so itself. */
@@ -80,6 +82,7 @@ const silent = 'check its address and port, that it runs, and that no firewall i
 
 const remedies: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'check its address and port, and that it runs',
+  ECONNRESET: 'try again, and see its log and what stands in front of it',
   ENOTFOUND: 'check how it is written, and with "cpn doctor" the resolvers of this host',
   EAI_AGAIN: 'see what "cpn doctor" says of the resolvers of this host',
   EHOSTUNREACH: noWay,

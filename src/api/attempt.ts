@@ -128,12 +128,15 @@ function busy(response: Response, now: number, reason: string | null): AttemptFa
   const limited = status === 429;
   // Our own control plane ends its reason with what Retry-After says.
   const told = reason?.replace(/; try again in \d{1,3} s$/, '') ?? null;
+  const saysWhy = status === 503 && told !== null;
   const name = limited && told !== null ? '' : ` (${statusName(status)})`;
   const isWhole = retryAfterMs !== null && retryAfterMs < maxRetryAfterMs;
   const later = limited && isWhole ? `in ${Math.ceil(retryAfterMs / 1000)} s` : 'later';
-  return new AttemptFailed(`it answered ${status}${name}${told === null ? '' : `: ${told}`}`, {
+  const answered = `it answered ${status}${name}${told === null ? '' : `: ${told}`}`;
+  return new AttemptFailed(saysWhy ? told : answered, {
     retry: true,
     limited,
+    busy: saysWhy,
     sent: true,
     perhapsDone: status !== 429 && status !== 503,
     heard: true,

@@ -105,6 +105,7 @@ export class HttpClient {
         perhapsDone: doubt !== null,
         heard: outcome.heard,
         limited: outcome.limited ?? false,
+        busy: outcome.busy ?? false,
         retryAfterMs: outcome.retryAfterMs ?? null,
         // To try again is no remedy for what says by itself how to go on.
         remedy: doubt === null || doubt === usualDoubt ? (outcome.remedy ?? null) : null,

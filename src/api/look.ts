@@ -29,8 +29,8 @@ export async function lookAtService({ url, insecureHttp }: ServiceAddress, deadl
   } catch (error) {
     if (!(error instanceof AttemptFailed)) throw error;
     const problem = end.signal.aborted ? `no answer came within ${deadlineMs / 1000} s` : error.message;
-    const { sent, heard } = error.outcome;
-    throw new Unreachable(url, problem, { delivered: sent, heard, retryAfterMs: null });
+    const { sent, heard, remedy = null } = error.outcome;
+    throw new Unreachable(url, problem, { delivered: sent, heard, retryAfterMs: null, remedy });
   } finally {
     clearTimeout(timer);
     connection.close();

@@ -70,7 +70,7 @@ async function look(tools: Tools, states: readonly Joined[]): Promise<View[]> {
 }
 
 async function readView(tools: Tools, state: Joined): Promise<{ createdAt: string; view: View }> {
-  const [{ listed, desired, actual }, { silent }] = await Promise.all([
+  const [{ listed, desired, actual }, { silent, sync }] = await Promise.all([
     survey(tools, state),
     tools.store.readNotes(state.interface),
   ]);
@@ -79,7 +79,8 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
   const failed = state.failed.filter(({ back }) => !back).map((each) => each.peer);
   const { enabled } = state;
   const secretTag = ownTag(state);
-  const view = { map, address: self.address, listed, enabled, desired, actual, silent, failed, secretTag };
+  const refused = sync.refused && { by: sync.refused, error: sync.error };
+  const view = { map, address: self.address, listed, enabled, desired, actual, silent, failed, secretTag, refused };
   return { createdAt: state.createdAt, view };
 }
 

@@ -34,12 +34,22 @@ export interface Refreshed {
   readonly waited: boolean;
   /** What kept the newest map away; the last known one stands in its place. */
   readonly failure: CpnError | null;
+  /** The map that `failure` is about, where it is held until a second answer says the same and can be named; else null. */
+  readonly doubt: Doubt | null;
+}
+
+/** A map that is not believed yet. */
+export interface Doubt {
+  readonly revision: string;
+  readonly failure: Unconfirmed;
 }
 
 export interface RefreshOptions {
   /** Seconds; {@link usualInterval} unless told. */
   readonly interval?: number;
   readonly wait?: Wait;
+  /** What the last question ended in: until the map may be believed, the service is asked for another one than that. */
+  readonly doubt?: Doubt | null;
 }
 
 /**
@@ -50,22 +60,30 @@ export interface RefreshOptions {
 export async function refresh(
   tools: Tools,
   state: Joined,
-  { interval = usualInterval, wait }: RefreshOptions = {},
+  { interval = usualInterval, wait, doubt = null }: RefreshOptions = {},
 ): Promise<Refreshed> {
   const { sync, held } = await tools.store.readNotes(state.interface);
   const { map: known } = state.membership;
   const access = accessOf(state);
-  if (access === null) return { news: noNews, notes: { sync, held: null }, waited: false, failure: null };
+  if (access === null) return { news: noNews, notes: { sync, held: null }, waited: false, failure: null, doubt: null };
+  const left = held === null ? 0 : held.since + interval - tools.uptime();
   try {
     const attempts = wait && { attempts: attemptsOfFollower };
     const service = await tools.connect(state, { deadlineMs: mapDeadline, ...attempts });
     // Of a map that was refused only the revision is kept, and one in which peers are held is not what was told: no base for changes.
     const isBase = state.refused === null && !isHolding(state.pins, state.options.pin);
     const named = known.revision && (isBase ? known : (state.refused ?? known.revision));
-    const answer = await service.readMap(access.network, access.token, named, wait);
+    const isHeld = doubt !== null && left > 0;
+    const answer = await (isHeld
+      ? service.readMap(access.network, access.token, doubt.revision, wait && shorten(wait, left))
+      : service.readMap(access.network, access.token, named, wait));
+    const { waited } = answer;
+    if (isHeld && answer.map === null) {
+      const { failure } = doubt;
+      return { news: noNews, notes: fail(failure, { sync, held }), waited, failure, doubt: waited ? doubt : null };
+    }
     const isReclaimed = answer.map !== null && (await reclaimKey(tools, state, answer.map));
     const { map: told } = isReclaimed ? await service.readMap(access.network, access.token, null) : answer;
-    const { waited } = answer;
     const own = told === null ? [] : await readOwnKeys(tools, state, told);
     const map = told && keepUnlisted(known, told, own);
     if (map !== null) refuseMove(state, map);
@@ -76,18 +94,25 @@ export async function refresh(
       const since = held?.since ?? tools.uptime();
       if (held === null || tools.uptime() - since < interval) {
         const failure = unconfirmed(state, map, interval);
-        return { news: noNews, notes: fail(failure, { sync, held: { since } }), waited: false, failure };
+        const { revision } = map;
+        const next = waited && revision !== null ? { revision, failure } : null;
+        return { news: noNews, notes: fail(failure, { sync, held: { since } }), waited, failure, doubt: next };
       }
     }
     const mode = wait === undefined ? sync.mode : waited ? 'push' : 'poll';
     const notes = { sync: { mode, lastSuccess: tools.now().toISOString(), error: null, refused: null }, held: null };
     const news = await resolveNew(tools, state, map);
-    return { news: { ...news, isSaidTwice: isDoubted }, notes, waited, failure: null };
+    return { news: { ...news, isSaidTwice: isDoubted }, notes, waited, failure: null, doubt: null };
   } catch (error) {
     wait?.signal?.throwIfAborted();
     if (!(error instanceof CpnError)) throw error;
-    return { news: noNews, notes: fail(error, { sync, held }), waited: false, failure: error };
+    return { news: noNews, notes: fail(error, { sync, held }), waited: false, failure: error, doubt: null };
   }
+}
+
+/** Until a map may be believed there is nothing to wait for beyond that. */
+function shorten({ seconds, ...wait }: Wait, left: number): Wait {
+  return { ...wait, seconds: seconds && Math.min(seconds, Math.ceil(left)) };
 }
 
 /** An address is given once, at the enrolment, where it is judged: another one may be the gateway's, or no host's at all. */

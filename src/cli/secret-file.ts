@@ -4,8 +4,8 @@ import { DiskFailed, WrongUsage } from '../core/errors.ts';
 /** A file that was made for what is to be kept from others, and is empty yet. */
 export interface SecretFile {
   readonly path: string;
-  /** Resolves when the text survives a power cut. @throws DiskFailed, and the file is gone then */
-  write(text: string): Promise<void>;
+  /** Resolves when the content survives a power cut. @throws DiskFailed, and the file is gone then */
+  write(content: string | Uint8Array): Promise<void>;
   /** Removes it again. */
   discard(): Promise<void>;
 }
@@ -30,9 +30,9 @@ export async function makeSecretFile(path: string, flag: string): Promise<Secret
   };
   return {
     path,
-    async write(text) {
+    async write(content) {
       try {
-        await file.writeFile(text);
+        await file.writeFile(content);
         await file.sync();
         await file.close();
       } catch (error) {

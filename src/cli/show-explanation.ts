@@ -30,6 +30,8 @@ export function explanationToText(explanation: Explanation): string {
 function conclude(address: string, stop: Check | null, checks: readonly Check[]): string {
   if (stop !== null) return `${red('stops')} at ${stop.check}: ${printable(stop.remedy ?? stop.detail)}`;
   const open = checks.filter(({ ok }) => ok === null).map(({ check }) => check);
+  const doubt = checks.find(({ ok, remedy }) => ok === null && remedy !== null);
+  if (doubt) return `${yellow('not known')} at ${doubt.check}: ${printable(doubt.remedy ?? '')}`;
   const rest = open.length === 0 ? '' : `; not told: ${open.join(', ')}`;
   return `${green('nothing')} is seen to stop a packet to ${address}${rest}`;
 }

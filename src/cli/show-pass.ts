@@ -18,19 +18,26 @@ export interface Showing {
 
 /** Shows what a pass changed or would change, and returns the exit code: that of a failure, where there was one. */
 export function showPass(reports: readonly PassReport[], { json, nothing, exitCode, needsSync }: Showing): number {
-  if (json) printJson({ networks: reports.map(({ interface: link, changes }) => ({ interface: link, changes })) });
+  if (json) printJson({ networks: reports.map(reportToJson) });
   else if (reports.length === 0) note(noNetwork);
   for (const { interface: link, changes, failure, unsynced } of reports) {
     if (unsynced) warn(`${link} goes by the last known map: ${unsynced.message}`);
     if (failure) {
       printError(failure);
     } else if (!json) {
-      print(changes.length === 0 ? `${bold(link)} ${nothing}` : [bold(link), ...changes.map(describe)].join('\n'));
+      const same = unsynced ? 'is as the last known map wants it' : nothing;
+      print(changes.length === 0 ? `${bold(link)} ${same}` : [bold(link), ...changes.map(describe)].join('\n'));
     }
   }
   const failures = reports.flatMap(({ failure, unsynced }) => failure ?? (needsSync ? unsynced : null) ?? []);
   if (failures.length > 0) return exitCodeOf(failures[0]);
   return reports.some((report) => report.changes.length > 0) ? exitCode : exitCodes.done;
+}
+
+/** A pass as scripts rely on it, with what went wrong in it, or kept the newest map away. */
+function reportToJson({ interface: link, changes, failure, unsynced }: PassReport) {
+  const error = failure ?? unsynced;
+  return { interface: link, changes, ...(error && { error: error.message }) };
 }
 
 /** One change as one line: sign, what, from what to what, and why. */

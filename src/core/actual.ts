@@ -109,4 +109,6 @@ export interface HostLink {
   readonly name: string;
   /** `card` is a network card, and what is put together of cards: no program for containers, virtual machines or VPNs makes these. */
   readonly kind: 'card' | 'bridge' | 'other';
+  /** Undefined where it is not known. */
+  readonly mtu?: number;
 }

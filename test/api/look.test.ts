@@ -33,8 +33,14 @@ describe('lookAtService', () => {
 
   test('fails where nobody listens, and where something else does', async () => {
     const { url } = await listen(createServer((socket) => socket.end('SSH-2.0-x\r\n')));
-    expect(await failureOf(lookAtService({ url, insecureHttp: false }, 5_000))).toMatchObject({ heard: true });
+    expect(await failureOf(lookAtService({ url, insecureHttp: false }, 5_000))).toMatchObject({
+      heard: true,
+      remedy: expect.stringContaining('port'),
+    });
     const closed = { url: 'http://127.0.0.1:1', insecureHttp: false };
-    expect(await failureOf(lookAtService(closed, 5_000))).toMatchObject({ name: 'Unreachable' });
+    expect(await failureOf(lookAtService(closed, 5_000))).toMatchObject({
+      name: 'Unreachable',
+      remedy: 'check its address and port, and that it runs',
+    });
   });
 });

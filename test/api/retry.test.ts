@@ -64,14 +64,17 @@ describe('reading a map', () => {
   });
 
   test('says why a service is busy, in its own words where they are few', async () => {
-    const reason = { message: 'the disk of the database is \u001b[31mfull' };
+    const reason = { message: 'the disk of the database is \u001b[31mfull; try again in 1 s' };
     const long = { message: 'x'.repeat(5_000) };
     for (const [reply, said] of [
       [
         json(503, reason),
-        /answered 503 \(Service Unavailable\): the disk of the database is .*full \(1 attempt.*; try again later$/,
+        /control plane at \S+ cannot answer now: the disk of the database is .*full \(1 attempt.*\); try again later$/,
       ],
-      [json(503, long), /answered 503 \(Service Unavailable\) \(1 attempt.*; its log says why; try again later$/],
+      [
+        json(503, long),
+        /is out of reach: it answered 503 \(Service Unavailable\) \(1 attempt.*; its log says why; try again later$/,
+      ],
     ] as const) {
       const { address } = await serve(reply);
       const { options } = unhurried({ attempts: 1 });

@@ -111,6 +111,14 @@ describe('a check-up', () => {
     expect(problemsOf(await examine({ ...tools, look: cut }))).toMatchObject([
       { subject: 'api', found: 'is out of reach: nobody answers' },
     ]);
+    const remedyOf = async (error: Unreachable) => {
+      const found = await examine({ ...tools, look: async () => Promise.reject(error) });
+      return problemsOf(found)[0]?.remedy;
+    };
+    const heard = { delivered: false, heard: true, retryAfterMs: null };
+    const remedy = 'check its address and port, and that it runs';
+    expect(await remedyOf(new Unreachable('http://x', 'ECONNREFUSED', { ...heard, remedy }))).toBe(remedy);
+    expect(await remedyOf(new Unreachable('https://x', 'its TLS certificate', heard))).toContain('NODE_EXTRA_CA_CERTS');
     desk.answers = [fail(new Refused(401, 'reading', 'no', 'join again'))];
     expect(problemsOf(await examine(tools))).toMatchObject([
       { subject: 'api', remedy: expect.stringContaining('ask an admin') },

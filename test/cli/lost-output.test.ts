@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
+import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { call, closePlane, makeNetwork, openPlane, type Plane } from '../control-plane/harness.ts';
 import { program } from './served-process.ts';
@@ -71,6 +72,19 @@ test('a disk that takes a part of a text has not taken it', async () => {
   });
   await once(child, 'close');
   expect([child.exitCode, said]).toEqual([1, full]);
+});
+
+test('a bundle that the disk does not take leaves no file behind', async () => {
+  const small =
+    'mount -t tmpfs -o size=4k none /mnt && head -c 4096 /dev/zero >/mnt/rest && "$@"; code=$?; ls /mnt; exit $code';
+  const bundle = [process.execPath, program, 'debug', 'bundle', '/mnt/bundle.tar.gz'];
+  const child = spawn('unshare', ['--mount', 'sh', '-c', small, 'sh', ...bundle], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [listed, said] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  expect([child.exitCode, listed]).toEqual([1, 'rest\n']);
+  expect(said).toContain('cannot write /mnt/bundle.tar.gz: no space left on device (ENOSPC)');
 });
 
 describe.each(['/dev/full', 'closed pipe'] as const)('a secret that is shown once, on %s', (place) => {

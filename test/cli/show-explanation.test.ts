@@ -48,6 +48,19 @@ describe('an explanation', () => {
     expect(lines.at(-1)).toBe('nothing is seen to stop a packet to 192.168.50.9; not told: firewall');
   });
 
+  it('says what keeps the way from being known', () => {
+    const refused = [
+      leavesOpen('network', 'by the last known map', 'reading network 7 was refused'),
+      ...checks.slice(1, 2),
+    ];
+    const open = { ...explanation, checks: refused, stop: null };
+    expect(explanationToText(open).split('\n').at(-1)).toBe('not known at network: reading network 7 was refused');
+    expect(explanationToJson(open)).toMatchObject({
+      checks: [{ ok: null, detail: 'by the last known map; reading network 7 was refused' }, {}],
+      stops_at: null,
+    });
+  });
+
   it('is the same as JSON', () => {
     expect(explanationToJson(explanation)).toEqual({
       address: '192.168.50.9',

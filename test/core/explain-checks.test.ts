@@ -184,9 +184,13 @@ describe('WireGuard', () => {
 
   it('fits its packets into what is underneath, or tells that it does not know', () => {
     const view = viewOf(office);
-    const over = (underlayMtu: number | null, host: string) => {
+    const over = (underlayMtu: number | null, host: string, mtu?: number) => {
       const actual = heard(view.actual, { endpoint: { host: address(host), port: 51820 } });
-      const around = { ...actual, surroundings: { ...actual.surroundings, underlayMtu } };
+      const lan = mtu && {
+        connected: [{ prefix: prefix('203.0.113.0/24'), link: 'eth0' }],
+        links: [{ name: 'eth0', kind: 'card' as const, mtu }],
+      };
+      const around = { ...actual, surroundings: { ...actual.surroundings, connected: [], underlayMtu, ...lan } };
       return check(explain('10.77.0.1', { ...view, actual: around }, way), 'mtu')?.ok;
     };
     expect(over(1480, '203.0.113.11')).toBe(true);
@@ -194,6 +198,10 @@ describe('WireGuard', () => {
     expect(over(1480, '2001:db8::11')).toBeNull();
     expect(over(1500, '2001:db8::11')).toBe(true);
     expect(over(null, '203.0.113.11')).toBeNull();
+    // Without a default route, by that of the link in whose subnet the endpoint is.
+    expect(over(null, '203.0.113.11', 1480)).toBe(true);
+    expect(over(null, '203.0.113.11', 1479)).toBeNull();
+    expect(over(null, '198.51.100.11', 1480)).toBeNull();
     const pathMtu = { mtu: 1420, peer: 1, underlay: '', measuredAt: '2026-11-22T12:00:00.000Z' };
     const limited = { ...view, desired: { ...view.desired, pathMtu }, actual: heard(view.actual, {}) };
     expect(check(explain('10.77.0.1', limited, way), 'mtu')?.detail).toMatch(

@@ -89,6 +89,15 @@ describe('the way to a peer', () => {
   });
 });
 
+it('is not known to be open where the service refuses this host the map', () => {
+  const error = 'reading network 7 was refused (401): Unauthenticated; join again';
+  const view = viewOf(office, { refused: { by: 'token', error } });
+  const checks = explain('10.77.0.1', view, into('10.77.0.0/24'));
+  expect(verdicts(checks)).toEqual(allPass.map(([name, ok]) => [name, name === 'network' ? null : ok]));
+  expect(checks[0]?.detail).toMatch(/, by the last known map; sync refused \(token\)$/);
+  expect(checks[0]?.remedy).toBe(error);
+});
+
 describe('the way to a route', () => {
   const lan = '192.168.50.9';
 
@@ -103,13 +112,13 @@ describe('the way to a route', () => {
       'what the guard refuses',
       viewOf(office, {}, { api: [address(lan)] }),
       /it is refused here: covers the control plane \(192\.168\.50\.9\)$/,
-      /--allow-route 192\.168\.50\.0\/24/,
+      /"cpn set cpn0 --allow-route 192\.168\.50\.0\/24"/,
     ],
     [
       'what is not accepted',
       viewOf(office, {}, {}, { acceptRoutes: false }),
       /refused here: not accepted$/,
-      /--no-accept-routes/,
+      /^"cpn set cpn0 --accept-routes"/,
     ],
     ['what nobody serves', viewOf(network([self, laptop])), /; no connector$/, /bring a connector/],
     [

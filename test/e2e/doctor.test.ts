@@ -182,6 +182,6 @@ describe('cpn debug bundle', () => {
     expect(await read('host/wg-show.txt')).toContain('private key: (hidden)');
 
     const again = await edge.cpn(['debug', 'bundle', file], { allowFailure: true });
-    expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is not overwritten') });
+    expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is there already') });
   });
 });

@@ -32,11 +32,14 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
     ];
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;
-    const remedy = error.heard
-      ? `curl -v ${url}: a certificate or a proxy is in the way; NODE_EXTRA_CA_CERTS names a CA of your own`
-      : `curl -v ${url}; the tunnel stays as it is meanwhile`;
-    return [wrong('api', looked, `is out of reach: ${error.facts.problem}`, remedy)];
+    return [wrong('api', looked, `is out of reach: ${error.facts.problem}`, remedyOf(url, error))];
   }
+}
+
+/** Of what answers and is no control plane, TLS alone has its advice in the problem. */
+function remedyOf(url: string, { heard, remedy }: Unreachable): string {
+  if (!heard) return `curl -v ${url}; the tunnel stays as it is meanwhile`;
+  return remedy ?? `curl -v ${url}: a certificate or a proxy is in the way; NODE_EXTRA_CA_CERTS names a CA of your own`;
 }
 
 function describeTransport(url: string): string {

@@ -1,9 +1,10 @@
 import { type Backoff, backoffDelay } from '../../core/backoff.ts';
 import { Refused, Unreachable } from '../../core/errors.ts';
 import { type Pace, pauseFor } from '../../core/pace.ts';
+import type { Joined } from '../../store/state.ts';
 import { accessOf, explainLocal } from '../access.ts';
 import type { News } from '../news.ts';
-import { refresh } from '../refresh.ts';
+import { type Doubt, refresh } from '../refresh.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 import { spread } from './interval.ts';
@@ -15,6 +16,8 @@ const holdSeconds = 50;
 const pace: Pace = { most: 10, withinMs: 10_000 };
 /** Milliseconds between two tries, at the least: full jitter alone may be no wait at all. */
 const restMs = 200;
+/** Milliseconds between two looks for a new membership, while the service refuses this one: another process may write it at any time. */
+const lookMs = 2_000;
 
 /** Takes news over; resolves, once they were acted on, to whether they were taken. */
 export type TakeNews = (news: News) => Promise<boolean>;
@@ -33,8 +36,14 @@ export class MapFollower {
   #failures = 0;
   /** Whether anything is known of how the control plane is now; until then it is not asked to wait. */
   #isHeard = false;
+  /** The service refused the last question: this host may have to join again. */
+  #isRefused = false;
   /** There is nothing to ask with, which was said. */
   #isLocal = false;
+  /** The map that waits for a second answer which says the same. */
+  #doubt: Doubt | null = null;
+  /** The peer and the token of the last question; null before the first. */
+  #asker: string | null = null;
 
   constructor(tools: Tools, link: string, interval: number) {
     this.#tools = tools;
@@ -53,15 +62,32 @@ export class MapFollower {
     while (!signal.aborted) {
       this.#round = new AbortController();
       const round = AbortSignal.any([signal, this.#round.signal]);
-      await this.#tools.sleep(await this.#ask(round, takeNews), round);
+      await this.#rest(await this.#ask(round, takeNews), round);
     }
+  }
+
+  /** Asks anew at once where the host has joined again since the last question: what pause was under way is of the former membership. */
+  note(state: Joined): void {
+    if (this.#asker !== null && this.#asker !== nameAsker(state)) this.restart();
   }
 
   /** Asks anew at once: a connection from before a change of network, or a sleep, may be dead without a word. */
   restart(): void {
     this.#failures = 0;
     this.#isHeard = false;
+    this.#asker = null;
     this.#round.abort();
+  }
+
+  async #rest(milliseconds: number, round: AbortSignal): Promise<void> {
+    const step = this.#isRefused ? lookMs : milliseconds;
+    for (let left = milliseconds; ; left -= step) {
+      await this.#tools.sleep(Math.min(left, step), round);
+      if (left <= step || round.aborted) return;
+      // A state that cannot be read is for the next question to tell.
+      const state = await this.#tools.store.read(this.#link).catch(() => null);
+      if (state !== null && isJoined(state)) this.note(state);
+    }
   }
 
   /** Milliseconds to wait before the next time. */
@@ -71,6 +97,7 @@ export class MapFollower {
       const state = await tools.store.read(this.#link);
       // A network that was left may be joined again, by another process, before anybody noticed.
       if (state === null || !isJoined(state)) return this.#pause();
+      this.#asker = nameAsker(state);
       if (accessOf(state) === null) {
         if (!this.#isLocal)
           tools.log.warn({ interface: this.#link, reason: explainLocal(state) }, 'the newest map cannot be read');
@@ -79,19 +106,23 @@ export class MapFollower {
       }
       this.#isLocal = false;
       const seconds = this.#isHeard ? holdSeconds : 0;
-      const options = { interval: this.#interval, wait: { seconds, signal: round } };
-      const { news, notes, waited, failure } = await refresh(tools, state, options);
+      const options = { interval: this.#interval, wait: { seconds, signal: round }, doubt: this.#doubt };
+      const { news, notes, waited, failure, doubt } = await refresh(tools, state, options);
+      this.#doubt = doubt;
+      this.#isRefused = failure instanceof Refused;
       if (failure instanceof Refused && this.#failures === 0 && (await this.#isLeft())) return this.#pause();
       const isNew = this.#once.notice(failure);
-      this.#isHeard = failure === null;
+      this.#isHeard = failure === null || doubt !== null;
       // Beside the pass, which need not wait for the disk.
       const [isTaken] = await Promise.all([
         failure !== null || news.map === null || takeNews(news),
         failure === null || isNew ? tools.store.amendNotes(this.#link, notes) : null,
       ]);
-      if (failure !== null || !isTaken) return this.#pauseAfter(failure);
-      this.#failures = 0;
-      if (!waited) return this.#pause();
+      if (doubt === null) {
+        if (failure !== null || !isTaken) return this.#pauseAfter(failure);
+        this.#failures = 0;
+        if (!waited) return this.#pause();
+      }
       const now = tools.monotonic() * 1000;
       this.#answers = [...this.#answers, now].slice(-pace.most);
       return pauseFor(this.#answers, now, pace);
@@ -119,4 +150,9 @@ export class MapFollower {
     const asked = failure?.retryAfterMs ?? 0;
     return restMs + asked + backoffDelay(this.#failures, this.#backoff, Math.random());
   }
+}
+
+/** Peer and token of a membership in one word, which is never shown. */
+function nameAsker(state: Joined): string {
+  return JSON.stringify([state.membership.peer.id, accessOf(state)?.token.reveal() ?? null]);
 }

@@ -191,6 +191,7 @@ export class Keeper {
     await this.#drift.note(isDrift ? changes : [], isPostponed);
     await this.#watch.note(pass);
     if (survey === null) return;
+    this.#map.note(survey.state);
     if (this.#place.hasChanged(survey.actual.surroundings)) this.startOver();
     void this.#followNames(survey);
   }

@@ -27,6 +27,8 @@ interface Attempts {
   readonly heard: boolean;
   /** It answered the last attempt with 429. */
   readonly limited?: boolean;
+  /** It answered the last attempt with 503 and why, which is the problem. */
+  readonly busy?: boolean;
   /** Milliseconds that it asked to be left alone for. */
   readonly retryAfterMs: number | null;
   /** What a person does about it, where the problem does not say so itself. */
@@ -40,13 +42,14 @@ export class Unreachable extends CpnError implements Attempts {
   readonly perhapsDone: boolean;
   readonly heard: boolean;
   readonly retryAfterMs: number | null;
+  readonly remedy: string | null;
 
   constructor(
     url: string,
     problem: string,
-    { delivered, perhapsDone, heard, limited, retryAfterMs, remedy }: Attempts,
+    { delivered, perhapsDone, heard, limited, busy, retryAfterMs, remedy }: Attempts,
   ) {
-    const state = limited ? 'asks to wait' : 'is out of reach';
+    const state = limited ? 'asks to wait' : busy ? 'cannot answer now' : 'is out of reach';
     super(`the control plane at ${url} ${state}: ${problem}${remedy ? `; ${remedy}` : ''}`, {
       facts: { url, problem },
       retry: true,
@@ -55,6 +58,7 @@ export class Unreachable extends CpnError implements Attempts {
     this.perhapsDone = perhapsDone ?? false;
     this.heard = heard;
     this.retryAfterMs = retryAfterMs;
+    this.remedy = remedy ?? null;
   }
 }
 

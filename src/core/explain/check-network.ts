@@ -1,11 +1,19 @@
 import type { Address } from '../cidr.ts';
-import type { RouteReport } from '../route-report.ts';
-import { type Check, passes, stops } from './check.ts';
+import { type RouteReport, remedyOfRefused } from '../route-report.ts';
+import { type Check, leavesOpen, passes, stops } from './check.ts';
 import type { Found, Target } from './find-target.ts';
 import { findWantedOwner, namePeer, type View } from './view.ts';
 
-/** Tells what an address is in its network, and whether this host means to carry packets there. */
-export function checkNetwork(address: Address, { view, target }: Found): Check {
+/** Tells what an address is in its network, and whether this host means to carry packets there, by a map that it may still read. */
+export function checkNetwork(address: Address, found: Found): Check {
+  const check = checkTarget(address, found);
+  const { refused } = found.view;
+  if (check.ok !== true || refused === null) return check;
+  const detail = `${check.detail}, by the last known map; sync refused (${refused.by})`;
+  return leavesOpen('network', detail, refused.error ?? 'see "cpn status"');
+}
+
+function checkTarget(address: Address, { view, target }: Found): Check {
   const { map, listed, enabled, desired } = view;
   const what = describeTarget(target, view);
   const no = (why: string, remedy: string) => stops('network', `${what}; ${why}`, remedy);
@@ -22,10 +30,10 @@ export function checkNetwork(address: Address, { view, target }: Found): Check {
   const owner = findWantedOwner(address, view);
   if (owner) return passes('network', `${what}, ${describeWay(owner.publicKey, target.peer, view)}`);
   const range = desired.report.find(({ prefix, state }) => prefix === map.cidr && state === 'refused');
-  if (range) return no(`it is refused here: ${map.cidr} ${range.reason}`, letThrough(map.cidr));
+  if (range) return no(`it is refused here: ${map.cidr} ${range.reason}`, letThrough(range, view));
   return no(
     'neither it nor this host has an endpoint, and no connector relays',
-    'give one of them an endpoint ("cpn join --endpoint"), or the network a connector',
+    'give one of them an endpoint ("cpn set --endpoint"), or the network a connector',
   );
 }
 
@@ -53,10 +61,7 @@ function checkReport(address: Address, report: RouteReport, what: string, view: 
   if (state === 'withdrawn') return passes('network', `${what}, which is this host's own and out of service`);
   if (state === 'missing')
     return no(reason ?? 'no connector', 'bring a connector for it into the network, or put one back in service');
-  if (state === 'refused') {
-    const remedy = reason === 'not accepted' ? 'join without --no-accept-routes to take it' : letThrough(prefix);
-    return no(`it is refused here: ${reason}`, remedy);
-  }
+  if (state === 'refused') return no(`it is refused here: ${reason}`, letThrough(report, view));
   const standby = view.desired.report.filter((each) => each.prefix === prefix && each.state === 'standby');
   const others = standby.flatMap((each) => each.via ?? []);
   const owner = findWantedOwner(address, view);
@@ -72,6 +77,6 @@ function checkReport(address: Address, report: RouteReport, what: string, view: 
   );
 }
 
-function letThrough(prefix: string): string {
-  return `where that is safe, join with "--allow-route ${prefix}" to let it through`;
+function letThrough(report: RouteReport, { desired }: View): string {
+  return remedyOfRefused(report, desired.link) ?? 'no option of this host lets it through; ask an admin';
 }

@@ -1,6 +1,6 @@
-import type { ActualPeer } from '../actual.ts';
+import type { ActualPeer, Surroundings } from '../actual.ts';
 import { describeAge } from '../age.ts';
-import { type Address, familyOf } from '../cidr.ts';
+import { type Address, covers, familyOf, lengthOf } from '../cidr.ts';
 import { findSecretTroubles } from '../compare-secrets.ts';
 import { formatEndpoint } from '../endpoint.ts';
 import { judgePeer } from '../health.ts';
@@ -57,13 +57,13 @@ export function checkMtu(address: Address, view: View): Check {
   const measured = pathMtu === null ? '' : `, ${describePathMtu(pathMtu, view.map.peers)}`;
   const largest = `packets up to ${link.mtu} bytes${measured}`;
   if (!peer?.endpoint) return leavesOpen('mtu', `${largest}; no endpoint is known, and so no way to it`);
-  if (surroundings.underlayMtu === null)
+  const underlayMtu = surroundings.underlayMtu ?? findMtuToward(peer.endpoint.host, surroundings);
+  if (underlayMtu === null)
     return leavesOpen(
       'mtu',
       `${largest}; the MTU of the way to ${peer.endpoint.host} is not known without a default route`,
     );
   const overhead = overheads[familyOf(peer.endpoint.host)];
-  const { underlayMtu } = surroundings;
   const sum = `${link.mtu} + ${overhead}`;
   if (link.mtu + overhead <= underlayMtu)
     return passes('mtu', `${largest}; wrapped they fit (${sum} ≤ ${underlayMtu})`);
@@ -71,6 +71,14 @@ export function checkMtu(address: Address, view: View): Check {
     'mtu',
     `${largest}; wrapped they do not fit (${sum} > ${underlayMtu}) and go in fragments, which some networks drop`,
   );
+}
+
+/** The MTU of the link whose subnet the address is in; null where there is none. */
+function findMtuToward(address: Address, { connected, links }: Surroundings): number | null {
+  const [nearest] = connected
+    .filter(({ prefix }) => covers(prefix, address))
+    .toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix));
+  return links.find(({ name }) => name === nearest?.link)?.mtu ?? null;
 }
 
 /** What WireGuard puts around a packet: 20 or 40 bytes of IP, 8 of UDP, and 32 of its own (wg-quick(8), whitepaper 5.4.6). */

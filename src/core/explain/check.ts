@@ -7,7 +7,7 @@ export interface Check {
   /** False where it stops; null where that cannot be told. */
   readonly ok: boolean | null;
   readonly detail: string;
-  /** What to do next; null unless it stops here. */
+  /** What to do next; null where it passes, or where there is nothing to do. */
   readonly remedy: string | null;
 }
 
@@ -20,8 +20,8 @@ export function stops(check: CheckName, detail: string, remedy: string): Check {
 }
 
 /** It cannot be told, or is none of our business. */
-export function leavesOpen(check: CheckName, detail: string): Check {
-  return { check, ok: null, detail, remedy: null };
+export function leavesOpen(check: CheckName, detail: string, remedy: string | null = null): Check {
+  return { check, ok: null, detail, remedy };
 }
 
 /** Where the packet stops: at the first check that says so; null when at none. */

@@ -3,6 +3,7 @@ import { type Address, covers, lengthOf, type Prefix } from '../cidr.ts';
 import type { Desired } from '../desired.ts';
 import type { PublicKey } from '../keys.ts';
 import type { NetworkMap, PeerId } from '../model.ts';
+import type { SyncRefusal } from '../sync-refusal.ts';
 
 /** A network of this host: its last map, what the host should be in it, and what it is. */
 export interface View {
@@ -20,6 +21,8 @@ export interface View {
   readonly failed: readonly PeerId[];
   /** The tag of this host's network secret; null where it has none. */
   readonly secretTag: string | null;
+  /** Why the service refuses this host the newest map, and in which words; null where it does not. */
+  readonly refused: { readonly by: SyncRefusal; readonly error: string | null } | null;
 }
 
 /** A peer of a WireGuard table, and the prefix by which it owns an address. */

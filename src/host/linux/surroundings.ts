@@ -53,7 +53,7 @@ export function gatherSurroundings(link: string, { links, routes }: Shown, neigh
       ),
     gateways: [...new Set(defaults.flatMap((route) => route.gateways))],
     uplinks: [...new Set(defaults.filter(({ prefix }) => familyOf(prefix) === 4).flatMap((route) => route.links))],
-    links: others.map(({ name, kind }) => ({ name, kind: kindOf(kind) })),
+    links: others.map(({ name, kind, mtu }) => ({ name, kind: kindOf(kind), mtu })),
     underlayMtu: mtus.length === 0 ? null : Math.min(...mtus),
     ...neighbours,
   };

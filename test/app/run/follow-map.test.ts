@@ -4,6 +4,7 @@ import type { News } from '../../../src/app/news.ts';
 import { MapFollower } from '../../../src/app/run/follow-map.ts';
 import { Refused, Unreachable } from '../../../src/core/errors.ts';
 import type { NetworkMap } from '../../../src/core/model.ts';
+import { Secret } from '../../../src/core/secret.ts';
 import { dialled, peer } from '../../core/samples.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { type Answer, answerWith, Desk, fail, joinedTo, mapAt, self } from '../desk.ts';
@@ -30,17 +31,20 @@ interface Following {
 async function follow(
   answers: readonly Answer[],
   most: number,
-  { state = joinedTo(first), takes = true } = {},
+  { state = joinedTo(first), takes = true, holdsFor = 60 } = {},
 ): Promise<Following> {
   const desk = await Desk.with(state);
   const stop = new AbortController();
   const times: number[] = [];
   desk.answers = answers.map(
     (answer): Answer =>
-      (revision, wait) => {
+      async (revision, wait) => {
         times.push(desk.seconds);
         if (times.length >= most) stop.abort();
-        return answer(revision, wait);
+        const reading = await answer(revision, wait);
+        // A service that can wait has nothing else to tell for as long as it was asked to.
+        if (reading.waited && reading.map === null) desk.seconds += Math.min(wait?.seconds ?? 0, holdsFor);
+        return reading;
       },
   );
   const news: News[] = [];
@@ -238,7 +242,13 @@ describe('an answer that would empty the tunnel', () => {
   ];
 
   it.each(empty)('(%s) is believed when a second one, an interval later, says the same', async (_, map) => {
-    const following = await follow([answerWith(map, true)], 6);
+    const following = await follow([answerWith(map, true)], 4);
+    expect(following.desk.asked.map(({ revision, wait }) => [revision, wait?.seconds])).toEqual([
+      ['"1"', 0],
+      ['"2"', 30],
+      ['"1"', 50],
+      ['"2"', 50],
+    ]);
     expect(revisions(following)).toEqual(['"2"']);
     expect((following.newsAt[0] ?? 0) - (following.times[0] ?? 0)).toBeGreaterThanOrEqual(30);
     expect(warnings(following)).toHaveLength(1);
@@ -247,8 +257,31 @@ describe('an answer that would empty the tunnel', () => {
 
   it.each(empty)('(%s) is forgotten when the next one says otherwise', async (_, map) => {
     const following = await follow([answerWith(map, true), answerWith(first, true)], 4);
-    expect(revisions(following)).toEqual([]);
+    expect((await following.desk.state()).membership.map).toEqual(first);
     expect(await notes(following)).toMatchObject({ held: null, sync: { error: null } });
+  });
+
+  it('is given up at once for a map that has peers again', async () => {
+    const third = mapAt('"3"', [other]);
+    const following = await follow([answerWith(mapAt('"2"', []), true), answerWith(third, true)], 3);
+    expect(following.newsAt).toEqual([following.times[0]]);
+    expect(revisions(following)).toEqual(['"3"']);
+    expect(await notes(following)).toMatchObject({ held: null, sync: { error: null } });
+  });
+
+  it('is not believed sooner where the service holds its answers for less long than it is asked to', async () => {
+    const following = await follow([answerWith(mapAt('"2"', []), true)], 34, { holdsFor: 1 });
+    expect(revisions(following)).toEqual(['"2"']);
+    expect((following.newsAt[0] ?? 0) - (following.times[0] ?? 0)).toBeGreaterThanOrEqual(30);
+  });
+
+  it.each([
+    ['cannot wait', mapAt('"2"', []), false],
+    ['has no revisions', mapAt(null, []), true],
+  ])('is asked for again at the interval where the service %s', async (_, map, waits) => {
+    const following = await follow([answerWith(map, waits)], 2);
+    expect(following.desk.asked.map(({ revision }) => revision)).toEqual(['"1"', '"1"']);
+    expect(pauses(following)[0]).toBeGreaterThanOrEqual(24);
   });
 
   it('is told in the notes as long as it is held', async () => {
@@ -256,6 +289,55 @@ describe('an answer that would empty the tunnel', () => {
     const { held, sync } = await notes(following);
     expect(held).toEqual({ since: 1000 });
     expect(sync.error).toContain('lists no other peer');
+  });
+});
+
+describe('a host that joins again', () => {
+  const rejoined = joinedTo(first, {
+    membership: { ...joinedTo(first).membership, accessToken: new Secret('cpp_y') },
+  });
+
+  it('is noticed in the pause after a refusal, though no event of the host tells', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const stop = new AbortController();
+    const follower = new MapFollower(desk.tools, 'cpn0', 3600);
+    let refusedAt = 0;
+    desk.answers = [
+      async (revision, wait) => {
+        refusedAt = desk.seconds;
+        await desk.tools.store.write(rejoined);
+        return fail(new Refused(401, 'reading', 'no', 'look'))(revision, wait);
+      },
+      (revision, wait) => {
+        stop.abort();
+        return answerWith(first, true)(revision, wait);
+      },
+    ];
+    await follower.follow(stop.signal, async () => true);
+    expect(desk.seconds - refusedAt).toBeLessThan(10);
+  });
+
+  it('ends a question that was asked with the former token', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const stop = new AbortController();
+    const follower = new MapFollower(desk.tools, 'cpn0', 3600);
+    desk.answers = [
+      answerWith(first, true),
+      (_, wait) =>
+        new Promise((_, reject) => {
+          wait?.signal?.addEventListener('abort', () => reject(new Error('ended')));
+          follower.note(joinedTo(first));
+          expect(wait?.signal?.aborted).toBe(false);
+          follower.note(rejoined);
+        }),
+      (revision, wait) => {
+        stop.abort();
+        return answerWith(first, true)(revision, wait);
+      },
+    ];
+    await follower.follow(stop.signal, async () => true);
+    expect(desk.asked).toHaveLength(3);
+    expect(desk.logged).toEqual([]);
   });
 });
 

@@ -168,8 +168,8 @@ describe('gatherSurroundings', () => {
     expect(gateways).toEqual(['192.0.2.1', '198.51.100.1', 'fe80::1']);
     expect(uplinks).toEqual(['eth0', 'eth1']);
     expect(all).toEqual([
-      { name: 'eth0', kind: 'card' },
-      { name: 'eth1', kind: 'other' },
+      { name: 'eth0', kind: 'card', mtu: 1500 },
+      { name: 'eth1', kind: 'other', mtu: 1400 },
     ]);
     expect(underlayMtu).toBe(1380);
   });

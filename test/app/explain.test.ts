@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest';
+import { explainAddress } from '../../src/app/explain.ts';
+import { reconcileNetworks } from '../../src/app/reconcile.ts';
+import { Refused } from '../../src/core/errors.ts';
+import { into } from '../core/explain-samples.ts';
+import { dialled, peer } from '../core/samples.ts';
+import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
+
+it('an explanation tells that the service refuses this host the newest map', async () => {
+  const other = peer(2, { endpoint: dialled(2) });
+  const map = mapAt('"1"', [other]);
+  const desk = await Desk.with(joinedTo(map));
+  desk.answers = [answerWith(map), fail(new Refused(401, 'reading network 7', 'Unauthenticated', 'join again'))];
+  const tools = { ...desk.tools, host: { ...desk.tools.host, route: async () => into('10.77.0.0/24') } };
+  const explain = async () => (await explainAddress(tools, other.address)).checks[0];
+  await reconcileNetworks(desk.tools);
+  expect(await explain()).toMatchObject({ check: 'network', ok: true });
+  await reconcileNetworks(desk.tools);
+  expect(await explain()).toMatchObject({
+    check: 'network',
+    ok: null,
+    detail: expect.stringMatching(/sync refused \(token\)$/),
+    remedy: 'reading network 7 was refused (401): Unauthenticated; join again',
+  });
+});
