@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { PeerType } from '../contract/peer.ts';
 import type { Prefix } from '../core/cidr.ts';
 import { type Endpoint, formatEndpoint } from '../core/endpoint.ts';
-import { WrongUsage } from '../core/errors.ts';
+import { PortTaken, WrongUsage } from '../core/errors.ts';
 import { makeIdentity } from '../core/identity.ts';
 import { makeKeyPair } from '../core/keys.ts';
 import type { Options, ServiceAddress } from '../core/model.ts';
@@ -71,7 +71,6 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
   if (earlier) {
     await refuseOther(tools, earlier, request);
     tools.progress(`going on with the join of ${earlier.interface}`);
-    if (isJoined(earlier)) await refuseRemoved(tools, lend(earlier, request.personalToken));
     const kept = keepOptions(earlier, request, earlier.enrollment.endpoint);
     const begun: State = {
       ...withOptions(earlier, kept.options),
@@ -79,6 +78,8 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
       networkSecret: kept.networkSecret,
       enabled: true,
     };
+    if (isJoined(earlier)) await refuseRemoved(tools, lend(earlier, request.personalToken));
+    else await refusePort(tools, begun, states);
     await tools.store.write(begun);
     // What probes told that are no more would otherwise hold for ever.
     if (request.named.has('probes')) await tools.store.amendNotes(begun.interface, { dead: [], probed: {} });
@@ -89,6 +90,9 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
   const isEnded = holder?.service.url === service.url && (await isRemoved(tools, holder));
   const link = await chooseInterface(tools, isEnded ? null : request.interface, states);
   const endpoint = await findOwnEndpoint(tools, request);
+  const fixed = fixPort(options, endpoint);
+  const portFlag = options.listenPort === null ? '--endpoint' : '--listen-port';
+  await refusePort(tools, { interface: link, service, options: fixed }, states, portFlag);
   const folders = await tools.store.prepare();
   tools.progress('making the key pair');
   const now = tools.now().toISOString();
@@ -107,7 +111,7 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
     perhapsEnrolled: false,
     enrollment: { idempotencyKey: makeIdempotencyKey(tools), tokenHash, name, type, endpoint },
     membership: null,
-    options: fixPort(options, endpoint),
+    options: fixed,
     enabled: true,
     resolved: {},
     refused: null,
@@ -120,6 +124,32 @@ export async function beginJoin(tools: Tools, request: JoinRequest): Promise<Beg
   };
   await tools.store.write(begun);
   return { begun, before: null, disallowed: [] };
+}
+
+/** Milliseconds between two attempts, as a tunnel in user space that was just removed releases its port a moment later. */
+const portPause = 200;
+const portAttempts = 5;
+
+/**
+ * Refuses a listen port that is in use, before a use of the key is taken. A membership that ended makes way for the next one in
+ * the same network, and so does its port.
+ *
+ * @throws PortTaken
+ */
+async function refusePort(
+  tools: Tools,
+  { interface: link, service, options: { listenPort: port } }: Pick<State, 'interface' | 'service' | 'options'>,
+  states: readonly State[],
+  flag?: '--endpoint' | '--listen-port',
+): Promise<void> {
+  if (port === null || (await tools.host.isPortFree(port))) return;
+  const holder = states.filter(isJoined).find((state) => state.options.listenPort === port);
+  if (holder?.service.url === service.url && (await isRemoved(tools, holder))) return;
+  for (let attempt = 0; attempt < portAttempts; attempt += 1) {
+    await tools.sleep(portPause);
+    if (await tools.host.isPortFree(port)) return;
+  }
+  throw new PortTaken(link, port, undefined, flag);
 }
 
 /**

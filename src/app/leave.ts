@@ -89,7 +89,10 @@ const removalDeadline = 8_000;
 
 /** Takes the peer out of its network; says what stays behind where that cannot be done. */
 export async function removeFromService(tools: Tools, state: State): Promise<boolean> {
-  if (!isJoined(state)) return false;
+  if (!isJoined(state)) {
+    tools.warn(describeUnfinished(state));
+    return false;
+  }
   const { peer, map, accessToken } = state.membership;
   const access = accessOf(state);
   const stays = `peer ${peer.id} stays in network ${map.name} until "cpn peer remove" takes it out`;
@@ -114,6 +117,12 @@ export async function removeFromService(tools: Tools, state: State): Promise<boo
     tools.warn(`${error.message}; ${stays}`);
     return false;
   }
+}
+
+/** The reply to the enrolment never came, so that this host cannot remove the peer: it has neither its id nor a token. */
+function describeUnfinished({ interface: link, service, enrollment, keyPair }: State): string {
+  const peer = `a peer ${enrollment.name} with the public key ${keyPair.publicKey}`;
+  return `the join of ${link} was not finished; ${peer} may stay in its network at ${service.url}: "cpn peer list" shows it, and "cpn peer remove" takes it out`;
 }
 
 /** Whether the network still has this host, which a service that never listed it does not tell. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Interrupted } from '../core/errors.ts';
-import { progress } from './output.ts';
+import { endStep, note, progress } from './output.ts';
 
 /** Returns when somebody asks the program to end. From then on a second signal ends it at once, as it usually does. */
 export async function untilStopped(): Promise<void> {
@@ -32,5 +32,22 @@ export async function deferSignals<T>(work: (interrupted: AbortSignal) => Promis
   } finally {
     deferrals -= 1;
     for (const signal of endings) process.off(signal, interrupt);
+  }
+}
+
+/** Does `work`. A signal ends the program as usual, after it printed what to do next; work that defers signals is left to that. */
+export async function explainEnding<T>(next: string, work: () => Promise<T>): Promise<T> {
+  const end = (signal: NodeJS.Signals) => {
+    if (process.listenerCount(signal) > 1) return;
+    endStep('open');
+    note(next);
+    process.off(signal, end);
+    process.kill(process.pid, signal);
+  };
+  for (const signal of endings) process.on(signal, end);
+  try {
+    return await work();
+  } finally {
+    for (const signal of endings) process.off(signal, end);
   }
 }

@@ -81,6 +81,8 @@ export interface Host {
   route(destination: Address, source?: Address): Promise<KernelRoute>;
   /** The address from which this host sends to `destination`; null when there is no route. */
   sourceAddress(destination: Address): Promise<Address | null>;
+  /** True where WireGuard can listen on a UDP port of this host: no other socket has it, over IPv4 or IPv6. */
+  isPortFree(port: number): Promise<boolean>;
   /** Sends one datagram that needs no answer, so that WireGuard makes a handshake with the owner of `address`. */
   nudge(address: Address): Promise<void>;
   /**

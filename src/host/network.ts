@@ -1,4 +1,4 @@
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket, type Socket, type SocketType } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -39,6 +39,28 @@ export async function findSource(destination: Address): Promise<Address | null> 
   } catch {
     // ENETUNREACH and its kin: there is no way there.
     return null;
+  } finally {
+    socket.close();
+  }
+}
+
+/** Binds the port over IPv4 and IPv6, as WireGuard does, and releases it. */
+export async function isPortFree(port: number): Promise<boolean> {
+  const areFree = await Promise.all([canBind('udp4', port), canBind('udp6', port)]);
+  return areFree.every(Boolean);
+}
+
+async function canBind(type: SocketType, port: number): Promise<boolean> {
+  const socket = createSocket({ type, ipv6Only: type === 'udp6' });
+  try {
+    await new Promise<void>((done, failed) => {
+      socket.once('error', failed);
+      socket.bind(port, done);
+    });
+    return true;
+  } catch (error) {
+    // A host without IPv6 fails otherwise.
+    return (error as NodeJS.ErrnoException).code !== 'EADDRINUSE';
   } finally {
     socket.close();
   }

@@ -63,6 +63,8 @@ export class Desk {
   /** What the resolver knows. */
   names: Record<string, readonly Address[]> = {};
   readonly resolved: string[] = [];
+  /** The UDP ports that another program has. */
+  readonly takenPorts = new Set<number>();
   /** The addresses in the tunnel at which somebody answers. */
   readonly alive = new Set<string>();
   /** Whether an echo of this size, with all its headers, is answered. */
@@ -203,6 +205,7 @@ export class Desk {
       links: async () => new Set(this.actual.link === null ? [] : [this.actual.link.name]),
       route: unused,
       sourceAddress: unused,
+      isPortFree: async (port) => !this.takenPorts.has(port),
       watch: unused,
       watchFirewall: unused,
       watchDevices: unused,

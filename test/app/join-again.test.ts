@@ -3,13 +3,14 @@ import { describe, expect, it } from 'vitest';
 import type { JoinRequest } from '../../src/app/begin-join.ts';
 import { joinNetwork } from '../../src/app/join.ts';
 import type { Named } from '../../src/app/kept-options.ts';
+import { leaveNetworks } from '../../src/app/leave.ts';
 import { noNews } from '../../src/app/news.ts';
 import { passNetwork } from '../../src/app/pass.ts';
 import { parseEndpoint } from '../../src/core/endpoint.ts';
 import { Refused, Unreachable, WrongUsage } from '../../src/core/errors.ts';
 import { Secret } from '../../src/core/secret.ts';
-import type { Joined } from '../../src/store/state.ts';
-import { dialled, options, peer, prefix } from '../core/samples.ts';
+import type { Joined, State } from '../../src/store/state.ts';
+import { dialled, keyPair, options, peer, prefix } from '../core/samples.ts';
 import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
 
 const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
@@ -23,13 +24,13 @@ const chosen = {
 const secret = new Secret(Buffer.alloc(32, 1).toString('base64'));
 
 /** A host that joined with this key and chose much, and is up. */
-async function startDesk(changes: Partial<Joined> = {}) {
+async function startDesk(changes: Partial<State> = {}) {
   const { enrollment } = joinedTo(map);
   const tokenHash = createHash('sha256').update(token.reveal()).digest('hex');
   const state = { enrollment: { ...enrollment, endpoint, tokenHash }, options: chosen, networkSecret: secret };
-  const desk = await Desk.with(joinedTo(map, { ...state, ...changes }));
+  const desk = await Desk.with(joinedTo(map, { ...state, ...(changes as Partial<Joined>) }));
   desk.answers = [answerWith(map)];
-  await passNetwork(desk.tools, 'cpn0', noNews, { withinMs: 20_000 });
+  if (changes.membership !== null) await passNetwork(desk.tools, 'cpn0', noNews, { withinMs: 20_000 });
   const warnings: string[] = [];
   desk.tools.warn = (text) => void warnings.push(text);
   const joinAgain = (named: Named[] = [], request: Partial<JoinRequest> = {}) =>
@@ -133,4 +134,18 @@ describe('a join that is repeated after the host was removed', () => {
     const { state } = await joinAgain([], { personalToken: new Secret('new') });
     expect(state.membership.personalToken?.reveal()).toBe('new');
   });
+});
+
+it('leaving a network whose join was not finished names the peer that may stay', async () => {
+  const { desk, joinAgain, warnings } = await startDesk({ membership: null });
+  const lost = { delivered: true, heard: false, retryAfterMs: null };
+  desk.enrols = () => {
+    throw new Unreachable('https://x', 'gone', lost);
+  };
+  await expect(joinAgain()).rejects.toThrow('gone');
+  expect(await leaveNetworks(desk.tools)).toEqual([{ interface: 'cpn0', removed: false }]);
+  const { publicKey } = keyPair(1);
+  expect(warnings).toEqual([
+    `the join of cpn0 was not finished; a peer peer-1 with the public key ${publicKey} may stay in its network at https://203.0.113.99: "cpn peer list" shows it, and "cpn peer remove" takes it out`,
+  ]);
 });

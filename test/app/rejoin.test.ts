@@ -123,6 +123,14 @@ describe('a host that was removed from its network', () => {
     expect([state.interface, state.membership.peer.id]).toEqual(['cpn0', 9]);
   });
 
+  it('joins again on its port, which its own interface has', async () => {
+    const desk = await startDesk(gone);
+    desk.takenPorts.add(51_999);
+    enrolInto(desk, []);
+    const again = { ...request, endpoint, named: new Set(['endpoint'] as const) };
+    expect((await joinNetwork(desk.tools, again)).state).toMatchObject({ options: { listenPort: 51_999 } });
+  });
+
   it('joins again through a service that does not know which networks a host is in', async () => {
     const desk = await startDesk(gone);
     desk.enrols = reply;
@@ -201,6 +209,35 @@ describe('a service that does not describe Current-Networks', () => {
     };
     await expect(joinNetwork(desk.tools, request)).rejects.toBe(inNetwork);
     expect(asked.map(({ currentNetworks }) => currentNetworks)).toEqual([[]]);
+  });
+});
+
+describe('a listen port that another program has', () => {
+  it.each([
+    ['--endpoint', { endpoint }],
+    ['--listen-port', { options: { ...options, listenPort: 51_999 } }],
+  ])('is refused as %s before a use of the key is taken', async (flag, changes) => {
+    const desk = await Desk.empty();
+    desk.takenPorts.add(51_999);
+    await expect(joinNetwork(desk.tools, { ...request, ...changes })).rejects.toMatchObject({
+      name: 'PortTaken',
+      message: expect.stringContaining(`cpn0 cannot listen: UDP port 51999 is in use; choose another with ${flag}`),
+    });
+    expect((await desk.tools.store.list()).states).toEqual([]);
+  });
+
+  it('is refused when an unfinished join is repeated, too', async () => {
+    const desk = await Desk.empty();
+    const lost = { delivered: true, heard: false, retryAfterMs: null };
+    desk.enrols = () => {
+      throw new Unreachable('https://x', 'gone', lost);
+    };
+    await expect(joinNetwork(desk.tools, { ...request, endpoint })).rejects.toThrow('gone');
+    desk.takenPorts.add(51_999);
+    await expect(joinNetwork(desk.tools, { ...request, endpoint })).rejects.toMatchObject({ name: 'PortTaken' });
+    desk.takenPorts.clear();
+    desk.enrols = reply;
+    expect((await joinNetwork(desk.tools, { ...request, endpoint })).state.membership.peer.id).toBe(9);
   });
 });
 

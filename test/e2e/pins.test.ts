@@ -137,8 +137,7 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
     const tightened = await join(loose.host, loose.key, '--pin', 'strict');
     expect(tightened.stderr).toContain('it is held to what it was known by');
     expect(await loose.host.ping(joined.address, patiently)).toMatchObject({ received: 1 });
-    const loosened = await join(loose.host, loose.key);
-    expect(loosened.stderr).toContain('because --pin strict was not given');
+    await join(loose.host, loose.key, '--pin', 'report');
     expect(await keysOf(loose.host)).toContain(stranger);
     const { exitCode, stderr } = await loose.host.cpn(
       ['join', '-', '--pin', 'x', '--api', controlPlane.url, '--insecure-http'],

@@ -83,6 +83,20 @@ describe('a join that was cut short', () => {
     expect(await host.state()).toBe(before);
   });
 
+  it('by SIGINT says what to type next, and leave warns of a peer that may stay', async () => {
+    const host = await newHost('interrupted');
+    const nowhere = ['join', '-', '--api', 'http://127.0.0.1:9'];
+    const joining = await host.spawnCpn(nowhere, { input: `cpn_${'x'.repeat(40)}` });
+    await joining.waitForLine(/enrolling/, 20_000);
+    joining.signal('SIGINT');
+    expect(await joining.exited).toMatchObject({
+      signal: 'SIGINT',
+      stderr: expect.stringMatching(/interrupted; type "cpn join" with the same key to continue it, or "cpn leave"/),
+    });
+    const { stderr } = await host.cpn(['leave', '--yes', '--verify']);
+    expect(stderr).toMatch(/the join of cpn0 was not finished; a peer interrupted with the public key \S+= may stay/);
+  });
+
   it('is no second enrolment when it is repeated after it was done', async () => {
     const host = await newHost('twice');
     const key = await makeKey(office.controlPlane, 'office', host.name);

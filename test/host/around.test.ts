@@ -74,6 +74,17 @@ describe('what lies around', () => {
     expect(machine.spawned).toEqual([]);
   });
 
+  test('a UDP port is free where no socket has it, over IPv4 or IPv6', async () => {
+    await using machine = await startTunnel();
+    const port = (await machine.host.observe(question)).device?.listenPort ?? 0;
+    await machine.sh(`timeout 20 ${process.execPath} -e "require('dgram').createSocket({ type: 'udp6', ipv6Only: true }).bind(8000, () => console.log('open'))" >/run/server 2>&1 &
+      for try in $(seq 200); do grep -q open /run/server && exit; sleep 0.05; done; cat /run/server; exit 1`);
+    expect(await machine.host.isPortFree(port)).toBe(false);
+    expect(await machine.host.isPortFree(8000)).toBe(false);
+    expect(await machine.host.isPortFree(8001)).toBe(true);
+    expect(machine.spawned).toEqual([]);
+  });
+
   test('a host of the LAN is reached where its port takes a connection, or where it answers a ping', async () => {
     await using machine = await Machine.start();
     // The second end of the cable speaks no IP: to .9 nothing is ever answered.

@@ -19,6 +19,7 @@ import { endStep, note, printError } from '../output.ts';
 import { readSecret, readSecretFile } from '../secrets.ts';
 import { needServiceAddress } from '../service-address.ts';
 import { showEarlier, showJoin, suggestNext } from '../show-join.ts';
+import { explainEnding } from '../stop-signals.ts';
 
 export const join: Command = {
   name: 'join',
@@ -74,7 +75,7 @@ export const join: Command = {
     if (earlier === null) {
       const request = await readRequest(input);
       const { joinNetwork } = await import('../../app/join.ts');
-      const report = await joinNetwork(tools, request);
+      const report = await explainEnding(interrupted, () => joinNetwork(tools, request));
       endStep(report.handshake === false && request.patience !== 0 ? 'open' : 'done');
       showJoin(report, input.switch('json'));
       const isKept = input.switch('enable', true) && (await enableDaemon(input));
@@ -90,6 +91,9 @@ export const join: Command = {
     return exitCodes.done;
   },
 };
+
+const interrupted =
+  'the join was interrupted; type "cpn join" with the same key to continue it, or "cpn leave" with its interface to undo it';
 
 /** What a file may say: how to show the result is for whoever calls. */
 const { json: _json, 'from-config': _file, ...fileFlags } = join.flags;

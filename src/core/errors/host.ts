@@ -57,10 +57,11 @@ export class CommandFailed extends CpnError {
 export class PortTaken extends CpnError {
   override readonly name = 'PortTaken';
 
-  constructor(networkInterface: string, port: number | null, cause?: unknown) {
+  /** @param flag where the port was chosen */
+  constructor(networkInterface: string, port: number | null, cause?: unknown, flag = '--listen-port') {
     const which = port === null ? 'its UDP port' : `UDP port ${port}`;
     super(
-      `${networkInterface} cannot listen: ${which} is in use; choose another with --listen-port, or end what has it ("ss -lunp" names it)`,
+      `${networkInterface} cannot listen: ${which} is in use; choose another with ${flag}, or end what has it ("ss -lunp" or "wg show" names it)`,
       { facts: { interface: networkInterface, port }, cause, retry: true },
     );
   }

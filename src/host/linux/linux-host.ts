@@ -10,7 +10,7 @@ import { findTool } from '../find-tool.ts';
 import type { Host, Question } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
 import { KnownOutput } from '../known-output.ts';
-import { answers, findSource, nudge, reaches, resolve } from '../network.ts';
+import { answers, findSource, isPortFree, nudge, reaches, resolve } from '../network.ts';
 import { type Run, run as runHere, type Start, saidBy, start as startHere } from '../run.ts';
 import { watchDevices } from '../watch-devices.ts';
 import { parseDump } from '../wg-dump.ts';
@@ -45,6 +45,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
     resolve,
     route: (destination, source) => getRoute(run, destination, source ?? null),
     sourceAddress: findSource,
+    isPortFree,
     nudge,
     answers,
     reaches: (target, deadlineMs) => reaches(run, target, deadlineMs),

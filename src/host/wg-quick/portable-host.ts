@@ -5,7 +5,7 @@ import type { KernelRoute } from '../../core/kernel-route.ts';
 import { parseLinkName } from '../../core/link-name.ts';
 import { findTool } from '../find-tool.ts';
 import type { Host, Needs, ProbeAt } from '../host.ts';
-import { answers, findSource, nudge, reaches, resolve } from '../network.ts';
+import { answers, findSource, isPortFree, nudge, reaches, resolve } from '../network.ts';
 import { watchDevices } from '../watch-devices.ts';
 import { applyStep, type Drafts, unsupported } from './apply-step.ts';
 import { addressesOf } from './look-around.ts';
@@ -40,6 +40,7 @@ export function portableHost(portable: Portable): Host {
     resolve,
     route: (destination) => findRoute(destination),
     sourceAddress: findSource,
+    isPortFree,
     nudge,
     answers,
     reaches: (target, deadlineMs) => knock(portable, target, deadlineMs),
