@@ -6,8 +6,11 @@ import { dialSession, type SshSession } from '../lab/ssh-session.ts';
 import { connectors, isConnector, type Lan, lans, type Member, type Model, members } from './model.ts';
 import { type Site, second } from './site.ts';
 
-/** How long hosts may take until everything holds: a lost connector, and handshakes without an answer, need their time. */
-const patience = { timeoutMs: 60_000, everyMs: 300 };
+/**
+ * How long hosts may take until everything holds: a lost connector, and handshakes without an answer, need their time. A question to the
+ * control plane that is held back while a NAT on the way gets another address ends after 60 s.
+ */
+const patience = { timeoutMs: 100_000, everyMs: 300 };
 
 /** Milliseconds in which daemons change nothing when nothing happens. */
 const quiet = 4000;
