@@ -131,7 +131,7 @@ describe('a reply', () => {
 
 describe('a failure', () => {
   it.each<[number, number, RegExp]>([
-    [401, 4, /GET \/api\/x was refused \(401\): no \(name: bad\); sign in again/],
+    [401, 4, /GET \/api\/x was refused \(401\): no \(name: bad\); replace the token in CPN_API_TOKEN/],
     [403, 4, /refused \(403\): no/],
     [404, 4, /refused \(404\): no .*docs\/api\/openapi\.json/],
     [422, 4, /refused \(422\): no/],
