@@ -136,7 +136,7 @@ describe('a route that would harm the host', () => {
       expect((await host.exec(place.split(' '))).stdout).toContain(route);
     }
     await expectUnharmed();
-    await joinOffice();
+    await host.cpn(['set', 'office', '--refuse-route', route]);
     expect(await look()).toBe(baseline);
   });
 
@@ -146,7 +146,7 @@ describe('a route that would harm the host', () => {
     await host.cpn(['reconcile', 'office']);
     await joinOffice('--allow-route', '192.168.16.0/20');
     expect((await status(host)).routes).toMatchObject([{ state: 'active' }, { state: 'refused' }, { state: 'active' }]);
-    await joinOffice();
+    await host.cpn(['set', 'office', '--refuse-route', '192.168.16.0/20']);
     expect(await look()).toBe(baseline);
   });
 });
@@ -171,7 +171,7 @@ describe('a peer that names an endpoint in a route, or in the network itself', (
       await host.cpn(['reconcile', 'office']);
       expect((await other()).endpoint_refused).toBeUndefined();
     }
-    await joinOffice();
+    await host.cpn(['set', 'office', '--refuse-route', good]);
   });
 
   it('is logged by the daemon, once when it begins and once when it ends', async () => {
