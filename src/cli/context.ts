@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -62,12 +63,20 @@ export async function openDoctor(input: Input): Promise<DoctorTools> {
   return { ...tools, inspector, folders, look: lookAtService };
 }
 
-/** Who runs as the daemon of this host, or did until it was killed; null for nobody. */
+/** Who runs as the daemon of this host, or did until it was killed; null for nobody. One that is stopped takes its file with it. */
 export async function readDaemon(input: Input): Promise<Holder | null> {
-  const { chooseDriver, openInspector } = await import('../host/open-host.ts');
   const { runtime } = await foldersOf(input);
-  const inspector = await openInspector(chooseDriver(input.environment.CPN_HOST_DRIVER), runtime);
-  return inspector.holder(join(runtime, 'daemon.pid'));
+  const text = await readFile(join(runtime, 'daemon.pid'), 'utf8').catch(() => '');
+  const [, digits] = /^(\d{1,10})\s*$/.exec(text) ?? [];
+  return digits === undefined ? null : { pid: Number(digits), alive: isAlive(Number(digits)) };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
+  }
 }
 
 /** A file that everybody may read, replaced as a whole and as nobody's only copy. */
