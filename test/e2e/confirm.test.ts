@@ -1,6 +1,6 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { builtProgram } from '../lab/built-program.ts';
 import { joinHost } from '../lab/control-plane.ts';
 import { startDaemon } from '../lab/daemon.ts';
@@ -52,6 +52,14 @@ async function startMember(): Promise<Host> {
 
 const stateOf = async (host: Host) => JSON.parse(await readFile(path(host.stateDir, 'cpn0.json'), 'utf8'));
 
+/** A change and its way back may cost a session, and the packet that was sent in it. */
+async function awaitConnector(host: Host): Promise<void> {
+  await eventually('the connector answers', async () => (await host.ping('10.77.0.1')).received === 1);
+}
+
+// One that fails leaves no route that cuts the next one's host off.
+afterEach(() => owner.setRoutes(1, ['192.168.50.0/24']));
+
 describe('a change that cuts the host off', () => {
   it('is taken back by cpn reconcile, reported, and not tried again until the network changes', async () => {
     const host = await startMember();
@@ -62,7 +70,7 @@ describe('a change that cuts the host off', () => {
     expect(stderr).toContain('was changed back');
     const network = (state: string) => state.split('# processes')[0];
     expect(network(await host.state())).toBe(network(before));
-    expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+    await awaitConnector(host);
     expect((await status(host)).warnings).toEqual([expect.stringContaining('changed back')]);
 
     expect((await host.cpn(['reconcile'])).stdout).toContain('is as it should be');
@@ -83,7 +91,7 @@ describe('a change that cuts the host off', () => {
     await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
     const line = await daemon.awaitLog('the trouble', (each) => each.kind === 'NotConfirmed', 0, 50_000);
     expect(line.error).toContain('was changed back');
-    expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+    await awaitConnector(host);
     await owner.setRoutes(1, ['192.168.50.0/24']);
     await eventually('the next change is taken', async () => (await stateOf(host)).refused === null, {
       timeoutMs: 20_000,
@@ -146,7 +154,7 @@ describe('a change that cuts the host off', () => {
     await daemon.process.exited;
     await host.cpn(['up']);
     expect((await host.exec(['ip', 'route', 'show', fatal])).stdout).toBe('');
-    expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+    await awaitConnector(host);
     await owner.setRoutes(1, ['192.168.50.0/24']);
   });
 
@@ -157,7 +165,7 @@ describe('a change that cuts the host off', () => {
     await host.cpn(['reconcile', '--confirm-within', '10s']);
     expect((await host.exec(['ip', 'route', 'show', controlPlane])).stdout).toContain('cpn0');
     expect((await host.cpn(['reconcile'], { allowFailure: true })).exitCode).toBe(5);
-    expect(await host.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
+    await awaitConnector(host);
   });
 });
 

@@ -24,7 +24,7 @@ export const dayVariables = {
 };
 
 /** Happenings of a day, unless told. */
-export const usualMost = 12;
+export const usualMost = 8;
 
 /** A seed is below this. */
 const seedEnd = 2 ** 31 - 1;
