@@ -50,15 +50,18 @@ const compression = values.fast ? 'none' : 'xz';
 /** What is wrong with a package that is not compressed. */
 const accepted = ['--suppress-tags', 'uses-no-compression-for-control-tarball,uses-no-compression-for-data-tarball'];
 const built: { file: string; start: string }[] = [];
+const debs: string[] = [];
 for (const architecture of architectures.filter(({ debian }) => values.arch.includes(debian))) {
   if (wanted.includes('deb')) {
     const file = await buildDeb(architecture, folder, compression);
-    if (!values.unchecked)
-      command(['lintian', '--allow-root', '--fail-on', 'error', ...(values.fast ? accepted : []), file]);
+    debs.push(file);
     // Another machine's program cannot be started here.
     built.push({ file, start: architecture.node === process.arch && !values.unchecked ? describeStart(file) : '-' });
   }
   if (wanted.includes('rpm')) built.push({ file: await buildRpm(architecture, folder, compression), start: '-' });
+}
+if (debs.length > 0 && !values.unchecked) {
+  command(['lintian', '--allow-root', '--fail-on', 'error', ...(values.fast ? accepted : []), ...debs]);
 }
 if (wanted.includes('npm')) built.push({ file: await buildNpm(folder), start: '-' });
 if (wanted.includes('container')) {
