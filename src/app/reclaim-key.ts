@@ -7,7 +7,7 @@ import type { Tools } from './tools.ts';
 
 /**
  * Has the service list this host under its key again, where it lists it under an earlier one: a control plane that was restored from a
- * backup does. The proof of the key is the one that the network was told when the key was new.
+ * backup does. The proof is the one that the service got when the key was new.
  *
  * @returns true where the service lists the key now, and is to be asked for its map again
  * @throws what {@link registerKey} throws

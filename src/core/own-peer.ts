@@ -49,5 +49,6 @@ export function listOwnPeer(map: NetworkMap, own: OwnSelf, publicKey: PublicKey,
   if (self === undefined || self.publicKey === publicKey) return map;
   const { proof: _, ...rest } = self;
   const listed: Peer = { ...rest, publicKey, ...(proof && { proof }) };
-  return { ...map, peers: map.peers.map((peer) => (peer === self ? listed : peer)) };
+  // No service has this map. One that was restored to the revision before the new key would else answer that nothing changed.
+  return { ...map, revision: null, peers: map.peers.map((peer) => (peer === self ? listed : peer)) };
 }

@@ -68,6 +68,8 @@ describe('a new key', () => {
     letAnswer(desk, 3);
     const [report] = await rotateKeys(desk.tools, undefined);
     expect(report).toMatchObject({ interface: 'cpn0', answered: 'peer-2', failure: null });
+    // A service that is restored to the revision before the new key is asked for its whole map.
+    expect((await desk.state()).membership.map.revision).toBeNull();
     const state = await expectSettled(desk, newer);
     const proof = desk.registered[0]?.proof ?? expect.unreachable('there is a proof');
     expect(isProven(identity.key, newer.publicKey, proof)).toBe(true);
