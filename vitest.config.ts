@@ -9,7 +9,7 @@ const FAULT_TESTS = ['test/faults/**/*.test.ts'];
 /** Tests that start the program or scripts, build packages, or need a disk of their own: slower than those of functions. */
 const PROGRAM_TESTS = [
   'test/{scripts,packaging}/**/*.test.ts',
-  'test/{cli/{control-plane-*,lost-output},store/{crash,failing-disk}}.test.ts',
+  'test/{cli/{commands/control-plane-*,output/lost-output},store/{crash,failing-disk}}.test.ts',
 ];
 
 /** Properties that hold for whatever comes, whose executions are counted. */
@@ -24,17 +24,19 @@ const MACHINE_TESTS = ['test/vm/**/*.test.ts'];
  * replies are sent and waited for.
  */
 const CONTROL_PLANE_TESTS = ['test/control-plane/**/*.test.ts'];
-const POSTGRES_TESTS = ['test/control-plane/postgres*.test.ts'];
+const POSTGRES_TESTS = [
+  'test/control-plane/store/postgres/{crash,readiness,replicas,serve,start,time,transact}.test.ts',
+];
 const OTHER_THAN_POSTGRES_TESTS = [
-  'test/control-plane/{data-folder,database-url,units,waiters,network-rules,address-allocation}.test.ts',
-  'test/control-plane/{description,contract-description,openapi,tls,hostile-clients,full-disk}.test.ts',
-  'test/control-plane/{closing-replies,limits,unread,waiting-preference}.test.ts',
+  'test/control-plane/**/{data-folder,database-url,concurrency,passwords,tokens,change-notifier,network-rules,address-allocation}.test.ts',
+  'test/control-plane/**/{description,contract-description,openapi,tls,hostile-clients,full-disk}.test.ts',
+  'test/control-plane/**/{closing-replies,limits,unread,waiting-preference}.test.ts',
 ];
 
 /** Tests have deadlines of their own; these only end one that hangs, also on a machine with much else to do. */
 const patient = { testTimeout: 60_000, hookTimeout: 60_000 };
 
-/** Many small files: one process runs them one after another, and loads what they have in common once. */
+/** One process runs many files one after another, and loads what they have in common once. */
 const together = { ...patient, isolate: false };
 
 export default defineConfig({
@@ -70,9 +72,9 @@ export default defineConfig({
           ...together,
         },
       },
-      { test: { name: 'lab', include: LAB_TESTS, globalSetup: 'test/hostile/report.ts', ...patient } },
+      { test: { name: 'lab', include: LAB_TESTS, globalSetup: 'test/hostile/report.ts', ...together } },
       { test: { name: 'fuzz', include: FUZZ_TESTS, globalSetup: 'test/fuzz/report.ts', ...patient } },
-      { test: { name: 'faults', include: FAULT_TESTS, globalSetup: 'test/faults/report.ts', ...patient } },
+      { test: { name: 'faults', include: FAULT_TESTS, globalSetup: 'test/faults/report.ts', ...together } },
       { test: { name: 'vm', include: MACHINE_TESTS, sequence: { groupOrder: 1 }, ...patient } },
     ],
   },

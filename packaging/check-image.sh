@@ -6,7 +6,7 @@ for tool in wg ip nft ping wireguard-go; do command -v "$tool" >/dev/null || { e
 for file in /etc/hostname /etc/resolv.conf; do [ -e "$file" ] || { echo "no $file"; exit 1; }; done
 
 work=$(mktemp -d)
-printf 'a long enough password of nobody' >"$work/password"
+printf 'a long enough test password' >"$work/password"
 # A port that was free a moment ago.
 node=/usr/lib/cpn/node
 port=$("$node" -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')

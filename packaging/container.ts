@@ -6,10 +6,10 @@ import { command } from './command.ts';
 import { buildDeb } from './deb.ts';
 import { manifest, root, sourceDate } from './source.ts';
 
-/** What runs in a container besides the program; wireguard-go is for hosts whose kernel has no WireGuard. */
+/** The packages of a container image; wireguard-go is for hosts whose kernel has no WireGuard. */
 const included = 'wireguard-tools,iproute2,nftables,iputils-ping,libstdc++6,wireguard-go';
 
-/** What of Debian's packages nobody reads in a container. */
+/** Files of Debian's packages that a container does not need. */
 const unread = ['doc', 'info', 'locale', 'man'].map((folder) => `--dpkgopt=path-exclude=/usr/share/${folder}/*`);
 
 /** What the machine that builds, and the moment, would leave in the image; and caches. A container gets its own of the first three. */

@@ -3,7 +3,7 @@
 # The command cpn, a file for two interpreters.
 # Run by itself, it is this shell script, which starts the private Node that npm installed with the package, or else the one on PATH.
 self=$0
-# The system's own readlink: PATH may begin with a folder where somebody else put another.
+# The system's own readlink: PATH may begin with a folder of another user.
 [ -h "$self" ] && self=$(PATH=/usr/bin:/bin:$PATH; readlink -f "$self")
 dist=${self%/*}
 # What stays takes no memory in advance: a small nursery of the heap, and one arena of the C library for all threads; and a daemon has its

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The command cpn of a system package: starts the private Node beside it. It needs no fixed place: usr/bin and usr/lib may be anywhere.
+# The command cpn of a system package: starts the private Node next to it. It needs no fixed path: usr/bin and usr/lib may be anywhere.
 self=$0
-# The system's own readlink: PATH may begin with a folder where somebody else put another.
+# The system's own readlink: PATH may begin with a folder of another user.
 [ -h "$self" ] && self=$(PATH=/usr/bin:/bin; readlink -f "$self")
 lib=${self%/*}/../lib/cpn
 # What stays takes no memory in advance: a small nursery of the heap, and one arena of the C library for all threads; and a daemon has its

@@ -10,7 +10,7 @@ export function findPackages(inputs: readonly string[]): string[] {
 /**
  * The notices of the packages that are parts of a bundle: name, version, and the licence as the package brings it.
  *
- * @throws Error for a package that names no licence at all: nobody may give that away
+ * @throws Error for a package without a licence: it must not be distributed
  */
 export function collectNotices(root: string, folders: readonly string[]): string {
   const notices = folders.map((folder) => describeLicence(join(root, folder)));

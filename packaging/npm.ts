@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { completionFor } from '../src/cli/commands/completion.ts';
-import { commands } from '../src/cli/commands.ts';
+import { commands } from '../src/cli/parse/commands.ts';
 import { command } from './command.ts';
 import { manualPages } from './manual/pages.ts';
 import { dist, manifest, root, sourceDate } from './source.ts';

@@ -11,7 +11,7 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { completionFor } from '../src/cli/commands/completion.ts';
-import { commands } from '../src/cli/commands.ts';
+import { commands } from '../src/cli/parse/commands.ts';
 import type { Architecture } from './architecture.ts';
 import { command } from './command.ts';
 import { manualPages } from './manual/pages.ts';
@@ -71,9 +71,9 @@ export function listLicences(architecture: Architecture): Readonly<Record<string
   const others = [
     'cpn, a WireGuard connector for private networks, is under this licence:\n',
     own,
-    'It contains parts of other packages, whose licences stand in NOTICE beside this file, as they came with them.\n',
+    'It contains parts of other packages, whose licences are in NOTICE next to this file.\n',
     `/usr/lib/cpn/node is Node.js ${version} of the npm package node-linux-${architecture.node}, copyright Node.js contributors;`,
-    'its licence and those of the libraries in it stand in LICENSE.node beside this file.\n',
+    'its licence and those of its libraries are in LICENSE.node next to this file.\n',
   ];
   return {
     copyright: others.join('\n'),

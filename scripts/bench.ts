@@ -44,7 +44,7 @@ const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [-
        scripts/bench check|record [--help]
        scripts/bench push [--help]
 
-Measures all subjects, or those named, each beside what a user would have instead, and prints a table. A ratio is our median by theirs.
+Measures all subjects, or those named, each against what a user would have instead, and prints a table. A ratio is our median by the baseline's.
 "check" measures the rows that take seconds and fails where a ratio is worse than the recorded one.
 BENCH_MINUTES=N has idle and churn go on for N minutes, instead of 10 and 60.
 `;

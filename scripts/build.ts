@@ -14,7 +14,7 @@ const bundle = await rolldown({
   preserveEntrySignatures: 'allow-extension',
   resolve: {
     alias: {
-      'string-width': join(root, 'src/cli/plain-width.ts'),
+      'string-width': join(root, 'src/cli/parse/plain-width.ts'),
       undici$: join(root, 'packaging/lean-undici.cjs'),
     },
   },
@@ -31,7 +31,7 @@ const bundle = await rolldown({
 const { output } = await bundle.generate({
   // CommonJS, which Node loads without its loader of modules: that costs 2 ms for each module of Node's own, and more for some.
   format: 'cjs',
-  // Names stay, for stack traces and for errors that are told apart by theirs.
+  // Names stay, for stack traces and for errors that are identified by name.
   minify: { mangle: false, compress: true, codegen: { removeWhitespace: true } },
   comments: { legal: false },
   banner: "const cpnFileUrl=require('node:url').pathToFileURL(__filename).href;",

@@ -1,16 +1,17 @@
 /**
- * Checks that imports run in one direction only, as the table below says: main → cli → app → adapters → core, and the control plane
- * beside them. Prints each import that doesn't, and then exits with 1.
+ * Checks that imports run in one direction only, as the table below says, with a row for each room: main → cli → app → adapters →
+ * core, and the control plane next to them. Cycles fail, those of types too. Prints what is wrong, and then exits with 1.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { styleText } from 'node:util';
 
 /**
- * What the files of one place may import: a folder ends in a slash, everything else is a file or a package. Files
- * below one folder of `src` may always import each other. `node:` is all of Node but for {@link NAMED_ONLY}.
+ * What the files of one room may import, in addition to each other. A folder with all below it ends in `/`, one without its
+ * subfolders in `/*`; everything else is a file or a package. `node:` is all of Node but for {@link NAMED_ONLY}.
  */
 interface Rule {
+  /** The longest one that fits a file counts. */
   readonly files: string;
   readonly may: readonly string[];
   /** May be imported as types, with `import type`. */
@@ -22,70 +23,243 @@ interface Rule {
 /** Parts of Node that `node:` doesn't stand for. */
 const NAMED_ONLY = ['node:child_process', 'node:cluster', 'node:sqlite', 'node:worker_threads'];
 
-const CLI = ['src/core/', 'src/app/', 'node:'];
+/** What several rooms may import. */
+const CORE = ['src/core/'];
+const BASICS = ['src/core/errors/', 'src/core/crypto/', 'src/core/util/'];
+const APP = [...CORE, 'src/app/*', 'node:net', 'node:crypto'];
+const APP_TYPES = [
+  'src/contract/',
+  'src/api/service.ts',
+  'src/host/host.ts',
+  'src/host/inspector.ts',
+  'src/host/supervisor.ts',
+  'src/store/',
+];
 const ADAPTERS = ['src/api/', 'src/store/', 'src/host/'];
+const CLI = [...CORE, 'src/app/', 'src/cli/*', 'src/cli/input/', 'src/cli/output/', 'node:'];
+const CLI_TYPES = ['src/contract/', ...ADAPTERS];
+const HOST = [...CORE, 'src/host/*', 'src/host/process/', 'node:'];
+const CONTROL_PLANE = ['src/contract/', ...CORE, 'src/control-plane/*', 'node:'];
+const STORE = [...CONTROL_PLANE, 'src/control-plane/domain/', 'kysely'];
 
-/** The first row whose `files` a file is in counts. */
 const TABLE: readonly Rule[] = [
   { files: 'src/main.ts', may: ['src/cli/'] },
 
   // These make the adapters, the login's file is the administrator's own, and only one command knows the control plane.
-  { files: 'src/cli/context.ts', may: CLI, types: ADAPTERS, lazily: ADAPTERS },
+  { files: 'src/cli/context.ts', may: [...CLI, 'src/cli/daemon/'], types: ADAPTERS, lazily: ADAPTERS },
   { files: 'src/cli/admin.ts', may: CLI, types: ADAPTERS, lazily: ADAPTERS },
-  { files: 'src/cli/log.ts', may: [...CLI, 'pino'] },
-  { files: 'src/cli/commands/control-plane.ts', may: CLI, lazily: ['src/control-plane/', 'pino'] },
-  { files: 'src/cli/metrics/', may: [...CLI, 'prom-client'] },
+  { files: 'src/cli/*', may: [...CLI, 'src/cli/parse/'], types: CLI_TYPES, lazily: ['src/cli/daemon/metrics/'] },
   {
-    files: 'src/cli/',
-    may: [...CLI, 'yargs', '@clack/prompts', 'uqr'],
-    types: ['src/contract/', ...ADAPTERS],
-    lazily: ['src/store/login-file.ts'],
+    files: 'src/cli/commands/',
+    may: [...CLI, 'src/cli/parse/', 'src/cli/api/', 'src/cli/completion/', 'src/cli/daemon/'],
+    types: CLI_TYPES,
+    lazily: ['src/store/login-file.ts', '@clack/prompts'],
   },
-
   {
-    files: 'src/app/',
-    may: ['src/core/', 'node:net', 'node:crypto'],
-    types: [
-      'src/contract/',
-      'src/api/service.ts',
-      'src/host/host.ts',
-      'src/host/inspector.ts',
-      'src/host/supervisor.ts',
-      'src/store/',
-    ],
+    files: 'src/cli/commands/control-plane.ts',
+    may: [...CLI, 'src/cli/parse/', 'src/cli/daemon/'],
+    lazily: ['src/control-plane/', 'pino'],
   },
+  { files: 'src/cli/parse/', may: [...CLI, 'src/cli/commands/', 'yargs', 'fastest-levenshtein'], types: CLI_TYPES },
+  { files: 'src/cli/input/', may: [...CLI, '@clack/prompts'], types: ['src/cli/parse/'] },
+  { files: 'src/cli/output/', may: [...CLI, 'src/cli/parse/', 'uqr'], types: CLI_TYPES },
+  { files: 'src/cli/output/log.ts', may: [...CLI, 'pino'] },
+  { files: 'src/cli/api/', may: CLI, types: CLI_TYPES },
+  { files: 'src/cli/completion/', may: ['src/cli/parse/', 'src/cli/input/'] },
+  { files: 'src/cli/daemon/', may: CLI, types: CLI_TYPES, lazily: ['src/cli/daemon/metrics/'] },
+  { files: 'src/cli/daemon/metrics/', may: [...CLI, 'prom-client'], types: CLI_TYPES },
 
-  { files: 'src/api/', may: ['src/contract/', 'src/core/', 'undici', 'zod', 'node:'] },
-  { files: 'src/store/lock.ts', may: ['src/core/', 'node:', 'node:sqlite'] },
-  { files: 'src/store/', may: ['src/core/', 'zod', 'node:'], types: ['src/contract/'] },
-  { files: 'src/host/run.ts', may: ['src/core/', 'execa', 'node:', 'node:child_process'] },
-  { files: 'src/host/', may: ['src/core/', 'node:'] },
-
+  { files: 'src/app/*', may: [...APP, 'src/app/reconcile/'], types: APP_TYPES },
   {
-    files: 'src/control-plane/',
+    files: 'src/app/join/',
+    may: [...APP, 'src/app/reconcile/', 'src/app/leave/', 'src/app/options/', 'src/app/status/', 'src/app/drain/'],
+    types: APP_TYPES,
+  },
+  { files: 'src/app/leave/', may: [...APP, 'src/app/reconcile/'], types: APP_TYPES },
+  { files: 'src/app/options/', may: [...APP, 'src/app/reconcile/', 'src/app/status/'], types: APP_TYPES },
+  { files: 'src/app/drain/', may: [...APP, 'src/app/reconcile/', 'src/app/leave/'], types: APP_TYPES },
+  { files: 'src/app/rotation/', may: [...APP, 'src/app/reconcile/'], types: APP_TYPES },
+  {
+    files: 'src/app/status/',
+    may: [...APP, 'src/app/reconcile/', 'src/app/drain/', 'src/app/rotation/'],
+    types: APP_TYPES,
+  },
+  {
+    files: 'src/app/doctor/',
+    may: [...APP, 'src/app/reconcile/', 'src/app/status/', 'src/app/drain/', 'src/app/rotation/'],
+    types: APP_TYPES,
+  },
+  {
+    files: 'src/app/reconcile/',
+    may: [...APP, 'src/app/leave/', 'src/app/drain/', 'src/app/rotation/', 'src/app/status/'],
+    types: APP_TYPES,
+  },
+  {
+    files: 'src/app/run/*',
+    may: [...APP, 'src/app/reconcile/', 'src/app/leave/', 'src/app/run/listeners/', 'src/app/run/health/'],
+    types: APP_TYPES,
+  },
+  {
+    files: 'src/app/run/health/',
+    may: [...APP, 'src/app/reconcile/', 'src/app/drain/', 'src/app/run/*'],
+    types: APP_TYPES,
+  },
+  {
+    files: 'src/app/run/listeners/',
     may: [
-      'src/contract/',
-      'src/core/',
-      'fastify',
-      'fastify-type-provider-zod',
-      '@fastify/rate-limit',
-      '@fastify/swagger',
-      'kysely',
-      'pg',
-      'pino',
-      'prom-client',
-      'zod',
-      'node:',
-      'node:sqlite',
+      ...[...APP, 'src/app/reconcile/', 'src/app/status/', 'src/app/drain/', 'src/app/rotation/'],
+      ...['src/app/run/*', 'src/app/run/health/'],
     ],
+    types: APP_TYPES,
+  },
+
+  { files: 'src/api/*', may: ['src/contract/', ...CORE, 'src/api/http/', 'src/api/decode/', 'zod', 'node:'] },
+  { files: 'src/api/decode/', may: ['src/contract/', ...CORE, 'src/api/*', 'src/api/http/', 'zod', 'node:'] },
+  { files: 'src/api/http/', may: [...CORE, 'src/api/*', 'undici', 'node:'] },
+
+  {
+    files: 'src/store/*',
+    may: [...CORE, 'src/store/state/', 'src/store/files/', 'zod', 'node:'],
+    types: ['src/contract/'],
+  },
+  { files: 'src/store/lock.ts', may: [...CORE, 'src/store/files/', 'node:', 'node:sqlite'] },
+  { files: 'src/store/state/', may: [...CORE, 'src/store/files/', 'zod', 'node:'], types: ['src/contract/'] },
+  { files: 'src/store/files/', may: ['src/core/errors/', 'node:'] },
+
+  { files: 'src/host/*', may: [...HOST, 'src/host/linux/', 'src/host/wg-quick/', 'src/host/windows/'] },
+  { files: 'src/host/process/', may: [...BASICS, 'node:'] },
+  { files: 'src/host/process/run.ts', may: [...BASICS, 'execa', 'node:', 'node:child_process'] },
+  { files: 'src/host/wireguard/', may: HOST },
+  {
+    files: 'src/host/linux/*',
+    may: [...HOST, 'src/host/linux/ip/', 'src/host/linux/nft/', 'src/host/linux/monitor/', 'src/host/wireguard/'],
+  },
+  { files: 'src/host/linux/ip/', may: HOST },
+  { files: 'src/host/linux/nft/', may: [...HOST, 'src/host/linux/*', 'src/host/linux/ip/'] },
+  { files: 'src/host/linux/monitor/', may: HOST },
+  { files: 'src/host/wg-quick/', may: [...HOST, 'src/host/wireguard/'] },
+  { files: 'src/host/windows/', may: [...HOST, 'src/host/wireguard/', 'src/host/wg-quick/'] },
+  { files: 'src/host/systemd/', may: HOST },
+
+  {
+    files: 'src/control-plane/*',
+    may: [
+      ...[...CONTROL_PLANE, 'src/control-plane/http/', 'src/control-plane/service/', 'src/control-plane/domain/'],
+      ...[
+        'src/control-plane/push/',
+        'src/control-plane/store/',
+        'fastify',
+        'fastify-type-provider-zod',
+        'pino',
+        'prom-client',
+      ],
+    ],
+  },
+  {
+    files: 'src/control-plane/http/',
+    may: [
+      ...[...CONTROL_PLANE, 'src/control-plane/http/', 'src/control-plane/service/', 'src/control-plane/push/'],
+      ...[
+        'src/control-plane/domain/',
+        'fastify',
+        'fastify-type-provider-zod',
+        '@fastify/rate-limit',
+        '@fastify/swagger',
+      ],
+      ...['lru-cache', 'prom-client', 'zod'],
+    ],
+    types: ['src/control-plane/store/'],
+  },
+  {
+    files: 'src/control-plane/service/',
+    may: [...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', 'src/control-plane/store/*', 'zod'],
+  },
+  {
+    files: 'src/control-plane/push/',
+    may: [...CONTROL_PLANE, 'src/control-plane/domain/', 'src/control-plane/store/*', 'lru-cache', 'zod'],
+  },
+  { files: 'src/control-plane/domain/', may: [...CONTROL_PLANE, '@fastify/rate-limit'] },
+  { files: 'src/control-plane/store/*', may: STORE },
+  { files: 'src/control-plane/store/migrations/', may: [...STORE, 'src/control-plane/store/*'] },
+  {
+    files: 'src/control-plane/store/sqlite/',
+    may: [...STORE, 'src/control-plane/store/*', 'src/control-plane/store/migrations/', 'node:sqlite'],
+  },
+  {
+    files: 'src/control-plane/store/postgres/',
+    may: [...STORE, 'src/control-plane/store/*', 'src/control-plane/store/migrations/', 'pg'],
   },
 
   // HKDF, Ed25519, X25519 and SHA-512 are pure functions of what they are given, and none that we should write ourselves.
-  { files: 'src/core/keys.ts', may: ['src/core/', 'node:crypto', 'tweetnacl'] },
-  { files: 'src/core/identity.ts', may: ['src/core/', 'node:crypto'] },
-  { files: 'src/core/digest.ts', may: ['node:crypto'] },
-  { files: 'src/core/network-secret.ts', may: ['src/core/', 'node:crypto'] },
-  { files: 'src/core/', may: ['ip-cidr', 'node:net', 'node:util'], types: ['src/contract/'] },
+  { files: 'src/core/crypto/', may: ['src/core/errors/', 'node:crypto', 'node:util', 'tweetnacl'] },
+  { files: 'src/core/errors/', may: ['node:util'], types: ['src/core/crypto/secret.ts'] },
+  { files: 'src/core/util/', may: ['src/core/crypto/'] },
+  { files: 'src/core/net/', may: [...BASICS, 'ip-cidr', 'node:net'] },
+  { files: 'src/core/wg-quick/', may: [...BASICS, 'src/core/net/'] },
+  { files: 'src/core/map/', may: [...BASICS, 'src/core/net/', 'node:net'], types: ['src/contract/'] },
+  { files: 'src/core/names/', may: [...BASICS, 'src/core/net/', 'src/core/map/'] },
+  { files: 'src/core/host-state/', may: [...BASICS, 'src/core/net/'] },
+  { files: 'src/core/pins/', may: [...BASICS, 'src/core/net/', 'src/core/map/'] },
+  {
+    files: 'src/core/routing/',
+    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/names/', 'src/core/host-state/', 'src/core/wg-quick/'],
+  },
+  {
+    files: 'src/core/forward/',
+    may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/host-state/', 'src/core/routing/'],
+  },
+  {
+    files: 'src/core/health/',
+    may: [
+      ...BASICS,
+      'src/core/net/',
+      'src/core/map/',
+      'src/core/host-state/',
+      'src/core/routing/',
+      'src/core/forward/',
+    ],
+  },
+  {
+    files: 'src/core/reconcile/',
+    may: [
+      ...BASICS,
+      'src/core/net/',
+      'src/core/map/',
+      'src/core/names/',
+      'src/core/host-state/',
+      'src/core/wg-quick/',
+      'src/core/routing/',
+      'src/core/forward/',
+      'src/core/health/',
+    ],
+  },
+  { files: 'src/core/export/', may: [...BASICS, 'src/core/net/', 'src/core/host-state/', 'src/core/wg-quick/'] },
+  {
+    files: 'src/core/explain/',
+    may: [
+      ...BASICS,
+      'src/core/net/',
+      'src/core/map/',
+      'src/core/host-state/',
+      'src/core/routing/',
+      'src/core/forward/',
+      'src/core/health/',
+      'src/core/reconcile/',
+    ],
+  },
+  {
+    files: 'src/core/doctor/',
+    may: [
+      ...BASICS,
+      'src/core/net/',
+      'src/core/map/',
+      'src/core/host-state/',
+      'src/core/routing/',
+      'src/core/forward/',
+      'src/core/health/',
+      'src/core/reconcile/',
+    ],
+  },
   { files: 'src/contract/', may: ['zod'] },
 ];
 
@@ -121,15 +295,31 @@ function packageOf(target: string): string {
   return parts.slice(0, target.startsWith('@') ? 2 : 1).join('/');
 }
 
-function isAllowed({ target, way }: Import, rule: Rule): boolean {
-  const [, folder] = rule.files.split('/');
-  const allowed = [`src/${folder}/`, ...rule.may];
+function isIn(place: string, target: string): boolean {
+  if (place === 'node:') return target.startsWith(place) && !NAMED_ONLY.includes(target);
+  if (place.endsWith('/*')) return dirname(target) === place.slice(0, -2);
+  return place.endsWith('/') ? target.startsWith(place) : target === place;
+}
+
+function isAllowed(file: string, { target, way }: Import, rule: Rule): boolean {
+  const allowed = [`${dirname(file)}/*`, ...rule.may];
   if (way === 'type') allowed.push(...(rule.types ?? []), ...(rule.lazily ?? []));
   if (way === 'lazy') allowed.push(...(rule.lazily ?? []));
-  return allowed.some((each) => {
-    if (each === 'node:') return target.startsWith(each) && !NAMED_ONLY.includes(target);
-    return each.endsWith('/') ? target.startsWith(each) : target === each;
-  });
+  return allowed.some((place) => isIn(place, target));
+}
+
+/** Finds the ring that a file is in, by files that import each other one after the next; empty where there is none. */
+function findCycle(start: string, importsOf: ReadonlyMap<string, readonly string[]>): string[] {
+  const paths = [[start]];
+  const seen = new Set<string>();
+  for (const path of paths) {
+    for (const next of importsOf.get(path.at(-1) ?? '') ?? []) {
+      if (next === start) return path;
+      if (!seen.has(next)) paths.push([...path, next]);
+      seen.add(next);
+    }
+  }
+  return [];
 }
 
 /** Checks all files in `src` under this folder, and returns a line for a person on each import that the table doesn't allow. */
@@ -138,13 +328,22 @@ export function checkImports(root: string): string[] {
     .filter((entry) => entry.isFile() && /\.[cm]?[jt]s$/.test(entry.name))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort();
-  return files.flatMap((file) => {
-    const rule = TABLE.find(({ files: place }) => (place.endsWith('/') ? file.startsWith(place) : file === place));
+  const imports = new Map(files.map((file) => [file, findImports(file, readFileSync(join(root, file), 'utf8'))]));
+  const wrong = files.flatMap((file) => {
+    const [rule] = TABLE.filter(({ files: place }) => isIn(place, file)).toSorted(
+      (a, b) => b.files.length - a.files.length,
+    );
     if (rule === undefined) return [`${file}: scripts/check-imports.ts has no rule for this place`];
-    return findImports(file, readFileSync(join(root, file), 'utf8'))
-      .filter((each) => !isAllowed(each, rule))
+    return (imports.get(file) ?? [])
+      .filter((each) => !isAllowed(file, each, rule))
       .map(({ line, target, way }) => `${file}:${line}: ${rule.files} may not import ${target}${manner[way]}`);
   });
+  const targets = new Map([...imports].map(([file, found]) => [file, found.map(({ target }) => target)]));
+  // Of each ring the first file by name speaks.
+  const cycles = files
+    .map((file) => findCycle(file, targets))
+    .filter((ring) => ring.length > 0 && ring[0] === ring.toSorted()[0]);
+  return [...wrong, ...cycles.map((ring) => `${[...ring, ring[0]].join(' → ')}: a cycle`)];
 }
 
 const manner: Readonly<Record<Way, string>> = { value: '', type: ', not even its types', lazy: ', not even lazily' };
@@ -152,6 +351,6 @@ const manner: Readonly<Record<Way, string>> = { value: '', type: ', not even its
 if (import.meta.main) {
   const wrong = checkImports(process.argv[2] ?? join(import.meta.dirname, '..'));
   for (const line of wrong) process.stdout.write(`${line}\n`);
-  if (wrong.length > 0) process.stdout.write(styleText('red', `${wrong.length} imports in the wrong direction\n`));
+  if (wrong.length > 0) process.stdout.write(styleText('red', `${wrong.length} imports to change\n`));
   process.exitCode = wrong.length > 0 ? 1 : 0;
 }

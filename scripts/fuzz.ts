@@ -9,16 +9,16 @@ import { most, readCount } from './run-fuzz/read-count.ts';
 const usage = `usage: scripts/fuzz [--minutes N | --runs N] [--seed S] [WORD…]
        scripts/fuzz --hosts [--minutes N | --runs N] [--seed S] [--most N] [--path P] [--shrink N]
 
-  --minutes N  go on for so long (1), in rounds, of which each has the next seed
-  --runs N     execute each property so often, in one round
-  --seed S     the seed of the first round, for the same values again; any one, unless told
+  --minutes N  run for N minutes (1), in rounds; each round has the next seed
+  --runs N     execute each property N times, in one round
+  --seed S     the seed of the first round, for the same values again; random by default
   WORD         properties of the files whose path contains one of the words
 
-  --hosts      random days on lab hosts (test/model) instead of properties; each day has the next seed, and a failed day ends nothing
-    --runs N     so many days
+  --hosts      random days on lab hosts (test/model) instead of properties; each day has the next seed, and a failed day does not end the run
+    --runs N     run N days
     --most N     happenings of a day, at most (${usualMost})
     --path P     where the seed begins; a failed day prints it
-    --shrink N   look for N minutes for a smaller day that fails (0)
+    --shrink N   search for N minutes for a smaller day that fails (0)
 `;
 
 const options = {

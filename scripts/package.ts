@@ -2,8 +2,8 @@
  * Builds packages from these sources, and prints what each is:   node scripts/package.ts [--folder DIR] [--arch NAME] [deb|rpm|npm|container…]
  *
  * Without a word all of them are built, for both architectures, and what is in dist is packed as it stands. lintian may find no error
- * in a Debian package. `--fast` leaves out the compression of system packages, and
- * `--unchecked` lintian and the start time, for tests.
+ * in a Debian package. For tests, `--fast` leaves out the compression of system packages and lintian for the second architecture, and
+ * `--unchecked` lintian and the start time.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
@@ -27,7 +27,7 @@ const { values, positionals } = parseArgs({
     arch: { type: 'string', multiple: true, default: architectures.map(({ debian }) => debian) },
     fast: { type: 'boolean', default: false },
     unchecked: { type: 'boolean', default: false },
-    // For scripts/package, which builds the program unless told that it is there.
+    // For scripts/package, which builds the program unless --built is given.
     built: { type: 'boolean', default: false },
   },
 });
@@ -61,7 +61,9 @@ for (const architecture of architectures.filter(({ debian }) => values.arch.incl
   if (wanted.includes('rpm')) built.push({ file: await buildRpm(architecture, folder, compression), start: '-' });
 }
 if (debs.length > 0 && !values.unchecked) {
-  command(['lintian', '--allow-root', '--fail-on', 'error', ...(values.fast ? accepted : []), ...debs]);
+  // Packages of two architectures differ only in Node, which lintian takes longest to read.
+  const checked = values.fast ? [...accepted, ...debs.slice(0, 1)] : debs;
+  command(['lintian', '--allow-root', '--fail-on', 'error', ...checked]);
 }
 if (wanted.includes('npm')) built.push({ file: await buildNpm(folder), start: '-' });
 if (wanted.includes('container')) {

@@ -10,15 +10,15 @@ import { root } from '../packaging/source.ts';
 const usage = `usage: scripts/release VERSION [--dry-run] [--unchecked] [--date YYYY-MM-DD] [--folder DIR] [deb|rpm|npm|container…]
 
   Sets the version, moves what CHANGELOG.md has under [Unreleased] under it, runs every check, commits, tags, builds the packages
-  (without a word all of them) and writes their SHA256SUMS. Nothing leaves this machine; what is to be pushed is told at the end.
+  (without a word all of them) and writes their SHA256SUMS. It pushes nothing; the last lines have the commands for that.
 
-  --dry-run      refuses what a release would refuse, tells what it would do, and changes nothing
+  --dry-run      refuses what a release would refuse, prints what it would do, and changes nothing
   --unchecked    leaves out scripts/test ci
   --date DAY     the day of the release (today, UTC)
   --folder DIR   where the packages go, new or empty (dist-packages/VERSION)
 `;
 
-/** Makes a release; refuses before anything is changed. @throws Error that says why not */
+/** Makes a release; refuses before anything is changed. @throws Error with the reason */
 function release(argv: readonly string[]): void {
   const { values, positionals } = parseArgs({
     args: [...argv],
@@ -92,7 +92,7 @@ function check(names: readonly string[]): void {
   throw new Error('scripts/test ci failed; nothing was committed');
 }
 
-/** The packages carry the time of the commit, as whoever builds them again from it gets. */
+/** The packages carry the time of the commit, as in any other build of it. */
 function build(folder: string, kinds: readonly string[]): void {
   const { SOURCE_DATE_EPOCH: _, ...environment } = process.env;
   const argv = ['--folder', folder, ...kinds];

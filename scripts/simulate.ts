@@ -70,7 +70,7 @@ const columns: readonly (readonly [string, (result: SimulationResult) => string]
 
 process.exitCode = await main(process.argv.slice(2));
 
-/** Simulates what is asked for, prints a table, and returns an exit code. */
+/** Simulates the given cases, prints a table, and returns an exit code. */
 async function main(argv: string[]): Promise<number> {
   const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: true });
   const cases = positionals.length === 1 ? readCases(positionals[0] ?? '', values) : null;
@@ -98,7 +98,7 @@ type Asked = { readonly [Name in 'networks' | 'peers' | 'replicas']: string } & 
   readonly [Name in 'changes' | 'idle' | 'profile']?: string | undefined;
 };
 
-/** The cases that are asked for; null where that is wrong. */
+/** The given cases; null where the arguments are not valid. */
 function readCases(what: string, asked: Asked): SimulationCase[] | null {
   const isAll = what === 'all';
   const kind = (['sqlite', 'postgres'] as const).find((each) => each === what);

@@ -20,11 +20,11 @@ if (obstacle !== null) {
 const container = values.container ? (['container'] as const) : [];
 const machine = values.machine || !values.container ? (['vm'] as const) : [];
 for (const traces of await runScenarios([...container, ...machine], (text) => say(`${text} (${seconds()} s)`))) {
-  if (tellSteps(traces) > 0) process.exitCode = 1;
+  if (printSteps(traces) > 0) process.exitCode = 1;
 }
 
 /** Prints how the steps of a run went, and returns how many did not pass. */
-function tellSteps({ kind, console, out }: Traces): number {
+function printSteps({ kind, console, out }: Traces): number {
   say(`\n${kind}: ${dirname(out)}`);
   const names = listSteps(kind);
   const { steps, figures } = readResults(out);

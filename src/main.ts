@@ -1,8 +1,8 @@
-import { leaveMemoryOutOfCoreDumps } from './cli/core-dump.ts';
+import { leaveMemoryOutOfCoreDumps } from './cli/daemon/core-dump.ts';
 import { exitCodes } from './cli/exit-code.ts';
-import { note, printError } from './cli/output.ts';
+import { note, printError } from './cli/output/output.ts';
+import { findLostOutput, watchOutput } from './cli/output/stdout.ts';
 import { runProgram } from './cli/program.ts';
-import { findLostOutput, watchOutput } from './cli/stdout.ts';
 
 export { runProgram };
 
@@ -22,6 +22,6 @@ function judgeOutput(exitCode: number): number {
   const lost = findLostOutput();
   if (lost === null) return exitCode;
   printError(lost);
-  if (exitCode === exitCodes.done) note('the command was carried out; only its output is lost');
+  if (exitCode === exitCodes.done) note('the command succeeded; only its output is lost');
   return exitCodes.failed;
 }

@@ -1,43 +1,45 @@
 import type { exitCodes } from '../../src/cli/exit-code.ts';
 
-/** What the program ends with, in words. */
+/** Exit codes in words. */
 export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   done: 'Done.',
   failed: 'Failed.',
   usage: 'Wrong usage or bad input.',
-  pending: 'Changes are pending (plan), not healthy (status --check), not yet (wait), or a packet stops (explain).',
+  pending:
+    'Pending changes (plan), unhealthy (status --check), timeout (wait), problems found (doctor), or packet dropped (explain).',
   refused: 'Refused by the control plane.',
-  unreachable: 'The control plane is out of reach, or asks to wait.',
+  unreachable: 'The control plane is unreachable, or limits requests.',
 };
 
-/** The variables that are no flag's own. */
+/** Variables that do not stand for a flag. */
 export const variables: Readonly<Record<string, string>> = {
-  CPN_ENROLLMENT_KEY: 'The enrolment key for cpn join, as it stands or as file:PATH.',
-  CPN_API_URL: 'Base address of the control plane, where --api is not given.',
-  CPN_API_TOKEN: "A personal token, or file:PATH of a file that holds it, instead of the stored login's.",
-  CPN_LOG_LEVEL: 'What is logged: trace, debug, info, warn, error, fatal or silent.',
-  CPN_CONFIG_DIR: 'Folder of the wg-quick files; /etc/wireguard unless set.',
-  CPN_STATE_DIR: 'Folder of the state; /var/lib/cpn unless set.',
-  CPN_RUNTIME_DIR: 'Folder of the locks; /run/cpn unless set.',
+  CPN_ENROLLMENT_KEY: 'Enrolment key for cpn join, or file:PATH of a file that holds it.',
+  CPN_API_URL: 'URL of the control plane, if --api is not given.',
+  CPN_API_TOKEN: 'Personal token to use instead of the stored login, or file:PATH of a file that holds it.',
+  CPN_LOG_LEVEL: 'Log level: trace, debug, info, warn, error, fatal or silent.',
+  CPN_CONFIG_DIR: 'Folder of the wg-quick files. Default: /etc/wireguard.',
+  CPN_STATE_DIR: 'Folder of the state. Default: /var/lib/cpn.',
+  CPN_RUNTIME_DIR: 'Folder of the locks. Default: /run/cpn.',
   CPN_HOST_DRIVER:
-    'What keeps this host: linux, wg-quick or windows; that of the operating system unless set. With wg-quick, wg and wg-quick are all that is needed; a connector and a full tunnel need linux.',
-  XDG_CONFIG_HOME: "Parent of the folder cpn with the administrator's login; ~/.config unless set.",
-  SSH_CONNECTION: 'Set by sshd: where the SSH client is that no route may cut off.',
-  JOURNAL_STREAM: 'Set by systemd: where stderr is the journal, lines of the log bear their priority.',
-  NOTIFY_SOCKET: 'Set by systemd: where the daemon and the control plane say that they are ready, and how it goes.',
-  WATCHDOG_USEC: 'Set by systemd: how often they have to say that they are alive, in microseconds.',
-  CREDENTIALS_DIRECTORY: 'Set by systemd: where cpn join finds the credential cpn.enrollment-key.',
-  NO_COLOR: 'Set to anything, it keeps colours out of what is shown.',
-  NODE_EXTRA_CA_CERTS: 'A file with the certificate of your own issuer, by which the control plane is trusted.',
-  TERM: 'Where it is dumb, steps are a line each and nothing is drawn over.',
+    'Host driver: linux, wg-quick or windows. Default: the one for the operating system. The wg-quick driver needs only wg and wg-quick; a connector and a full tunnel need linux.',
+  XDG_CONFIG_HOME: "Parent of the folder cpn with the administrator's login. Default: ~/.config.",
+  SSH_CONNECTION: 'Set by sshd: address of the SSH client; the guard refuses routes that would cut it off.',
+  JOURNAL_STREAM: 'Set by systemd: if stderr is the journal, log lines start with their priority.',
+  NOTIFY_SOCKET: 'Set by systemd: socket where the daemon and the control plane report readiness and status.',
+  WATCHDOG_USEC: 'Set by systemd: watchdog timeout of both, in microseconds.',
+  CREDENTIALS_DIRECTORY: 'Set by systemd: folder of the credential cpn.enrollment-key, which cpn join reads.',
+  NO_COLOR: 'Any value turns colours off.',
+  NODE_EXTRA_CA_CERTS: 'File with the certificate of a private CA to trust.',
+  TERM: 'With dumb, each step is a line of its own; nothing is redrawn.',
 };
 
 export const files: Readonly<Record<string, string>> = {
-  '/etc/wireguard/IF.conf': 'The wg-quick file of an interface; works with plain wg-quick and without this program.',
-  '/var/lib/cpn/IF.json': 'Keys, token, options, last map, and the receipt of every change made to the host.',
-  '/etc/cpn/join.conf':
-    'How cpn-join.service joins: flags of cpn join without their dashes, each with = and its value.',
-  '/run/cpn/': 'Locks, and notes of the last passes.',
+  '/etc/wireguard/IF.conf': 'wg-quick file of an interface; works with plain wg-quick, without cpn.',
+  '/var/lib/cpn/IF.json': 'Keys, token, options, last map, and a receipt of every change to the host.',
+  '/var/lib/cpn/former-memberships':
+    'Identity and token of each network that was left while its control plane was unreachable, until its peer is removed.',
+  '/etc/cpn/join.conf': 'Options of cpn-join.service: flags of cpn join without dashes, each with = and its value.',
+  '/run/cpn/': 'Locks, and the results of the last passes.',
   '~/.config/cpn/login.json': "An administrator's login.",
-  '/var/lib/cpn-control-plane/': "The embedded control plane's database.",
+  '/var/lib/cpn-control-plane/': 'Database of the embedded control plane.',
 };

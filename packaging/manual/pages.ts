@@ -1,10 +1,11 @@
-import type { Command, Flag } from '../../src/cli/command.ts';
 import { exitCodes } from '../../src/cli/exit-code.ts';
-import { variableOf } from '../../src/cli/input.ts';
+import type { Flag } from '../../src/cli/input/flags.ts';
+import { variableOf } from '../../src/cli/input/input.ts';
+import type { Command } from '../../src/cli/parse/command.ts';
 import { exitMeanings, files, variables } from './facts.ts';
 import { bold, entry, italic, plain, type Roff, reference, section, typed } from './roff.ts';
 
-/** What every page says of the build it belongs to. */
+/** The build that the pages belong to. */
 export interface Edition {
   readonly version: string;
   /** `2030-01-31`. */
@@ -31,8 +32,8 @@ function describeProgram(commands: readonly Command[]): Roff {
     ...section('synopsis', `${bold('cpn')} ${italic('command')} [${italic('argument')}] [${italic('flags')}]`),
     ...section(
       'description',
-      plain('Joins this host to a private network over WireGuard and keeps it right, with a plain wg-quick file as'),
-      plain('the durable truth. A control plane small enough to embed comes with it.'),
+      plain('Joins this host to a private network over WireGuard and reconciles it, with a plain wg-quick file as'),
+      plain('the stored configuration. Includes an embedded control plane.'),
       '.PP',
       `${bold('cpn --help')} lists the commands, ${bold('cpn --version')} shows the version.`,
     ),
@@ -74,13 +75,13 @@ function describeCommand(command: Command): [string, Roff] {
       ...entry(bold('--help'), 'Show help.'),
     ),
     ...(examples.length > 0 ? section('examples', ...typed(examples)) : []),
-    ...section('exit status', `As ${reference('cpn')} says.`),
+    ...section('exit status', `See ${reference('cpn')}.`),
     ...section('see also', reference('cpn')),
   ];
   return [page, roff];
 }
 
-/** `[network]` stays in its brackets; what a person replaces is in italics. */
+/** `[network]` stays in its brackets; placeholders are in italics. */
 function shape(usage: string): string {
   return usage.replaceAll(/(\[?)<?([a-z-]+)>?(\]?)/g, (_, open, word, close) => `${open}${italic(word)}${close}`);
 }
@@ -91,7 +92,7 @@ function describeFlag(name: string, { kind, value, summary, byDefault }: Flag): 
   const more = [
     `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`,
     ...(byDefault === undefined ? [] : [`Default: ${byDefault}.`]),
-    ...(kind === 'list' ? ['May be given several times.'] : []),
+    ...(kind === 'list' ? ['Repeatable.'] : []),
     `Variable: ${variableOf(name)}.`,
   ];
   return entry(asked, ...more.map(plain));

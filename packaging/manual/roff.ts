@@ -19,10 +19,10 @@ export const section = (title: string, ...lines: readonly string[]): string[] =>
   ...lines,
 ];
 
-/** A term with what is said of it, indented. */
+/** A term with its description, indented. */
 export const entry = (term: string, ...lines: readonly string[]): string[] => ['.TP', term, ...lines];
 
-/** Lines as they would be typed, with nothing filled or wrapped. */
+/** Lines as they are typed: not filled, not wrapped. */
 export function typed(lines: readonly string[]): string[] {
   return lines.flatMap((line, index) => [...(index > 0 ? ['.PP'] : []), '.nf', bold(line), '.fi']);
 }

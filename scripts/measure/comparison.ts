@@ -1,20 +1,20 @@
 import { quantileOf } from './spread.ts';
 
-/** What was measured, beside what a user would have instead, in the same run on the same machine; lower is better in each unit. */
+/** A measurement of cpn against a baseline that a user would have instead, in the same run; lower is better in each unit. */
 export interface Comparison {
   readonly what: string;
-  readonly beside: string;
+  readonly baseline: string;
   readonly unit: 'ms' | 'ms of CPU' | 'MiB' | '% of a core' | 's' | 'bytes' | 'packets' | 'statements';
   readonly ours: readonly number[];
-  /** Empty where there is nothing to measure beside it: then the target is one of our own figure. */
+  /** Empty where there is no baseline: then the target is one of our own figure. */
   readonly theirs: readonly number[];
   readonly target: Target;
 }
 
 /** The most that the ratio of the medians, or our own worst figure, may be; or that which `share` of ours do not exceed. */
 export type Target =
-  | { readonly ratioAtMost: number; readonly says: string }
-  | { readonly atMost: number; readonly says: string; readonly share?: number }
+  | { readonly ratioAtMost: number; readonly text: string }
+  | { readonly atMost: number; readonly text: string; readonly share?: number }
   | null;
 
 /** A comparison in figures. */
@@ -23,11 +23,11 @@ export interface Result extends Omit<Comparison, 'ours' | 'theirs' | 'target'> {
   readonly median: number;
   readonly min: number;
   readonly max: number;
-  readonly besideMedian: number | null;
-  /** Our median by theirs; null where theirs is nothing. */
+  readonly baselineMedian: number | null;
+  /** Our median by the baseline's; null without one. */
   readonly ratio: number | null;
   readonly target: string;
-  /** What of ours is held against a target that speaks of a share of them, such as their p99; else null. */
+  /** Our figure for a target of a share, such as their p99; else null. */
   readonly atShare: number | null;
   /** Null where there is no target. */
   readonly met: boolean | null;
@@ -35,14 +35,14 @@ export interface Result extends Omit<Comparison, 'ours' | 'theirs' | 'target'> {
 
 export function conclude({ ours, theirs, target, ...rest }: Comparison): Result {
   const median = medianOf(ours);
-  const besideMedian = theirs.length === 0 ? null : medianOf(theirs);
-  const ratio = besideMedian === null || besideMedian === 0 ? null : median / besideMedian;
+  const baselineMedian = theirs.length === 0 ? null : medianOf(theirs);
+  const ratio = baselineMedian === null || baselineMedian === 0 ? null : median / baselineMedian;
   const own = target !== null && 'atMost' in target ? quantileOf(ours, target.share ?? 1) : null;
   return {
     ...rest,
-    ...{ runs: ours.length, median, min: Math.min(...ours), max: Math.max(...ours), besideMedian, ratio },
+    ...{ runs: ours.length, median, min: Math.min(...ours), max: Math.max(...ours), baselineMedian, ratio },
     atShare: target !== null && 'share' in target ? own : null,
-    ...{ target: target?.says ?? '', met: isMet(target, ratio, own) },
+    ...{ target: target?.text ?? '', met: isMet(target, ratio, own) },
   };
 }
 
@@ -55,16 +55,16 @@ function medianOf(figures: readonly number[]): number {
 }
 
 export const heading = [
-  ...['what', 'beside', 'unit', 'runs', 'median', 'min', 'max', 'beside', 'ratio', 'target', 'met'],
+  ...['what', 'baseline', 'unit', 'runs', 'median', 'min', 'max', 'baseline', 'ratio', 'target', 'met'],
 ];
 
 /** The cells of a row, in the order of {@link heading}. */
 export function cellsOf(result: Result): string[] {
-  const { what, beside, unit, runs, median, min, max, besideMedian, ratio, target, atShare, met } = result;
-  const figures = [median, min, max, besideMedian, ratio].map((each) => (each === null ? '–' : formatFigure(each)));
+  const { what, baseline, unit, runs, median, min, max, baselineMedian, ratio, target, atShare, met } = result;
+  const figures = [median, min, max, baselineMedian, ratio].map((each) => (each === null ? '–' : formatFigure(each)));
   const verdict = met === null ? '' : met ? 'yes' : 'NO';
   const shown = atShare === null ? verdict : `${verdict} (${formatFigure(atShare)})`;
-  return [what, beside, unit, `${runs}`, ...figures, target, shown];
+  return [what, baseline, unit, `${runs}`, ...figures, target, shown];
 }
 
 function isMet(target: Target, ratio: number | null, own: number | null): boolean | null {
@@ -72,7 +72,7 @@ function isMet(target: Target, ratio: number | null, own: number | null): boolea
   return 'atMost' in target ? own !== null && own <= target.atMost : ratio !== null && ratio <= target.ratioAtMost;
 }
 
-/** Three digits that count. */
+/** Three significant digits. */
 export function formatFigure(figure: number): string {
   if (figure >= 100) return figure.toFixed(0);
   return figure >= 10 ? figure.toFixed(1) : figure >= 1 ? figure.toFixed(2) : figure.toPrecision(2);

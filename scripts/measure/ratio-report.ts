@@ -43,6 +43,6 @@ export function describeLoss(change: RatioChange): string {
   return `  ${nameOf(recorded)}: ${describeRatio(recorded)}, now ${describeRatio(now)}, ${formatChange(change)}; ${from}\n`;
 }
 
-function describeRatio({ ratio, median, besideMedian, unit }: Ratio): string {
-  return `${formatFigure(ratio)} (${formatFigure(median)} by ${formatFigure(besideMedian)} ${unit})`;
+function describeRatio({ ratio, median, baselineMedian, unit }: Ratio): string {
+  return `${formatFigure(ratio)} (${formatFigure(median)} by ${formatFigure(baselineMedian)} ${unit})`;
 }

@@ -4,11 +4,11 @@ import { type Comparison, conclude } from './comparison.ts';
 export interface Ratio {
   readonly subject: string;
   readonly what: string;
-  readonly beside: string;
+  readonly baseline: string;
   readonly unit: Comparison['unit'];
   readonly ratio: number;
   readonly median: number;
-  readonly besideMedian: number;
+  readonly baselineMedian: number;
 }
 
 /** A ratio as the repository keeps it. */
@@ -32,10 +32,10 @@ export const allowedLoss = 25;
 
 /** The rows of a subject that have a ratio. */
 export function ratiosOf(subject: string, comparisons: readonly Comparison[]): Ratio[] {
-  return comparisons.map(conclude).flatMap(({ what, beside, unit, ratio, median, besideMedian }) => {
-    return ratio === null || besideMedian === null
+  return comparisons.map(conclude).flatMap(({ what, baseline, unit, ratio, median, baselineMedian }) => {
+    return ratio === null || baselineMedian === null
       ? []
-      : [{ subject, what, beside, unit, ratio, median, besideMedian }];
+      : [{ subject, what, baseline, unit, ratio, median, baselineMedian }];
   });
 }
 
@@ -67,6 +67,6 @@ export function keepBetter(first: readonly Ratio[], second: readonly Ratio[]): R
 }
 
 /** The name of a row, which no other row has. */
-export function nameOf({ subject, what, beside }: Pick<Ratio, 'subject' | 'what' | 'beside'>): string {
-  return `${subject}: ${what}, beside ${beside}`;
+export function nameOf({ subject, what, baseline }: Pick<Ratio, 'subject' | 'what' | 'baseline'>): string {
+  return `${subject}: ${what}, against ${baseline}`;
 }

@@ -21,7 +21,7 @@ export function writeRecorded(folder: string, rows: readonly RecordedRatio[]): v
 /** A measured ratio with its origin; four digits keep differences of the file short. */
 export function toRecorded(row: Ratio, commit: string): RecordedRatio {
   const short = (figure: number) => Number(figure.toPrecision(4));
-  const figures = { ratio: short(row.ratio), median: short(row.median), besideMedian: short(row.besideMedian) };
+  const figures = { ratio: short(row.ratio), median: short(row.median), baselineMedian: short(row.baselineMedian) };
   return { ...row, ...figures, commit, date: new Date().toISOString().slice(0, 10), machine: describeMachine() };
 }
 

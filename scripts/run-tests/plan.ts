@@ -14,6 +14,7 @@ const CHECKS: readonly Check[] = [
   { name: 'types', argv: ['tsc', '--noEmit'] },
   { name: 'lint and format', argv: ['biome', 'check', '--error-on-warnings'] },
   { name: 'import directions', argv: ['node', 'scripts/check-imports.ts'] },
+  { name: 'words', argv: ['node', 'scripts/check-words.ts'] },
   { name: 'unused code', argv: ['knip'] },
 ];
 const BUILD: Check = { name: 'build', argv: ['node', 'scripts/build.ts'] };

@@ -4,7 +4,7 @@
  * @module
  */
 
-/** A test, or what fails without being one: a hook, a file, an error beside the tests. */
+/** A test, or another failure: of a hook, of a file, or an error outside the tests. */
 export interface Result {
   readonly name: string;
   readonly status: 'passed' | 'failed' | 'skipped';

@@ -38,7 +38,7 @@ export default class ReportWriter implements Reporter {
       failures: [...errors.map(describeUnhandled), ...interrupted],
       isClosed: false,
     });
-    // The report has all that vitest knows by now. What fails later, as a teardown, is seen by the exit status alone.
+    // The report has vitest's results so far. A later failure, as in a teardown, shows in the exit status alone.
     process.exitCode = 0;
   }
 

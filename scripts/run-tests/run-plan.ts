@@ -14,9 +14,9 @@ export async function runPlan({ checks, parts, isStrict }: Plan): Promise<number
 
   const files = reports.flatMap((report) => report.files);
   const unsteady = reports.flatMap((report) => report.unsteady);
-  const beside = [...checked, ...reports.flatMap((report) => report.failures)];
-  const results = [...files.flatMap((file) => file.results), ...beside];
-  const failed = [...files.flatMap((each) => nameFailures(each.file, each.results)), ...beside.filter(isFailed)];
+  const others = [...checked, ...reports.flatMap((report) => report.failures)];
+  const results = [...files.flatMap((file) => file.results), ...others];
+  const failed = [...files.flatMap((each) => nameFailures(each.file, each.results)), ...others.filter(isFailed)];
   const failedAtFirst = unsteady.flatMap((each) => nameFailures(each.file, each.failures));
 
   if (files.length > 1) print(describeTimes(files));

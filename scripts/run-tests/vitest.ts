@@ -15,7 +15,7 @@ const MOST_TEARDOWN = 60_000;
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Runs vitest with these arguments, shows its output, and returns the results with everything that failed beside them. */
+/** Runs vitest with these arguments, shows its output, and returns the results with all other failures. */
 export async function runVitest(args: readonly string[]): Promise<Report> {
   const folder = mkdtempSync(join(tmpdir(), 'cpn-tests-'));
   const path = join(folder, 'report.json');

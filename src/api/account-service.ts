@@ -1,8 +1,7 @@
 import { CreatePersonalToken } from '../contract/personal-token.ts';
 import { ChangePassword, ChangeUser, CreateUser } from '../contract/user.ts';
-import { Refused } from '../core/errors.ts';
-import type { Id } from '../core/model.ts';
-import type { Answer, Call } from './attempt.ts';
+import { Refused } from '../core/errors/index.ts';
+import type { Id } from '../core/map/model.ts';
 import { checkRequest } from './check-request.ts';
 import {
   decodeAudit,
@@ -11,7 +10,8 @@ import {
   decodeTokens,
   decodeUser,
   decodeUsers,
-} from './decode-account.ts';
+} from './decode/account.ts';
+import type { Answer, Call } from './http/attempt.ts';
 import type { List } from './pages.ts';
 import type { AdminService, AuditEntry } from './service.ts';
 
@@ -40,8 +40,8 @@ const auditPage = 200;
 
 /** These operations are extensions of the contract. */
 const absent = (what: string) => ({
-  404: `the service offers no ${what}; ask whoever runs it`,
-  405: `the service offers no ${what}; ask whoever runs it`,
+  404: `the service offers no ${what}; ask its operator`,
+  405: `the service offers no ${what}; ask its operator`,
 });
 
 /** The part of the service that is about users, their tokens and what was done; `call` brings the bearer, `list` too. */
@@ -86,7 +86,7 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
         json,
         remedies: {
           404: 'see "cpn user list" for the users; if it is there, this service cannot change users',
-          405: 'this service cannot change users; ask whoever runs it',
+          405: 'this service cannot change users; ask its operator',
         },
       });
       return decodeUser(body, reading);

@@ -1,21 +1,25 @@
 import { LoginRequest } from '../contract/auth.ts';
 import { CreateEnrollmentKey } from '../contract/enrollment-key.ts';
 import { CreateNetwork } from '../contract/network.ts';
-import { WrongUsage } from '../core/errors.ts';
-import type { Id, ServiceAddress } from '../core/model.ts';
-import type { Secret } from '../core/secret.ts';
+import type { Secret } from '../core/crypto/secret.ts';
+import { WrongUsage } from '../core/errors/index.ts';
+import type { Id } from '../core/map/model.ts';
+import type { ServiceAddress } from '../core/net/service-address.ts';
 import { accountService } from './account-service.ts';
-import type { Call } from './attempt.ts';
-import { readIfJson } from './body.ts';
 import { changeService } from './change-service.ts';
 import { checkRequest } from './check-request.ts';
-import type { ClientOptions } from './client-options.ts';
-import { decodeNetworks, decodeNewKey, decodeProfile, decodeSession, decodeWholeNetwork } from './decode-admin.ts';
-import { HttpClient } from './http.ts';
+import { decodeNetworks, decodeNewKey, decodeProfile, decodeSession, decodeWholeNetwork } from './decode/admin.ts';
+import { readAdminFeatures } from './description.ts';
+import type { Call } from './http/attempt.ts';
+import { readIfJson } from './http/body.ts';
+import { HttpClient } from './http/client.ts';
+import type { ClientOptions } from './http/client-options.ts';
 import { createList } from './pages.ts';
 import type { AdminService } from './service.ts';
 
 const read = { method: 'GET', repeatable: true, answered: true } as const;
+/** Of what each service has. */
+const readContract = { ...read, alwaysThere: true } as const;
 const remove = { method: 'DELETE', repeatable: true, answered: false } as const;
 /** Without an Idempotency-Key a second request makes a second token, network or key. */
 const create = { method: 'POST', repeatable: false, answered: true } as const;
@@ -27,7 +31,7 @@ const loginRemedies = {
 const goneRemedies = { 404: 'see "cpn network list" for the ids there are' };
 
 /**
- * What an administrator asks of the control plane at `address`; `token` is null before the login. Throws InvalidValue for an
+ * The operations of an administrator on the control plane at `address`; `token` is null before the login. Throws InvalidValue for an
  * address that nothing may be sent to.
  */
 export function connectAdminService(
@@ -41,6 +45,7 @@ export function connectAdminService(
     return http.call({ remedies: goneRemedies, ...request, bearer: token });
   };
   const list = createList({ base: http.url, secrets: token === null ? [] : [token] }, call);
+  const describes = readAdminFeatures(address, options);
   return {
     login: (email, password, device) => login(http, email, password, device),
 
@@ -54,12 +59,18 @@ export function connectAdminService(
       return decodeProfile(body, reading);
     },
 
+    describes,
+
     async listNetworks() {
-      return list({ ...read, what: 'listing the networks', path: '/api/networks' }, decodeNetworks);
+      return list({ ...readContract, what: 'listing the networks', path: '/api/networks' }, decodeNetworks);
     },
 
     async readNetwork(network) {
-      const { body, reading } = await call({ ...read, what: `reading network ${network}`, path: pathOf(network) });
+      const { body, reading } = await call({
+        ...readContract,
+        what: `reading network ${network}`,
+        path: pathOf(network),
+      });
       return decodeWholeNetwork(body, reading);
     },
 
@@ -85,7 +96,7 @@ export function connectAdminService(
       await call({ ...remove, what: `removing peer ${peer} of network ${network}`, path });
     },
 
-    ...changeService(call, list),
+    ...changeService(call, list, describes),
     ...accountService(call, list),
   };
 }

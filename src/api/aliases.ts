@@ -7,8 +7,8 @@ export const aliases = {
     id: ['id', 'network_id'],
     name: ['name', 'network_name'],
     /** Where network and peer are one object, whose `id` and `name` are the peer's. */
-    idBeside: ['network_id', 'networkId'],
-    nameBeside: ['network_name', 'networkName'],
+    flatId: ['network_id', 'networkId'],
+    flatName: ['network_name', 'networkName'],
     description: ['description'],
     cidr: ['private_cidr', 'privateCidr', 'cidr', 'network_cidr', 'subnet'],
     routes: ['routes', 'advertised_routes', 'private_routes'],
@@ -33,6 +33,8 @@ export const aliases = {
     secretTag: ['network_secret_tag'],
     servingSince: ['serving_since'],
     priority: ['priority'],
+    suspendedAt: ['suspended_at'],
+    expiresAt: ['expires_at'],
     createdAt: ['created_at', 'createdAt'],
   },
   enrollment: {
@@ -50,6 +52,7 @@ export const aliases = {
     uses: ['uses', 'used'],
     peerTypes: ['peer_types'],
     routes: ['routes'],
+    peerHours: ['peer_expires_in_hours'],
     expiresAt: ['expires_at', 'expiresAt'],
   },
   session: {
@@ -99,7 +102,7 @@ export const aliases = {
     address: ['address', 'ip'],
     details: ['details', 'changes'],
   },
-  /** What a list says of its pages, beside the entries. */
+  /** The pages of a list, next to its entries. */
   page: {
     links: ['links', '_links'],
     next: ['next'],

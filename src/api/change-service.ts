@@ -1,12 +1,12 @@
 import { ChangeNetwork } from '../contract/network.ts';
 import { ChangePeer } from '../contract/peer.ts';
-import type { Answer, Call } from './attempt.ts';
 import { checkRequest } from './check-request.ts';
-import { decodeChangedPeer, decodeKeys, decodeWholeNetwork } from './decode-admin.ts';
+import { decodeChangedPeer, decodeKeys, decodePeersOut, decodeWholeNetwork } from './decode/admin.ts';
+import type { Answer, Call } from './http/attempt.ts';
 import type { List } from './pages.ts';
 import type { AdminService } from './service.ts';
 
-type ChangeService = Pick<AdminService, 'updateNetwork' | 'listKeys' | 'revokeKey' | 'updatePeer'>;
+type ChangeService = Pick<AdminService, 'updateNetwork' | 'listKeys' | 'revokeKey' | 'updatePeer' | 'listPeersOut'>;
 
 /** What was set is the same after a second request as after the first. */
 const change = { method: 'PATCH', repeatable: true, answered: true } as const;
@@ -14,11 +14,17 @@ const change = { method: 'PATCH', repeatable: true, answered: true } as const;
 /** These operations are extensions of the contract: what is not there may be the operation. */
 const unlessAbsent = (list: string, what: string) => ({
   404: `see "${list}" for what there is; if it is there, this service cannot ${what}`,
-  405: `this service cannot ${what}; ask whoever runs it`,
+  405: `this service cannot ${what}; ask its operator`,
 });
 
+const outdated = 'nothing was changed; run it again, or use --add-route and --remove-route';
+
 /** The part of the service that changes networks and peers and looks after keys; `call` brings the bearer, `list` too. */
-export function changeService(call: (request: Call) => Promise<Answer>, list: List): ChangeService {
+export function changeService(
+  call: (request: Call) => Promise<Answer>,
+  list: List,
+  describes: AdminService['describes'],
+): ChangeService {
   return {
     async updateNetwork(network, changes) {
       const json = checkRequest(ChangeNetwork, changes);
@@ -27,7 +33,10 @@ export function changeService(call: (request: Call) => Promise<Answer>, list: Li
         what: `changing network ${network}`,
         path: `/api/networks/${encodeURIComponent(network)}`,
         json,
-        remedies: unlessAbsent('cpn network list', 'change networks'),
+        remedies: {
+          ...unlessAbsent('cpn network list', 'change networks'),
+          ...(changes.expected_routes && { 409: outdated }),
+        },
       });
       return decodeWholeNetwork(body, reading);
     },
@@ -53,6 +62,18 @@ export function changeService(call: (request: Call) => Promise<Answer>, list: Li
         path: `/api/networks/${encodeURIComponent(network)}/enrollment-keys/${encodeURIComponent(key)}`,
         remedies: unlessAbsent('cpn key list', 'revoke keys'),
       });
+    },
+
+    async listPeersOut(network) {
+      if (!(await describes('peer-suspension'))) return [];
+      const request = {
+        method: 'GET',
+        repeatable: true,
+        answered: true,
+        what: `listing the suspended peers of network ${network}`,
+        path: `/api/networks/${encodeURIComponent(network)}/peers?suspended=true`,
+      } as const;
+      return list(request, decodePeersOut);
     },
 
     async updatePeer(network, peer, changes) {

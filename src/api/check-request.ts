@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { InvalidValue } from '../core/errors.ts';
+import { InvalidValue } from '../core/errors/index.ts';
 
 /** Checks what is to be sent by the contract's schema; the first rule that is broken is an InvalidValue. */
 export function checkRequest<Schema extends z.ZodType>(schema: Schema, request: z.input<Schema>): z.output<Schema> {

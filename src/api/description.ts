@@ -1,9 +1,8 @@
-import { BadReply } from '../core/errors.ts';
-import { findFeatures } from '../core/features.ts';
-import type { ServiceAddress } from '../core/model.ts';
-import { parseServiceAddress } from '../core/service-address.ts';
-import type { ClientOptions } from './client-options.ts';
-import { HttpClient } from './http.ts';
+import { BadReply, Refused } from '../core/errors/index.ts';
+import { type AdminFeature, findFeatures, isDescribedForAdmins } from '../core/map/features.ts';
+import { parseServiceAddress, type ServiceAddress } from '../core/net/service-address.ts';
+import { HttpClient } from './http/client.ts';
+import type { ClientOptions } from './http/client-options.ts';
 import type { ServiceDescription } from './service.ts';
 
 const path = '/docs/api/openapi.json';
@@ -21,8 +20,41 @@ export async function readDescription(
   known: string | null,
   options: ClientOptions = {},
 ): Promise<ServiceDescription | null> {
-  const http = new HttpClient(address, { ...bounds, ...options });
-  const { status, body, etag, reading } = await http.call({
+  const { status, body, etag, reading } = await fetchDescription(address, known, options);
+  if (status === 304) return null;
+  const features = findFeatures(body, basePathOf(address));
+  if (features === null)
+    throw new BadReply(reading.url, 'is no OpenAPI description', 'only the public contract is used');
+  return { features, etag: usable(etag) };
+}
+
+/**
+ * Tells which extensions for administrators the service at `address` describes. It reads the description once, when it is first asked;
+ * without one there are none.
+ *
+ * @throws Unreachable
+ */
+export function readAdminFeatures(
+  address: ServiceAddress,
+  options: ClientOptions = {},
+): (feature: AdminFeature) => Promise<boolean> {
+  let reading: Promise<unknown> | undefined;
+  const read = async () => {
+    try {
+      return (await fetchDescription(address, null, options)).body;
+    } catch (error) {
+      if (error instanceof Refused || error instanceof BadReply) return null;
+      throw error;
+    }
+  };
+  return async (feature) => {
+    reading ??= read();
+    return isDescribedForAdmins(feature, await reading, basePathOf(address));
+  };
+}
+
+function fetchDescription(address: ServiceAddress, known: string | null, options: ClientOptions) {
+  return new HttpClient(address, { ...bounds, ...options }).call({
     what: 'reading the description of the service',
     method: 'GET',
     path,
@@ -31,12 +63,10 @@ export async function readDescription(
     answered: true,
     remedies: { 404: 'only the public contract is used' },
   });
-  if (status === 304) return null;
-  const basePath = new URL(parseServiceAddress(address.url, address.insecureHttp).url).pathname.replace(/\/$/, '');
-  const features = findFeatures(body, basePath);
-  if (features === null)
-    throw new BadReply(reading.url, 'is no OpenAPI description', 'only the public contract is used');
-  return { features, etag: usable(etag) };
+}
+
+function basePathOf({ url, insecureHttp }: ServiceAddress): string {
+  return new URL(parseServiceAddress(url, insecureHttp).url).pathname.replace(/\/$/, '');
 }
 
 /** An entity tag that can be sent back as it came; a weak one does for a description. */

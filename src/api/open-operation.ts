@@ -1,8 +1,8 @@
-import { BadReply, Refused } from '../core/errors.ts';
-import type { ServiceAddress } from '../core/model.ts';
-import type { ClientOptions } from './client-options.ts';
-import { HttpClient } from './http.ts';
-import { resolvePath } from './raw-path.ts';
+import { BadReply, Refused } from '../core/errors/index.ts';
+import type { ServiceAddress } from '../core/net/service-address.ts';
+import { HttpClient } from './http/client.ts';
+import type { ClientOptions } from './http/client-options.ts';
+import { resolvePath } from './http/raw-path.ts';
 import type { RawRequest } from './raw-service.ts';
 
 const description = '/docs/api/openapi.json';

@@ -1,11 +1,12 @@
-import { BadReply } from '../core/errors.ts';
-import type { Secret } from '../core/secret.ts';
+import type { Secret } from '../core/crypto/secret.ts';
+import { BadReply } from '../core/errors/index.ts';
 import { aliases, type Names } from './aliases.ts';
-import type { Answer, Call } from './attempt.ts';
-import { parseJson, type Reading, readWhole } from './body.ts';
-import { shown } from './shown.ts';
+import type { Answer, Call } from './http/attempt.ts';
+import { parseJson, readWhole } from './http/body.ts';
+import type { Reading } from './http/connection.ts';
+import { sanitizeForMessage } from './http/sanitize-for-message.ts';
 
-/** One page of a list, as far as it says where the next one is. */
+/** One page of a list, and the link to the next one. */
 export interface Page {
   /** The JSON of its body. */
   readonly body: unknown;
@@ -123,7 +124,9 @@ function pathBelow({ base, secrets }: Lister, url: URL, next: string, wrong: (pr
   const target = next.length > longestAddress ? null : URL.parse(next, url.href);
   if (target === null) throw wrong('names a next page by what is no address');
   if (target.host !== base.host) {
-    throw wrong(`names a next page at ${shown(target.host, secrets, 100)}, where no request of this list goes`);
+    throw wrong(
+      `names a next page at ${sanitizeForMessage(target.host, secrets, 100)}, where no request of this list goes`,
+    );
   }
   const basePath = base.pathname.replace(/\/$/, '');
   if (!target.pathname.startsWith(`${basePath}/`)) throw wrong('names a next page outside of the base address');

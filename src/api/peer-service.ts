@@ -1,29 +1,30 @@
-import { ChangePeer, EnrollRequest } from '../contract/peer.ts';
-import { formatEndpoint } from '../core/endpoint.ts';
-import { CannotTell, CannotWithdraw, Refused } from '../core/errors.ts';
-import type { Feature } from '../core/features.ts';
-import type { ServiceAddress } from '../core/model.ts';
-import { Secret } from '../core/secret.ts';
+import { ChangePeer } from '../contract/peer.ts';
+import { CannotReport, CannotWithdraw, Refused } from '../core/errors/index.ts';
+import type { Feature } from '../core/map/features.ts';
+import type { Id, PeerId } from '../core/map/model.ts';
+import { formatEndpoint } from '../core/net/endpoint.ts';
+import type { ServiceAddress } from '../core/net/service-address.ts';
 import { aliases } from './aliases.ts';
-import type { Answer, Call } from './attempt.ts';
 import { checkRequest } from './check-request.ts';
-import type { ClientOptions } from './client-options.ts';
-import { decodeEnrollment } from './decode-enrollment.ts';
-import { Field } from './field.ts';
-import { HttpClient } from './http.ts';
+import { Field } from './decode/field.ts';
+import { enroll } from './enroll.ts';
+import type { Answer, Call } from './http/attempt.ts';
+import { readIfJson } from './http/body.ts';
+import { HttpClient } from './http/client.ts';
+import type { ClientOptions } from './http/client-options.ts';
 import { readMap } from './read-map.ts';
-import type { EnrollmentRequest, PeerService, Wait } from './service.ts';
+import type { PeerService, Wait } from './service.ts';
 
-const newKey = 'make a new key with "cpn key create"';
-const enrollRemedies = {
-  401: `check that the whole key was given, or ${newKey}`,
-  403: newKey,
-  404: 'check that --api names the control plane',
-};
 const ownRemedies = {
   401: 'the tunnel stays as it is; if this host was removed from the network, "cpn join" with a new key brings it back; if it goes by a personal token, join again with the same key and --token-file',
   403: 'the tunnel stays as it is; ask an admin whether this host may still be in the network',
   404: 'the tunnel stays as it is; ask an admin whether the network or this host was removed',
+};
+/** For a host that leaves: it removes the tunnel in any case. */
+const removalRemedies = {
+  401: 'ask an admin whether the peer is still in the network',
+  403: 'ask an admin to remove the peer',
+  405: 'this service cannot remove peers; ask its operator',
 };
 const unknownExtension =
   'routes cannot be withdrawn through this service, unless it is the network that changed: then "cpn reconcile" reads its newest map; else ask an admin to take them from this connector there';
@@ -41,19 +42,18 @@ const describeRemedies = {
   403: askAdmin,
   404: askAdmin,
   405: askAdmin,
-  422: 'nothing was changed here; give another value',
+  422: 'nothing was changed here',
 };
 
-/** What of a peer a service describes no way to change. */
 const undescribed = 'its description has no such operation';
 
-/** With what a service answers that has no such operation. */
+/** The statuses of a service without the operation. */
 const noOperation: readonly number[] = [404, 405];
-/** With what a service answers that has no such operation, or no such field. */
+/** The statuses of a service without the operation or the field. */
 const unknownToService: readonly number[] = [403, 404, 405, 422];
 
 /**
- * What a host asks of the service at `address`, which describes these features: no other extension of the public contract is used.
+ * The operations of a host on the service at `address`. Of the extensions of the public contract it uses only these features.
  * Throws InvalidValue for an address that nothing may be sent to.
  *
  * @param onAbsent called where an operation that the service describes is answered as if it were not there
@@ -96,25 +96,25 @@ export function connectPeerService(
       const { body, reading } = await change({
         what: `withdrawing ${prefixes.join(', ') || 'nothing'} of peer ${peer} of network ${network}`,
         method: 'PATCH',
-        path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
+        path: pathOf(network, peer),
         bearer: token,
         json: checkRequest(ChangePeer, { withdrawn: [...prefixes] }),
         repeatable: true,
         answered: true,
         remedies: withdrawRemedies,
       });
-      // A service ignores what it does not know.
-      const isHeeded = Field.ofReply(body, reading).find(aliases.peer.withdrawn) !== null;
-      if (!isHeeded && prefixes.length > 0) throw new CannotWithdraw(reading.url, 'it takes no notice of "withdrawn"');
+      // A service ignores fields that it does not support.
+      const isApplied = Field.ofReply(body, reading).find(aliases.peer.withdrawn) !== null;
+      if (!isApplied && prefixes.length > 0) throw new CannotWithdraw(reading.url, 'it ignores "withdrawn"');
     },
 
     async announceSecret(network, peer, token, tag) {
       if (!has('peer-secret-tag')) return false;
       try {
         await change({
-          what: `telling the network secret's tag of peer ${peer} of network ${network}`,
+          what: `announcing the network secret's tag of peer ${peer} of network ${network}`,
           method: 'PATCH',
-          path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
+          path: pathOf(network, peer),
           bearer: token,
           json: checkRequest(ChangePeer, { network_secret_tag: tag }),
           repeatable: true,
@@ -135,14 +135,14 @@ export function connectPeerService(
         const { body, reading } = await change({
           what: `changing the key of peer ${peer} of network ${network}`,
           method: 'PATCH',
-          path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
+          path: pathOf(network, peer),
           bearer: token,
           json: checkRequest(ChangePeer, { public_key: publicKey, ...(isProven && { key_proof: proof }) }),
           repeatable: true,
           answered: true,
           remedies: ownRemedies,
         });
-        // A service ignores what it does not know.
+        // A service ignores fields that it does not support.
         return Field.ofReply(body, reading).find(aliases.peer.publicKey)?.value === publicKey;
       } catch (error) {
         if (error instanceof Refused && noOperation.includes(error.status)) return false;
@@ -153,11 +153,11 @@ export function connectPeerService(
     async describePeer(network, peer, token, { name, endpoint }) {
       const wanted = endpoint && formatEndpoint(endpoint);
       const isDescribed = (name === undefined || has('peer-name')) && (wanted === undefined || has('peer-endpoint'));
-      if (!isDescribed) throw new CannotTell(address.url, undescribed);
+      if (!isDescribed) throw new CannotReport(address.url, undescribed);
       const { body, reading } = await change({
         what: `changing ${name === undefined ? 'the endpoint' : 'name or endpoint'} of peer ${peer} of network ${network}`,
         method: 'PATCH',
-        path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
+        path: pathOf(network, peer),
         bearer: token,
         json: checkRequest(ChangePeer, {
           ...(name !== undefined && { name }),
@@ -167,28 +167,30 @@ export function connectPeerService(
         answered: true,
         remedies: describeRemedies,
       });
-      // A service ignores what it does not know.
-      const told = Field.ofReply(body, reading);
+      // A service ignores fields that it does not support.
+      const reply = Field.ofReply(body, reading);
       const ignored = [
-        ...(name === undefined || told.find(aliases.peer.name)?.value === name ? [] : ['name']),
-        ...(wanted === undefined || (told.find(aliases.peer.endpoint)?.value ?? null) === wanted ? [] : ['endpoint']),
+        ...(name === undefined || reply.find(aliases.peer.name)?.value === name ? [] : ['name']),
+        ...(wanted === undefined || (reply.find(aliases.peer.endpoint)?.value ?? null) === wanted ? [] : ['endpoint']),
       ];
-      if (ignored.length > 0) throw new CannotTell(reading.url, `it takes no notice of ${ignored.join(' and ')}`);
+      if (ignored.length > 0) throw new CannotReport(reading.url, `it ignores ${ignored.join(' and ')}`);
     },
 
     async removePeer(network, peer, token) {
       if (!has('peer-removal')) return false;
-      const { status } = await change({
+      const { body } = await change({
         what: `removing peer ${peer} of network ${network}`,
         method: 'DELETE',
-        path: `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`,
+        path: pathOf(network, peer),
         bearer: token,
         repeatable: true,
         goneIsDone: true,
-        answered: false,
-        remedies: { ...ownRemedies, 405: 'this service cannot remove peers; ask whoever runs it' },
+        answered: true,
+        receive: readIfJson,
+        remedies: removalRemedies,
       });
-      return status !== 404;
+      // Our own control plane's reply to what it removed; another body, or none, may be a captive portal's.
+      return (body as { data?: unknown } | null)?.data === null;
     },
   };
 }
@@ -198,38 +200,6 @@ function withoutWaiting(wait: Wait | undefined): Wait | undefined {
   return wait?.signal && { seconds: null, signal: wait.signal };
 }
 
-const spent =
-  'one use of the enrolment key may be spent, and nothing is sent again: the service describes no Idempotency-Key. To continue, type the same "cpn join" again, which takes a further use of the key; or "cpn leave", and join with a new key; "cpn peer list" shows whether this host is listed already';
-
-async function enroll(http: HttpClient, request: EnrollmentRequest, has: (feature: Feature) => boolean) {
-  const isIdempotent = has('enroll-idempotently');
-  const json = checkRequest(EnrollRequest, {
-    enrollment_token: request.token.reveal(),
-    name: request.name,
-    peer_type: request.type,
-    public_key: request.publicKey,
-    ...(request.endpoint ? { endpoint: formatEndpoint(request.endpoint) } : {}),
-  });
-  const { body, reading } = await http.call({
-    what: 'the enrolment',
-    method: 'POST',
-    path: '/api/networks/enroll',
-    headers: {
-      ...(isIdempotent && { 'idempotency-key': request.idempotencyKey }),
-      ...(request.identity && has('enroll-identity') && { 'peer-identity-key': request.identity }),
-      ...(request.secretTag && has('enroll-secret-tag') && { 'network-secret-tag': request.secretTag }),
-      ...(request.currentNetworks?.length &&
-        has('enroll-current-networks') && {
-          'current-networks': request.currentNetworks.slice(0, 100).map(encodeURIComponent).join(', '),
-        }),
-    },
-    json,
-    secrets: [request.token, new Secret(request.idempotencyKey)],
-    // With its Idempotency-Key a second request comes to the same peer and consumes no further use.
-    repeatable: isIdempotent,
-    doubt: spent,
-    answered: true,
-    remedies: enrollRemedies,
-  });
-  return decodeEnrollment(body, reading, request);
+function pathOf(network: Id, peer: PeerId): string {
+  return `/api/networks/${encodeURIComponent(network)}/peers/${encodeURIComponent(peer)}`;
 }

@@ -1,17 +1,16 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { BadReply } from '../core/errors.ts';
-import type { ServiceAddress } from '../core/model.ts';
-import type { Secret } from '../core/secret.ts';
-import { parseServiceAddress } from '../core/service-address.ts';
-import type { Call } from './attempt.ts';
-import { AttemptFailed } from './attempt-failed.ts';
-import { header, isJson, type Reading, readWhole } from './body.ts';
-import type { ClientOptions } from './client-options.ts';
-import type { Message, Response } from './connection.ts';
-import { HttpClient } from './http.ts';
+import type { Secret } from '../core/crypto/secret.ts';
+import { BadReply } from '../core/errors/index.ts';
+import { parseServiceAddress, type ServiceAddress } from '../core/net/service-address.ts';
+import type { Call } from './http/attempt.ts';
+import { AttemptFailed } from './http/attempt-failed.ts';
+import { header, isJson, readWhole } from './http/body.ts';
+import { HttpClient } from './http/client.ts';
+import type { ClientOptions } from './http/client-options.ts';
+import type { Message, Reading, Response } from './http/connection.ts';
+import { openContent, type RawBody } from './http/raw-body.ts';
+import { resolvePath } from './http/raw-path.ts';
 import { readPages } from './pages.ts';
-import { openContent, type RawBody } from './raw-body.ts';
-import { resolvePath } from './raw-path.ts';
 
 /** Any operation of the service, as a person wrote it. */
 export interface RawRequest {
@@ -29,7 +28,7 @@ export interface RawRequest {
   readonly sink?: (body: AsyncIterable<Uint8Array>) => Promise<void>;
   /** Is shown the body of a 4xx, before the Refused. */
   readonly onRefusal?: (reply: RawReply) => void;
-  /** Told how many bytes of the body went out. */
+  /** Called with the number of bytes of the body that were sent. */
   readonly onSent?: (bytes: number) => void;
 }
 
@@ -42,7 +41,7 @@ export interface RawReply {
   readonly bytes: Uint8Array;
 }
 
-/** A service whose replies nobody decodes. */
+/** A service with raw replies. */
 export interface RawService {
   /** Only GET and HEAD are sent again after a failure in which they may have been carried out. */
   send(request: RawRequest): Promise<RawReply>;
@@ -114,11 +113,11 @@ const noOperation = 'check method and path; the service describes its operations
 const remedies = { 404: noOperation, 405: noOperation };
 
 function present({ status, headers, bytes }: { status: number; headers: Response['headers']; bytes: Uint8Array }) {
-  const told = Object.entries(headers).flatMap(([name, value]) =>
+  const present = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const],
   );
   const type = [headers['content-type']].flat()[0]?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
-  return { status, headers: Object.fromEntries(told), json: isJson(type), bytes };
+  return { status, headers: Object.fromEntries(present), json: isJson(type), bytes };
 }
 
 function addQuery(path: string, query: RawRequest['query']): string {

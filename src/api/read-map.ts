@@ -1,12 +1,14 @@
+import { isIP } from 'node:net';
 import { deltaManipulation } from '../contract/network.ts';
-import { BadReply } from '../core/errors.ts';
-import type { Id, NetworkMap } from '../core/model.ts';
-import type { Secret } from '../core/secret.ts';
-import type { Answer } from './attempt.ts';
-import { decodeMap } from './decode.ts';
-import { decodeDelta, isBase } from './decode-delta.ts';
-import type { HttpClient } from './http.ts';
-import type { Remedies } from './refusal.ts';
+import type { Secret } from '../core/crypto/secret.ts';
+import { BadReply } from '../core/errors/index.ts';
+import type { Id, NetworkMap } from '../core/map/model.ts';
+import { parseAddress } from '../core/net/cidr.ts';
+import { decodeDelta, isBase } from './decode/delta.ts';
+import { decodeMap } from './decode/map.ts';
+import type { Answer } from './http/attempt.ts';
+import type { HttpClient } from './http/client.ts';
+import type { Remedies } from './http/error-reply.ts';
 import type { MapReading, Wait } from './service.ts';
 
 export interface MapRequest {
@@ -14,15 +16,15 @@ export interface MapRequest {
   readonly token: Secret;
   /** The map that the host has, or only the revision of one; null for neither. */
   readonly known: NetworkMap | string | null;
-  /** The service can tell changes alone. */
+  /** The service supports deltas. */
   readonly changes: boolean;
   readonly wait?: Wait | undefined;
   readonly remedies: Remedies;
-  /** Told of changes that were refused, before the whole map is read. */
+  /** Called with the refusal of a delta, before the whole map is read. */
   readonly onRefused: (refusal: BadReply) => void;
 }
 
-/** Reads a map, by its changes alone where the service tells them and they can be used, else whole. */
+/** Reads a map: by a delta where the service sends a usable one, else whole. */
 export async function readMap(http: HttpClient, request: MapRequest): Promise<MapReading> {
   const { network, known, wait } = request;
   const base = request.changes && known !== null && typeof known !== 'string' && isBase(known) ? known : null;
@@ -31,17 +33,24 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
     ...(revision !== null && { 'if-none-match': revision }),
     ...(base && { 'a-im': deltaManipulation }),
   });
-  const { status, waited } = answer;
-  if (status === 304) return { map: null, waited };
-  if (base === null || status !== 226) return { map: decodeWhole(answer, network), waited };
+  const { status } = answer;
+  const rest = { waited: answer.waited, ...readFrom(answer) };
+  if (status === 304) return { map: null, ...rest };
+  if (base === null || status !== 226) return { map: decodeWhole(answer, network), ...rest };
   try {
-    return { map: decodeDelta(answer, base), waited };
+    return { map: decodeDelta(answer, base), ...rest };
   } catch (error) {
     if (!(error instanceof BadReply)) throw error;
     request.onRefused(error);
     const atOnce = wait?.signal && { seconds: null, signal: wait.signal };
-    return { map: decodeWhole(await ask(http, request, atOnce, {}), network), waited };
+    return { map: decodeWhole(await ask(http, request, atOnce, {}), network), ...rest };
   }
+}
+
+/** The address that answered; IPv4 in IPv6 clothing (RFC 4291, section 2.5.5.2) is read as what it stands for. */
+function readFrom({ from }: Answer): Pick<MapReading, 'from'> {
+  const text = from?.replace(/^::ffff:(?=[\d.]+$)/, '') ?? '';
+  return isIP(text) === 0 ? {} : { from: parseAddress(text.replace(/%.*$/, '')) };
 }
 
 function ask(
@@ -59,6 +68,7 @@ function ask(
     ...(wait && { wait }),
     repeatable: true,
     answered: true,
+    alwaysThere: true,
     remedies,
   });
 }

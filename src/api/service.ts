@@ -5,13 +5,14 @@ import type { ChangeNetwork, CreateNetwork, NetworkSummary as NetworkSummaryRepl
 import type { ChangePeer, Peer as PeerReply, PeerType } from '../contract/peer.ts';
 import type { CreatePersonalToken, PersonalToken } from '../contract/personal-token.ts';
 import type { ChangeUser, CreateUser as CreateUserRequest, User as UserReply } from '../contract/user.ts';
-import type { Address, Prefix } from '../core/cidr.ts';
-import type { Endpoint } from '../core/endpoint.ts';
-import type { Feature } from '../core/features.ts';
-import type { IdentityKey, KeyProof } from '../core/identity.ts';
-import type { PublicKey } from '../core/keys.ts';
-import type { Id, NetworkMap, PeerId, TextRemarks } from '../core/model.ts';
-import type { Secret } from '../core/secret.ts';
+import type { IdentityKey, KeyProof } from '../core/crypto/identity.ts';
+import type { PublicKey } from '../core/crypto/keys.ts';
+import type { Secret } from '../core/crypto/secret.ts';
+import type { AdminFeature, Feature } from '../core/map/features.ts';
+import type { Id, NetworkMap, PeerId, ProvidedRemarks } from '../core/map/model.ts';
+import type { ListedSelf } from '../core/map/own-peer.ts';
+import type { Address, Prefix } from '../core/net/cidr.ts';
+import type { Endpoint } from '../core/net/endpoint.ts';
 
 export interface EnrollmentRequest {
   readonly token: Secret;
@@ -21,9 +22,18 @@ export interface EnrollmentRequest {
   readonly endpoint: Endpoint | null;
   /** What the host will prove its later keys with. */
   readonly identity?: IdentityKey;
+  /** That this enrolment is by the holder of the identity. */
+  readonly identityProof?: string;
+  /** Of the public key, where the identity had another one before. */
+  readonly keyProof?: KeyProof;
   readonly secretTag?: string;
   /** The networks of this service that the host is in: it refuses a key for one of them with a 409. */
   readonly currentNetworks?: readonly Id[];
+  /**
+   * What networks of services at other addresses may list of this host. Digests of it are sent: a service that lists one of them refuses
+   * a key for that network with a 412, and another one learns no key.
+   */
+  readonly currentPeers?: readonly ListedSelf[];
   /** Sent as `Idempotency-Key` with every attempt, so that a lost reply costs no use of the key. */
   readonly idempotencyKey: string;
 }
@@ -33,8 +43,8 @@ export interface Enrolled {
   readonly map: NetworkMap;
   /** A bearer for this peer alone; null from a service that gives none. */
   readonly accessToken: Secret | null;
-  /** Of a ready wg-quick text; not there where the service gave none, or it says nothing beside. */
-  readonly text?: TextRemarks;
+  /** Settings of a ready wg-quick text; absent where the service gave none. */
+  readonly text?: ProvidedRemarks;
 }
 
 /** How long an answer may be held back. */
@@ -50,15 +60,17 @@ export interface MapReading {
   readonly map: NetworkMap | null;
   /** The service knows how to wait, and did so as far as there was anything to wait for; else it is to be polled. */
   readonly waited: boolean;
+  /** The address at which the service answered, where it is known. */
+  readonly from?: Address;
 }
 
-/** What a host may have the network told of it. */
+/** What a host may change of its own peer. */
 export interface PeerDescription {
   readonly name?: string;
   readonly endpoint?: Endpoint | null;
 }
 
-/** What a host asks of the service, decoded and checked: nothing comes through that is not of its type. */
+/** The operations of a host on the service. All replies are decoded and checked. */
 export interface PeerService {
   enroll(request: EnrollmentRequest): Promise<Enrolled>;
   /**
@@ -83,33 +95,33 @@ export interface PeerService {
    */
   changeKey(network: Id, peer: PeerId, token: Secret, publicKey: PublicKey, proof: KeyProof | null): Promise<boolean>;
   /**
-   * Has the service list the peer under this name or endpoint, null for none; what is left out stays. Throws CannotTell where the service
+   * Has the service list the peer under this name or endpoint, null for none; what is left out stays. Throws CannotReport where the service
    * takes no notice of it, Refused where it says no.
    */
-  describePeer(network: Id, peer: PeerId, token: Secret, told: PeerDescription): Promise<void>;
+  describePeer(network: Id, peer: PeerId, token: Secret, description: PeerDescription): Promise<void>;
   /**
-   * Takes the peer out of the network. False where the answer is that there is nothing of the kind: the peer is gone already, or
-   * the service does not know how to remove one.
+   * Takes the peer out of the network. False where the answer does not confirm that, and only the map, or that it is refused, can: the
+   * peer is gone already, the service says it in a form of its own or cannot remove peers, or a captive portal answers.
    */
   removePeer(network: Id, peer: PeerId, token: Secret): Promise<boolean>;
 }
 
-/** `Whole`, from a service that need not tell the fields in `Gaps`: they are null then. */
-type Told<Whole, Gaps extends keyof Whole> = Omit<Whole, Gaps> & { readonly [Gap in Gaps]: Whole[Gap] | null };
+/** `Whole`, with null for the fields in `Gaps` that a service leaves out. */
+type WithGaps<Whole, Gaps extends keyof Whole> = Omit<Whole, Gaps> & { readonly [Gap in Gaps]: Whole[Gap] | null };
 
 /** `Whole`, by whatever id the service gave. */
 type Named<Whole extends { readonly id: unknown }> = Omit<Whole, 'id'> & { readonly id: Id };
 
 /** The contract's resources as an administrator gets them, in the contract's names whatever the service calls them. */
-export type NetworkSummary = Told<Named<NetworkSummaryReply>, 'revision'>;
-export type NetworkPeer = Told<Omit<PeerReply, 'id'>, 'created_at'> & { readonly id: PeerId };
+export type NetworkSummary = WithGaps<Named<NetworkSummaryReply>, 'revision'>;
+export type NetworkPeer = WithGaps<Omit<PeerReply, 'id'>, 'created_at'> & { readonly id: PeerId };
 export type Network = NetworkSummary & {
   readonly peers: NetworkPeer[];
   /** The entries of its list that are no peers, and why; not there where all are. */
   readonly skipped_peers?: { readonly id: PeerId | null; readonly name: string | null; readonly reason: string }[];
 };
-export type NewKey = Told<Named<NewEnrollmentKey>, 'id' | 'expires_at'>;
-export type Key = Told<Named<EnrollmentKey>, 'max_uses' | 'uses' | 'expires_at'>;
+export type NewKey = WithGaps<Named<NewEnrollmentKey>, 'id' | 'expires_at'>;
+export type Key = WithGaps<Named<EnrollmentKey>, 'max_uses' | 'uses' | 'expires_at'>;
 export type Session = { readonly token: Secret; readonly expiresAt: string | null };
 /** Who a token stands for, as far as the service says; that it answers is proof enough of the token. */
 export interface Profile {
@@ -142,19 +154,21 @@ export interface ServiceDescription {
   readonly etag: string | null;
 }
 
-/** What an answer tells beside what was asked for. */
-export interface ServiceLook {
+/** Facts of a reply in addition to its content. */
+export interface ServiceProbe {
   /** Seconds since the epoch by its own clock; null where it does not tell. */
   readonly date: number | null;
   /** Milliseconds from the question to the head of the answer. */
   readonly tookMs: number;
 }
 
-/** What an administrator asks of the service. All but `login` need the token that it gave. */
+/** The operations of an administrator on the service. All but `login` need its token. */
 export interface AdminService {
   login(email: string, password: Secret, device: string): Promise<Session>;
   logout(): Promise<void>;
   profile(): Promise<Profile>;
+  /** Whether the service describes an extension; what it does not describe it must not be asked for. */
+  describes(feature: AdminFeature): Promise<boolean>;
   listNetworks(): Promise<NetworkSummary[]>;
   readNetwork(network: Id): Promise<Network>;
   createNetwork(network: CreateNetwork): Promise<Network>;
@@ -168,6 +182,8 @@ export interface AdminService {
   revokeKey(network: Id, key: Id): Promise<void>;
   /** Sets the fields given; null takes the endpoint, or the limit on routes, away. */
   updatePeer(network: Id, peer: PeerId, changes: ChangePeer): Promise<NetworkPeer>;
+  /** The suspended and expired peers of a network; none from a service that does not describe that there may be some. */
+  listPeersOut(network: Id): Promise<NetworkPeer[]>;
   /** Takes a peer out of its network. One that is not there is a Refused 404: the id may have been a slip. */
   removePeer(network: Id, peer: PeerId): Promise<void>;
   listUsers(): Promise<User[]>;

@@ -1,14 +1,15 @@
-import { type Claim, describeDifference, findClaims } from '../core/claims.ts';
-import { ClaimChanged, Interrupted, NotJoined, quote, WrongUsage } from '../core/errors.ts';
-import type { PeerId, Pin } from '../core/model.ts';
-import { identifyMap } from '../core/newer-map.ts';
-import { ownKeys } from '../core/own-peer.ts';
-import { acceptClaim, recastPins } from '../core/pins.ts';
-import type { Joined } from '../store/state.ts';
-import { noNews } from './news.ts';
-import { passNetwork, usualConfirmation } from './pass.ts';
+import { Interrupted, MismatchChanged, NotJoined, quote, WrongUsage } from '../core/errors/index.ts';
+import { identifyMap } from '../core/map/map-validation.ts';
+import type { PeerId } from '../core/map/model.ts';
+import { ownKeys } from '../core/map/own-peer.ts';
+import type { Pin } from '../core/pins/match-pins.ts';
+import { describeDifference, findPinMismatches, type PinMismatch } from '../core/pins/pin-mismatch.ts';
+import { acceptMismatch, reapplyPins } from '../core/pins/pins.ts';
+import type { Joined } from '../store/state/state.ts';
 import { holderOf } from './pins.ts';
-import { type PassReport, reconcileNetworks } from './reconcile.ts';
+import { defaultConfirmMs, passNetwork } from './reconcile/pass.ts';
+import { type PassReport, reconcileNetworks } from './reconcile/reconcile.ts';
+import { noUpdate } from './reconcile/state-update.ts';
 import { isJoined, refuseUnreadable, selectJoined } from './select.ts';
 import type { Tools } from './tools.ts';
 
@@ -18,7 +19,7 @@ export interface Candidate {
   readonly id: PeerId;
   readonly name: string;
   readonly addresses: readonly string[];
-  readonly claim: Claim | null;
+  readonly mismatch: PinMismatch | null;
 }
 
 /**
@@ -29,15 +30,15 @@ export interface Candidate {
 export async function findPeer(tools: Tools, named: string, network: string | undefined): Promise<Candidate> {
   const { states, unreadable } = await selectJoined(tools, network);
   const peers = states.flatMap(listPeers);
-  const found = choose(peers, named);
-  const claimed = found.filter(({ claim }) => claim !== null);
+  const found = choosePeers(peers, named);
+  const claimed = found.filter(({ mismatch }) => mismatch !== null);
   const [peer, ...more] = claimed.length === 1 ? claimed : found;
   if (peer === undefined) {
     refuseUnreadable(unreadable);
-    if (states.length === 0) throw new NotJoined('this host has joined no network; "cpn join" joins one');
-    const claims = peers.filter(({ claim }) => claim !== null);
-    const waiting = claims.length === 0 ? 'nobody' : describe(claims);
-    throw new WrongUsage(`there is no peer ${quote(named)}; there is something to accept of: ${waiting}`);
+    if (states.length === 0) throw new NotJoined('no network is joined; join one with "cpn join"');
+    const claims = peers.filter(({ mismatch }) => mismatch !== null);
+    const waiting = claims.length === 0 ? 'none' : describe(claims);
+    throw new WrongUsage(`there is no peer ${quote(named)}; peers with a change to accept: ${waiting}`);
   }
   if (more.length === 0) return peer;
   throw new WrongUsage(
@@ -49,26 +50,26 @@ export async function findPeer(tools: Tools, named: string, network: string | un
  * Takes what is claimed of a peer for what it is to be known by from now on, and makes a pass over its network. After a signal that
  * comes before the pass is confirmed nothing is accepted.
  *
- * @throws ClaimChanged when that is not what was found any more
+ * @throws MismatchChanged when that is not what was found any more
  */
-export async function acceptPeer(tools: Tools, { interface: link, name, claim }: Candidate): Promise<PassReport[]> {
+export async function acceptPeer(tools: Tools, { interface: link, name, mismatch }: Candidate): Promise<PassReport[]> {
   const made = await tools.store.lock(async () => {
     const state = await tools.store.read(link);
-    if (claim === null || state === null || !isJoined(state)) return null;
-    const accepted = accept(state, claim, name);
+    if (mismatch === null || state === null || !isJoined(state)) return null;
+    const accepted = accept(state, mismatch, name);
     await tools.store.write(accepted);
     return { before: state, accepted };
   });
   try {
     return await reconcileNetworks(tools, link);
   } catch (error) {
-    if (error instanceof Interrupted && made !== null) await tools.deferSignals(() => unaccept(tools, made));
+    if (error instanceof Interrupted && made !== null) await tools.deferSignals(() => revertAcceptance(tools, made));
     throw error;
   }
 }
 
 /** Has peers be known again by what they were known by before, on the host too. */
-async function unaccept(
+async function revertAcceptance(
   tools: Tools,
   { before, accepted }: { readonly before: Joined; readonly accepted: Joined },
 ): Promise<void> {
@@ -82,22 +83,28 @@ async function unaccept(
     await tools.store.write({ ...state, membership: { ...state.membership, map }, pins });
     return true;
   });
-  if (isUndone) await passNetwork(tools, link, noNews, { withinMs: usualConfirmation });
+  if (isUndone) await passNetwork(tools, link, noUpdate, { withinMs: defaultConfirmMs });
 }
 
-function accept(state: Joined, claim: Claim, name: string): Joined {
+function accept(state: Joined, claim: PinMismatch, name: string): Joined {
   const { membership, pins: before } = state;
-  const pin = before.find((each) => each.claimed !== null && isSame(each, claim));
+  const pin = before.find((each) => each.claimed !== null && isSameMismatch(each, claim));
   if (pin === undefined) {
-    const present = findClaims(membership.map, before).filter(({ claimed }) => claimed.peer === claim.claimed.peer);
-    throw new ClaimChanged(name, present.map(describeDifference).join('; ') || 'what it is known by');
+    const present = findPinMismatches(membership.map, before).filter(
+      ({ claimed }) => claimed.peer === claim.claimed.peer,
+    );
+    throw new MismatchChanged(name, present.map(describeDifference).join('; ') || 'what it is known by');
   }
-  const { map, pins } = recastPins({ map: membership.map, pins: before }, holderOf(state), acceptClaim(before, pin));
+  const { map, pins } = reapplyPins(
+    { map: membership.map, pins: before },
+    holderOf(state),
+    acceptMismatch(before, pin),
+  );
   return { ...state, membership: { ...membership, map }, pins };
 }
 
-function isSame(pin: Pin, { pin: known, claimed }: Claim): boolean {
-  const nameOf = (each: Pick<Claim, 'pin' | 'claimed'>) =>
+function isSameMismatch(pin: Pin, { pin: known, claimed }: PinMismatch): boolean {
+  const nameOf = (each: Pick<PinMismatch, 'pin' | 'claimed'>) =>
     JSON.stringify([each.claimed.peer, describeDifference(each)]);
   return pin.claimed !== null && nameOf({ pin, claimed: pin.claimed }) === nameOf({ pin: known, claimed });
 }
@@ -105,7 +112,7 @@ function isSame(pin: Pin, { pin: known, claimed }: Claim): boolean {
 /** The peers that are listed, and those that are claimed to be and are kept out. */
 function listPeers({ interface: link, membership, pins, ...keys }: Joined): Candidate[] {
   const { map } = membership;
-  const claims = new Map(findClaims(map, pins).map((claim) => [claim.claimed.peer, claim]));
+  const claims = new Map(findPinMismatches(map, pins).map((claim) => [claim.claimed.peer, claim]));
   const own = ownKeys(keys);
   const listed = map.peers.filter(({ publicKey }) => !own.includes(publicKey));
   const isListed = new Set(listed.map(({ id }) => id));
@@ -114,13 +121,13 @@ function listPeers({ interface: link, membership, pins, ...keys }: Joined): Cand
     ({ id, name, address }) => {
       const claim = claims.get(id) ?? null;
       const addresses = claim ? [claim.pin.address, claim.claimed.address] : [address];
-      return { interface: link, id, name, addresses, claim };
+      return { interface: link, id, name, addresses, mismatch: claim };
     },
   );
 }
 
 /** Names may look like ids and addresses: what has the id is meant, or else the address. */
-function choose(peers: readonly Candidate[], named: string): readonly Candidate[] {
+function choosePeers(peers: readonly Candidate[], named: string): readonly Candidate[] {
   const byId = peers.filter(({ id }) => String(id) === named);
   if (byId.length > 0) return byId;
   const byAddress = peers.filter(({ addresses }) => addresses.includes(named));

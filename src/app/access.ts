@@ -1,36 +1,42 @@
-import type { Id } from '../core/model.ts';
-import type { Secret } from '../core/secret.ts';
-import type { Joined } from '../store/state.ts';
+import type { Secret } from '../core/crypto/secret.ts';
+import { Refused } from '../core/errors/index.ts';
+import type { Id } from '../core/map/model.ts';
+import type { Joined } from '../store/state/state.ts';
 
-/** What this host may ask its control plane about, and with which token. */
+/** What a host authenticates with at its control plane, and for which network. */
 export interface Access {
   readonly network: Id;
   readonly token: Secret;
 }
 
-/**
- * The host's own token where the service gave it one, else a person's; null where there is neither, or where the service never said
- * which network this is: then the host goes by what it last knew.
- */
+/** Prefers the host's own token to a personal one; null without a token, or where the service gave no network id. */
 export function accessOf({ membership }: Joined): Access | null {
   const { map, accessToken, personalToken } = membership;
   const token = accessToken ?? personalToken;
   return token === null || map.id === null ? null : { network: map.id, token };
 }
 
-/** The network with a person's token, where the host has none of its own and the person gives one. */
-export function lend(state: Joined, personalToken: Secret | null): Joined {
+/** The network with a personal token, where the host has no token and the user gives one. */
+export function withPersonalToken(state: Joined, personalToken: Secret | null): Joined {
   const { membership } = state;
   if (membership.accessToken !== null || personalToken === null) return state;
   return { ...state, membership: { ...membership, personalToken } };
 }
 
-/** Says why the map of a network cannot be read anew; null where it can. */
-export function explainLocal(state: Joined): string | null {
+/** Why the host cannot read its network's map; null where it can. */
+export function explainNoAccess(state: Joined): string | null {
   if (accessOf(state) !== null) return null;
   const { service, membership, interface: link } = state;
   const { map } = membership;
-  const stays = `${link} goes by what it knew of network ${map.name} when it joined`;
-  if (map.id === null) return `${service.url} did not say which network this host is in; ${stays}`;
+  const stays = `${link} keeps the map of network ${map.name} from its join`;
+  if (map.id === null) return `${service.url} sent no id of this host's network; ${stays}`;
   return `${service.url} gave this host no token to read its network with; ${stays}. With a personal token it follows changes: "cpn join" with the same key again, and --token-file`;
+}
+
+/**
+ * True where a service refuses a peer's own token with a 401 and its reason: the peer was removed or replaced. A 401 in another
+ * form may come from a captive portal, and so may any 404.
+ */
+export function isTokenVoid(error: unknown): boolean {
+  return error instanceof Refused && error.status === 401 && error.reasoned;
 }

@@ -1,17 +1,21 @@
 import type { AdminService, Enrolled } from '../api/service.ts';
-import type { Surroundings } from '../core/actual.ts';
-import { type Desired, desire } from '../core/desired.ts';
-import { isLiteral } from '../core/endpoint.ts';
-import { BadReply, CpnError, printable } from '../core/errors.ts';
+import { type KeyPair, makeKeyPair } from '../core/crypto/keys.ts';
+import { tagOf } from '../core/crypto/network-secret.ts';
+import { Secret } from '../core/crypto/secret.ts';
+import { BadReply, CpnError, printable } from '../core/errors/index.ts';
 import { noForwarding } from '../core/forward/ingress.ts';
-import { type KeyPair, makeKeyPair } from '../core/keys.ts';
-import type { Id, NetworkMap, Options, PeerId, ServiceAddress } from '../core/model.ts';
-import { tagOf } from '../core/network-secret.ts';
-import { findOwnPeer } from '../core/own-peer.ts';
-import type { Resolved } from '../core/resolved.ts';
-import { Secret } from '../core/secret.ts';
-import { readFeatures } from './described.ts';
-import { resolveDeadline } from './resolve.ts';
+import type { Underlay } from '../core/host-state/actual.ts';
+import type { Id, NetworkMap, PeerId } from '../core/map/model.ts';
+import type { Options } from '../core/map/options.ts';
+import { findOwnPeer } from '../core/map/own-peer.ts';
+import type { Resolved } from '../core/names/resolved-names.ts';
+import { isLiteral } from '../core/net/endpoint.ts';
+import type { ServiceAddress } from '../core/net/service-address.ts';
+import { computeDesired } from '../core/reconcile/compute-desired.ts';
+import type { Desired } from '../core/reconcile/desired.ts';
+import { advertisedBy } from '../core/routing/public-prefixes.ts';
+import { resolveDeadline } from './reconcile/resolve-names.ts';
+import { readFeatures } from './service-features.ts';
 import type { KnownService, Tools } from './tools.ts';
 
 /** A device on which `cpn` does not run, such as a phone, that is to be a peer of its own. */
@@ -35,7 +39,7 @@ export interface Device {
 
 /**
  * Makes a key pair for a device, enrols it as an administrator may, and has `deliver` hand over what comes of it; nothing of it is kept
- * on this host. Where the handing over fails, the peer is taken out of the network again: nobody has its keys.
+ * on this host. Where `deliver` fails, the peer is removed again: its keys are lost.
  */
 export async function enrollDevice(
   tools: Tools,
@@ -49,7 +53,7 @@ export async function enrollDevice(
     const { id, name } = enrolled.peer;
     await deliver({ id, name, desired });
   } catch (error) {
-    await takeOut(tools, request, enrolled.peer.id);
+    await removeEnrolled(tools, request, enrolled.peer.id);
     throw error;
   }
 }
@@ -75,7 +79,7 @@ async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPa
     });
   } catch (error) {
     // Best effort: it ends by itself within the hour.
-    if (key.id !== null) await admin.revokeKey(network, key.id).catch(foreseen);
+    if (key.id !== null) await admin.revokeKey(network, key.id).catch(ignoreCpnError);
     throw error;
   }
 }
@@ -102,12 +106,13 @@ async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPa
   const ground = {
     surroundings: nowhere,
     api: [],
-    inside: { range: map.cidr, own: self.address, ways: [], accepted: [] },
+    inside: { range: map.cidr, own: self.address, present: [], accepted: [] },
     taken: [],
     later: [],
+    advertised: advertisedBy(map),
     allowed: options.allowRoutes,
   };
-  return desire(
+  return computeDesired(
     {
       link,
       map,
@@ -120,13 +125,14 @@ async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPa
       label: null,
       labels: [],
       pathMtu: null,
+      routeTable: null,
       forwarding: noForwarding,
     },
     ground,
   );
 }
 
-const nowhere: Surroundings = {
+const nowhere: Underlay = {
   addresses: [],
   connected: [],
   routed: [],
@@ -144,24 +150,24 @@ async function resolveEndpoints(tools: Tools, { peers }: NetworkMap): Promise<Re
   const entries = await Promise.all(
     [...names].map(async (name) => {
       const addresses = await tools.host.resolve(name, resolveDeadline);
-      if (addresses.length === 0) tools.warn(`${name} does not resolve here; the device is not told where its peer is`);
+      if (addresses.length === 0) tools.warn(`${name} does not resolve here; the device gets no endpoint of its peer`);
       return [name, addresses] as const;
     }),
   );
   return Object.fromEntries(entries);
 }
 
-async function takeOut(tools: Tools, { admin, network, name }: DeviceRequest, id: PeerId): Promise<void> {
+async function removeEnrolled(tools: Tools, { admin, network, name }: DeviceRequest, id: PeerId): Promise<void> {
   try {
     await admin.removePeer(network, id);
   } catch (error) {
-    foreseen(error);
+    ignoreCpnError(error);
     tools.warn(
       `${printable(name)} stays in the network without anybody who has its keys; type: cpn peer remove ${network} ${id}`,
     );
   }
 }
 
-function foreseen(error: unknown): void {
+function ignoreCpnError(error: unknown): void {
   if (!(error instanceof CpnError)) throw error;
 }

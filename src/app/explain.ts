@@ -1,21 +1,21 @@
-import type { Address } from '../core/cidr.ts';
-import { CpnError, NotJoined } from '../core/errors.ts';
+import { CpnError, NotJoined } from '../core/errors/index.ts';
 import { type Check, findStop } from '../core/explain/check.ts';
 import { findForwardPaths } from '../core/explain/check-firewall.ts';
+import { findInboundPaths } from '../core/explain/check-inbound.ts';
 import { reversePathKeys } from '../core/explain/check-reverse-path.ts';
-import { goesThrough } from '../core/explain/check-route.ts';
-import { explainOther, explainWay } from '../core/explain/explain-way.ts';
+import { usesTunnel } from '../core/explain/check-route.ts';
+import { explainOther, explainPath } from '../core/explain/explain-path.ts';
 import { type Found, findNetwork } from '../core/explain/find-target.ts';
 import type { View } from '../core/explain/view.ts';
-import type { ForwardDrop } from '../core/forward/find-drops.ts';
-import type { ForwardPath } from '../core/forward/path.ts';
-import type { Id } from '../core/model.ts';
-import { findOwnPeer } from '../core/own-peer.ts';
-import type { Joined } from '../store/state.ts';
+import type { ForeignDrops, PacketPaths } from '../core/forward/foreign-drops.ts';
+import type { Id } from '../core/map/model.ts';
+import { findOwnPeer } from '../core/map/own-peer.ts';
+import type { Address } from '../core/net/cidr.ts';
+import type { Joined } from '../store/state/state.ts';
 import { type FoundAddress, findAddress } from './find-address.ts';
+import { evaluateNetwork } from './reconcile/evaluate-network.ts';
+import { ownTag } from './reconcile/report-secret.ts';
 import { refuseUnreadable, selectJoined } from './select.ts';
-import { survey } from './survey.ts';
-import { ownTag } from './tell-secret.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
 /** The way that a packet of this host takes to an address, and where it stops. */
@@ -30,8 +30,8 @@ export interface Explanation extends FoundAddress {
 }
 
 /**
- * Explains the way to what `text` names, from the host alone: it asks no control plane, sends nothing to the address, and changes
- * nothing. Of the networks that know the address, the one that carries it is told of.
+ * Explains the way to what `text` names, from the host alone: it queries no control plane, sends nothing to the address, and changes
+ * nothing. Of the networks that have the address, it explains the one that carries it.
  *
  * @throws NotJoined when this host is in no network
  * @throws InvalidValue when `text` names no address
@@ -40,13 +40,15 @@ export async function explainAddress(tools: Tools, text: string): Promise<Explan
   const { states, unreadable } = await selectJoined(tools, undefined);
   if (states.length === 0) {
     refuseUnreadable(unreadable);
-    throw new NotJoined('this host has joined no network; "cpn join" joins one');
+    throw new NotJoined('no network is joined; join one with "cpn join"');
   }
   for (const { error } of unreadable) tools.warn(error.message);
   const found = await findAddress(tools, states, text);
-  const views = await look(tools, states);
+  const views = await evaluateAll(tools, states);
   const place = findNetwork(found.address, views);
-  const checks = place ? await checkWay(tools, found.address, place) : await checkOther(tools, found.address, views);
+  const checks = place
+    ? await checkNetworkPath(tools, found.address, place)
+    : await checkOtherPath(tools, found.address, views);
   const view = place?.view;
   return {
     ...found,
@@ -58,7 +60,7 @@ export async function explainAddress(tools: Tools, text: string): Promise<Explan
 }
 
 /** The networks of this host, the one that has the right of way first. One that cannot be looked at hides no other. */
-async function look(tools: Tools, states: readonly Joined[]): Promise<View[]> {
+async function evaluateAll(tools: Tools, states: readonly Joined[]): Promise<View[]> {
   const seen = await Promise.allSettled(states.map((state) => readView(tools, state)));
   const failures = seen.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
   for (const error of failures) {
@@ -71,7 +73,7 @@ async function look(tools: Tools, states: readonly Joined[]): Promise<View[]> {
 
 async function readView(tools: Tools, state: Joined): Promise<{ createdAt: string; view: View }> {
   const [{ listed, desired, actual }, { silent, sync }] = await Promise.all([
-    survey(tools, state),
+    evaluateNetwork(tools, state),
     tools.store.readNotes(state.interface),
   ]);
   const { map, peer } = state.membership;
@@ -79,39 +81,38 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
   const failed = state.failed.filter(({ back }) => !back).map((each) => each.peer);
   const { enabled } = state;
   const secretTag = ownTag(state);
-  const refused = sync.refused && { by: sync.refused, error: sync.error };
+  const refused = sync.refused && { by: sync.refused, error: sync.refusal ?? null };
   const view = { map, address: self.address, listed, enabled, desired, actual, silent, failed, secretTag, refused };
   return { createdAt: state.createdAt, view };
 }
 
-async function checkWay(tools: Tools, address: Address, { view, target }: Found): Promise<Check[]> {
+async function checkNetworkPath(tools: Tools, address: Address, { view, target }: Found): Promise<Check[]> {
   const { link } = view.desired;
-  const asksBack = goesThrough(target) && view.actual.link?.addresses.some((each) => each.address === view.address);
+  const checksReturn = usesTunnel(target) && view.actual.link?.addresses.some((each) => each.address === view.address);
   const [there, back, actual] = await Promise.all([
     tools.host.route(address),
-    asksBack ? tools.host.route(address, view.address) : null,
+    checksReturn ? tools.host.route(address, view.address) : null,
     tools.host.observe({ link, firewall: false, hosts: false, sysctls: Object.values(reversePathKeys(link)) }),
   ]);
   const sysctls = { ...view.actual.sysctls, ...actual.sysctls };
   const seen = { ...view, actual: { ...view.actual, sysctls } };
   const found = { view: seen, target };
-  const drops = await readDrops(tools, link, findForwardPaths(address, found, there));
-  return explainWay(address, found, { there, back, drops }, secondsNow(tools));
+  const forward = findForwardPaths(address, found, there);
+  const inbound = usesTunnel(target) ? findInboundPaths(seen) : [];
+  const drops = await readDrops(tools, link, { forward, inbound });
+  return explainPath(address, found, { there, back, drops }, secondsNow(tools));
 }
 
 /** What others drop on these ways; null where their rules cannot be read, which is no reason to tell nothing of the rest. */
-async function readDrops(
-  tools: Tools,
-  link: string,
-  paths: readonly ForwardPath[],
-): Promise<readonly ForwardDrop[] | null> {
-  if (paths.length === 0) return [];
-  return tools.host.forwardDrops(link, paths).catch((error) => {
+async function readDrops(tools: Tools, link: string, ways: PacketPaths): Promise<ForeignDrops | null> {
+  const { host } = tools;
+  if (ways.forward.length + ways.inbound.length === 0 || !host.foreignDrops) return { forward: [], inbound: null };
+  return host.foreignDrops(link, ways).catch((error) => {
     if (error instanceof CpnError) return null;
     throw error;
   });
 }
 
-async function checkOther(tools: Tools, address: Address, views: readonly View[]): Promise<Check[]> {
+async function checkOtherPath(tools: Tools, address: Address, views: readonly View[]): Promise<Check[]> {
   return explainOther(address, views, await tools.host.route(address));
 }

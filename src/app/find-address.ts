@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
-import { type Address, parseAddress } from '../core/cidr.ts';
-import { parseHost } from '../core/endpoint.ts';
-import { InvalidValue } from '../core/errors.ts';
-import type { Joined } from '../store/state.ts';
-import { resolveDeadline } from './resolve.ts';
+import { InvalidValue } from '../core/errors/index.ts';
+import { type Address, parseAddress } from '../core/net/cidr.ts';
+import { parseHost } from '../core/net/endpoint.ts';
+import type { Joined } from '../store/state/state.ts';
+import { resolveDeadline } from './reconcile/resolve-names.ts';
 import type { Tools } from './tools.ts';
 
 /** An address, and how it was come by where it was not given itself. */

@@ -1,12 +1,12 @@
-import type { Change } from '../core/change.ts';
+import type { Change } from '../core/reconcile/change.ts';
 
 /** How a pass ended; `postponed` is drift that keeps coming back, left to a later pass. */
 export type PassOutcome = (typeof passOutcomes)[number];
 export const passOutcomes = ['steady', 'changed', 'repaired', 'postponed', 'failed'] as const;
 
-/** Counts what a daemon does for a network, for whoever watches it from outside. Never throws. */
+/** Counts what a daemon does for a network, for its metrics. Never throws. */
 export interface Meter {
-  /** The network is kept from now on: counts of it begin at zero, and can be told. */
+  /** The network is reconciled from now on: its counters start at zero. */
   begin(link: string): void;
   /** A pass ended after so many seconds. */
   passed(link: string, outcome: PassOutcome, seconds: number): void;
@@ -18,7 +18,7 @@ export interface Meter {
   callFailed(link: string, operation: string, error: string): void;
 }
 
-/** Counts nothing: for commands, which nobody watches. */
+/** Counts nothing: for commands, which have no metrics. */
 export const noMeter: Meter = {
   begin: () => {},
   passed: () => {},

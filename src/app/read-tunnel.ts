@@ -1,7 +1,7 @@
-import { CpnError, NotJoined, UnreadableFile, WrongUsage } from '../core/errors.ts';
-import type { TunnelConfig } from '../core/model.ts';
+import { CpnError, NotJoined, UnreadableFile, WrongUsage } from '../core/errors/index.ts';
 import { parseConfig } from '../core/wg-quick/parse.ts';
-import type { Joined } from '../store/state.ts';
+import type { TunnelConfig } from '../core/wg-quick/tunnel-config.ts';
+import type { Joined } from '../store/state/state.ts';
 import { refuseUnreadable, selectJoined } from './select.ts';
 import type { Tools } from './tools.ts';
 
@@ -12,7 +12,7 @@ export interface Tunnel {
 }
 
 /**
- * Reads the tunnel to the network that is named, or to the only one; asks neither a control plane nor the kernel.
+ * Reads the tunnel to the network that is named, or to the only one; queries neither a control plane nor the kernel.
  *
  * @throws NotJoined where there is none
  * @throws WrongUsage where there are several and none is named
@@ -21,7 +21,7 @@ export interface Tunnel {
 export async function readTunnel(tools: Tools, network: string | undefined): Promise<Tunnel> {
   const { interface: link } = await selectOne(tools, network);
   const path = tools.store.configPath(link);
-  const remedy = `"cpn reconcile ${link}" writes it anew`;
+  const remedy = `"cpn reconcile ${link}" writes it again`;
   const text = await tools.store.readConfig(link);
   if (text === null) throw new UnreadableFile(path, 'is not there', remedy);
   try {
@@ -36,7 +36,7 @@ async function selectOne(tools: Tools, network: string | undefined): Promise<Joi
   const { states, unreadable } = await selectJoined(tools, network);
   refuseUnreadable(unreadable);
   const [only, ...more] = states;
-  if (only === undefined) throw new NotJoined('this host has joined no network; see "cpn join --help"');
+  if (only === undefined) throw new NotJoined('no network is joined; join one with "cpn join"');
   if (more.length === 0) return only;
   const names = states.map((state) => state.interface).join(', ');
   throw new WrongUsage(`this host is in ${states.length} networks; name one of ${names}`);

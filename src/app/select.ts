@@ -1,5 +1,5 @@
-import { NotJoined, quote } from '../core/errors.ts';
-import type { Joined, State } from '../store/state.ts';
+import { NotJoined, quote } from '../core/errors/index.ts';
+import type { Joined, State } from '../store/state/state.ts';
 import type { Listing, Store } from '../store/store.ts';
 import type { Tools } from './tools.ts';
 
@@ -31,7 +31,7 @@ export async function selectStates(store: Store, network: string | undefined): P
   );
 }
 
-/** Like {@link selectStates}, without those whose join was never finished, which a person is told. */
+/** Like {@link selectStates}, without those whose join was never finished, with a warning for each. */
 export async function selectJoined(tools: Tools, network: string | undefined): Promise<Selection<Joined>> {
   const { states, unreadable } = await selectStates(tools.store, network);
   for (const { interface: link } of states.filter((state) => !isJoined(state))) {

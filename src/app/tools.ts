@@ -1,6 +1,6 @@
 import type { PeerService, ServiceDescription } from '../api/service.ts';
-import type { Feature } from '../core/features.ts';
-import type { ServiceAddress } from '../core/model.ts';
+import type { Feature } from '../core/map/features.ts';
+import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { Host } from '../host/host.ts';
 import type { Store } from '../store/store.ts';
 import type { Meter } from './meter.ts';
@@ -10,20 +10,20 @@ export interface Tools {
   readonly host: Host;
   readonly store: Store;
   /** A client of a service, which uses what that describes and nothing else beyond the public contract. */
-  connect(known: KnownService, patience?: Patience): Promise<PeerService>;
+  connect(known: KnownService, patience?: ConnectOptions): Promise<PeerService>;
   /** Reads what a service describes; null where it has not changed since the ETag `known`. Ends soon, one way or another. */
   describe(address: ServiceAddress, known: string | null, signal?: AbortSignal): Promise<ServiceDescription | null>;
   /** The wall clock, which people and other programs may set. */
   now(): Date;
   /** Seconds since this host was started, those asleep included. */
   uptime(): number;
-  /** Seconds of a clock that stands still while the host sleeps, and that nobody sets. */
+  /** Seconds of a clock that stops while the host sleeps, and that is never set. */
   monotonic(): number;
   /** Ends early, and without an error, when `signal` aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<unknown>;
   random(bytes: number): Uint8Array;
   /**
-   * Runs work that can take back what it did. A signal that asks this process to end does not end it meanwhile, and aborts `interrupted`
+   * Runs work that can be rolled back. A signal to end this process does not end it meanwhile, and aborts `interrupted`
    * with {@link Interrupted}.
    */
   deferSignals<T>(work: (interrupted: AbortSignal) => Promise<T>): Promise<T>;
@@ -42,8 +42,8 @@ export interface KnownService {
 }
 
 /** How long a call to the control plane goes on before it is given up. */
-export interface Patience {
-  /** Milliseconds within which it ends, one way or another; 30 s unless told. */
+export interface ConnectOptions {
+  /** Milliseconds within which it ends, one way or another; 30 s by default. */
   readonly deadlineMs?: number;
   /** For one who will ask again anyway, the fewer the sooner it is known. */
   readonly attempts?: number;

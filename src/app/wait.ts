@@ -1,8 +1,8 @@
-import { CpnError, NotJoined } from '../core/errors.ts';
-import { type Condition, findLack } from '../core/readiness.ts';
-import type { State } from '../store/state.ts';
+import { CpnError, NotJoined } from '../core/errors/index.ts';
+import { type Condition, findUnmet } from '../core/health/readiness.ts';
+import type { State } from '../store/state/state.ts';
+import { observeOptionsFor } from './reconcile/evaluate-network.ts';
 import { isJoined, selectStates } from './select.ts';
-import { questionOf } from './survey.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
 /** Whether a network is as it was waited for. */
@@ -29,14 +29,14 @@ export async function waitFor(
   timeout: number,
 ): Promise<Readiness[]> {
   const deadline = tools.monotonic() + timeout;
-  let told = '';
+  let reported = '';
   for (;;) {
-    const networks = await look(tools, network, condition);
+    const networks = await readNetworks(tools, network, condition);
     const left = deadline - tools.monotonic();
     if (isReady(networks) || left <= 0) return networks;
     const missing = describeMissing(networks);
-    if (missing !== told) tools.progress(`waiting: ${missing}`);
-    told = missing;
+    if (missing !== reported) tools.progress(`waiting: ${missing}`);
+    reported = missing;
     await tools.sleep(1000 * Math.min(pause, left));
   }
 }
@@ -51,9 +51,9 @@ export function describeMissing(networks: readonly Readiness[]): string {
   return networks.flatMap(({ missing }) => missing ?? []).join('; ');
 }
 
-async function look(tools: Tools, network: string | undefined, condition: Condition): Promise<Readiness[]> {
+async function readNetworks(tools: Tools, network: string | undefined, condition: Condition): Promise<Readiness[]> {
   const { states, unreadable } = await selectStates(tools.store, network);
-  if (states.length + unreadable.length === 0) throw new NotJoined('no network is joined; "cpn join" joins one');
+  if (states.length + unreadable.length === 0) throw new NotJoined('no network is joined; join one with "cpn join"');
   const seen = states.map(async (state) => ({
     interface: state.interface,
     missing: await findMissing(tools, state, condition),
@@ -66,9 +66,9 @@ async function findMissing(tools: Tools, state: State, condition: Condition): Pr
   const { interface: link } = state;
   if (!isJoined(state)) return `the join of ${link} is not finished`;
   try {
-    const actual = await tools.host.observe({ ...questionOf(state), firewall: false, sysctls: [] });
+    const actual = await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] });
     const { address } = state.membership.peer;
-    const lack = findLack(condition, { link, address }, actual, secondsNow(tools));
+    const lack = findUnmet(condition, { link, address }, actual, secondsNow(tools));
     if (lack === null || state.enabled) return lack;
     return `${link} was taken down; "cpn up ${link}" brings it up`;
   } catch (error) {

@@ -1,16 +1,17 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import type { ClientOptions } from '../api/client-options.ts';
+import type { ClientOptions } from '../api/http/client-options.ts';
+import type { Remedies } from '../api/http/error-reply.ts';
 import type { RawRequest, RawService } from '../api/raw-service.ts';
-import type { Remedies } from '../api/refusal.ts';
-import type { AdminService, Profile } from '../api/service.ts';
-import { quote, WrongUsage } from '../core/errors.ts';
-import type { Id, ServiceAddress } from '../core/model.ts';
-import type { Secret } from '../core/secret.ts';
-import type { Input } from './input.ts';
-import { remark, warn } from './output.ts';
-import { readSecret } from './secrets.ts';
-import { readServiceAddress } from './service-address.ts';
+import type { AdminService, Network, Profile } from '../api/service.ts';
+import type { Secret } from '../core/crypto/secret.ts';
+import { quote, WrongUsage } from '../core/errors/index.ts';
+import { comparePeerIds, type Id } from '../core/map/model.ts';
+import type { ServiceAddress } from '../core/net/service-address.ts';
+import type { Input } from './input/input.ts';
+import { readSecret } from './input/secrets.ts';
+import { readServiceAddress } from './input/service-address.ts';
+import { printRemark, warn } from './output/output.ts';
 
 /** Where an administrator's requests go, and with which token. */
 interface Access {
@@ -50,7 +51,7 @@ export async function openRaw(
   return connectRawService(service, token, options);
 }
 
-/** The control plane as somebody who has no token yet, or has just been given one. */
+/** The control plane with this token; without one for a login. */
 export async function connectAdmin(
   service: ServiceAddress,
   token: Secret | null,
@@ -65,7 +66,7 @@ export function loginFolder({ environment }: Input): string {
   return join(environment.XDG_CONFIG_HOME ?? join(homedir(), '.config'), 'cpn');
 }
 
-/** Who somebody is, as far as the service says; `before` stands in front of it where it says anything. */
+/** The user of a profile as one text; empty where the control plane reports none. `before` is a prefix of a text. */
 export function describeProfile({ email, role, organization }: Profile, before = ''): string {
   const name = organization?.name ?? null;
   const place = [role, name === null ? null : `of ${name}`].filter((part) => part !== null).join(' ');
@@ -76,6 +77,15 @@ export function describeProfile({ email, role, organization }: Profile, before =
 /** The id of the network that a person names by id or name; looked up, because a name may change hands. */
 export async function findNetwork(service: AdminService, named: string): Promise<Id> {
   return findNamed(await service.listNetworks(), named, 'network').id;
+}
+
+/** The network that a person names, with its suspended and expired peers among the others. */
+export async function readWholeNetwork(service: AdminService, named: string): Promise<Network> {
+  const network = await service.readNetwork(await findNetwork(service, named));
+  const out = await service.listPeersOut(network.id);
+  const ids = new Set(out.map(({ id }) => id));
+  const peers = [...network.peers.filter(({ id }) => !ids.has(id)), ...out];
+  return { ...network, peers: peers.toSorted((a, b) => comparePeerIds(a.id, b.id)) };
 }
 
 /** The one of `list` that a person names by id or name; a WrongUsage where there is none, or more than one. */
@@ -135,7 +145,7 @@ async function findService(input: Input): Promise<Omit<Access, 'token'> & { toke
 }
 
 const replaceVariable =
-  'replace the token in CPN_API_TOKEN by one of "cpn token create", or unset CPN_API_TOKEN to use the login of "cpn login"';
+  'replace the token in CPN_API_TOKEN with one of "cpn token create", or unset CPN_API_TOKEN to use the stored login';
 
 const onRetry: NonNullable<ClientOptions['onRetry']> = ({ problem, delayMs }) =>
-  remark(`${problem}; trying again in ${delayMs} ms`);
+  printRemark(`${problem}; retrying in ${delayMs} ms`);

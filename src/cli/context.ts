@@ -6,34 +6,34 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerService } from '../api/service.ts';
 import type { DoctorTools } from '../app/doctor/examination.ts';
 import { noMeter } from '../app/meter.ts';
-import type { KnownService, Log, Patience, Tools } from '../app/tools.ts';
-import type { Holder } from '../core/doctor/judge-files.ts';
+import type { ConnectOptions, KnownService, Log, Tools } from '../app/tools.ts';
+import type { LockHolder } from '../core/doctor/check-files.ts';
 import type { DaemonUnit, Supervisor } from '../host/supervisor.ts';
 import type { Folders, Store } from '../store/store.ts';
-import type { Input } from './input.ts';
-import type { TextFile } from './metrics/tell.ts';
-import { progress, remark, warn } from './output.ts';
-import { deferSignals } from './stop-signals.ts';
+import type { TextFile } from './daemon/metrics/publish.ts';
+import { deferSignals } from './daemon/stop-signals.ts';
+import type { Input } from './input/input.ts';
+import { printRemark, progress, warn } from './output/output.ts';
 
-/** A command speaks to a person; a daemon writes a log, and goes on without its disk. */
-type Manner = 'command' | 'daemon';
+/** A command prints for people; a daemon writes a log, and continues without its disk. */
+type Mode = 'command' | 'daemon';
 
-/** Makes everything a use case of this host works with. The only place that constructs adapters for them. */
-export async function openTools(input: Input, manner: Manner = 'command'): Promise<Tools> {
-  const [{ chooseDriver, describeUntested, openHost }, { openLog }] = await Promise.all([
+/** Makes the tools of the use cases. The only place that constructs adapters for them. */
+export async function openTools(input: Input, mode: Mode = 'command'): Promise<Tools> {
+  const [{ chooseDriver, untestedWarning: describeUntested, openHost }, { openLog }] = await Promise.all([
     import('../host/open-host.ts'),
-    import('./log.ts'),
+    import('./output/log.ts'),
   ]);
   const driver = chooseDriver(input.environment.CPN_HOST_DRIVER);
   const folders = await foldersOf(input);
-  const log = openLog(input, manner === 'daemon' ? 'info' : 'silent');
-  const voice = manner === 'daemon' ? logVoice(log) : { progress, remark, warn };
+  const log = openLog(input, mode === 'daemon' ? 'info' : 'silent');
+  const reporter = mode === 'daemon' ? reportToLog(log) : { progress, remark: printRemark, warn };
   const untested = describeUntested(driver);
-  if (untested !== null) voice.warn(untested);
+  if (untested !== null) reporter.warn(untested);
   return {
     host: await openHost(driver, folders.runtime),
-    store: await openStore(folders, manner, voice, log),
-    connect: (known, patience) => connectService(known, { deadlineMs: 30_000, ...patience }, voice),
+    store: await openStore(folders, mode, reporter, log),
+    connect: (known, patience) => connectService(known, { deadlineMs: 30_000, ...patience }, reporter),
     async describe(address, etag, signal) {
       const { readDescription } = await import('../api/description.ts');
       return readDescription(address, etag, signal && { signal });
@@ -44,27 +44,27 @@ export async function openTools(input: Input, manner: Manner = 'command'): Promi
     monotonic: () => performance.now() / 1000,
     sleep: (milliseconds, signal) => sleep(milliseconds, undefined, signal && { signal }).catch(() => {}),
     random: randomBytes,
-    // A daemon hands its own signal to what it does.
-    deferSignals: manner === 'daemon' ? (work) => work(new AbortController().signal) : deferSignals,
+    // The daemon passes its own signal to its work.
+    deferSignals: mode === 'daemon' ? (work) => work(new AbortController().signal) : deferSignals,
     meter: noMeter,
-    ...voice,
+    ...reporter,
   };
 }
 
-/** Makes what a check-up works with beside that. */
+/** Makes the tools of `cpn doctor`. */
 export async function openDoctor(input: Input): Promise<DoctorTools> {
-  const [tools, { chooseDriver, openInspector }, { lookAtService }] = await Promise.all([
+  const [tools, { chooseDriver, openInspector }, { probeService }] = await Promise.all([
     openTools(input),
     import('../host/open-host.ts'),
-    import('../api/look.ts'),
+    import('../api/http/is-service-reachable.ts'),
   ]);
   const folders = await foldersOf(input);
   const inspector = await openInspector(chooseDriver(input.environment.CPN_HOST_DRIVER), folders.runtime);
-  return { ...tools, inspector, folders, look: lookAtService };
+  return { ...tools, inspector, folders, probeService };
 }
 
-/** Who runs as the daemon of this host, or did until it was killed; null for nobody. One that is stopped takes its file with it. */
-export async function readDaemon(input: Input): Promise<Holder | null> {
+/** The process of the daemon, running or killed; null where none is. A daemon that is stopped removes its pid file. */
+export async function readDaemon(input: Input): Promise<LockHolder | null> {
   const { runtime } = await foldersOf(input);
   const text = await readFile(join(runtime, 'daemon.pid'), 'utf8').catch(() => '');
   const [, digits] = /^(\d{1,10})\s*$/.exec(text) ?? [];
@@ -79,21 +79,20 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A file that everybody may read, replaced as a whole and as nobody's only copy. */
+/** A file that all users may read, replaced as a whole. It is not fsynced: it can be written again. */
 export async function openTextFile(path: string): Promise<TextFile> {
-  const { removeFile, replaceFile } = await import('../store/atomic-file.ts');
+  const { removeFile, replaceFile } = await import('../store/files/atomic-file.ts');
   return {
     write: (text) => replaceFile(path, text, { durable: false, mode: 0o644 }),
     remove: () => removeFile(path),
   };
 }
 
-/** Whoever started this process and wants to know how it is; null for nobody, as in a person's shell. */
+/** The service manager that started this process; null without one. */
 export async function openSupervisor(input: Input, log: Pick<Log, 'warn'>): Promise<Supervisor | null> {
   if (input.environment.NOTIFY_SOCKET === undefined) return null;
   const { systemdSupervisor } = await import('../host/systemd/notify.ts');
-  const onTrouble = (error: Error) =>
-    log.warn({ error: error.message }, 'the service manager cannot be told how it goes');
+  const onTrouble = (error: Error) => log.warn({ error: error.message }, 'cannot report to the service manager');
   return systemdSupervisor(input.environment, onTrouble);
 }
 
@@ -104,50 +103,50 @@ export async function openUnit({ environment }: Input): Promise<DaemonUnit | nul
   return findUnit();
 }
 
-/** How a person, or the log, is told of what a use case does. */
-interface Voice extends Pick<Tools, 'progress' | 'warn'> {
-  /** Tells what happens within a step. */
+/** Where a use case reports its progress and warnings. */
+interface Reporter extends Pick<Tools, 'progress' | 'warn'> {
+  /** Reports an event within a step. */
   remark(text: string): void;
 }
 
-function logVoice(log: Log): Voice {
-  const tell = (step: string) => log.debug({ step }, 'step');
+function reportToLog(log: Log): Reporter {
+  const logStep = (step: string) => log.debug({ step }, 'step');
   return {
-    progress: tell,
-    remark: tell,
+    progress: logStep,
+    remark: logStep,
     warn: (text) => log.warn({ text }, 'warning'),
   };
 }
 
-async function openStore(folders: Folders, manner: Manner, { warn }: Voice, log: Log): Promise<Store> {
+async function openStore(folders: Folders, mode: Mode, { warn }: Reporter, log: Log): Promise<Store> {
   const { fileStore } = await import('../store/file-store.ts');
   const onDamage = (path: string) =>
-    warn(`${path} is damaged; the previous copy of it is used, and the next pass sets it aside`);
+    warn(`${path} is damaged; using its previous copy; the next pass moves the damaged file aside`);
   const store = fileStore(folders, onDamage, warn);
-  if (manner === 'command') return store;
-  const { rememberingStore } = await import('../store/remembering-store.ts');
-  return rememberingStore(store, (event, error) => {
-    if (event === 'recovered') log.info({}, 'the disk takes everything again');
-    else log.warn({ error: error?.message }, 'the disk fails; going on from memory');
+  if (mode === 'command') return store;
+  const { fallbackStore } = await import('../store/fallback-store.ts');
+  return fallbackStore(store, (event, error) => {
+    if (event === 'recovered') log.info({}, 'the disk works again');
+    else log.warn({ error: error?.message }, 'the disk failed; continuing from memory');
   });
 }
 
 async function connectService(
   { service, features }: KnownService,
-  patience: Patience,
-  { remark }: Voice,
+  patience: ConnectOptions,
+  { remark }: Reporter,
 ): Promise<PeerService> {
   const { connectPeerService } = await import('../api/peer-service.ts');
   return connectPeerService(service, features ?? [], {
     ...patience,
-    onRetry: ({ problem, delayMs }) => remark(`${problem}; trying again in ${delayMs} ms`),
+    onRetry: ({ problem, delayMs }) => remark(`${problem}; retrying in ${delayMs} ms`),
   });
 }
 
 const folderVariables = ['CPN_CONFIG_DIR', 'CPN_STATE_DIR', 'CPN_RUNTIME_DIR'];
 
 async function foldersOf({ environment }: Input): Promise<Folders> {
-  const { findUsualFolders } = await import('../host/open-host.ts');
+  const { defaultFolders: findUsualFolders } = await import('../host/open-host.ts');
   const usual = findUsualFolders();
   return {
     config: environment.CPN_CONFIG_DIR ?? usual.config,

@@ -1,31 +1,33 @@
 import type { DoctorTools } from '../app/doctor/examination.ts';
-import { CpnError } from '../core/errors.ts';
-import { redact } from '../core/redact.ts';
-import { packTar } from '../core/tar.ts';
-import { escapeUnshapely } from './json-text.ts';
-import { diagnosesToJson } from './show-diagnoses.ts';
-import { explanationToJson } from './show-explanation.ts';
-import { statusToJson } from './show-status.ts';
+import { redact } from '../core/crypto/redact.ts';
+import { CpnError } from '../core/errors/index.ts';
+import { packTar } from '../core/util/tar.ts';
+import { escapeUnshapely } from './output/json-text.ts';
+import { diagnosesToJson } from './output/show-diagnoses.ts';
+import { explanationToJson } from './output/show-explanation.ts';
+import { statusToJson } from './output/show-status.ts';
 import { version } from './version.ts';
 
-/** What somebody who is to help needs to see of this host, by file name; no secret is in any of it. */
+/** The files of a debug bundle by name, without secrets. */
 export type Bundle = ReadonlyMap<string, string>;
 
-/** Gathers it. What cannot be had says why in its own file, and keeps nothing else away. */
+/** Collects the files. A file that cannot be made holds the reason. */
 export async function gatherBundle(tools: DoctorTools): Promise<Bundle> {
-  const [{ describeStates }, { examine }, { readStatus }, { planNetworks }, { explainAddress }] = await Promise.all([
-    import('../app/describe-states.ts'),
-    import('../app/doctor/examine.ts'),
-    import('../app/status.ts'),
-    import('../app/reconcile.ts'),
-    import('../app/explain.ts'),
-  ]);
-  const { states, secrets, peers } = await describeStates(tools);
+  const [{ describeStateFiles }, { examine }, { readStatus }, { planNetworks }, { explainAddress }] = await Promise.all(
+    [
+      import('../app/status/describe-state-files.ts'),
+      import('../app/doctor/examine.ts'),
+      import('../app/status/status.ts'),
+      import('../app/reconcile/reconcile.ts'),
+      import('../app/explain.ts'),
+    ],
+  );
+  const { states, secrets, peers } = await describeStateFiles(tools);
   const files = new Map<string, string>([
     ['version.json', toText({ cpn: version, node: process.versions, platform: process.platform, arch: process.arch })],
     ['doctor.json', await attempt(async () => diagnosesToJson(await examine(tools)))],
     ['status.json', await attempt(async () => ({ networks: (await readStatus(tools)).map(statusToJson) }))],
-    ['plan.json', await attempt(async () => ({ networks: (await planNetworks(tools)).map(tellPass) }))],
+    ['plan.json', await attempt(async () => ({ networks: (await planNetworks(tools)).map(passToJson) }))],
   ]);
   for (const [link, state] of states) files.set(`state/${link}.json`, toText(state));
   for (const address of peers) {
@@ -34,7 +36,7 @@ export async function gatherBundle(tools: DoctorTools): Promise<Bundle> {
       await attempt(async () => explanationToJson(await explainAddress(tools, address))),
     );
   }
-  for (const [name, text] of await tools.inspector.prints()) files.set(`host/${name}`, text);
+  for (const [name, text] of await tools.inspector.diagnostics()) files.set(`host/${name}`, text);
   return new Map([...files].map(([name, text]) => [name, redact(text, secrets)]));
 }
 
@@ -44,11 +46,11 @@ export function packBundle(bundle: Bundle, now: Date): Uint8Array {
   return packTar(entries, Math.floor(now.getTime() / 1000));
 }
 
-function tellPass({ interface: link, changes, unsynced, failure }: Awaited<ReturnType<Planning>>[number]) {
+function passToJson({ interface: link, changes, unsynced, failure }: Awaited<ReturnType<Planning>>[number]) {
   return { interface: link, changes, unsynced: unsynced?.message ?? null, failure: failure?.message ?? null };
 }
 
-type Planning = typeof import('../app/reconcile.ts').planNetworks;
+type Planning = typeof import('../app/reconcile/reconcile.ts').planNetworks;
 
 async function attempt(work: () => Promise<object>): Promise<string> {
   try {

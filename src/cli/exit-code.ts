@@ -1,4 +1,4 @@
-import { CpnError } from '../core/errors.ts';
+import { CpnError } from '../core/errors/index.ts';
 
 /** What the program ends with; scripts rely on it. */
 export const exitCodes = { done: 0, failed: 1, usage: 2, pending: 3, refused: 4, unreachable: 5 } as const;
@@ -17,5 +17,6 @@ const byName: Readonly<Record<string, number>> = {
   NotOurs: exitCodes.usage,
   Refused: exitCodes.refused,
   Unreachable: exitCodes.unreachable,
+  Intercepted: exitCodes.unreachable,
   RotationPending: exitCodes.unreachable,
 };

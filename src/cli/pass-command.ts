@@ -1,9 +1,10 @@
-import type { PassReport } from '../app/reconcile.ts';
+import type { PassReport } from '../app/reconcile/reconcile.ts';
 import type { Tools } from '../app/tools.ts';
-import { type Command, type Flags, jsonFlag, networkArgument } from './command.ts';
 import { openTools } from './context.ts';
-import type { Input } from './input.ts';
-import { type Showing, showPass } from './show-pass.ts';
+import { type Flags, jsonFlag } from './input/flags.ts';
+import type { Input } from './input/input.ts';
+import { type Showing, showPass } from './output/show-pass.ts';
+import { type Command, networkArgument } from './parse/command.ts';
 
 /** What tells the commands apart that make, or only plan, a pass over networks. */
 interface Pass extends Pick<Command, 'name' | 'summary' | 'examples'>, Omit<Showing, 'json'> {

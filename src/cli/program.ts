@@ -1,10 +1,10 @@
-import type { Command } from './command.ts';
-import { commands } from './commands.ts';
 import { exitCodeOf, exitCodes } from './exit-code.ts';
-import { groups } from './groups.ts';
-import { Input } from './input.ts';
-import { endStep, printError } from './output.ts';
-import { showGroup, showStart } from './start-screen.ts';
+import { Input } from './input/input.ts';
+import { endStep, printError } from './output/output.ts';
+import { showGroup, showStart } from './output/start-screen.ts';
+import type { Command } from './parse/command.ts';
+import { commands } from './parse/commands.ts';
+import { groups } from './parse/groups.ts';
 
 /** Runs the command that `argv` names and returns the exit code. */
 export async function runProgram(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
@@ -36,7 +36,7 @@ function withHelpFlag(argv: readonly string[]): readonly string[] {
   return Object.hasOwn(groups, first) && second === 'help' ? [first, ...argv.slice(2), '--help'] : argv;
 }
 
-/** Reads a command line and has the command that it names performed, or prints the help that it asks for. @throws WrongUsage */
+/** Parses a command line and runs its command, or prints the requested help. @throws WrongUsage */
 export async function readCommandLine(
   given: readonly string[],
   environment: NodeJS.ProcessEnv,
@@ -48,7 +48,7 @@ export async function readCommandLine(
   const bare = commands.find(({ name, argument }) => name === argv.join(' ') && !argument?.usage.includes('<'));
   if (bare !== undefined) return performGiven(bare, {});
   // Where there is nothing to read but a command's name, yargs is not loaded: a daemon would hold its memory for good.
-  const { readLine } = await import('./read-line.ts');
+  const { parseCommandLine: readLine } = await import('./parse/parse-command-line.ts');
   await readLine(argv, commands, performGiven);
 }
 

@@ -2,6 +2,9 @@ import * as z from 'zod';
 import { PeerType } from './peer.ts';
 import { identifier, instant, nameShown, requiredText, text } from './text.ts';
 
+/** Ten years. */
+const mostPeerHours = 87_600;
+
 export const CreateEnrollmentKey = z
   .object({
     name: requiredText(120),
@@ -15,6 +18,9 @@ export const CreateEnrollmentKey = z
       .meta({ description: 'What a peer may enrol as with the key; absent means any type.' }),
     routes: z.array(text(32)).max(50).optional().meta({
       description: 'Routes of the network: a connector that enrols with the key serves no others. Absent means any.',
+    }),
+    peer_expires_in_hours: z.int().min(1).max(mostPeerHours).optional().meta({
+      description: 'A peer that enrols with the key expires so many hours after it enrolled. Absent means never.',
     }),
   })
   .meta({ id: 'CreateEnrollmentKey' });
@@ -30,6 +36,11 @@ export const EnrollmentKey = z
     expires_at: instant,
     peer_types: z.array(PeerType).optional().meta({ description: 'Absent means any type.' }),
     routes: z.array(z.cidrv4()).optional().meta({ description: 'Absent means any route.' }),
+    peer_expires_in_hours: z
+      .int()
+      .min(1)
+      .optional()
+      .meta({ description: 'Absent means that its peers do not expire.' }),
   })
   .meta({ id: 'EnrollmentKey' });
 export type EnrollmentKey = z.infer<typeof EnrollmentKey>;

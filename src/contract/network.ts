@@ -20,7 +20,17 @@ export const ChangeNetwork = z
   .object({
     name: requiredText(120).optional(),
     description: text(1000).optional(),
-    routes: Routes.optional(),
+    routes: Routes.optional().meta({ description: 'All routes from now on.' }),
+    add_routes: Routes.optional().meta({
+      description: 'Routes to add to those that there are; not together with routes. One that is there already stays.',
+    }),
+    remove_routes: Routes.optional().meta({
+      description: 'Routes to remove, not together with routes. One that is not there is a 422.',
+    }),
+    expected_routes: Routes.optional().meta({
+      description:
+        'The routes that the caller saw, in any order: a change is a 409 where the network has others by now.',
+    }),
   })
   .meta({ id: 'ChangeNetwork' });
 export type ChangeNetwork = z.infer<typeof ChangeNetwork>;
@@ -48,7 +58,7 @@ export const NetworkDelta = NetworkSummary.extend({
 }).meta({ id: 'NetworkDelta' });
 export type NetworkDelta = z.infer<typeof NetworkDelta>;
 
-/** The instance manipulation (RFC 3229) by which a {@link NetworkDelta} is asked for, in A-IM, and told, in IM. */
+/** The instance manipulation (RFC 3229) of a {@link NetworkDelta}: in A-IM of the request and in IM of the reply. */
 export const deltaManipulation = 'cpn-delta';
 
 /** The reply to an enrolment. The access token speaks for this one peer; it is shown once, and again to an idempotent replay. */

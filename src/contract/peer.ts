@@ -47,6 +47,23 @@ export const IdentityKey = PublicKey.meta({
   description: 'An Ed25519 public key in base64, by which a host is known whatever its WireGuard key is.',
 });
 
+const signature = '[A-Za-z0-9+/]{86}==';
+
+export const IdentityProof = z
+  .string()
+  .max(120)
+  .regex(new RegExp(`^${signature}$`), { error: 'must be an Ed25519 signature: 86 base64 characters and "=="' })
+  .meta({
+    description:
+      'An Ed25519 signature by the identity key over the lines "cpn enroll 1", the public_key, and the SHA-256 of the enrollment_token in hexadecimal, each with a line feed.',
+  });
+
+export const EnrolledKeyProof = z
+  .string()
+  .max(140)
+  .regex(new RegExp(`^[1-9][0-9]{0,14} ${signature}$`), { error: 'must be a serial, a space and an Ed25519 signature' })
+  .meta({ description: 'The key_proof of the public_key: its serial, a space, and its signature.' });
+
 export const NetworkSecretTag = z
   .string()
   .max(16)
@@ -81,10 +98,18 @@ export const ChangePeer = z
     }),
     key_proof: KeyProof.optional().meta({
       description:
-        "By the peer's identity_key, for the public_key beside it; without one, a new public_key has no proof.",
+        "By the peer's identity_key, for the public_key of the same request; without one, a new public_key has no proof.",
     }),
     network_secret_tag: NetworkSecretTag.nullable().optional(),
     priority: Priority.optional().meta({ description: rank }),
+    suspended: z.boolean().optional().meta({
+      description:
+        'A suspended peer keeps id, name and address. No map has it, so that no host talks to it, and its token gets a 403.',
+    }),
+    expires_at: instant.nullable().optional().meta({
+      description:
+        'From then on the peer is out of the network as a suspended one is; null for never. A later instant brings a peer that expired back.',
+    }),
   })
   .meta({ id: 'ChangePeer' });
 export type ChangePeer = z.infer<typeof ChangePeer>;
@@ -110,6 +135,10 @@ export const Peer = z
         'Of a connector: since when it serves. One that had nothing in service and is back is a newcomer, as one that enrols is.',
     }),
     priority: Priority.optional().meta({ description: `${rank} Absent means 0.` }),
+    suspended_at: instant
+      .optional()
+      .meta({ description: 'Of a peer that is suspended; the map of a network has none.' }),
+    expires_at: instant.optional().meta({ description: 'When the peer expires, or did. Absent means never.' }),
     created_at: instant,
   })
   .meta({ id: 'Peer' });

@@ -1,24 +1,24 @@
-import { CpnError } from '../core/errors.ts';
+import { CpnError } from '../core/errors/index.ts';
 
 /** The rules that each field of a request broke. */
 export type BrokenRules = Readonly<Record<string, readonly string[]>>;
 
-/** A request says something that breaks a rule; each field is named with its rules. */
+/** Fields of a request break rules; each field is listed with its rules. */
 export class InvalidRequest extends CpnError {
   override readonly name = 'InvalidRequest';
   readonly fields: BrokenRules;
   /** The fields of the body that follow its schema, where others do not. */
-  readonly rest: object | null;
+  readonly validFields: object | null;
 
   constructor(fields: BrokenRules, rest: object | null = null) {
     const names = Object.keys(fields);
     super(`the request breaks a rule for ${names.join(', ')}`, { facts: { fields: names } });
     this.fields = fields;
-    this.rest = rest;
+    this.validFields = rest;
   }
 }
 
-/** The request brought no credential, or one that nobody holds. */
+/** The request has no credential, or an unknown one. */
 export class Unauthenticated extends CpnError {
   override readonly name = 'Unauthenticated';
 }
@@ -28,12 +28,17 @@ export class Forbidden extends CpnError {
   override readonly name = 'Forbidden';
 }
 
-/** What the request asks for does not go together with what the caller says of itself. */
+/** The request contradicts a state that its headers or fields name. */
 export class Conflict extends CpnError {
   override readonly name = 'Conflict';
 }
 
-/** What the request names is not there, or belongs to another organization: the caller cannot tell which. */
+/** A precondition in the headers of the request is not met. */
+export class PreconditionFailed extends CpnError {
+  override readonly name = 'PreconditionFailed';
+}
+
+/** The object does not exist or belongs to another organization; the reply is the same. */
 export class NotFound extends CpnError {
   override readonly name = 'NotFound';
 
@@ -70,7 +75,10 @@ export class TooManyRequests extends CpnError {
   readonly retryAfterSeconds: number;
 
   constructor(what: string, retryAfterSeconds: number) {
-    super(`too many ${what}; try again in ${retryAfterSeconds} s`, { facts: { what, retryAfterSeconds }, retry: true });
+    super(`too many ${what}; try again in ${retryAfterSeconds} s`, {
+      facts: { what, retryAfterSeconds },
+      isRetryable: true,
+    });
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }
@@ -82,17 +90,19 @@ export class Unavailable extends CpnError {
 
   /** @param problem what is wrong, in words that anybody may read */
   constructor(problem: string, retryAfterSeconds = 1, cause?: unknown) {
-    super(`${problem}; try again in ${retryAfterSeconds} s`, { facts: { problem }, cause, retry: true });
+    super(`${problem}; try again in ${retryAfterSeconds} s`, { facts: { problem }, cause, isRetryable: true });
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 
-/** The database was lost after it was told to keep a change and before it said that it did. */
+/** The connection to the database broke after a commit was sent and before it was confirmed. */
 export class OutcomeUnknown extends CpnError {
   override readonly name = 'OutcomeUnknown';
 
   constructor(cause: unknown) {
-    super('the database was lost before it said whether this is done; look before you ask for it again', { cause });
+    super('the database was lost before it confirmed the change; check whether it was made before you repeat it', {
+      cause,
+    });
   }
 }
 
@@ -105,7 +115,7 @@ export class UnusableDatabase extends CpnError {
   }
 }
 
-/** The database was changed by a newer version in a way that this one must know of. */
+/** A newer version changed the database incompatibly. */
 export class NewerDatabase extends CpnError {
   override readonly name = 'NewerDatabase';
 

@@ -1,24 +1,27 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
-import type { Prefix } from '../core/cidr.ts';
-import { isLoopback } from '../core/loopback.ts';
-import type { Secret } from '../core/secret.ts';
-import type { App } from './app.ts';
+import type { Secret } from '../core/crypto/secret.ts';
+import type { Prefix } from '../core/net/cidr.ts';
+import { isLoopback } from '../core/net/loopback.ts';
+import { type PasswordCost, usualPasswordCost } from './domain/passwords.ts';
+import type { Random } from './domain/tokens.ts';
 import { CannotListen } from './errors.ts';
-import { defaultLimits, type Limits } from './limits.ts';
-import { createMetrics, type Metrics } from './metrics.ts';
-import { type ListenAddress, serveMetrics } from './metrics-server.ts';
-import { type PasswordCost, usualPasswordCost } from './passwords.ts';
-import { createPeerChanges } from './peer-changes.ts';
-import { createServer } from './server.ts';
-import { isForeignOwner, makeFirstOwner, type Owner } from './service/owner.ts';
+import type { App } from './http/app.ts';
+import { defaultLimits, type Limits } from './http/limits.ts';
+import { createMetrics, type Metrics } from './http/metrics.ts';
+import { type ListenAddress, serveMetrics } from './http/metrics-server.ts';
+import { createServer } from './http/server.ts';
+import type { TlsFiles } from './http/tls-files.ts';
+import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './http/transport.ts';
+import { ChangeNotifier } from './push/change-notifier.ts';
+import { type Expiry, expirePeers, startExpiry } from './service/expiry.ts';
+import { checkFirstOwner, isForeignOwner, makeFirstOwner, type Owner } from './service/owner.ts';
+import { createPeerChangeLimit } from './service/peer-change-limit.ts';
 import { pruneAuditDaily } from './service/retention.ts';
-import { openStore, type Store } from './store/open-store.ts';
-import { readDatabaseTime } from './store/time.ts';
-import type { TlsFiles } from './tls-files.ts';
-import type { Random } from './tokens.ts';
-import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './transport.ts';
-import { Waiters } from './waiters.ts';
+import { readDatabaseTime } from './store/database.ts';
+import { openStore } from './store/sqlite/store.ts';
+import type { Store } from './store/store.ts';
 
 export interface ServeOptions {
   readonly host: string;
@@ -32,7 +35,7 @@ export interface ServeOptions {
   readonly owner?: Owner | null;
   /** Networks may offer routes to public addresses, and the default route. */
   readonly allowPublicRoutes: boolean;
-  /** How long what was done is remembered; a year unless it says otherwise. */
+  /** Days that the audit log is kept; a year by default. */
   readonly auditDays?: number;
   /** Limits other than the usual ones. */
   readonly limits?: Partial<Limits>;
@@ -42,16 +45,16 @@ export interface ServeOptions {
   readonly passwordCost?: PasswordCost;
   /** Serves https; without it plain http. */
   readonly tls?: TlsFiles | null;
-  /** Proxies whose X-Forwarded-For says who calls; nobody else's is believed. */
+  /** Proxies whose X-Forwarded-For is trusted. */
   readonly proxies?: readonly Prefix[];
-  /** Where the metrics are for whoever connects; without it callers on this machine get them where the rest is. */
+  /** The address of the metrics, for all its clients. Without it they are at the main address, for callers on this machine. */
   readonly metrics?: ListenAddress | null;
   readonly logger: Logger;
   /** The time, where it is not that of this machine and of the database. */
   readonly now?: (() => Date) | undefined;
   readonly random?: Random;
-  /** Where requests wait for changes, for who wants to look on. */
-  readonly waiters?: Waiters;
+  /** Given by tests, which count its waits. */
+  readonly notifier?: ChangeNotifier;
 }
 
 export interface ControlPlane {
@@ -71,14 +74,17 @@ export interface ControlPlane {
 export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const { owner = null, allowPublicRoutes, logger, now = () => new Date(), random = randomBytes } = options;
   const readTime = options.now === undefined ? readDatabaseTime : async () => now();
-  const { waiters = new Waiters(), proxies = [], passwordCost = usualPasswordCost } = options;
+  const { notifier = new ChangeNotifier(), proxies = [], passwordCost = usualPasswordCost } = options;
   const transport = createTransport(options.tls ?? null, { ...defaultDeadlines, ...options.deadlines });
-  const metrics = createMetrics(waiters);
-  const store = await open(options, waiters);
+  const metrics = createMetrics(notifier);
+  // A wrong owner leaves no empty folder behind.
+  if (!options.database && !existsSync(options.dataDir)) checkFirstOwner(owner);
+  const store = await open(options, notifier);
   // Whom a proxy on this machine brings may be anywhere.
   const onLoopback = isLoopback(options.host) && proxies.length === 0;
   try {
     const limits = { ...defaultLimits, ...options.limits };
+    const timely: { expiry?: Expiry } = {};
     const context = {
       db: store.db,
       announce: store.announce,
@@ -86,10 +92,11 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       readTime,
       random,
       passwordCost,
-      waiters,
+      notifier,
       allowPublicRoutes,
       onLoopback,
-      peerChanges: createPeerChanges(limits.peerChanges, now),
+      peerChangeLimit: createPeerChangeLimit(limits.peerChanges, now),
+      rescheduleExpiry: () => timely.expiry?.reschedule(),
     };
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
     else if (owner && (await isForeignOwner(context, owner)))
@@ -101,9 +108,15 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     const pruning = pruneAuditDaily(context, options.auditDays ?? 365, (error) =>
       logger.error({ err: error }, 'audit not pruned'),
     );
+    const expiry = startExpiry(
+      () => expirePeers(context),
+      now,
+      (error) => logger.error({ err: error }, 'expired peers not taken out of their networks'),
+    );
+    timely.expiry = expiry;
     const close = async () => {
       logger.info('closing');
-      await app.close().finally(showing?.close).finally(pruning.stop).finally(store.close);
+      await app.close().finally(showing?.close).finally(pruning.stop).finally(expiry.stop).finally(store.close);
     };
     return { url, metricsUrl: showing?.url ?? null, reload: transport.reload, close: once(close) };
   } catch (error) {
@@ -113,14 +126,14 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
 }
 
 /** PostgreSQL's driver is loaded only where it is used. */
-async function open({ dataDir, database, logger }: ServeOptions, waiters: Waiters): Promise<Store> {
+async function open({ dataDir, database, logger }: ServeOptions, notifier: ChangeNotifier): Promise<Store> {
   if (!database) return openStore(dataDir);
-  const { openPostgres } = await import('./store/postgres-store.ts');
+  const { openPostgres } = await import('./store/postgres/store.ts');
   return openPostgres(database, {
-    wake: (network) => waiters.wake(network),
-    wakeAll: () => {
+    notify: (network) => notifier.notify(network),
+    notifyAll: () => {
       logger.info('listening for changes of other processes again');
-      waiters.wakeAll();
+      notifier.notifyAll();
     },
     lost: (reason) => logger.warn({ reason }, 'not listening for changes of other processes'),
   });

@@ -1,92 +1,92 @@
 import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { HostsFile } from '../core/actual.ts';
-import { CommandFailed, DiskFailed } from '../core/errors.ts';
-import { findBlock, replaceBlock } from '../core/hosts-block.ts';
-import { saidBy } from './run.ts';
+import { CommandFailed, DiskFailed } from '../core/errors/index.ts';
+import type { HostsFile } from '../core/host-state/actual.ts';
+import { findBlock, replaceBlock } from '../core/names/hosts-block.ts';
+import { stderrOf } from './process/command-error.ts';
 
-/** Where the resolver of the C library looks (hosts(5)). */
-const usualPath = '/etc/hosts';
+/** hosts(5) */
+const defaultPath = '/etc/hosts';
 
-/** How often a writing begins anew because somebody else wrote meanwhile. */
-const mostAttempts = 3;
+/** Attempts, because another program may change the file at the same time. */
+const maxAttempts = 3;
 
-/** What rename(2) and open(2) say where the file is mounted by itself, as in containers, or its folder is read-only. */
-const unrenamable = ['EBUSY', 'EXDEV', 'EROFS', 'EACCES', 'EPERM'];
+/** Errors of rename(2) and open(2) where the file itself is a mount, as in containers, or its folder is read-only. */
+const renameErrors = ['EBUSY', 'EXDEV', 'EROFS', 'EACCES', 'EPERM'];
 
-/** Reads what of the hosts file is ours, and whether it can be changed; a link is followed. Never throws. */
-export async function readHosts(link: string, path = usualPath): Promise<HostsFile> {
+/** Reads our block of the hosts file, and whether the file can be changed. Follows a symbolic link. Never throws. */
+export async function readHosts(link: string, path = defaultPath): Promise<HostsFile> {
   try {
-    const { target, text, stats } = await load(path);
+    const { target, text, stats } = await loadFile(path);
     const { block, isWhole } = findBlock(text, link);
-    const trouble = isWhole ? await findTrouble(path, target, stats) : describeDamage(path, link);
+    const trouble = isWhole ? await findProblem(path, target, stats) : describeDamage(path, link);
     return { block, trouble };
   } catch (error) {
-    return { block: null, trouble: describe(path, error as NodeJS.ErrnoException) };
+    return { block: null, trouble: describeError(path, error as NodeJS.ErrnoException) };
   }
 }
 
 /**
- * Puts our block into the hosts file, or takes it out with a `block` of null; every other byte stays, and so do mode and owner. The
- * file is replaced as a whole, but where it is mounted by itself: there it is written in place.
+ * Writes our block into the hosts file, or removes it where `block` is null. Every other byte stays, and so do mode and owner. The
+ * file is replaced atomically; where the file itself is a mount, it is written in place.
  *
  * @throws DiskFailed
- * @throws CommandFailed where the file is not as it should be, or somebody else keeps changing it
+ * @throws CommandFailed where our block is damaged, or another program keeps changing the file
  */
-export async function writeHosts(link: string, block: string | null, path = usualPath): Promise<void> {
+export async function writeHosts(link: string, block: string | null, path = defaultPath): Promise<void> {
   try {
-    for (let attempt = 0; attempt < mostAttempts; attempt += 1) {
-      const loaded = await load(path);
-      if (!findBlock(loaded.text, link).isWhole) throw refuse(path, describeDamage(path, link));
-      if (await put(loaded, replaceBlock(loaded.text, link, block))) return;
+    for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
+      const loaded = await loadFile(path);
+      if (!findBlock(loaded.text, link).isWhole) throw writeFailure(path, describeDamage(path, link));
+      if (await replaceFile(loaded, replaceBlock(loaded.text, link, block))) return;
     }
   } catch (error) {
     const { code, errno } = error as Partial<NodeJS.ErrnoException>;
     if (code === undefined || errno === undefined) throw error;
     throw new DiskFailed('write', path, error as NodeJS.ErrnoException);
   }
-  throw refuse(path, 'somebody else keeps changing it');
+  throw writeFailure(path, 'another program keeps changing it');
 }
 
-/** The file as it is. Each byte is one character, whatever its encoding is, and so outlives us as it is. */
+/** Each byte is one character, so that text in any encoding stays as it is. */
 interface Loaded {
-  /** Where the file itself is. */
+  /** The path behind symbolic links. */
   readonly target: string;
   readonly text: string;
   readonly stats: Stats;
 }
 
-async function load(path: string): Promise<Loaded> {
+async function loadFile(path: string): Promise<Loaded> {
   const target = await realpath(path);
   const stats = await stat(target);
-  if (!stats.isFile()) throw refuse(path, `${path} is not a file`);
+  if (!stats.isFile()) throw writeFailure(path, `${path} is not a file`);
   return { target, text: await readFile(target, 'latin1'), stats };
 }
 
 /** Null when it can be changed. */
-async function findTrouble(path: string, target: string, { mode }: Stats): Promise<string | null> {
+async function findProblem(path: string, target: string, { mode }: Stats): Promise<string | null> {
   const shown = target === path ? path : `${path}, which is ${target},`;
-  // Root may write where nobody is meant to: what a packaging system made for good, such as NixOS, has no such bit.
-  if ((mode & 0o222) === 0) return `${shown} is not meant to be written (mode ${(mode & 0o777).toString(8)})`;
+  // Root may write files without any write permission, but such a file is generated, as on NixOS.
+  if ((mode & 0o222) === 0) return `${shown} has no write permission (mode ${(mode & 0o777).toString(8)})`;
   return access(target, constants.W_OK).then(
     () => null,
-    (error: NodeJS.ErrnoException) => describe(shown, error),
+    (error: NodeJS.ErrnoException) => describeError(shown, error),
   );
 }
 
-/** False, with nothing changed, when the file is not any more what was loaded. */
-async function put({ target, text, stats }: Loaded, next: string): Promise<boolean> {
+/** False, with nothing changed, where the file has changed since it was loaded. */
+async function replaceFile({ target, text, stats }: Loaded, next: string): Promise<boolean> {
   const temporary = `${target}.cpn.tmp`;
   try {
-    // Also where nothing differs: an earlier writing may have been interrupted.
+    // Even without a change: an earlier write may have been interrupted.
     await rm(temporary, { force: true });
     if (next === text) return true;
-    await fill(temporary, next, stats);
+    await writeTemporary(temporary, next, stats);
     if (!isSame(await stat(target), stats)) return false;
     await rename(temporary, target);
   } catch (error) {
-    if (!unrenamable.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+    if (!renameErrors.includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
     await overwrite(target, next);
     return true;
   } finally {
@@ -96,7 +96,7 @@ async function put({ target, text, stats }: Loaded, next: string): Promise<boole
   return true;
 }
 
-async function fill(temporary: string, text: string, { mode, uid, gid }: Stats): Promise<void> {
+async function writeTemporary(temporary: string, text: string, { mode, uid, gid }: Stats): Promise<void> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   await withFile(temporary, flags, async (file) => {
     await file.writeFile(text, 'latin1');
@@ -106,7 +106,7 @@ async function fill(temporary: string, text: string, { mode, uid, gid }: Stats):
   });
 }
 
-/** Its length is set last: whoever reads meanwhile finds lines too many rather than too few. */
+/** Truncates last: a concurrent reader sees too many lines rather than too few. */
 async function overwrite(target: string, text: string): Promise<void> {
   const bytes = Buffer.from(text, 'latin1');
   await withFile(target, constants.O_WRONLY, async (file) => {
@@ -130,14 +130,14 @@ function isSame(one: Stats, other: Stats): boolean {
 }
 
 function describeDamage(path: string, link: string): string {
-  return `of our lines "# BEGIN cpn ${link}" and "# END cpn ${link}" in ${path} one is missing; remove what is left of that block`;
+  return `one of the lines "# BEGIN cpn ${link}" and "# END cpn ${link}" is missing in ${path}; remove the rest of that block`;
 }
 
-function describe(path: string, error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOENT') return `${path} is not there; make it, be it empty`;
-  return error.errno === undefined ? saidBy(error) || error.message : new DiskFailed('write', path, error).message;
+function describeError(path: string, error: NodeJS.ErrnoException): string {
+  if (error.code === 'ENOENT') return `${path} does not exist; create it, even if empty`;
+  return error.errno === undefined ? stderrOf(error) || error.message : new DiskFailed('write', path, error).message;
 }
 
-function refuse(path: string, problem: string): CommandFailed {
+function writeFailure(path: string, problem: string): CommandFailed {
   return new CommandFailed(`writing ${path}`, null, problem);
 }

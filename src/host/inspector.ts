@@ -1,29 +1,31 @@
+import type { FileFacts, LockHolder } from '../core/doctor/check-files.ts';
+import type { Kernel, Space, ToolFound } from '../core/doctor/check-host.ts';
 import type { Subject } from '../core/doctor/finding.ts';
-import type { FileFacts, Holder } from '../core/doctor/judge-files.ts';
-import type { Kernel, Space, ToolFound } from '../core/doctor/judge-host.ts';
 
-/** What a check-up asks of a host beside what a pass observes. None of it changes anything. */
+/** What `cpn doctor` reads of a host in addition to what a pass observes. Changes nothing. */
 export interface Inspector {
-  /** What cannot be looked at on this kind of host; whatever is asked about it here says nothing. */
+  /** Subjects that cannot be examined on this platform; the methods about them return empty values. */
   readonly unexamined: ReadonlySet<Subject>;
-  /** Every tool that is run, whether it is there or not. */
+  /** Every tool that is run, installed or not. */
   tools(): Promise<readonly ToolFound[]>;
   kernel(): Promise<Kernel>;
   mayAdminister(): Promise<boolean>;
-  /** Whose this process is. */
+  /** The effective user id. */
   user(): number;
-  /** Programs that change networks by themselves, each as `name (pid N)`, and ufw where it is on. */
+  /** Running programs that change networks by themselves, each as `name (pid N)`, and ufw where it is enabled. */
   managers(): Promise<readonly string[]>;
-  /** The names of those that are told to leave this program's interfaces alone. */
+  /** The names of those that are configured to ignore the interfaces of cpn. */
   preparedManagers(): Promise<readonly string[]>;
-  /** Null for what is not there, or must not be seen. */
+  /** Null where it does not exist, or cannot be read. */
   file(path: string): Promise<FileFacts | null>;
-  /** Of the nearest folder above `path` that is there. */
+  /** Of the nearest existing folder above `path`. */
   space(path: string): Promise<Space>;
-  /** Who wrote itself down in this file; null where nobody did. */
-  holder(path: string): Promise<Holder | null>;
-  /** The UDP ports of this network namespace at which somebody listens. */
+  /** The process whose id is in this file; null without one. */
+  holder(path: string): Promise<LockHolder | null>;
+  /** Whether iptables-legacy filters packets in this network namespace. nft does not show its rules. */
+  hasLegacyRules(): Promise<boolean>;
+  /** The UDP ports of this network namespace that have a socket. */
   udpPorts(): Promise<ReadonlySet<number>>;
-  /** What tools print of the host's network, by file name, without keys; what cannot be had says why. */
-  prints(): Promise<ReadonlyMap<string, string>>;
+  /** Output of network tools, without keys, by file name; or the reason why a tool failed. */
+  diagnostics(): Promise<ReadonlyMap<string, string>>;
 }

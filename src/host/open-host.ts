@@ -1,43 +1,43 @@
 import { join } from 'node:path';
-import { InvalidValue } from '../core/errors.ts';
+import { InvalidValue } from '../core/errors/index.ts';
 import type { Host } from './host.ts';
 import type { Inspector } from './inspector.ts';
-import type { Portable } from './wg-quick/observe.ts';
+import type { PortableContext } from './wg-quick/observe.ts';
 
-/** What keeps a host: all the tools of Linux, wg-quick alone, or the services of WireGuard for Windows. */
+/** How a host is configured: with the tools of Linux, with wg-quick alone, or with the services of WireGuard for Windows. */
 export const drivers = ['linux', 'wg-quick', 'windows'] as const;
 export type Driver = (typeof drivers)[number];
 
-/** Where the three folders of a host are unless told otherwise. */
-export interface UsualFolders {
+/** The three folders of a host if no option or variable names others. */
+export interface DefaultFolders {
   readonly config: string;
   readonly state: string;
   readonly runtime: string;
 }
 
-/** What is said to whoever uses a driver that was never tried where it belongs; null for the others. */
-export function describeUntested(driver: Driver): string | null {
+/** A warning for a driver that was never tested on its platform; null for the others. */
+export function untestedWarning(driver: Driver): string | null {
   return driver === 'windows'
-    ? 'cpn was never tested on Windows: look at what it does there, and keep another way to this host'
+    ? 'cpn was never tested on Windows: check what it changes, and keep another way to reach this host'
     : null;
 }
 
 /**
- * The driver that somebody asked for by name, or the platform's own: wg-quick where there is one.
+ * The driver of that name, or by default that of the platform.
  *
- * @throws InvalidValue for a name that is none
+ * @throws InvalidValue for an unknown name
  */
-export function chooseDriver(asked: string | undefined, platform: NodeJS.Platform = process.platform): Driver {
-  if (asked === undefined) return platform === 'linux' ? 'linux' : platform === 'win32' ? 'windows' : 'wg-quick';
-  const driver = drivers.find((each) => each === asked);
+export function chooseDriver(name: string | undefined, platform: NodeJS.Platform = process.platform): Driver {
+  if (name === undefined) return platform === 'linux' ? 'linux' : platform === 'win32' ? 'windows' : 'wg-quick';
+  const driver = drivers.find((each) => each === name);
   if (driver !== undefined) return driver;
-  throw new InvalidValue('CPN_HOST_DRIVER', asked, `is none of ${drivers.join(', ')}`);
+  throw new InvalidValue('CPN_HOST_DRIVER', name, `must be one of ${drivers.join(', ')}`);
 }
 
-/** The folders that a platform has for such things: macOS and the BSDs empty /var/run when they start, and have no /run. */
-export function findUsualFolders(platform: NodeJS.Platform = process.platform): UsualFolders {
+/** macOS and the BSDs have no /run; they empty /var/run at boot. */
+export function defaultFolders(platform: NodeJS.Platform = process.platform): DefaultFolders {
   if (platform === 'win32') {
-    // Nobody is to see private keys, and modes are not heeded there: this folder WireGuard itself gives to administrators alone.
+    // WireGuard restricts this folder to administrators; file modes do not protect private keys on Windows.
     const folder = 'C:\\Program Files\\WireGuard\\Data\\cpn';
     return { config: `${folder}\\config`, state: `${folder}\\state`, runtime: `${folder}\\run` };
   }
@@ -45,7 +45,7 @@ export function findUsualFolders(platform: NodeJS.Platform = process.platform): 
   return { config: '/etc/wireguard', state: '/var/lib/cpn', runtime };
 }
 
-/** @param runtime the folder for what does not outlive a restart of this host */
+/** @param runtime the folder for files that end with the boot */
 export async function openHost(driver: Driver, runtime: string): Promise<Host> {
   if (driver === 'linux') return (await import('./linux/linux-host.ts')).linuxHost();
   const { portableHost } = await import('./wg-quick/portable-host.ts');
@@ -58,8 +58,11 @@ export async function openInspector(driver: Driver, runtime: string): Promise<In
   return portableInspector(await openPortable(driver, runtime));
 }
 
-async function openPortable(driver: 'wg-quick' | 'windows', runtime: string): Promise<Portable> {
-  const [{ run }, { tunnelFiles }] = await Promise.all([import('./run.ts'), import('./wg-quick/tunnel-files.ts')]);
+async function openPortable(driver: 'wg-quick' | 'windows', runtime: string): Promise<PortableContext> {
+  const [{ run }, { tunnelFiles }] = await Promise.all([
+    import('./process/run.ts'),
+    import('./wg-quick/tunnel-files.ts'),
+  ]);
   const folder = join(runtime, 'tunnels');
   const files = tunnelFiles(folder);
   if (driver === 'windows') {

@@ -1,9 +1,9 @@
-import { type Address, maskPrefix, type Prefix, parseAddress } from '../core/cidr.ts';
-import { InvalidValue } from '../core/errors.ts';
+import { InvalidValue } from '../core/errors/index.ts';
+import { type Address, maskPrefix, type Prefix, parseAddress } from '../core/net/cidr.ts';
 
 /**
- * Reads an address as the kernel, a resolver or a file spells it: the zone goes, IPv4 in IPv6 clothing (RFC 4291,
- * 2.5.5.2) becomes IPv4. Null for anything else, because what surrounds us is not ours to refuse.
+ * Parses an address as the kernel, a resolver or a file writes it: drops the zone, and converts an IPv4-mapped IPv6 address (RFC 4291,
+ * 2.5.5.2). Null for anything else: a value of another program is no reason to fail.
  */
 export function readAddress(text: string): Address | null {
   const [bare = ''] = text.split('%', 1);
@@ -15,10 +15,9 @@ export function readAddress(text: string): Address | null {
   }
 }
 
-/** Reads a range, or an address that stands for the range of itself, as the kernel's tools print it. */
+/** Parses a prefix, or an address as its host prefix, as the tools of the kernel print it. */
 export function readPrefix(text: string): Prefix {
   const range = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
-  // Core knows no range in IPv4 clothing, and somebody may have set one by hand: as it is spelled it is seen, and is a
-  // difference that a pass takes away.
+  // An operator may have set an IPv4-mapped prefix, which core does not parse: unparsed, it is drift that a pass repairs.
   return /^::ffff:[\d.]{7,15}\/\d{1,3}$/i.test(range) ? (range as Prefix) : maskPrefix(range);
 }

@@ -1,7 +1,7 @@
-import type { SshClient } from '../core/actual.ts';
+import type { SshClient } from '../core/host-state/actual.ts';
 import { readAddress } from './read-address.ts';
 
-/** The session that SSH_CONNECTION of ssh(1) names: `CLIENT PORT SERVER PORT`; none where it names no client. */
+/** The session in SSH_CONNECTION (ssh(1)), `CLIENT PORT SERVER PORT`; empty without a client address. */
 export function readSshConnection(variable = ''): SshClient[] {
   const [client = '', , server = ''] = variable.split(' ');
   const address = readAddress(client);

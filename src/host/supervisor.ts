@@ -1,27 +1,26 @@
-/** What is told of a daemon to whoever started it. */
-export interface Report {
+/** What the daemon reports to its service manager. */
+export interface SupervisorReport {
   readonly state?: 'ready' | 'reloading' | 'stopping';
-  /** Says that it is alive. */
+  /** Resets the watchdog. */
   readonly isAlive?: boolean;
-  /** How it is, in a line for a person. */
+  /** One line for operators. */
   readonly status?: string;
 }
 
-/** Whoever started the daemon, and wants to know how it is. */
+/** The service manager that started the daemon. */
 export interface Supervisor {
-  /** Milliseconds within which it is ended unless it says that it is alive; null where nobody waits for that. */
-  readonly patienceMs: number | null;
-  /** Resolves when it was told, or could not be; reports arrive in the order of the calls. Never rejects. */
-  tell(report: Report): Promise<void>;
+  /** The watchdog timeout in milliseconds; null without a watchdog. */
+  readonly watchdogMs: number | null;
+  /** Resolves after the report was delivered or failed. Reports are delivered in order. Never rejects. */
+  report(report: SupervisorReport): Promise<void>;
 }
 
-/** The daemon as the operating system starts it, with this host and again when it fails. */
+/** The daemon as a service, which starts at boot and after a failure. */
 export interface DaemonUnit {
-  /** What a person calls it. */
   readonly name: string;
   readonly isEnabled: boolean;
-  /** Has it start with this host, and now; does not wait until it has. @throws CommandFailed */
+  /** Starts it now and at boot; does not wait for the start. @throws CommandFailed */
   enable(): Promise<void>;
-  /** Ends it, and has it start no more. @throws CommandFailed */
+  /** Stops it, and no longer starts it at boot. @throws CommandFailed */
   disable(): Promise<void>;
 }

@@ -1,30 +1,38 @@
-import { join } from 'node:path';
-import { CpnError, DiskFailed, UnreadableFile } from '../core/errors.ts';
-import { removeFile, removeLeftovers, replaceFile } from './atomic-file.ts';
-import { doThen, foreseen } from './do-then.ts';
-import { closeFile, type Guarded, isExposed, type OnExposure, secureFolder } from './exposure.ts';
-import { makeFolder, removeFolder } from './folder.ts';
-import { KnownTexts } from './known-texts.ts';
+import { watch } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { CpnError, DiskFailed, UnreadableFile } from '../core/errors/index.ts';
+import { removeFile, removeLeftovers, replaceFile } from './files/atomic-file.ts';
+import { expectedError, finallyDo } from './files/do-then.ts';
+import { FileCache } from './files/file-cache.ts';
+import { closeFile, type Guarded, isExposed, type OnExposure, secureFolder } from './files/file-trust.ts';
+import { makeFolder, removeFolder } from './files/folder.ts';
+import { formerName, readFormer, writeFormer } from './former-networks.ts';
 import { changeLock, daemonLock, type Kind, passLock, removeLock, removeStale, withLock } from './lock.ts';
-import type { Notes } from './notes.ts';
-import { readNotesFile, writeNotesFile } from './notes-file.ts';
-import type { State } from './state.ts';
-import { copiesOf, holdsStates, listLinks, mendState, readState, removeState, writeState } from './state-copies.ts';
-import { formatState } from './state-file.ts';
+import { type Notes, readNotesFile, writeNotesFile } from './notes.ts';
+import type { State } from './state/state.ts';
+import {
+  copiesOf,
+  holdsStates,
+  listLinks,
+  mendState,
+  readState,
+  removeState,
+  writeState,
+} from './state/state-copies.ts';
 import type { Folders, Listing, Store } from './store.ts';
 
-/** Is told of each state file that is found damaged, once until it is mended; its previous copy stands in for it. */
+/** Receives each state file that is found damaged, once until it is repaired; its previous copy replaces it. */
 export type OnDamage = (path: string, cause: UnreadableFile) => void;
 
 /** The store in files; see README for what is where. */
 export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExposure: OnExposure = () => {}): Store {
   const paths = pathsIn(folders);
-  const configs = new KnownTexts();
+  const configs = new FileCache(() => null);
   const made = new Set<string>();
   /** Folders that any process made for a network which this one has seen. */
   const known = new Set<string>();
   const damaged = new Set<string>();
-  /** Networks of whose files something was open to others when they were last read. */
+  /** Networks with a file that was open to others when it was last read. */
   const exposed = new Set<string>();
   /** Notes that could not be written. */
   const unwritten = new Map<string, Notes>();
@@ -36,26 +44,26 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
     await secureFolder(folder, folder === folders.config, onExposure);
   }
 
-  /** Closes to others what they could read; what cannot be closed now is tried again by the next one. */
+  /** Closes to others what they could read; the next lock tries again where that fails. */
   async function closeFiles(): Promise<void> {
     const links = await listLinks(folders.state);
-    if (links.length > 0) await secureFolder(folders.state, false, onExposure).catch(foreseen);
-    for (const file of links.flatMap(guarded)) {
-      await removeLeftovers(file.path).catch(foreseen);
-      await closeFile(file, onExposure).catch(foreseen);
+    if (links.length > 0) await secureFolder(folders.state, false, onExposure).catch(expectedError);
+    for (const file of [...links.flatMap(guarded), { path: paths.former, isOwn: true }]) {
+      await removeLeftovers(file.path).catch(expectedError);
+      await closeFile(file, onExposure).catch(expectedError);
     }
     exposed.clear();
   }
 
   function guarded(link: string): Guarded[] {
-    const copies = copiesOf(paths.state(link)).map((path) => ({ path, isBelieved: true }));
-    return [{ path: paths.config(link), isBelieved: false }, ...copies];
+    const copies = copiesOf(paths.state(link)).map((path) => ({ path, isOwn: true }));
+    return [{ path: paths.config(link), isOwn: false }, ...copies];
   }
 
-  /** A text that is none of ours stands for what is no file: it is replaced as whatever else differs. */
+  /** Anything but a regular file counts as a text that differs: it is replaced. */
   async function readConfig(link: string): Promise<string | null> {
     try {
-      return await configs.read(paths.config(link));
+      return (await configs.read(paths.config(link)))?.text ?? null;
     } catch (error) {
       if (error instanceof UnreadableFile) return '';
       throw error;
@@ -77,7 +85,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
     const states: State[] = [];
     const unreadable: Listing['unreadable'][number][] = [];
     for (const link of await listLinks(folders.state)) {
-      const reading = await read(link).catch(foreseen);
+      const reading = await read(link).catch(expectedError);
       if (reading instanceof CpnError) unreadable.push({ interface: link, error: reading });
       else if (reading !== null) states.push(reading);
     }
@@ -99,19 +107,19 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
     }
   }
 
-  /** One change of notes after the other: an amendment is a reading and a writing. */
+  /** Serializes changes of notes: an amendment reads and writes. */
   function inTurn(work: () => Promise<void>): Promise<void> {
     const mine = turn.then(work);
     turn = mine.catch(() => {});
     return mine;
   }
 
-  /** What cannot be mended now is read from its previous copy as before, or reported by whoever reads it. */
+  /** What cannot be repaired now is still read from its previous copy, or its next reader throws. */
   async function mend(): Promise<void> {
-    await list().catch(foreseen);
-    await closeFiles().catch(foreseen);
+    await list().catch(expectedError);
+    await closeFiles().catch(expectedError);
     for (const link of damaged) {
-      const failure = await mendState(paths.state(link)).catch(foreseen);
+      const failure = await mendState(paths.state(link)).catch(expectedError);
       if (failure === undefined) damaged.delete(link);
     }
   }
@@ -125,14 +133,14 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
     for (const folder of innermostFirst) await removeFolder(folder);
   }
 
-  /** Runs `work` under a lock that stays while others take the one of passes, and leaves no file of it. */
+  /** Runs `work` under a lock that others don't wait for in a pass, and removes its file. */
   async function hold<T>(kind: Kind, work: () => Promise<T>): Promise<T> {
     await ensure(folders.runtime);
     const release = () => removeLock(folders.runtime, kind);
-    const held = () => withLock(folders.runtime, () => doThen(work, release), kind);
-    // Meanwhile its own file keeps the folder from going with the last network.
-    const clear = () => withLock(folders.runtime, clearTraces, { ...passLock, patienceMs: 0 }).catch(foreseen);
-    return doThen(held, clear);
+    const held = () => withLock(folders.runtime, () => finallyDo(work, release), kind);
+    // Until then its own file keeps the folder from being removed with the last network.
+    const clear = () => withLock(folders.runtime, clearTraces, { ...passLock, patienceMs: 0 }).catch(expectedError);
+    return finallyDo(held, clear);
   }
 
   return {
@@ -141,24 +149,31 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
     get damaged() {
       return new Set([...damaged, ...exposed]);
     },
+    watch: (link, signal, onWrite) => watchFile(paths.state(link), signal, onWrite),
     async write(state) {
       await ensure(folders.state);
       await writeState(paths.state(state.interface), state);
       damaged.delete(state.interface);
     },
-    foresee: formatState,
     isOnDisk: () => true,
     readConfig,
     async writeConfig(link, text) {
       await ensure(folders.config);
       const bytes = Buffer.from(text);
       await replaceFile(paths.config(link), bytes);
-      configs.expect(paths.config(link), bytes, text);
+      configs.expect(paths.config(link), bytes, text, null);
     },
     configPath: paths.config,
     readNotes,
     writeNotes: (link, notes) => inTurn(() => writeNotes(link, notes)),
     amendNotes: (link, part) => inTurn(async () => writeNotes(link, { ...(await readNotes(link)), ...part })),
+    readFormer: () => readFormer(paths.former),
+    async writeFormer(former) {
+      if (former.memberships.length > 0) await ensure(folders.state);
+      else for (const folder of former.folders) known.add(folder);
+      await writeFormer(paths.former, former);
+    },
+    formerPath: paths.former,
     async prepare() {
       for (const folder of [folders.config, folders.state, folders.runtime]) await ensure(folder);
       return [...made];
@@ -177,7 +192,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
         await mend();
         return work();
       };
-      return withLock(folders.runtime, () => doThen(mendFirst, clearTraces));
+      return withLock(folders.runtime, () => finallyDo(mendFirst, clearTraces));
     },
     change: (work, waits = true) => hold(waits ? changeLock : { ...changeLock, patienceMs: 0 }, work),
     claim: (work) => hold(daemonLock, work),
@@ -189,5 +204,22 @@ function pathsIn({ config, state, runtime }: Folders) {
     config: (link: string) => join(config, `${link}.conf`),
     state: (link: string) => join(state, `${link}.json`),
     notes: (link: string) => join(runtime, `${link}.notes.json`),
+    former: join(state, formerName),
   };
+}
+
+/**
+ * Calls back after a file was replaced or removed, until `signal` aborts. It watches the folder, because a replaced file is another inode.
+ * Where the system has no watch left, as inotify may, it never calls back.
+ */
+function watchFile(path: string, signal: AbortSignal, onChange: () => void): void {
+  if (signal.aborted) return;
+  try {
+    const watcher = watch(dirname(path), { signal, persistent: false }, (_, name) => {
+      if (name === null || name === basename(path)) onChange();
+    });
+    watcher.on('error', () => watcher.close());
+  } catch {
+    // Each pass reads the state in any case.
+  }
 }

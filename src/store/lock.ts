@@ -3,23 +3,23 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DiskFailed, Locked, NotOurs } from '../core/errors.ts';
-import { readText } from './atomic-file.ts';
-import { ignore, touch } from './disk.ts';
-import { listFolder, makeFolder } from './folder.ts';
+import { DiskFailed, Locked, NotOurs } from '../core/errors/index.ts';
+import { readText } from './files/atomic-file.ts';
+import { ignore, touch } from './files/disk.ts';
+import { listFolder, makeFolder } from './files/folder.ts';
 
-/** What one process of this host at a time may hold. */
+/** What only one process of this host may hold at a time. */
 export interface Kind {
   readonly file: string;
-  /** Who holds it, in words for a person. */
+  /** The program that holds it, for messages. */
   readonly program: 'cpn' | 'cpn run';
-  /** How long another one waits for it, in milliseconds. */
+  /** How long another process waits for it, in milliseconds. */
   readonly patienceMs: number;
 }
 
 /** Held while a command changes this host; another waits longer than a join's request may take. */
 export const passLock: Kind = { file: 'lock', program: 'cpn', patienceMs: 45_000 };
-/** Held from the beginning of a change that a person asked for until it is confirmed or taken back. */
+/** Held from the beginning of a change by an operator until it is confirmed or rolled back. */
 export const changeLock: Kind = { file: 'change', program: 'cpn', patienceMs: 45_000 };
 /** Held for the whole life of a daemon. */
 export const daemonLock: Kind = { file: 'daemon', program: 'cpn run', patienceMs: 0 };
@@ -38,7 +38,7 @@ export async function withLock<T>(folder: string, work: () => Promise<T>, kind: 
   const path = join(folder, kind.file);
   const held = await acquire(path, kind);
   try {
-    // For a person's eyes only: a full disk is no reason not to work.
+    // Only messages use it: a full disk is no reason not to work.
     await writeHolder(path).catch(() => {});
     return await work();
   } finally {
@@ -46,13 +46,13 @@ export async function withLock<T>(folder: string, work: () => Promise<T>, kind: 
   }
 }
 
-/** Removes a lock's files; only for the one who holds it. Whoever waits for it notices, and takes a new one. */
+/** Removes a lock's files; only for the process that holds it. One that waits for it notices, and takes a new one. */
 export async function removeLock(folder: string, { file }: Kind = passLock): Promise<void> {
   const path = join(folder, file);
   for (const each of [holderOf(path), path]) await touch('unlink', each, () => rm(each, { force: true }));
 }
 
-/** Removes the files of a lock that nobody holds, such as those of a process that was killed. */
+/** Removes the files of a lock that no process holds, such as those of a process that was killed. */
 export async function removeStale(folder: string, kind: Kind): Promise<void> {
   if (!(await listFolder(folder)).includes(kind.file)) return;
   try {
@@ -122,7 +122,7 @@ async function inodeOf(path: string): Promise<number | null> {
   return found.ino;
 }
 
-/** A new file each time: what stands there may be a link to somebody's file. */
+/** A new file each time: what is there may be a link to the file of another user. */
 async function writeHolder(path: string): Promise<void> {
   await rm(holderOf(path), { force: true });
   await writeFile(holderOf(path), `${process.pid}\n`, { mode: 0o600, flag: 'wx' });

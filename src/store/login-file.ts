@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import * as z from 'zod';
-import { UnreadableFile } from '../core/errors.ts';
-import type { ServiceAddress } from '../core/model.ts';
-import { Secret } from '../core/secret.ts';
-import { readText, removeFile, replaceFile } from './atomic-file.ts';
-import { foreseen } from './do-then.ts';
-import { closeFile, type OnExposure, refuseForeign, secureFolder } from './exposure.ts';
-import { makeFolder } from './folder.ts';
+import { Secret } from '../core/crypto/secret.ts';
+import { UnreadableFile } from '../core/errors/index.ts';
+import type { ServiceAddress } from '../core/net/service-address.ts';
+import { readText, removeFile, replaceFile } from './files/atomic-file.ts';
+import { expectedError } from './files/do-then.ts';
+import { closeFile, type OnExposure, refuseForeign, secureFolder } from './files/file-trust.ts';
+import { makeFolder } from './files/folder.ts';
 
 /** An administrator's login at one control plane. */
 export interface Login {
@@ -31,7 +31,7 @@ export async function readLogin(folder: string, onExposure: OnExposure = () => {
   const path = pathIn(folder);
   const text = await readText(path, (stats) => refuseForeign(path, stats));
   if (text === null) return null;
-  await closeFile({ path, isBelieved: true }, onExposure).catch(foreseen);
+  await closeFile({ path, isOwn: true }, onExposure).catch(expectedError);
   try {
     const { version: _, ...login } = schema.parse(JSON.parse(text));
     return login;

@@ -1,8 +1,11 @@
 import * as z from 'zod';
-import { type Address, type Prefix, parseAddress, parsePrefix } from '../core/cidr.ts';
-import type { SyncRefusal } from '../core/sync-refusal.ts';
+import type { LanRoutes } from '../core/health/lan-routes.ts';
+import type { SyncRefusal } from '../core/map/sync-refusal.ts';
+import { type Address, type Prefix, parseAddress, parsePrefix } from '../core/net/cidr.ts';
+import { replaceFile, setTime } from './files/atomic-file.ts';
+import { withRegular } from './files/regular-file.ts';
 
-/** How a network learns of a newer map, and how the last try went. */
+/** How the daemon receives newer maps of a network, and the result of the last attempt. */
 export interface Sync {
   readonly mode: 'push' | 'poll';
   /** ISO 8601; null when there was none yet. */
@@ -10,30 +13,38 @@ export interface Sync {
   readonly error: string | null;
   /** Why the service refuses this host its network; a refusal stands until the service answers with a map. */
   readonly refused: SyncRefusal | null;
+  /** Its message when it refused; `error` may be a later failure. */
+  readonly refusal?: string | undefined;
+  /** The address at which the service answered last. */
+  readonly reached?: Address | undefined;
 }
 
-/** What passes tell each other and `cpn status`. Gone with a reboot, and nobody's only copy. */
+/** What passes leave to later passes and to `cpn status`. Gone with a reboot; none of it is the only copy. */
 export interface Notes {
   readonly sync: Sync;
   /** An answer of the control plane that would empty the tunnel, and awaits a second one: when it came, in seconds since boot. */
   readonly held: { readonly since: number } | null;
   /** Peers that we send to and that do not answer, though their handshake is fresh: bytes received when that was noticed. */
   readonly silent: Readonly<Record<string, number>>;
-  /** What a person should know, such as drift that keeps coming back. */
+  /** Problems to report to the operator, such as recurring drift. */
   readonly troubles: readonly string[];
   /** The routes that this connector serves and behind which no probe target answers. */
   readonly dead: readonly Prefix[];
+  /** How this connector reaches the LANs behind its routes; null before the first pass. */
+  readonly ways: LanRoutes | null;
   /** Why the packet rules do not load; null where they do, or there are none. */
   readonly unloaded: string | null;
-  /** Of the probe targets that are names or could not be asked: what the last rounds showed. */
+  /** Whether packet rules of another program were last seen to drop UDP to the listen port. */
+  readonly inboundDropped: boolean;
+  /** The last results for probe targets that are names or could not be probed. */
   readonly probed: Readonly<Record<string, Probed>>;
 }
 
-/** What is to be known of a probe target beside whether it answers. */
+/** Facts of a probe target other than whether it answers. */
 export interface Probed {
   /** Null where the name has none. */
   readonly address: Address | null;
-  /** Why it could not be asked; null where it could. */
+  /** Why it could not be probed; null where it could. */
   readonly trouble: string | null;
 }
 
@@ -43,7 +54,9 @@ export const noNotes: Notes = {
   silent: {},
   troubles: [],
   dead: [],
+  ways: null,
   unloaded: null,
+  inboundDropped: false,
   probed: {},
 };
 
@@ -56,27 +69,36 @@ const schema = z.object({
     lastSuccess: z.iso.datetime().nullable().optional(),
     error: z.string().nullable(),
     refused: z.enum(['token', 'forbidden', 'gone']).nullable().default(null),
+    refusal: z.string().optional(),
+    reached: address.optional(),
   }),
   held: z.object({ since: z.number() }).nullable(),
   silent: z.record(z.string(), z.number()),
   troubles: z.array(z.string()),
   dead: z.array(z.string().transform((text) => parsePrefix(text))).default([]),
+  ways: z
+    .record(z.string(), z.object({ isOwn: z.boolean(), links: z.array(z.string()), gone: z.string().nullable() }))
+    .nullable()
+    .default(null),
   unloaded: z.string().nullable().default(null),
+  inboundDropped: z.boolean().default(false),
   probed: z.record(z.string(), z.object({ address: address.nullable(), trouble: z.string().nullable() })).default({}),
 });
 
 /**
  * The notes as the text of their file. The time of the last success is left out where it can be the file's own, so that a
- * pass that only proves that all is well writes nothing. The same notes always give the same text.
+ * pass without news writes nothing. The same notes always give the same text.
  */
-export function formatNotes({ sync, held, silent, troubles, dead, unloaded, probed }: Notes): string {
+export function formatNotes({ sync, silent, probed, ways, ...plain }: Notes): string {
   const { lastSuccess, ...others } = sync;
   const kept = isFileTime(sync) ? others : sync;
-  const text = { sync: kept, held, silent: sortKeys(silent), troubles, dead, unloaded, probed: sortKeys(probed) };
+  const { held, troubles, dead, unloaded, inboundDropped } = plain;
+  const lists = { silent: sortKeys(silent), troubles, dead, ...(ways !== null && { ways: sortKeys(ways) }) };
+  const text = { sync: kept, held, ...lists, unloaded, inboundDropped, probed: sortKeys(probed) };
   return `${JSON.stringify(text)}\n`;
 }
 
-/** Reads what {@link formatNotes} wrote; throws whatever is wrong with it. */
+/** Parses what {@link formatNotes} wrote; throws for anything else. */
 export function parseNotes(text: string, modified: Date): Notes {
   const notes = schema.parse(JSON.parse(text));
   const { lastSuccess = modified.toISOString() } = notes.sync;
@@ -84,10 +106,39 @@ export function parseNotes(text: string, modified: Date): Notes {
 }
 
 /** Whether the file's own time stands for the last success. */
-export function isFileTime({ lastSuccess, error }: Sync): boolean {
+function isFileTime({ lastSuccess, error }: Sync): boolean {
   return lastSuccess !== null && error === null;
 }
 
 function sortKeys(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(record).sort(([one], [other]) => (one < other ? -1 : 1)));
+}
+
+/** Reads the notes in a file; none when it is missing, damaged or not readable. */
+export async function readNotesFile(path: string): Promise<Notes> {
+  try {
+    const { text, modified } = await readTimed(path);
+    return parseNotes(text, modified);
+  } catch {
+    return noNotes;
+  }
+}
+
+/**
+ * Writes notes to a file where they differ; where only the time of the last success differs, only the file's own time. They need
+ * not survive a power cut.
+ *
+ * @throws DiskFailed
+ */
+export async function writeNotesFile(path: string, notes: Notes): Promise<void> {
+  const text = formatNotes(notes);
+  const there = await readTimed(path).catch(() => null);
+  if (there === null && text === formatNotes(noNotes)) return;
+  const modified = isFileTime(notes.sync) ? new Date(notes.sync.lastSuccess ?? 0) : null;
+  if (there?.text !== text) return replaceFile(path, text, { durable: false, modified });
+  if (modified !== null && modified.getTime() !== there.modified.getTime()) await setTime(path, modified);
+}
+
+async function readTimed(path: string): Promise<{ text: string; modified: Date }> {
+  return withRegular(path, async (file, { mtime }) => ({ text: await file.readFile('utf8'), modified: mtime }));
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
 import type { AdminService } from '../../src/api/service.ts';
-import { BadReply, InvalidValue, Refused, WrongUsage } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { BadReply, InvalidValue, Refused, WrongUsage } from '../../src/core/errors/index.ts';
 import { owner, startPlane } from '../control-plane/harness.ts';
 import { failureOf, without } from './samples.ts';
 import { json, type Reply, serve } from './server.ts';
@@ -41,7 +41,7 @@ describe('users', () => {
   });
 
   test.each([
-    ['email', { email: 'nobody' }, 'is not in the form of an email address'],
+    ['email', { email: 'unknown' }, 'is not in the form of an email address'],
     ['password', { password: new Secret('canary') }, 'must be at least 12 characters'],
     ['password', { password: new Secret('canary'.repeat(200)) }, 'must be at most 1024 bytes'],
     ['role', { role: 'king' as 'owner' }, 'must be owner or admin or member or viewer'],
@@ -90,7 +90,7 @@ describe('users', () => {
     [without(user, 'id'), 'lacks users[0].id'],
     [without(user, 'email'), 'lacks users[0].email'],
     [without(user, 'created_at'), 'lacks users[0].created_at'],
-    [{ ...user, role: 'king' }, 'users[0].role is none of owner, admin, member, viewer'],
+    [{ ...user, role: 'king' }, 'users[0].role must be one of owner, admin, member, viewer'],
     [{ ...user, created_at: 'yesterday' }, 'users[0].created_at is not an instant'],
   ])('like %j are a BadReply', async (body, problem) => {
     const { failure } = await ask(json(200, { data: [body] }), (it) => it.listUsers());
@@ -201,7 +201,7 @@ describe('the audit', () => {
     ]);
   });
 
-  test('tells of nobody, and of nothing that has a name', async () => {
+  test('may lack actor and target names', async () => {
     const bare = {
       ...entry,
       actor: { kind: 'nobody', id: null, name: null },
@@ -215,7 +215,7 @@ describe('the audit', () => {
 
   test.each([
     [without(entry, 'action'), 'lacks audit[0].action'],
-    [{ ...entry, actor: { kind: 'ghost' } }, 'audit[0].actor.kind is none of user, peer'],
+    [{ ...entry, actor: { kind: 'ghost' } }, 'audit[0].actor.kind must be one of user, peer'],
     [{ ...entry, target: null }, 'lacks audit[0].target'],
     [{ ...entry, details: 'all' }, 'audit[0].details is not an object'],
     [{ ...entry, id: {} }, 'audit[0].id is neither a number nor a word'],

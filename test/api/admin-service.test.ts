@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
 import type { AdminService } from '../../src/api/service.ts';
-import { BadReply, InvalidValue, WrongUsage } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { BadReply, InvalidValue, WrongUsage } from '../../src/core/errors/index.ts';
 import { failureOf, networkBody, peerBody, without } from './samples.ts';
 import { json, type Reply, serve } from './server.ts';
 
@@ -53,7 +53,7 @@ describe('login', () => {
   });
 
   test.each([
-    ['email', 'nobody', 'pw', 'laptop'],
+    ['email', 'unknown', 'pw', 'laptop'],
     ['password', 'a@example.net', '', 'laptop'],
   ])('refuses a bad %s before anything is sent', async (field, email, password, device) => {
     const { failure, asked } = await ask(json(200, {}), (it) => it.login(email, new Secret(password), device));

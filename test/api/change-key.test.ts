@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { Refused } from '../../src/core/errors.ts';
-import { parsePublicKey } from '../../src/core/keys.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { parsePublicKey } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { Refused } from '../../src/core/errors/index.ts';
 import { connectPeerService } from './described-service.ts';
 import { failureOf, keyOf, peerBody, unhurried } from './samples.ts';
 import { brokenOff, json, serve } from './server.ts';

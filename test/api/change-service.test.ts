@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
 import type { AdminService } from '../../src/api/service.ts';
-import { BadReply, InvalidValue, Refused } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { BadReply, InvalidValue, Refused } from '../../src/core/errors/index.ts';
 import { failureOf, networkBody, peerBody, unhurried, without } from './samples.ts';
 import { brokenOff, json, type Reply, serve } from './server.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
-import { parseEndpoint } from '../../src/core/endpoint.ts';
-import { parsePublicKey } from '../../src/core/keys.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { parsePublicKey } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { parseEndpoint } from '../../src/core/net/endpoint.ts';
 import { owner, startPlane } from '../control-plane/harness.ts';
 import { connectPeerService } from './described-service.ts';
 import { failureOf, keyOf, unhurried } from './samples.ts';

@@ -1,7 +1,7 @@
-import type { ClientOptions } from '../../src/api/client-options.ts';
+import type { ClientOptions } from '../../src/api/http/client-options.ts';
 import { connectPeerService as connect } from '../../src/api/peer-service.ts';
-import { features } from '../../src/core/features.ts';
-import type { ServiceAddress } from '../../src/core/model.ts';
+import { features } from '../../src/core/map/features.ts';
+import type { ServiceAddress } from '../../src/core/net/service-address.ts';
 
 /** A client of a service that describes every extension. */
 export const connectPeerService = (address: ServiceAddress, options: ClientOptions = {}) =>

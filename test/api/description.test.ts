@@ -15,7 +15,7 @@ describe('the description of a service', () => {
     });
     expect(await readDescription(service.address, null)).toEqual({ features: ['peer-removal'], etag: 'W/"a"' });
     expect(await readDescription(service.address, 'W/"a"')).toBeNull();
-    expect(service.asked.map(({ headers }) => headers.authorization)).toEqual([undefined, undefined]);
+    expect(service.received.map(({ headers }) => headers.authorization)).toEqual([undefined, undefined]);
     expect(service.requests).toEqual(['GET /docs/api/openapi.json', 'GET /docs/api/openapi.json']);
   });
 
@@ -59,6 +59,6 @@ describe('the description of a service', () => {
   ])('that %s is given up', async (_, description) => {
     const service = await startForeignService({ description: (response) => description(response, {} as never) });
     const reading = readDescription(service.address, null, { deadlineMs: 100, attempts: 2, random: () => 0 });
-    await expect(reading).rejects.toThrow('is out of reach');
+    await expect(reading).rejects.toThrow('is unreachable');
   });
 });

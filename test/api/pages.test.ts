@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
 import { readPages } from '../../src/api/pages.ts';
-import { BadReply } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { BadReply } from '../../src/core/errors/index.ts';
 import { failureOf } from './samples.ts';
 import { json, serve } from './server.ts';
 
@@ -10,10 +10,10 @@ const token = new Secret('token-canary');
 const user = (id: number) => ({ id, email: `u${id}@example.net`, role: 'admin', created_at: '2026-03-01T12:00:00Z' });
 
 /** What a foreign service says of its pages: of page `number` out of three, at `path`. */
-type Told = (number: number, path: string, base: string) => { body?: object; headers?: Record<string, string> };
+type Respond = (number: number, path: string, base: string) => { body?: object; headers?: Record<string, string> };
 
 /** Services as their own documents describe them, each with two users a page and three pages. */
-const services: Record<string, Told> = {
+const services: Record<string, Respond> = {
   'a Laravel resource collection': (number, path, base) => ({
     body: {
       links: { first: `${base}${path}?page=1`, next: number < 3 ? `${base}${path}?page=${number + 1}` : null },
@@ -42,11 +42,11 @@ const services: Record<string, Told> = {
   'a last page alone': () => ({ body: { meta: { last_page: 3 } } }),
 };
 
-async function serveUsers(told: Told, prefix = '') {
+async function serveUsers(respond: Respond, prefix = '') {
   return serve((response, asked) => {
     const { pathname, searchParams, origin } = new URL(asked.path, `http://${asked.headers.host}`);
     const number = Number(searchParams.get('page') ?? 1);
-    const { body = {}, headers = {} } = told(number, pathname, origin);
+    const { body = {}, headers = {} } = respond(number, pathname, origin);
     const ids = number < 3 ? [2 * number - 1, 2 * number] : [5];
     const found = asked.headers.authorization === 'Bearer token-canary' && pathname === `${prefix}/api/users`;
     json(found ? 200 : 404, { data: ids.map(user), ...body }, headers)(response, asked);
@@ -55,14 +55,14 @@ async function serveUsers(told: Told, prefix = '') {
 
 describe('a list in pages', () => {
   test.each(Object.keys(services))('of %s is read whole', async (name) => {
-    const { address, asked } = await serveUsers(services[name] as Told);
+    const { address, asked } = await serveUsers(services[name] as Respond);
     const users = await connectAdminService(address, token).listUsers();
     expect(users.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5]);
     expect(asked.map(({ path }) => new URL(path, 'http://x').searchParams.get('page'))).toEqual([null, '2', '3']);
   });
 
   test('is read below a base address that has a path', async () => {
-    const { url } = await serveUsers(services['a Laravel resource collection'] as Told, '/vpn');
+    const { url } = await serveUsers(services['a Laravel resource collection'] as Respond, '/vpn');
     const users = await connectAdminService({ url: `${url}/vpn`, insecureHttp: false }, token).listUsers();
     expect(users).toHaveLength(5);
   });
@@ -131,7 +131,7 @@ describe('a next page that is not read', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('was read before, by a service that takes no notice of the number', async () => {
+  test('was read before, by a service that ignores the number', async () => {
     const { address, asked } = await serve(json(200, { data: [user(1)], meta: { current_page: 1, last_page: 9 } }));
     const failure = await failureOf(connectAdminService(address, token).listUsers());
     expect(failure.message).toContain('names a next page that was read before');

@@ -1,10 +1,13 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { connectPeerService as connectDescribed } from '../../src/api/peer-service.ts';
 import type { EnrollmentRequest } from '../../src/api/service.ts';
-import { parsePrefix } from '../../src/core/cidr.ts';
-import { parseEndpoint } from '../../src/core/endpoint.ts';
-import { InvalidValue } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { makeIdentity } from '../../src/core/crypto/identity.ts';
+import type { PublicKey } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { InvalidValue } from '../../src/core/errors/index.ts';
+import { parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
+import { parseEndpoint } from '../../src/core/net/endpoint.ts';
 import { connectPeerService } from './described-service.ts';
 import { enrollmentBody, enrollmentRequest, failureOf, keyOf, networkBody, peerBody, unhurried } from './samples.ts';
 import { type Asked, brokenOff, json, serve } from './server.ts';
@@ -12,7 +15,7 @@ import { type Asked, brokenOff, json, serve } from './server.ts';
 const token = new Secret('token-sample');
 
 describe('enroll', () => {
-  test('sends what the contract asks for, and no bearer', async () => {
+  test('sends what the contract requires, and no bearer', async () => {
     const { address, asked } = await serve(json(201, { data: enrollmentBody() }));
     const endpoint = parseEndpoint('[2001:db8::1]:51820');
     await connectPeerService(address).enroll(enrollmentRequest({ endpoint, type: 'connector' }));
@@ -38,6 +41,20 @@ describe('enroll', () => {
     await connectDescribed(address, []).enroll(request);
     await connectPeerService(address).enroll(enrollmentRequest({ currentNetworks: [] }));
     expect(asked.map(({ headers }) => headers['current-networks'])).toEqual(['3, net%2C7', undefined, undefined]);
+  });
+
+  test('sends digests of the keys that the host has elsewhere, where the service describes that, and no key', async () => {
+    const { address, asked } = await serve(json(201, { data: enrollmentBody() }));
+    const request = enrollmentRequest({
+      currentPeers: [{ publicKey: keyOf(5) as PublicKey, address: parseAddress('10.77.0.5') }],
+    });
+    await connectPeerService(address).enroll(request);
+    await connectDescribed(address, []).enroll(request);
+    const digest = createHash('sha256')
+      .update(`${keyOf(5)} 10.77.0.5`)
+      .digest('base64url');
+    expect(asked.map(({ headers }) => headers['current-peers'])).toEqual([digest, undefined]);
+    expect(JSON.stringify(asked)).not.toContain(keyOf(5));
   });
 
   test('leaves out an endpoint that there is not', async () => {
@@ -102,7 +119,11 @@ describe('readMap', () => {
 
   test('is null while the revision is the one known', async () => {
     const { address, asked } = await serve((response) => response.writeHead(304, { etag: '"12"' }).end());
-    expect(await connectPeerService(address).readMap(7, token, '"12"')).toEqual({ map: null, waited: false });
+    expect(await connectPeerService(address).readMap(7, token, '"12"')).toEqual({
+      map: null,
+      waited: false,
+      from: '127.0.0.1',
+    });
     expect(asked[0]?.headers['if-none-match']).toBe('"12"');
   });
 
@@ -130,11 +151,11 @@ describe('readMap', () => {
 });
 
 describe('removePeer', () => {
-  test.each([200, 202, 204, 404])('is done after %i, whatever the body', async (status) => {
+  test.each([200, 202, 204, 404])('is not confirmed by %i alone, and is asked once', async (status) => {
     const { address, asked } = await serve((response) =>
       response.writeHead(status).end(status === 204 ? '' : '<not json>'),
     );
-    await connectPeerService(address).removePeer(7, 3, token);
+    expect(await connectPeerService(address).removePeer(7, 3, token)).toBe(false);
     expect(asked.map((one) => [one.method, one.path])).toEqual([['DELETE', '/api/networks/7/peers/3']]);
     expect(asked[0]?.headers.authorization).toBe('Bearer token-sample');
   });
@@ -160,7 +181,7 @@ describe('withdraw', () => {
     expect(JSON.parse(body)).toEqual({ withdrawn: prefixes });
   });
 
-  test('of nothing puts all of it back, which need not be told', async () => {
+  test('of nothing puts all routes back, and needs no confirmation', async () => {
     const { address, asked } = await serve(json(200, { data: peerBody(3) }));
     await connectPeerService(address).withdraw(7, 3, token, []);
     expect(JSON.parse(asked[0]?.body ?? '')).toEqual({ withdrawn: [] });
@@ -179,7 +200,7 @@ describe('withdraw', () => {
     expect(failure.message).toContain('routes cannot be withdrawn through this service');
   });
 
-  test('is not done by a service that takes no notice of it', async () => {
+  test('is not done by a service that ignores it', async () => {
     const { address } = await serve(json(200, { data: peerBody(3) }));
     const failure = await failureOf(connectPeerService(address).withdraw(7, 3, token, prefixes));
     expect(failure).toMatchObject({ name: 'CannotWithdraw' });
@@ -190,12 +211,12 @@ describe('withdraw', () => {
 describe('announceSecret', () => {
   const tag = '00112233445566ff';
 
-  test.each([tag, null])('sends the tag %s, and nothing else', async (told) => {
+  test.each([tag, null])('sends the tag %s, and nothing else', async (sent) => {
     const { address, asked } = await serve(json(200, { data: peerBody(3) }));
-    expect(await connectPeerService(address).announceSecret(7, 3, token, told)).toBe(true);
+    expect(await connectPeerService(address).announceSecret(7, 3, token, sent)).toBe(true);
     const [{ method, path, headers, body }] = asked as [Asked];
     expect([method, path, headers.authorization]).toEqual(['PATCH', '/api/networks/7/peers/3', 'Bearer token-sample']);
-    expect(JSON.parse(body)).toEqual({ network_secret_tag: told });
+    expect(JSON.parse(body)).toEqual({ network_secret_tag: sent });
   });
 
   test.each([403, 404, 405, 422])('takes %i for a service that knows no such thing', async (status) => {
@@ -213,8 +234,16 @@ describe('announceSecret', () => {
 
   test('goes along with an enrolment, as does the identity', async () => {
     const { address, asked } = await serve(json(201, { data: enrollmentBody() }));
-    await connectPeerService(address).enroll(enrollmentRequest({ secretTag: tag }));
-    expect(asked[0]?.headers['network-secret-tag']).toBe(tag);
+    const identity = makeIdentity(new Uint8Array(32).fill(7));
+    const keyProof = { serial: 9, signature: 'S'.repeat(86) };
+    const proven = { identity: identity.key, identityProof: 'P'.repeat(86), keyProof };
+    await connectPeerService(address).enroll(enrollmentRequest({ secretTag: tag, ...proven }));
+    expect(asked[0]?.headers).toMatchObject({
+      'network-secret-tag': tag,
+      'peer-identity-key': identity.key,
+      'peer-identity-proof': proven.identityProof,
+      'peer-key-proof': `9 ${keyProof.signature}`,
+    });
   });
 });
 
@@ -226,9 +255,9 @@ describe('describePeer', () => {
     [{ endpoint }, { endpoint: '203.0.113.9:51820' }, listed],
     [{ endpoint: null }, { endpoint: null }, { ...listed, endpoint: null }],
     [{ name: 'edge' }, { name: 'edge' }, listed],
-  ])('sends %o, and nothing else', async (told, sent, answer) => {
+  ])('sends %o, and nothing else', async (description, sent, answer) => {
     const { address, asked } = await serve(json(200, { data: peerBody(3, answer) }));
-    await connectPeerService(address).describePeer(7, 3, token, told);
+    await connectPeerService(address).describePeer(7, 3, token, description);
     const [{ method, path, headers, body }] = asked as [Asked];
     expect([method, path, headers.authorization]).toEqual(['PATCH', '/api/networks/7/peers/3', 'Bearer token-sample']);
     expect(JSON.parse(body)).toEqual(sent);
@@ -238,7 +267,7 @@ describe('describePeer', () => {
     const { address } = await serve(json(200, { data: peerBody(3) }), json(422, {}));
     const service = connectPeerService(address);
     const ask = () => failureOf(service.describePeer(7, 3, token, { endpoint, name: 'edge of the world' }));
-    expect(await ask()).toMatchObject({ name: 'CannotTell', message: expect.stringContaining('name and endpoint') });
+    expect(await ask()).toMatchObject({ name: 'CannotReport', message: expect.stringContaining('name and endpoint') });
     expect(await ask()).toMatchObject({ name: 'Refused', status: 422 });
   });
 });

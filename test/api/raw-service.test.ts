@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import type { ClientOptions } from '../../src/api/client-options.ts';
+import type { ClientOptions } from '../../src/api/http/client-options.ts';
 import { connectRawService, type RawReply, type RawRequest } from '../../src/api/raw-service.ts';
-import { BadReply, DiskFailed, InvalidValue, Refused, Unreachable } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { BadReply, DiskFailed, InvalidValue, Refused, Unreachable } from '../../src/core/errors/index.ts';
 import { failureOf, unhurried } from './samples.ts';
 import { brokenOff, bytes, hungUp, json, type Reply, serve } from './server.ts';
 
@@ -92,7 +92,7 @@ describe('a reply', () => {
 });
 
 describe('a refusal', () => {
-  test('is told in the words of the service, and its body shown', async () => {
+  test('is reported in the words of the service, and its body shown', async () => {
     const shown: RawReply[] = [];
     const { reply } = await ask([json(422, { message: 'no', errors: { name: ['is required'] } })], {
       method: 'POST',

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decodeMap } from '../../src/api/decode.ts';
-import { parsePublicKey } from '../../src/core/keys.ts';
-import type { NetworkMap } from '../../src/core/model.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { decodeMap } from '../../src/api/decode/map.ts';
+import { parsePublicKey } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import type { NetworkMap } from '../../src/core/map/model.ts';
 import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane } from '../control-plane/harness.ts';
 import { connectPeerService } from './described-service.ts';
 import { failureOf, keyOf, networkBody, peerBody, source, unhurried, without } from './samples.ts';
@@ -22,7 +22,7 @@ async function read(named: NetworkMap | string | null, ...replies: Reply[]) {
   const { options, retries } = unhurried();
   const reading = connectPeerService(address, options).readMap(7, token, named, { seconds: 20 });
   const { map, waited } = await reading;
-  return { map, waited, asked: asked.map(({ headers }) => headers), told: retries.map(({ problem }) => problem) };
+  return { map, waited, asked: asked.map(({ headers }) => headers), problems: retries.map(({ problem }) => problem) };
 }
 
 describe('changes alone', () => {
@@ -40,14 +40,14 @@ describe('changes alone', () => {
     ['has a map without a revision', { ...known, revision: null }],
     ['added to its map', { ...known, peers: known.peers.map((peer) => ({ ...peer, unlisted: true as const })) }],
   ])('are not asked for by who %s', async (_, named) => {
-    const { map, asked, told } = await read(named, whole);
-    expect([asked.length, asked[0]?.['a-im'], map?.revision, told]).toEqual([1, undefined, '"14"', []]);
+    const { map, asked, problems } = await read(named, whole);
+    expect([asked.length, asked[0]?.['a-im'], map?.revision, problems]).toEqual([1, undefined, '"14"', []]);
   });
 
   test('need not come: a service that tells whole maps, or that nothing changed, is understood as ever', async () => {
     expect((await read(known, whole)).map?.revision).toBe('"14"');
     const unchanged: Reply = (response) => response.writeHead(304, { 'preference-applied': 'wait=20' }).end();
-    expect(await read(known, unchanged)).toMatchObject({ map: null, waited: true, told: [] });
+    expect(await read(known, unchanged)).toMatchObject({ map: null, waited: true, problems: [] });
   });
 });
 
@@ -67,13 +67,13 @@ describe('changes that cannot be used are refused whole, and the map is read ins
     ['outside the range', delta({ peers: [peerBody(4, { address: '10.78.0.4' })] }), 'cannot be used'],
     ['that move the range away', delta({ private_cidr: '10.80.0.0/16', peers: [] }), 'a peer outside its range'],
     ['with a peer twice', delta({ peers: [peerBody(4), peerBody(4)] }), 'has a peer that cannot be used'],
-    ['that change and remove a peer', delta({ removed: [2] }), 'names a peer that is told besides'],
+    ['that change and remove a peer', delta({ removed: [2] }), 'names a peer that the reply also lists'],
     ['that do not say what is removed', json(226, { data: without(deltaBody(), 'removed') }, applied), 'lacks'],
     ['with a wrong id removed', delta({ removed: ['..'] }), 'network.removed[0]'],
     ['with a broken peer', delta({ peers: [peerBody(2, { endpoint: 'nonsense' })] }), 'has a peer that cannot be used'],
   ])('%s', async (_, refused, problem) => {
-    const { map, asked, told } = await read(known, refused, whole);
-    expect(told).toEqual([expect.stringContaining(problem)]);
+    const { map, asked, problems } = await read(known, refused, whole);
+    expect(problems).toEqual([expect.stringContaining(problem)]);
     expect(asked).toHaveLength(2);
     expect([asked[1]?.['a-im'], asked[1]?.['if-none-match']]).toEqual([undefined, undefined]);
     expect(map?.peers.map(({ id }) => id)).toEqual([1, 9]);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { ClientOptions } from '../../src/api/client-options.ts';
+import type { ClientOptions } from '../../src/api/http/client-options.ts';
 import type { EnrollmentRequest } from '../../src/api/service.ts';
-import { parsePublicKey } from '../../src/core/keys.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { parsePublicKey } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
 
 export const source = { url: 'https://cp.example.net/api/networks/7', secrets: [] };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { Waiters } from '../../src/control-plane/waiters.ts';
-import { parsePublicKey } from '../../src/core/keys.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { ChangeNotifier } from '../../src/control-plane/push/change-notifier.ts';
+import { parsePublicKey } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
 import { enroll, makeKey, makeNetwork, startPlane } from '../control-plane/harness.ts';
 import { connectPeerService } from './described-service.ts';
 import { failureOf, keyOf, networkBody, unhurried } from './samples.ts';
@@ -11,7 +11,7 @@ const token = new Secret('token-sample');
 const applied = { 'preference-applied': 'wait=20' };
 
 describe('readMap that waits', () => {
-  test('asks the service to, and tells whether it did', async () => {
+  test('is requested from the service, and reports whether it waited', async () => {
     const body = { data: networkBody() };
     const { address, asked } = await serve(
       json(200, body, { etag: '"12"', ...applied }),
@@ -31,7 +31,7 @@ describe('readMap that waits', () => {
     for (const { headers } of asked) expect([headers.prefer, headers['if-none-match']]).toEqual(['wait=20', '"11"']);
   });
 
-  test('asks for no wait without being told to', async () => {
+  test('is not requested without a wait option', async () => {
     const { address, asked } = await serve(json(200, { data: networkBody() }));
     await connectPeerService(address).readMap(7, token, null);
     expect(asked[0]?.headers.prefer).toBeUndefined();
@@ -48,7 +48,7 @@ describe('readMap that waits', () => {
     expect((await failureOf(hanging.readMap(7, token, null, { seconds: 1 }))).message).toContain('within 1.05 s');
   });
 
-  test('asks again for no more than what is left of the wait', async () => {
+  test('is retried for no more than the rest of the wait', async () => {
     const { address, asked } = await serve(json(503, {}, { 'retry-after': '12' }), hungUp, json(503, {}), silent);
     const stop = new AbortController();
     const { options, retries } = unhurried({ random: () => 0 });
@@ -65,7 +65,7 @@ describe('readMap that waits', () => {
     expect(left[1]).toBe('wait=8');
   });
 
-  test('ends at once with the reason of its signal, and asks no more', async () => {
+  test('ends immediately with the reason of its signal, without another request', async () => {
     const reason = new Error('the tunnel is taken down');
     const stop = new AbortController();
     const { address, asked } = await serve(() => setImmediate(() => stop.abort(reason)));
@@ -78,8 +78,8 @@ describe('readMap that waits', () => {
   });
 
   test('of our own control plane gets the change, or learns that there was none', async () => {
-    const waiters = new Waiters();
-    const plane = await startPlane({ waiters });
+    const notifier = new ChangeNotifier();
+    const plane = await startPlane({ notifier });
     const owner = await plane.signIn('owner');
     const network = await makeNetwork(plane, owner);
     const key = await makeKey(plane, owner, network);
@@ -96,16 +96,16 @@ describe('readMap that waits', () => {
     const read = (seconds: number, signal = new AbortController().signal) =>
       service.readMap(network, own, enrolled.map.revision, { seconds, signal });
 
-    expect(await read(1)).toEqual({ map: null, waited: true });
+    expect(await read(1)).toEqual({ map: null, waited: true, from: '127.0.0.1' });
     const leave = new AbortController();
     const left = read(50, leave.signal);
-    await expect.poll(() => waiters.count(network)).toBe(1);
+    await expect.poll(() => notifier.count(network)).toBe(1);
     leave.abort();
     await failureOf(left);
-    await expect.poll(() => waiters.count(network)).toBe(0);
+    await expect.poll(() => notifier.count(network)).toBe(0);
 
     const reading = read(50);
-    await expect.poll(() => waiters.count(network)).toBe(1);
+    await expect.poll(() => notifier.count(network)).toBe(1);
     await enroll(plane, key);
     const { map, waited } = await reading;
     expect([map?.peers.length, waited]).toEqual([2, true]);

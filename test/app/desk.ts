@@ -12,46 +12,51 @@ import type {
   Wait,
 } from '../../src/api/service.ts';
 import { noMeter } from '../../src/app/meter.ts';
-import type { KnownService, Patience, Tools } from '../../src/app/tools.ts';
-import type { Actual, ActualPeer } from '../../src/core/actual.ts';
-import type { Address, Prefix } from '../../src/core/cidr.ts';
-import { CommandFailed } from '../../src/core/errors.ts';
-import { features } from '../../src/core/features.ts';
-import type { ForwardDrop } from '../../src/core/forward/find-drops.ts';
-import type { KeyProof } from '../../src/core/identity.ts';
-import type { PublicKey } from '../../src/core/keys.ts';
-import type { NetworkMap, Peer } from '../../src/core/model.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { Step } from '../../src/core/step.ts';
-import type { Host, ProbeAt } from '../../src/host/host.ts';
+import type { ConnectOptions, KnownService, Tools } from '../../src/app/tools.ts';
+import type { KeyProof } from '../../src/core/crypto/identity.ts';
+import type { PublicKey } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { CommandFailed } from '../../src/core/errors/index.ts';
+import type { ForeignDrops } from '../../src/core/forward/foreign-drops.ts';
+import type { Actual, ActualPeer } from '../../src/core/host-state/actual.ts';
+import type { PortState } from '../../src/core/host-state/open-port.ts';
+import { features } from '../../src/core/map/features.ts';
+import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
+import type { Address, Prefix } from '../../src/core/net/cidr.ts';
+import type { Step } from '../../src/core/reconcile/step.ts';
+import type { Host, ResolvedTarget } from '../../src/host/host.ts';
 import { fileStore } from '../../src/store/file-store.ts';
-import type { Joined } from '../../src/store/state.ts';
+import type { Joined } from '../../src/store/state/state.ts';
 import { bare, keyPair, network, options, peer } from '../core/samples.ts';
 import { simulate } from '../core/simulate.ts';
 
-/** What the control plane is asked for, and what it says: answers in their order, the last one for ever. */
+/** One reply to a request for the map. The desk uses them in order, and repeats the last one. */
 export type Answer = (revision: string | null, wait: Wait | undefined) => MapReading | Promise<MapReading>;
 
-/** A host of one network that exists in memory, but for its files; time goes on only while it sleeps. */
+function unexpected(): never {
+  throw new Error('unexpected call');
+}
+
+/** A host of one network, in memory except for its files. Its clock advances only during sleep. */
 export class Desk {
   actual: Actual = bare;
-  /** Everything that was done to the host, in order. */
+  /** All steps that were applied to the host, in order. */
   readonly steps: Step[] = [];
-  /** How often the host was looked at. */
-  looks = 0;
-  /** The questions for the map. */
+  /** The number of observations. */
+  observations = 0;
+  /** The requests for the map. */
   readonly asked: {
     readonly revision: string | null;
-    /** The map to which the changes alone would do. */
+    /** The map that a reply with changes alone may build on. */
     readonly base: NetworkMap | null;
     readonly wait: Wait | undefined;
   }[] = [];
   answers: Answer[] = [];
-  /** How patient the last client of the control plane was to be. */
-  patience: Patience | undefined;
-  /** What the last client of the control plane went by. */
+  /** The options of the last client of the control plane. */
+  patience: ConnectOptions | undefined;
+  /** The service that the last client was created for. */
   known: KnownService | undefined;
-  /** Answers the wish for the description of the service; whoever follows it waits for ever. */
+  /** Describes the service; a request with a signal waits until that aborts. */
   describesItself: (etag: string | null, signal: AbortSignal | undefined) => Promise<ServiceDescription | null> = (
     _,
     signal,
@@ -60,56 +65,54 @@ export class Desk {
       if (signal === undefined) resolve({ features, etag: null });
       else signal.addEventListener('abort', () => reject(signal.reason));
     });
-  /** What the resolver knows. */
+  /** The records of the resolver. */
   names: Record<string, readonly Address[]> = {};
   readonly resolved: string[] = [];
-  /** The UDP ports that another program has. */
+  /** The UDP ports that another program uses. */
   readonly takenPorts = new Set<number>();
-  /** The addresses in the tunnel at which somebody answers. */
+  /** The addresses in the tunnel that accept TCP connections. */
   readonly alive = new Set<string>();
-  /** Whether an echo of this size, with all its headers, is answered. */
+  /** Whether an echo of this size, headers included, gets a reply. */
   echoes: (address: Address, bytes: number) => boolean | Promise<boolean> = () => false;
-  /** The MTU that echoes to an address may have, where that is more than the interface's. */
+  /** The MTU for echoes to an address, where it exceeds that of the interface. */
   readonly wide = new Map<Address, number>();
-  /** What a probe of a host in the LAN shows. */
-  reaches: (target: ProbeAt) => boolean | Promise<boolean> = () => false;
+  /** Whether the probe of a host in the LAN succeeds. */
+  reaches: (target: ResolvedTarget) => boolean | Promise<boolean> = () => false;
   readonly logged: { readonly level: string; readonly facts: object; readonly message: string }[] = [];
-  /** What the control plane was told to hold for withdrawn, in order. */
+  /** The withdrawn prefixes that the control plane received, in order. */
   readonly withdrawn: (readonly Prefix[])[] = [];
-  /** Throws why the control plane does not take it. */
+  /** Throws the refusal of the control plane. */
   withdraws: (prefixes: readonly Prefix[]) => unknown = () => {};
-  /** The tags that the control plane was told, in order. */
+  /** The tags that the control plane received, in order. */
   readonly announced: (string | null)[] = [];
-  /** Whether the control plane knows of tags; throws why it does not take this one. */
+  /** Whether the control plane supports tags; throws its refusal. */
   announces: (tag: string | null) => boolean | Promise<boolean> = () => true;
-  /** The keys that the control plane took for this host, in order. */
+  /** The keys that the control plane accepted for this host, in order. */
   readonly registered: { readonly publicKey: PublicKey; readonly proof: KeyProof | null }[] = [];
-  /** Whether the control plane knows how to change a key; throws why it does not take this one. */
+  /** Whether the control plane supports a change of the key; throws its refusal. */
   registers: (publicKey: PublicKey) => boolean | Promise<boolean> = () => true;
-  /** What the control plane was told of this host, in order. */
+  /** The descriptions of this host that the control plane received, in order. */
   readonly described: PeerDescription[] = [];
-  /** Throws why the control plane does not take it. */
-  describes: (told: PeerDescription) => unknown = () => {};
-  /** Answers an enrolment. */
-  enrols: (request: EnrollmentRequest) => Enrolled = () => {
-    throw new Error('nobody should ask for this');
-  };
-  /** What a datagram into the tunnel brings about. */
-  nudged: (address: Address) => void = () => {
-    throw new Error('nobody should ask for this');
-  };
-  /** Answers the wish to take this host out of its network, with the token that it came with. */
-  removes: (token: Secret) => boolean = () => {
-    throw new Error('nobody should ask for this');
-  };
-  /** Who drops what is to be forwarded. */
-  drops: readonly ForwardDrop[] = [];
+  /** Throws the refusal of the control plane. */
+  describes: (description: PeerDescription) => unknown = () => {};
+  /** The reply to an enrolment. */
+  enrols: (request: EnrollmentRequest) => Enrolled = unexpected;
+  /** The effect of a datagram into the tunnel. */
+  onHandshakeTrigger: (address: Address) => void = unexpected;
+  /** The source address of this host for a destination; null without a route. */
+  sourceAddressTo: (destination: Address) => Address | null = unexpected;
+  /** Whether the control plane removes this host; gets the token of the request. */
+  removes: (token: Secret) => boolean = unexpected;
+  /** The states of ports that firewall programs report. */
+  ports: PortState[] = [];
+  /** The drops by packet rules of other programs. */
+  drops: ForeignDrops = { forward: [], inbound: null };
   /** Whether the host refuses a step. */
   refuses: (step: Step) => boolean = () => false;
-  /** Aborts with {@link Interrupted} in the place of a signal. */
+  /** Replaces a signal: aborts with {@link Interrupted}. */
   interrupting = new AbortController();
   seconds = 1_000;
-  readonly tools: Tools;
+  readonly tools: Tools & { readonly host: Required<Host> };
 
   private constructor(folder: string) {
     const log = (level: string) => (facts: object, message: string) => void this.logged.push({ level, facts, message });
@@ -137,14 +140,14 @@ export class Desk {
     };
   }
 
-  /** A desk on which a state lies; nothing of it is on the host yet. */
+  /** A desk with a state on disk that is not applied to the host yet. */
   static async with(state: Joined): Promise<Desk> {
     const desk = await Desk.empty();
     await desk.tools.store.write(state);
     return desk;
   }
 
-  /** A desk of a host that has joined nothing. */
+  /** A desk of a host without a network. */
   static async empty(): Promise<Desk> {
     const folder = await mkdtemp(join(tmpdir(), 'cpn-desk-'));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -156,7 +159,7 @@ export class Desk {
     return (await this.tools.store.read('cpn0')) as Joined;
   }
 
-  /** Changes what WireGuard's own table says of a peer. */
+  /** Changes a peer in the WireGuard device. */
   touch(number: number, changes: Partial<ActualPeer>): void {
     const { device } = this.actual;
     if (device === null) throw new Error('there is no interface');
@@ -165,14 +168,11 @@ export class Desk {
     this.actual = { ...this.actual, device: { ...device, peers } };
   }
 
-  #host(): Host {
-    const unused = () => {
-      throw new Error('nobody should ask for this');
-    };
+  #host(): Required<Host> {
     return {
       check: async () => {},
       observe: async () => {
-        this.looks += 1;
+        this.observations += 1;
         return this.actual;
       },
       peers: async () => this.actual.device?.peers ?? [],
@@ -185,9 +185,9 @@ export class Desk {
         this.resolved.push(name);
         return this.names[name] ?? [];
       },
-      answers: async (address) => this.alive.has(address),
-      reaches: async (target) => this.reaches(target),
-      echoes: async (address, { bytes, count }) => {
+      isTcpReachable: async (address) => this.alive.has(address),
+      probe: async (target) => this.reaches(target),
+      probeSize: async (address, { bytes, count }) => {
         const own = address.startsWith('10.77.') ? (this.actual.link?.mtu ?? 0) : 1500;
         const largest = this.wide.get(address) ?? own;
         for (let sent = 0; sent < count; sent += 1) {
@@ -195,20 +195,21 @@ export class Desk {
         }
         return false;
       },
-      widen: async (_, addresses, mtu) => {
+      raiseProbeMtu: async (_, addresses, mtu) => {
         for (const address of addresses) this.wide.set(address, mtu);
         return async () => this.wide.clear();
       },
-      nudge: async (address) => this.nudged(address),
-      forwardDrops: async () => this.drops,
-      suspects: async () => ['NetworkManager (pid 7)'],
+      triggerHandshake: async (address) => this.onHandshakeTrigger(address),
+      portStates: async (_, port) => this.ports.filter(({ at }) => at.port === port),
+      foreignDrops: async () => this.drops,
+      conflictingProcesses: async () => ['NetworkManager (pid 7)'],
       links: async () => new Set(this.actual.link === null ? [] : [this.actual.link.name]),
-      route: unused,
-      sourceAddress: unused,
+      route: unexpected,
+      sourceAddress: async (destination) => this.sourceAddressTo(destination),
       isPortFree: async (port) => !this.takenPorts.has(port),
-      watch: unused,
-      watchFirewall: unused,
-      watchDevices: unused,
+      watch: unexpected,
+      watchFirewall: unexpected,
+      watchDevices: unexpected,
     };
   }
 
@@ -225,9 +226,9 @@ export class Desk {
         if (isKnown) this.registered.push({ publicKey, proof });
         return isKnown;
       },
-      describePeer: async (_network, _peer, _token, told) => {
-        await this.describes(told);
-        this.described.push(told);
+      describePeer: async (_network, _peer, _token, description) => {
+        await this.describes(description);
+        this.described.push(description);
       },
       removePeer: async (_network, _peer, token) => this.removes(token),
       withdraw: async (_network, _peer, _token, prefixes) => {
@@ -239,14 +240,14 @@ export class Desk {
         const revision = base === null ? (known as string | null) : base.revision;
         this.asked.push({ revision, base, wait });
         const answer = this.answers.length > 1 ? this.answers.shift() : this.answers[0];
-        if (!answer) throw new Error('the control plane has nothing to say');
+        if (!answer) throw new Error('the test prepared no answer');
         return answer(revision, wait);
       },
     };
   }
 }
 
-/** This host, number 1, as its network lists it; it can be dialled. */
+/** This host, number 1, as its network lists it; it has an endpoint. */
 export const self: Peer = peer(1);
 
 /** The state of this host, joined to the network of `map`. */
@@ -277,6 +278,7 @@ export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined
     failed: [],
     pathMtu: null,
     drained: false,
+    openPorts: [],
     pins: [],
     labels: [],
     receipt: [],
@@ -289,7 +291,7 @@ export function mapAt(revision: string | null, peers: readonly Peer[], changes: 
   return network([self, ...peers], { revision, ...changes });
 }
 
-/** The service answers with this map, unless it is the one named. */
+/** The service answers with this map, or that the given revision is current. */
 export function answerWith(map: NetworkMap, waited = false): Answer {
   return (revision) => ({ map: map.revision !== null && map.revision === revision ? null : map, waited });
 }

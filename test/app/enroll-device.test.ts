@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { AdminService, EnrollmentRequest, PeerService } from '../../src/api/service.ts';
 import { type Device, enrollDevice } from '../../src/app/enroll-device.ts';
 import type { Tools } from '../../src/app/tools.ts';
-import { BadReply, Refused, WrongUsage } from '../../src/core/errors.ts';
-import type { NetworkMap, Peer } from '../../src/core/model.ts';
-import { presharedKeyOf, tagOf } from '../../src/core/network-secret.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { presharedKeyOf, tagOf } from '../../src/core/crypto/network-secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { BadReply, Refused, WrongUsage } from '../../src/core/errors/index.ts';
+import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
 import { dialled, options, peer, prefix } from '../core/samples.ts';
 import { Desk, joinedTo, mapAt } from './desk.ts';
 
@@ -45,7 +45,7 @@ async function startService(map: (self: Peer) => NetworkMap, failure: Error | nu
 const around = (self: Peer) => mapAt('1', [connector, named, self]);
 
 describe('enrolling a device', () => {
-  it('gives it a tunnel to those whom it can dial, and keeps nothing', async () => {
+  it('gives it a tunnel to the peers with an endpoint, and stores nothing', async () => {
     const { desk, tools, request, asked, enrolled } = await startService(around);
     desk.names['edge.example.net'] = [dialled(3).host as never];
     const before = await tools.store.list();
@@ -71,7 +71,7 @@ describe('enrolling a device', () => {
     expect(await tools.store.list()).toEqual(before);
   });
 
-  it('does as its options say, and shares the network secret', async () => {
+  it('applies its options, and shares the network secret', async () => {
     const exit = (self: Peer) => mapAt('1', [connector, self], { routes: [prefix('0.0.0.0/0')] });
     const { tools, request, enrolled } = await startService(exit);
     const full = { ...options, allowRoutes: [prefix('0.0.0.0/0')] };
@@ -89,13 +89,13 @@ describe('enrolling a device', () => {
     expect.assertions(5);
   });
 
-  it('says whose name does not resolve', async () => {
+  it('names the peer whose endpoint does not resolve', async () => {
     const { tools, request, warnings } = await startService(around);
     await enrollDevice(tools, request, async () => {});
     expect(warnings).toEqual([expect.stringContaining('edge.example.net does not resolve')]);
   });
 
-  it('takes it out again where nobody gets its keys, whatever becomes of that', async () => {
+  it('removes the peer when the delivery of its keys fails, and fails with that error in any case', async () => {
     const { tools, request, asked, warnings } = await startService((self) => mapAt('1', [connector, self]));
     const failure = new WrongUsage('too small');
     const deliver = async () => {
@@ -108,13 +108,13 @@ describe('enrolling a device', () => {
     expect(warnings).toEqual([expect.stringContaining('type: cpn peer remove 7 9')]);
   });
 
-  it('takes it out again where the service does not list it', async () => {
+  it('removes the peer when the control plane does not list it', async () => {
     const { tools, request, asked } = await startService(() => mapAt('1', [connector]));
     await expect(enrollDevice(tools, request, async () => {})).rejects.toBeInstanceOf(BadReply);
     expect(asked.slice(1)).toEqual([['removePeer', 7, 9]]);
   });
 
-  it('leaves no key behind that nobody joined with', async () => {
+  it('revokes the key when no peer joined with it', async () => {
     const { tools, request, asked } = await startService(around, refusal);
     await expect(enrollDevice(tools, request, async () => {})).rejects.toBe(refusal);
     expect(asked.slice(1)).toEqual([['revokeKey', 7, 4]]);

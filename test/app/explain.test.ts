@@ -1,25 +1,37 @@
 import { expect, it } from 'vitest';
 import { explainAddress } from '../../src/app/explain.ts';
-import { reconcileNetworks } from '../../src/app/reconcile.ts';
-import { Refused } from '../../src/core/errors.ts';
-import { into } from '../core/explain-samples.ts';
+import { reconcileNetworks } from '../../src/app/reconcile/reconcile.ts';
+import { Refused, Unreachable } from '../../src/core/errors/index.ts';
+import { into } from '../core/explain/samples.ts';
 import { dialled, peer } from '../core/samples.ts';
 import { answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
 
-it('an explanation tells that the service refuses this host the newest map', async () => {
+it('an explanation reports that the control plane refuses the newest map', async () => {
   const other = peer(2, { endpoint: dialled(2) });
   const map = mapAt('"1"', [other]);
   const desk = await Desk.with(joinedTo(map));
-  desk.answers = [answerWith(map), fail(new Refused(401, 'reading network 7', 'Unauthenticated', 'join again'))];
+  desk.answers = [
+    answerWith(map),
+    fail(new Refused(401, 'reading network 7', 'Unauthenticated', 'join again')),
+    fail(new Unreachable('https://203.0.113.99', 'silent', { delivered: false, heard: false, retryAfterMs: null })),
+    answerWith(map),
+  ];
   const tools = { ...desk.tools, host: { ...desk.tools.host, route: async () => into('10.77.0.0/24') } };
   const explain = async () => (await explainAddress(tools, other.address)).checks[0];
   await reconcileNetworks(desk.tools);
   expect(await explain()).toMatchObject({ check: 'network', ok: true });
-  await reconcileNetworks(desk.tools);
-  expect(await explain()).toMatchObject({
+  const refused = {
     check: 'network',
     ok: null,
     detail: expect.stringMatching(/sync refused \(token\)$/),
     remedy: 'reading network 7 was refused (401): Unauthenticated; join again',
-  });
+  };
+  await reconcileNetworks(desk.tools);
+  expect(await explain()).toMatchObject(refused);
+  await reconcileNetworks(desk.tools);
+  expect(await explain()).toMatchObject(refused);
+  expect((await desk.tools.store.readNotes('cpn0')).sync).toMatchObject({ error: expect.stringContaining('silent') });
+  await reconcileNetworks(desk.tools);
+  expect(await explain()).toMatchObject({ check: 'network', ok: true });
+  expect((await desk.tools.store.readNotes('cpn0')).sync).not.toHaveProperty('refusal');
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { findAddress } from '../../src/app/find-address.ts';
-import { InvalidValue } from '../../src/core/errors.ts';
+import { InvalidValue } from '../../src/core/errors/index.ts';
 import { address, network, peer } from '../core/samples.ts';
 import { Desk, joinedTo, self } from './desk.ts';
 
@@ -24,7 +24,7 @@ describe('what a person means by an address', () => {
 
   it.each([
     ['twin', /several peers \(10\.77\.0\.3 in office, 10\.77\.0\.4 in office\)/],
-    ['nobody.example', /no name that its resolver knows/],
+    ['missing.example', /no name that its resolver knows/],
     ['10.77.0.0/24', /no IP address/],
     ['010.77.0.1', /no IP address/],
     ['fe80::1%eth0', /is not an IP address/],

@@ -1,25 +1,27 @@
 import { describe, expect, it } from 'vitest';
 import { acceptPeer, findPeer } from '../../src/app/accept.ts';
-import { noNews } from '../../src/app/news.ts';
-import { passNetwork } from '../../src/app/pass.ts';
 import { withMembership, withOptions } from '../../src/app/pins.ts';
-import { reconcileNetworks } from '../../src/app/reconcile.ts';
-import { refresh } from '../../src/app/refresh.ts';
-import { PinWatch } from '../../src/app/run/pin-watch.ts';
-import { readStatus } from '../../src/app/status.ts';
-import { ClaimChanged, NotJoined, Unreachable, WrongUsage } from '../../src/core/errors.ts';
-import { makeIdentity, proveKey } from '../../src/core/identity.ts';
-import type { NetworkMap, Peer, PinRule } from '../../src/core/model.ts';
-import type { Joined } from '../../src/store/state.ts';
+import { passNetwork } from '../../src/app/reconcile/pass.ts';
+import { reconcileNetworks } from '../../src/app/reconcile/reconcile.ts';
+import { refresh } from '../../src/app/reconcile/refresh.ts';
+import { noUpdate } from '../../src/app/reconcile/state-update.ts';
+import { PinListener } from '../../src/app/run/listeners/pin-listener.ts';
+import { readStatus } from '../../src/app/status/status.ts';
+import { makeIdentity, proveKey } from '../../src/core/crypto/identity.ts';
+import { MismatchChanged, NotJoined, Unreachable, WrongUsage } from '../../src/core/errors/index.ts';
+import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
+import type { PinRule } from '../../src/core/map/options.ts';
+import type { Joined } from '../../src/store/state/state.ts';
 import { address, dialled, keyPair, options, peer } from '../core/samples.ts';
 import { type Answer, answerWith, Desk, fail, joinedTo, mapAt } from './desk.ts';
+import { passOf } from './run/pass-of.ts';
 
 const identity = makeIdentity(new Uint8Array(32).fill(7));
 const key = (number: number) => keyPair(number).publicKey;
 const db = peer(2, { name: 'db', endpoint: dialled(2), identity: identity.key });
 const web = peer(3, { endpoint: dialled(3) });
 const stranger: Peer = { ...db, publicKey: key(22) };
-/** No route, which nobody would serve. */
+/** Without routes: no peer here serves any. */
 const at = (revision: string, peers: readonly Peer[]) => mapAt(revision, peers, { routes: [] });
 const before = at('"1"', [db, web]);
 const after = at('"2"', [stranger, web]);
@@ -30,7 +32,7 @@ const confirming = { withinMs: 20_000 };
 async function deskWith(pin: PinRule, map: NetworkMap = before): Promise<Desk> {
   const { membership, ...state } = joinedTo(map, { options: { ...options, pin } });
   const desk = await Desk.with(withMembership(state as Joined, membership));
-  await passNetwork(desk.tools, 'cpn0', noNews, confirming);
+  await passNetwork(desk.tools, 'cpn0', noUpdate, confirming);
   desk.steps.length = 0;
   return desk;
 }
@@ -47,13 +49,13 @@ async function reconcile(desk: Desk, ...answers: Answer[]) {
 const keysOf = (desk: Desk) => desk.actual.device?.peers.map(({ publicKey }) => publicKey);
 const claimsOf = async (desk: Desk) => (await desk.state()).pins.map(({ claimed }) => claimed?.publicKey ?? null);
 
-describe('a peer whose key is another, without its own word', () => {
-  it('is used with report, and a person is told', async () => {
+describe('a peer with a new key that it did not prove', () => {
+  it('is used with `report`, and the operator gets a warning', async () => {
     const desk = await deskWith('report');
     const { warnings } = await reconcile(desk, answerWith(after));
     expect(keysOf(desk)).toEqual([key(3), key(22)]);
     expect(warnings).toEqual([
-      `db (10.77.0.2) is said to have key ${key(22)} instead of ${key(2)}, without its own word for it; it is used all the same; find out who changed it, and if it is right, "cpn accept 10.77.0.2 cpn0"`,
+      `db (10.77.0.2) changed without a signed proof: key ${key(22)} instead of ${key(2)}; using the new values; verify the change, then type "cpn accept 10.77.0.2 cpn0"`,
     ]);
     const [status] = await readStatus(desk.tools);
     expect(status).toMatchObject({ state: 'degraded', drift: [], warnings });
@@ -69,13 +71,13 @@ describe('a peer whose key is another, without its own word', () => {
     const { warnings } = await reconcile(desk, answerWith(after));
     expect(desk.steps).toEqual([]);
     expect(await desk.tools.store.readConfig('cpn0')).toBe(file);
-    expect(warnings).toEqual([expect.stringContaining('it is held to what it was known by')]);
+    expect(warnings).toEqual([expect.stringContaining('keeping the pinned values')]);
     const [status] = await readStatus(desk.tools);
     expect(status).toMatchObject({ state: 'degraded', drift: [], warnings });
     expect(status?.peers[0]).toMatchObject({ publicKey: key(2), pin: 'held', claimedPublicKey: key(22) });
   });
 
-  it('stays held when nothing changed since, and when another peer changes', async () => {
+  it('stays held when nothing changes, and when another peer changes', async () => {
     const desk = await deskWith('strict');
     await reconcile(desk, answerWith(after));
     await reconcile(desk, answerWith(after));
@@ -90,7 +92,7 @@ describe('a peer whose key is another, without its own word', () => {
     ]);
   });
 
-  it('is not what changes are told to: the map is asked for whole while somebody is held', async () => {
+  it('makes the host request the whole map, not its changes, while a peer is held', async () => {
     const desk = await deskWith('strict');
     await reconcile(desk, answerWith(after), answerWith(after));
     desk.asked.length = 0;
@@ -103,7 +105,7 @@ describe('a peer whose key is another, without its own word', () => {
     expect(await claimsOf(desk)).toEqual([null, null]);
   });
 
-  it('is no news again and again, where the service tells no revisions', async () => {
+  it('causes no second change when the service sends no revisions', async () => {
     const desk = await deskWith('strict', { ...before, revision: null });
     await reconcile(desk, answerWith({ ...after, revision: null }));
     const pass = await passNetwork(
@@ -125,7 +127,7 @@ describe('a peer whose key is another, without its own word', () => {
   });
 });
 
-it('a peer with another key by its own word is used, and nobody is told anything', async () => {
+it('a peer that proved its new key is used without a warning', async () => {
   const desk = await deskWith('strict');
   const proof = proveKey(identity, key(22), new Date(9));
   const { warnings } = await reconcile(desk, answerWith(at('"2"', [{ ...stranger, proof }, web])));
@@ -152,7 +154,7 @@ describe('the rule of a network that is joined', () => {
     expect(loosened.pins).toEqual(tight.pins);
   });
 
-  it('is no reason for anything when it stays the same', async () => {
+  it('changes nothing when it stays the same', async () => {
     const tight = await joined('strict');
     expect(withOptions(tight, tight.options)).toEqual(tight);
   });
@@ -168,7 +170,7 @@ describe('accepting', () => {
   it('takes what is claimed, with one pass that leaves the others alone', async () => {
     const desk = await claiming();
     const found = await findPeer(desk.tools, 'db', undefined);
-    expect(found).toMatchObject({ interface: 'cpn0', id: 2, claim: { pin: { publicKey: key(2) } } });
+    expect(found).toMatchObject({ interface: 'cpn0', id: 2, mismatch: { pin: { publicKey: key(2) } } });
     expect(await acceptPeer(desk.tools, found)).toMatchObject([{ failure: null, unsynced: null }]);
     expect(keysOf(desk)).toEqual([key(3), key(22)]);
     expect(JSON.stringify(desk.steps)).not.toContain(key(3));
@@ -196,7 +198,7 @@ describe('accepting', () => {
     const desk = await claiming();
     const found = await findPeer(desk.tools, 'db', undefined);
     await reconcile(desk, answerWith(at('"3"', [{ ...stranger, publicKey: key(33) }, web])));
-    await expect(acceptPeer(desk.tools, found)).rejects.toBeInstanceOf(ClaimChanged);
+    await expect(acceptPeer(desk.tools, found)).rejects.toBeInstanceOf(MismatchChanged);
     await reconcile(desk, answerWith({ ...before, revision: '"4"' }));
     await expect(acceptPeer(desk.tools, found)).rejects.toThrow('what it is known by');
     expect(keysOf(desk)).toContain(key(2));
@@ -215,12 +217,12 @@ describe('accepting', () => {
       '"db" may be db (2, 10.77.0.2) in cpn0, db (3, 10.77.0.3) in cpn0',
     );
     await expect(findPeer(desk.tools, 'peer-1', undefined)).rejects.toBeInstanceOf(WrongUsage);
-    await expect(findPeer(desk.tools, 'x', undefined)).rejects.toThrow('there is something to accept of: nobody');
-    expect(await findPeer(desk.tools, '3', undefined)).toMatchObject({ id: 3, claim: null });
+    await expect(findPeer(desk.tools, 'x', undefined)).rejects.toThrow('peers with a change to accept: none');
+    expect(await findPeer(desk.tools, '3', undefined)).toMatchObject({ id: 3, mismatch: null });
     await reconcile(desk, answerWith(at('"2"', [stranger, named])));
     expect(await findPeer(desk.tools, 'db', undefined)).toMatchObject({ id: 2 });
     await expect(findPeer(desk.tools, 'x', undefined)).rejects.toThrow(
-      'there is something to accept of: db (2, 10.77.0.2)',
+      'peers with a change to accept: db (2, 10.77.0.2)',
     );
   });
 
@@ -235,13 +237,13 @@ describe('accepting', () => {
 });
 
 describe('the log', () => {
-  it('tells a claim once, and how it ended', async () => {
+  it('has a mismatch once, and its end', async () => {
     const desk = await deskWith('strict');
-    const watch = new PinWatch(desk.tools, 'cpn0');
+    const watch = new PinListener(desk.tools, 'cpn0');
     const follow = async (...answers: Answer[]) => {
       await reconcile(desk, ...answers);
       const from = desk.logged.length;
-      watch.follow(await desk.state());
+      watch.onPass(passOf({ state: await desk.state() }));
       return desk.logged.slice(from);
     };
     expect(await follow(answerWith(before))).toEqual([]);
@@ -252,22 +254,22 @@ describe('the log', () => {
     expect(await follow(answerWith(at('"3"', [stranger, web, peer(4)])))).toEqual([]);
     await acceptPeer(desk.tools, await findPeer(desk.tools, 'db', undefined));
     expect(await follow(answerWith(at('"3"', [stranger, web, peer(4)])))).toMatchObject([
-      { level: 'info', facts: { ...facts, key: key(22) }, message: 'what is said of a peer was accepted' },
+      { level: 'info', facts: { ...facts, key: key(22) }, message: 'the mismatch of a peer with its pin was accepted' },
     ]);
   });
 
-  it('tells a key that its host proved, and an address that another peer has now', async () => {
+  it('logs a key that its host proved, and an address that moved to another peer', async () => {
     const desk = await deskWith('report');
-    const watch = new PinWatch(desk.tools, 'cpn0');
-    watch.follow(await desk.state());
+    const watch = new PinListener(desk.tools, 'cpn0');
+    watch.onPass(passOf({ state: await desk.state() }));
     const proof = proveKey(identity, key(22), new Date(9));
-    const heir = peer(9, { address: web.address });
-    await reconcile(desk, answerWith(at('"2"', [{ ...stranger, proof }, heir])));
+    const newOwner = peer(9, { address: web.address });
+    await reconcile(desk, answerWith(at('"2"', [{ ...stranger, proof }, newOwner])));
     desk.logged.length = 0;
-    watch.follow(await desk.state());
-    watch.follow(await desk.state());
+    watch.onPass(passOf({ state: await desk.state() }));
+    watch.onPass(passOf({ state: await desk.state() }));
     expect(desk.logged).toMatchObject([
-      { level: 'info', facts: { peer: 2, key: key(22) }, message: 'a peer has a new key, by its own word' },
+      { level: 'info', facts: { peer: 2, key: key(22) }, message: 'a peer proved a new key' },
       { level: 'warn', facts: { peer: 9, address: '10.77.0.3', key: key(9), known_key: key(3) } },
     ]);
   });

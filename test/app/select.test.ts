@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { selectStates } from '../../src/app/select.ts';
-import { NotJoined, UnreadableFile } from '../../src/core/errors.ts';
+import { NotJoined, UnreadableFile } from '../../src/core/errors/index.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { foldersIn, state } from '../store/samples.ts';
@@ -22,13 +22,13 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true }));
 
 describe('a network whose state cannot be read', () => {
-  it('is handed to the caller beside the others when nothing is named', async () => {
+  it('is returned next to the readable ones when no name is given', async () => {
     const { states, unreadable } = await selectStates(store, undefined);
     expect(states).toEqual([state]);
     expect(unreadable).toEqual([{ interface: 'cpn1', error: expect.any(UnreadableFile) }]);
   });
 
-  it('is none of the concern of a command for another one', async () => {
+  it('does not matter to a command for another one', async () => {
     for (const name of ['cpn0', 'office', '7']) {
       expect(await selectStates(store, name)).toEqual({ states: [state], unreadable: [] });
     }

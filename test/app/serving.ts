@@ -1,7 +1,7 @@
 import type { PeerType } from '../../src/contract/peer.ts';
-import type { Prefix } from '../../src/core/cidr.ts';
-import type { NetworkMap } from '../../src/core/model.ts';
-import type { Joined } from '../../src/store/state.ts';
+import type { NetworkMap } from '../../src/core/map/model.ts';
+import type { Prefix } from '../../src/core/net/cidr.ts';
+import type { Joined } from '../../src/store/state/state.ts';
 import { dialled, network, peer, prefix } from '../core/samples.ts';
 import { answerWith, Desk, joinedTo } from './desk.ts';
 
@@ -24,13 +24,13 @@ export function serving(changes: Partial<Joined> = {}, type: PeerType = 'connect
   return { ...state, enrollment: { ...state.enrollment, type } };
 }
 
-/** A desk with a control plane that remembers what is withdrawn. */
+/** A desk whose control plane stores the withdrawn prefixes. */
 export async function startServing(state: Joined): Promise<Desk> {
   const desk = await Desk.with(state);
   desk.answers = [
     (revision, wait) => {
-      const told = desk.withdrawn.at(-1) ?? [];
-      return answerWith(mapWithout(told, 'connector', `"${desk.withdrawn.length + 1}"`))(revision, wait);
+      const withdrawn = desk.withdrawn.at(-1) ?? [];
+      return answerWith(mapWithout(withdrawn, 'connector', `"${desk.withdrawn.length + 1}"`))(revision, wait);
     },
   ];
   return desk;

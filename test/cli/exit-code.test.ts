@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { exitCodeOf } from '../../src/cli/exit-code.ts';
-import * as errors from '../../src/core/errors.ts';
+import * as errors from '../../src/core/errors/index.ts';
 
 const cases: [number, Error][] = [
   [1, new TypeError('a bug')],
@@ -13,14 +13,16 @@ const cases: [number, Error][] = [
   [1, new errors.NotConfirmed('cpn0', { revision: '"7"', loss: null, again: 'changed', withinMs: 20_000 })],
   [1, new errors.Unconfirmed('https://x', 'lists no other peer', 30)],
   [1, new errors.Locked('/run/cpn/lock', '7')],
-  [1, new errors.NotNamed('cpn0', 'there is no such file')],
+  [1, new errors.HostsFileNotUpdated('cpn0', 'there is no such file')],
   [1, new errors.ForwardingDropped(['packets do not get through'])],
+  [1, new errors.InboundDropped('UDP does not come in')],
   [1, new errors.RulesNotLoaded('cpn0', 'nft -f - exited with 1', true)],
-  [1, new errors.ClaimChanged('edge-1', 'key B instead of A')],
+  [1, new errors.MismatchChanged('edge-1', 'key B instead of A')],
   [1, new errors.CannotWithdraw('https://x', 'it does not know how')],
-  [1, new errors.CannotTell('https://x', 'it takes no notice of endpoint')],
+  [1, new errors.CannotReport('https://x', 'it takes no notice of endpoint')],
   [1, new errors.NotKept('cpn0', 20_000)],
   [1, new errors.Interrupted('SIGINT')],
+  [1, new errors.CannotMove('cpn0', 'https://x', 'has no network 7', 'check the URL')],
   [1, new errors.CannotRotate('cpn0', 'https://x does not know how', 'join again')],
   [1, new errors.NotRotated('cpn0', 20_000)],
   [1, new errors.UnreadableFile('/x', 'is damaged', 'restore it')],
@@ -33,6 +35,7 @@ const cases: [number, Error][] = [
   [2, new errors.NotOurs('the interface', 'wg0', 'choose another')],
   [2, new errors.NotJoined('no')],
   [4, new errors.Refused(403, 'the enrolment', 'used up', 'make a new key')],
+  [5, new errors.Intercepted('https://x', 'it answered with HTML', true)],
   [5, new errors.RotationPending('cpn0', 'the control plane is out of reach')],
   [5, new errors.Unreachable('https://x', 'refused', { delivered: false, heard: true, retryAfterMs: null })],
 ];

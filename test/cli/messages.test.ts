@@ -1,8 +1,8 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { listKeys } from '../../src/cli/commands/key.ts';
 import { wait } from '../../src/cli/commands/wait.ts';
-import { commands } from '../../src/cli/commands.ts';
-import { Input } from '../../src/cli/input.ts';
+import { Input } from '../../src/cli/input/input.ts';
+import { commands } from '../../src/cli/parse/commands.ts';
 import { json, startForeignService } from '../plain/foreign-service.ts';
 
 afterEach(() => {
@@ -10,16 +10,19 @@ afterEach(() => {
 });
 
 it.each([
-  [{}, '--for route lacks its CIDR; write it like'],
-  [{ network: '10.0.0' }, '--for route lacks its CIDR, and "10.0.0" is none; write it like'],
-  [{ network: 'office', cidr: '10.0.0.0' }, '--for route lacks its CIDR, and "10.0.0.0" is none; write'],
+  [{}, '--for route needs a CIDR; example:'],
+  [{ network: '10.0.0' }, '--for route needs a CIDR, "10.0.0" is not one; example:'],
+  [{ network: 'office', cidr: '10.0.0.0' }, '--for route needs a CIDR, "10.0.0.0" is not one; example:'],
 ])('cpn wait --for route %j says what is no CIDR', async (given, said) => {
   await expect(wait.run(new Input({ for: 'route', ...given }, wait.flags, {}))).rejects.toThrow(said);
 });
 
 it.each([
-  [{}, 'there is no key that can be used; "cpn key create" makes one, --all shows the others\n'],
-  [{ all: true }, 'there is no key; "cpn key create" makes one\n'],
+  [
+    {},
+    'there is no usable key; create one with "cpn key create"; --all also lists those that are used up or expired\n',
+  ],
+  [{ all: true }, 'there is no key; create one with "cpn key create"\n'],
 ])('cpn key list %j of a network without keys does not send to a flag that was given', async (given, said) => {
   const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const service = await startForeignService({
@@ -33,8 +36,8 @@ it.each([
   expect(write.mock.calls.map(([text]) => text).join('')).toBe(said);
 });
 
-it('each command that asks says what happens where there is no terminal', () => {
+it('each command with a prompt documents what happens without a terminal', () => {
   const asking = commands.filter(({ flags }) => flags.yes);
   expect(asking.map(({ name }) => name)).toContain('network delete');
-  for (const { flags } of asking) expect(flags.yes?.summary).toContain('where there is no terminal');
+  for (const { flags } of asking) expect(flags.yes?.summary).toContain('without a terminal');
 });

@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
-import { commands } from '../../src/cli/commands.ts';
-import { groups } from '../../src/cli/groups.ts';
+import { topics } from '../../src/cli/output/start-screen.ts';
+import { commands } from '../../src/cli/parse/commands.ts';
+import { groups } from '../../src/cli/parse/groups.ts';
 import { runProgram } from '../../src/cli/program.ts';
-import { topics } from '../../src/cli/start-screen.ts';
 
 async function say(...argv: string[]) {
   const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
@@ -32,15 +32,23 @@ describe('a command line that cannot be read', () => {
     [['cpn_canary'], 'there is no command "cpn_[secret]"; did you mean "cpn join"?'],
     [
       ['key', 'create'],
-      'cpn key create lacks an argument: <network> (id or name of a network); for example: cpn key create office --name web-1 >key',
+      'cpn key create needs an argument: <network> (id or name of a network); example: cpn key create office --name web-1 >key',
     ],
     [['join', '--colour'], 'cpn join has no flag --colour; "cpn join --help" lists its flags'],
     [['join', '--lisen-port', '51820'], 'cpn join has no flag --lisen-port; did you mean --listen-port?'],
     [['join', '--masq'], 'cpn join has no flag --masq; did you mean --masquerade?'],
     [['join', '--no-acept-routes=1'], 'cpn join has no flag --no-acept-routes; did you mean --accept-routes?'],
     [['status', '-x'], 'cpn status has no flag -x; "cpn status --help" lists its flags'],
-    [['status', 'office', 'cpn1'], '"cpn1" is one argument too many; write cpn status [network]'],
-    [['join', '--name'], '--name lacks its value; write --name NAME'],
+    [['status', 'office', 'cpn1'], 'unexpected argument "cpn1"; usage: cpn status [network]'],
+    [
+      ['network', 'create', 'office'],
+      'unexpected argument "office"; example: cpn network create --name office --cidr 10.77.0.0/24 --route 192.168.50.0/24',
+    ],
+    [
+      ['network', 'create', '--name', 'office', '--cidr', '10.77.0.5/24'],
+      '--cidr "10.77.0.5/24" has host bits set; the range meant is probably 10.77.0.0/24',
+    ],
+    [['join', '--name'], '--name needs a value: --name NAME'],
   ])('%j is answered in one line', async (argv, line) => {
     expect(await say(...argv)).toEqual({ exitCode: 2, said: `cpn: ${line}\n` });
   });
@@ -51,7 +59,7 @@ describe('a command line that cannot be read', () => {
     expect(said).toMatch(
       /^ {2}cpn key create <network> {2,}\S.*\n {2}cpn key list <network> .*\n {2}cpn key revoke <network> <key> .*\n/,
     );
-    expect(said).toMatch(/\ncpn: name what to do; "cpn key --help" lists it\n$/);
+    expect(said).toMatch(/\ncpn: a subcommand is missing; "cpn key --help" lists them\n$/);
   });
 
   it('does not show a key that was typed in it', async () => {
@@ -69,7 +77,7 @@ describe('a command line that cannot be read', () => {
 });
 
 describe('cpn alone', () => {
-  it('says where to begin, on one screen, and that nothing was done', async () => {
+  it('shows the first step on one screen, and exits with 2', async () => {
     const { exitCode, said } = await say();
     expect(exitCode).toBe(2);
     expect(said).toContain('\n  cpn join file:key --api https://cp.example.net\n');

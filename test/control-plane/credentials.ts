@@ -1,6 +1,6 @@
 import type { Role } from '../../src/contract/auth.ts';
-import type { Things } from './access-rules.ts';
 import { enroll, hour, makeKey, makeNetwork, type Plane } from './harness.ts';
+import type { Things } from './http/routes/access-rules.ts';
 
 const roles: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
 
@@ -8,7 +8,7 @@ const roles: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
 export interface Credential {
   readonly name: string;
   readonly holder:
-    | 'nobody'
+    | 'unknown'
     | { readonly role: Role; readonly foreign: boolean; readonly byToken: boolean }
     | { readonly peer: 'self' | 'sibling' | 'stranger' };
   /** None, the same for all requests, or of the things that a request is about. */
@@ -51,9 +51,9 @@ export async function makeCredentials(plane: Plane): Promise<Credential[]> {
     );
   }
   return [
-    { name: 'nobody', holder: 'nobody' },
+    { name: 'unknown', holder: 'unknown' },
     ...['cpu_', 'cpt_', 'cpp_', 'cpn_', ''].map((prefix) => held(`a made up ${prefix}`, `${prefix}${'x'.repeat(43)}`)),
-    { name: 'an enrolment key', holder: 'nobody', token: ({ keyToken }) => keyToken },
+    { name: 'an enrolment key', holder: 'unknown', token: ({ keyToken }) => keyToken },
     ...expired,
     ...users,
     ...(await makePeers(plane, organizations[1]?.id ?? 0)),
@@ -102,7 +102,7 @@ async function makePeers(plane: Plane, other: number): Promise<Credential[]> {
   ];
 }
 
-/** Things of the first organization, made anew. */
+/** Things of the first organization, made again. */
 export async function makeThings(plane: Plane): Promise<Things> {
   const owner = await plane.signIn('owner');
   const network = await makeNetwork(plane, owner, { name: 'canary-network' });
@@ -137,7 +137,7 @@ async function makeToken(plane: Plane, session: string, fields: object = {}): Pr
 }
 
 function held(name: string, token: string): Credential {
-  return { name, holder: 'nobody', token };
+  return { name, holder: 'unknown', token };
 }
 
 /** What a request that has to succeed gives. */

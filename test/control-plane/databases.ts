@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { Kysely } from 'kysely';
 import type pg from 'pg';
 import { inject } from 'vitest';
-import { parseDatabaseUrl } from '../../src/control-plane/store/database-url.ts';
-import { postgresDialect } from '../../src/control-plane/store/postgres-dialect.ts';
-import { createPatientPool } from '../../src/control-plane/store/postgres-pool.ts';
-import { durable, openSqlite, sqliteDialect } from '../../src/control-plane/store/sqlite.ts';
+import { parseDatabaseUrl } from '../../src/control-plane/store/postgres/database-url.ts';
+import { postgresDialect } from '../../src/control-plane/store/postgres/dialect.ts';
+import { createPatientPool } from '../../src/control-plane/store/postgres/pool.ts';
+import { durable, openSqlite, sqliteDialect } from '../../src/control-plane/store/sqlite/sqlite.ts';
 import type { Tables } from '../../src/control-plane/store/tables.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
 import { eventually } from '../lab/eventually.ts';
 import { asSuperuser, urlOf } from './postgres-server.ts';
 import type {} from './postgres-setup.ts';
@@ -69,7 +69,7 @@ export async function untilLeft(dataDir: string): Promise<void> {
   );
 }
 
-/** Works on the database of a folder beside its control plane. */
+/** Works on the database of a folder while its control plane runs. */
 export async function withDatabase<Result>(
   dataDir: string,
   work: (db: Kysely<Tables>) => Promise<Result>,

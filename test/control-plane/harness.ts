@@ -5,13 +5,13 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { Role } from '../../src/contract/auth.ts';
-import type { Limits } from '../../src/control-plane/limits.ts';
-import { usualPasswordCost } from '../../src/control-plane/passwords.ts';
+import { usualPasswordCost } from '../../src/control-plane/domain/passwords.ts';
+import { hashToken, mintToken } from '../../src/control-plane/domain/tokens.ts';
+import type { Limits } from '../../src/control-plane/http/limits.ts';
 import { type ControlPlane, type ServeOptions, serve } from '../../src/control-plane/serve.ts';
 import { insertSession } from '../../src/control-plane/store/sessions.ts';
 import { insertOrganization, insertUser } from '../../src/control-plane/store/users.ts';
-import { hashToken, mintToken } from '../../src/control-plane/tokens.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
 import { memory } from '../lab/memory.ts';
 import { databaseFor, removeData, withDatabase } from './databases.ts';
 

@@ -10,7 +10,7 @@ import pg from 'pg';
 
 /** Where a server is; what a test needs to connect to it. */
 export interface PostgresAddress {
-  /** The folder of its Unix socket, through which nobody needs a password. */
+  /** The folder of its Unix socket, through which no user needs a password. */
   readonly socket: string;
   /** On 127.0.0.1, with the password. */
   readonly port: number;
@@ -28,14 +28,14 @@ export interface PostgresServer extends PostgresAddress {
   remove(): Promise<void>;
 }
 
-/** PostgreSQL refuses to run as root, so root runs it as the user who owns nothing: nobody, on every Debian. */
-const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+/** PostgreSQL refuses to run as root, so root runs it as the unprivileged user with the id 65534. */
+const unprivileged = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
 /** What a server is started with. */
 interface PostgresOptions {
   /** Each is written `name=value`. */
   readonly settings?: readonly string[];
-  /** Files beside its data folder, which it alone may read, by name. */
+  /** Files next to its data folder, which it alone may read, by name. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
@@ -53,9 +53,9 @@ export async function startPostgres({ settings = [], files = {} }: PostgresOptio
   const passwordFile = join(folder, 'password');
   for (const [name, text] of Object.entries({ ...files, password: address.password })) {
     writeFileSync(join(folder, name), text, { mode: 0o600 });
-    chownSync(join(folder, name), nobody.uid ?? -1, nobody.gid ?? -1);
+    chownSync(join(folder, name), unprivileged.uid ?? -1, unprivileged.gid ?? -1);
   }
-  chownSync(folder, nobody.uid ?? -1, nobody.gid ?? -1);
+  chownSync(folder, unprivileged.uid ?? -1, unprivileged.gid ?? -1);
   const manner = [
     '--auth-local=trust',
     '--auth-host=scram-sha-256',
@@ -79,7 +79,7 @@ export async function startPostgres({ settings = [], files = {} }: PostgresOptio
       running = await start();
     },
     remove: async () => {
-      // Fast shutdown: whoever is connected still is cut off.
+      // Fast shutdown: open connections are closed.
       await end(running, 'SIGINT');
       rmSync(folder, { recursive: true });
     },
@@ -130,12 +130,12 @@ async function findFreePort(): Promise<number> {
 }
 
 function run(program: string, argv: readonly string[]): void {
-  const { status, stderr, error } = spawnSync(program, argv, { ...nobody, cwd: '/', encoding: 'utf8' });
+  const { status, stderr, error } = spawnSync(program, argv, { ...unprivileged, cwd: '/', encoding: 'utf8' });
   if (status !== 0) throw new Error(`${program} failed: ${error?.message ?? stderr}`);
 }
 
 async function startProcess(program: string, argv: readonly string[]): Promise<ChildProcess> {
-  const child = spawn(program, argv, { ...nobody, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(program, argv, { ...unprivileged, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] });
   const said: string[] = [];
   await new Promise<void>((resolve, reject) => {
     createInterface(child.stderr).on('line', (line) => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { resetOwner } from '../../src/control-plane/reset-owner.ts';
-import { WrongUsage } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { WrongUsage } from '../../src/core/errors/index.ts';
 import { databaseFor } from './databases.ts';
 import { makeFolder, openPlane, owner, type Plane, startPlane } from './harness.ts';
 
@@ -55,7 +55,7 @@ test('who is no owner gets none, nor does an owner a short one', async () => {
   const plane = await startPlane();
   const member = await plane.signIn('member');
   const { email } = (await plane.call('GET', '/api/auth/me', { token: member })).body.data;
-  for (const wrong of [email, 'nobody@example.net']) {
+  for (const wrong of [email, 'unknown@example.net']) {
     const refused = reset(plane.dataDir, wrong);
     await expect(refused).rejects.toThrow(WrongUsage);
     await expect(refused).rejects.toThrow(`"${wrong}" is no owner here; the owners are: ${owner.email}`);

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { CannotListen } from '../../src/control-plane/errors.ts';
-import { WrongUsage } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { WrongUsage } from '../../src/core/errors/index.ts';
 import { makeFolder, openPlane, owner, startPlane, withDatabase } from './harness.ts';
 
 describe('the first owner', () => {
@@ -22,6 +22,15 @@ describe('the first owner', () => {
     const refused = openPlane({ owner: first });
     await expect(refused).rejects.toThrow(WrongUsage);
     if (first.email === 'owner') await expect(refused).rejects.toThrow('--owner-email "owner" is not an e-mail');
+  });
+
+  test('that is refused leaves no data folder', async () => {
+    const dataDir = join(makeFolder(), 'new');
+    await expect(
+      openPlane({ dataDir, owner: { email: 'owner', password: new Secret('long enough for it') } }),
+    ).rejects.toThrow(WrongUsage);
+    await expect(openPlane({ dataDir, owner: null })).rejects.toThrow(WrongUsage);
+    expect(existsSync(dataDir)).toBe(false);
   });
 
   test('is made once: later ones are not, and the password stays', async () => {

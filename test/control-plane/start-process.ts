@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import * as cli from '../cli/served-process.ts';
+import * as cli from '../cli/commands/served-process.ts';
 import { databaseFor } from './databases.ts';
 import { call, type Plane } from './harness.ts';
 
@@ -19,7 +19,7 @@ export async function startProcessBy(program: string, dataDir: string, ...flags:
   return { child, said, call: (method, path, options) => call(url, method, path, options) };
 }
 
-/** Kills it as nobody can prevent, and waits until it is gone. */
+/** Kills it with SIGKILL, and waits until it has ended. */
 export async function kill({ child }: ServerProcess): Promise<void> {
   const ended = once(child, 'exit');
   child.kill('SIGKILL');

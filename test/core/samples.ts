@@ -1,12 +1,14 @@
 import fc from 'fast-check';
-import type { Actual, Surroundings } from '../../src/core/actual.ts';
-import { type Address, addressAt, type Prefix, parseAddress, parsePrefix, rangeOf } from '../../src/core/cidr.ts';
-import { type Desired, desire, type Intent } from '../../src/core/desired.ts';
-import { parseEndpoint } from '../../src/core/endpoint.ts';
+import { makeKeyPair } from '../../src/core/crypto/keys.ts';
 import { noForwarding } from '../../src/core/forward/ingress.ts';
-import type { Ground } from '../../src/core/guard.ts';
-import { makeKeyPair } from '../../src/core/keys.ts';
-import type { NetworkMap, Options, Peer } from '../../src/core/model.ts';
+import type { Actual, Underlay } from '../../src/core/host-state/actual.ts';
+import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
+import type { Options } from '../../src/core/map/options.ts';
+import { type Address, addressAt, type Prefix, parseAddress, parsePrefix, rangeOf } from '../../src/core/net/cidr.ts';
+import { parseEndpoint } from '../../src/core/net/endpoint.ts';
+import { computeDesired } from '../../src/core/reconcile/compute-desired.ts';
+import type { Desired, DesiredInputs } from '../../src/core/reconcile/desired.ts';
+import type { RouteConstraints } from '../../src/core/routing/guard.ts';
 
 /** A key pair that is always the same for one number. */
 export const keyPair = (number: number) => makeKeyPair(new Uint8Array(32).fill(number).fill(number >> 8, 0, 8));
@@ -14,7 +16,7 @@ export const keyPair = (number: number) => makeKeyPair(new Uint8Array(32).fill(n
 export const prefix = (text: string): Prefix => parsePrefix(text);
 export const address = (text: string): Address => parseAddress(text);
 
-/** A peer with a number of its own, behind NAT unless told otherwise. */
+/** A peer with a number of its own, behind NAT unless changed. */
 export function peer(number: number, changes: Partial<Peer> = {}): Peer {
   return {
     id: number,
@@ -53,10 +55,11 @@ export const options: Options = {
   hosts: false,
   pin: 'report',
   rotateEvery: null,
+  openFirewall: false,
 };
 
 /** A host on the internet with nothing special around it. */
-export const surroundings: Surroundings = {
+export const surroundings: Underlay = {
   addresses: [address('203.0.113.22')],
   connected: [{ prefix: prefix('203.0.113.0/24'), link: 'eth0' }],
   routed: [{ prefix: prefix('172.31.0.0/16'), link: 'eth1' }],
@@ -68,12 +71,13 @@ export const surroundings: Surroundings = {
   underlayMtu: 1500,
 };
 
-export const ground: Ground = {
+export const ground: RouteConstraints = {
   surroundings,
   api: [],
-  inside: { range: prefix('10.77.0.0/24'), own: address('10.77.0.3'), ways: [], accepted: [] },
+  inside: { range: prefix('10.77.0.0/24'), own: address('10.77.0.3'), present: [], accepted: [] },
   taken: [],
   later: [],
+  advertised: [],
   allowed: [],
 };
 
@@ -91,9 +95,14 @@ export const bare: Actual = {
 };
 
 /** What `self` should be in the network of these peers. */
-export function desireFor(self: Peer, map: NetworkMap, changes: Partial<Intent> = {}, on: Ground = ground): Desired {
+export function desireFor(
+  self: Peer,
+  map: NetworkMap,
+  changes: Partial<DesiredInputs> = {},
+  on: RouteConstraints = ground,
+): Desired {
   const keys = keyPair(Number(self.id));
-  return desire(
+  return computeDesired(
     {
       link: 'cpn0',
       map,
@@ -107,6 +116,7 @@ export function desireFor(self: Peer, map: NetworkMap, changes: Partial<Intent> 
       forwarding: noForwarding,
       labels: [],
       pathMtu: null,
+      routeTable: null,
       ...changes,
     },
     on,

@@ -1,12 +1,14 @@
-import type { Actual, ActualPeer, Link } from '../../src/core/actual.ts';
-import { familyOf, type Prefix } from '../../src/core/cidr.ts';
-import { firewallMarks } from '../../src/core/firewall.ts';
-import { keyPairOf } from '../../src/core/keys.ts';
-import { allForwardingKey, forwardingKey, sourceFilterKey } from '../../src/core/link-sysctl.ts';
-import { routeProtocol } from '../../src/core/marks.ts';
-import { type DesiredPeer, type InterfaceAddress, onLinkRange } from '../../src/core/model.ts';
-import { formatRule, sameRule } from '../../src/core/rule.ts';
-import type { LinkCommand, Step } from '../../src/core/step.ts';
+import { keyPairOf } from '../../src/core/crypto/keys.ts';
+import { firewallMarks } from '../../src/core/forward/nft-rules.ts';
+import type { Actual, ActualPeer, Link, Route } from '../../src/core/host-state/actual.ts';
+import { routeProtocol } from '../../src/core/host-state/marks.ts';
+import { formatRule, sameRule } from '../../src/core/host-state/policy-rule.ts';
+import { allForwardingKey, forwardingKey, sourceFilterKey } from '../../src/core/host-state/sysctl-keys.ts';
+import { familyOf, type Prefix } from '../../src/core/net/cidr.ts';
+import { type InterfaceAddress, onLinkRange } from '../../src/core/net/interface-address.ts';
+import type { LinkCommand, Step } from '../../src/core/reconcile/step.ts';
+import { usualMetric } from '../../src/core/routing/place-route.ts';
+import type { DesiredPeer } from '../../src/core/wg-quick/tunnel-config.ts';
 
 /** A strict stand-in for a host: does what the kernel would do, and throws where the kernel would refuse. */
 export function simulate(actual: Actual, steps: readonly Step[]): Actual {
@@ -65,6 +67,9 @@ function applyStep(actual: Actual, step: Step): Actual {
       if (isOfLink(step.key) && !(step.key in actual.sysctls)) throw new Error(`${step.key}: no such file`);
       if (step.key === allForwardingKey) return { ...actual, sysctls: forwardAll(actual.sysctls, step.value) };
       return { ...actual, sysctls: { ...actual.sysctls, [step.key]: step.value } };
+    case 'open-port':
+    case 'close-port':
+      return actual;
     case 'set-hosts':
       return { ...actual, hosts: { block: step.block, trouble: null } };
     case 'remove-hosts':
@@ -123,16 +128,21 @@ function applyCommand(actual: Actual, command: LinkCommand): Actual {
   if ('remove' in command && command.remove === 'address') return removeAddress(actual, link, command.address);
   if ('add' in command) {
     if (!link.up) throw new Error('Device for nexthop is not up');
-    const { prefix, table = 'main' } = command;
-    if (actual.routes.some((route) => route.prefix === prefix && route.table === table)) throw new Error('File exists');
-    if (command.source) return restoreRange(actual, link, command);
-    return { ...actual, routes: [...actual.routes, { prefix, table, protocol: routeProtocol }] };
+    const { prefix, table = 'main', metric = usualMetric(prefix) } = command;
+    const isThere = (route: Route) =>
+      route.prefix === prefix && route.table === table && route.metric === metric && route.tos === undefined;
+    if (command.replaces === undefined && actual.routes.some(isThere)) throw new Error('File exists');
+    const routes = actual.routes.filter((route) => !isThere(route));
+    if (command.source) return restoreRange({ ...actual, routes }, link, command);
+    return { ...actual, routes: [...routes, { prefix, table, protocol: routeProtocol, metric }] };
   }
   const routes = actual.routes.filter(
     (route) =>
       route.prefix !== command.prefix ||
       route.protocol !== command.protocol ||
-      route.table !== (command.table ?? 'main'),
+      route.table !== (command.table ?? 'main') ||
+      route.metric !== (command.metric ?? usualMetric(command.prefix)) ||
+      route.tos !== command.tos,
   );
   if (routes.length === actual.routes.length) throw new Error('No such process');
   return { ...actual, routes };

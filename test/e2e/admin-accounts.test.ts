@@ -9,7 +9,7 @@ let plane: Awaited<ReturnType<typeof startPlane>>;
 beforeAll(async () => {
   desk = await Desk.open();
   plane = await startPlane(desk);
-  await desk.ask(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
+  await desk.output(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
 });
 
 afterAll(async () => {
@@ -32,12 +32,12 @@ describe('user', () => {
 
   it('is made, listed and removed', async () => {
     const file = await desk.write('password', 'correct horse battery\n');
-    expect(await desk.ask(create('a@example.net', 'admin', '--password-file', file))).toMatch(
+    expect(await desk.output(create('a@example.net', 'admin', '--password-file', file))).toMatch(
       /^created user a@example\.net \(\d+\), admin\n$/,
     );
     const made = await desk.json(create('v@example.net', 'viewer', '--password-file', file));
     expect(made).toMatchObject({ email: 'v@example.net', role: 'viewer' });
-    expect(await desk.ask(['user', 'list'])).toMatch(/^id +e-mail +role +since\n1 +owner@example\.net +owner +20/);
+    expect(await desk.output(['user', 'list'])).toMatch(/^id +e-mail +role +since\n1 +owner@example\.net +owner +20/);
     expect((await desk.json(['user', 'list'])).users).toHaveLength(3);
     expect((await desk.cpn(['user', 'remove', 'a@example.net'])).stderr).toMatch(/^removed user a@example\.net/);
     expect(await desk.json(['user', 'remove', String(made.id), ...yes])).toEqual({
@@ -51,12 +51,12 @@ describe('user', () => {
     const asked = create('t@example.net', 'member');
     const slip = await desk.type(asked, [
       [/Password/, 'correct horse battery\r'],
-      [/The same again/, 'correct horse butter\r'],
+      [/Repeat the password/, 'correct horse butter\r'],
     ]);
     expect([slip.exitCode, slip.stdout]).toEqual([2, expect.stringContaining('the two passwords differ')]);
     const made = await desk.type(asked, [
       [/Password/, 'correct horse battery\r'],
-      [/The same again/, 'correct horse battery\r'],
+      [/Repeat the password/, 'correct horse battery\r'],
     ]);
     expect([made.exitCode, made.stdout]).toEqual([0, expect.stringContaining('created user')]);
     expect(made.stdout + slip.stdout).not.toContain('correct');
@@ -65,7 +65,7 @@ describe('user', () => {
       [[/Remove user t@example\.net, member\?/, 'n']],
     );
     expect(declined.exitCode).toBe(1);
-    await desk.ask(['user', 'remove', 't@example.net', ...yes]);
+    await desk.output(['user', 'remove', 't@example.net', ...yes]);
   });
 
   it('gets another role, changes its own password, and ends its sessions', async () => {
@@ -74,14 +74,14 @@ describe('user', () => {
       await desk.write('old', 'correct horse battery\n'),
       await desk.write('next', 'another horse battery\n'),
     ];
-    await desk.ask(create(email, 'member', '--password-file', old));
-    expect(await desk.ask(['user', 'update', email, '--role', 'viewer'])).toMatch(
+    await desk.output(create(email, 'member', '--password-file', old));
+    expect(await desk.output(['user', 'update', email, '--role', 'viewer'])).toMatch(
       /^changed user m@example\.net \(\d+\), viewer\n$/,
     );
     expect(await desk.json(['user', 'update', email, '--role', 'admin'])).toMatchObject({ email, role: 'admin' });
     expect(await desk.fail(['user', 'update', 'owner@example.net', '--role', 'admin'])).toMatchObject({
       exitCode: 4,
-      said: expect.stringContaining('owner@example.net is the last owner; make another user an owner first'),
+      stderr: expect.stringContaining('owner@example.net is the last owner; make another user an owner first'),
     });
     const homes = ['one', 'other'].map((name) => ({ XDG_CONFIG_HOME: join(desk.folder, name) }));
     const [one = {}, other = {}] = homes;
@@ -90,20 +90,18 @@ describe('user', () => {
     for (const env of homes) await login(env, old);
 
     const passwd = ['user', 'passwd', '--password-file', old, '--new-password-file', next];
-    expect((await desk.cpn(passwd, { env: one })).stderr).toMatch(
-      /^changed your password; your other sessions have ended/,
-    );
+    expect((await desk.cpn(passwd, { env: one })).stderr).toMatch(/^changed your password; your other sessions ended/);
     expect(await desk.json(['whoami'], { env: one })).toMatchObject({ email });
     expect((await desk.fail(['whoami'], other)).exitCode).toBe(4);
-    expect(await desk.fail(passwd, one)).toMatchObject({ exitCode: 4, said: expect.stringContaining('is wrong') });
-    expect((await desk.fail(['user', 'passwd'], one)).said).toContain('--password-file is missing');
+    expect(await desk.fail(passwd, one)).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('is wrong') });
+    expect((await desk.fail(['user', 'passwd'], one)).stderr).toContain('--password-file is missing');
 
     const slip = await desk.type(
       ['user', 'passwd'],
       [
         [/Current password/, `${plane.password}\r`],
         [/New password/, 'another horse battery\r'],
-        [/The same again/, 'another horse butter\r'],
+        [/Repeat the password/, 'another horse butter\r'],
       ],
     );
     expect([slip.exitCode, slip.stdout]).toEqual([2, expect.stringContaining('the two passwords differ')]);
@@ -116,22 +114,22 @@ describe('user', () => {
     const { id } = sessions[1];
     expect(await desk.json(['token', 'revoke', '--session', String(id), ...yes], { env: one })).toMatchObject({ id });
     expect((await desk.fail(['whoami'], other)).exitCode).toBe(4);
-    await desk.ask(['user', 'remove', email, ...yes]);
+    await desk.output(['user', 'remove', email, ...yes]);
   });
 
   it.each<[string[], number, RegExp]>([
-    [create('a@example.net', 'king'), 2, /--role "king" is none of owner, admin, member, viewer/],
+    [create('a@example.net', 'king'), 2, /--role "king" must be one of owner, admin, member, viewer/],
     [create('a@example.net', 'admin'), 2, /--password-file is missing, and there is no terminal/],
     [['user', 'create', '--role', 'admin'], 2, /--email is missing/],
     [
-      ['user', 'remove', 'nobody@example.net'],
+      ['user', 'remove', 'absent@example.net'],
       2,
-      /there is no user "nobody@example\.net"; there are: owner@example\.net \(1\)/,
+      /there is no user "absent@example\.net"; there are: owner@example\.net \(1\)/,
     ],
     [['user', 'remove', 'owner@example.net'], 4, /refused/],
   ])('%j is no way', async (args, code, message) => {
-    const { exitCode, said } = await desk.fail(args);
-    expect([exitCode, said]).toEqual([code, expect.stringMatching(message)]);
+    const { exitCode, stderr } = await desk.fail(args);
+    expect([exitCode, stderr]).toEqual([code, expect.stringMatching(message)]);
   });
 });
 
@@ -140,7 +138,7 @@ describe('token', () => {
     expect((await desk.cpn(['token', 'list'])).stderr).toContain('there is no personal token');
     const { stdout, stderr } = await desk.cpn(['token', 'create', '--name', 'ci', '--expires-in-days', '90']);
     expect(stdout).toMatch(/^\S+\n$/);
-    expect(stderr).toMatch(/holds until 20.*CPN_API_TOKEN=file:token/);
+    expect(stderr).toMatch(/valid until 20.*CPN_API_TOKEN=file:token/);
     const made = await desk.json(['token', 'create', '--name', 'cron']);
     expect(made).toEqual({ id: made.id, name: 'cron', access_token: expect.any(String), expires_at: null });
 
@@ -154,10 +152,10 @@ describe('token', () => {
     }
     expect(await desk.fail(['whoami'], elsewhere)).toMatchObject({
       exitCode: 2,
-      said: expect.stringContaining('cpn login'),
+      stderr: expect.stringContaining('cpn login'),
     });
 
-    const listed = await desk.ask(['token', 'list']);
+    const listed = await desk.output(['token', 'list']);
     expect(listed).toMatch(/^id +name +since +until +last used\n\d+ +ci +20/);
     expect(listed).not.toContain(stdout.trim());
     expect((await desk.json(['token', 'list'])).tokens).toHaveLength(2);
@@ -173,7 +171,7 @@ describe('token', () => {
 
 describe('audit', () => {
   it('is read page by page, newest first', async () => {
-    await desk.ask(['network', 'update', 'office', '--description', 'for the audit']);
+    await desk.output(['network', 'update', 'office', '--description', 'for the audit']);
     const first = await desk.cpn(['audit', '--limit', '1']);
     expect(first.stdout).toMatch(
       /^id +when +who +what +on +from.*\n\d+ +20\S+ +user owner@example\.net \(1\) +network\.update +network office \(1\) +127\.0\.0\.1/,
@@ -184,7 +182,7 @@ describe('audit', () => {
     expect(page.entries[0].id).toBeLessThan(Number(id));
     expect(page.next).toBe(page.entries[1].id);
     expect(await desk.json(['audit', '--before', '1'])).toEqual({ entries: [], next: null });
-    expect((await desk.cpn(['audit', '--before', '1'])).stderr).toContain('nothing older than 1');
+    expect((await desk.cpn(['audit', '--before', '1'])).stderr).toContain('no entries before 1');
     for (const flag of [
       ['--limit', '0'],
       ['--limit', '10001'],
@@ -192,7 +190,7 @@ describe('audit', () => {
     ]) {
       expect((await desk.fail(['audit', ...flag])).exitCode).toBe(2);
     }
-    const all = await desk.ask(['audit', '--limit', '200', '--json']);
+    const all = await desk.output(['audit', '--limit', '200', '--json']);
     expect(all).not.toMatch(/cp[a-z]_/);
   });
 });
@@ -209,13 +207,13 @@ describe('api', () => {
       '--field',
       'routes[]=192.168.70.0/24',
     ];
-    const made = JSON.parse(await desk.ask(['api', 'POST', '/api/networks', ...added])).data;
+    const made = JSON.parse(await desk.output(['api', 'POST', '/api/networks', ...added])).data;
     expect(made).toMatchObject({ name: 'wide', routes: ['192.168.70.0/24'] });
     const path = `/api/networks/${made.id}`;
     expect(
-      JSON.parse(await desk.ask(['api', 'PATCH', path, '--input', '-'], { input: '{"routes":[]}' })).data.routes,
+      JSON.parse(await desk.output(['api', 'PATCH', path, '--input', '-'], { input: '{"routes":[]}' })).data.routes,
     ).toEqual([]);
-    await desk.ask(['api', 'DELETE', path]);
+    await desk.output(['api', 'DELETE', path]);
     const gone = await desk.cpn(['api', 'GET', path]);
     expect([gone.exitCode, gone.stderr]).toEqual([4, expect.stringContaining(`GET ${path} was refused (404)`)]);
   });
@@ -237,7 +235,7 @@ describe('a session', () => {
     );
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining(`logged in at ${plane.url}`)]);
     expect(stdout).not.toContain(plane.password);
-    expect(await desk.ask(['whoami'])).toContain('owner@example.net, owner of');
+    expect(await desk.output(['whoami'])).toContain('owner@example.net, owner of');
   });
 
   it('begins with a personal token, and takes no other', async () => {
@@ -247,32 +245,37 @@ describe('a session', () => {
     const login = ['login', '--api', plane.url, '--token-file', file];
     expect(await desk.json(login, { env: home })).toEqual({ email: plane.email, role: 'owner', expires_at: null });
     expect(await desk.json(['whoami'], { env: home })).toMatchObject({ email: plane.email });
-    await desk.ask(['token', 'revoke', String(id)]);
+    await desk.output(['token', 'revoke', String(id)]);
     expect(await desk.fail(['whoami'], home)).toMatchObject({ exitCode: 4 });
-    // What the token no longer opens can still be left.
+    // Logout works although the token is no longer valid.
     const mixed = await desk.fail(['logout'], { ...home, CPN_API_TOKEN: 'file:/none' });
-    expect([mixed.exitCode, mixed.said]).toEqual([2, expect.stringMatching(/^cpn: CPN_API_TOKEN is set, .*unset it/)]);
+    expect([mixed.exitCode, mixed.stderr]).toEqual([
+      2,
+      expect.stringMatching(/^cpn: CPN_API_TOKEN is set, .*unset it/),
+    ]);
     expect((await desk.cpn(['logout'], { env: home })).stderr).toBe('logged out\n');
     expect(existsSync(join(home.XDG_CONFIG_HOME, 'cpn/login.json'))).toBe(false);
     expect((await desk.fail(login, home)).exitCode).toBe(4);
     expect((await desk.fail(['login', '--api', plane.url, '--token-file', '/nowhere'], home)).exitCode).toBe(2);
   });
 
-  it('does not begin with a wrong password, without an address, or where nobody answers', async () => {
+  it('does not begin with a wrong password, without an address, or where no control plane answers', async () => {
     const wrong = await desk.write('wrong', 'wrong password here');
     const flags = ['--email', plane.email, '--password-file', wrong];
     expect((await desk.fail(['login', '--api', plane.url, ...flags])).exitCode).toBe(4);
     expect((await desk.fail(['login', ...flags])).exitCode).toBe(2);
-    expect((await desk.fail(['login', '--api', plane.url])).said).toContain('--email is missing; or give --token-file');
+    expect((await desk.fail(['login', '--api', plane.url])).stderr).toContain(
+      '--email is missing; or use --token-file',
+    );
     const call = ['api', 'GET', '/x', '--timeout', '1', '--api', 'http://127.0.0.1:9'];
-    const { exitCode, said } = await desk.fail(call, { CPN_API_TOKEN: 'x' });
-    expect([exitCode, said]).toEqual([5, expect.stringContaining('http://127.0.0.1:9 is out of reach')]);
+    const { exitCode, stderr } = await desk.fail(call, { CPN_API_TOKEN: 'x' });
+    expect([exitCode, stderr]).toEqual([5, expect.stringContaining('http://127.0.0.1:9 is unreachable')]);
   });
 
   it('sends its token to no other control plane', async () => {
     expect(await desk.fail(['network', 'list', '--api', 'http://127.0.0.1:9'])).toMatchObject({
       exitCode: 2,
-      said: expect.stringContaining('not logged in at http://127.0.0.1:9'),
+      stderr: expect.stringContaining('not logged in at http://127.0.0.1:9'),
     });
   });
 });

@@ -21,16 +21,16 @@ const yes = ['--yes'];
 async function enrol(network: string, name: string): Promise<void> {
   const key = await desk.write(
     'key',
-    (await desk.ask(['key', 'create', network, '--name', name, '--type', 'connector'])).trim(),
+    (await desk.output(['key', 'create', network, '--name', name, '--type', 'connector'])).trim(),
   );
   const fields = [`enrollment_token=@${key}`, `name=${name}`, 'peer_type=connector', `public_key=${randomKey()}`];
-  await desk.ask(['api', 'POST', '/api/networks/enroll', ...fields.flatMap((field) => ['--field', field])]);
+  await desk.output(['api', 'POST', '/api/networks/enroll', ...fields.flatMap((field) => ['--field', field])]);
 }
 
 const randomKey = () => randomBytes(32).toString('base64');
 
 async function makeNetwork(name: string, cidr: string): Promise<void> {
-  await desk.ask(['network', 'create', '--name', name, '--cidr', cidr, '--route', '192.168.50.0/24']);
+  await desk.output(['network', 'create', '--name', name, '--cidr', cidr, '--route', '192.168.50.0/24']);
 }
 
 describe('network', () => {
@@ -40,12 +40,19 @@ describe('network', () => {
     await makeNetwork('office', '10.77.0.0/24');
     const made = await desk.json(['network', 'create', '--name', 'lab', '--cidr', '10.78.0.0/24']);
     expect(made).toMatchObject({ name: 'lab', routes: [], peers: [] });
-    expect(await desk.ask(['network', 'list'])).toMatch(/^id +name +range +routes\n1 +office +10\.77\.0\.0\/24 +192/);
+    expect(await desk.output(['network', 'list'])).toMatch(
+      /^id +name +range +routes\n1 +office +10\.77\.0\.0\/24 +192/,
+    );
+    const again = await desk.cpn(['network', 'create', '--name', 'lab', '--cidr', '10.79.0.0/24']);
+    expect(again).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('--name "lab" is the name of network 2'),
+    });
     expect((await desk.json(['network', 'list'])).networks).toHaveLength(2);
-    expect(await desk.ask(['network', 'show', 'office'])).toContain('10.77.0.0/24');
+    expect(await desk.output(['network', 'show', 'office'])).toContain('10.77.0.0/24');
 
     const update = ['network', 'update', 'office'];
-    expect(await desk.ask([...update, '--name', 'branch', '--description', 'a, b'])).toBe(
+    expect(await desk.output([...update, '--name', 'branch', '--description', 'a, b'])).toBe(
       'changed network branch (1)\n',
     );
     const routes = ['--route', '192.168.51.0/24', '--route', '192.168.52.0/24'];
@@ -58,20 +65,39 @@ describe('network', () => {
     expect((await desk.json(['network', 'show', 'office'])).routes).toEqual([]);
   });
 
-  it('is not changed by nothing, nor to two things at once', async () => {
+  it('is not changed without a flag, nor with contradicting flags', async () => {
     expect(await desk.fail(['network', 'update', 'office'])).toMatchObject({
       exitCode: 2,
-      said: expect.stringContaining('there is nothing to change; give --name'),
+      stderr: expect.stringContaining('there is nothing to change; give --name'),
     });
     expect((await desk.fail(['network', 'update', 'office', '--no-routes', '--route', '10.0.0.0/8'])).exitCode).toBe(2);
     expect((await desk.fail(['network', 'update', 'office', '--route', '10.77.0.0/25'])).exitCode).toBe(4);
   });
 
-  it('is deleted without a question where there is nobody to ask, and with --yes', async () => {
+  it('gets and loses single routes, and on a terminal loses others only after a yes', async () => {
+    const update = ['network', 'update', 'office'];
+    await desk.output([...update, '--route', '192.168.1.0/24']);
+    expect((await desk.json([...update, '--add-route', '192.168.2.0/24'])).routes).toEqual([
+      '192.168.1.0/24',
+      '192.168.2.0/24',
+    ]);
+    expect((await desk.json([...update, '--remove-route', '192.168.1.0/24'])).routes).toEqual(['192.168.2.0/24']);
+    expect(await desk.fail([...update, '--remove-route', '192.168.1.0/24'])).toMatchObject({
+      exitCode: 4,
+      stderr: expect.stringContaining('remove_routes: "192.168.1.0/24" is not a route of the network'),
+    });
+    const replace = [...update, '--route', '192.168.3.0/24'];
+    const asked = await desk.type(replace, [[/Replace the routes of network office\?/, 'n']]);
+    expect([asked.exitCode, asked.stdout]).toEqual([1, expect.stringContaining('removes 192.168.2.0/24')]);
+    expect((await desk.type([...replace, ...yes], [])).exitCode).toBe(0);
+    expect((await desk.json(['network', 'show', 'office'])).routes).toEqual(['192.168.3.0/24']);
+  });
+
+  it('is deleted without a prompt when stdin is no terminal, and with --yes', async () => {
     expect((await desk.cpn(['network', 'delete', 'lab'])).stderr).toBe('deleted network lab (2)\n');
     await makeNetwork('lab', '10.78.0.0/24');
     expect(await desk.json(['network', 'delete', 'lab', ...yes])).toEqual({ id: 3, name: 'lab' });
-    expect((await desk.fail(['network', 'delete', 'lab', ...yes])).said).toContain(
+    expect((await desk.fail(['network', 'delete', 'lab', ...yes])).stderr).toContain(
       'there is no network "lab"; there are: office (1)',
     );
   });
@@ -96,7 +122,7 @@ describe('key', () => {
     const made = await desk.cpn(['key', 'create', 'office', '--name', 'a']);
     expect(made.stdout).toMatch(/^cpn_[\w-]+\n$/);
     const { id, enrollment_token } = await desk.json(['key', 'create', 'office', '--name', 'b', '--max-uses', '3']);
-    const listed = await desk.ask(['key', 'list', 'office']);
+    const listed = await desk.output(['key', 'list', 'office']);
     expect(listed).toMatch(/^id +name +for +used +until\n.*\n\d+ +b +origin admin_device +0 of 3 +20/);
     expect(listed).not.toContain('cpn_');
     const { keys } = await desk.json(['key', 'list', 'office']);
@@ -104,7 +130,7 @@ describe('key', () => {
 
     expect((await desk.cpn(['key', 'revoke', 'office', 'a'])).stderr).toMatch(/^revoked key a \(\d+\)\n$/);
     expect(await desk.json(['key', 'revoke', 'office', String(id), ...yes])).toEqual({ id, name: 'b' });
-    expect((await desk.cpn(['key', 'list', 'office'])).stderr).toContain('there is no key');
+    expect((await desk.cpn(['key', 'list', 'office'])).stderr).toContain('there is no usable key');
     expect(await desk.fail(['key', 'revoke', 'office', 'a', ...yes])).toMatchObject({ exitCode: 2 });
     const fields = [`enrollment_token=${enrollment_token}`, 'name=x', `public_key=${randomKey()}`];
     const late = ['api', 'POST', '/api/networks/enroll', ...fields.flatMap((field) => ['--raw-field', field])];
@@ -114,9 +140,9 @@ describe('key', () => {
   it('is for origins and admin devices, unless it is made for others; only a connector has routes', async () => {
     const create = ['key', 'create', 'office', '--name', 'limited'];
     const route = ['--route', '192.168.50.0/24'];
-    await desk.ask(['network', 'update', 'office', ...route]);
+    await desk.output(['network', 'update', 'office', ...route]);
     const made = await desk.cpn([...create, '--type', 'connector', ...route]);
-    expect(made.stderr).toContain('join with: cpn join - --api URL --type connector <key');
+    expect(made.stderr).toMatch(/join with: cpn join - --api \S+( --insecure-http)? --type connector <key\n/);
     const { keys } = await desk.json(['key', 'list', 'office']);
     expect(keys).toMatchObject([{ peer_types: ['connector'], routes: ['192.168.50.0/24'] }]);
     expect(await desk.fail([...create, ...route])).toMatchObject({ exitCode: 2 });
@@ -124,11 +150,11 @@ describe('key', () => {
     expect(await desk.fail([...create, '--type', 'connector', '--route', '10.9.0.0/16'])).toMatchObject({
       exitCode: 4,
     });
-    await desk.ask(['key', 'revoke', 'office', 'limited', ...yes]);
+    await desk.output(['key', 'revoke', 'office', 'limited', ...yes]);
   });
 
   it('is revoked on a terminal only after a yes', async () => {
-    await desk.ask(['key', 'create', 'office', '--name', 'c']);
+    await desk.output(['key', 'create', 'office', '--name', 'c']);
     const { exitCode } = await desk.type(['key', 'revoke', 'office', 'c'], [[/Revoke key c/, 'n']]);
     expect([exitCode, (await desk.json(['key', 'list', 'office'])).keys.length]).toEqual([1, 1]);
   });
@@ -136,15 +162,19 @@ describe('key', () => {
 
 describe('peer', () => {
   it('is listed, changed and removed', async () => {
-    await desk.ask(['network', 'update', 'office', '--route', '192.168.50.0/24', '--route', '192.168.60.0/24']);
+    await desk.output(['network', 'update', 'office', '--route', '192.168.50.0/24', '--route', '192.168.60.0/24']);
     expect((await desk.cpn(['peer', 'list', 'office'])).stderr).toContain('no host has joined yet');
     await enrol('office', 'edge-1');
     await enrol('office', 'edge-2');
-    expect(await desk.ask(['peer', 'list', 'office'])).toMatch(/^peer +name.*\n\d+ +edge-1 +connector +10\.77\.0\.1 /);
+    expect(await desk.output(['peer', 'list', 'office'])).toMatch(
+      /^peer +name.*\n\d+ +edge-1 +connector +10\.77\.0\.1 /,
+    );
     expect((await desk.json(['peer', 'list', 'office'])).peers).toHaveLength(2);
 
     const update = ['peer', 'update', 'office', 'edge-1'];
-    expect(await desk.ask([...update, '--endpoint', 'edge.example.net:51820'])).toMatch(/^changed peer edge-1 \(\d+\)/);
+    expect(await desk.output([...update, '--endpoint', 'edge.example.net:51820'])).toMatch(
+      /^changed peer edge-1 \(\d+\)/,
+    );
     expect(await desk.json([...update, '--route', '192.168.60.0/24'])).toMatchObject({
       endpoint: 'edge.example.net:51820',
       routes: ['192.168.60.0/24'],
@@ -161,11 +191,55 @@ describe('peer', () => {
       id: renamed.id,
       name: 'edge-one',
     });
-    expect((await desk.cpn(['peer', 'remove', 'office', 'edge-2'])).stderr).toContain('took peer edge-2');
+    expect((await desk.cpn(['peer', 'remove', 'office', 'edge-2'])).stderr).toContain('removed peer edge-2');
     expect(await desk.fail(['peer', 'remove', 'office', 'edge-2'])).toMatchObject({
       exitCode: 2,
-      said: expect.stringContaining('there is no peer "edge-2"; there are: none'),
+      stderr: expect.stringContaining('there is no peer "edge-2"; there are: none'),
     });
+  });
+
+  it('is suspended, resumed, and expires', async () => {
+    await enrol('office', 'laptop');
+    const laptop = async () => (await desk.json(['peer', 'list', 'office'])).peers.at(-1);
+    const { id, address } = await laptop();
+    const mapped = async () => JSON.parse(await desk.output(['api', 'GET', '/api/networks/1'])).data.peers.length;
+    const before = await mapped();
+    const [suspend, resume] = [
+      ['peer', 'suspend', 'office', 'laptop'],
+      ['peer', 'resume', 'office', 'laptop'],
+    ] as const;
+    expect((await desk.type(suspend, [[/Suspend laptop .* until it is resumed/, 'n']])).exitCode).toBe(1);
+    const open = async () => (await desk.json(['key', 'list', 'office'])).keys;
+    for (const { name } of await open()) await desk.output(['key', 'revoke', 'office', name, ...yes]);
+    const line = `suspended peer laptop (${id}) of network office\n`;
+    expect((await desk.cpn([...suspend, ...yes])).stderr).toBe(line);
+    await desk.output(['key', 'create', 'office', '--name', 'spare']);
+    const left =
+      'usable enrolment keys: 1; a holder can join again; list them with "cpn key list", revoke with "cpn key revoke"\n';
+    expect((await desk.cpn([...suspend, ...yes])).stderr).toBe(`${line}${left}`);
+    const update = ['peer', 'update', 'office', 'laptop', '--expires'];
+    expect((await desk.cpn([...update, '90d'])).stderr).toBe(left);
+    expect((await desk.cpn([...update, 'never'])).stderr).toBe('');
+    await desk.output(['key', 'revoke', 'office', 'spare', ...yes]);
+    expect(await mapped()).toBe(before - 1);
+    expect(await laptop()).toMatchObject({ id, address, suspended_at: expect.any(String) });
+    expect(await desk.output(['network', 'show', 'office'])).toMatch(/laptop +connector +suspended/);
+    expect((await desk.cpn([...resume])).stderr).toContain('resumed peer laptop');
+    expect(await mapped()).toBe(before);
+
+    expect(Date.parse((await desk.json([...update, '90d'])).expires_at)).toBeGreaterThan(Date.now());
+    const soon = new Date(Date.now() + 1500).toISOString();
+    await desk.output([...update, soon]);
+    await expect.poll(mapped, { timeout: 30_000 }).toBe(before - 1);
+    expect((await desk.fail(resume)).stderr).toContain(`laptop expired on ${soon}; give a new --expires`);
+    expect((await desk.json([...resume, '--expires', 'never'])).expires_at).toBeUndefined();
+    expect(await mapped()).toBe(before);
+
+    await desk.output(['key', 'create', 'office', '--name', 'guests', '--peer-expires', '90d']);
+    expect(await desk.output(['key', 'list', 'office'])).toContain('origin admin_device for 90d');
+    expect((await desk.fail(['key', 'create', 'office', '--name', 'x', '--peer-expires', '90m'])).exitCode).toBe(2);
+    await desk.output(['key', 'revoke', 'office', 'guests', ...yes]);
+    await desk.output(['peer', 'remove', 'office', 'laptop', ...yes]);
   });
 
   it.each<[string[], number, RegExp]>([
@@ -176,15 +250,15 @@ describe('peer', () => {
   ])('is not changed by %j', async (flags, code, message) => {
     const { peers } = await desk.json(['peer', 'list', 'office']);
     if (!peers.some(({ name }: { name: string }) => name === 'edge-3')) await enrol('office', 'edge-3');
-    const { exitCode, said } = await desk.fail(['peer', 'update', 'office', 'edge-3', ...flags]);
-    expect([exitCode, said]).toEqual([code, expect.stringMatching(message)]);
+    const { exitCode, stderr } = await desk.fail(['peer', 'update', 'office', 'edge-3', ...flags]);
+    expect([exitCode, stderr]).toEqual([code, expect.stringMatching(message)]);
   });
 
   it('is removed on a terminal only after a yes', async () => {
     await enrol('office', 'edge-4');
     const { exitCode } = await desk.type(
       ['peer', 'remove', 'office', 'edge-4'],
-      [[/Take edge-4 .* out of office/, 'n']],
+      [[/Remove edge-4 .* from office/, 'n']],
     );
     expect(exitCode).toBe(1);
     expect((await desk.json(['peer', 'list', 'office'])).peers.at(-1).name).toBe('edge-4');

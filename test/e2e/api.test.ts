@@ -10,7 +10,7 @@ import { Desk } from './desk.ts';
 
 const MiB = 1024 * 1024;
 
-/** A request as the service got it. */
+/** A request as the service received it. */
 interface Recorded {
   readonly method: string;
   readonly path: string;
@@ -100,7 +100,7 @@ describe('a reply', () => {
     expect([await readdir(desk.folder), statSync(file).size]).toEqual([before, 20 * MiB]);
   });
 
-  it('goes to a device as to a file, and is not asked for where it cannot be saved', async () => {
+  it('goes to a device as to a file, and is not requested where it cannot be saved', async () => {
     expect((await call('GET', '/api/x', '--output', '/dev/null')).exitCode).toBe(0);
     // What it is written to stays a device.
     expect(statSync('/dev/null').isCharacterDevice()).toBe(true);
@@ -112,7 +112,7 @@ describe('a reply', () => {
     expect(recorded).toHaveLength(1);
   });
 
-  it('that does not fit on the disk is said to', async () => {
+  it('that does not fit on the disk is reported', async () => {
     const { exitCode, stderr } = await call('GET', '/api/x', '--output', '/dev/full');
     expect([exitCode, stderr]).toEqual([1, expect.stringContaining('cannot write /dev/full: no space left')]);
     expect(recorded).toHaveLength(1);
@@ -157,17 +157,17 @@ describe('a failure', () => {
     answer = (response) => (recorded.length === 1 ? busy : done)(response);
     const { exitCode, stdout, stderr } = await call('GET', '/api/x');
     expect([exitCode, stdout]).toEqual([0, '{"data":{"ok":true}}']);
-    expect(stderr).toMatch(/^· it answered 503 \(Service Unavailable\); trying again in \d+ ms\n$/);
+    expect(stderr).toMatch(/^· it answered 503 \(Service Unavailable\); retrying in \d+ ms\n$/);
   });
 
   it.each([
     [['GET', 'https://evil.example/api/x'], /is an address of its own/],
     [['GET', '//evil.example/api/x'], /is an address of its own/],
     [['GET', '/../x'], /leads out of the base address/],
-    [['BREW', '/api/x'], /METHOD "BREW" is none of GET/],
-    [['GET', '/api/x', '--header', 'Authorization: x'], /cannot be given/],
+    [['BREW', '/api/x'], /METHOD "BREW" must be one of GET/],
+    [['GET', '/api/x', '--header', 'Authorization: x'], /cannot be set/],
     [['POST', '/api/x', '--form', 'file=@/nowhere'], /--form file names \/nowhere/],
-    [['GET'], /lacks an argument/],
+    [['GET'], /needs an argument/],
   ])('of usage is seen before anything is sent: %j', async (args, message) => {
     const { exitCode, stdout, stderr } = await call(...args);
     expect([exitCode, stdout, stderr]).toEqual([2, '', expect.stringMatching(message)]);
@@ -242,7 +242,7 @@ describe('an upload', () => {
     expect(peakBytes).toBeLessThan(300 * MiB);
   });
 
-  it('that is refused says why', async () => {
+  it('that is refused has the reason', async () => {
     const file = await desk.write('refused', randomBytes(MiB));
     answer = reply(413, '{"message":"too large"}');
     const { exitCode, stderr } = await call('POST', '/api/files', '--form', `file=@${file}`);
@@ -264,8 +264,8 @@ describe('a list in pages', () => {
       '{"data":[12345678901234567890]}\n',
     ];
     answerPages({ '/tenant/api/x?a=b': reply(200, first), '/tenant/api/x?page=2': reply(200, second) });
-    const said = await call('GET', '/api/x', '--paginate', '--field', 'a=b', '--header', 'X-Mark: 1');
-    expect(said).toMatchObject({ exitCode: 0, stdout: `${first}\n${second}`, stderr: '' });
+    const outcome = await call('GET', '/api/x', '--paginate', '--field', 'a=b', '--header', 'X-Mark: 1');
+    expect(outcome).toMatchObject({ exitCode: 0, stdout: `${first}\n${second}`, stderr: '' });
     expect(recorded.map(({ headers }) => [headers['x-mark'], headers.authorization])).toEqual(
       Array(2).fill(['1', 'Bearer token-sample']),
     );

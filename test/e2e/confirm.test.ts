@@ -10,19 +10,19 @@ import { Owner } from '../lab/owner.ts';
 import { join, type Office, patiently, plan, startOffice, status } from './office.ts';
 
 /**
- * Within a few seconds: after 15 s a connector that hears nothing of its peer makes a handshake, and WireGuard answers by the way that
- * this came, whatever the routes say.
+ * Within a few seconds: after 15 s a connector that receives nothing from its peer makes a handshake, and
+ * WireGuard answers along the path of that packet, whatever the routes are.
  *
- * Control plane and connector are in 203.0.113.0/24, the hosts under test behind a router of it: a network route over this range, let
- * through by somebody who should not have, takes away the way to both. The connector's endpoint is a name: the control plane refuses a
- * route that covers an endpoint, and cannot know where a name leads.
+ * Control plane and connector are in 203.0.113.0/24, the hosts under test behind a router of it. A network route
+ * over this range, accepted by mistake, cuts off both. The connector's endpoint is a name: the control plane
+ * refuses a route that covers an endpoint, but does not resolve names.
  */
 let office: Office;
 let owner: Owner;
 let connector: Host;
 let members = 10;
 
-/** Takes away control plane and connector, or the control plane alone. */
+/** Cuts off control plane and connector, or the control plane alone. */
 const fatal = '203.0.113.0/24';
 const controlPlane = '203.0.113.1/32';
 
@@ -52,7 +52,7 @@ async function startMember(): Promise<Host> {
 
 const stateOf = async (host: Host) => JSON.parse(await readFile(path(host.stateDir, 'cpn0.json'), 'utf8'));
 
-/** A change and its way back may cost a session, and the packet that was sent in it. */
+/** A change and its rollback may cost a session, and the packet that was sent in it. */
 async function awaitConnector(host: Host): Promise<void> {
   await eventually('the connector answers', async () => (await host.ping('10.77.0.1')).received === 1);
 }
@@ -61,19 +61,19 @@ async function awaitConnector(host: Host): Promise<void> {
 afterEach(() => owner.setRoutes(1, ['192.168.50.0/24']));
 
 describe('a change that cuts the host off', () => {
-  it('is taken back by cpn reconcile, reported, and not tried again until the network changes', async () => {
+  it('is rolled back by cpn reconcile, reported, and not tried again until the network changes', async () => {
     const host = await startMember();
     const before = await host.state();
     await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
     const { exitCode, stderr } = await host.cpn(['reconcile', '--confirm-within', '3s'], { allowFailure: true });
     expect(exitCode).toBe(1);
-    expect(stderr).toContain('was changed back');
+    expect(stderr).toContain('was rolled back');
     const network = (state: string) => state.split('# processes')[0];
     expect(network(await host.state())).toBe(network(before));
     await awaitConnector(host);
-    expect((await status(host)).warnings).toEqual([expect.stringContaining('changed back')]);
+    expect((await status(host)).warnings).toEqual([expect.stringContaining('rolled back')]);
 
-    expect((await host.cpn(['reconcile'])).stdout).toContain('is as it should be');
+    expect((await host.cpn(['reconcile'])).stdout).toContain('is up to date');
     expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
 
     await owner.setRoutes(1, ['192.168.50.0/24', '192.168.60.0/24']);
@@ -84,29 +84,29 @@ describe('a change that cuts the host off', () => {
     expect((await status(host)).warnings).toBeUndefined();
   });
 
-  it('is taken back by the daemon by itself', async () => {
+  it('is rolled back by the daemon', async () => {
     const host = await startMember();
     const daemon = await startDaemon(host, '--interval', '3600', '--confirm-within', '3s');
     await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
     await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
-    const line = await daemon.awaitLog('the trouble', (each) => each.kind === 'NotConfirmed', 0, 50_000);
-    expect(line.error).toContain('was changed back');
+    const line = await daemon.awaitLog('the rollback', (each) => each.kind === 'NotConfirmed', 0, 50_000);
+    expect(line.error).toContain('was rolled back');
     await awaitConnector(host);
     await owner.setRoutes(1, ['192.168.50.0/24']);
-    await eventually('the next change is taken', async () => (await stateOf(host)).refused === null, {
+    await eventually('the next change is applied', async () => (await stateOf(host)).refused === null, {
       timeoutMs: 20_000,
     });
     await daemon.stop();
   });
 
-  it('is taken back when the daemon is told to end before it was confirmed, and tried again by the next one', async () => {
+  it('is rolled back when the daemon is stopped before the confirmation, and tried again by the next daemon', async () => {
     const host = await startMember();
     const daemon = await startDaemon(host, '--interval', '3600');
     await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
     const before = (await host.state()).split('# processes')[0];
     await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
     await eventually('the change is on the host', async () =>
-      (await host.exec(['ip', 'route', 'show', fatal])).stdout.includes('cpn0'),
+      (await host.exec(['ip', 'route', 'show', 'table', 'all', fatal])).stdout.includes('cpn0'),
     );
     expect(await daemon.process.stop(20_000)).toMatchObject({ exitCode: 0, signal: null });
     expect((await host.state()).split('# processes')[0]).toBe(before);
@@ -114,13 +114,14 @@ describe('a change that cuts the host off', () => {
     await owner.setRoutes(1, ['192.168.50.0/24']);
   });
 
-  it('is taken back by cpn set after a signal, whatever signals follow, and when its terminal is gone', async () => {
+  it('is rolled back by cpn set after a signal, whatever signals follow, and when its terminal is gone', async () => {
     const host = await startMember();
     await host.cpn(['set', '--refuse-route', fatal]);
     await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
     await host.cpn(['reconcile']);
     const before = (await host.state()).split('# processes')[0];
-    const isCutOff = async () => (await host.exec(['ip', 'route', 'show', fatal])).stdout.includes('cpn0');
+    const isCutOff = async () =>
+      (await host.exec(['ip', 'route', 'show', 'table', 'all', fatal])).stdout.includes('cpn0');
     const set = ['set', '--allow-route', fatal, '--confirm-within', '5m'];
 
     const setting = await host.spawnCpn(set);
@@ -129,7 +130,9 @@ describe('a change that cuts the host off', () => {
     const { exitCode, stderr } = await setting.exited;
     expect({ exitCode, stderr }).toMatchObject({
       exitCode: 1,
-      stderr: expect.stringMatching(/SIG(INT|TERM|HUP) came before the change was confirmed, so it was taken back/),
+      stderr: expect.stringMatching(
+        /SIG(INT|TERM|HUP) interrupted the change before it was confirmed; it was rolled back/,
+      ),
     });
     expect((await host.state()).split('# processes')[0]).toBe(before);
 
@@ -148,12 +151,12 @@ describe('a change that cuts the host off', () => {
     await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
     await owner.setRoutes(1, ['192.168.50.0/24', fatal]);
     await eventually('the change is on the host', async () =>
-      (await host.exec(['ip', 'route', 'show', fatal])).stdout.includes('cpn0'),
+      (await host.exec(['ip', 'route', 'show', 'table', 'all', fatal])).stdout.includes('cpn0'),
     );
     daemon.process.signal('SIGKILL');
     await daemon.process.exited;
     await host.cpn(['up']);
-    expect((await host.exec(['ip', 'route', 'show', fatal])).stdout).toBe('');
+    expect((await host.exec(['ip', 'route', 'show', 'table', 'all', fatal])).stdout).toBe('');
     await awaitConnector(host);
     await owner.setRoutes(1, ['192.168.50.0/24']);
   });
@@ -163,7 +166,7 @@ describe('a change that cuts the host off', () => {
     await connector.exec(['nft', '-f', '-'], { input: dropControlPlane });
     await owner.setRoutes(1, ['192.168.50.0/24', controlPlane]);
     await host.cpn(['reconcile', '--confirm-within', '10s']);
-    expect((await host.exec(['ip', 'route', 'show', controlPlane])).stdout).toContain('cpn0');
+    expect((await host.exec(['ip', 'route', 'show', 'table', 'all', controlPlane])).stdout).toContain('cpn0');
     expect((await host.cpn(['reconcile'], { allowFailure: true })).exitCode).toBe(5);
     await awaitConnector(host);
   });

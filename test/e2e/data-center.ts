@@ -7,7 +7,7 @@ import { Owner } from '../lab/owner.ts';
 import type { Segment } from '../lab/segment.ts';
 import { status } from './office.ts';
 
-/** What a status says of a peer and of a route, as far as tests ask. */
+/** The fields of a peer and of a route in a status that tests use. */
 export interface PeerSeen {
   readonly name: string;
   readonly state: string;
@@ -24,6 +24,13 @@ export interface RouteSeen {
 /** The LAN in the data center, and the one server in it; it has no route back, and so answers masqueraded packets only. */
 export const lanRoute = '192.168.50.0/24';
 export const serverAddress = '192.168.50.10';
+
+interface ListedPeer {
+  readonly name: string;
+  readonly public_key: string;
+  readonly routes?: readonly string[];
+  readonly withdrawn?: readonly string[];
+}
 
 /** A data center with two connectors in front of one LAN, and hosts that use it; each of them runs the daemon. */
 export class DataCenter {
@@ -63,7 +70,16 @@ export class DataCenter {
     return this.join(host, '--type', 'connector', '--endpoint', `${host.address}:51820`, ...flags);
   }
 
-  /** Has this connector serve whatever another one serves, as long as it is well: else one that was out of service waits its turn. */
+  /** Adds two connectors with these flags and an origin, and waits until both answer the origin. */
+  async addPair(...flags: string[]): Promise<{ first: Host; second: Host; origin: Host }> {
+    const first = await this.addConnector(1, ...flags);
+    const second = await this.addConnector(2, ...flags);
+    const origin = await this.addOrigin('origin', '203.0.113.22');
+    await this.awaitAnswers(origin, first, second);
+    return { first, second, origin };
+  }
+
+  /** Gives this connector precedence while it is healthy; otherwise one that was out of service stays on standby. */
   async prefer(host: Host): Promise<void> {
     await this.controlPlane.cpn(['peer', 'update', 'office', host.name, '--priority', '1']);
   }
@@ -88,7 +104,7 @@ export class DataCenter {
     return host;
   }
 
-  /** Ends the daemon of a host and starts another, which knows nothing but what is on disk. */
+  /** Ends the daemon of a host and starts another, whose only state is on disk. */
   async restartDaemon(host: Host): Promise<void> {
     await this.daemon(host).stop();
     this.daemons.set(host, await startDaemon(host));
@@ -100,16 +116,25 @@ export class DataCenter {
     return daemon;
   }
 
+  /** A host as the control plane lists it. */
+  async listed(host: Host): Promise<ListedPeer> {
+    const { stdout } = await this.controlPlane.cpn(['network', 'show', 'office', '--json']);
+    const { peers } = JSON.parse(stdout) as { readonly peers: readonly ListedPeer[] };
+    const peer = peers.find(({ name }) => name === host.name);
+    if (peer === undefined) throw new Error(`the control plane does not list ${host.name}`);
+    return peer;
+  }
+
   /** The address of a host in the tunnel. */
   address(host: Host): string {
     return this.joined.get(host)?.address ?? '';
   }
 
-  /** Waits until a host has seen each of these answer. */
+  /** Waits until a host has received an answer of each of these. */
   async awaitAnswers(host: Host, ...peers: Host[]): Promise<void> {
     const names = peers.map((peer) => peer.name);
     await eventually(
-      `${host.name} hears ${names}`,
+      `${names} are live at ${host.name}`,
       async () => {
         const seen: PeerSeen[] = (await status(host)).peers;
         return names.every((name) => seen.some((peer) => peer.name === name && peer.state === 'connected'));
@@ -123,15 +148,15 @@ export class DataCenter {
   }
 }
 
-/** The routes to the LAN that a host knows. */
+/** The routes to the LAN in a host's status. */
 export async function routesOf(host: Host): Promise<RouteSeen[]> {
   return (await status(host)).routes.filter((route: RouteSeen) => route.prefix === lanRoute);
 }
 
-/** Waits until the route leads by this connector, and returns all that is known of it. */
+/** Waits until the route leads through this connector, and returns the route's status. */
 export function awaitRoute(host: Host, via: Host, timeoutMs = 30_000): Promise<RouteSeen[]> {
   return eventually(
-    `${host.name} goes by ${via.name}`,
+    `${host.name} uses ${via.name}`,
     async () => {
       const routes = await routesOf(host);
       return routes.some((route) => route.state === 'active' && route.via === via.name) && routes;
@@ -150,6 +175,6 @@ export async function cutPath(host: Host, address: string): Promise<void> {
 }
 
 /** Undoes {@link cutPath}. */
-export async function mendPath(host: Host): Promise<void> {
+export async function restorePath(host: Host): Promise<void> {
   await host.exec(['nft', 'delete', 'table', 'ip', 'cut']);
 }

@@ -10,11 +10,11 @@ describe('scripts/demo', () => {
     expect(stdout.match(/→ .*: answered/g)).toHaveLength(8);
     expect(stdout).not.toContain('lost');
     for (const host of ['connector', 'origin', 'laptop']) expect(stdout).toContain(`cpn status on ${host}`);
-    expect(stdout.match(/nothing of it is on this host any more/g)).toHaveLength(3);
+    expect(stdout.match(/removed everything cpn created for it/g)).toHaveLength(3);
     expect(stdout).toContain('Every ping was answered.');
   });
 
-  it('says in one line what it needs where it cannot be run', async () => {
+  it('names in one line what it needs where it cannot run', async () => {
     const hideWg = 'mount --bind /dev/null "$(command -v wg)" && exec "$@"';
     const argv = ['unshare', '--mount', 'sh', '-c', hideWg, 'sh', process.execPath, demo];
     const { exitCode, stderr } = await run(argv, { allowFailure: true });

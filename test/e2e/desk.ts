@@ -13,7 +13,7 @@ export interface DeskOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A person with the built program and a home of their own, on loopback. */
+/** An administrator with the built program and a home of their own, on loopback. */
 export class Desk {
   readonly folder: string;
   readonly #program: string;
@@ -54,16 +54,16 @@ export class Desk {
     return this.#commands.run({ args, env, input }, `cpn ${args.join(' ')}`, 40_000);
   }
 
-  /** Runs a command that must succeed, and returns what it said on stdout. */
-  async ask(args: readonly string[], options: DeskOptions = {}): Promise<string> {
+  /** Runs a command that must succeed, and returns its stdout. */
+  async output(args: readonly string[], options: DeskOptions = {}): Promise<string> {
     const { exitCode, stdout, stderr } = await this.cpn(args, options);
     if (exitCode !== 0) throw new Error(`cpn ${args.join(' ')} exited with ${exitCode}: ${stderr}`);
     return stdout;
   }
 
-  /** Like {@link ask} with `--json`: stdout must be one document and nothing else. */
+  /** Like {@link output} with `--json`: stdout must be one document and nothing else. */
   async json(args: readonly string[], options: DeskOptions = {}) {
-    return JSON.parse(await this.ask([...args, '--json'], options));
+    return JSON.parse(await this.output([...args, '--json'], options));
   }
 
   /** Starts a command, and leaves it running. */
@@ -71,21 +71,21 @@ export class Desk {
     return new Process([this.#program, ...args], { env: { ...this.#env, ...options.env } });
   }
 
-  /** Runs a command that must fail with nothing on stdout; returns its exit code and what it said. */
+  /** Runs a command that must fail with nothing on stdout; returns its exit code and its stderr. */
   async fail(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     const { exitCode, stdout, stderr } = await this.cpn(args, { env });
     if (exitCode === 0 || stdout !== '') throw new Error(`cpn ${args.join(' ')} exited with ${exitCode}: ${stdout}`);
-    return { exitCode, said: stderr };
+    return { exitCode, stderr };
   }
 
-  /** Runs a command on a terminal, and types each answer when its question has come; both outputs are its stdout, without colours. */
+  /** Runs a command on a terminal, and types each answer when its prompt is there; both outputs are its stdout, without colours. */
   async type(
     args: readonly string[],
     dialogue: readonly (readonly [RegExp, string])[],
     env: Readonly<Record<string, string>> = {},
   ): Promise<Outcome> {
     const command = [this.#program, ...args].map((word) => `'${word}'`).join(' ');
-    // A new terminal has no columns, in which a question would stand a letter a line.
+    // A new terminal has no columns, and would print a prompt one letter a line.
     const session = new Process(['script', '-qefc', `stty rows 40 cols 200; exec ${command}`, '/dev/null'], {
       env: { ...this.#env, SHELL: '/bin/sh', TERM: 'xterm', ...env },
       holdInput: true,
@@ -107,6 +107,6 @@ export async function startPlane(desk: Desk) {
   const data = join(desk.folder, 'data');
   const server = desk.spawn(['control-plane', 'serve', '--listen', '127.0.0.1:0', '--data', data, ...owner]);
   const [, url = ''] = await server.waitForLine(/control plane listening on (http:\S+)/);
-  await desk.ask(['login', '--api', url, '--email', 'owner@example.net', '--password-file', passwordFile]);
+  await desk.output(['login', '--api', url, '--email', 'owner@example.net', '--password-file', passwordFile]);
   return { server, url, email: 'owner@example.net', password };
 }

@@ -43,7 +43,7 @@ async function examine(host: Host, wrapper: readonly string[] = []) {
 }
 
 describe('cpn doctor', () => {
-  it('finds nothing wrong with hosts that are well, and changes nothing', async () => {
+  it('finds nothing wrong with healthy hosts, and changes nothing', async () => {
     const before = await edge.state();
     const { problems, checks, findings } = await examine(edge);
     expect(problems).toEqual([]);
@@ -58,7 +58,7 @@ describe('cpn doctor', () => {
     });
     expect(await edge.state()).toBe(before);
     const daemon = await startDaemon(connector);
-    await daemon.awaitLog('that it keeps the network', ({ interface: link }) => link === 'cpn0');
+    await daemon.awaitLog('that it reconciles the network', ({ interface: link }) => link === 'cpn0');
     const other = await examine(connector);
     await daemon.stop();
     expect(other.findings.find(({ check }) => check === 'daemon')).toMatchObject({
@@ -85,7 +85,7 @@ describe('cpn doctor', () => {
     expect((await status(edge)).mtu).toBe(1420);
   });
 
-  it('tells of all that it can see without privileges, and of a file that others may read', async () => {
+  it('reports without privileges what it can check, and a file that others may read', async () => {
     const config = path(edge.configDir, 'cpn0.conf');
     await chmod(config, 0o644);
     const bare = ['setpriv', '--bounding-set', '-net_admin', '--inh-caps', '-net_admin'];
@@ -123,9 +123,9 @@ describe('cpn set', () => {
     expect(await edge.state()).toBe(before);
   });
 
-  it('changes the endpoint at the control plane, and the port with it, beside a daemon, and the others find it there', async () => {
+  it('changes endpoint and port while a daemon runs, and the peers use the new endpoint', async () => {
     const daemon = await startDaemon(edge);
-    await daemon.awaitLog('that it keeps the network', ({ interface: link }) => link === 'cpn0');
+    await daemon.awaitLog('that it reconciles the network', ({ interface: link }) => link === 'cpn0');
     await edge.cpn(['set', '--endpoint', '203.0.113.12:51999', '--name', 'edge of the world']);
     const { stdout } = await office.controlPlane.cpn(['network', 'show', 'office', '--json']);
     expect(JSON.parse(stdout).peers).toContainEqual(
@@ -155,7 +155,7 @@ describe('cpn set', () => {
 const secret = randomBytes(48).toString('base64');
 
 describe('cpn debug bundle', () => {
-  it('holds no secret, says what it holds, and overwrites nothing', async () => {
+  it('holds no secret, lists its contents, and overwrites nothing', async () => {
     const canaries = new Canaries();
     canaries.addText('network secret as it was given', secret);
     canaries.addState(await readFile(path(edge.stateDir, 'cpn0.json'), 'utf8'));
@@ -182,6 +182,6 @@ describe('cpn debug bundle', () => {
     expect(await read('host/wg-show.txt')).toContain('private key: (hidden)');
 
     const again = await edge.cpn(['debug', 'bundle', file], { allowFailure: true });
-    expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is there already') });
+    expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('already exists') });
   });
 });

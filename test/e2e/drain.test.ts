@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { LossMeter } from '../faults/loss.ts';
-import { TroubledProxy } from '../faults/proxy.ts';
+import { FaultyProxy } from '../faults/faulty-proxy.ts';
+import { LossMeter } from '../faults/loss-meter.ts';
 import { joinHost } from '../lab/control-plane.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
@@ -17,19 +17,13 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
 
   beforeAll(async () => {
     center = await DataCenter.start();
-    first = await center.addConnector(1);
-    second = await center.addConnector(2);
-    origin = await center.addOrigin('origin', '203.0.113.22');
-    await center.awaitAnswers(origin, first, second);
+    ({ first, second, origin } = await center.addPair());
     await awaitRoute(origin, first);
   }, 90_000);
   afterAll(() => center?.stop());
 
-  /** What the control plane says of the first connector. */
-  async function service(): Promise<{ routes?: string[]; withdrawn?: string[] }> {
-    const { stdout } = await center.controlPlane.cpn(['network', 'show', 'office', '--json']);
-    return JSON.parse(stdout).peers.find(({ name }: { name: string }) => name === first.name);
-  }
+  /** The first connector at the control plane. */
+  const service = () => center.listed(first);
 
   async function drain(...flags: string[]) {
     const { stdout, stderr, exitCode } = await first.cpn(['drain', '--json', ...flags], {
@@ -39,7 +33,7 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
     return { exitCode, stderr, networks: stdout === '' ? null : JSON.parse(stdout).networks };
   }
 
-  test('gives its routes to the other, gets them back, and nothing of a flow is lost on either way', async () => {
+  test('hands its routes to the other, gets them back, and no flow loses a packet in either direction', async () => {
     const flow = await LossMeter.start(origin, serverAddress);
     expect(await drain()).toMatchObject({
       exitCode: 0,
@@ -57,7 +51,7 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
       exitCode: 0,
       networks: [{ interface: 'cpn0', withdrawn: [], state: 'up' }],
     });
-    // It is a newcomer: nothing is taken from the one that serves, until an admin says otherwise.
+    // A new connector stands by until an admin gives it priority.
     await eventually('it stands by', async () => (await routesOf(origin))[1]?.via === first.name);
     expect(await routesOf(origin)).toMatchObject([
       { via: 'edge-2', state: 'active' },
@@ -73,10 +67,10 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
     expect(lost).toBe(0);
   });
 
-  test('says who still sends when its time is over', async () => {
+  test('lists the peers that still send when its time is over', async () => {
     const stubborn = await center.addOrigin('stubborn', '203.0.113.24');
     await awaitRoute(stubborn, first);
-    // Nobody tells it that the route moves.
+    // Its daemon is stopped, so that it does not move the route.
     await center.daemon(stubborn).stop();
     const flow = await LossMeter.start(stubborn, serverAddress);
     const { exitCode, stderr, networks } = await drain('--timeout', '5');
@@ -96,7 +90,7 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
     await awaitRoute(origin, first);
   });
 
-  test('goes down where it is told to, and comes back into service with `cpn up`', async () => {
+  test('goes down with --down, and comes back into service with `cpn up`', async () => {
     expect(await drain('--down')).toMatchObject({ exitCode: 0, networks: [{ idle: true, state: 'down' }] });
     expect(await status(first)).toMatchObject({ state: 'down' });
     await awaitRoute(origin, second);
@@ -112,16 +106,16 @@ describe('a connector that is drained', { timeout: 120_000 }, () => {
     expect([exitCode, stderr]).toEqual([2, expect.stringContaining('only a connector serves routes')]);
   });
 
-  test('stays in service where the control plane does not know how to take it out', async () => {
-    const proxy = await TroubledProxy.start(center.lab, center.controlPlane);
+  test('stays in service where the control plane has no operation to withdraw it', async () => {
+    const proxy = await FaultyProxy.start(center.lab, center.controlPlane);
     const host = await center.lab.addHost('edge-3', { address: '203.0.113.33/24' });
     const flags = ['--type', 'connector', '--endpoint', '203.0.113.33:51820', '--wait', '0'];
     await joinHost({ ...center.controlPlane, url: proxy.url }, host, { network: 'office', flags });
-    await proxy.make({ kind: 'answer', status: 404, body: '{"message":"there is no such route"}' });
+    await proxy.inject({ kind: 'answer', status: 404, body: '{"message":"there is no such route"}' });
     const { exitCode, stderr } = await host.cpn(['drain', '--down'], { allowFailure: true });
     expect([exitCode, stderr]).toEqual([
       4,
-      expect.stringMatching(/withdrawn through this service.*\ncpn0 stays as it was/s),
+      expect.stringMatching(/withdrawn through this service.*\ncpn0 is unchanged/s),
     ]);
     expect(await status(host)).toMatchObject({ state: 'up', routes: [{ state: 'active' }] });
     expect(await status(host)).not.toHaveProperty('warnings');

@@ -32,7 +32,7 @@ interface Explained {
   readonly network: { readonly name: string } | null;
   readonly interface: string | null;
   readonly stops_at: string | null;
-  /** Each check's verdict and words, by its name. */
+  /** Each check's verdict and text, by its name. */
   readonly ok: Readonly<Record<string, boolean | null>>;
   readonly detail: Readonly<Record<string, string>>;
 }
@@ -47,7 +47,7 @@ async function explain(host: Host, address: string): Promise<Explained> {
 
 const sh = (host: Host, script: string) => host.exec(['sh', '-ec', script]);
 
-/** Does something to a host while `look` is made, and undoes it. */
+/** Changes a host while `look` runs, and undoes the change. */
 async function meanwhile(host: Host, change: string, undo: string, look: () => Promise<void>): Promise<void> {
   await sh(host, change);
   try {
@@ -60,7 +60,7 @@ async function meanwhile(host: Host, change: string, undo: string, look: () => P
 const through = { network: true, route: true, allowed_ips: true, rp_filter: true, handshake: true };
 
 describe('nothing stops a packet', () => {
-  it('to a peer that is heard, by its address or its name', async () => {
+  it('to a peer that answers, by its address or its name', async () => {
     expect(await origin.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
     const seen = await explain(origin, '10.77.0.1');
     expect(seen).toMatchObject({
@@ -83,7 +83,7 @@ describe('nothing stops a packet', () => {
       /^10\.77\.0\.1 {2}network office \(\d+\) on cpn0 {2}the address of connector in network office\n/,
     );
     expect(stdout).toMatch(/^ok +handshake +connector: /m);
-    expect(stdout).toMatch(/^nothing is seen to stop a packet to 10\.77\.0\.1; not told: firewall/m);
+    expect(stdout).toMatch(/^nothing blocks a packet to 10\.77\.0\.1; unknown: firewall/m);
   });
 
   it('to a host behind a connector, nor from the connector itself', async () => {
@@ -101,7 +101,7 @@ describe('nothing stops a packet', () => {
     expect(there.detail.route).toBe('leaves by eth1 from 192.168.50.1, by the route to 192.168.50.0/24 (kernel)');
   });
 
-  it('to the own address, and to one that is none of ours', async () => {
+  it('to its own address, and to one outside the network', async () => {
     expect(await explain(origin, '10.77.0.2')).toMatchObject({
       exitCode: 0,
       ok: { network: true, route: true },
@@ -145,7 +145,7 @@ describe('a packet stops', () => {
     expect(seen.detail.route).toMatch(/^leaves by eth1 from 192\.168\.50\.7/);
   });
 
-  it('where somebody has a more specific route, and only there', async () => {
+  it('where another program has a more specific route, and only there', async () => {
     const part = '192.168.50.128/25 via 203.0.113.1';
     await meanwhile(origin, `ip route add ${part}`, `ip route delete ${part}`, async () => {
       const seen = await explain(origin, '192.168.50.200');
@@ -156,14 +156,16 @@ describe('a packet stops', () => {
       expect((await explain(origin, lanHost)).stops_at).toBeNull();
       const { stdout } = await origin.cpn(['explain', '192.168.50.200'], { allowFailure: true });
       expect(stdout.trimEnd().split('\n').at(-1)).toBe(
-        'stops at route: take away the route to 192.168.50.128/25 by eth0, or narrow it',
+        'dropped at route: take away the route to 192.168.50.128/25 by eth0, or narrow it',
       );
     });
   });
 
   it('where the route is gone, and a strict filter would drop the answer too', async () => {
-    const change = 'ip route delete 192.168.50.0/24 dev cpn0; echo 1 >/proc/sys/net/ipv4/conf/cpn0/rp_filter';
-    const undo = 'ip route add 192.168.50.0/24 dev cpn0 proto 157; echo 0 >/proc/sys/net/ipv4/conf/cpn0/rp_filter';
+    const change =
+      'ip route delete 192.168.50.0/24 dev cpn0 table 8350; echo 1 >/proc/sys/net/ipv4/conf/cpn0/rp_filter';
+    const undo =
+      'ip route add 192.168.50.0/24 dev cpn0 table 8350 proto 157; echo 0 >/proc/sys/net/ipv4/conf/cpn0/rp_filter';
     await meanwhile(origin, change, undo, async () => {
       const seen = await explain(origin, lanHost);
       expect(seen).toMatchObject({
@@ -178,7 +180,7 @@ describe('a packet stops', () => {
     });
   });
 
-  it('where a rule leads the way back elsewhere, and the filter is strict: no answer arrives', async () => {
+  it('where a rule leads the answer elsewhere, and the filter is strict: no answer arrives', async () => {
     const change = `ip route add default via 203.0.113.1 table 100; ip rule add from 10.77.0.2 lookup 100
       echo 1 >/proc/sys/net/ipv4/conf/cpn0/rp_filter`;
     const undo = `ip rule delete from 10.77.0.2 lookup 100; ip route flush table 100
@@ -194,7 +196,7 @@ describe('a packet stops', () => {
     });
   });
 
-  it('at a connector whose forwarding somebody else drops', async () => {
+  it('at a connector where another program drops what it forwards', async () => {
     const table = `nft -f - <<'END'
       table ip filter { chain FORWARD { type filter hook forward priority 0; policy drop; }; }
 END`;
@@ -225,7 +227,7 @@ END`;
     expect((await explain(origin, '10.77.0.1')).ok).toMatchObject({ network: true, route: true, allowed_ips: true });
   });
 
-  it('at a peer of which nothing was ever heard', async () => {
+  it('at a peer that has never answered', async () => {
     const mute = await office.lab.addHost('mute', { address: '203.0.113.44/24' });
     const { address } = await join(office, mute, '--endpoint', '203.0.113.44:51820');
     await mute.uplink.cut();
@@ -256,7 +258,7 @@ END`;
     expect(await explain(origin, '10.77.0.200')).toMatchObject({ exitCode: 3, stops_at: 'network' });
   });
 
-  it('where a host has no way to what is none of ours', async () => {
+  it('where a host has no route to an address outside the network', async () => {
     expect(await explain(origin, '198.51.100.1')).toMatchObject({
       exitCode: 3,
       network: null,
@@ -266,11 +268,11 @@ END`;
   });
 });
 
-it('is no way to explain what is no address, and nothing on a host without a network', async () => {
+it('is not explained for what is no address, nor on a host without a network', async () => {
   const fail = async (host: Host, address: string) => host.cpn(['explain', address], { allowFailure: true });
-  expect(await fail(origin, 'nobody.example')).toMatchObject({
+  expect(await fail(origin, 'absent.example')).toMatchObject({
     exitCode: 2,
-    stderr: expect.stringMatching(/^cpn: address "nobody\.example" is no IP address, no peer of/),
+    stderr: expect.stringMatching(/^cpn: address "absent\.example" is no IP address, no peer of/),
   });
   const fresh = await office.lab.addHost('fresh', { address: '203.0.113.55/24' });
   expect(await fail(fresh, '10.77.0.1')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('"cpn join"') });

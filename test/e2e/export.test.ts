@@ -51,12 +51,12 @@ async function showConfig(host: Host, link: string): Promise<string[]> {
     .sort();
 }
 
-/** Runs a command on a terminal of so many columns; what it says on both outputs. */
+/** Runs a command on a terminal with this number of columns; returns both outputs. */
 async function onTerminal(host: Host, args: string[], columns = 200) {
   const command = `stty rows 80 cols ${columns}; exec ${await builtProgram()} ${args.join(' ')}`;
   const env = { SHELL: '/bin/sh', TERM: 'xterm', LANG: 'C.UTF-8' };
   const outcome = await host.exec(['script', '-qefc', command, '/dev/null'], { env, allowFailure: true });
-  return { exitCode: outcome.exitCode, said: outcome.stdout.replaceAll('\r', '') };
+  return { exitCode: outcome.exitCode, output: outcome.stdout.replaceAll('\r', '') };
 }
 
 /** The daemon of systemd, which waits for no udev where /sys is not to be written to, as in a container. */
@@ -65,9 +65,9 @@ function startNetworkd(host: Host) {
   return host.spawn(['unshare', '--mount', 'sh', '-c', script], { env: { SYSTEMD_LOG_LEVEL: 'debug' } });
 }
 
-/** What a camera makes of a QR code on a terminal, where a block is light. */
-async function scan(host: Host, said: string): Promise<string> {
-  const rows = stripVTControlCharacters(said)
+/** What a camera reads from a QR code on a terminal, where a block is light. */
+async function scan(host: Host, output: string): Promise<string> {
+  const rows = stripVTControlCharacters(output)
     .split('\n')
     .filter((line) => /^[█▀▄ ]{20,}$/.test(line));
   const halves = rows.flatMap((row) => ['█▀', '█▄'].map((light) => [...row].map((block) => light.includes(block))));
@@ -93,21 +93,21 @@ describe('cpn export', () => {
   });
 
   it('gives a phone a QR code that a camera reads', async () => {
-    const { exitCode, said } = await onTerminal(laptop, ['export', '--qr']);
+    const { exitCode, output } = await onTerminal(laptop, ['export', '--qr']);
     expect(exitCode).toBe(0);
-    expect((await scan(laptop, said)).trimEnd()).toBe(text.trimEnd());
-    expect(stripVTControlCharacters(said)).not.toContain(privateKey);
+    expect((await scan(laptop, output)).trimEnd()).toBe(text.trimEnd());
+    expect(stripVTControlCharacters(output)).not.toContain(privateKey);
   });
 
   it('shows no key to a terminal, and keeps files from others', async () => {
-    const { exitCode, said } = await onTerminal(laptop, ['export']);
-    expect([exitCode, said]).toEqual([2, expect.stringContaining('a terminal keeps what it showed')]);
-    expect(said).not.toContain(privateKey);
+    const { exitCode, output } = await onTerminal(laptop, ['export']);
+    expect([exitCode, output]).toEqual([2, expect.stringContaining('which would stay on the terminal')]);
+    expect(output).not.toContain(privateKey);
     const file = path(laptop.homeDir, 'wg0.conf');
     await laptop.cpn(['export', '--output', file]);
     expect([await readFile(file, 'utf8'), (await stat(file)).mode & 0o777]).toEqual([text, 0o600]);
     const again = await laptop.cpn(['export', '--output', file], { allowFailure: true });
-    expect([again.exitCode, again.stderr]).toEqual([2, expect.stringContaining('is there already')]);
+    expect([again.exitCode, again.stderr]).toEqual([2, expect.stringContaining('already exists')]);
     expect(await readFile(file, 'utf8')).toBe(text);
   });
 
@@ -140,7 +140,7 @@ describe('cpn export', () => {
     await mkdir(folder, { recursive: true });
     await laptop.cpn(['export', '--format', 'networkd', '--output', path(folder, '70-wg0.netdev')]);
     await laptop.cpn(['down']);
-    // As the command says to do: networkd gives up being root before it reads its files.
+    // As the command's output instructs: networkd drops root before it reads its files.
     const units = ['70-wg0.netdev', '70-wg0.network'].map((name) => `/run/systemd/network/${name}`);
     await elsewhere.exec(['sh', '-c', `chgrp systemd-network ${units.join(' ')} && chmod 640 ${units.join(' ')}`]);
     const [device, network] = units;
@@ -190,8 +190,8 @@ describe('cpn export --new-peer', () => {
 
   it('takes the device back where its text cannot be handed over', async () => {
     const before = await peerNames();
-    const { exitCode, said } = await onTerminal(admin(), ['export', 'office', '--new-peer', 'tablet', '--qr'], 30);
-    expect([exitCode, said]).toEqual([2, expect.stringContaining('columns wide, and this terminal 30')]);
+    const { exitCode, output } = await onTerminal(admin(), ['export', 'office', '--new-peer', 'tablet', '--qr'], 30);
+    expect([exitCode, output]).toEqual([2, expect.stringContaining('columns wide, this terminal 30')]);
     expect(await peerNames()).toEqual(before);
   });
 });

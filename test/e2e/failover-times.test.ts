@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DataCenter } from './data-center.ts';
 import { measureOutages } from './outages.ts';
 
-/** Each connector loses its upstream, and one its carrier. `scripts/bench failover` shows the times of 20 rounds. */
+/** Each connector loses its upstream, and one its carrier. `scripts/bench failover` prints the times of 20 rounds. */
 const rounds = 3;
 
 let center: DataCenter;

@@ -16,11 +16,8 @@ describe('two connectors in front of one LAN', () => {
 
   beforeAll(async () => {
     center = await DataCenter.start();
-    first = await center.addConnector(1);
-    second = await center.addConnector(2);
-    origin = await center.addOrigin('origin', '203.0.113.22');
+    ({ first, second, origin } = await center.addPair());
     neighbour = await center.addOrigin('neighbour', '203.0.113.23');
-    await center.awaitAnswers(origin, first, second);
     await origin.ping(center.address(neighbour), patiently);
   });
   afterAll(() => center?.stop());
@@ -32,7 +29,7 @@ describe('two connectors in front of one LAN', () => {
     ]);
     expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
     const { rx_bytes: before } = await peerOf(origin, 'edge-2');
-    await eventually('the standby is asked too', async () => (await peerOf(origin, 'edge-2')).rx_bytes > before);
+    await eventually('the standby is probed too', async () => (await peerOf(origin, 'edge-2')).rx_bytes > before);
   });
 
   test('when the one falls silent the other takes over, flows resume, and no other tunnel is touched', async () => {
@@ -54,14 +51,14 @@ describe('two connectors in front of one LAN', () => {
     expect(await peerOf(origin, 'edge-2')).toMatchObject({ state: 'connected' });
     const log = center.daemon(origin).since(mark);
     expect(log.find(({ level }) => level === 40)).toMatchObject({ peer: 'edge-1' });
-    // What is on disk is what is: a boot from the file would go by the second too, and a pass has nothing to do.
+    // The file on disk is current: a boot from it would use the second too, and a pass has nothing to do.
     expect(await plan(origin)).toEqual({ exitCode: 0, changes: [] });
   });
 
   test('one that comes back is on probation first, and in service again only then', { timeout: 120_000 }, async () => {
     await first.uplink.restore();
     await eventually(
-      'it is heard again',
+      'its packets arrive again',
       async () => (await routesOf(origin))[1]?.reason?.startsWith('answers again'),
       {
         timeoutMs: 40_000,
@@ -73,14 +70,16 @@ describe('two connectors in front of one LAN', () => {
     expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
   });
 
-  test('one whose firewall swallows the questions lives as long as it is heard', { timeout: 120_000 }, async () => {
+  test('one whose firewall drops the probes is live as long as packets of it arrive', {
+    timeout: 120_000,
+  }, async () => {
     await first.exec(['nft', '-f', '-'], {
       input: 'table inet strict {\nchain input {\ntype filter hook input priority 0\niifname "cpn0" drop\n}\n}\n',
     });
-    // For a daemon that has never heard an answer of it.
+    // For a daemon that has never received an answer from it.
     await center.restartDaemon(origin);
     const mark = center.daemon(origin).mark();
-    // Its counters begin at 0 again when it is asked for a handshake.
+    // Its counters begin at 0 again when a handshake is triggered.
     let { rx_bytes: known } = await peerOf(origin, 'edge-1');
     let times = 0;
     const isHeardOften = async () => {
@@ -89,7 +88,7 @@ describe('two connectors in front of one LAN', () => {
       known = received;
       return times > 2;
     };
-    await eventually('it is heard often', isHeardOften, { timeoutMs: 60_000, everyMs: 500 });
+    await eventually('its packets arrive often', isHeardOften, { timeoutMs: 60_000, everyMs: 500 });
     expect(await routesOf(origin)).toMatchObject([{ via: 'edge-1', state: 'active' }, { via: 'edge-2' }]);
     expect(
       center

@@ -27,7 +27,7 @@ beforeAll(async () => {
   host = await office.lab.addHost('web-1', { address: '203.0.113.22/24' });
   bare = await office.lab.addHost('bare', { address: '203.0.113.33/24' });
   await writeKey(host);
-  await daemon.waitForLine(/keeping the network/);
+  await daemon.waitForLine(/reconciling the network/);
 }, 60_000);
 
 afterAll(() => office?.lab.stop());
@@ -55,23 +55,23 @@ describe('a join on a terminal', () => {
       'joined office as web-1: cpn0 has 10.77.0.2',
       'a peer answered',
       'next:',
-      '  cpn status cpn0  peers, routes, and whether all is as it should be',
+      '  cpn status cpn0  peers, routes and drift',
       '  ping 10.77.0.1   edge-1',
-      '  cpn run          keeps it right, for as long as it runs',
+      '  cpn run          reconciles the network while it runs',
     ]);
     for (const step of steps) expect(raw).toContain(`… ${step}`);
     expect(raw).toMatch(styled);
     expect(exitCode).toBe(0);
   });
 
-  it('tells nobody to start the daemon who has one, nor to ping who did not answer', async () => {
+  it('does not suggest a daemon where one runs, nor a ping of a peer that did not answer', async () => {
     const running = await host.spawnCpn(['run']);
-    await running.waitForLine(/keeping the network/);
+    await running.waitForLine(/reconciling the network/);
     const { rows } = await type(host, `cpn join file:key ${api} --endpoint 203.0.113.22:51820 --wait 0`);
     expect(rows.slice(rows.indexOf('next:'))).toEqual([
       'next:',
-      '  cpn status cpn0                peers, routes, and whether all is as it should be',
-      '  cpn wait cpn0 --for handshake  returns when a peer answers',
+      '  cpn status cpn0                peers, routes and drift',
+      '  cpn wait cpn0 --for handshake  returns after the first handshake',
     ]);
     running.signal('SIGTERM');
     await running.exited;
@@ -93,7 +93,7 @@ describe('a join on a terminal', () => {
     const { stdout, stderr } = await host.cpn(['join', key, ...office.api, '--wait', '0']);
     expect(stderr.split('\n').filter((line) => line.startsWith('·'))).toEqual([
       '· checking this host',
-      '· going on with the join of cpn0',
+      '· continuing the join of cpn0',
       '· bringing cpn0 up as 10.77.0.2',
       `· writing ${path(host.configDir, 'cpn0.conf')}`,
     ]);
@@ -101,17 +101,17 @@ describe('a join on a terminal', () => {
   });
 
   it('marks a wait that came to nothing', async () => {
-    // Nobody is told of the newcomer any more.
+    // The peers receive no map with the new host any more.
     daemon.signal('SIGTERM');
     await daemon.exited;
     await writeKey(bare);
     const { rows } = await type(bare, `cpn join file:key ${api} --wait 1; cpn leave --yes`);
     expect(rows.map((row) => row.replace(/ \(.*/, ''))).toContain('– waiting for a first handshake with edge-1, web-1');
-    expect(rows).toContain('  cpn wait cpn0 --for handshake  returns when a peer answers');
+    expect(rows).toContain('  cpn wait cpn0 --for handshake  returns after the first handshake');
   });
 });
 
-describe('a mistake on a terminal ends with what was wrong and what to do', () => {
+describe('a mistake on a terminal ends with the fault and the remedy', () => {
   // One for all of them: where wg finds the socket of one that was killed, it may remove the socket of the next.
   beforeAll(async () => {
     bare.spawn(['wireguard-go', '-f', 'theirs0']);
@@ -140,9 +140,9 @@ describe('a mistake on a terminal ends with what was wrong and what to do', () =
       2,
       /cannot be read from nokey \(ENOENT\); check the path/,
     ],
-    ['an empty key file', () => wrongly(`file:/dev/null ${api}`), 2, /key in \/dev\/null is empty; put it there/],
+    ['an empty key file', () => wrongly(`file:/dev/null ${api}`), 2, /key in \/dev\/null is empty/],
     [
-      'a key that nobody made',
+      'a key that does not exist',
       () => wrongly(`cpn_${'x'.repeat(40)} ${api}`),
       4,
       /\(401\): the enrolment key is unknown; check that the whole key was given, or make a new key with "cpn key create"$/,
@@ -152,7 +152,7 @@ describe('a mistake on a terminal ends with what was wrong and what to do', () =
       'https where http is spoken',
       () => wrongly(`file:key ${api.replace('http:', 'https:')}`),
       5,
-      /the TLS handshake failed .*: is it https that is spoken on this port\?/,
+      /the TLS handshake failed .*: the port may serve plain http/,
       'enrolling bare at https://203.0.113.1:8787',
     ],
     [
@@ -166,7 +166,7 @@ describe('a mistake on a terminal ends with what was wrong and what to do', () =
       'a port that another program has',
       () => wrongly(`file:key ${api} --listen-port 51999`),
       1,
-      /cpn0 cannot listen: UDP port 51999 is in use; choose another with --listen-port, or end what has it \("ss -lunp" or "wg show" names it\)$/,
+      /cpn0 cannot listen: UDP port 51999 is in use; choose another with --listen-port, or stop its process \(find it with "ss -lunp" or "wg show"\)$/,
       'checking this host',
     ],
     [
@@ -201,9 +201,9 @@ describe('a mistake on a terminal ends with what was wrong and what to do', () =
     expect(rows.join('\n')).not.toContain('canary');
   });
 
-  it('a command for all networks says that there is none', async () => {
+  it('a command for all networks reports that there is none', async () => {
     const lone = await office.lab.addHost('lone', { address: '203.0.113.44/24' });
     const { rows } = await type(lone, 'for each in status plan reconcile up down leave; do cpn $each; done');
-    expect(rows).toEqual(Array(6).fill('no network is joined; "cpn join" joins one'));
+    expect(rows).toEqual(Array(6).fill('no network is joined; join one with "cpn join"'));
   });
 });

@@ -5,12 +5,12 @@ import type { Host } from '../lab/host.ts';
 import { join, type Office, patiently, plan, startOffice } from './office.ts';
 import { call, listen } from './tcp.ts';
 
-/** A connector between a wan, the LAN that it serves, and a network that it does not serve. No daemon runs: a pass is ours to make. */
+/** A connector between a wan, the LAN that it serves, and a network that it does not serve. No daemon runs: tests run the passes. */
 let office: Office;
 let router: Host;
 let member: Host;
 let printer: Host;
-/** Somebody on the wan, who knows the ways through the router, and bears addresses that are not its own. */
+/** A host on the wan with routes through the router, and addresses that are not its own. */
 let neighbour: Host;
 /** In a LAN of the router that it does not serve. */
 let vault: Host;
@@ -64,7 +64,7 @@ const switches = async () =>
     .join(' ');
 const rules = () => sh(router, 'nft list table inet cpn_cpn0');
 
-/** Counts echo requests as they come in at a host, whatever it makes of them; or as they leave by an interface. */
+/** Counts echo requests as they come in at a host, whether it answers or not; or as they leave by an interface. */
 async function watchEchoes(host: Host, oif?: string): Promise<void> {
   const [hook, which] = oif ? ['postrouting priority 300', `oifname ${oif}`] : ['prerouting priority -300', ''];
   const input = `table inet echoes { chain in { type filter hook ${hook}; ${which} icmp type echo-request counter; }; }`;
@@ -100,8 +100,9 @@ async function advertise(...routes: string[]): Promise<void> {
 }
 
 /**
- * What dockerd does when it starts and a container publishes a port, in nft's words: forwarding as a whole, and where it had to turn
- * that on, a policy of drop (moby, daemon/libnetwork/drivers/bridge/setup_ip_forwarding_linux.go); its chains are those of
+ * What dockerd does when it starts and a container publishes a port, as nft commands: forwarding as a whole, and
+ * where it had to turn that on, a policy of drop (moby,
+ * daemon/libnetwork/drivers/bridge/setup_ip_forwarding_linux.go). Its chains are those of
  * https://docs.docker.com/engine/network/firewall-iptables/.
  */
 const docker = `
@@ -121,7 +122,7 @@ table ip filter {
 }`;
 
 describe('a connector on a host that forwards nothing else', () => {
-  it('has forwarding on for its tunnel and its LAN alone, and opens no way between wan and LAN', async () => {
+  it('has forwarding on for its tunnel and its LAN alone, and forwards nothing between wan and LAN', async () => {
     expect(await switches()).toBe('0 0 1 1');
     expect(await arriving(neighbour, printer, printerAddress)).toBe(0);
     expect(await arriving(printer, neighbour, neighbour.address)).toBe(0);
@@ -129,12 +130,12 @@ describe('a connector on a host that forwards nothing else', () => {
     expect(await call(member, printerAddress)).toBe('192.168.50.1');
   });
 
-  it('lets nobody on the wan into the tunnel, whatever address they bear', async () => {
+  it('lets no host on the wan into the tunnel, whatever its address', async () => {
     expect(await intrusions()).toBe(0);
   });
 });
 
-describe('docker, installed beside a connector', () => {
+describe('docker, installed on the host of a connector', () => {
   let container: Host;
 
   afterAll(() => sh(router, 'ip link delete eth3'));
@@ -183,7 +184,7 @@ describe('a connector on a host where everything forwards', () => {
     expect(await arriving(printer, neighbour, neighbour.address)).toBe(2);
   });
 
-  it('lets nobody on the wan into the tunnel, whatever address they bear, and a default route makes no difference', async () => {
+  it('lets no host on the wan into the tunnel, whatever its address, also with a default route', async () => {
     expect(await intrusions()).toBe(0);
     await advertise(lan, everything);
     expect(await rules()).toContain(everything);
@@ -193,7 +194,7 @@ describe('a connector on a host where everything forwards', () => {
     expect(await call(printer, memberAddress)).toBe('10.77.0.1');
   });
 
-  it('lets nothing of a LAN that it does not serve into the tunnel, whatever address it bears', async () => {
+  it('lets nothing of a LAN that it does not serve into the tunnel, whatever its address', async () => {
     expect(await intrusions(vault)).toBe(0);
     await router.cpn(['set', '--no-masquerade']);
     expect(await intrusions(vault)).toBe(0);
@@ -273,9 +274,10 @@ describe('a connector on a host where everything forwards', () => {
       return events.output.stdout.includes(' lo ');
     });
     await router.cpn(['up']);
-    const told = () => [...events.output.stdout.matchAll(/ cpn0 .*?forwarding (on|off)/g)].map(([, value]) => value);
-    await eventually('it is open', () => told().length > 1 && told().at(-1) === 'on');
-    expect(told()).toEqual(['on', 'off', 'on']);
+    const reported = () =>
+      [...events.output.stdout.matchAll(/ cpn0 .*?forwarding (on|off)/g)].map(([, value]) => value);
+    await eventually('it is open', () => reported().length > 1 && reported().at(-1) === 'on');
+    expect(reported()).toEqual(['on', 'off', 'on']);
     await events.stop();
     await forwardAll('0');
     await router.cpn(['reconcile']);
@@ -296,7 +298,7 @@ describe('an origin on a host that forwards, for containers', () => {
     await listen(container);
     await sh(member, 'echo 1 >/proc/sys/net/ipv4/ip_forward');
     await member.cpn(['reconcile']);
-    // The router sends to the container itself, of which nobody ever told it.
+    // The router sends to the container itself, whose address is in no map.
     await sh(
       router,
       'wg set cpn0 peer "$(wg show cpn0 peers)" allowed-ips 10.77.0.2/32,172.18.0.2/32; ip route replace 172.18.0.2 dev cpn0',

@@ -57,7 +57,7 @@ class Flow {
     this.#table = table;
   }
 
-  /** Starts one, which is answered then. */
+  /** Starts one, and waits until it is answered. */
   static async start(from: Host, to: Host, address: string): Promise<Flow> {
     flows += 1;
     const [size, table] = [100 + flows, `flow${flows}`];
@@ -100,7 +100,7 @@ class Flow {
   }
 }
 
-/** Does something of which the router's daemon hears, and waits until it acted on it. */
+/** Makes a change that reaches the router's daemon, and waits until it is applied. */
 async function learning(work: () => Promise<unknown>): Promise<void> {
   const mark = daemon.mark();
   await work();
@@ -110,24 +110,24 @@ async function learning(work: () => Promise<unknown>): Promise<void> {
 it('ends the connections of a route that is taken out of the network, in either direction, and no other', async () => {
   const inward = await Flow.start(member, printer, inLan);
   const outward = await Flow.start(printer, member, '10.77.0.2');
-  const beside = await Flow.start(member, shop, inAnnex);
+  const untouched = await Flow.start(member, shop, inAnnex);
   await learning(() => office.controlPlane.cpn(['network', 'update', 'office', '--route', annex]));
   expect(await Promise.all([inward.arriving(), outward.arriving()])).toEqual([0, 0]);
   await learning(() => office.controlPlane.cpn(['network', 'update', 'office', '--route', lan, '--route', annex]));
   expect(await inward.arriving()).toBeGreaterThanOrEqual(9);
-  expect(await beside.stop()).toBe(0);
+  expect(await untouched.stop()).toBe(0);
   await Promise.all([inward.stop(), outward.stop()]);
 });
 
 it('ends the connections of the other mode when masquerading is turned off or on, and no other', async () => {
-  const beside = await Flow.start(member, router, '10.77.0.1');
+  const untouched = await Flow.start(member, router, '10.77.0.1');
   const start = () => Promise.all([Flow.start(member, printer, inLan), Flow.start(printer, member, '10.77.0.2')]);
   const arriving = (flows: readonly Flow[]) => Promise.all(flows.map((flow) => flow.arriving()));
   const masqueraded = await start();
   await router.cpn(['set', '--no-masquerade']);
   expect(await arriving(masqueraded)).toEqual([0, 0]);
   const plain = await start();
-  // What another program masquerades is not ours to end.
+  // Connections that another program masquerades are not ended.
   const nat = 'table ip theirs { chain out { type nat hook postrouting priority 90; oifname "eth2" masquerade; }; }';
   await router.exec(['nft', '-f', '-'], { input: nat });
   const theirs = await Flow.start(member, shop, inAnnex);
@@ -137,17 +137,17 @@ it('ends the connections of the other mode when masquerading is turned off or on
   expect(await theirs.stop()).toBe(0);
   const again = await Flow.start(member, printer, inLan);
   expect(await again.arriving()).toBeGreaterThanOrEqual(9);
-  expect(await beside.stop()).toBe(0);
+  expect(await untouched.stop()).toBe(0);
   await Promise.all([...masqueraded, ...plain, again].map((flow) => flow.stop()));
 });
 
 it('ends the connections of a peer that is removed, and no other', async () => {
   const removed = await Flow.start(other, printer, inLan);
-  const beside = await Flow.start(member, printer, inLan);
+  const untouched = await Flow.start(member, printer, inLan);
   const { peers } = JSON.parse((await office.controlPlane.cpn(['network', 'show', 'office', '--json'])).stdout);
   const { id } = peers.find(({ name }: { name: string }) => name === 'other');
   await learning(() => office.controlPlane.cpn(['peer', 'remove', 'office', String(id), '--yes']));
   expect(await removed.arriving()).toBe(0);
-  expect(await beside.stop()).toBe(0);
+  expect(await untouched.stop()).toBe(0);
   await removed.stop();
 });

@@ -8,7 +8,7 @@ import { join, type Office, patiently, startOffice, status } from './office.ts';
 let office: Office;
 let router: Host;
 let member: Host;
-/** The ways of the connector's join. */
+/** The flags of the connector's join. */
 let joined: { readonly exitCode: number | null; readonly stderr: string };
 
 const inLan = '192.168.50.10';
@@ -39,21 +39,21 @@ const breakNft = (host: Host) =>
     `printf '#!/bin/sh\\necho "no netlink today" >&2\\nexit 1\\n' >/run/nft; chmod +x /run/nft; cp "$(command -v nft)" /run/real-nft
      mount --bind /run/nft "$(readlink -f "$(command -v nft)")"`,
   ]);
-const mendNft = (host: Host) => host.exec(['sh', '-ec', 'umount "$(readlink -f "$(command -v nft)")"']);
+const restoreNft = (host: Host) => host.exec(['sh', '-ec', 'umount "$(readlink -f "$(command -v nft)")"']);
 const forwards = async () =>
   (await router.exec(['cat', '/proc/sys/net/ipv4/conf/cpn0/forwarding'])).stdout.trim() === '1';
-/** What the control plane has out of service of the connector. */
+/** The connector's withdrawn routes at the control plane. */
 async function withdrawn(): Promise<unknown> {
   const { stdout } = await office.controlPlane.cpn(['network', 'show', 'office', '--json']);
   const { peers } = JSON.parse(stdout);
   return peers.find(({ name }: { name: string }) => name === 'router').withdrawn ?? [];
 }
 const everything = ['10.77.0.0/24', '192.168.50.0/24'];
-const isTold = (each: string) =>
+const isForwardingWarning = (each: string) =>
   each.startsWith('the packet rules of cpn0 do not load') && each.includes('no netlink today');
 
 describe('a connector whose packet rules do not load', () => {
-  it('joins, is within reach, forwards nothing, is out of service, and says so', async () => {
+  it('joins, is reachable, forwards nothing, is out of service, and reports it', async () => {
     expect(joined.exitCode).toBe(1);
     expect(joined.stderr).toContain('the packet rules of cpn0 do not load');
     expect(await member.ping('10.77.0.2', patiently)).toMatchObject({ received: 1 });
@@ -61,7 +61,7 @@ describe('a connector whose packet rules do not load', () => {
     expect(await withdrawn()).toEqual(everything);
     const { state, warnings } = await status(router);
     expect(state).toBe('degraded');
-    expect(warnings.filter(isTold)).toHaveLength(1);
+    expect(warnings.filter(isForwardingWarning)).toHaveLength(1);
     expect((await router.cpn(['status'])).stdout).toContain('do not load');
     expect(await router.cpn(['status', '--check'], { allowFailure: true })).toMatchObject({ exitCode: 3 });
   });
@@ -76,12 +76,12 @@ describe('a connector whose packet rules do not load', () => {
       });
       expect(await forwards(), command).toBe(false);
     }
-    // It knows nothing of the session before, and so it is the one to begin another.
+    // It has no session left, and so it begins the handshake.
     expect(await router.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
   });
 
   it('forwards, and is in service, once they load', async () => {
-    await mendNft(router);
+    await restoreNft(router);
     await router.cpn(['up']);
     await member.cpn(['reconcile']);
     expect(await withdrawn()).toEqual([]);
@@ -96,27 +96,30 @@ describe('the daemon of a connector', () => {
 
   beforeAll(async () => {
     daemon = await startDaemon(router, '--interval', '2');
-    await eventually('it waits for news', async () => (await status(router)).sync.mode === 'push');
+    await eventually('it waits for updates', async () => (await status(router)).sync.mode === 'push');
   });
 
   it('stops forwarding when the packet rules are gone and do not load, and takes the routes out of service, but not the tunnel', async () => {
     const mark = daemon.mark();
     await breakNft(router);
     await router.exec(['/run/real-nft', 'flush', 'ruleset']);
-    const { kind } = await daemon.awaitLog('why', ({ msg }) => msg === 'the network could not be made right', mark);
+    const { kind } = await daemon.awaitLog('why', ({ msg }) => msg === 'reconciliation failed', mark);
     expect(kind).toBe('RulesNotLoaded');
     expect(await forwards()).toBe(false);
     await eventually('the routes are out of service', async () => String(await withdrawn()) === String(everything));
     expect(await member.ping('10.77.0.2')).toMatchObject({ received: 1 });
     const { state, warnings } = await status(router);
-    expect({ state, told: warnings.filter(isTold).length }).toEqual({ state: 'degraded', told: 1 });
+    expect({ state, warnings: warnings.filter(isForwardingWarning).length }).toEqual({
+      state: 'degraded',
+      warnings: 1,
+    });
     expect(daemon.since(mark).filter(({ msg }) => msg === 'drift keeps coming back')).toEqual([]);
   });
 
   it('forwards again by itself when they load, and puts the routes back into service', async () => {
     const mark = daemon.mark();
-    await mendNft(router);
-    await daemon.awaitLog('the end of it', ({ msg }) => msg === 'the network is right again', mark);
+    await restoreNft(router);
+    await daemon.awaitLog('the end of it', ({ msg }) => msg === 'reconciliation succeeds again', mark);
     expect(await forwards()).toBe(true);
     await eventually('the routes are in service', async () => String(await withdrawn()) === '');
     expect(await member.ping(inLan, patiently)).toMatchObject({ received: 1 });

@@ -7,12 +7,12 @@ import type { Lan } from '../lab/lab.ts';
 import { join, type Office, patiently, plan, startOffice, status } from './office.ts';
 import { call, listen } from './tcp.ts';
 
-/** Nothing here lives to see it: something else must have told the daemon. */
+/** Longer than the tests run: an event must have triggered the pass. */
 const never = '3600';
 const repaired = 'drift repaired';
 
 let office: Office;
-/** A connector that masquerades: the office's LAN behind it, and the vault, a network that nobody advertises. */
+/** A connector that masquerades: the office's LAN behind it, and the vault, a network that is not advertised. */
 let router: Host;
 let daemon: Daemon;
 let origin: Host;
@@ -45,12 +45,12 @@ afterAll(() => office?.lab.stop());
 const reaches = async (from: Host, address: string) => (await from.ping(address)).received === 1;
 const nft = (host: Host, ruleset: string) => host.exec(['nft', '-f', '-'], { input: ruleset });
 const sysctl = async (host: Host, key: string) => (await host.exec(['cat', `/proc/sys/net/ipv4/${key}`])).stdout.trim();
-/** What a status says of itself. */
+/** The state in a status. */
 async function health(host: Host): Promise<{ state: string; warnings: readonly string[] }> {
   const { state, warnings = [] } = await status(host);
   return { state, warnings };
 }
-/** Lets a host send to an address behind its peer that nobody advertised. */
+/** Lets a host send to an address behind its peer that is not advertised. */
 const smuggle = (from: Host, address: string) =>
   from.exec([
     'sh',
@@ -73,7 +73,7 @@ describe('a connector', () => {
     await origin.cpn(['reconcile']);
   });
 
-  it('leaves alone what others hand on at the connector itself, as containers that publish a port and call out', async () => {
+  it('leaves alone what other programs forward on the connector, as containers that publish a port and call out', async () => {
     const mark = daemon.mark();
     await router.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward']);
     await daemon.awaitLog('the repair', ({ msg }) => msg === repaired, mark);
@@ -89,7 +89,7 @@ describe('a connector', () => {
     await router.exec(['nft', 'delete', 'table', 'ip', 'containers']);
   });
 
-  it('is repaired when somebody flushes all packet rules, and a ping goes on', async () => {
+  it('is repaired when all packet rules are flushed, and a ping goes on', async () => {
     const ping = origin.spawn(['ping', '-n', '-i', '0.05', '192.168.50.10']);
     const answered = () => ping.output.stdout.split('\n').filter((line) => line.includes('bytes from')).length;
     await eventually('it answers', () => answered() > 5);
@@ -102,7 +102,7 @@ describe('a connector', () => {
     await ping.stop();
   });
 
-  it('looks at the source of packets loosely, whatever somebody sets', async () => {
+  it('keeps the reverse path filter loose, whatever is set', async () => {
     expect(await sysctl(router, 'conf/cpn0/rp_filter')).toBe('2');
     const mark = daemon.mark();
     await router.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/conf/cpn0/rp_filter']);
@@ -113,11 +113,11 @@ describe('a connector', () => {
   });
 });
 
-describe('a table of somebody else that drops what a connector forwards', () => {
+describe('a table of another program that drops what a connector forwards', () => {
   const begins = 'packets to be forwarded are dropped';
-  const ends = 'nobody drops packets to be forwarded any more';
+  const ends = 'packets to be forwarded are no longer dropped';
 
-  it('is told by the status and once by the log, with who made it, and so is its end', async () => {
+  it('is reported by the status and once by the log, with its owner, and so is its end', async () => {
     const mark = daemon.mark();
     await nft(
       router,
@@ -127,13 +127,13 @@ describe('a table of somebody else that drops what a connector forwards', () => 
          chain FORWARD { type filter hook forward priority 0; policy drop; jump DOCKER-USER; jump DOCKER-FORWARD; }
        }`,
     );
-    const { error } = await daemon.awaitLog('who drops', ({ msg }) => msg === begins, mark);
+    const { error } = await daemon.awaitLog('the owner', ({ msg }) => msg === begins, mark);
     expect(error).toMatch(
       /^packets to and from 192\.168\.50\.0\/24 .* probably made by docker \(policy drop of chain FORWARD\); "iptables -I DOCKER-USER -i cpn0 /,
     );
     expect(await reaches(origin, '192.168.50.10')).toBe(false);
     expect(await health(router)).toEqual({ state: 'degraded', warnings: [error] });
-    // What docker lets through, it lets through for us too.
+    // What docker lets through, it lets through for the connector too.
     await router.exec([
       'sh',
       '-ec',
@@ -142,11 +142,11 @@ describe('a table of somebody else that drops what a connector forwards', () => 
     expect(await health(router)).toEqual({ state: 'up', warnings: [] });
     expect(await reaches(origin, '192.168.50.10')).toBe(true);
     await router.exec(['nft', 'delete', 'table', 'ip', 'filter']);
-    await daemon.awaitLog('nobody drops', ({ msg }) => msg === ends, mark);
+    await daemon.awaitLog('the end', ({ msg }) => msg === ends, mark);
     expect(daemon.since(mark).filter(({ msg }) => msg === begins)).toHaveLength(1);
   });
 
-  it('lets them through once a person typed what was told', async () => {
+  it('lets them through once the reported remedy is typed', async () => {
     await nft(
       router,
       'table inet home { chain f { type filter hook forward priority 10; ct state invalid drop; reject; }; }',
@@ -167,7 +167,7 @@ describe('a connector that does not masquerade', () => {
   let far: Host;
   let shop: Host;
 
-  /** Its way out is narrower than that of the others, and nobody hears that a packet was too big. */
+  /** Its uplink has a smaller MTU than the others, and "packet too big" messages are dropped. */
   beforeAll(async () => {
     await office.controlPlane.cpn([
       'network',
@@ -202,7 +202,7 @@ describe('a connector that does not masquerade', () => {
     expect(await call(shop, '10.78.0.2')).toBe('192.168.60.10');
   });
 
-  it('fits TCP to the narrow tunnel, whoever calls whom', async () => {
+  it('fits TCP to the narrow tunnel, in both directions', async () => {
     const counting =
       'chain in { type filter hook input priority 1; tcp flags & syn == syn tcp option maxseg size 1260 counter; };';
     for (const host of [far, shop]) await nft(host, `table inet narrow { ${counting} }`);
@@ -214,7 +214,7 @@ describe('a connector that does not masquerade', () => {
     }
   });
 
-  it('gives what it relays between two peers its own address all the same', async () => {
+  it('also masquerades what it relays between two peers', async () => {
     const laptops = await Promise.all(
       [23, 24].map((number) => office.lab.addHost(`laptop-${number}`, { address: `203.0.113.${number}/24` })),
     );
@@ -230,7 +230,7 @@ describe('a connector that does not masquerade', () => {
   });
 });
 
-it('takes back all of it', async () => {
+it('cleans up all of it', async () => {
   await daemon.stop();
   await router.exec(['sh', '-c', 'echo 0 >/proc/sys/net/ipv4/ip_forward']);
   await router.cpn(['reconcile']);

@@ -28,14 +28,14 @@ function newHost(name: string): Promise<Host> {
 const hostsFile = (host: Host) => path(host.etcDir, 'hosts');
 const readHosts = (host: Host) => readFile(hostsFile(host), 'utf8');
 
-/** The address that the host's own resolver gives for a name; empty where it knows none. */
+/** The address that the host's own resolver gives for a name; empty where there is none. */
 async function lookUp(host: Host, name: string): Promise<string> {
   const { stdout } = await host.exec(['getent', 'ahostsv4', name], { allowFailure: true });
   return stdout.split(/\s/)[0] ?? '';
 }
 
 describe('a host that joins with --hosts', () => {
-  it('knows its peers by name, and forgets them without a trace', async () => {
+  it("resolves its peers' names, and removes them without a trace", async () => {
     const host = await newHost('Laptop.Zoe');
     const [before, file] = [await host.state(), await readHosts(host)];
     const { address } = await joinHost(office.controlPlane, host, {
@@ -58,13 +58,13 @@ describe('a host that joins with --hosts', () => {
     expect(await host.state()).toBe(before);
   });
 
-  it('hears of new peers by its daemon, whatever they are called, and of edits by its next pass', async () => {
+  it("has new peers' names from its daemon, whatever they are, and repairs edits in its next pass", async () => {
     const host = await newHost('listener');
     const joined = await join(office, host, '--hosts', '--endpoint', `${host.address}:51820`);
     const own = '198.51.100.7 printer printer.example.net\n';
     await appendFile(hostsFile(host), own);
     const daemon = await startDaemon(host, '--interval', '3600');
-    await eventually('the daemon waits for news', async () => (await status(host)).sync.mode === 'push');
+    await eventually('the daemon waits for updates', async () => (await status(host)).sync.mode === 'push');
     await join(office, await newHost('edge-2'), '--type', 'connector');
     await eventually('the new peer has a name', async () => (await lookUp(host, 'edge-2.office.cpn.internal')) !== '');
 
@@ -84,7 +84,7 @@ describe('a host that joins with --hosts', () => {
     expect(await lookUp(host, 'bank.example')).toBe('');
     for (const id of ids) await owner.removePeer(joined.network.id, id);
     await eventually('they are gone', async () => (await lookUp(host, 'etc.office.cpn.internal')) === '');
-    // What is not confirmed yet when the daemon ends is taken back.
+    // A change that is not confirmed when the daemon ends is rolled back.
     await eventually('their leaving is saved', async () => (await status(host)).peers.length === 2);
     await daemon.stop();
 
@@ -111,25 +111,24 @@ describe('a host that joins with --hosts', () => {
     expect((await host.exec(['cat', '/etc/hosts'])).stdout).toBe('127.0.0.1 localhost');
   });
 
-  it('has a tunnel also where the hosts file is not to be written, and is told why', async () => {
+  it('has a tunnel also where the hosts file is not writable, and logs why', async () => {
     const host = await newHost('nix');
     await rename(hostsFile(host), path(host.homeDir, 'store'));
     await chmod(path(host.homeDir, 'store'), 0o444);
     await symlink(path(host.homeDir, 'store'), hostsFile(host));
     const file = await readHosts(host);
-    const trouble =
-      /the hosts file does not name the peers of cpn0: \/etc\/hosts, which is .*, is not meant to be written/;
+    const error = /the hosts file lacks the peers of cpn0: \/etc\/hosts, which is .*, has no write permission/;
     await join(office, host, '--hosts');
-    expect(await status(host)).toMatchObject({ state: 'up', drift: [], warnings: [expect.stringMatching(trouble)] });
+    expect(await status(host)).toMatchObject({ state: 'up', drift: [], warnings: [expect.stringMatching(error)] });
     const daemon = await startDaemon(host, '--interval', '1');
-    const told = await daemon.awaitLog('the trouble', ({ msg }) => msg === 'the hosts file cannot be changed');
-    expect(told.error).toMatch(trouble);
+    const logged = await daemon.awaitLog('the error', ({ msg }) => msg === 'the hosts file cannot be changed');
+    expect(logged.error).toMatch(error);
 
     await rm(hostsFile(host));
     await writeFile(hostsFile(host), file);
     await daemon.awaitLog('the end of it', ({ msg }) => msg === 'the hosts file can be changed again');
     expect(await lookUp(host, 'edge-1.office.cpn.internal')).toBe('10.77.0.1');
-    expect(daemon.log.filter(({ msg }) => msg === told.msg)).toHaveLength(1);
+    expect(daemon.log.filter(({ msg }) => msg === logged.msg)).toHaveLength(1);
     await daemon.stop();
     expect((await status(host)).warnings).toBeUndefined();
   });
@@ -140,15 +139,13 @@ describe('a host that joins with --hosts', () => {
     const damaged = `${(await readHosts(host)).replace('# END cpn cpn0\n', '')}198.51.100.7 printer\n`;
     await writeFile(hostsFile(host), damaged);
     expect((await host.cpn(['reconcile'])).exitCode).toBe(0);
-    expect((await status(host)).warnings).toMatchObject([
-      expect.stringContaining('one is missing; remove what is left'),
-    ]);
+    expect((await status(host)).warnings).toMatchObject([expect.stringContaining('remove the rest of that block')]);
     const { stderr } = await host.cpn(['leave']);
     expect(stderr).toContain('the names of the peers of cpn0 stay in the hosts file');
     expect(await readHosts(host)).toBe(damaged);
   });
 
-  it('in two networks of one name knows both apart', async () => {
+  it('in two networks of one name keeps both apart', async () => {
     const host = await newHost('in-two');
     const file = await readHosts(host);
     await office.controlPlane.cpn(['network', 'create', '--name', 'Office', '--cidr', '10.78.0.0/24']);

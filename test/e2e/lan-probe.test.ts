@@ -8,7 +8,7 @@ import type { Link } from '../lab/segment.ts';
 import { awaitRoute, DataCenter, lanRoute, serverAddress } from './data-center.ts';
 import { patiently, status } from './office.ts';
 
-/** Greets, also those who ask and are gone before they are answered. */
+/** Greets each client, also one that is gone before the answer. */
 const listen = `const greet = (each) => each.on('error', () => {}).end('hello');
   require('net').createServer(greet).listen(8000, () => console.log('open'));`;
 const read = `require('net').connect(8000, '${serverAddress}').pipe(process.stdout)`;
@@ -26,23 +26,16 @@ describe.each([
   beforeAll(async () => {
     center = await DataCenter.start();
     await center.server.spawn(['node', '-e', listen]).waitForLine(/open/);
-    first = await center.addConnector(1, '--probe', target);
-    second = await center.addConnector(2, '--probe', target);
-    origin = await center.addOrigin('origin', '203.0.113.22');
-    await center.awaitAnswers(origin, first, second);
+    ({ first, second, origin } = await center.addPair('--probe', target));
     await center.prefer(first);
     cable = first.links[1] as Link;
   });
   afterAll(() => center?.stop());
 
-  /** What the first connector has out of service, by the control plane. */
-  async function withdrawn(): Promise<readonly string[]> {
-    const { stdout } = await center.controlPlane.cpn(['network', 'show', 'office', '--json']);
-    const { peers } = JSON.parse(stdout) as { peers: { name: string; withdrawn?: string[] }[] };
-    return peers.find(({ name }) => name === first.name)?.withdrawn ?? [];
-  }
+  /** The first connector's withdrawn routes at the control plane. */
+  const withdrawn = async () => (await center.listed(first)).withdrawn ?? [];
 
-  /** Waits until the origin goes by this connector, and reaches the server by it. */
+  /** Waits until the origin uses this connector, and reaches the server through it. */
   async function goesBy(via: Host): Promise<void> {
     await awaitRoute(origin, via, 60_000);
     expect(await origin.ping(serverAddress, patiently)).toMatchObject({ received: 1 });
@@ -52,7 +45,7 @@ describe.each([
   const warning = `the LAN behind ${lanRoute} does not answer (target ${target}); `;
   const warned = async () => ((await status(first)).warnings ?? []).join('\n');
 
-  test('leaves the route to the other while its LAN is dead, says why, and serves it again', async () => {
+  test('leaves the route to the other while its LAN is dead, reports why, and serves it again', async () => {
     await goesBy(first);
     expect(await withdrawn()).toEqual([]);
     expect(await status(first)).toMatchObject({ state: 'up', routes: [{ prefix: lanRoute, state: 'active' }] });
@@ -60,40 +53,42 @@ describe.each([
     await cable.cut();
     await goesBy(second);
     expect(await withdrawn()).toEqual([lanRoute]);
-    await eventually('its own map says so', async () => (await warned()).includes('out of service here until it does'));
+    await eventually('its status reports it', async () =>
+      (await warned()).includes('out of service here until it does'),
+    );
     expect(await warned()).toContain(warning);
     expect(await status(first)).toMatchObject({
       state: 'degraded',
       routes: [{ prefix: lanRoute, state: 'standby', reason: 'out of service at this host' }],
     });
-    // It goes on as the peer that it is: only the route moved.
+    // It remains a peer: only the route moved.
     expect(await origin.ping(center.address(first), patiently)).toMatchObject({ received: 1 });
 
     await cable.restore();
     await goesBy(first);
     expect(await withdrawn()).toEqual([]);
-    await eventually('nothing is left to warn of', async () => (await warned()) === '');
+    await eventually('no warning is left', async () => (await warned()) === '');
     expect(await status(first)).toMatchObject({ state: 'up', routes: [{ prefix: lanRoute, state: 'active' }] });
   });
 
-  test('that begins anew while the route is out of service serves it once the LAN is well, and no sooner', async () => {
+  test('that restarts while the route is out of service serves it once the LAN answers, and no sooner', async () => {
     await cable.cut();
     await goesBy(second);
     await center.daemon(first).stop();
-    // As after a reboot: all that it knows is the map.
+    // As after a reboot: only the map is left.
     await rm(path(first.runtimeDir, 'cpn0.notes.json'));
     const daemon = await startDaemon(first);
     center.daemons.set(first, daemon);
-    await daemon.awaitLog('the route', ({ msg }) => msg === 'out of service until the LAN was seen well');
-    // By then its first pass is over, and with it the first word to the control plane.
+    await daemon.awaitLog('the route', ({ msg }) => msg === 'out of service until the LAN answers');
+    // By then its first pass is over, and with it the first report to the control plane.
     await eventually('it waits at the control plane', async () => (await status(first)).sync.mode === 'push');
     expect(await withdrawn()).toEqual([lanRoute]);
     await cable.restore();
     await goesBy(first);
-    expect(daemon.log.filter(({ msg }) => msg === 'the LAN behind a route is well again')).toHaveLength(1);
+    expect(daemon.log.filter(({ msg }) => msg === 'the LAN behind a route answers again')).toHaveLength(1);
   });
 
-  test('that cannot tell the control plane says so, and tells it when it is back', async () => {
+  test('that cannot report to the control plane logs that, and reports when it is back', async () => {
     await center.daemon(first).stop();
     const daemon = await startDaemon(first, '--interval', '2');
     center.daemons.set(first, daemon);
@@ -101,14 +96,14 @@ describe.each([
     const controlPlane = center.controlPlane.host.uplink;
     await controlPlane.cut();
     await cable.cut();
-    const untold = 'the control plane could not be told what is out of service here';
+    const notReported = 'routes out of service could not be reported';
     await daemon.awaitLog('its LAN', ({ msg }) => msg === 'the LAN behind a route does not answer');
-    await daemon.awaitLog('that it could not tell', ({ msg }) => msg === untold);
+    await daemon.awaitLog('the failed report', ({ msg }) => msg === notReported);
     expect(await warned()).toContain(`${warning}the control plane still has the route in service here`);
     expect(await awaitRoute(origin, first)).toMatchObject([{ via: 'edge-1' }, { via: 'edge-2', state: 'standby' }]);
     await controlPlane.restore();
     await goesBy(second);
-    expect(daemon.log.filter(({ msg }) => msg === untold)).toHaveLength(1);
+    expect(daemon.log.filter(({ msg }) => msg === notReported)).toHaveLength(1);
     await cable.restore();
     await goesBy(first);
   });

@@ -1,4 +1,4 @@
-/** What the holder of a key or a token can do to the others of a network, and what a restored control plane does to them. */
+/** What the holder of a key or a token can do to the other members, and what a restored control plane does to them. */
 import { cp, mkdir, readFile, rm } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ let incumbent: Host;
 
 beforeAll(async () => {
   office = await startOffice();
-  // Nobody can dial it, as behind a NAT.
+  // It cannot be dialled, as behind a NAT.
   incumbent = await newHost('incumbent');
   await join(office, incumbent, '--type', 'connector');
   origin = await newHost('origin');
@@ -28,7 +28,7 @@ function newHost(name: string): Promise<Host> {
 
 const admin = async (...args: string[]) => (await office.controlPlane.cpn(args)).stdout;
 
-/** Who serves the LAN for the origin, and who stands by, after a pass. */
+/** The origin's active and standby connectors for the LAN, after a pass. */
 async function connectorsOf(): Promise<(string | null)[]> {
   await origin.cpn(['reconcile']);
   const { routes } = await status(origin);
@@ -39,7 +39,7 @@ const peersOf = async (host: Host): Promise<string[]> =>
   (await status(host)).peers.map(({ name }: { name: string }) => name).sort();
 
 describe('an enrolment key', () => {
-  it('makes no connector unless it was made for them, and says so', async () => {
+  it('enrols no connector unless it was made for connectors, and the error names that', async () => {
     const host = await newHost('greedy');
     const input = await makeKey(office.controlPlane, 'office', 'greedy');
     const { exitCode, stderr } = await host.cpn(['join', '-', ...office.api, '--type', 'connector'], {
@@ -67,22 +67,20 @@ describe('a connector that joins', () => {
 });
 
 describe('a name', () => {
-  it('that is taken gets a suffix, and join says so', async () => {
+  it('that is taken gets a suffix, and join reports it', async () => {
     const host = await newHost('second');
     const input = await makeKey(office.controlPlane, 'office', 'second');
     const { stdout, stderr } = await host.cpn(['join', '-', ...office.api, '--name', 'Origin', '--wait', '0'], {
       input,
     });
     expect(stdout).toContain('as Origin-2');
-    expect(stderr).toContain(
-      'the network knows this host as Origin-2, because names are unique there and Origin is taken',
-    );
+    expect(stderr).toContain('the name Origin is taken in this network; this host is Origin-2');
     const { exitCode, stderr: refused } = await host.cpn(['set', '--name', 'incumbent'], { allowFailure: true });
     expect([exitCode, refused]).toEqual([4, expect.stringContaining('has the name "incumbent"')]);
     await host.cpn(['leave']);
   });
 
-  it('leads to the peer that had it first, whatever the service says, until that peer is gone', async () => {
+  it('leads to the peer that had it first, whatever the service lists, until that peer is gone', async () => {
     const owner = new Owner(office.controlPlane);
     const network = (await status(origin)).network.id;
     const [database, taker] = [
@@ -136,7 +134,7 @@ describe('a control plane that is restored from a backup', () => {
     await origin.cpn(['reconcile']);
     expect(await peersOf(origin)).toEqual(expect.arrayContaining(['fresh']));
     expect(await peersOf(origin)).not.toContain('lost');
-    // The next one would be a change to what was lost.
+    // The next revision would be a change to what was lost.
     await admin('network', 'update', 'office', '--description', 'later');
     await admin('network', 'update', 'office', '--description', 'and later');
     await incumbent.cpn(['reconcile']);

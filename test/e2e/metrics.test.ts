@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readExposition } from '../cli/metrics/exposition.ts';
+import { readExposition } from '../cli/daemon/metrics/exposition.ts';
 import { startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
@@ -15,13 +15,13 @@ beforeAll(async () => {
 
 afterAll(() => office?.lab.stop());
 
-/** What is told at `url` to a program on this host. */
+/** The response of `url` to a program on this host. */
 async function scrape(host: Host, url: string) {
   const program = `fetch('${url}').then((reply) => reply.text()).then((text) => process.stdout.write(text))`;
   return readExposition((await host.exec([process.execPath, '-e', program])).stdout);
 }
 
-it('a daemon tells a scraper and node_exporter how its tunnel is, at the address of that tunnel too', async () => {
+it("a daemon serves the metrics of its tunnel to a scraper and node_exporter, also at the tunnel's address", async () => {
   const peer = await office.lab.addHost('edge-1', { address: '203.0.113.2/24' });
   const { address: there } = await join(office, peer, '--endpoint', '203.0.113.2:51820');
   const host = await office.lab.addHost('edge-2', { address: '203.0.113.3/24' });
@@ -31,18 +31,18 @@ it('a daemon tells a scraper and node_exporter how its tunnel is, at the address
   await host.exec(['ip', 'link', 'del', 'cpn0']);
   const file = path(host.folder, 'cpn.prom');
   const daemon = await startDaemon(host, '--interval', '3600', '--metrics', `${address}:9586`, '--metrics-file', file);
-  const { url } = await daemon.awaitLog('metrics', (line) => line.msg === 'metrics are served');
+  const { url } = await daemon.awaitLog('metrics', (line) => line.msg === 'serving metrics');
   expect(url).toBe(`http://${address}:9586/metrics`);
   expect(await host.ping(there, patiently)).toMatchObject({ received: 1 });
 
-  const told = await eventually('a look after the handshake', async () => {
+  const metrics = await eventually('a reading after the handshake', async () => {
     const families = await scrape(host, `http://${address}:9586/metrics`);
     return families.get('cpn_peers')?.samples.some(({ labels, value }) => labels.state === 'connected' && value === 1)
       ? families
       : null;
   });
   const of = (name: string, labels: object = {}) =>
-    told
+    metrics
       .get(name)
       ?.samples.find((sample) => Object.entries(labels).every(([label, text]) => sample.labels[label] === text))?.value;
   const { stdout } = await host.exec(['wg', 'show', 'cpn0', 'latest-handshakes']);

@@ -13,12 +13,12 @@ let office: Office;
 let first: Host;
 let second: Host;
 let without: Host;
-/** Somebody whom the control plane lists for a peer, with plain WireGuard and all that the control plane knows. */
+/** A host that the control plane lists as a peer, with plain WireGuard and all that the control plane has. */
 let intruder: Host;
 
 let text: string;
-/** All that the program said, of every command. */
-const said: string[] = [];
+/** The output of every command. */
+const outputs: string[] = [];
 const presharedKeys = new Set<string>();
 const keys = new Map<Host, string>();
 
@@ -29,8 +29,8 @@ beforeAll(async () => {
   second = await office.lab.addHost('second', { address: `203.0.113.${b}/24` });
   without = await office.lab.addHost('without', { address: `203.0.113.${c}/24` });
   intruder = await office.lab.addHost('intruder', { address: `203.0.113.${d}/24` });
-  const readme = await readFile(path(import.meta.dirname, '../../README.md'), 'utf8');
-  const [, command = 'README has no such command'] = /^(.* >network-secret\))$/m.exec(readme) ?? [];
+  const page = await readFile(path(import.meta.dirname, '../../docs/hosts.md'), 'utf8');
+  const [, command = 'docs/hosts.md has no such command'] = /^(.* >network-secret\))$/m.exec(page) ?? [];
   text = (await first.exec(['sh', '-c', `cd; ${command}; cat network-secret`])).stdout.trim();
 }, 60_000);
 
@@ -38,7 +38,7 @@ afterAll(() => office?.lab.stop());
 
 async function cpn(host: Host, args: readonly string[], options: ExecOptions = {}) {
   const outcome = await host.cpn(args, { allowFailure: true, ...options });
-  said.push(outcome.stdout, outcome.stderr);
+  outputs.push(outcome.stdout, outcome.stderr);
   return outcome;
 }
 
@@ -46,7 +46,7 @@ async function json(host: Host, ...args: string[]) {
   return JSON.parse((await cpn(host, [...args, '--json'])).stdout).networks[0];
 }
 
-/** Joins with a key that is the host's own for good, and returns what was said. */
+/** Joins with a key that stays the host's own, and returns the output. */
 async function join(host: Host, ...flags: string[]) {
   const key = keys.get(host) ?? (await makeKey(office.controlPlane, 'office', host.name));
   keys.set(host, key);
@@ -84,7 +84,7 @@ async function presharedKeyOf(host: Host, other: Host): Promise<string> {
 }
 
 describe('hosts with one network secret', () => {
-  it('talk to each other, under a key that is the same on both, however the file came to them', async () => {
+  it('reach each other, under a key that is the same on both, however the file came to them', async () => {
     await join(first, '--network-secret-file', path(first.homeDir, 'network-secret'));
     const { stderr } = await join(
       second,
@@ -100,13 +100,13 @@ describe('hosts with one network secret', () => {
     const key = await presharedKeyOf(first, second);
     expect(key).toMatch(/^[A-Za-z0-9+/]{43}=$/);
     expect(await presharedKeyOf(second, first)).toBe(key);
-    // The tag came with the enrolment, so that nothing was left to be told.
+    // The tag came with the enrolment, so that no report is due.
     const audit = await office.controlPlane.cpn(['audit', '--json']);
     expect(audit.stdout).toContain('peer.enroll');
     expect(audit.stdout).not.toContain('peer.update');
   });
 
-  it('find it again in the file that plain wg-quick brings up, and put it right where it was changed', async () => {
+  it('have it in the file that plain wg-quick brings up, and repair it where it was changed', async () => {
     await first.exec(['ip', 'link', 'del', 'cpn0']);
     await first.exec(['wg-quick', 'up', 'cpn0']);
     expect(await planOf(first)).toEqual([]);
@@ -126,7 +126,7 @@ describe('hosts with one network secret', () => {
 });
 
 describe('a host without it', () => {
-  it('is told so when it joins, and by status and explain on both sides', async () => {
+  it('is reported when it joins, and by status and explain on both sides', async () => {
     const { stderr } = await join(without, '--wait', '1');
     const why =
       'first, second have a network secret and this host has none: no handshake comes about; join here again with the same key, and --network-secret-file with the file that they have';
@@ -141,11 +141,11 @@ describe('a host without it', () => {
       warnings: [expect.stringMatching(/^without has no network secret and this host has one: .*; join there again/)],
     });
     expect((await cpn(without, ['explain', '10.77.0.1'])).stdout).toMatch(
-      /stops at handshake: join here again with the same key, and --network-secret-file/,
+      /dropped at handshake: join here again with the same key, and --network-secret-file/,
     );
   });
 
-  it('is suspected where the service lists no tags, once its handshakes come in', async () => {
+  it('is reported where the service lists no tags, once its handshakes come in', async () => {
     const store = fileStore({ config: first.configDir, state: first.stateDir, runtime: first.runtimeDir });
     const state = await store.read('cpn0');
     if (!state?.membership) throw new Error('the host has not joined');
@@ -163,7 +163,7 @@ describe('a host without it', () => {
     expect(warning).toMatch(
       /^without began handshakes of which none was completed: .* network secret on one side only/,
     );
-    expect(explained).toMatch(/stops at handshake: join again with the same key, and with the same --network-secret/);
+    expect(explained).toMatch(/dropped at handshake: join again with the same key, and with the same --network-secret/);
   });
 });
 
@@ -173,7 +173,7 @@ describe('a peer that the control plane invents', () => {
   beforeAll(async () => {
     const privateKey = (await intruder.exec(['wg', 'genkey'])).stdout.trim();
     intruderKey = (await intruder.exec(['wg', 'pubkey'], { input: privateKey })).stdout.trim();
-    // The control plane says of it whatever is of use, even that it has the secret.
+    // The control plane lists it with whatever is of use, even with the secret's tag.
     await office.controlPlane.host.exec(['node', '-e', enrolIntruder], {
       env: {
         URL: `${office.controlPlane.url}/api/networks/enroll`,
@@ -205,14 +205,14 @@ describe('a peer that the control plane invents', () => {
     expect(await seenOf(without, 'intruder')).toMatchObject({ state: 'connected', secret: 'missing_here' });
   });
 
-  it('comes to no handshake with those that have it, whatever it makes of what the control plane lists', async () => {
+  it('gets no handshake with those that have it, whatever it derives from what the control plane lists', async () => {
     const handshakes = async (host: Host, link: string) =>
       (await host.exec(['wg', 'show', link, 'latest-handshakes'])).stdout.trim().split('\n').sort();
     const attack = async (host: Host) => {
       const { public_key, address, network_secret_tag } = await listed(host);
       const label = `cpn preshared key 1\n1\n${[public_key, intruderKey].toSorted().join('\n')}\n`;
       const guess = Buffer.from(hkdfSync('sha256', Buffer.from(network_secret_tag, 'hex'), '', label, 32));
-      // It speaks alone: whoever has just answered a handshake begins none of its own for 5 s.
+      // Only this side begins: a peer that has just answered a handshake begins none of its own for 5 s.
       for (const input of ['', guess.toString('base64')]) {
         await intruder.exec(['wg', 'set', 'wg0', 'peer', public_key, 'preshared-key', '/dev/stdin'], { input });
         const before = (await seenOf(host, 'intruder')).rx_bytes;
@@ -229,7 +229,7 @@ describe('a peer that the control plane invents', () => {
     expect(done.map((line) => line.split('\t')[0])).toEqual([(await listed(without)).public_key]);
   }, 120_000);
 
-  it('keeps nobody else from each other', async () => {
+  it('does not cut the other peers off from each other', async () => {
     expect(await first.ping('10.77.0.2', patiently)).toMatchObject({ received: 1 });
   });
 });
@@ -251,7 +251,7 @@ describe('a host that joins again', () => {
     expect(await without.ping('10.77.0.2', patiently)).toMatchObject({ received: 1 });
   });
 
-  it('under a new key has a new preshared key with everybody', async () => {
+  it('under a new key has a new preshared key with every peer', async () => {
     const before = await presharedKeyOf(first, without);
     await cpn(without, ['leave', '--yes']);
     keys.delete(without);
@@ -264,7 +264,7 @@ describe('a host that joins again', () => {
     expect(await first.ping(address, patiently)).toMatchObject({ received: 1 });
   });
 
-  it('keeps it when it joins again without the file; after "cpn set" it has none, and both sides say so', async () => {
+  it('keeps it when it joins again without the file; after "cpn set" it has none, and both sides report it', async () => {
     await join(without, '--wait', '0');
     expect(await presharedKeyOf(without, first)).not.toBe('(none)');
     await cpn(without, ['set', '--network-secret-file', 'none']);
@@ -274,16 +274,16 @@ describe('a host that joins again', () => {
     expect(await seenOf(first, 'without')).toMatchObject({ secret: 'missing_there' });
   });
 
-  it('with another file is told that they differ', async () => {
+  it('with another file gets a warning that they differ', async () => {
     const file = await writeSecret(without, randomBytes(32).toString('base64'));
     const { stderr } = await join(without, '--wait', '0', '--network-secret-file', file);
     expect(stderr).toMatch(/no peer answered yet: first, second, intruder have another network secret than this host/);
   });
 });
 
-it('nothing that was said holds the secret, or a key that came of it', async () => {
+it('no output holds the secret, or a key derived from it', async () => {
   expect(presharedKeys.size).toBeGreaterThan(2);
-  const everything = said.join('\n');
+  const everything = outputs.join('\n');
   expect(everything).toContain('shared');
   for (const secret of [text, Buffer.from(text).toString('base64'), ...presharedKeys]) {
     expect(everything).not.toContain(secret.slice(0, 20));

@@ -14,11 +14,11 @@ beforeAll(async () => {
 });
 afterAll(() => lab?.stop());
 
-/** Somebody who has systemd-networkd configure more than that is his. */
+/** A configuration of systemd-networkd that matches foreign interfaces too. */
 const everything =
   '[Match]\nName=cpn0 other0\n\n[Network]\nAddress=198.51.100.7/24\nLinkLocalAddressing=no\nIPv6AcceptRA=no\n';
 
-it('systemd-networkd leaves our interfaces alone, whatever else it is told to configure', async () => {
+it("systemd-networkd leaves the program's interfaces alone, whatever other files match", async () => {
   const units = path(host.folder, 'run/systemd/network');
   await mkdir(units, { recursive: true });
   await writeFile(path(units, '20-everything.network'), everything);
@@ -29,6 +29,7 @@ it('systemd-networkd leaves our interfaces alone, whatever else it is told to co
   }
   await host.exec(['ip', 'address', 'add', '10.77.0.2/32', 'dev', 'cpn0']);
   await host.exec(['ip', 'route', 'add', '192.168.50.0/24', 'dev', 'cpn0', 'proto', '157']);
+  await host.exec(['ip', 'rule', 'add', 'lookup', '8350', 'priority', '31471', 'protocol', '157']);
 
   // It waits for no udev where /sys is not to be written to, as in a container.
   const script = 'mount -o remount,bind,ro /sys && exec /lib/systemd/systemd-networkd 2>&1';
@@ -44,5 +45,6 @@ it('systemd-networkd leaves our interfaces alone, whatever else it is told to co
   const ours = await show('cpn0');
   for (const kept of ['10.77.0.2', '192.168.50.0/24 proto 157']) expect(ours).toContain(kept);
   expect(ours).not.toContain('198.51.100.7');
+  expect((await host.exec(['ip', 'rule'])).stdout).toContain('lookup 8350');
   expect(await show('other0')).toContain('198.51.100.7');
 });

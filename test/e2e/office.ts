@@ -2,7 +2,7 @@ import { type ControlPlane, type Joined, joinHost, startControlPlane } from '../
 import type { Host } from '../lab/host.ts';
 import { Lab, type LabOptions } from '../lab/lab.ts';
 
-/** A lab with a control plane and the network `office`, 10.77.0.0/24 unless told, with the route 192.168.50.0/24. */
+/** A lab with a control plane and the network `office`, 10.77.0.0/24 by default, with the route 192.168.50.0/24. */
 export interface Office {
   readonly lab: Lab;
   readonly controlPlane: ControlPlane;
@@ -10,7 +10,7 @@ export interface Office {
   readonly api: readonly string[];
 }
 
-/** What is special about an office. */
+/** The settings of an office. */
 interface OfficeOptions extends LabOptions {
   readonly cidr?: string;
   /** Flags of its control plane. */
@@ -29,7 +29,7 @@ export async function startOffice({
   return { lab, controlPlane, api: ['--api', controlPlane.url, '--insecure-http'] };
 }
 
-/** Joins a host to the office with a key of its own, and waits for nobody. */
+/** Joins a host to the office with a key of its own, without waiting for a handshake. */
 export async function join(office: Office, host: Host, ...flags: string[]): Promise<Joined> {
   return joinHost(office.controlPlane, host, { network: 'office', flags: ['--wait', '0', ...flags] });
 }
@@ -37,7 +37,7 @@ export async function join(office: Office, host: Host, ...flags: string[]): Prom
 /** How to ping where there may be no session yet: a handshake without an answer is tried again after 5 s, and the packet waits for it. */
 export const patiently = { waitMs: 8000 };
 
-/** The changes that `cpn plan` sees on a host, and its exit code. */
+/** The changes that `cpn plan` prints for a host, and its exit code. */
 export async function plan(host: Host): Promise<{ exitCode: number | null; changes: unknown[] }> {
   const { stdout, exitCode } = await host.cpn(['plan', '--json'], { allowFailure: true });
   return {

@@ -6,7 +6,7 @@ import { awaitRoute, type DataCenter, routesOf, serverAddress } from './data-cen
 /** Seconds between two pings: how finely an outage is measured. */
 const fine = 0.05;
 
-/** What a host sees of one failover. */
+/** One failover as a host measures it. */
 export interface Outage {
   readonly host: string;
   /** The connector that was cut off. */
@@ -18,7 +18,7 @@ export interface Outage {
 }
 
 /**
- * Cuts the connector in service off, as often as `rounds` says, and waits for the other one to take over. An origin server and a
+ * Cuts the connector in service off, `rounds` times, and waits for the other one to take over. An origin server and a
  * laptop behind a NAT ping the LAN in each round.
  */
 export async function measureOutages(center: DataCenter, rounds: number): Promise<Outage[]> {
@@ -56,10 +56,10 @@ async function goesOn(flow: Process): Promise<void> {
   await eventually('the flow goes on', () => flow.output.stdout.length > seen + 200, { timeoutMs: 30_000 });
 }
 
-/** Waits until the one that stands by is better than nothing again. */
+/** Waits until the standby is usable again. */
 async function awaitReturn(user: Host): Promise<void> {
   await eventually(
-    `${user.name} hears the other again`,
+    `${user.name} receives packets of the standby again`,
     async () => (await routesOf(user))[1]?.reason !== 'does not answer',
     { timeoutMs: 60_000, everyMs: 300 },
   );

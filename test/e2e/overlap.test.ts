@@ -22,7 +22,7 @@ const officeEdge = '10.77.0.9';
 const ownAddress = '10.77.0.10';
 const branchEdge = '10.77.0.1';
 const branchLaptop = '10.77.0.2';
-/** The host's address in the branch, once it has one: nobody has it in the office yet. */
+/** The host's address in the branch, once it has one: the office has not assigned it yet. */
 const secondAddress = '10.77.0.12';
 const [officePrinter, branchPrinter, otherPrinter] = ['192.168.50.10', '192.168.50.11', '192.168.60.11'];
 
@@ -64,9 +64,9 @@ async function fillBranch(last: number): Promise<void> {
 
 const networks = async () => JSON.parse((await host.cpn(['status', '--json'])).stdout).networks;
 const reaches = async (address: string) => (await host.ping(address, patiently)).received === 1;
-const routeTo = async (prefix: string) => (await host.exec(['ip', 'route', 'show', prefix])).stdout;
+const routeTo = async (prefix: string) => (await host.exec(['ip', 'route', 'show', 'table', 'all', prefix])).stdout;
 
-/** Both networks work, and the second one stands back where they overlap. */
+/** Both networks work, and the second one yields where they overlap. */
 async function expectBoth(): Promise<void> {
   const [first, second] = await networks();
   expect(first).toMatchObject({ drift: [], routes: [{ prefix: sharedRoute, via: 'office-edge', state: 'active' }] });
@@ -91,18 +91,18 @@ async function expectBoth(): Promise<void> {
 describe('a host in two networks that overlap', () => {
   it('does not join the second one with the address of a peer of the first, and nothing stays', async () => {
     await fillBranch(8);
-    const look = async () => ({
+    const snapshot = async () => ({
       state: (await host.state()).replace(/lock\.pid.*/, ''),
       peers: await owner.listPeers(branch),
     });
-    const before = await look();
+    const before = await snapshot();
     const key = await makeKey(office.controlPlane, 'branch', 'refused');
     const joining = await host.cpn(['join', '-', ...office.api, '--wait', '0'], { input: key, allowFailure: true });
     expect(joining.stderr).toContain(
       `network branch gave this host ${officeEdge}, which is the address of peer office-edge of network office (cpn0), and would hide it; join again with another key for another address, or "cpn leave cpn0" first`,
     );
     expect(joining.exitCode).toBe(2);
-    expect(await look()).toEqual(before);
+    expect(await snapshot()).toEqual(before);
     expect(await reaches(officeEdge)).toBe(true);
   });
 
@@ -152,7 +152,7 @@ describe('a host in two networks that overlap', () => {
     await expectBoth();
   });
 
-  it('loses to the first what that comes to serve, at the next pass', async () => {
+  it('loses to the first the routes that this one starts to serve, at the next pass', async () => {
     const { id } = (await networks())[0].network;
     await owner.setRoutes(id, [sharedRoute, '192.168.60.0/24']);
     await host.cpn(['reconcile']);
@@ -165,7 +165,7 @@ describe('a host in two networks that overlap', () => {
     await expectBoth();
   });
 
-  it('is told when a peer of the first comes to have its address in the second', async () => {
+  it("is reported when a peer of the first gets the host's address in the second", async () => {
     const { id } = (await networks())[0].network;
     const added = [];
     for (const name of ['fine', 'hidden']) added.push(await owner.addStranger(id, name, '203.0.113.251:51820'));
@@ -179,7 +179,7 @@ describe('a host in two networks that overlap', () => {
     expect(second.warnings).toBeUndefined();
     for (const peer of added) await owner.removePeer(id, peer);
     await host.cpn(['reconcile']);
-    expect((await networks())[0].warnings?.join() ?? '').not.toContain('out of reach');
+    expect((await networks())[0].warnings?.join() ?? '').not.toContain('unreachable');
     await expectBoth();
   });
 

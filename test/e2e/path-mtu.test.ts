@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => office?.lab.stop());
 
-/** A way of 1320 bytes, on which fragments and the messages that ask for them are lost. */
+/** A path of 1320 bytes, on which fragments and "packet too big" messages are lost. */
 const narrow = `table inet narrow {
   chain forward { type filter hook forward priority 0; meta l4proto udp meta length > 1320 drop; }
 }`;

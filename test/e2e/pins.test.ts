@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { identityOf, proveKey } from '../../src/core/identity.ts';
-import { makeKeyPair } from '../../src/core/keys.ts';
-import { Secret } from '../../src/core/secret.ts';
-import { LossMeter } from '../faults/loss.ts';
+import { identityOf, proveKey } from '../../src/core/crypto/identity.ts';
+import { makeKeyPair } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { LossMeter } from '../faults/loss-meter.ts';
 import { readSessions } from '../faults/sessions.ts';
 import { builtProgram } from '../lab/built-program.ts';
 import { type ControlPlane, type Joined, makeKey, startControlPlane } from '../lab/control-plane.ts';
@@ -28,7 +28,7 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
   let controlPlane: ControlPlane;
   let database: Host;
   let joined: Joined;
-  /** One that takes what it is told, and one that holds its peers to what it knows. */
+  /** One that accepts changed keys, and one that holds its peers to the pinned ones. */
   let loose: Follower;
   let tight: Follower;
 
@@ -43,9 +43,9 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
     joined = (await join(database, await makeKey(controlPlane, 'office', 'database'))).joined;
     loose = await follow('loose', '203.0.113.11');
     tight = await follow('tight', '203.0.113.12', '--pin', 'strict');
-    // It has no daemon, whose network is about to forget it.
+    // It has no daemon: its network is about to remove it.
     await database.cpn(['reconcile']);
-    await eventually('the loose one knows the tight one', async () => (await keysOf(loose.host)).length === 2);
+    await eventually('the loose one has the tight one', async () => (await keysOf(loose.host)).length === 2);
     for (const { host } of [loose, tight])
       expect(await host.ping(joined.address, patiently)).toMatchObject({ received: 1 });
   }, 90_000);
@@ -64,11 +64,11 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
     const key = await makeKey(controlPlane, 'office', name);
     await join(host, key, ...flags);
     const daemon = await startDaemon(host, '--interval', '3600');
-    await eventually('the daemon waits for news', async () => (await status(host)).sync.mode === 'push');
+    await eventually('the daemon waits for updates', async () => (await status(host)).sync.mode === 'push');
     return { host, daemon, key };
   }
 
-  /** What a control plane in the wrong hands does, and one that the host itself told. */
+  /** Changes the host at the control plane, as an attacker there does, and as the host itself does. */
   async function change(...fields: string[]): Promise<void> {
     const place = `/api/networks/${joined.network.id}/peers/${joined.peer.id}`;
     await controlPlane.cpn(['api', 'PATCH', place, ...fields.flatMap((field) => ['--field', field])]);
@@ -85,12 +85,12 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
     return { pin, public_key, claimed_public_key, warnings };
   };
 
-  test('is used and reported, or held without the loss of a packet, until somebody accepts it', async () => {
+  test('is used and reported, or held without the loss of a packet, until a user accepts it', async () => {
     expect([await healthy(loose), await healthy(tight)]).toEqual([0, 0]);
     const flow = await LossMeter.start(tight.host, joined.address);
     await change(`public_key=${stranger}`);
 
-    const said = `is said to have key ${stranger} instead of ${joined.public_key}, without its own word for it`;
+    const said = `changed without a signed proof: key ${stranger} instead of ${joined.public_key}`;
     const facts = { peer: joined.peer.id, name: 'database', address: joined.address, known_key: joined.public_key };
     for (const { daemon } of [loose, tight]) {
       const line = await daemon.awaitLog('another key', isWarning);
@@ -102,13 +102,13 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
       pin: 'changed',
       public_key: stranger,
       claimed_public_key: stranger,
-      warnings: [expect.stringContaining(`${said}; it is used all the same`)],
+      warnings: [expect.stringContaining(`${said}; using the new values`)],
     });
     expect(await shown(tight)).toEqual({
       pin: 'held',
       public_key: joined.public_key,
       claimed_public_key: stranger,
-      warnings: [expect.stringContaining(`${said}; it is held to what it was known by`)],
+      warnings: [expect.stringContaining(`${said}; keeping the pinned values`)],
     });
     expect([await healthy(loose), await healthy(tight)]).toEqual([3, 3]);
     const { stdout } = await tight.host.cpn(['status']);
@@ -116,12 +116,12 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
       /\ndatabase .*\n {2}held: key \S+ instead of \S+; if that is right, "cpn accept 10\.77\.0\.1 cpn0"\n/,
     );
 
-    // What comes next is nothing new of it: no change, and a change of others.
+    // The next maps bring nothing new of this peer: no change, and a change of others.
     expect(await tight.host.cpn(['reconcile'])).toMatchObject({ stderr: expect.stringContaining(said) });
     const owner = new Owner(controlPlane);
     await owner.addStranger(joined.network.id, 'newcomer', '203.0.113.99:51820');
     for (const { host } of [loose, tight]) {
-      await eventually('the newcomer is known', async () => (await keysOf(host)).length === 3);
+      await eventually('the new peer is in the map', async () => (await keysOf(host)).length === 3);
     }
     // The daemon saves what it applied a moment later.
     await eventually('nothing is left to change', async () => (await plan(tight.host)).exitCode === 0);
@@ -133,9 +133,9 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
     expect(lost).toBe(0);
   });
 
-  test('is held or used from one join to the next, as that says', async () => {
+  test('is held or used from one join to the next, according to --pin', async () => {
     const tightened = await join(loose.host, loose.key, '--pin', 'strict');
-    expect(tightened.stderr).toContain('it is held to what it was known by');
+    expect(tightened.stderr).toContain('keeping the pinned values');
     expect(await loose.host.ping(joined.address, patiently)).toMatchObject({ received: 1 });
     await join(loose.host, loose.key, '--pin', 'report');
     expect(await keysOf(loose.host)).toContain(stranger);
@@ -146,21 +146,21 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
         allowFailure: true,
       },
     );
-    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('--pin "x" is none of report, strict')]);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('--pin "x" must be one of report, strict')]);
   });
 
-  test('is what it is said to be, once that is accepted', async () => {
+  test('has the changed fields, once they are accepted', async () => {
     const command = `stty rows 40 cols 200; exec ${await builtProgram()} accept database`;
     const person = tight.host.spawn(['script', '-qefc', command, '/dev/null'], {
       env: { SHELL: '/bin/sh', TERM: 'xterm' },
       holdInput: true,
     });
-    await person.waitForLine(/Is this database in cpn0\?/);
+    await person.waitForLine(/Accept the new key and address of database in cpn0\?/);
     person.writeInput('n');
     const refused = await person.endWithin(20_000);
     expect(refused.exitCode).toBe(1);
     expect(refused.stdout).toMatch(
-      new RegExp(`known .*${escaped(joined.public_key)}[^]*claimed .*${escaped(stranger)}`),
+      new RegExp(`pinned .*${escaped(joined.public_key)}[^]*claimed .*${escaped(stranger)}`),
     );
     expect(await keysOf(tight.host)).toContain(joined.public_key);
 
@@ -172,12 +172,12 @@ describe('a peer whose key is changed at the control plane', { timeout: 120_000 
     }
     expect(await shown(tight)).toEqual({ pin: 'ok', public_key: stranger, claimed_public_key: null });
     expect([await healthy(loose), await healthy(tight)]).toEqual([0, 0]);
-    await tight.daemon.awaitLog('accepted', ({ msg }) => msg === 'what is said of a peer was accepted');
+    await tight.daemon.awaitLog('accepted', ({ msg }) => msg === 'the mismatch of a peer with its pin was accepted');
 
     const again = await tight.host.cpn(['accept', joined.address, 'office']);
-    expect(again.stderr).toContain('there is nothing to accept: database is the peer that cpn0 knows');
-    const nobody = await tight.host.cpn(['accept', 'nobody'], { allowFailure: true });
-    expect([nobody.exitCode, nobody.stderr]).toEqual([2, expect.stringContaining('there is no peer "nobody"')]);
+    expect(again.stderr).toContain('nothing to accept: database matches its pin in cpn0');
+    const unknown = await tight.host.cpn(['accept', 'absent'], { allowFailure: true });
+    expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining('there is no peer "absent"')]);
   });
 
   test('is taken in silence, where the host itself proved the key', async () => {

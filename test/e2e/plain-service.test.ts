@@ -10,8 +10,8 @@ import { MockService, type Replies } from '../plain/mock-service.ts';
 import { patiently, plan, status } from './office.ts';
 
 /**
- * A service made by somebody else's tool from the public contract alone, and a gateway that plain WireGuard tools keep, which learns of
- * each host from the test as it would from its service: nothing here knows of our extensions but the connector.
+ * A service that another tool made from the public contract alone, and a gateway that plain WireGuard tools keep: the
+ * test adds each host there, as the service would. Only the connector has our extensions.
  */
 let lab: Lab;
 let service: MockService;
@@ -49,7 +49,7 @@ async function join(host: Host, ...flags: string[]): Promise<{ joined: Joined; s
   return { joined: JSON.parse(stdout), stderr };
 }
 
-/** The gateway learns of a host. */
+/** Adds a host at the gateway. */
 async function introduce({ public_key, address }: Joined, ...more: string[]): Promise<void> {
   const allowed = ['allowed-ips', `${address}/32`];
   await gate.exec(['wg', 'set', 'wg0', 'peer', public_key, ...allowed, ...more], { input: presharedKey });
@@ -62,15 +62,15 @@ const bare = (address: string): Replies => ({ enrollPeer: { address, peers: [gat
 
 describe('the service', () => {
   it('refuses what its contract does not have', async () => {
-    const ask = async (where: string, options: object = {}) => {
+    const send = async (where: string, options: object = {}) => {
       const program = `fetch('${service.url}${where}', ${JSON.stringify(options)}).then(({ status }) => console.log(status))`;
       return Number((await gate.exec(['node', '-e', program])).stdout);
     };
     const body = JSON.stringify({ enrollment_token: key, name: 'x' });
     const headers = { 'content-type': 'application/json' };
-    expect(await ask('/api/networks/enroll', { method: 'POST', headers, body })).toBe(422);
-    expect(await ask('/api/networks')).toBe(401);
-    expect(await ask('/api/networks/7/peers/1', { method: 'DELETE' })).toBe(404);
+    expect(await send('/api/networks/enroll', { method: 'POST', headers, body })).toBe(422);
+    expect(await send('/api/networks')).toBe(401);
+    expect(await send('/api/networks/7/peers/1', { method: 'DELETE' })).toBe(404);
     expect(service.violations.join()).toMatch(/public_key.*security/);
     expect(service.requests).toHaveLength(3);
     await service.answer({});
@@ -89,11 +89,11 @@ describe('an administrator', () => {
     });
     const networks = JSON.parse((await host.cpn(['network', 'list', '--json'])).stdout);
     expect(JSON.stringify(networks)).toContain('"private_cidr":"10.77.0.0/24"');
-    await host.cpn(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24', '--route', '192.168.50.0/24']);
+    await host.cpn(['network', 'create', '--name', 'branch', '--cidr', '10.79.0.0/24', '--route', '192.168.50.0/24']);
     const made = await host.cpn(['key', 'create', 'office', '--name', 'edge-1']);
     expect([made.stdout.trim(), made.stderr]).toEqual([
       key,
-      expect.stringContaining('this service does not limit the types of a key'),
+      expect.stringContaining('this control plane does not limit the types of a key'),
     ]);
     await host.cpn(['logout']);
     expect(service.violations).toEqual([]);
@@ -104,31 +104,31 @@ describe('a host that gets its address and the peers, and no token', () => {
   let edge: Host;
   let joined: Joined;
 
-  it('joins, without the envelope, and says that it will not hear of changes', async () => {
+  it('joins, without the envelope, and reports that it will not receive changes', async () => {
     edge = await lab.addHost('edge', { address: '203.0.113.22/24' });
     await service.answer(bare('10.77.0.2'));
     const { joined: report, stderr } = await join(edge, '--type', 'origin');
     joined = report;
     expect(joined).toMatchObject({ interface: 'cpn0', address: '10.77.0.2', network: { id: null, name: 'network' } });
-    expect(stderr).toContain('did not say which network this host is in');
+    expect(stderr).toContain("sent no id of this host's network");
     await introduce(joined);
     expect(await edge.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
     expect(service.requests).toEqual(['POST /api/networks/enroll']);
     expect(service.violations).toEqual([]);
   });
 
-  it('tells that it goes by what it last knew', async () => {
+  it('reports that it uses the last map', async () => {
     const { state, sync, peers, warnings } = await status(edge);
     expect({ state, sync }).toMatchObject({ state: 'up', sync: { mode: 'local' } });
     expect(peers).toMatchObject([{ name: '10.77.0.1', address: '10.77.0.1', allowed_ips: ['10.77.0.1/32'] }]);
-    expect(warnings.join()).toContain('goes by what it knew');
+    expect(warnings.join()).toContain('keeps the map of network');
     const { exitCode, stderr } = await edge.cpn(['reconcile']);
     expect(exitCode).toBe(0);
-    expect(stderr).toContain('goes by what it knew');
+    expect(stderr).toContain('keeps the map of network');
     expect(await plan(edge)).toEqual({ exitCode: 0, changes: [] });
   });
 
-  it('is kept right by the daemon, and the service is asked nothing', async () => {
+  it('is reconciled by the daemon, without a request to the service', async () => {
     const daemon = await startDaemon(edge, '--interval', '1');
     await daemon.awaitLog('that it is local', ({ msg }) => msg === 'the newest map cannot be read');
     await edge.exec(['ip', 'link', 'del', 'cpn0']);
@@ -140,7 +140,7 @@ describe('a host that gets its address and the peers, and no token', () => {
     expect(service.requests).toEqual(['POST /api/networks/enroll']);
   });
 
-  it('leaves, and says who stays behind', async () => {
+  it('leaves, and names the peer that stays behind', async () => {
     const { stderr, exitCode } = await edge.cpn(['leave', '--yes', '--verify']);
     expect(exitCode).toBe(0);
     expect(stderr).toContain('stays in network');
@@ -169,14 +169,14 @@ describe('a host with a personal token', () => {
     expect(((await stat(file)).mode & 0o777).toString(8)).toBe('600');
   });
 
-  it('follows the network with it, by polling: the service knows neither revisions nor waiting', async () => {
+  it('follows the network with it, by polling: the service has neither revisions nor long polls', async () => {
     const later = { public_key: Buffer.alloc(32, 7).toString('base64'), address: '10.77.0.9', name: 'later' };
     const network = { id: 7, name: 'office', private_cidr: '10.77.0.0/24', vpn_type: 'wireguard', color: 'red' };
     const peers = [gateAsPeer(), { ...later, endpoint: '203.0.113.99:51820', last_seen: null }];
     await service.answer({ readPrivateNetwork: { data: { ...network, peers }, meta: {} } });
     const daemon = await startDaemon(laptop, '--interval', '1');
     await eventually('the new peer', async () => (await status(laptop)).peers.length === 2, { timeoutMs: 30_000 });
-    await eventually('a second question', () => service.requests.length > 1);
+    await eventually('a second request', () => service.requests.length > 1);
     const { sync, peers: seen, state } = await status(laptop);
     expect(seen).toMatchObject([{ name: '10.77.0.1', state: 'connected' }, { name: 'later' }]);
     expect({ sync, state }).toMatchObject({ sync: { mode: 'poll', last_success: expect.any(String) }, state: 'up' });
@@ -186,7 +186,7 @@ describe('a host with a personal token', () => {
     expect(service.violations).toEqual([]);
   });
 
-  it('keeps its key, as the service knows of no way to change one', async () => {
+  it('keeps its key, as the service has no operation to change one', async () => {
     const { public_key } = await status(laptop);
     const own = { id: 33, name: laptop.name, public_key, address: '10.77.0.3' };
     const network = { id: 7, name: 'office', private_cidr: '10.77.0.0/24', peers: [gateAsPeer(), own] };
@@ -203,7 +203,7 @@ describe('a host with a personal token', () => {
     expect(await laptop.ping('10.77.0.1', patiently)).toMatchObject({ received: 1 });
   });
 
-  it('leaves, and says that the service knows of no way to remove a peer', async () => {
+  it('leaves, and reports that the service has no operation to remove a peer', async () => {
     const { stderr, exitCode } = await laptop.cpn(['leave', '--yes', '--verify']);
     expect(exitCode).toBe(0);
     expect(stderr).toContain('does not know how to remove peers; peer 33 stays in network office');
@@ -231,7 +231,7 @@ describe('a host that gets a ready wg-quick text', () => {
     site = await lab.addHost('site', { address: '203.0.113.44/24' });
   });
 
-  it('keeps key pair and enrolment where it cannot be read, goes on from there, and runs no hook of it', async () => {
+  it('keeps key pair and enrolment where it does not decode, goes on from there, and runs no hook of it', async () => {
     await service.answer({ enrollPeer: { data: { status: 'pending', note: 'canary' } } });
     const argv = ['join', '-', ...api(), '--name', 'site', '--wait', '0', '--json'];
     const { exitCode, stderr } = await site.cpn(argv, { input: key, allowFailure: true });
@@ -243,10 +243,10 @@ describe('a host that gets a ready wg-quick text', () => {
     const canary = path(site.folder, 'canary');
     const hooked = text().replace('Address', `PostUp = touch ${canary}\nDNS = 10.77.0.53\nSaveConfig = true\nAddress`);
     await service.answer({ enrollPeer: { data: { config: hooked, network: { id: 7, name: 'office' } } } });
-    const { joined, stderr: said } = await join(site);
-    expect(said).toContain('PostUp of line 3 is a hook, and hooks are never run and not written to the file');
-    expect(said).toContain('names 10.77.0.53 as DNS for this network');
-    expect(said).not.toContain('canary');
+    const { joined, stderr: output } = await join(site);
+    expect(output).toContain('PostUp of line 3 is a hook, and hooks are never run and not written to the file');
+    expect(output).toContain('names 10.77.0.53 as DNS for this network');
+    expect(output).not.toContain('canary');
     expect(await stat(canary).catch(() => null)).toBeNull();
     expect(await readFile(path(site.configDir, 'cpn0.conf'), 'utf8')).not.toMatch(/PostUp|canary|DNS|SaveConfig/);
     const now = JSON.parse(await readFile(path(site.stateDir, 'cpn0.json'), 'utf8'));
@@ -272,7 +272,7 @@ describe('a host that gets a ready wg-quick text', () => {
     expect(await plan(site)).toEqual({ exitCode: 0, changes: [] });
   });
 
-  it('comes up from what it last knew, without the service', async () => {
+  it('comes up from the last map, without the service', async () => {
     await service.stop();
     await site.cpn(['down']);
     await site.cpn(['up']);

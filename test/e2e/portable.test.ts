@@ -49,9 +49,9 @@ async function readTools(): Promise<string[]> {
 
 const ping = async (host: Host, address: string) => (await host.ping(address, patiently)).received;
 const numberOf = async () => (await laptop.exec(['cat', '/sys/class/net/cpn0/ifindex'])).stdout;
-const look = async () => JSON.parse((await cpn(['status', '--json'])).stdout).networks[0];
+const readStatus = async () => JSON.parse((await cpn(['status', '--json'])).stdout).networks[0];
 
-it('a host with wg and wg-quick alone joins, is kept right by the daemon, and leaves nothing behind', async () => {
+it('a host with wg and wg-quick alone joins, is reconciled by the daemon, and leaves nothing behind', async () => {
   const before = await laptop.state();
   // strace, and with it what it followed, ends a moment after the program.
   const isAsBefore = () =>
@@ -59,7 +59,7 @@ it('a host with wg and wg-quick alone joins, is kept right by the daemon, and le
   const key = await makeKey(office.controlPlane, 'office', 'laptop');
   const joining = ['join', '-', ...office.api, '--name', 'laptop'];
 
-  // Refused before anybody is asked: the key is still good afterwards, and nothing was made.
+  // Refused before the first request: the key is still valid afterwards, and nothing was made.
   const refusals: readonly (readonly [string, readonly string[]])[] = [
     ['a connector', ['--type', 'connector']],
     ['a full tunnel', ['--allow-route', '0.0.0.0/0']],
@@ -68,7 +68,7 @@ it('a host with wg and wg-quick alone joins, is kept right by the daemon, and le
     const refused = await cpn([...joining, ...flags], { input: key, allowFailure: true });
     expect(refused.exitCode).toBe(2);
     expect(refused.stderr).toContain(
-      `${what} cannot be had on a host that is kept by wg-quick alone; join with a Linux host for that`,
+      `${what} is not supported by the host driver wg-quick; join with a Linux host for that`,
     );
   }
   await isAsBefore();
@@ -79,14 +79,14 @@ it('a host with wg and wg-quick alone joins, is kept right by the daemon, and le
   expect(await ping(laptop, '10.77.0.1')).toBe(1);
   expect(await ping(laptop, 'connector.office.cpn.internal')).toBe(1);
   expect(await ping(laptop, '192.168.50.1')).toBe(1);
-  expect(await look()).toMatchObject({
+  expect(await readStatus()).toMatchObject({
     ...{ state: 'up', mtu: 1380, drift: [] },
     peers: [{ name: 'connector', state: 'connected' }],
     routes: [{ prefix: '192.168.50.0/24', via: 'connector', state: 'active' }],
   });
   expect((await cpn(['plan'])).exitCode).toBe(0);
   const wider = await cpn(['set', '--allow-route', '0.0.0.0/0'], { allowFailure: true });
-  expect(wider.stderr).toContain('a full tunnel cannot be had on a host that is kept by wg-quick alone');
+  expect(wider.stderr).toContain('a full tunnel is not supported by the host driver wg-quick');
 
   runs += 1;
   const argv = traceExecs(path(office.lab.folder, `trace-${runs}`), [
@@ -96,37 +96,37 @@ it('a host with wg and wg-quick alone joins, is kept right by the daemon, and le
     '3600',
   ]);
   const daemon = new Daemon(laptop.spawn(argv, { env }));
-  await eventually('the daemon waits at the control plane', async () => (await look()).sync.mode === 'push');
+  await eventually('the daemon waits at the control plane', async () => (await readStatus()).sync.mode === 'push');
 
-  // A peer that comes costs nobody his session.
+  // A new peer costs no other peer its session.
   const number = await numberOf();
-  const { rx_bytes: received } = (await look()).peers[0];
+  const { rx_bytes: received } = (await readStatus()).peers[0];
   const newcomer = await office.lab.addHost('newcomer', { address: '203.0.113.13/24' });
   let mark = daemon.mark();
   const { address } = await join(office, newcomer, '--endpoint', '203.0.113.13:51820');
   await daemon.awaitLog('the change', (line) => line.msg === 'change applied', mark);
   expect(await ping(laptop, address)).toBe(1);
   expect(await numberOf()).toBe(number);
-  const { peers } = await look();
+  const { peers } = await readStatus();
   const { rx_bytes: since } = peers.find((peer: { name: string }) => peer.name === 'connector');
   expect(since).toBeGreaterThanOrEqual(received);
 
-  // What somebody changes is repaired without waiting for the interval.
+  // Drift is repaired without waiting for the interval.
   for (const drift of ['wg set cpn0 listen-port 51999 fwmark 7', 'ip address del 10.77.0.2/24 dev cpn0']) {
     mark = daemon.mark();
     await laptop.exec(['sh', '-c', drift]);
     await daemon.awaitLog(drift, (line) => line.msg === 'drift repaired', mark);
     expect(await ping(laptop, '10.77.0.1'), drift).toBe(1);
   }
-  expect((await look()).drift).toEqual([]);
+  expect((await readStatus()).drift).toEqual([]);
 
   const { findings } = JSON.parse((await cpn(['doctor', '--json', '--all'], { allowFailure: true })).stdout);
-  const told = (subject: string) => findings.filter((each: { check: string }) => each.check === subject);
-  expect(told('tools')).toMatchObject([{ verdict: 'ok' }, { verdict: 'ok' }]);
+  const findingsOf = (subject: string) => findings.filter((each: { check: string }) => each.check === subject);
+  expect(findingsOf('tools')).toMatchObject([{ verdict: 'ok' }, { verdict: 'ok' }]);
   for (const subject of ['kernel', 'managers', 'ports', 'forwarding', 'mtu']) {
-    expect(told(subject)).toMatchObject([{ verdict: 'note', found: 'is not examined on this kind of host' }]);
+    expect(findingsOf(subject)).toMatchObject([{ verdict: 'note', found: 'is not examined on this kind of host' }]);
   }
-  expect(told('network')[0]).toMatchObject({ verdict: 'ok', found: 'is as it should be' });
+  expect(findingsOf('network')[0]).toMatchObject({ verdict: 'ok', found: 'is as it should be' });
   const way = (await cpn(['explain', '192.168.50.1'], { allowFailure: true })).stdout;
   expect(way).toMatch(/leaves by cpn0 from 10\.77\.0\.2/);
 

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commands } from '../../src/cli/commands.ts';
+import { commands } from '../../src/cli/parse/commands.ts';
 import type { Host } from '../lab/host.ts';
 import { Lab } from '../lab/lab.ts';
 

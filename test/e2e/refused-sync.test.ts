@@ -22,7 +22,7 @@ beforeAll(async () => {
     await join(office, host, '--type', type, '--endpoint', `${address}:51820`);
     hosts.push(host);
   }
-  // Without this peer, the removal of one host leaves the other alone, which a second answer has to confirm.
+  // Without this peer, the removal of one host leaves the other alone, which needs a second answer.
   await new Owner(office.controlPlane).addStranger(1, 'third', '203.0.113.33:51820');
   daemons = await Promise.all(hosts.map((host) => startDaemon(host)));
 }, 90_000);
@@ -32,7 +32,45 @@ afterAll(() => office?.lab.stop());
 const admin = (...args: string[]) => office.controlPlane.cpn(args);
 const warnings = ({ log }: Daemon) => log.filter(({ msg }) => msg.startsWith('the newest map cannot be read'));
 
-// A question that the service holds back learns that the network is gone; a later one, that the token is void with it.
+/** The peers of a tunnel; wireguard-go lists them in another order each time. */
+const showTunnel = async (host: Host) =>
+  (await host.exec(['wg', 'showconf', 'cpn0'])).stdout
+    .split('\n\n')
+    .map((peer) => peer.trim())
+    .sort();
+
+it('a suspended host loses every other host, at once, and is back once it is resumed', async () => {
+  const [web, edge] = hosts as [Host, Host];
+  const other = (await web.exec(['wg', 'show', 'cpn0', 'public-key'])).stdout.trim();
+  const peersOfEdge = async () => (await edge.exec(['wg', 'show', 'cpn0', 'peers'])).stdout;
+  await eventually('up', async () => (await peersOfEdge()).includes(other));
+  const { address } = await status(web);
+  const reaches = async (isReached: boolean) => {
+    const { exitCode } = await edge.exec(['ping', '-c1', '-W1', address], { allowFailure: true });
+    return (exitCode === 0) === isReached;
+  };
+  await eventually('reached', () => reaches(true));
+  await admin('peer', 'suspend', 'office', 'web', '--yes');
+  await eventually('dropped', async () => !(await peersOfEdge()).includes(other));
+  expect(await eventually('refused', async () => (await status(web)).sync.refused)).toBe('forbidden');
+  expect((await status(web)).sync.error).toContain('this peer is suspended');
+  await eventually('not reached', () => reaches(false));
+  await admin('peer', 'resume', 'office', 'web', '--expires', '3d');
+  await eventually('back', () => reaches(true));
+  // Else it polls again at its interval.
+  daemons[0]?.process.signal('SIGHUP');
+  const own = await eventually('expiry', async () => {
+    const now = await status(web);
+    return now.sync.refused === undefined && now.expires_at !== undefined ? now : null;
+  });
+  expect(own.warnings).toContainEqual(expect.stringContaining('this host expires in 3 days'));
+  await daemons[0]?.awaitLog('its end', ({ msg }) => msg.startsWith('this host expires in 3 days'));
+  expect((await web.cpn(['status'])).stdout).toMatch(/ · expires 20\d\d-/);
+  await admin('peer', 'update', 'office', 'web', '--expires', 'never');
+  await eventually('no end', async () => (await status(web)).expires_at === undefined);
+});
+
+// A long poll receives that the network is gone; a later request, that the token is void with it.
 it.each([
   ['a removed host', 0, 2, ['token'], ['peer', 'remove', 'office', 'web', '--yes']],
   ['a host of a deleted network', 1, 1, ['token', 'gone'], ['network', 'delete', 'office', '--yes']],
@@ -42,7 +80,8 @@ it.each([
     const { state, peers } = await status(host);
     return state === 'up' && peers.length === others;
   });
-  const before = (await host.exec(['wg', 'showconf', 'cpn0'])).stdout;
+  const before = await showTunnel(host);
+  const warned = warnings(daemon).length;
   await admin(...removal);
   const refused = await eventually('refused', async () => (await status(host)).sync.refused);
   expect(refusals).toContain(refused);
@@ -54,6 +93,6 @@ it.each([
   expect((await host.cpn(['status'])).stdout).toMatch(/^sync refused \((token|gone)\) .*; the tunnel stays as it is/m);
   const doctor = await host.cpn(['doctor'], { allowFailure: true });
   expect(doctor.stdout).toMatch(/this host's token for network office.*401/);
-  expect((await host.exec(['wg', 'showconf', 'cpn0'])).stdout).toBe(before);
-  expect(warnings(daemon)).toHaveLength(1);
+  expect(await showTunnel(host)).toEqual(before);
+  expect(warnings(daemon)).toHaveLength(warned + 1);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
-import { awaitRoute, cutPath, DataCenter, mendPath, serverAddress } from './data-center.ts';
+import { awaitRoute, cutPath, DataCenter, restorePath, serverAddress } from './data-center.ts';
 import { patiently, status } from './office.ts';
 
 let center: DataCenter;
@@ -29,11 +29,11 @@ afterAll(() => center?.stop());
 const arrives = async (from: Host, address: string): Promise<boolean> =>
   (await from.ping(address, patiently)).received === 1;
 
-/** Waits until packets arrive: a host that roamed is found when it speaks, a detour when somebody misses an answer. */
+/** Waits until packets arrive: a host that roamed is found when it sends, a relay when a peer misses an answer. */
 const awaitArrival = (from: Host, address: string) =>
   eventually(`${from.name} reaches ${address}`, () => arrives(from, address), { timeoutMs: 60_000 });
 
-test('two hosts that nobody can dial meet through the connector in service, and each reaches the LAN', async () => {
+test('two hosts without endpoints reach each other through the connector in service, and each reaches the LAN', async () => {
   expect(await arrives(laptop, center.address(tablet))).toBe(true);
   expect(await arrives(tablet, center.address(laptop))).toBe(true);
   expect(await arrives(laptop, serverAddress)).toBe(true);
@@ -55,12 +55,12 @@ test('with the path between one host and one connector cut, packets arrive both 
     peers: expect.arrayContaining([expect.objectContaining({ name: 'laptop', state: 'stale', allowed_ips: [] })]),
   });
 
-  await mendPath(home);
-  await eventually('the detour ends', async () => (await status(first)).warnings === undefined, { timeoutMs: 60_000 });
+  await restorePath(home);
+  await eventually('the relay ends', async () => (await status(first)).warnings === undefined, { timeoutMs: 60_000 });
   await awaitArrival(tablet, center.address(laptop));
 });
 
-test('what is for a host that nobody hears is not sent around in circles, and both connectors say why', {
+test('packets for a silent host do not loop between the connectors, and both report why', {
   timeout: 180_000,
 }, async () => {
   await home.uplink.cut();
@@ -77,7 +77,7 @@ test('what is for a host that nobody hears is not sent around in circles, and bo
     (await status(second)).peers.find((peer: { name: string }) => peer.name === name).rx_bytes;
   const before = await heardOf('edge-1');
   expect(await tablet.ping(center.address(laptop), { count: 5 })).toMatchObject({ received: 0 });
-  // Five packets of 128 bytes and what the connectors say to each other; in circles each would come by 30 times.
+  // Five packets of 128 bytes and the connectors' own; in a loop each would pass 30 times.
   expect((await heardOf('edge-1')) - before).toBeLessThan(6_000);
   await home.uplink.restore();
   await awaitArrival(tablet, center.address(laptop));
@@ -93,14 +93,36 @@ test('a laptop that roams goes on, and is found at its new address', { timeout: 
   const seen = flow.output.stdout.length;
   await eventually('the same flow goes on', () => flow.output.stdout.length > seen + 300, { timeoutMs: 60_000 });
   await flow.stop();
-  await eventually('the connector knows where it is', async () => {
+  await eventually('the connector has its new endpoint', async () => {
     const { endpoint } = (await status(first)).peers.find((peer: { name: string }) => peer.name === 'laptop');
     return endpoint.startsWith('203.0.113.45:');
   });
   await awaitArrival(origin, center.address(laptop));
 });
 
-test('when the connector in service dies, hosts meet through the other', { timeout: 120_000 }, async () => {
+test('a laptop that moves to another LAN probes its peers from there at once, in its present sessions', async () => {
+  const cafe = await center.lab.addNat('cafe', { outside: '203.0.113.46/24', inside: '192.168.1.1/24' });
+  const { public_key: key } = await status(laptop);
+  const seenBy = async (host: Host, what: string) => {
+    const { stdout } = await host.exec(['wg', 'show', 'cpn0', what]);
+    return stdout.split('\n').find((line) => line.startsWith(key));
+  };
+  const handshakes = await Promise.all([first, second].map((host) => seenBy(host, 'latest-handshakes')));
+  const mark = center.daemon(laptop).mark();
+  await laptop.exec(['ip', 'link', 'set', 'eth0', 'down']);
+  // The LAN has the same addresses as the one before: only its default route differs.
+  await laptop.plug(cafe.segment, { address: '192.168.1.10/24', gateway: '192.168.1.1' });
+  const message = 'the underlay changed; the peers in use were probed';
+  const { answered, renewed } = await center.daemon(laptop).awaitLog('the probes', ({ msg }) => msg === message, mark);
+  expect({ answered, renewed }).toMatchObject({ answered: expect.arrayContaining(['edge-1', 'edge-2']), renewed: [] });
+  for (const host of [first, second]) expect(await seenBy(host, 'endpoints')).toContain('\t203.0.113.46:');
+  expect(await Promise.all([first, second].map((host) => seenBy(host, 'latest-handshakes')))).toEqual(handshakes);
+  expect(await arrives(laptop, serverAddress)).toBe(true);
+});
+
+test('when the connector in service dies, hosts reach each other through the other one', {
+  timeout: 120_000,
+}, async () => {
   await first.uplink.cut();
   await awaitRoute(laptop, second);
   await awaitRoute(tablet, second);

@@ -11,7 +11,7 @@ let hosts = 0;
 
 beforeAll(async () => {
   office = await startOffice();
-  // Somebody to dial, so that a join waits for a handshake; nobody answers, so that it waits long enough to be killed.
+  // A peer to dial, so that a join waits for a handshake; it does not answer, so that the join can be killed meanwhile.
   connector = await newHost('connector');
   const key = await makeKey(office.controlPlane, 'office', 'connector', '--type', 'connector');
   await connector.cpn(['join', '-', ...office.api, '--type', 'connector', '--endpoint', `${connector.address}:51820`], {
@@ -65,7 +65,7 @@ describe('a join that was cut short', () => {
       },
     );
     await proxy.waitForLine(/lost a reply/);
-    expect(stderr).toContain('trying again');
+    expect(stderr).toContain('retrying in');
     const added = (await peers()).filter(({ id }) => !before.some((peer) => peer.id === id));
     expect(added).toMatchObject([{ public_key: JSON.parse(stdout).public_key }]);
   });
@@ -83,7 +83,7 @@ describe('a join that was cut short', () => {
     expect(await host.state()).toBe(before);
   });
 
-  it('by SIGINT says what to type next, and leave warns of a peer that may stay', async () => {
+  it('by SIGINT prints what to type next, and leave warns of a peer that may stay', async () => {
     const host = await newHost('interrupted');
     const nowhere = ['join', '-', '--api', 'http://127.0.0.1:9'];
     const joining = await host.spawnCpn(nowhere, { input: `cpn_${'x'.repeat(40)}` });
@@ -97,7 +97,7 @@ describe('a join that was cut short', () => {
     expect(stderr).toMatch(/the join of cpn0 was not finished; a peer interrupted with the public key \S+= may stay/);
   });
 
-  it('is no second enrolment when it is repeated after it was done', async () => {
+  it('does not enrol again when it is repeated after it was done', async () => {
     const host = await newHost('twice');
     const key = await makeKey(office.controlPlane, 'office', host.name);
     const join = [...quick(), '--endpoint', `${host.address}:40000`];
@@ -145,7 +145,7 @@ describe('the private key', () => {
 
 const loud = { CPN_LOG_LEVEL: 'trace' };
 
-/** Joins under strace, which would follow wireguard-go for ever, and is stopped once the join has said that it is done. */
+/** Joins under strace, which would follow wireguard-go for ever, and is stopped once the join reports its end. */
 async function traceJoin(host: Host, expressions: string[]) {
   const key = await makeKey(office.controlPlane, 'office', host.name);
   const trace = path(host.folder, 'trace');

@@ -11,12 +11,12 @@ const rounds = 5;
 /** Seconds between two pings: how finely a loss is measured. */
 const fine = 0.05;
 
-/** An origin and a connector that can be dialled, and a laptop behind a NAT that cannot; all of them are told of changes at once. */
+/** An origin and a connector that can be dialled, and a laptop behind a NAT that cannot; all of them receive changes at once. */
 let center: DataCenter;
 let origin: Host;
 let connector: Host;
 let laptop: Host;
-/** The longest time without an answer in each round, in seconds, by who changed its key and who pinged whom meanwhile. */
+/** The longest time without an answer in each round, in seconds, by the host that changed its key and the pair that pinged meanwhile. */
 const losses = new Map<string, number[]>();
 
 beforeAll(async () => {
@@ -65,18 +65,14 @@ function formatTable(): string {
   return [`${'key and flow'.padEnd(44)} runs     min  median     max`, ...rows].join('\n');
 }
 
-/** What a status says of the key of a peer. */
+/** The key of a peer in a status. */
 interface PeerPinned {
   readonly name: string;
   readonly public_key: string;
   readonly pin: string;
 }
 
-/** The public key under which a host is listed. */
-async function listed(host: Host) {
-  const { stdout } = await center.controlPlane.cpn(['network', 'show', 'office', '--json']);
-  return JSON.parse(stdout).peers.find(({ name }: { name: string }) => name === host.name);
-}
+const listed = (host: Host) => center.listed(host);
 
 async function privateKeys(host: Host): Promise<{ state: string; file: string | undefined; device: string }> {
   const { privateKey } = JSON.parse(await readFile(join(host.stateDir, 'cpn0.json'), 'utf8'));
@@ -89,10 +85,10 @@ async function expectSettled(host: Host, publicKey: string): Promise<void> {
   const { state, file, device } = await privateKeys(host);
   expect([file, device]).toEqual([state, state]);
   expect(await listed(host)).toMatchObject({ public_key: publicKey });
-  // The daemon takes part: whom it found silent meanwhile it trusts again after a minute of being well.
+  // The daemon takes part: a peer that was silent is in service again after a healthy minute.
   let last: unknown;
   await eventually(
-    'nothing left to say or to change',
+    'no warning and no change is left',
     async () => {
       const { public_key, warnings } = await status(host);
       const { exitCode, changes } = await plan(host);
@@ -157,11 +153,11 @@ describe('cpn rotate-key', () => {
     }
   });
 
-  it('goes back to the old key where the peers never learn of the new one', { timeout: 240_000 }, async () => {
+  it('goes back to the old key where the peers never receive the new one', { timeout: 240_000 }, async () => {
     const before = await listed(origin);
     for (const host of [connector, laptop]) await center.daemon(host).stop();
     const { exitCode, stderr } = await origin.cpn(['rotate-key', '--confirm-within', '4s'], { allowFailure: true });
-    expect({ exitCode, stderr }).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('changed back') });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('rolled back') });
     expect(await origin.ping(center.address(connector), patiently)).toMatchObject({ received: 1 });
     await expectSettled(origin, before.public_key);
     for (const host of [connector, laptop]) center.daemons.set(host, await startDaemon(host));
@@ -170,7 +166,7 @@ describe('cpn rotate-key', () => {
     });
   });
 
-  it('is left by the daemon to an age, and done when it comes', { timeout: 240_000 }, async () => {
+  it('is done by the daemon when the key has its age, and not before', { timeout: 240_000 }, async () => {
     const before = await listed(origin);
     await center.daemon(origin).stop();
     const path = join(origin.stateDir, 'cpn0.json');

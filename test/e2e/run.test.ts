@@ -6,7 +6,7 @@ import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
 import { join, type Office, patiently, plan, startOffice, status } from './office.ts';
 
-/** An interval that no test lives to see: whatever happens, something else asked for it. */
+/** Longer than the tests run: an event must have triggered the pass. */
 const never = ['--interval', '3600'];
 
 let office: Office;
@@ -33,13 +33,13 @@ async function awaitSync(host: Host): Promise<void> {
   await eventually('the daemon waits at the control plane', async () => (await status(host)).sync.mode === 'push');
 }
 
-/** Up, and nothing to repair; degraded all the same, as nobody serves the office's route. */
+/** Up, and nothing to repair; degraded all the same, as no connector serves the office's route. */
 const right = { state: 'degraded', drift: [], routes: [{ state: 'missing' }] };
 
-const said = (daemon: Daemon, message: string) => daemon.log.filter((line) => line.msg === message).length;
+const countLogged = (daemon: Daemon, message: string) => daemon.log.filter((line) => line.msg === message).length;
 
 describe('cpn run passes', () => {
-  it('when the control plane says that the network changed', async () => {
+  it('when the control plane reports that the network changed', async () => {
     const { host, daemon } = await startKept(...never);
     const other = await office.lab.addHost('newcomer', { address: '203.0.113.101/24' });
     const mark = daemon.mark();
@@ -67,29 +67,29 @@ describe('cpn run passes', () => {
     await daemon.stop();
   });
 
-  it('when it is sent SIGHUP, and asks everybody anew', async () => {
+  it('when it is sent SIGHUP, and reads all state again', async () => {
     const { host, daemon } = await startKept(...never);
     await writeFile(path(host.configDir, 'cpn0.conf'), '');
     const mark = daemon.mark();
     daemon.process.signal('SIGHUP');
     await daemon.awaitLog('the repair', (line) => line.msg === 'drift repaired', mark);
-    expect(daemon.since(mark)[0]).toMatchObject({ msg: 'looking at everything anew' });
+    expect(daemon.since(mark)[0]).toMatchObject({ msg: 'reloading' });
     await awaitSync(host);
     await daemon.stop();
   });
 
-  it('over a network that is joined while it runs, and no more over one that is left', async () => {
+  it('over a network that is joined while it runs, and no longer over one that is left', async () => {
     hosts += 1;
     const host = await office.lab.addHost(`host-${hosts}`, { address: `203.0.113.${hosts}/24` });
     const daemon = await startDaemon(host, ...never);
     await daemon.awaitLog('the start', (line) => line.msg === 'started');
     await join(office, host, '--endpoint', `203.0.113.${hosts}:51820`);
-    await daemon.awaitLog('the network', (line) => line.msg === 'keeping the network');
+    await daemon.awaitLog('the network', (line) => line.msg === 'reconciling the network');
     await awaitSync(host);
     await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
     await daemon.awaitLog('the repair', (line) => line.msg === 'drift repaired');
     await host.cpn(['leave', '--yes']);
-    await daemon.awaitLog('the end of it', (line) => line.msg === 'keeping the network no more');
+    await daemon.awaitLog('the end of it', (line) => line.msg === 'stopped reconciling the network');
     expect((await host.exec(['ip', 'link', 'show', 'cpn0'], { allowFailure: true })).exitCode).not.toBe(0);
     await daemon.stop();
   });
@@ -102,7 +102,7 @@ describe('cpn run passes', () => {
     expect((await status(host)).state).toBe('down');
     await host.cpn(['up']);
     expect(await status(host)).toMatchObject(right);
-    expect(said(daemon, 'drift repaired')).toBe(0);
+    expect(countLogged(daemon, 'drift repaired')).toBe(0);
     await daemon.stop();
   });
 });
@@ -156,7 +156,7 @@ describe('cpn run ends', () => {
     expect(await daemon.process.endWithin(30_000)).toMatchObject({ exitCode: 1, signal: null });
   });
 
-  it('at once when another one runs, whose pid it names', async () => {
+  it('at once when another one runs, and names its pid', async () => {
     const { host, daemon } = await startKept(...never);
     const { exitCode, stderr } = await host.cpn(['run'], { allowFailure: true });
     const pid = daemon.log.find((line) => line.msg === 'started')?.pid;
@@ -178,10 +178,10 @@ describe('several networks on one host', () => {
     await host.exec(['ip', 'link', 'del', 'cpn1']);
     await daemon.awaitLog('the second', (line) => line.msg === 'drift repaired' && line.interface === 'cpn1');
 
-    // Somebody else's interface now bears its name.
+    // Another program's interface now has its name.
     await host.exec(['sh', '-c', 'ip link del cpn1; ip link add cpn1 type bridge']);
     const mark = daemon.mark();
-    await daemon.awaitLog('the trouble', (line) => line.level === 40 && line.interface === 'cpn1');
+    await daemon.awaitLog('the failure', (line) => line.level === 40 && line.interface === 'cpn1');
     await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
     await daemon.awaitLog('the repair', (line) => line.msg === 'drift repaired' && line.interface === 'cpn0', mark);
 

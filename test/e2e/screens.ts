@@ -6,13 +6,13 @@ import type { Host } from '../lab/host.ts';
 import { onTerminal } from '../lab/terminal.ts';
 import { join, patiently, startOffice } from './office.ts';
 
-/** What a terminal showed: the line that was typed, and all that followed. */
+/** A terminal's text: the line that was typed, and all that followed. */
 export interface Screen {
   readonly name: string;
   readonly text: string;
 }
 
-/** Records what `cpn` shows on a terminal in a network of three hosts, as documents show it. */
+/** Records the screens of `cpn` in a network of three hosts, for the documents. */
 export async function recordScreens(): Promise<Screen[]> {
   const office = await startOffice();
   await using _lab = office.lab;
@@ -21,7 +21,7 @@ export async function recordScreens(): Promise<Screen[]> {
   const edge = await office.lab.addHost('edge-1', { address: '203.0.113.11/24' });
   await join(office, edge, '--type', 'connector', '--endpoint', '203.0.113.11:51820');
   const daemon = await edge.spawnCpn(['run']);
-  await daemon.waitForLine(/keeping the network/);
+  await daemon.waitForLine(/reconciling the network/);
   const laptop = await office.lab.addHost('laptop', { address: '203.0.113.33/24' });
   await join(office, laptop, '--type', 'admin_device');
   const web = await office.lab.addHost('web-1', { address: '203.0.113.22/24' });
@@ -40,14 +40,14 @@ export async function recordScreens(): Promise<Screen[]> {
   ] as const)
     await host.ping(address, patiently);
   await record(web, 'status', 'cpn status');
-  await web.exec(['ip', 'route', 'del', '192.168.50.0/24', 'dev', 'cpn0']);
+  await web.exec(['ip', 'route', 'del', '192.168.50.0/24', 'dev', 'cpn0', 'table', '8350']);
   await record(web, 'plan', 'cpn plan');
   await record(web, 'doctor', 'cpn doctor');
   await record(laptop, 'failed-join', `cpn join file:${path(web.homeDir, 'key')} ${api}`);
   return screens;
 }
 
-/** Folders of the lab as those of a host, and a key that is nobody's. */
+/** Folders of the lab as those of a host, and a key of no host. */
 function asInstalled(row: string, host: Host): string {
   return row
     .trimEnd()
@@ -87,7 +87,7 @@ export function screensIn(document: string): Map<string, string> {
   return new Map([...found].map(([, name = '', text = '']) => [name, text]));
 }
 
-/** A document with the screens that it shows as they are now. */
+/** A document with its screens replaced by the present ones. */
 export function withScreens(document: string, screens: readonly Screen[]): string {
   return screens.reduce((text, { name, text: shown }) => {
     const [before, rest] = split(text, begin(name));

@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(() => office?.lab.stop());
 
-/** What the daemon would note. */
+/** Notes as the daemon writes them. */
 beforeEach(() => store.writeNotes('cpn0', noNotes));
 
 const check = async () => (await origin.cpn(['status', '--check'], { allowFailure: true })).exitCode;
@@ -39,7 +39,7 @@ describe('a route of which a part leads elsewhere', () => {
     await origin.exec(['ip', 'route', action, part, 'via', '203.0.113.1']);
   };
 
-  it('is told, degrades the network, and is left to whoever made it', async () => {
+  it('is reported, degrades the network, and is left to the program that made it', async () => {
     expect(await status(origin)).toMatchObject({ state: 'up', routes: [{ state: 'active' }] });
     await hijack('add', '192.168.50.128/25');
     const seen = await status(origin);
@@ -61,7 +61,7 @@ describe('a route of which a part leads elsewhere', () => {
     expect(await check()).toBe(0);
   });
 
-  it('is told of the network itself too', async () => {
+  it('is reported of the network itself too', async () => {
     await hijack('add', '10.77.0.1/32');
     expect(await status(origin)).toMatchObject({
       state: 'degraded',
@@ -72,8 +72,39 @@ describe('a route of which a part leads elsewhere', () => {
   });
 });
 
+describe('a route into the tunnel that is not of the network', () => {
+  const sh = (command: string) => origin.exec(command.split(' '));
+
+  it('is shown with the command that removes it, and stays', async () => {
+    await sh('ip route add 10.9.0.0/16 dev cpn0');
+    const remedy = 'ip route del 10.9.0.0/16 dev cpn0';
+    const route = { prefix: '10.9.0.0/16', table: 'main', protocol: 'boot', remedy };
+    expect(await status(origin)).toMatchObject({ state: 'up', drift: [], foreign_routes: [route] });
+    await origin.cpn(['reconcile']);
+    expect((await status(origin)).foreign_routes).toEqual([route]);
+    expect((await origin.cpn(['status'])).stdout).toContain(`"${remedy}" removes it`);
+    await sh(remedy);
+    expect(await status(origin)).not.toHaveProperty('foreign_routes');
+  });
+
+  it('is a fault where it is a default route: status, its check, doctor and explain name the remedy', async () => {
+    await sh('ip route add default dev cpn0');
+    await origin.cpn(['reconcile']);
+    const seen = await status(origin);
+    expect(seen).toMatchObject({ state: 'degraded', drift: [], foreign_routes: [{ prefix: '0.0.0.0/0' }] });
+    const [{ remedy }] = seen.foreign_routes;
+    expect(await check()).toBe(3);
+    const doctor = JSON.parse((await origin.cpn(['doctor', '--json'], { allowFailure: true })).stdout);
+    expect(doctor.findings).toContainEqual(expect.objectContaining({ verdict: 'problem', remedy }));
+    const explained = await origin.cpn(['explain', '198.51.100.1'], { allowFailure: true });
+    expect(explained.stdout).toContain(`"${remedy}" takes that route away`);
+    await sh(remedy);
+    expect(await check()).toBe(0);
+  });
+});
+
 describe('what the daemon noted', () => {
-  it('makes a peer stale that does not answer, until it is heard', async () => {
+  it('makes a peer stale that does not answer, until it answers', async () => {
     expect(await connectorSeen()).toMatchObject({ state: 'connected' });
     const peer = await connectorSeen();
     await store.writeNotes('cpn0', { ...noNotes, silent: { [peer.public_key]: peer.rx_bytes } });
@@ -84,22 +115,22 @@ describe('what the daemon noted', () => {
     expect((await status(origin)).state).toBe('up');
   });
 
-  it('is told: how it hears of changes, what last went wrong, and what a person should know', async () => {
+  it('is shown: how it receives changes, its last error, and its warnings', async () => {
     await store.writeNotes('cpn0', {
       ...noNotes,
       sync: { mode: 'push', lastSuccess: null, error: 'out of reach', refused: null },
-      troubles: ['somebody keeps deleting a route'],
+      troubles: ['another program keeps deleting a route'],
     });
     const seen = await status(origin);
     expect(seen.sync).toEqual({ mode: 'push', last_success: null, error: 'out of reach' });
-    expect(seen.warnings).toEqual(['somebody keeps deleting a route']);
+    expect(seen.warnings).toEqual(['another program keeps deleting a route']);
     const { stdout } = await origin.cpn(['status']);
-    expect(stdout).toMatch(/^sync out of reach\nwarning somebody keeps deleting a route$/m);
+    expect(stdout).toMatch(/^sync out of reach\nwarning another program keeps deleting a route$/m);
   });
 });
 
 describe('a host that its network lists no more', () => {
-  it('says so, and what to do', async () => {
+  it('reports it with the remedy', async () => {
     const state = await store.read('cpn0');
     if (!state?.membership) throw new Error('the host has not joined');
     const { membership } = state;
@@ -121,7 +152,7 @@ describe('a network whose state cannot be read', () => {
   beforeAll(() => writeFile(damaged(), '\0\0\0\0', { mode: 0o600 }));
   afterAll(() => rm(damaged()));
 
-  it('is told of, and hides no other', async () => {
+  it('is reported, and hides no other', async () => {
     const { stdout, stderr, exitCode } = await origin.cpn(['status', '--json'], { allowFailure: true });
     expect(JSON.parse(stdout).networks).toMatchObject([
       { interface: 'cpn0', state: 'up', network: { name: 'office' } },
@@ -132,13 +163,13 @@ describe('a network whose state cannot be read', () => {
     expect(await check()).toBe(3);
   });
 
-  it('does not matter to who asks for another', async () => {
+  it('does not matter to the status of another', async () => {
     expect((await origin.cpn(['status', 'office', '--check'])).stderr).toBe('');
   });
 });
 
 describe('status --watch', () => {
-  it('shows it again and again, with rates, until it is interrupted', async () => {
+  it('prints it repeatedly, with rates, until it is interrupted', async () => {
     const watch = await origin.spawnCpn(['status', '--watch']);
     await watch.waitForLine(/^cpn0 {2}up/);
     await watch.waitForLine(/^$/);
@@ -170,7 +201,7 @@ describe('status --watch', () => {
     expect(frames.at(-1)).toContain('ended with 0');
   });
 
-  it('ends without complaint when nobody reads it any more', async () => {
+  it('ends without an error when its reader is gone', async () => {
     const program = path(import.meta.dirname, '../../dist/cpn.js');
     const piped = `set -o pipefail; '${program}' status --watch | head -n 1`;
     expect(await origin.exec(['bash', '-c', piped])).toMatchObject({ exitCode: 0, stderr: '' });
@@ -179,7 +210,7 @@ describe('status --watch', () => {
   it('cannot be one document, nor a verdict', async () => {
     for (const flag of ['--json', '--check']) {
       const { exitCode, stderr } = await origin.cpn(['status', '--watch', flag], { allowFailure: true });
-      expect([exitCode, stderr]).toEqual([2, expect.stringContaining('give it without --json and --check')]);
+      expect([exitCode, stderr]).toEqual([2, expect.stringContaining('leave out --json and --check')]);
     }
   });
 });

@@ -36,7 +36,7 @@ it('a first boot joins with the key of a credential, and never again', async () 
   const first = await joinFrom(env, '--json');
   expect([first.exitCode, JSON.parse(first.stdout)]).toMatchObject([0, { peer: { name: 'first-boot' } }]);
 
-  // Another key, as whoever sets hosts up anew makes; and none any more.
+  // Another key, as for a host that is set up again; and none any more.
   await writeFile(path(credentials, 'cpn.enrollment-key'), await key());
   const before = await host.state();
   const second = await joinFrom(env, '--json');
@@ -47,11 +47,11 @@ it('a first boot joins with the key of a credential, and never again', async () 
     expect.stringMatching(/^already joined office as first-boot: cpn0/),
   ]);
   expect(await host.state()).toBe(before);
-  // No systemd runs here, of which anything could be said.
+  // No systemd runs here that doctor could check.
   for (const { stderr } of [first, second, third]) expect(stderr).not.toContain('cpn.service');
 });
 
-it('a service manager hears of the daemon what it waits for', async () => {
+it("a service manager receives the daemon's notifications", async () => {
   const socket = path(host.folder, 'notify');
   // systemd-socket-activate listens, and hands the socket over to sh with the first message.
   const reader = host.spawn([
@@ -67,33 +67,35 @@ it('a service manager hears of the daemon what it waits for', async () => {
     'the socket',
     async () => (await host.exec(['test', '-S', socket], { allowFailure: true })).exitCode === 0,
   );
-  const heard = () => messagesOf(reader);
+  const messages = () => messagesOf(reader);
   const env = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '2000000' };
   const daemon = new Daemon(await host.spawnCpn(['run', '--interval', '3600'], { env }));
 
-  await eventually('word that it is ready', () => heard().includes('READY=1\nSTATUS=keeping cpn0'));
-  const alive = () => heard().filter((message) => message === 'WATCHDOG=1').length;
+  await eventually('READY', () => messages().includes('READY=1\nSTATUS=reconciling cpn0'));
+  const alive = () => messages().filter((message) => message === 'WATCHDOG=1').length;
   const beats = alive();
-  await eventually('two signs of life', () => alive() >= beats + 2);
+  await eventually('two watchdog messages', () => alive() >= beats + 2);
 
   daemon.process.signal('SIGHUP');
   await eventually(
     'the end of the reload',
-    () => heard().filter((message) => message.startsWith('READY=1')).length === 2,
+    () => messages().filter((message) => message.startsWith('READY=1')).length === 2,
   );
-  expect(heard().some((message) => /^RELOADING=1\nMONOTONIC_USEC=\d+$/.test(message))).toBe(true);
+  expect(messages().some((message) => /^RELOADING=1\nMONOTONIC_USEC=\d+$/.test(message))).toBe(true);
 
   await writeFile(path(host.stateDir, 'cpn0.json'), '{"version": 999}');
   await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
-  await eventually('word of a trouble', () => heard().some((message) => /^STATUS=cpn0: .*cpn0\.json/.test(message)));
+  await eventually('the status of a failure', () =>
+    messages().some((message) => /^STATUS=cpn0: .*cpn0\.json/.test(message)),
+  );
 
   await daemon.stop();
-  await eventually('word of the end', () => heard().some((message) => message.startsWith('STOPPING=1\n')));
+  await eventually('STOPPING', () => messages().some((message) => message.startsWith('STOPPING=1\n')));
   await reader.stop();
 });
 
 /** Each message is followed by one with which systemd-notify waits for it to be read. */
 function messagesOf(reader: Process): string[] {
-  const said = reader.output.stderr.replace(/^.*?Execing sh [^\n]*\n/s, '');
-  return said.split('BARRIER=1').filter((message) => message !== '');
+  const received = reader.output.stderr.replace(/^.*?Execing sh [^\n]*\n/s, '');
+  return received.split('BARRIER=1').filter((message) => message !== '');
 }

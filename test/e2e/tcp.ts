@@ -4,7 +4,7 @@ import type { Host } from '../lab/host.ts';
 /** The port of {@link listen}. */
 const port = 8080;
 
-/** Tells each caller by which address it is seen; takes what it sends, to its end; and sends what it asked for, in bytes. */
+/** Sends each client the address that it has here; reads what it sends, to its end; and sends as many bytes as it requested. */
 const server = `
 require('net').createServer({ allowHalfOpen: true }, (socket) => {
   let asked = '';
@@ -17,7 +17,7 @@ require('net').createServer({ allowHalfOpen: true }, (socket) => {
 }).listen(${port}, '0.0.0.0', () => console.log('listening'));
 `;
 
-/** Sends as many bytes as it asks for; prints by which address it was seen, and how many it got. */
+/** Sends as many bytes as it requests; prints the address that the server saw, and how many bytes came. */
 const client = `
 const [host, bytes] = process.argv.slice(1);
 const socket = require('net').connect(${port}, host, () => socket.end(bytes.padEnd(9) + 'x'.repeat(Number(bytes))));
@@ -35,7 +35,7 @@ export async function listen(host: Host): Promise<void> {
   await host.spawn(['node', '-e', server], { holdInput: true }).waitForLine(/listening/);
 }
 
-/** Calls a server until it answers, sends as many bytes as it gets from it, and returns the address by which it saw the caller. */
+/** Calls a server until it answers, sends as many bytes as it receives, and returns the client's address as the server sees it. */
 export function call(from: Host, address: string, bytes = 0): Promise<string> {
   return eventually(
     `${from.name} reaches ${address}`,

@@ -1,6 +1,6 @@
 /**
- * Hosts and control planes of the previous version and this one, each with the state and the database that the other wrote. What the
- * control planes make of their databases is in test/control-plane/upgrades.test.ts.
+ * Hosts and control planes of the previous version and this one, each with the state and the database that the other wrote. The
+ * migrations themselves are in test/control-plane/store/migrations/upgrades.test.ts.
  *
  * @module
  */
@@ -8,6 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { LossMeter } from '../faults/loss-meter.ts';
 import { builtProgram } from '../lab/built-program.ts';
 import { Daemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
@@ -96,5 +97,42 @@ it('a host and its control plane are upgraded and downgraded one after the other
   }
   expect(new Set(publicKeys).size).toBe(1);
   await daemon.stop();
+  await serving.stop();
+});
+
+it('an accepted route moves to a table of its own and back again, and no packet is lost', async () => {
+  const serving = await serve('present');
+  const [exit, laptop] = [
+    await lab.addHost('exit', { address: '203.0.113.3/24' }),
+    await lab.addHost('laptop', { address: '203.0.113.4/24' }),
+  ];
+  await lab.addLan(exit, '192.168.50.1/24');
+  await plane.cpn(['network', 'update', 'office', '--route', '192.168.50.0/24']);
+  const join = async (host: Host, type: string, ...flags: string[]) => {
+    const key = (await plane.cpn(['key', 'create', 'office', '--name', host.name, '--type', type])).stdout.trim();
+    const at = ['--api', url, '--insecure-http', '--wait', '0', '--type', type, ...flags];
+    await host.exec([versions.previous, 'join', '-', ...at], { input: key });
+  };
+  await join(exit, 'connector', '--endpoint', '203.0.113.3:51820');
+  await join(laptop, 'admin_device');
+  await exit.exec([versions.previous, 'reconcile']);
+  const meter = await LossMeter.start(laptop, '192.168.50.1');
+  const tables = async () =>
+    (await laptop.exec(['ip', '-j', 'route', 'show', 'table', 'all', '192.168.50.0/24'])).stdout;
+  for (const [version, places] of [
+    ['present', ['8350']],
+    ['previous', ['main', '8350']],
+    ['present', ['8350']],
+  ] as const) {
+    await laptop.exec([versions[version], 'reconcile']);
+    expect(
+      JSON.parse(await tables())
+        .map(({ table = 'main' }) => table)
+        .sort(),
+    ).toEqual([...places].sort());
+  }
+  expect(await meter.stop()).toMatchObject({ lost: 0 });
+  await laptop.exec([versions.present, 'leave', '--verify']);
+  expect((await laptop.exec(['ip', 'rule'])).stdout).not.toContain('8350');
   await serving.stop();
 });

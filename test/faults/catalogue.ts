@@ -10,7 +10,7 @@ export interface Fault {
   readonly reason?: string;
 }
 
-/** Every fault that the suite knows of. Each has a row, or its reason for having none. */
+/** Every fault of the suite. Each has a row, or its reason for having none. */
 export const catalogue: readonly Fault[] = [
   ...group('control plane', 1, [
     'the control plane is down at boot',

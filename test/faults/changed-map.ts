@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Crowd, MapChanges } from './trouble.ts';
+import type { Crowd, MapChanges } from './proxy-fault.ts';
 
 type Fields = Record<string, unknown>;
 

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { type Office, startOffice } from '../e2e/office.ts';
 import { DnsServer } from '../lab/dns.ts';
 import type { Host } from '../lab/host.ts';
-import { endure } from './endure.ts';
+import { surviveFault } from './control-plane-fault.ts';
 import { addEdge } from './members.ts';
+import { addProxiedHost } from './proxied-host.ts';
 import { injecting } from './record.ts';
-import { addTroubledHost } from './troubled-host.ts';
 
 /** Milliseconds: more than the deadline of a request that may be held back for 50 s. */
 const patience = 100_000;
@@ -21,15 +21,15 @@ beforeAll(async () => {
 
 afterAll(() => office?.lab.stop());
 
-describe.concurrent('a control plane that says nothing', () => {
+describe.concurrent('a silent control plane', () => {
   it('6: drips its answer in', { timeout: patient }, () =>
     injecting(6, async (row) => {
-      const troubled = await addTroubledHost(office, edge, 1);
-      const { proxy } = troubled;
-      await endure(troubled, row, {
+      const proxied = await addProxiedHost(office, edge, 1);
+      const { proxy } = proxied;
+      await surviveFault(proxied, row, {
         how: 'a byte every 0.2 s',
-        says: /out of reach: no complete answer came within/,
-        begin: () => proxy.make({ kind: 'drip' }),
+        errorPattern: /unreachable: no complete answer came within/,
+        begin: () => proxy.inject({ kind: 'drip' }),
         end: () => proxy.pass(),
         patience,
       });
@@ -38,12 +38,12 @@ describe.concurrent('a control plane that says nothing', () => {
 
   it('7: accepts and never answers', { timeout: patient }, () =>
     injecting(7, async (row) => {
-      const troubled = await addTroubledHost(office, edge, 2);
-      const { proxy } = troubled;
-      await endure(troubled, row, {
+      const proxied = await addProxiedHost(office, edge, 2);
+      const { proxy } = proxied;
+      await surviveFault(proxied, row, {
         how: 'no answer',
-        says: /out of reach: no complete answer came within/,
-        begin: () => proxy.make({ kind: 'silent' }),
+        errorPattern: /unreachable: no complete answer came within/,
+        begin: () => proxy.inject({ kind: 'silent' }),
         end: () => proxy.pass(),
         patience,
       });
@@ -52,11 +52,11 @@ describe.concurrent('a control plane that says nothing', () => {
 
   it('7: is behind a link that loses everything', { timeout: patient }, () =>
     injecting(7, async (row) => {
-      const troubled = await addTroubledHost(office, edge, 3);
-      const { uplink } = troubled.proxy.host;
-      await endure(troubled, row, {
+      const proxied = await addProxiedHost(office, edge, 3);
+      const { uplink } = proxied.proxy.host;
+      await surviveFault(proxied, row, {
         how: 'every packet dropped',
-        says: /out of reach: /,
+        errorPattern: /unreachable: /,
         begin: () => uplink.cut(),
         end: () => uplink.restore(),
         patience,
@@ -64,20 +64,20 @@ describe.concurrent('a control plane that says nothing', () => {
     }),
   );
 
-  it('14: has a name that nobody knows, or that nobody tells', { timeout: patient }, async () => {
+  it('14: has a name that does not exist, or that no resolver resolves', { timeout: patient }, async () => {
     const dns = await DnsServer.start(await office.lab.addHost('dns', { address: '203.0.113.53/24' }));
     const name = { name: 'cp.example', dns };
-    const troubled = await addTroubledHost(office, edge, 4, { name });
-    const zone = { [name.name]: [troubled.proxy.host.address] };
-    const lookUp = () => troubled.daemon.process.signal('SIGHUP');
-    for (const [how, answers, says] of [
-      ['the name does not exist', {}, /out of reach: .*ENOTFOUND/],
-      ['no answer from the resolver', 'silent', /out of reach: .*EAI_AGAIN/],
+    const proxied = await addProxiedHost(office, edge, 4, { name });
+    const zone = { [name.name]: [proxied.proxy.host.address] };
+    const lookUp = () => proxied.daemon.process.signal('SIGHUP');
+    for (const [how, answers, errorPattern] of [
+      ['the name does not exist', {}, /unreachable: .*ENOTFOUND/],
+      ['no answer from the resolver', 'silent', /unreachable: .*EAI_AGAIN/],
     ] as const) {
       await injecting(14, (row) =>
-        endure(troubled, row, {
+        surviveFault(proxied, row, {
           how,
-          says,
+          errorPattern,
           async begin() {
             await dns.serve(answers);
             lookUp();

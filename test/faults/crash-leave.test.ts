@@ -21,21 +21,21 @@ beforeAll(async () => {
 
 afterAll(() => office?.lab.stop());
 
-/** Without folders that may stay, empty but for the lock, where nobody knows any more that they are ours. */
+/** Without folders that may stay, empty but for the lock, once no state names them any more. */
 function withoutTraces(state: string): string {
   const trace = /^((run\/cpn|state) 0700 folder|run\/cpn\/lock.*)$/;
   const lines = state.split('\n').filter((line) => !trace.test(line));
   return lines.join('\n');
 }
 
-/** The lines that only one of the two states has: atEach tells no more than what an error says in one line. */
+/** The lines that only one of the two states has: atEach prints only the first line of an error. */
 function differences(before: string, after: string): string[] {
   const [was, is] = [before.split('\n'), after.split('\n')];
   const gone = was.filter((line) => !is.includes(line)).map((line) => `- ${line}`);
   return [...gone, ...is.filter((line) => !was.includes(line)).map((line) => `+ ${line}`)];
 }
 
-/** Kills a leave at a checkpoint, and repeats it; tells how long that took, in milliseconds. */
+/** Kills a leave at a checkpoint, and repeats it; returns how long that took, in milliseconds. */
 async function crashAndLeave(checkpoint: Checkpoint, lane: Lane): Promise<number> {
   const { host } = lane;
   const before = await host.state();

@@ -12,7 +12,7 @@ export interface Checkpoint {
   readonly name: string;
 }
 
-/** What to start a program with: where it is to crash, or to tell where it could, or only with others a hundred times over. */
+/** The environment of a program: to crash at a checkpoint, to list its checkpoints, or to run with others a hundred times. */
 export interface Start {
   readonly env: Readonly<Record<string, string>>;
 }
@@ -23,8 +23,9 @@ export function crashAt({ at }: Checkpoint, signal: NodeJS.Signals = 'SIGKILL'):
 }
 
 /**
- * Runs `work`, which starts a program on `host` with what it is given, and returns the checkpoints to try: those before each change,
- * and the last of all. For whatever is outside the program, to crash after one change is to crash before the next.
+ * Runs `work`, which starts a program on `host` with the given environment, and returns the checkpoints to try: those
+ * before each change, and the last one. A crash after one change is the same as a crash before the next, and an fsync
+ * is no change while the kernel runs.
  */
 export async function listCheckpoints(
   host: Host,
@@ -37,14 +38,15 @@ export async function listCheckpoints(
   await rm(path);
   const all = lines.map((line, index) => ({ at: index + 1, name: line.replace(`${host.folder}/`, '') }));
   const begun = new Set<string>();
-  // Each is told of twice, before and after.
+  // Each is reported twice, before and after.
   const begins = ({ name }: Checkpoint) => !begun.delete(name) && begun.add(name);
-  return all.filter((checkpoint) => begins(checkpoint) || checkpoint === all.at(-1));
+  const isChange = (checkpoint: Checkpoint) => begins(checkpoint) && !checkpoint.name.startsWith('fsync ');
+  return all.filter((checkpoint) => isChange(checkpoint) || checkpoint === all.at(-1));
 }
 
 const preloaded = { NODE_OPTIONS: `--require=${join(REPOSITORY, 'test', 'lab', 'kill-at.cjs')}` };
 
-/** Whether a host is all that the newest map says. */
+/** Whether a host matches the newest map. */
 export async function isConverged(host: Host): Promise<boolean> {
   return (await host.cpn(['plan'], { allowFailure: true })).exitCode === 0;
 }
@@ -66,7 +68,7 @@ export async function atEach<Worker>(
   const share = async (worker: Worker) => {
     for (const checkpoint of rest) {
       await work(checkpoint, worker).catch((error) =>
-        failures.push(`${checkpoint.at} ${checkpoint.name}: ${tell(error)}`),
+        failures.push(`${checkpoint.at} ${checkpoint.name}: ${describe(error)}`),
       );
       if (failures.length >= most) return;
     }
@@ -76,7 +78,7 @@ export async function atEach<Worker>(
 }
 
 /** What went wrong, and where in a test. */
-function tell(error: Error): string {
+function describe(error: Error): string {
   const frames = error.stack?.match(/^ +at .*test\/faults\/.*$/gm) ?? [];
   return [error.message, ...frames.slice(0, 2)].join('\n');
 }

@@ -36,16 +36,16 @@ const damages: Readonly<Record<string, (text: string) => string>> = {
 
 const statePath = (host: Host) => path(host.stateDir, 'cpn0.json');
 
-/** What the host says when a copy stands in for the damaged file. */
-const tells = (host: Host) =>
-  `${statePath(host)} is damaged; the previous copy of it is used, and the next pass sets it aside`;
+/** What the host reports when it uses the copy of a damaged file. */
+const copyNotice = (host: Host) =>
+  `${statePath(host)} is damaged; using its previous copy; the next pass moves the damaged file aside`;
 
 async function readKeys(host: Host) {
   const { privateKey } = JSON.parse(await readFile(statePath(host), 'utf8'));
   return { privateKey, device: (await host.exec(['wg', 'show', 'cpn0', 'private-key'])).stdout.trim() };
 }
 
-/** Damages the state of a host in every way, and sees `notice` tell of it each time; the host stays who it is. */
+/** Damages the state of a host in each manner, and checks that `notice` reports it; the host keeps its identity. */
 function damaging(
   { host }: { readonly host: Host },
   how: string,
@@ -61,7 +61,7 @@ function damaging(
         const damaged = damage(await readFile(statePath(host), 'utf8'));
         const damagedAt = performance.now();
         await writeFile(statePath(host), damaged);
-        expect(await notice(host)).toContain(tells(host));
+        expect(await notice(host)).toContain(copyNotice(host));
         longest = Math.max(longest, performance.now() - damagedAt);
         expect(await readFile(`${statePath(host)}.damaged`, 'utf8')).toBe(damaged);
         expect(await readKeys(host)).toEqual(keys);
@@ -76,38 +76,39 @@ function damaging(
 
 const hostOf = (index: number) => hosts[index] as { readonly host: Host };
 
-it('24: cpn reconcile goes by the previous copy', () =>
+it('24: cpn reconcile uses the previous copy', () =>
   damaging(hostOf(0), 'cpn reconcile', async (host) => (await host.cpn(['reconcile'])).stderr));
 
-it('24: cpn up goes by the previous copy', () =>
+it('24: cpn up uses the previous copy', () =>
   damaging(hostOf(1), 'cpn up', async (host) => (await host.cpn(['up'])).stderr));
 
-it('24: a daemon that starts goes by the previous copy', () =>
+it('24: a daemon that starts uses the previous copy', () =>
   damaging(hostOf(2), 'cpn run starts', async (host) => {
     const daemon = await startDaemon(host, '--interval', '3600');
     const isWhole = async () => JSON.parse(await readFile(statePath(host), 'utf8')).version !== undefined;
     await eventually('the state is whole', isWhole, { timeoutMs: 30_000 });
-    await eventually('it waits for news', async () => (await status(host)).sync.mode === 'push');
+    await eventually('it waits for updates', async () => (await status(host)).sync.mode === 'push');
     expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
     return daemon.log.map(({ text }) => text).join('\n');
   }));
 
-it('24: a daemon that runs goes by the previous copy', async () => {
+it('24: a daemon that runs uses the previous copy', async () => {
   const { host } = hostOf(3);
   const daemon = await startDaemon(host, '--interval', '1');
-  await eventually('it waits for news', async () => (await status(host)).sync.mode === 'push');
+  await eventually('it waits for updates', async () => (await status(host)).sync.mode === 'push');
+  let mark = daemon.mark();
   await damaging({ host }, 'cpn run', async () => {
-    const mark = daemon.mark();
     const isWhole = async () => JSON.parse(await readFile(statePath(host), 'utf8')).version !== undefined;
     await eventually('the state is whole', isWhole, { timeoutMs: 30_000 });
-    const said = daemon.since(mark).map(({ text }) => text);
-    expect(said.filter((text) => text === tells(host))).toHaveLength(1);
-    return said.join('\n');
+    const texts = daemon.since(mark).map(({ text }) => text);
+    mark = daemon.mark();
+    expect(texts.filter((text) => text === copyNotice(host))).toHaveLength(1);
+    return texts.join('\n');
   });
   expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
 });
 
-it('24: where no copy is good, nothing is done, least of all a new key made', () =>
+it('24: where no copy is good, nothing is done, and no new key is made', () =>
   injecting(24, async (row) => {
     const { host } = hostOf(4);
     const { device } = await readKeys(host);

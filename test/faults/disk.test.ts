@@ -5,33 +5,33 @@ import { type Joined, makeKey } from '../lab/control-plane.ts';
 import { type Daemon, type Mark, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
+import { type FailingDisk, fullDisk, readInside, readOnlyDisk } from './failing-disk.ts';
+import { FaultyProxy } from './faulty-proxy.ts';
 import { addEdge, addHost, edgeAddress } from './members.ts';
-import { TroubledProxy } from './proxy.ts';
 import { injecting, type Recorder } from './record.ts';
-import { fullDisk, readInside, readOnlyDisk, type SickDisk } from './sick-disk.ts';
 import { whilePinging } from './while-pinging.ts';
 
-/** What the daemon says of its disk, once each. */
-const fails = 'the disk fails; going on from memory';
-const recovers = 'the disk takes everything again';
+/** The daemon's messages about its disk, once each. */
+const fails = 'the disk failed; continuing from memory';
+const recovers = 'the disk works again';
 
 let office: Office;
 let edge: Host;
-let proxy: TroubledProxy;
+let proxy: FaultyProxy;
 let newcomers = 0;
 
 beforeAll(async () => {
   office = await startOffice();
   edge = await addEdge(office);
-  proxy = await TroubledProxy.start(office.lab, office.controlPlane);
+  proxy = await FaultyProxy.start(office.lab, office.controlPlane);
 });
 
 afterAll(() => office?.lab.stop());
 
 const dialled = (host: Host) => ['--endpoint', `${host.address}:51820`];
 
-/** Adds a host with a tunnel to the edge, on a disk that may become sick. */
-async function addPatient(disk: SickDisk): Promise<Host> {
+/** Adds a host with a tunnel to the edge, on a disk that can fail. */
+async function addPatient(disk: FailingDisk): Promise<Host> {
   const host = await addHost(office, `patient-${office.lab.hosts.size}`);
   await disk.prepare(host);
   await join(office, host, ...dialled(host));
@@ -39,7 +39,7 @@ async function addPatient(disk: SickDisk): Promise<Host> {
   return host;
 }
 
-/** Has one more host join the office, which all others are to learn of. */
+/** Has one more host join the office, which all others receive. */
 async function addNewcomer(): Promise<Joined> {
   newcomers += 1;
   const host = await addHost(office, `newcomer-${newcomers}`);
@@ -48,23 +48,23 @@ async function addNewcomer(): Promise<Joined> {
 
 async function startKeeper(host: Host): Promise<Daemon> {
   const daemon = await startDaemon(host, '--interval', '2');
-  await eventually('it waits for news', async () => (await status(host)).sync.mode === 'push');
+  await eventually('it waits for updates', async () => (await status(host)).sync.mode === 'push');
   return daemon;
 }
 
 const statePath = (host: Host) => path(host.stateDir, 'cpn0.json');
 const configPath = (host: Host) => path(host.configDir, 'cpn0.conf');
 
-/** How often the daemon said so since a mark. */
+/** How often the daemon logged this since a mark. */
 const count = (daemon: Daemon, message: string, mark: Mark) =>
   daemon.since(mark).filter(({ msg }) => msg === message).length;
 
-/** While nothing can be written, somebody joins and something drifts: both are seen to from memory, and told of once. */
-async function outlive(host: Host, daemon: Daemon, mark: Mark, disk: SickDisk): Promise<Joined> {
+/** While nothing can be written, a host joins and something drifts: both are handled from memory, and logged once. */
+async function outlive(host: Host, daemon: Daemon, mark: Mark, disk: FailingDisk): Promise<Joined> {
   const config = await readInside(host, configPath(host));
   const newcomer = await addNewcomer();
-  const trouble = await daemon.awaitLog('the trouble', ({ msg }) => msg === fails, mark);
-  expect(trouble.error).toContain(`(${disk.code})`);
+  const failure = await daemon.awaitLog('the failure', ({ msg }) => msg === fails, mark);
+  expect(failure.error).toContain(`(${disk.code})`);
   await daemon.awaitLog('the change', ({ msg }) => msg === 'change applied', mark);
   expect(await host.ping(newcomer.address, patiently)).toMatchObject({ received: 1 });
   const drifts = daemon.mark();
@@ -76,9 +76,9 @@ async function outlive(host: Host, daemon: Daemon, mark: Mark, disk: SickDisk): 
   return newcomer;
 }
 
-/** When everything can be written again, what was kept in memory is on the disk, which is told of once. */
+/** When everything can be written again, the disk has what was kept in memory, which is logged once. */
 async function recover(host: Host, daemon: Daemon, mark: Mark, { public_key }: Joined): Promise<void> {
-  await daemon.awaitLog('the end of the trouble', ({ msg }) => msg === recovers, mark);
+  await daemon.awaitLog('the recovery', ({ msg }) => msg === recovers, mark);
   expect(await readInside(host, statePath(host))).toContain(public_key);
   expect(await readInside(host, configPath(host))).toContain(public_key);
   expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
@@ -86,7 +86,7 @@ async function recover(host: Host, daemon: Daemon, mark: Mark, { public_key }: J
 }
 
 /** A daemon whose disk takes nothing goes on, and loses nothing. */
-async function survive(disk: SickDisk, row: Recorder): Promise<void> {
+async function survive(disk: FailingDisk, row: Recorder): Promise<void> {
   const host = await addPatient(disk);
   const daemon = await startKeeper(host);
   const losses = await whilePinging(host, edgeAddress, async () => {
@@ -104,22 +104,25 @@ async function survive(disk: SickDisk, row: Recorder): Promise<void> {
   expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
 }
 
-/** A join that cannot keep its keys sends nothing and leaves nothing; it says what to do, and then it works. */
-async function refuseJoin(disk: SickDisk, row: Recorder): Promise<void> {
+/** A join that cannot save its keys sends nothing and leaves nothing; its error has the remedy, and then it works. */
+async function refuseJoin(disk: FailingDisk, row: Recorder): Promise<void> {
   const host = await addHost(office, `late-${office.lab.hosts.size}`);
   const input = await makeKey(office.controlPlane, 'office', host.name);
   const argv = ['join', '-', '--api', proxy.url, '--insecure-http', '--json', '--wait', '0'];
   await disk.prepare(host);
   await disk.begin(host);
-  const look = async () => [(await host.exec(['ls', '-lA', host.stateDir, host.configDir])).stdout, await host.state()];
-  const [before, requests] = [await look(), proxy.requests.length];
+  const snapshot = async () => [
+    (await host.exec(['ls', '-lA', host.stateDir, host.configDir])).stdout,
+    await host.state(),
+  ];
+  const [before, requests] = [await snapshot(), proxy.requests.length];
   row.injected(`${disk.how}; cpn join`);
   const { exitCode, stderr } = await host.cpn(argv, { input, allowFailure: true });
   row.detected();
   expect(exitCode).toBe(1);
   expect(stderr).toMatch(new RegExp(`cpn: cannot .*${statePath(host)}: .*\\(${disk.code}\\); `));
   expect(proxy.requests.length).toBe(requests);
-  expect(await look()).toEqual(before);
+  expect(await snapshot()).toEqual(before);
   await disk.end(host);
   await host.cpn(argv, { input });
   row.repaired();

@@ -13,12 +13,12 @@ export interface Member {
 /** Three hosts of the office, with a LAN behind one of them. */
 export interface DriftLab {
   readonly office: Office;
-  /** Where things are done, and where the daemon runs that undoes them. */
+  /** The host that drifts, with the daemon that repairs it. */
   readonly kept: Member;
   readonly daemon: Daemon;
-  /** The peer that they are done to; it has no daemon. */
+  /** The peer that the drift concerns; it has no daemon. */
   readonly touched: Member;
-  /** A peer that has nothing to do with it all, and no daemon either. */
+  /** A peer that the drift does not concern; it has no daemon. */
   readonly untouched: Member;
   /** True when one of `kept` and `touched` reaches the LAN behind the other. */
   reachesLan(): Promise<boolean>;
@@ -28,10 +28,10 @@ export interface DriftLab {
 export const lan = '192.168.50.0/24';
 const [inLan, router] = ['192.168.50.10', '192.168.50.1/24'];
 
-/** An interval that no test lives to see: something else must have told the daemon. */
+/** Longer than the tests run: an event must have triggered the pass. */
 export const never = 3600;
 
-/** Starts it; all know each other then, have sessions with `kept`, and the daemon waits for news. */
+/** Starts it; then all are peers of each other, have sessions with `kept`, and the daemon waits for updates. */
 export async function startDriftLab({ connector }: { readonly connector: 'kept' | 'touched' }): Promise<DriftLab> {
   const office = await startOffice();
   const typeOf = (name: string) => (name === connector ? 'connector' : 'origin');
@@ -43,20 +43,20 @@ export async function startDriftLab({ connector }: { readonly connector: 'kept' 
   await behind.addHost('printer', `${inLan}/24`);
   await meet(kept, touched, untouched);
   const daemon = await startDaemon(kept.host, '--interval', String(never));
-  await eventually('the daemon waits for news', async () => (await status(kept.host)).sync.mode === 'push');
+  await eventually('the daemon waits for updates', async () => (await status(kept.host)).sync.mode === 'push');
   const reachesLan = () => answers(client.host, inLan);
   await eventually('the LAN answers', reachesLan);
   return { office, kept, daemon, touched, untouched, reachesLan };
 }
 
-/** Adds a host with the address 203.0.113.`number` to the office; it can be dialled there, unless told otherwise. */
+/** Adds a host with the address 203.0.113.`number` to the office; by default it can be dialled there. */
 export async function addMember(office: Office, name: string, number: number, ...flags: string[]): Promise<Member> {
   const host = await office.lab.addHost(name, { address: `203.0.113.${number}/24`, gateway: '203.0.113.1' });
   const dialled = flags.includes('--endpoint') ? [] : ['--endpoint', `${host.address}:51820`];
   return { host, joined: await join(office, host, ...dialled, ...flags) };
 }
 
-/** Lets each of `others` know of everybody, and starts a session with it. */
+/** Reconciles each of `others`, and starts a session with it. */
 export async function meet(member: Member, ...others: readonly Member[]): Promise<void> {
   for (const other of others) {
     await other.host.cpn(['reconcile']);

@@ -6,19 +6,19 @@ import type { Member } from './drift-lab.ts';
 import { injecting } from './record.ts';
 import { whilePinging } from './while-pinging.ts';
 
-/** What the daemon says when it changed something: of its own accord, or because there was news. */
+/** The daemon's messages for a change: a repair, or an update of the map. */
 export const repairs = 'drift repaired';
 export const applies = 'change applied';
 
-/** Something that somebody else does to a host, and what the daemon is to make of it. */
+/** A change that another program makes on a host, and the repair that the daemon must make. */
 export interface Drift {
-  /** In a few words, for the row. */
+  /** A short description, for the row. */
   readonly how: string;
   /** What does it, for `sh` on the host. */
   readonly script: string;
-  /** The changes that repair it, in the words of the log and their order: nothing else is done. */
+  /** The changes that repair it, as the log has them, in order: nothing else is done. */
   readonly changes: readonly string[];
-  /** Tells whether all works again. */
+  /** True when all works again. */
   readonly works: () => Promise<boolean>;
   /** The fault itself ends every tunnel of the interface: then none is watched. */
   readonly hitsAll?: boolean;
@@ -49,20 +49,20 @@ export function repairing(number: number, scene: Scene, drift: Drift): Promise<v
       expect(findActs(daemon, mark)).toEqual([line]);
     };
     if (hitsAll) return repair();
-    const losses = await sparing(scene, repair);
+    const losses = await expectUnharmed(scene, repair);
     row.lost(losses);
   });
 }
 
-/** Runs `work`, and proves that the untouched tunnel lost nothing meanwhile, and that nobody touched its session. */
-export async function sparing({ kept, untouched }: Scene, work: () => Promise<void>) {
+/** Runs `work`, and checks that the untouched tunnel lost nothing meanwhile, and kept its session. */
+export async function expectUnharmed({ kept, untouched }: Scene, work: () => Promise<void>) {
   const { address, public_key } = untouched.joined;
   const losses = await whilePinging(kept.host, address, work, [public_key]);
   expect(losses.lost, `packets lost of ${losses.sent}`).toBe(0);
   return losses;
 }
 
-/** What the daemon did since a mark, and what troubled it. */
+/** What the daemon changed since a mark, and its warnings. */
 export function findActs(daemon: Daemon, mark: Mark): LogLine[] {
   return daemon.since(mark).filter(({ msg, level }) => level >= 40 || msg === repairs || msg === applies);
 }

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Office, plan, startOffice } from '../e2e/office.ts';
 import { type Joined, makeKey } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
+import { FaultyProxy } from './faulty-proxy.ts';
 import { addEdge, addHost, addMember, edgeAddress } from './members.ts';
-import { TroubledProxy } from './proxy.ts';
 import { injecting } from './record.ts';
 import { whilePinging } from './while-pinging.ts';
 
@@ -23,17 +23,14 @@ const stateOf = (host: Host) => path(host.stateDir, 'cpn0.json');
 
 it('19: every reply to an enrolment is lost; the same keys come to the same peer and address', () =>
   injecting(19, async (row) => {
-    const [host, proxy] = [
-      await addHost(office, 'unlucky'),
-      await TroubledProxy.start(office.lab, office.controlPlane),
-    ];
+    const [host, proxy] = [await addHost(office, 'unlucky'), await FaultyProxy.start(office.lab, office.controlPlane)];
     const listed = async () => {
       const { stdout } = await office.controlPlane.cpn(['network', 'show', 'office', '--json']);
       return JSON.parse(stdout).peers.filter(({ name }: { name: string }) => name === 'unlucky');
     };
     const input = await makeKey(office.controlPlane, 'office', 'unlucky');
     const command = ['join', '-', '--api', proxy.url, '--insecure-http', '--name', 'unlucky', '--json', '--wait', '0'];
-    await proxy.make({ kind: 'lose' });
+    await proxy.inject({ kind: 'lose' });
     row.injected('every reply reset until the join gives up');
     expect((await host.cpn(command, { input, allowFailure: true })).exitCode).toBe(5);
     row.detected();

@@ -18,7 +18,7 @@ async function allWorks(): Promise<boolean> {
 
 const routeAdded = `add route ${lan}: a peer serves it`;
 
-/** All that there is of an interface, but for packet rules and forwarding, which outlive it. */
+/** The changes that make an interface, without packet rules and forwarding, which outlive it. */
 function everything(): string[] {
   const { kept, touched, untouched } = lab;
   return [
@@ -37,7 +37,7 @@ done
 ip -d link show cpn0 | grep -qw wireguard && exec ip link del cpn0
 `;
 
-describe('what somebody does to the interface as a whole is undone, as soon as the kernel tells of it', () => {
+describe('drift of the interface as a whole is repaired at the event of the kernel', () => {
   it('27: it is deleted', () =>
     repairing(27, lab, {
       how: 'ip link del',
@@ -57,7 +57,7 @@ describe('what somebody does to the interface as a whole is undone, as soon as t
     }));
 });
 
-describe('what somebody does to the settings of WireGuard is undone, though nothing tells of it', () => {
+describe('drift of the settings of WireGuard is repaired, without an event', () => {
   it('34: the private key is changed', () =>
     repairing(34, lab, {
       how: 'wg set private-key',

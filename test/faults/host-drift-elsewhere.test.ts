@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { plan } from '../e2e/office.ts';
 import type { Daemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
-import { sparing } from './drift.ts';
+import { expectUnharmed } from './drift.ts';
 import { never } from './drift-lab.ts';
 import { NamedLab } from './named-lab.ts';
+import { faultBegins, faultEnds } from './proxied-host.ts';
 import { injecting } from './record.ts';
 import { type SleepingDaemon, startSleepingDaemon } from './sleeping-daemon.ts';
-import { troubleBegins, troubleEnds } from './troubled-host.ts';
 
 let lab: NamedLab;
 let sleeping: SleepingDaemon;
@@ -22,10 +22,10 @@ beforeAll(async () => {
 
 afterAll(() => lab?.office.lab.stop());
 
-describe('without a pass for an hour, where things are is looked at anew', () => {
+describe('without a pass for an hour, endpoints are resolved again', () => {
   it('38: with SIGHUP', () =>
     injecting(38, async (row) => {
-      const losses = await sparing({ ...lab, daemon }, async () => {
+      const losses = await expectUnharmed({ ...lab, daemon }, async () => {
         const mark = daemon.mark();
         row.injected('another address, of a peer without a handshake; SIGHUP');
         await lab.publish(lab.first);
@@ -42,13 +42,13 @@ describe('without a pass for an hour, where things are is looked at anew', () =>
       const before = daemon.mark();
       row.injected('ip link set eth0 down, and up (ends all tunnels)');
       await kept.host.exec(['ip', 'link', 'set', 'eth0', 'down']);
-      await daemon.awaitLog('the loss', ({ msg }) => msg === troubleBegins, before);
+      await daemon.awaitLog('the loss', ({ msg }) => msg === faultBegins, before);
       row.detected();
       const mark = daemon.mark();
       await lab.publish(second);
       await kept.host.exec(['sh', '-c', 'ip link set eth0 up && ip route add default via 203.0.113.1']);
       await lab.awaitMove(daemon, second, mark, () => {});
-      await daemon.awaitLog('the return', ({ msg }) => msg === troubleEnds, mark);
+      await daemon.awaitLog('the return', ({ msg }) => msg === faultEnds, mark);
       for (const member of [untouched, first]) {
         await eventually(`${member.host.name} answers`, () => lab.works(member), { timeoutMs: 30_000 });
       }
@@ -59,7 +59,7 @@ describe('without a pass for an hour, where things are is looked at anew', () =>
   it('39: when the host slept', () =>
     injecting(39, async (row) => {
       const { host } = lab.first;
-      const losses = await sparing({ ...lab, daemon }, async () => {
+      const losses = await expectUnharmed({ ...lab, daemon }, async () => {
         // Its handshake is fresh, and would be after a nap.
         const script = `ip address del ${host.address}/24 dev eth0; ip address add 203.0.113.24/24 dev eth0`;
         await host.exec(['sh', '-c', script]);
@@ -67,7 +67,7 @@ describe('without a pass for an hour, where things are is looked at anew', () =>
         const mark = daemon.mark();
         row.injected('the wall clock goes on by 150 s, and a peer has moved');
         await sleeping.sleep(150);
-        const line = await daemon.awaitLog('the jump', ({ msg }) => msg === 'looking at everything anew', mark);
+        const line = await daemon.awaitLog('the jump', ({ msg }) => msg === 'reloading', mark);
         row.detected();
         expect(line).toMatchObject({ why: 'the clock jumped', seconds: 150 });
         await lab.awaitMove(daemon, lab.first, mark, () => {});

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { repairing } from './drift.ts';
 import { type DriftLab, startDriftLab } from './drift-lab.ts';
-import { quarrelling } from './quarrel.ts';
+import { testRecurringDrift } from './recurring-drift.ts';
 
 let lab: DriftLab;
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => lab?.office.lab.stop());
 
-describe('what somebody does to a connector is undone, as soon as the kernel tells of it', () => {
+describe('drift of a connector is repaired at the event of the kernel', () => {
   it('50: the packet rules are flushed', () =>
     repairing(50, lab, {
       how: 'nft flush ruleset',
@@ -43,7 +43,7 @@ describe('what somebody does to a connector is undone, as soon as the kernel tel
 it(
   '35: packet rules that a network manager flushes all the time are loaded at once each time',
   () =>
-    quarrelling(35, lab, {
+    testRecurringDrift(35, lab, {
       monitor: 'nft monitor ruleset',
       command: 'nft list tables | grep -q . && nft flush ruleset',
       target: 'firewall inet cpn_cpn0',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
-import { findActs, repairing, sparing } from './drift.ts';
+import { expectUnharmed, findActs, repairing } from './drift.ts';
 import { answers } from './drift-lab.ts';
 import { NamedLab } from './named-lab.ts';
 import { injecting } from './record.ts';
@@ -20,9 +20,9 @@ beforeAll(async () => {
 afterAll(() => lab?.office.lab.stop());
 
 describe('a pass every two seconds', () => {
-  it('38: follows the name of a peer that was never heard', () =>
+  it('38: follows the name of a peer that has never answered', () =>
     injecting(38, async (row) => {
-      const losses = await sparing({ ...lab, daemon }, async () => {
+      const losses = await expectUnharmed({ ...lab, daemon }, async () => {
         const mark = daemon.mark();
         row.injected('another address, of a peer without a handshake');
         await lab.publish(lab.first);
@@ -35,14 +35,14 @@ describe('a pass every two seconds', () => {
   it('42: does nothing about a peer that flaps', () =>
     injecting(42, async (row) => {
       const { first, second, kept } = lab;
-      const losses = await sparing({ ...lab, daemon }, async () => {
+      const losses = await expectUnharmed({ ...lab, daemon }, async () => {
         const mark = daemon.mark();
         row.injected('its link is cut three times, and it is rebooted');
         for (let turn = 0; turn < 3; turn += 1) {
           await first.host.uplink.cut();
           expect(await kept.host.ping(first.joined.address)).toMatchObject({ received: 0 });
           if (turn === 0) row.detected();
-          // This name leads nowhere, and so is asked for after every pass.
+          // This name does not exist, and so is resolved after every pass.
           await lab.publish();
           await lab.awaitQuestion(second);
           await first.host.uplink.restore();
@@ -50,7 +50,7 @@ describe('a pass every two seconds', () => {
         }
         await first.host.reboot();
         await first.host.cpn(['up']);
-        await eventually('it reaches us', () => answers(first.host, kept.joined.address));
+        await eventually('it reaches the host', () => answers(first.host, kept.joined.address));
         await eventually('it answers', () => lab.works(first));
         row.repaired();
         expect(findActs(daemon, mark)).toEqual([]);

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { plan, status } from '../e2e/office.ts';
 import { eventually } from '../lab/eventually.ts';
-import { repairing, repairs, sparing } from './drift.ts';
+import { expectUnharmed, repairing, repairs } from './drift.ts';
 import { answers, type DriftLab, lan, startDriftLab } from './drift-lab.ts';
-import { quarrelling } from './quarrel.ts';
 import { injecting } from './record.ts';
+import { testRecurringDrift } from './recurring-drift.ts';
 
 let lab: DriftLab;
 
@@ -16,7 +16,7 @@ afterAll(() => lab?.office.lab.stop());
 
 const routeAdded = `add route ${lan}: a peer serves it`;
 
-describe('what somebody does to the interface itself is undone, as soon as the kernel tells of it', () => {
+describe('drift of addresses, routes and MTU is repaired at the event of the kernel', () => {
   it('31: an address is removed', async () => {
     const { address } = lab.kept.joined;
     await repairing(31, lab, {
@@ -39,7 +39,7 @@ describe('what somebody does to the interface itself is undone, as soon as the k
   it('32: a route is removed', () =>
     repairing(32, lab, {
       how: 'ip route del',
-      script: `ip route del ${lan}`,
+      script: `ip route del ${lan} table 8350`,
       changes: [routeAdded],
       works: () => lab.reachesLan(),
     }));
@@ -53,18 +53,18 @@ describe('what somebody does to the interface itself is undone, as soon as the k
     }));
 });
 
-it('33: a more specific route of somebody is told of, and stays', () =>
+it('33: a more specific route of another program is reported, and stays', () =>
   injecting(33, async (row) => {
     const { kept, daemon, touched } = lab;
     const hijack = '192.168.50.0/25 via 203.0.113.11';
-    const losses = await sparing(lab, async () => {
+    const losses = await expectUnharmed(lab, async () => {
       const mark = daemon.mark();
       row.injected(`ip route add ${hijack}`);
       await kept.host.exec(['sh', '-c', `ip route add ${hijack}`]);
-      const told = { prefix: lan, via: 'touched', state: 'active', reason: '192.168.50.0/25 of it leads to eth0' };
+      const route = { prefix: lan, via: 'touched', state: 'active', reason: '192.168.50.0/25 of it leads to eth0' };
       const { state, routes, drift } = await status(kept.host);
       row.detected();
-      expect({ state, routes, drift }).toEqual({ state: 'degraded', routes: [told], drift: [] });
+      expect({ state, routes, drift }).toEqual({ state: 'degraded', routes: [route], drift: [] });
       // A pass that has something to do leaves the route alone too.
       await kept.host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
       const line = await daemon.awaitLog('the repair', ({ msg }) => msg === repairs, mark);
@@ -73,7 +73,7 @@ it('33: a more specific route of somebody is told of, and stays', () =>
       expect(stdout).toContain('via 203.0.113.11');
       expect(await plan(kept.host)).toEqual({ exitCode: 0, changes: [] });
       await kept.host.exec(['sh', '-c', `ip route del ${hijack}`]);
-      const { reason: _reason, ...well } = told;
+      const { reason: _reason, ...well } = route;
       expect(await status(kept.host)).toMatchObject({ state: 'up', routes: [well] });
       await eventually('the LAN answers', () => lab.reachesLan());
       row.repaired();
@@ -83,11 +83,11 @@ it('33: a more specific route of somebody is told of, and stays', () =>
   }));
 
 it(
-  '35: a network manager that deletes a route all the time is not fought at its pace',
+  '35: a route that a network manager keeps deleting is repaired with a backoff',
   () =>
-    quarrelling(35, lab, {
+    testRecurringDrift(35, lab, {
       monitor: 'ip monitor route',
-      command: `ip route del ${lan} dev cpn0`,
+      command: `ip route del ${lan} dev cpn0 table 8350`,
       target: `route ${lan}`,
       works: () => lab.reachesLan(),
     }),

@@ -3,7 +3,7 @@ import { type Drift, repairing } from './drift.ts';
 import { addMember, answers, type DriftLab, type Member, meet, startDriftLab } from './drift-lab.ts';
 
 let lab: DriftLab;
-/** One more peer that things are done to: whoever is mended too often is mended less often. */
+/** One more peer that drifts: repairs of one peer would be spaced out. */
 let other: Member;
 
 beforeAll(async () => {
@@ -11,13 +11,13 @@ beforeAll(async () => {
   other = await addMember(lab.office, 'other', 14);
   await lab.daemon.awaitLog('the other peer', ({ msg }) => msg === 'change applied');
   await meet(lab.kept, other);
-});
+}, 120_000);
 
 afterAll(() => lab?.office.lab.stop());
 
 const stranger = 'c3RyYW5nZXJzdHJhbmdlcnN0cmFuZ2Vyc3RyYW5nZXI=';
 
-/** Something that is done to a peer with `wg set`; afterwards it answers anew, and the kernel's table is as before. */
+/** A change of a peer by `wg set`; after its repair the peer answers, and the kernel's table is as before. */
 async function repairingPeer(number: number, { joined }: Member, what: string, drift: Pick<Drift, 'changes'>) {
   const { host } = lab.kept;
   const before = await readSettings();
@@ -41,7 +41,7 @@ const differs = ({ joined }: Member, what: string) => ({
   changes: [`update peer ${joined.public_key}: ${what} differ`],
 });
 
-describe('what somebody does to a peer is undone, though nothing tells of it', () => {
+describe('drift of a peer is repaired, without an event', () => {
   it('29: a peer is removed', () =>
     repairingPeer(29, lab.touched, 'remove', {
       changes: [`add peer ${lab.touched.joined.public_key}: a peer of the network is missing`],

@@ -5,7 +5,7 @@ import { joinHost } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
 import { type ListedPeer, Owner } from '../lab/owner.ts';
 
-/** A host that is tried again and again, and its network, so that what befalls it is no news for the others. */
+/** A host for repeated trials, in a network of its own, so that its faults change nothing for the others. */
 export interface Lane {
   readonly host: Host;
   /** The network's number. */
@@ -48,10 +48,10 @@ export async function listOthers({ owner }: Lanes, { network }: Lane): Promise<r
   return (await owner.listPeers(network)).filter(({ name }) => name !== 'edge' && name !== 'stranger');
 }
 
-/** Changes a map in all that it can: a stranger and a route go, and others come. Each time there is as much to do about it. */
+/** Changes all that a map has: a stranger and a route go, and others come. Each change makes the same number of steps. */
 export async function changeMap({ owner }: Lanes, { network }: Lane): Promise<void> {
   const before = (await owner.listPeers(network)).find(({ name }) => name === 'stranger');
-  // Its port tells how many there were.
+  // Its port counts the changes.
   const number = 1 + Number(before?.endpoint?.split(':')[1] ?? 0);
   await owner.addStranger(network, 'stranger', `203.0.113.250:${number}`);
   if (before) await owner.removePeer(network, before.id);
@@ -66,7 +66,7 @@ export async function joinLane({ owner }: Lanes, { controlPlane }: Office, lane:
   await host.cpn(['join', '-', '--api', controlPlane.url, '--insecure-http', ...flags], { input });
 }
 
-/** Lets the edge know of a lane's host, and proves that they reach each other. */
+/** Adds a lane's host at the edge, and checks that they reach each other. */
 export async function meetEdge({ edge }: Lanes, { host, name, edgeAddress }: Lane): Promise<void> {
   await edge.cpn(['reconcile', name]);
   expect(await host.ping(edgeAddress, patiently)).toMatchObject({ received: 1 });

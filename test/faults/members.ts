@@ -1,9 +1,9 @@
 import { join, type Office } from '../e2e/office.ts';
 import { type Joined, joinHost } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
-import type { TroubledProxy } from './proxy.ts';
+import type { FaultyProxy } from './faulty-proxy.ts';
 
-/** The address of the edge in the office, of whose tunnels none must be touched. */
+/** The address of the edge in the office. No test may touch its tunnels. */
 export const edgeAddress = '10.77.0.1';
 
 /** Adds the office's connector, which is the first to join, and has no daemon: every other host has a tunnel to it. */
@@ -30,7 +30,7 @@ export async function addMember(
   return { host, joined };
 }
 
-/** The office as it is reached through a proxy, or at another address of that. */
-export function behind({ url }: Pick<TroubledProxy, 'url'>, office: Office): Office {
+/** The office through a proxy, or at another address of the proxy. */
+export function behind({ url }: Pick<FaultyProxy, 'url'>, office: Office): Office {
   return { ...office, controlPlane: { ...office.controlPlane, url } };
 }

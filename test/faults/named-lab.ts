@@ -6,14 +6,14 @@ import { eventually } from '../lab/eventually.ts';
 import { applies, findActs } from './drift.ts';
 import { addMember, answers, type Member, meet } from './drift-lab.ts';
 
-/** A peer that is found by a name. */
+/** A peer whose endpoint is a name. */
 export interface NamedPeer extends Member {
   readonly name: string;
 }
 
-const nobody = '203.0.113.250';
+const noHost = '203.0.113.250';
 
-/** A host whose daemon is to follow names, and two peers whose names lead nowhere at first: they were never heard. */
+/** A host whose daemon follows names, and two peers whose names do not exist at first: they have never answered. */
 export class NamedLab {
   readonly office: Office;
   readonly kept: Member;
@@ -35,7 +35,7 @@ export class NamedLab {
     this.first = members.first;
     this.second = members.second;
     this.#dns = dns;
-    this.#zone = { [this.first.name]: [nobody], [this.second.name]: [nobody] };
+    this.#zone = { [this.first.name]: [noHost], [this.second.name]: [noHost] };
   }
 
   /** Starts it, without a daemon. */
@@ -53,22 +53,22 @@ export class NamedLab {
     return lab;
   }
 
-  /** Lets the name of a peer lead to where it is, or to `address`. From now on, new questions are waited for. */
+  /** Points the name of a peer to its address, or to `address`. Counts lookups from now on. */
   async publish(peer?: NamedPeer, address = peer?.host.address): Promise<void> {
     if (peer && address) this.#zone = { ...this.#zone, [peer.name]: [address] };
     await this.#dns.serve(this.#zone);
   }
 
-  /** Waits until somebody asks for a peer's name. */
+  /** Waits until a peer's name is looked up. */
   awaitQuestion({ name }: NamedPeer): Promise<void> {
     return this.#dns.awaitQuestion(name);
   }
 
-  /** Waits until the daemon has told that it knows both names, which lead nowhere. */
+  /** Waits until the daemon has logged both names, which do not exist. */
   async awaitNowhere(daemon: Daemon): Promise<void> {
     await daemon.awaitLog('both names', ({ msg, changes }) => msg === applies && (changes as string[]).length === 3);
     const { stdout } = await this.kept.host.exec(['wg', 'show', 'cpn0', 'endpoints']);
-    expect(stdout.split(`\t${nobody}:51820\n`)).toHaveLength(3);
+    expect(stdout.split(`\t${noHost}:51820\n`)).toHaveLength(3);
   }
 
   /** Whether a peer answers the host. */
@@ -76,7 +76,7 @@ export class NamedLab {
     return answers(this.kept.host, joined.address);
   }
 
-  /** Waits until the daemon has found where a peer is now, and proves that it did nothing else since a mark. */
+  /** Waits until the daemon has a peer's new endpoint, and checks that it did nothing else since a mark. */
   async awaitMove(daemon: Daemon, { joined, host }: Member, mark: Mark, found: () => void): Promise<void> {
     const line = await daemon.awaitLog('the new endpoint', ({ msg }) => msg === applies, mark);
     found();

@@ -29,7 +29,7 @@ it('45: an interface of the same name in another network namespace of the host i
     };
     const join = ['join', '-', ...office.api, '--wait', '0'];
     const losses = await whilePinging(host, edgeAddress, async () => {
-      row.injected('a join as cpn0 beside a cpn0');
+      row.injected('a join as cpn0 while another cpn0 exists');
       const { exitCode, stderr } = await cpn(...join, '--interface', 'cpn0');
       // In user space WireGuard's control socket is one for all network namespaces; in the kernel there is none.
       if (exitCode !== 0) {

@@ -3,8 +3,8 @@ import { join, type Office, plan, startOffice, status } from '../e2e/office.ts';
 import { joinHost } from '../lab/control-plane.ts';
 import type { Host } from '../lab/host.ts';
 import { openSession } from '../lab/ssh-session.ts';
+import { FaultyProxy } from './faulty-proxy.ts';
 import { addEdge, addHost, addMember, behind, edgeAddress } from './members.ts';
-import { TroubledProxy } from './proxy.ts';
 import { injecting } from './record.ts';
 import { whilePinging } from './while-pinging.ts';
 
@@ -20,7 +20,7 @@ afterAll(() => office?.lab.stop());
 
 const networks = async (host: Host) => JSON.parse((await host.cpn(['status', '--json'])).stdout).networks;
 
-it('40: of two networks that overlap the second one stands back', () =>
+it('40: of two networks that overlap the second one yields', () =>
   injecting(40, async (row) => {
     const { host } = await addMember(office, edge, 'in-two');
     const { cpn } = office.controlPlane;
@@ -45,7 +45,7 @@ it('40: of two networks that overlap the second one stands back', () =>
     expect(losses.lost).toBe(0);
   }));
 
-it('41: routes over the control plane and over an SSH client are refused, and both stay within reach', () =>
+it('41: routes over the control plane and over an SSH client are refused, and both stay reachable', () =>
   injecting(41, async (row) => {
     const { lab } = office;
     const home = await lab.addNat('home', { outside: '203.0.113.90/24', inside: '192.168.7.1/24' });
@@ -55,10 +55,10 @@ it('41: routes over the control plane and over an SSH client are refused, and bo
     await home.router.exec(['nft', 'add rule ip nat forward iifname eth2 accept']);
     const admin = await lab.addHost('admin', { on: desk, address: '198.51.100.5/24', gateway: '198.51.100.1' });
     const session = await openSession(admin, host);
-    const proxy = await TroubledProxy.start(lab, office.controlPlane, 3);
+    const proxy = await FaultyProxy.start(lab, office.controlPlane, 3);
     await join(behind(proxy, office), host, '--type', 'admin_device');
     const routes = ['203.0.113.0/28', '198.51.100.0/24', '192.168.51.0/24'];
-    await proxy.make({ kind: 'map', changes: { network: { routes } } });
+    await proxy.inject({ kind: 'map', changes: { network: { routes } } });
     row.injected('203.0.113.0/28 and 198.51.100.0/24 in the map');
     await host.cpn(['reconcile']);
     expect((await status(host)).routes).toMatchObject([
@@ -68,7 +68,7 @@ it('41: routes over the control plane and over an SSH client are refused, and bo
     ]);
     row.detected();
     await session.type('still here');
-    expect((await host.cpn(['reconcile'])).stderr).not.toContain('out of reach');
+    expect((await host.cpn(['reconcile'])).stderr).not.toContain('unreachable');
     expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
   }));
 
@@ -76,10 +76,10 @@ it('44: a route with host bits set is taken as the range that it means, once and
   injecting(44, async (row) => {
     const [host, proxy] = [
       await addHost(office, 'canonical'),
-      await TroubledProxy.start(office.lab, office.controlPlane, 2),
+      await FaultyProxy.start(office.lab, office.controlPlane, 2),
     ];
     await join(behind(proxy, office), host, '--endpoint', `${host.address}:51820`);
-    await proxy.make({ kind: 'map', changes: { network: { routes: ['192.168.50.7/24', '10.9.8.7/16'] } } });
+    await proxy.inject({ kind: 'map', changes: { network: { routes: ['192.168.50.7/24', '10.9.8.7/16'] } } });
     row.injected('192.168.50.7/24 and 10.9.8.7/16 in the map');
     await host.cpn(['reconcile']);
     row.repaired();

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { inject } from 'vitest';
 import { faultOf } from './catalogue.ts';
-import type { Losses } from './loss.ts';
+import type { Losses } from './loss-meter.ts';
 import { pathOfRow, type Row } from './row.ts';
 
 declare module 'vitest' {
@@ -11,21 +11,21 @@ declare module 'vitest' {
   }
 }
 
-/** Takes down how a fault goes, in this order. Times are for the table; no test asserts one. */
+/** Records the phases of a fault, in this order. Times are for the table; no test asserts one. */
 export interface Recorder {
-  /** To be called at the moment of the injection, with what is done in a few words. */
+  /** To be called at the moment of the injection, with a short description. */
   injected(how: string): void;
   /** The fault was noticed: by the daemon, or by the command that met it. */
   detected(): void;
-  /** All is as it should be again; after so many milliseconds, where one row stands for many injections, for the slowest of them. */
+  /** The host has recovered; `afterMs` is the slowest of many injections. */
   repaired(afterMs?: number): void;
   /** What the untouched tunnels lost, by their meters. */
   lost(...losses: readonly Losses[]): void;
 }
 
 /**
- * Runs `work`, which injects fault `number`, and writes its row. The fault is survived when `work` comes to its end: so all that is
- * to be seen to belongs inside. A fault may have several rows.
+ * Runs `work`, which injects fault `number`, and writes its row. The fault is survived when `work` succeeds, so all checks
+ * belong inside. A fault may have several rows.
  */
 export async function injecting(number: number, work: (row: Recorder) => Promise<unknown>): Promise<void> {
   const { reason, name } = faultOf(number);

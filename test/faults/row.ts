@@ -12,7 +12,7 @@ export interface Row {
   readonly detectedMs: number | null;
   /** Milliseconds from the injection until everything was as it should be again. */
   readonly repairedMs: number | null;
-  /** Packets that tunnels which had nothing to do with it lost meanwhile; null where none was watched. */
+  /** Packets that unconcerned tunnels lost meanwhile; null where none was watched. */
   readonly lost: number | null;
   /** False too when the test never came to its end. */
   readonly survived: boolean;

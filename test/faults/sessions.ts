@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { Host } from '../lab/host.ts';
 
-/** A peer's session, as `wg show` tells it. */
+/** A peer's session, as in `wg show`. */
 interface Session {
   /** Seconds since the epoch; 0 when there was none yet. */
   readonly latestHandshake: number;
@@ -27,8 +27,8 @@ export async function readSessions(host: Host, link = 'cpn0'): Promise<Sessions>
 }
 
 /**
- * Proves that nobody touched these sessions, all that there were unless told: counters never restarted, and no handshake came before its
- * time. To be called while something is sent all the time, within two minutes or so.
+ * Checks that these sessions, by default all, were not touched: counters never restarted, and no handshake came
+ * before its time. To be called while packets flow, within about two minutes.
  */
 export function expectUntouched(before: Sessions, after: Sessions, keys: Iterable<string> = before.keys()): void {
   for (const key of keys) {

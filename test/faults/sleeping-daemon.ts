@@ -7,7 +7,7 @@ import type { Host } from '../lab/host.ts';
 /** `cpn run` with a wall clock of its own, for which time can pass as while a host sleeps: other clocks do not notice. */
 export interface SleepingDaemon {
   readonly daemon: Daemon;
-  /** Sets its wall clock this much ahead of everybody's. */
+  /** Sets its wall clock this much ahead of the others. */
   sleep(seconds: number): Promise<void>;
 }
 
@@ -15,7 +15,7 @@ export interface SleepingDaemon {
 export async function startSleepingDaemon(host: Host, ...flags: string[]): Promise<SleepingDaemon> {
   const clock = join(host.folder, 'clock');
   const sleep = async (seconds: number) => {
-    // Renamed, because it is read at every look at the clock.
+    // Renamed, because it is read whenever the clock is.
     await writeFile(`${clock}.new`, `+${seconds}\n`);
     await rename(`${clock}.new`, clock);
   };
@@ -30,7 +30,7 @@ export async function startSleepingDaemon(host: Host, ...flags: string[]): Promi
   return { daemon: new Daemon(host.spawn(['env', ...env, await builtProgram(), 'run', ...flags])), sleep };
 }
 
-/** Debian has it in a folder that bears the name of the architecture. */
+/** Debian has it in a folder named after the architecture. */
 async function findLibrary(): Promise<string> {
   for await (const path of glob('/usr/lib/*/faketime/libfaketimeMT.so.1')) return path;
   throw new Error('no libfaketime on this machine: run scripts/setup');

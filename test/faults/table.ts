@@ -1,10 +1,10 @@
-import { table } from '../../src/cli/output.ts';
+import { table } from '../../src/cli/output/output.ts';
 import { catalogue, faultOf } from './catalogue.ts';
 import type { Row } from './row.ts';
 
 const header = ['fault', 'injected', 'detected after', 'repaired after', 'packets lost', 'survived'];
 
-/** The rows of a run for a person, with the summary as the last line, which counts a fault once. */
+/** The rows of a run as a table; the summary in the last line counts a fault once. */
 export function renderTable(rows: readonly Row[]): string {
   const injected = new Set(rows.map(({ fault }) => fault));
   const lost = new Set(rows.filter(({ survived }) => !survived).map(({ fault }) => fault));

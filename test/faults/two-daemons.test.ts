@@ -19,15 +19,15 @@ beforeAll(async () => {
 
 afterAll(() => office?.lab.stop());
 
-/** A daemon that waits for news, and would wait for an hour. */
+/** A daemon that waits for updates, and would wait for an hour. */
 async function startKeeper(): Promise<Daemon> {
   const daemon = await startDaemon(host, '--interval', '3600');
-  await daemon.awaitLog('the network', ({ msg }) => msg === 'keeping the network');
-  await eventually('it waits for news', async () => (await status(host)).sync.mode === 'push');
+  await daemon.awaitLog('the network', ({ msg }) => msg === 'reconciling the network');
+  await eventually('it waits for updates', async () => (await status(host)).sync.mode === 'push');
   return daemon;
 }
 
-/** Proves that a daemon is at its work. */
+/** Checks that a daemon works. */
 async function expectRepair(daemon: Daemon): Promise<void> {
   const mark = daemon.mark();
   await host.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);

@@ -1,8 +1,8 @@
 import type { Host } from '../lab/host.ts';
-import { type Losses, LossMeter } from './loss.ts';
+import { type Losses, LossMeter } from './loss-meter.ts';
 import { expectUntouched, readSessions } from './sessions.ts';
 
-/** Runs `work` while a tunnel of the host is pinged, and proves that nobody touched these sessions, all of them unless told. */
+/** Runs `work` while a tunnel of the host is pinged, and checks that these sessions, by default all, were not touched. */
 export async function whilePinging(
   host: Host,
   address: string,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { allowedKeys } from '../../src/core/wg-quick/parse.ts';
 import { renderConfig } from '../../src/core/wg-quick/render.ts';
-import { hostile, mutated } from './hostile.ts';
+import { hostile, mutated } from './hostile-texts.ts';
 import { keys, ranges, tunnelConfigs } from './values.ts';
 
 const ours = [...allowedKeys.Interface, ...allowedKeys.Peer];
@@ -70,7 +70,7 @@ const lines: fc.Arbitrary<string> = fc.oneof(
 
 const rendered = tunnelConfigs.map(renderConfig);
 
-/** Files that we wrote ourselves, and of which somebody changed a few lines or values. */
+/** Files of the program with a few changed lines or values. */
 const edited = fc
   .tuple(rendered, fc.array(fc.tuple(fc.nat(1000), fc.nat(6), lines, values), { maxLength: 3 }))
   .map(([text, edits]) => {
@@ -99,7 +99,7 @@ const respelled = fc.tuple(edited, fc.nat(3), fc.nat(2)).map(([text, spacing, le
   return spelled.replaceAll(' = ', separator).replaceAll('\n', end);
 });
 
-/** Texts of every distance from what we write. */
+/** Texts that differ much or little from the program's own. */
 export const configTexts: fc.Arbitrary<string> = fc.oneof(
   { weight: 4, arbitrary: edited },
   { weight: 2, arbitrary: mutated(rendered, 3) },
@@ -109,7 +109,7 @@ export const configTexts: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.array(lines, { maxLength: 12 }).map((all) => all.join('\n')) },
 );
 
-/** Such texts of a service that does not know the private key, as most do not. */
+/** Such texts of a service without the private key, as most are. */
 export const givenTexts: fc.Arbitrary<string> = configTexts.map((text) =>
   text.replace(/^([\t ]*privatekey)[^\n]*/gim, '$1 = YOUR_PRIVATE_KEY'),
 );

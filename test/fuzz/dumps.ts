@@ -1,13 +1,13 @@
 import fc from 'fast-check';
-import type { Device } from '../../src/core/actual.ts';
-import { formatEndpoint } from '../../src/core/endpoint.ts';
-import type { PublicKey } from '../../src/core/keys.ts';
-import { Secret } from '../../src/core/secret.ts';
+import type { PublicKey } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import type { Device } from '../../src/core/host-state/actual.ts';
+import { formatEndpoint } from '../../src/core/net/endpoint.ts';
 import { addresses, keys, ranges } from './values.ts';
 
 const publicKeys = keys.map((key) => key as PublicKey);
 
-/** What the kernel may tell of an interface. */
+/** What the kernel may report of an interface. */
 export const dumps: fc.Arbitrary<Device> = fc.record({
   publicKey: fc.option(publicKeys),
   listenPort: fc.nat(65535),

@@ -1,38 +1,33 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { InvalidValue } from '../../src/core/errors.ts';
-import { findBlock, linesOf, renderBlock, replaceBlock } from '../../src/core/hosts-block.ts';
-import { plan } from '../../src/core/plan.ts';
-import { parseGiven } from '../../src/core/wg-quick/given.ts';
+import { InvalidValue } from '../../src/core/errors/index.ts';
+import { findBlock, linesOf, renderBlock, replaceBlock } from '../../src/core/names/hosts-block.ts';
+import { plan } from '../../src/core/reconcile/plan.ts';
 import { parseConfig } from '../../src/core/wg-quick/parse.ts';
-import { renderBatch } from '../../src/host/linux/ip-batch.ts';
-import { renderFirewall } from '../../src/host/linux/nft.ts';
-import { renderDevice } from '../../src/host/wg.ts';
+import { parseProvidedConfig } from '../../src/core/wg-quick/provided-config.ts';
+import { renderBatch } from '../../src/host/linux/ip/batch.ts';
+import { renderFirewall } from '../../src/host/linux/nft/own-table.ts';
+import { renderDevice } from '../../src/host/wireguard/wg.ts';
 import { formatNotes, noNotes, parseNotes } from '../../src/store/notes.ts';
-import { formatState, parseState, versionOf } from '../../src/store/state-file.ts';
+import { formatState, parseState, versionOf } from '../../src/store/state/state-file.ts';
 import { bare, network, peer } from '../core/samples.ts';
 import { state } from '../store/samples.ts';
-import { bounded, unlessRefused } from './bound.ts';
 import { fuzz } from './fuzz.ts';
-import { hostile, mutated, pumped } from './hostile.ts';
 import { mutatedJson } from './hostile-json.ts';
 import { hostileDesires } from './hostile-maps.ts';
+import { hostile, mutated, pumped } from './hostile-texts.ts';
+import { bounded, unlessRefused } from './time-bound.ts';
 
-fuzz(
-  'nothing that a control plane says gets into what the tools of the host are told',
-  500,
-  [hostileDesires],
-  (desired) => {
-    for (const step of desired === null ? [] : plan(desired, bare, 0)) {
-      if (step.do === 'configure-link') for (const line of renderBatch(step)) expect(line).toMatch(/^[\w ./:"-]+$/);
-      if (step.do === 'configure-device') expect(renderDevice(step).reveal()).toMatch(/^[\w ./:,+=[\]\n-]+$/);
-      if (step.do === 'set-firewall') expect(renderFirewall(step.firewall)).toMatch(/^[\w ./:;,+=!&|(){}"\n-]+$/);
-      if (step.do === 'set-hosts') expectOnlyNames(step.block);
-    }
-  },
-);
+fuzz("nothing that a control plane sends gets into the input of the host's tools", 500, [hostileDesires], (desired) => {
+  for (const step of desired === null ? [] : plan(desired, bare, 0)) {
+    if (step.do === 'configure-link') for (const line of renderBatch(step)) expect(line).toMatch(/^[\w ./:"-]+$/);
+    if (step.do === 'configure-device') expect(renderDevice(step).reveal()).toMatch(/^[\w ./:,+=[\]\n-]+$/);
+    if (step.do === 'set-firewall') expect(renderFirewall(step.firewall)).toMatch(/^[\w ./:;,+=!&|(){}"\n-]+$/);
+    if (step.do === 'set-hosts') expectOnlyNames(step.block);
+  }
+});
 
-/** Every line one address, and one name below our own domain. */
+/** Every line has one address, and one name below the program's own domain. */
 function expectOnlyNames(block: string): void {
   const [first, ...rest] = block.split('\n');
   expect(first).toBe('# BEGIN cpn cpn0 (written by cpn; edits are lost)');
@@ -47,7 +42,7 @@ const hostsFile =
   '127.0.0.1 localhost\n# BEGIN cpn cpn0 x\n10.77.0.1 a.office.cpn.internal\n# END cpn cpn0\n::1 localhost\n';
 
 fuzz(
-  'of a hosts file nothing but our block changes, and writing it again changes nothing',
+  "of a hosts file only the program's block changes, and writing it again changes nothing",
   1500,
   [mutated(fc.constantFrom(hostsFile, hostsFile.repeat(2)), 5), fc.array(hostile, { minLength: 1, maxLength: 5 })],
   (text, names) => {
@@ -71,7 +66,7 @@ fuzz(
 );
 
 const stateText = formatState(state);
-/** Whatever is wrong with a file makes the store set it aside; but no error may hold a part of it. */
+/** The store sets aside any file that it cannot read; no error may hold a part of it. */
 const parseOrNull = <Result>(parse: () => Result): Result | null =>
   bounded(() => {
     try {
@@ -156,7 +151,7 @@ const words = [
 fuzz('no file is long enough to hang on', 100, [pumped(words)], (text) => {
   bounded(() => unlessRefused([InvalidValue], () => parseConfig(text)));
   bounded(() => unlessRefused([InvalidValue], () => parseConfig(`[Interface]\n${text}`)));
-  bounded(() => unlessRefused([InvalidValue], () => parseGiven(`[Interface]\n${text}`)));
+  bounded(() => unlessRefused([InvalidValue], () => parseProvidedConfig(`[Interface]\n${text}`)));
   bounded(() => findBlock(text, 'cpn0'));
   bounded(() => replaceBlock(text, 'cpn0', 'x\n'));
   parseOrNull(() => parseState(text));

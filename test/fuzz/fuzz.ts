@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { relative } from 'node:path';
 import fc from 'fast-check';
 import { expect, inject, test } from 'vitest';
-import { bounded } from './bound.ts';
 import { countRuns, type Settings } from './settings.ts';
 import { writeTally } from './tally.ts';
+import { bounded } from './time-bound.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -12,7 +12,7 @@ declare module 'vitest' {
   }
 }
 
-/** How long a property goes on at the most, be it that smaller values are looked for; what it found until then holds. */
+/** How long a property runs at the most, with the search for smaller values; what it found until then counts. */
 const SHORT_MS = 40_000;
 const LONG_MS = 24 * 60 * 60 * 1000;
 /** How much later vitest ends it, which it does where one execution does not end. */
@@ -20,7 +20,7 @@ const GRACE_MS = 40_000;
 
 /**
  * Declares a test that `check` throws for no values. It is executed `usual` times in a short run. The values depend on the seed of
- * the run and on the name alone; of values for which it throws, the smallest that were found are told, and how to meet them again.
+ * the run and on the name alone; of values for which it throws, it reports the smallest that it found, and how to reproduce them.
  */
 export function fuzz<Values extends [unknown, ...unknown[]]>(
   name: string,
@@ -42,7 +42,7 @@ export function fuzz<Values extends [unknown, ...unknown[]]>(
       numRuns: countRuns(settings, usual),
       interruptAfterTimeLimit: left,
     });
-    // Out of time, fast-check leaves an execution to itself, which would get in the way of the next property's.
+    // After its time limit, fast-check leaves an execution running, which would disturb the next property's.
     await under.catch(() => {});
     writeTally(settings.tallies, details.numRuns + details.numShrinks);
     if (details.counterexample === null) return;

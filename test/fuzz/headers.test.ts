@@ -1,26 +1,24 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { parseJson } from '../../src/api/body.ts';
-import { strongTag } from '../../src/api/decode.ts';
-import { resolvePath } from '../../src/api/raw-path.ts';
-import { refusal } from '../../src/api/refusal.ts';
+import { strongTag } from '../../src/api/decode/map.ts';
+import { parseJson } from '../../src/api/http/body.ts';
+import { refusedReply } from '../../src/api/http/error-reply.ts';
+import { resolvePath } from '../../src/api/http/raw-path.ts';
 import { deltaManipulation } from '../../src/contract/network.ts';
-import { formatETag, matches } from '../../src/control-plane/routes/etag.ts';
-import { accepts, baseOf } from '../../src/control-plane/routes/instance-manipulation.ts';
-import { readWait } from '../../src/control-plane/routes/prefer.ts';
-import { readRetryAfter } from '../../src/core/backoff.ts';
-import { BadReply, InvalidValue, Refused } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { accepts, baseOf, formatETag, matches, readWait } from '../../src/control-plane/http/conditional-requests.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { BadReply, InvalidValue, Refused } from '../../src/core/errors/index.ts';
+import { readRetryAfter } from '../../src/core/util/backoff.ts';
 import { source } from '../api/samples.ts';
-import { bounded, unlessRefused } from './bound.ts';
 import { fuzz } from './fuzz.ts';
-import { hostile, mutated, pumped } from './hostile.ts';
+import { hostile, mutated, pumped } from './hostile-texts.ts';
+import { bounded, unlessRefused } from './time-bound.ts';
 
 const secret = new Secret('cpn_canary');
 const reading = { url: source.url, maxBytes: 1 << 20, secrets: [secret] };
 
 fuzz(
-  'any refusal is told without a secret, and without what a terminal would obey',
+  'any refusal is reported without a secret, and without control characters',
   1000,
   [
     fc.constantFrom(401, 404, 422, 499),
@@ -36,7 +34,7 @@ fuzz(
       yield Buffer.from(text);
     })();
     const response = { statusCode, headers: { 'content-type': type }, body } as never;
-    const refused = await refusal(response, { what: 'it', repeated: false }, reading);
+    const refused = await refusedReply(response, { what: 'it', repeated: false }, reading);
     expect(refused).toBeInstanceOf(Refused);
     expect(refused.message).not.toContain(secret.reveal());
     expect(refused.message).not.toMatch(/[\p{Cc}\u202e]/u);
@@ -55,7 +53,7 @@ fuzz(
 );
 
 fuzz(
-  'an ETag is known again, and Prefer and A-IM ask for what they say',
+  'an ETag is recognized, and Prefer and A-IM are parsed',
   1000,
   [
     fc.nat(),

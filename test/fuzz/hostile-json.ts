@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { hostile } from './hostile.ts';
+import { hostile } from './hostile-texts.ts';
 
 /** Values that are seldom where they are expected. */
 const hostileValue: fc.Arbitrary<unknown> = fc.oneof(

@@ -1,18 +1,19 @@
 import fc from 'fast-check';
-import { decodeEnrollment } from '../../src/api/decode-enrollment.ts';
-import { type Desired, desire, type Intent } from '../../src/core/desired.ts';
-import { BadReply } from '../../src/core/errors.ts';
+import { decodeEnrollment } from '../../src/api/decode/enrollment.ts';
+import { makeKeyPair } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { BadReply } from '../../src/core/errors/index.ts';
 import { noForwarding } from '../../src/core/forward/ingress.ts';
-import { chooseLabels } from '../../src/core/hosts-label.ts';
-import { makeKeyPair } from '../../src/core/keys.ts';
-import type { TunnelConfig } from '../../src/core/model.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { chooseLabels } from '../../src/core/names/hosts-label.ts';
+import { computeDesired } from '../../src/core/reconcile/compute-desired.ts';
+import type { Desired, DesiredInputs } from '../../src/core/reconcile/desired.ts';
+import type { TunnelConfig } from '../../src/core/wg-quick/tunnel-config.ts';
 import { enrollmentRequest, keyOf, source } from '../api/samples.ts';
 import { address, ground, options, prefix } from '../core/samples.ts';
-import { unlessRefused } from './bound.ts';
 import { givenTexts } from './config-texts.ts';
-import { hostile } from './hostile.ts';
 import { mutatedJson } from './hostile-json.ts';
+import { hostile } from './hostile-texts.ts';
+import { unlessRefused } from './time-bound.ts';
 
 const own = makeKeyPair(new Uint8Array(32).fill(77));
 
@@ -40,7 +41,7 @@ const endpoints = fc.constantFrom(
     'x_y:1',
   ],
 );
-/** Ids of words become parts of nothing but what is shown; they are nearly as free as names. */
+/** Ids of words are only printed; they are nearly as free as names. */
 const ids = fc.oneof(fc.nat(50), fc.constantFrom('PostUp=id', '[Interface]', '$(id)', '#', 'a'), rarely(fc.nat(50), 5));
 
 const peerBodies = (number: number) =>
@@ -95,7 +96,7 @@ const choices = fc.record({
   type: fc.constantFrom('connector' as const, 'admin_device' as const, 'origin' as const),
 });
 
-/** What a host is to be after what a hostile control plane answered; null where the answer is refused. */
+/** The desired state of a host after the answer of a malicious control plane; null where it refuses the answer. */
 export const hostileDesires: fc.Arbitrary<Desired | null> = fc
   .tuple(bodies, choices)
   .map(([body, { type, networkSecret, ...chosen }]) => {
@@ -105,7 +106,7 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
     if (!enrolled || !self) return null;
     const { map } = enrolled;
     const [label = null] = chooseLabels([{ id: map.id ?? 'network', name: map.name }], 'network');
-    const intent: Intent = {
+    const intent: DesiredInputs = {
       ...{
         link: 'cpn0',
         map,
@@ -115,13 +116,14 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
         labels: [],
         failed: [],
         pathMtu: null,
+        routeTable: null,
         networkSecret,
         forwarding: noForwarding,
       },
       options: { ...options, ...chosen },
       resolved: { 'edge.example.net': [address('198.51.100.7')] },
     };
-    return desire(intent, { ...ground, allowed: chosen.allowRoutes });
+    return computeDesired(intent, { ...ground, allowed: chosen.allowRoutes });
   });
 
 /** The configurations among them. */

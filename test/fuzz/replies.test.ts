@@ -1,23 +1,23 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { decodeMap } from '../../src/api/decode.ts';
-import * as account from '../../src/api/decode-account.ts';
-import * as admin from '../../src/api/decode-admin.ts';
-import { decodeDelta } from '../../src/api/decode-delta.ts';
-import { decodeEnrollment } from '../../src/api/decode-enrollment.ts';
+import * as account from '../../src/api/decode/account.ts';
+import * as admin from '../../src/api/decode/admin.ts';
+import { decodeDelta } from '../../src/api/decode/delta.ts';
+import { decodeEnrollment } from '../../src/api/decode/enrollment.ts';
+import { decodeMap } from '../../src/api/decode/map.ts';
 import { deltaManipulation } from '../../src/contract/network.ts';
-import { applyDelta, findFlaw } from '../../src/core/apply-delta.ts';
-import { covers, parseAddress, parsePrefix } from '../../src/core/cidr.ts';
-import { BadReply } from '../../src/core/errors.ts';
-import { isProven, makeIdentity, parseIdentityKey, proveKey } from '../../src/core/identity.ts';
-import { parsePublicKey } from '../../src/core/keys.ts';
-import type { NetworkMap } from '../../src/core/model.ts';
+import { isProven, makeIdentity, parseIdentityKey, proveKey } from '../../src/core/crypto/identity.ts';
+import { parsePublicKey } from '../../src/core/crypto/keys.ts';
+import { BadReply } from '../../src/core/errors/index.ts';
+import { applyDelta, findInvalid } from '../../src/core/map/apply-delta.ts';
+import type { NetworkMap } from '../../src/core/map/model.ts';
+import { covers, parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
 import { enrollmentBody, enrollmentRequest, keyOf, networkBody, peerBody, source } from '../api/samples.ts';
-import { bounded, unlessRefused } from './bound.ts';
 import { givenTexts } from './config-texts.ts';
 import { fuzz } from './fuzz.ts';
-import { hostile, mutated, pumped } from './hostile.ts';
 import { mutatedJson } from './hostile-json.ts';
+import { hostile, mutated, pumped } from './hostile-texts.ts';
+import { bounded, unlessRefused } from './time-bound.ts';
 
 const survive = <Result>(decode: () => Result) => bounded(() => unlessRefused([BadReply], decode));
 
@@ -46,18 +46,13 @@ const names = [
 ];
 const around = (body: unknown) => mutatedJson(fc.constantFrom(body, { data: body }), names);
 
-fuzz(
-  'any map is one that keeps the rules of maps, or refused',
-  1200,
-  [around(network), fc.option(hostile)],
-  (body, etag) => {
-    const map = survive(() => decodeMap(body, source, { network: 7, etag }));
-    if (map) expectKept(map);
-  },
-);
+fuzz('any map keeps the rules of maps, or is refused', 1200, [around(network), fc.option(hostile)], (body, etag) => {
+  const map = survive(() => decodeMap(body, source, { network: 7, etag }));
+  if (map) expectKept(map);
+});
 
 fuzz(
-  'any enrolment is one that keeps the rules of maps, or refused',
+  'any enrolment keeps the rules of maps, or is refused',
   1200,
   [
     fc.oneof(
@@ -80,9 +75,17 @@ fuzz(
   'any change makes a map that keeps the rules of maps, or is refused',
   1200,
   [around(delta), fc.constantFrom('"12"', '"12"', '"13"', 'W/"12"')],
-  (body, told) => {
-    const headers = { im: deltaManipulation, 'delta-base': told };
-    const answer = { status: 226, headers, body, etag: '"13"', waited: true, reading: { ...source, maxBytes: 1 } };
+  (body, deltaBase) => {
+    const headers = { im: deltaManipulation, 'delta-base': deltaBase };
+    const answer = {
+      status: 226,
+      headers,
+      body,
+      etag: '"13"',
+      waited: true,
+      from: null,
+      reading: { ...source, maxBytes: 1 },
+    };
     const map = survive(() => decodeDelta(answer, base));
     if (map) expectKept(map);
     else expect(applyDelta(base, { ...base, peers: [], removed: [] })).toEqual(base);
@@ -139,7 +142,7 @@ fuzz(
 );
 
 fuzz(
-  'no proof holds but the one that was given',
+  'no other proof than the given one is valid',
   30,
   [fc.uint8Array({ minLength: 32, maxLength: 32 }), mutated(fc.constant(proven.key_proof.signature), 2), fc.integer()],
   (seed, signature, serial) => {
@@ -192,7 +195,7 @@ function expectKept(map: NetworkMap): void {
   const isOneAddress = map.cidr.endsWith('/32');
   if (!isOneAddress)
     for (const { address, given } of map.peers) if (!given) expect(covers(map.cidr, address)).toBe(true);
-  const flaw = findFlaw(map, 16_384);
+  const flaw = findInvalid(map, 16_384);
   if (!isOneAddress && !map.peers.some(({ given }) => given)) expect(flaw).toBeNull();
   else expect(new Set(map.peers.map(({ publicKey }) => publicKey)).size).toBe(map.peers.length);
 }

@@ -1,5 +1,5 @@
 /**
- * Runs around the tests of this folder: tells them how to go, and prints in one line how often properties were executed.
+ * Runs around the tests of this folder: gives them their settings, and prints in one line how often properties were executed.
  *
  * @module
  */

@@ -1,8 +1,8 @@
-/** How a run of the properties is to go: the same in all of its files. */
+/** The settings of a run of the properties: the same in all of its files. */
 export interface Settings {
   /** From which each property makes a seed of its own; the same seed gives the same values in the same order. */
   readonly seed: number;
-  /** Executions of each property; null for as many as each thinks right. */
+  /** Executions of each property; null for each property's own number. */
   readonly runs: number | null;
   /** Milliseconds since the epoch at which a long run ends; null for a run that takes as long as it takes. */
   readonly until: number | null;
@@ -10,7 +10,7 @@ export interface Settings {
   readonly tallies: string;
 }
 
-/** The variables by which scripts/fuzz tells a run how to go. */
+/** The variables by which scripts/fuzz gives a run its settings. */
 export const variables = {
   seed: 'CPN_FUZZ_SEED',
   runs: 'CPN_FUZZ_RUNS',
@@ -18,7 +18,7 @@ export const variables = {
   total: 'CPN_FUZZ_TOTAL',
 };
 
-/** The seed where nobody names one: a test that fails for one person must fail for the next. */
+/** The default seed: a test that fails once must fail the next time. */
 const usualSeed = 20_261_121;
 
 /** Of each property, how often it is executed in a long run for each time that it would be in a short one. */
@@ -35,7 +35,7 @@ export function readSettings(environment: NodeJS.ProcessEnv, tallies: string): S
   };
 }
 
-/** How often a property is executed whose share of a short run is `usual`. */
+/** How often a property is executed that runs `usual` times in a short run. */
 export function countRuns({ runs, until }: Settings, usual: number): number {
   return runs ?? (until === null ? usual : usual * longer);
 }

@@ -2,32 +2,32 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { CpnError } from '../../src/core/errors.ts';
+import { CpnError } from '../../src/core/errors/index.ts';
 import { describeDrop } from '../../src/core/forward/describe-drop.ts';
 import { findForwardDrops } from '../../src/core/forward/find-drops.ts';
 import type { ForwardPath } from '../../src/core/forward/path.ts';
-import { digestDevices } from '../../src/host/digest-devices.ts';
-import { splitLines } from '../../src/host/lines.ts';
-import { parseForwardTables } from '../../src/host/linux/forward-chains.ts';
-import { nameFailedLines } from '../../src/host/linux/ip-batch.ts';
-import { parseShown } from '../../src/host/linux/ip-show.ts';
-import { parseRules } from '../../src/host/linux/nft.ts';
-import { parseEvent, tellsLoss } from '../../src/host/linux/parse-event.ts';
-import { parseFirewallEvent, tellsFirewallLoss } from '../../src/host/linux/parse-firewall-event.ts';
+import { parseProcess } from '../../src/host/linux/conflicting-processes.ts';
+import { describeFailedLines } from '../../src/host/linux/ip/batch.ts';
+import { parseRouteGet } from '../../src/host/linux/ip/route-get.ts';
+import { parseShown } from '../../src/host/linux/ip/show.ts';
+import { isLossReport, parseEvent } from '../../src/host/linux/monitor/parse-event.ts';
+import { isFirewallLossReport, parseFirewallEvent } from '../../src/host/linux/monitor/parse-firewall-event.ts';
+import { parseFilterTables } from '../../src/host/linux/nft/filter-tables.ts';
+import { parseRules } from '../../src/host/linux/nft/own-table.ts';
 import { mayAdminister } from '../../src/host/linux/privilege.ts';
-import { parseGot } from '../../src/host/linux/route-get.ts';
 import { parseSshClients } from '../../src/host/linux/ssh-clients.ts';
-import { gatherSurroundings, parseResolvers } from '../../src/host/linux/surroundings.ts';
-import { parseProcess } from '../../src/host/linux/suspects.ts';
+import { gatherUnderlay, parseResolvers } from '../../src/host/linux/underlay.ts';
+import { splitLines } from '../../src/host/process/lines.ts';
 import { readAddress } from '../../src/host/read-address.ts';
-import { parseDump } from '../../src/host/wg-dump.ts';
+import { digestDevices } from '../../src/host/wireguard/digest-devices.ts';
+import { parseDump } from '../../src/host/wireguard/dump.ts';
 import { prefix } from '../core/samples.ts';
-import { bounded, unlessRefused } from './bound.ts';
 import { dumpOf, dumps } from './dumps.ts';
 import { fuzz } from './fuzz.ts';
-import { mutated, pumped } from './hostile.ts';
 import { mutatedJson } from './hostile-json.ts';
-import * as printed from './printed.ts';
+import { mutated, pumped } from './hostile-texts.ts';
+import * as printed from './recorded-outputs.ts';
+import { bounded, unlessRefused } from './time-bound.ts';
 
 const survive = <Result>(parse: () => Result) => bounded(() => unlessRefused([CpnError], parse));
 
@@ -57,7 +57,7 @@ const shown = fc
 fuzz('whatever ip shows is read or refused', 1000, [fc.oneof(shown, mutated(shown))], (text) => {
   const read = survive(() => parseShown(text));
   if (read === null) return;
-  const around = bounded(() => gatherSurroundings('cpn0', read, { resolvers: [], sshClients: [] }));
+  const around = bounded(() => gatherUnderlay('cpn0', read));
   for (const each of [...around.addresses, ...around.gateways]) expect(readAddress(each)).toBe(each);
   for (const rule of read.rules) expect(Number.isInteger(rule.priority)).toBe(true);
 });
@@ -69,17 +69,17 @@ fuzz(
   1000,
   [mutated(fc.tuple(got, got).map((lines) => lines.join('\n')))],
   (text) => {
-    const route = survive(() => parseGot(text));
+    const route = survive(() => parseRouteGet(text));
     if (route && route.link !== null && route.gateway !== null) expect(readAddress(route.gateway)).toBe(route.gateway);
   },
 );
 
 fuzz(
-  'lines that failed are named whatever ip says',
+  'lines that failed are named whatever ip prints',
   500,
   [mutated(fc.constantFrom('Command failed -:2', 'x\nCommand failed -:99999999999')), fc.array(fc.string())],
-  (said, lines) => {
-    survive(() => nameFailedLines(said, lines));
+  (stderr, lines) => {
+    survive(() => describeFailedLines(stderr, lines));
   },
 );
 
@@ -92,7 +92,7 @@ const paths: ForwardPath[] = (['new', 'established'] as const).map((state) => ({
 
 const judged = (text: string) => {
   survive(() => parseRules(text));
-  const found = survive(() => findForwardDrops(parseForwardTables(text), 'cpn0', paths).map(describeDrop));
+  const found = survive(() => findForwardDrops(parseFilterTables(text), 'cpn0', paths).map(describeDrop));
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
   for (const words of found ?? []) expect(words).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e]/);
 };
@@ -117,22 +117,22 @@ fuzz(
     for (const event of [survive(() => parseEvent(line)), survive(() => parseFirewallEvent(line))]) {
       if (event?.link) expect(event.link).toMatch(/^[^\s:\p{Cc}\p{Cf}]{1,15}$/u);
     }
-    survive(() => tellsLoss(line));
-    survive(() => tellsFirewallLoss(line));
+    survive(() => isLossReport(line));
+    survive(() => isFirewallLossReport(line));
   },
 );
 
 fuzz(
-  'lines are told alike, in whatever pieces they come',
+  'lines are split alike, in whatever pieces they come',
   1000,
   [fc.array(fc.string({ unit: fc.constantFrom('a', '\n', '\r', '💻'), maxLength: 12 })), fc.nat(8)],
   (pieces, most) => {
-    const told: (string | null)[] = [];
-    const read = splitLines(most, (line) => told.push(line));
+    const lines: (string | null)[] = [];
+    const read = splitLines(most, (line) => lines.push(line));
     for (const piece of pieces) read(piece);
     const [rest = '', ...whole] = pieces.join('').split('\n').reverse();
     const expected = whole.reverse().map((line) => (line.length > most ? null : line));
-    expect(told).toEqual(rest.length > most ? [...expected, null] : expected);
+    expect(lines).toEqual(rest.length > most ? [...expected, null] : expected);
   },
 );
 
@@ -159,11 +159,11 @@ fuzz(
 );
 
 fuzz('no text of tools is long enough to hang on', 60, [pumped(printed.words)], (text) => {
-  for (const parse of [parseDump, digestDevices, parseShown, parseGot, parseRules, parseForwardTables])
+  for (const parse of [parseDump, digestDevices, parseShown, parseRouteGet, parseRules, parseFilterTables])
     survive(() => parse(text));
   for (const parse of [parseEvent, parseFirewallEvent, parseSshClients, parseResolvers, mayAdminister])
     survive(() => parse(text));
   survive(() => parseProcess(text, text));
-  survive(() => nameFailedLines(text, [text]));
+  survive(() => describeFailedLines(text, [text]));
   survive(() => splitLines(100, () => {})(text));
 });

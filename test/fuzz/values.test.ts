@@ -1,28 +1,28 @@
 import { isIP } from 'node:net';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { parseField, toObject, typed } from '../../src/cli/api-fields.ts';
-import { Input } from '../../src/cli/input.ts';
-import { parseListenAddress } from '../../src/cli/listen-address.ts';
-import { parsePeerEndpoint, parsePrivateRange, parseRoutes } from '../../src/control-plane/network-rules.ts';
-import { parseDatabaseUrl } from '../../src/control-plane/store/database-url.ts';
-import { hostPrefix, maskPrefix, parseAddress, parsePrefix, rangeOf } from '../../src/core/cidr.ts';
-import { formatEndpoint, parseEndpoint, parseHost } from '../../src/core/endpoint.ts';
-import { InvalidValue, WrongUsage } from '../../src/core/errors.ts';
-import { keyPairOf, parsePublicKey } from '../../src/core/keys.ts';
-import { parseLinkName } from '../../src/core/link-name.ts';
-import { formatProbeTarget, parseProbeTarget } from '../../src/core/probe-target.ts';
-import { maskTokens, Secret } from '../../src/core/secret.ts';
-import { parseServiceAddress } from '../../src/core/service-address.ts';
+import { parseField, toObject, typed } from '../../src/cli/api/fields.ts';
+import { Input } from '../../src/cli/input/input.ts';
+import { parseListenAddress } from '../../src/cli/input/listen-address.ts';
+import { parsePeerEndpoint, parsePrivateRange, parseRoutes } from '../../src/control-plane/domain/network-rules.ts';
+import { parseDatabaseUrl } from '../../src/control-plane/store/postgres/database-url.ts';
+import { keyPairOf, parsePublicKey } from '../../src/core/crypto/keys.ts';
+import { maskTokens, Secret } from '../../src/core/crypto/secret.ts';
+import { InvalidValue, WrongUsage } from '../../src/core/errors/index.ts';
+import { formatProbeTarget, parseProbeTarget } from '../../src/core/map/probe-target.ts';
+import { hostPrefix, maskPrefix, parseAddress, parsePrefix, rangeOf } from '../../src/core/net/cidr.ts';
+import { formatEndpoint, parseEndpoint, parseHost } from '../../src/core/net/endpoint.ts';
+import { parseLinkName } from '../../src/core/net/link-name.ts';
+import { parseServiceAddress } from '../../src/core/net/service-address.ts';
 import { readAddress } from '../../src/host/read-address.ts';
-import { bounded, unlessRefused } from './bound.ts';
 import { fuzz } from './fuzz.ts';
-import { hostile, mutated, pumped } from './hostile.ts';
+import { hostile, mutated, pumped } from './hostile-texts.ts';
+import { bounded, unlessRefused } from './time-bound.ts';
 import { addresses, keys, ranges } from './values.ts';
 
 const survive = <Result>(parse: () => Result) => bounded(() => unlessRefused([InvalidValue, WrongUsage], parse));
 
-/** What is read is spelled in one way, which is read as the same again. */
+/** A parsed value has one spelling, which parses as the same value. */
 function expectOneSpelling<Value>(
   text: string,
   parse: (text: string) => Value,
@@ -150,7 +150,7 @@ fuzz('the URL of a database is a target or refused, and shows no password', 1500
 });
 
 fuzz(
-  'fields of a request make an object, and nobody a prototype',
+  'fields of a request make an object, and none makes a prototype',
   1500,
   [
     fc.array(mutated(fc.constantFrom('a=1', 'a[b]=c', 'a[]=v', 'a[][x]=1', '__proto__[x]=1', 'constructor=2'), 2), {

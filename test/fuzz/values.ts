@@ -1,16 +1,16 @@
 import fc from 'fast-check';
-import { type Address, maskPrefix, type Prefix, parseAddress } from '../../src/core/cidr.ts';
-import type { SocketEndpoint } from '../../src/core/endpoint.ts';
-import type { PublicKey } from '../../src/core/keys.ts';
-import type { DesiredPeer, TunnelConfig } from '../../src/core/model.ts';
-import { Secret } from '../../src/core/secret.ts';
+import type { PublicKey } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { type Address, maskPrefix, type Prefix, parseAddress } from '../../src/core/net/cidr.ts';
+import type { SocketEndpoint } from '../../src/core/net/endpoint.ts';
+import type { DesiredPeer, TunnelConfig } from '../../src/core/wg-quick/tunnel-config.ts';
 
 /** 32 bytes in base64. */
 export const keys: fc.Arbitrary<string> = fc
   .uint8Array({ minLength: 32, maxLength: 32 })
   .map((bytes) => Buffer.from(bytes).toString('base64'));
 
-/** Of IPv6 those alone that are no IPv4 in other clothes. */
+/** Without IPv6 addresses that embed an IPv4 address. */
 export const addresses: fc.Arbitrary<Address> = fc.oneof(
   fc.ipV4().map((text) => parseAddress(text)),
   fc

@@ -1,6 +1,6 @@
 /**
- * `wg` itself, to be asked what it makes of a file: it is let configure an interface that is only a socket of ours, as that of an
- * implementation in user space is, and tells there what it understood. It runs in namespaces without a network.
+ * `wg` itself, as a parser to compare with. It configures an interface that is only a socket, as that of a userspace
+ * implementation is, and the test reads there what `wg` understood. It runs in namespaces without a network.
  *
  * @module
  */
@@ -8,11 +8,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findTool } from '../../src/host/find-tool.ts';
-import { Servant } from './servant.ts';
+import { findTool } from '../../src/host/process/find-tool.ts';
+import { LineServer } from './line-server.ts';
 
-/** A word of the protocol and its value, in the order in which `wg` told them (www.wireguard.com/xplatform). */
-export type Told = readonly (readonly [string, string])[];
+/** A word of the protocol and its value, in the order in which `wg` sent them (www.wireguard.com/xplatform). */
+export type WgSettings = readonly (readonly [string, string])[];
 
 /** The arguments are `wg`, our folder of sockets, and the file. */
 const script = `set -e
@@ -25,21 +25,21 @@ done
 `;
 
 export class WgOracle {
-  readonly #servant: Servant;
+  readonly #program: LineServer;
   readonly #server: Server;
   readonly #folder: string;
-  #told = '';
+  #sent = '';
 
-  private constructor(servant: Servant, server: Server, folder: string) {
-    this.#servant = servant;
+  private constructor(program: LineServer, server: Server, folder: string) {
+    this.#program = program;
     this.#server = server;
     this.#folder = folder;
     server.on('connection', (socket) => {
-      this.#told = '';
+      this.#sent = '';
       socket.on('error', () => {});
       socket.setEncoding('latin1').on('data', (text: string) => {
-        this.#told += text;
-        if (this.#told.endsWith('\n\n')) socket.write('errno=0\n\n');
+        this.#sent += text;
+        if (this.#sent.endsWith('\n\n')) socket.write('errno=0\n\n');
       });
     });
   }
@@ -62,20 +62,20 @@ export class WgOracle {
       sockets,
       pathIn(folder),
     ];
-    const servant = new Servant(['unshare', ...user, '--mount', '--net', '--', ...bash], {
+    const program = new LineServer(['unshare', ...user, '--mount', '--net', '--', ...bash], {
       PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
       LC_ALL: 'C',
     });
-    return new WgOracle(servant, server, folder);
+    return new WgOracle(program, server, folder);
   }
 
-  /** What `wg setconf` says to the interface, or null where it refuses the file. One character stands for a byte. */
-  async understand(text: string): Promise<Told | null> {
+  /** What `wg setconf` sends to the interface, or null where it refuses the file. One character stands for a byte. */
+  async understand(text: string): Promise<WgSettings | null> {
     await writeFile(pathIn(this.#folder), text, 'latin1');
-    this.#told = '';
-    if ((await this.#servant.ask('go')) !== '0') return null;
-    const [first, ...rest] = this.#told.trimEnd().split('\n');
-    if (first !== 'set=1') throw new Error(`wg said ${JSON.stringify(first)} in place of a configuration`);
+    this.#sent = '';
+    if ((await this.#program.request('go')) !== '0') return null;
+    const [first, ...rest] = this.#sent.trimEnd().split('\n');
+    if (first !== 'set=1') throw new Error(`wg sent ${JSON.stringify(first)} in place of a configuration`);
     return rest.map((line): [string, string] => {
       const at = line.indexOf('=');
       return [line.slice(0, at), line.slice(at + 1)];
@@ -83,7 +83,7 @@ export class WgOracle {
   }
 
   async stop(): Promise<void> {
-    await this.#servant.close();
+    await this.#program.close();
     await new Promise((done) => this.#server.close(done));
     await rm(this.#folder, { recursive: true });
   }

@@ -1,5 +1,5 @@
 /**
- * wg-quick's own parser, to be asked what it makes of a file. Its functions are taken out of the script that is installed, and nothing
+ * wg-quick's own parser, to compare with. Its functions are taken out of the script that is installed, and nothing
  * else of it is run: what they call is a word of the shell, or a function that does nothing.
  *
  * @module
@@ -8,8 +8,8 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { toolFolders } from '../../src/host/find-tool.ts';
-import { Servant } from './servant.ts';
+import { toolFolders } from '../../src/host/process/find-tool.ts';
+import { LineServer } from './line-server.ts';
 
 /** What wg-quick understood of a file, one character a byte. */
 export interface Understood {
@@ -25,7 +25,7 @@ export interface Understood {
   readonly wgConfig: string;
 }
 
-/** Of each request its variables as they are in a new shell; `set -e` holds where no other command asks for the outcome. */
+/** Of each request its variables as they are in a new shell; `set -e` holds where no other command reads the exit code. */
 const script = (functions: string) => `set -o pipefail
 shopt -s extglob
 export LC_ALL=C
@@ -37,7 +37,7 @@ readlink() { printf '%s\\n' "$2"; }
 stat() { printf '0600\\n'; }
 command_not_found_handle() { die; }
 ${functions}
-tell() {
+dump() {
   local list
   printf '%s\\0' "$WG_CONFIG" "$MTU" "$TABLE" "$SAVE_CONFIG"
   for list in ADDRESSES DNS DNS_SEARCH PRE_UP POST_UP PRE_DOWN POST_DOWN; do
@@ -46,17 +46,17 @@ tell() {
   done
 }
 while read -r file; do
-  ( set -e; exec 2>&1; parse_options "$file" >/dev/null; shopt -u nocasematch; tell >"$file.told" )
+  ( set -e; exec 2>&1; parse_options "$file" >/dev/null; shopt -u nocasematch; dump >"$file.parsed" )
   printf '%s\\n' "$?"
 done
 `;
 
 export class WgQuickOracle {
-  readonly #servant: Servant;
+  readonly #program: LineServer;
   readonly #folder: string;
 
-  private constructor(servant: Servant, folder: string) {
-    this.#servant = servant;
+  private constructor(program: LineServer, folder: string) {
+    this.#program = program;
     this.#folder = folder;
   }
 
@@ -68,15 +68,15 @@ export class WgQuickOracle {
     const program = join(folder, 'oracle.bash');
     await writeFile(program, script(['parse_options', 'read_bool'].map((name) => findFunction(text, name)).join('\n')));
     const argv = ['/bin/bash', '--noprofile', '--norc', program];
-    return new WgQuickOracle(new Servant(argv, { PATH: '/nonexistent', LC_ALL: 'C' }), folder);
+    return new WgQuickOracle(new LineServer(argv, { PATH: '/nonexistent', LC_ALL: 'C' }), folder);
   }
 
   async understand(text: string): Promise<Understood> {
     const file = join(this.#folder, 'fuzz0.conf');
     await writeFile(file, text);
-    const status = await this.#servant.ask(file);
-    const told = status === '0' ? await readFile(`${file}.told`, 'latin1') : '';
-    const [wgConfig = '', mtu = '', table = '', saveConfig = '', ...rest] = told.split('\0');
+    const status = await this.#program.request(file);
+    const dump = status === '0' ? await readFile(`${file}.parsed`, 'latin1') : '';
+    const [wgConfig = '', mtu = '', table = '', saveConfig = '', ...rest] = dump.split('\0');
     const lists = readLists(rest);
     const [addresses = [], dns = [], search = [], ...hooks] = lists;
     return {
@@ -92,7 +92,7 @@ export class WgQuickOracle {
   }
 
   async stop(): Promise<void> {
-    await this.#servant.close();
+    await this.#program.close();
     await rm(this.#folder, { recursive: true });
   }
 }

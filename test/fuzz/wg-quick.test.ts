@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, expect } from 'vitest';
-import { InvalidValue } from '../../src/core/errors.ts';
-import { formatInterfaceAddress, type TunnelConfig } from '../../src/core/model.ts';
-import { type GivenConfig, parseGiven } from '../../src/core/wg-quick/given.ts';
+import { InvalidValue } from '../../src/core/errors/index.ts';
+import { formatInterfaceAddress } from '../../src/core/net/interface-address.ts';
 import { parseConfig } from '../../src/core/wg-quick/parse.ts';
+import { type ProvidedConfig, parseProvidedConfig } from '../../src/core/wg-quick/provided-config.ts';
 import { renderConfig } from '../../src/core/wg-quick/render.ts';
-import { bounded, unlessRefused } from './bound.ts';
+import type { TunnelConfig } from '../../src/core/wg-quick/tunnel-config.ts';
+import { meaningOf, meaningOfPeer, meaningSent } from './config-meaning.ts';
 import { configTexts } from './config-texts.ts';
 import { fuzz } from './fuzz.ts';
 import { hostileConfigs } from './hostile-maps.ts';
-import { meaningOf, meaningOfPeer, meaningTold } from './meaning.ts';
+import { bounded, unlessRefused } from './time-bound.ts';
 import { tunnelConfigs } from './values.ts';
 import { WgOracle } from './wg-oracle.ts';
 import { type Understood, WgQuickOracle } from './wg-quick-oracle.ts';
@@ -26,7 +27,7 @@ afterAll(async () => {
 });
 
 fuzz(
-  'wg-quick and wg read the file of any configuration as it was meant, and so do we',
+  'wg-quick and wg read the file of any configuration as it was meant, and so does the program',
   120,
   [tunnelConfigs],
   async (config) => {
@@ -46,47 +47,47 @@ fuzz('a file that we accept means the same to wg-quick and wg', 600, [configText
 });
 
 fuzz(
-  "somebody else's file of which we take everything means the same to wg-quick and wg",
+  "another tool's file that the program reads in full means the same to wg-quick and wg",
   600,
   [configTexts],
   async (text) => {
-    const given = bounded(() => unlessRefused([InvalidValue], () => parseGiven(text)));
+    const given = bounded(() => unlessRefused([InvalidValue], () => parseProvidedConfig(text)));
     if (given !== null && isWhole(text, given)) await expectGiven(text, given);
   },
 );
 
 /** Nothing of the text was left out, or kept as data alone. */
-function isWhole(text: string, { remarks, skipped, dns }: GivenConfig): boolean {
+function isWhole(text: string, { remarks, skipped, dns }: ProvidedConfig): boolean {
   return remarks.length + skipped.length + dns.length === 0 && !/table/i.test(text);
 }
 
 async function expectMeant(text: string, config: TunnelConfig): Promise<void> {
   const understood = await wgQuick.understand(text);
   expectNothingElse(understood, [formatInterfaceAddress(config.address)], String(config.mtu));
-  const told = await wg.understand(understood.wgConfig);
-  if (told === null) throw new Error('wg refuses it');
-  expect(meaningTold(told)).toEqual(meaningOf(config));
+  const parsed = await wg.understand(understood.wgConfig);
+  if (parsed === null) throw new Error('wg refuses it');
+  expect(meaningSent(parsed)).toEqual(meaningOf(config));
 }
 
-/** What is this host's own affair is not heeded, and may be anything; and `wg` would ask a resolver for a name. */
-async function expectGiven(text: string, { address, peers }: GivenConfig): Promise<void> {
+/** Fields of the host itself are ignored, and may be anything; and `wg` would resolve a name. */
+async function expectGiven(text: string, { address, peers }: ProvidedConfig): Promise<void> {
   const understood = await wgQuick.understand(text);
   expectNothingElse(understood, understood.addresses, understood.mtu);
-  const told = address && formatInterfaceAddress(address);
+  const expected = address && formatInterfaceAddress(address);
   const [first = null, ...rest] = understood.addresses;
   expect(rest).toEqual([]);
-  expect(first?.includes('/') === false ? `${first}/32` : first).toBe(told);
-  const heeded = understood.wgConfig
+  expect(first?.includes('/') === false ? `${first}/32` : first).toBe(expected);
+  const used = understood.wgConfig
     .replace(/^[^\S\n]*(ListenPort|FwMark|PrivateKey|Endpoint)[^\S\n]*=[^\n]*/gim, '')
     .replace(/^[^\S\n]*AllowedIPs[^\S\n]*=[^\n]*/gim, withoutHoles);
-  const wgTold = await wg.understand(heeded);
-  if (wgTold === null) throw new Error('wg refuses it');
+  const wgParsed = await wg.understand(used);
+  if (wgParsed === null) throw new Error('wg refuses it');
   const withoutEndpoints = peers.map((peer) => meaningOfPeer({ ...peer, endpoint: null }));
-  const unique = meaningTold(wgTold).peers.map((peer) => ({ ...peer, allowedIps: [...new Set(peer.allowedIps)] }));
+  const unique = meaningSent(wgParsed).peers.map((peer) => ({ ...peer, allowedIps: [...new Set(peer.allowedIps)] }));
   expect(unique).toEqual(withoutEndpoints);
 }
 
-/** We read a list without an entry, or with nothing between its commas; `wg` of 2021 refuses both. */
+/** The program reads a list without an entry, or with nothing between its commas; `wg` of 2021 refuses both. */
 function withoutHoles(line: string): string {
   const entries = line
     .slice(line.indexOf('=') + 1)

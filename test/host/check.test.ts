@@ -5,12 +5,12 @@ import { hide } from './steps.ts';
 vi.setConfig({ testTimeout: 60_000 });
 
 describe('check', () => {
-  test('passes where everything is there', async () => {
+  test('passes where nothing is missing', async () => {
     await using machine = await Machine.start();
     await machine.host.check({ firewall: true });
   });
 
-  test('misses the right to administer the network, even of root', async () => {
+  test('fails without CAP_NET_ADMIN, even for root', async () => {
     await using machine = await Machine.start('setpriv', '--bounding-set=-net_admin', '--inh-caps=-net_admin');
     await expect(machine.host.check({ firewall: false })).rejects.toMatchObject({ name: 'MissingPrivilege' });
   });
@@ -19,7 +19,7 @@ describe('check', () => {
     ['wg', false, 'wireguard-tools'],
     ['ip', false, 'iproute2'],
     ['nft', true, 'nftables'],
-  ])('misses %s where it may not be executed', async (tool, firewall, debianPackage) => {
+  ])('fails without %s where it is not executable', async (tool, firewall, debianPackage) => {
     await using machine = await Machine.start();
     await machine.sh(`${hide(tool)}`);
     await expect(machine.host.check({ firewall })).rejects.toMatchObject({

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { ActualPeer } from '../../src/core/actual.ts';
-import type { Desired } from '../../src/core/desired.ts';
-import { forwardingKey, sourceFilterKey } from '../../src/core/link-sysctl.ts';
-import { plan } from '../../src/core/plan.ts';
+import type { ActualPeer } from '../../src/core/host-state/actual.ts';
+import { forwardingKey, sourceFilterKey } from '../../src/core/host-state/sysctl-keys.ts';
+import type { Desired } from '../../src/core/reconcile/desired.ts';
+import { plan } from '../../src/core/reconcile/plan.ts';
 import { desireFor, dialled, keyPair, network, options, peer, prefix } from '../core/samples.ts';
 import type { Machine } from './machine.ts';
 import { at, makePeer, newPresharedKey } from './samples.ts';
@@ -66,7 +66,7 @@ const rulesDiffer = ['update firewall inet cpn_cpn0: the rules differ'];
 const set = `wg set cpn0 peer ${laptop.publicKey}`;
 const stranger = peer(9).publicKey;
 
-/** What somebody does by hand, and what is to be repaired then: all of it, and nothing else. */
+/** Manual changes, and exactly the repairs that a pass must plan. */
 const drifts: readonly [string, string, readonly string[]][] = [
   ['MTU', 'ip link set cpn0 mtu 1300', ['update interface cpn0: the MTU differs']],
   [
@@ -83,7 +83,7 @@ const drifts: readonly [string, string, readonly string[]][] = [
     ],
   ],
   [
-    'address of somebody',
+    'address of another program',
     'ip address add 10.98.0.1/24 dev cpn0',
     ['remove address 10.98.0.1/24: not the address of this peer'],
   ],
@@ -102,11 +102,26 @@ const drifts: readonly [string, string, readonly string[]][] = [
     ],
   ],
   ['route to the range, by hand', 'ip route replace 10.77.0.0/24 dev cpn0', []],
-  ['route of somebody', 'ip route add 192.168.99.0/24 dev cpn0', ['remove route 192.168.99.0/24: no peer serves it']],
+  ['route of another program', 'ip route add 192.168.99.0/24 dev cpn0', []],
+  [
+    'route with another source in the place of ours',
+    'ip route replace 192.168.60.0/24 dev cpn0 metric 10000 src 127.0.0.1',
+    ['update route 192.168.60.0/24: a route in its place gives packets another way'],
+  ],
+  [
+    'route with another source for a type of service',
+    'ip route add 192.168.60.0/24 tos 0x10 dev cpn0 src 127.0.0.1',
+    ['remove route 192.168.60.0/24: it gives packets another way: src 127.0.0.1'],
+  ],
+  [
+    'route to the range with another source',
+    'ip route replace 10.77.0.0/24 dev cpn0 src 127.0.0.1',
+    ['update route 10.77.0.0/24: a route in its place gives packets another way'],
+  ],
   ['listen port', 'wg set cpn0 listen-port 51999', ['update interface cpn0: the listen port differs']],
   ['peer', `${set} remove`, [`add peer ${laptop.publicKey}: a peer of the network is missing`]],
   [
-    'peer of somebody',
+    'peer of another program',
     `wg set cpn0 peer ${stranger} allowed-ips 10.77.0.9/32`,
     [`remove peer ${stranger}: not a peer of the network`],
   ],
@@ -149,13 +164,13 @@ const drifts: readonly [string, string, readonly string[]][] = [
     "nft delete rule inet cpn_cpn0 forward handle $(nft -a list chain inet cpn_cpn0 forward | awk '/clamp-mss/ { print $NF; exit }')",
     rulesDiffer,
   ],
-  ['rule of somebody', 'nft insert rule inet cpn_cpn0 forward drop', rulesDiffer],
+  ['rule of another program', 'nft insert rule inet cpn_cpn0 forward drop', rulesDiffer],
   ['policy', "nft 'chain inet cpn_cpn0 forward { policy drop; }'", rulesDiffer],
   ['dormant table', "nft 'add table inet cpn_cpn0 { flags dormant; }'", rulesDiffer],
 ];
 
-describe('what somebody changed on a real Linux host', () => {
-  test('is seen and repaired, and nothing else is touched', async () => {
+describe('drift on a real Linux host', () => {
+  test('is detected and repaired, and nothing else changes', async () => {
     const { machine, session } = await startSession();
     await using _ = machine;
     const before = await session();
@@ -170,7 +185,7 @@ describe('what somebody changed on a real Linux host', () => {
     expect(after?.txBytes).toBeGreaterThanOrEqual(before?.txBytes ?? Number.NaN);
   });
 
-  test('is seen and repaired where it is the private key', async () => {
+  test('is detected and repaired for the private key', async () => {
     const { machine, session } = await startSession();
     await using _ = machine;
     for (const source of ['/dev/stdin', '/dev/null']) {
@@ -180,7 +195,7 @@ describe('what somebody changed on a real Linux host', () => {
     expect((await session())?.latestHandshake).not.toBeNull();
   });
 
-  test('is seen and repaired where the interface is gone', async () => {
+  test('is detected and repaired where the interface is gone', async () => {
     await using machine = await startTunnel();
     const all = await repair(machine);
     await machine.sh('ip link delete cpn0');

@@ -4,10 +4,10 @@
  * @module
  */
 import { createInterface } from 'node:readline';
-import { CpnError } from '../../src/core/errors.ts';
+import { CpnError } from '../../src/core/errors/index.ts';
 import type { Host } from '../../src/host/host.ts';
 import { linuxHost } from '../../src/host/linux/linux-host.ts';
-import { type Run, run } from '../../src/host/run.ts';
+import { type Run, run } from '../../src/host/process/run.ts';
 import { portableHost } from '../../src/host/wg-quick/portable-host.ts';
 import { tunnelFiles } from '../../src/host/wg-quick/tunnel-files.ts';
 import { wgQuickManager } from '../../src/host/wg-quick/tunnel-manager.ts';
@@ -15,16 +15,16 @@ import { readJson, writeJson } from './json-with-secrets.ts';
 import type { Reply, Request } from './machine.ts';
 
 const spawned: string[] = [];
-const told: Run = (tool, args, options) => {
+const recordingRun: Run = (tool, args, options) => {
   spawned.push([tool, ...args].join(' '));
   return run(tool, args, options);
 };
 const platform = (process.env.PLATFORM as NodeJS.Platform | undefined) ?? process.platform;
-const manager = wgQuickManager(told, platform, '/run/names');
+const manager = wgQuickManager(recordingRun, platform, '/run/names');
 const host =
   process.env.CPN_HOST_DRIVER === 'wg-quick'
-    ? portableHost({ run: told, manager, files: tunnelFiles('/run/tunnels') })
-    : linuxHost(told);
+    ? portableHost({ run: recordingRun, manager, files: tunnelFiles('/run/tunnels') })
+    : linuxHost(recordingRun);
 
 for await (const line of createInterface({ input: process.stdin })) {
   const request = readJson(line) as Request;
@@ -32,7 +32,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const reply = await answer(host, request);
   process.stdout.write(`${writeJson({ ...reply, spawned })}\n`);
 }
-// A resolver that was given up still holds a thread.
+// A resolver past its deadline still blocks a thread.
 process.exit();
 
 async function answer(host: Host, { call, args }: Request): Promise<Omit<Reply, 'spawned'>> {

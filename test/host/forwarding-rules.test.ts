@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { firewallMarks } from '../../src/core/firewall.ts';
+import { forwardingRules } from '../../src/core/forward/forwarding-rules.ts';
 import { findIngresses, noForwarding } from '../../src/core/forward/ingress.ts';
-import { forwardingRules } from '../../src/core/forwarding-rules.ts';
+import { firewallMarks } from '../../src/core/forward/nft-rules.ts';
 import { networksWithExit, peer, surroundings } from '../core/samples.ts';
 import { Machine } from './machine.ts';
 
-test('nft takes the packet rules of any connector as they are meant', { timeout: 60_000 }, async () => {
+test('nft loads the packet rules of any connector as intended', { timeout: 60_000 }, async () => {
   await using machine = await Machine.start();
   const question = { link: 'cpn0', firewall: true, sysctls: [], hosts: false };
   await fc.assert(

@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
-import { parseAddress, parsePrefix } from '../../src/core/cidr.ts';
-import { mainRule, tunnelRule, tunnelRules } from '../../src/core/full-tunnel.ts';
-import { routeProtocol, tunnelMark, tunnelTable } from '../../src/core/marks.ts';
-import type { LinkCommand } from '../../src/core/step.ts';
+import { routeProtocol, tunnelMark, tunnelTable } from '../../src/core/host-state/marks.ts';
+import { parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
+import type { LinkCommand } from '../../src/core/reconcile/step.ts';
+import { mainRule, tunnelRule, tunnelRules } from '../../src/core/routing/tunnel-rules.ts';
 import { Machine } from './machine.ts';
 import { newKeyPair } from './samples.ts';
 import { address, configure, create, destroy, question, settle, traces } from './steps.ts';
@@ -27,7 +27,7 @@ async function start({ host }: Machine): Promise<void> {
 }
 
 describe('a full tunnel on a real host', () => {
-  test('takes everything but what is kept out, is seen as it was made, and goes without a trace', async () => {
+  test('routes everything but what is excluded, is observed as configured, and is removed without a trace', async () => {
     await using machine = await Machine.start();
     const { host } = machine;
     await machine.sh(uplink);
@@ -52,7 +52,7 @@ describe('a full tunnel on a real host', () => {
     const actual = await host.observe(question);
     expect([...machine.spawned].sort()).toEqual(['ip -json -details -Numeric -batch -', 'wg show cpn0 dump']);
     expect(actual.rules).toEqual(rules);
-    expect(actual.routes).toEqual([{ prefix, table: tunnelTable, protocol: routeProtocol }]);
+    expect(actual.routes).toEqual([{ prefix, table: tunnelTable, protocol: routeProtocol, metric: 0 }]);
     expect(actual.device?.fwmark).toBe(tunnelMark);
     // Its default route is no uplink.
     expect(actual.surroundings).toMatchObject({ gateways: ['203.0.113.1'], underlayMtu: 1500 });
@@ -64,7 +64,7 @@ describe('a full tunnel on a real host', () => {
     await vi.waitFor(async () => expect(await machine.sh(everywhere)).toBe(before), { timeout: 5000, interval: 50 });
   });
 
-  test('shows the rules of wg-quick, and odd ones, so that each can be removed', async () => {
+  test('observes the rules of wg-quick, and unusual ones, so that each can be removed', async () => {
     await using machine = await Machine.start();
     const { host } = machine;
     await machine.sh(uplink);

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 
 describe('a hosts file', () => {
-  it('gets a block and loses it, and is byte for byte what it was, with its mode and owner', async () => {
+  it('gets a block and loses it, and then has its former bytes, mode and owner', async () => {
     await chmod(path, 0o664);
     if (process.getuid?.() === 0) await chown(path, 12, 34);
     const { mode, uid, gid } = await stat(path);
@@ -33,7 +33,7 @@ describe('a hosts file', () => {
     expect(await readdir(folder)).toEqual(['hosts']);
   });
 
-  it('is replaced as a whole, and not touched where it says that already', async () => {
+  it('is replaced atomically, and not written without a change', async () => {
     const { ino } = await stat(path);
     await writeHosts('cpn0', block, path);
     const replaced = await stat(path);
@@ -42,13 +42,13 @@ describe('a hosts file', () => {
     expect(await stat(path)).toMatchObject({ ino: replaced.ino, mtimeMs: replaced.mtimeMs, ctimeMs: replaced.ctimeMs });
   });
 
-  it('is cleared of what an interrupted writing left beside it', async () => {
+  it('the temporary file of an interrupted write is removed', async () => {
     await writeFile(`${path}.cpn.tmp`, 'half');
     await writeHosts('cpn0', null, path);
     expect(await readdir(folder)).toEqual(['hosts']);
   });
 
-  it('that is a link is written where it leads', async () => {
+  it('that is a symbolic link is written at its target', async () => {
     const link = join(folder, 'link');
     await symlink(path, link);
     await writeHosts('cpn0', block, link);
@@ -56,20 +56,20 @@ describe('a hosts file', () => {
     expect(await readFile(path, 'latin1')).toContain(block);
   });
 
-  it('that nobody is meant to write is left alone, with the reason', async () => {
+  it('without write permission is not changed, and the reason is reported', async () => {
     const link = join(folder, 'link');
     await symlink(path, link);
     await chmod(path, 0o444);
-    expect((await readHosts('cpn0', path)).trouble).toBe(`${path} is not meant to be written (mode 444)`);
+    expect((await readHosts('cpn0', path)).trouble).toBe(`${path} has no write permission (mode 444)`);
     expect((await readHosts('cpn0', link)).trouble).toBe(
-      `${link}, which is ${path}, is not meant to be written (mode 444)`,
+      `${link}, which is ${path}, has no write permission (mode 444)`,
     );
   });
 
   it.each([
-    ['is not there', 'nowhere', /nowhere is not there; make it, be it empty/],
+    ['does not exist', 'nowhere', /nowhere does not exist; create it, even if empty/],
     ['is a folder', '.', /is not a file/],
-  ])('that %s is a trouble', async (_what, name, trouble) => {
+  ])('that %s is reported', async (_what, name, trouble) => {
     const at = join(folder, name);
     expect(await readHosts('cpn0', at)).toEqual({ block: null, trouble: expect.stringMatching(trouble) });
     await expect(writeHosts('cpn0', block, at)).rejects.toMatchObject({
@@ -77,16 +77,16 @@ describe('a hosts file', () => {
     });
   });
 
-  it('with a damaged block is left as it is, with the reason', async () => {
+  it('with a damaged block is not changed, and the reason is reported', async () => {
     const damaged = `# BEGIN cpn cpn0\n10.77.0.2 edge\n${machine.toString('latin1')}`;
     await writeFile(path, damaged, 'latin1');
     const { block: found, trouble } = await readHosts('cpn0', path);
     expect(found).toBe(damaged);
     expect(trouble).toBe(
-      `of our lines "# BEGIN cpn cpn0" and "# END cpn cpn0" in ${path} one is missing; remove what is left of that block`,
+      `one of the lines "# BEGIN cpn cpn0" and "# END cpn cpn0" is missing in ${path}; remove the rest of that block`,
     );
     for (const wanted of [block, null]) {
-      await expect(writeHosts('cpn0', wanted, path)).rejects.toThrow('one is missing');
+      await expect(writeHosts('cpn0', wanted, path)).rejects.toThrow('is missing in');
     }
     expect(await readFile(path, 'latin1')).toBe(damaged);
     expect(await readHosts('cpn1', path)).toEqual({ block: null, trouble: null });

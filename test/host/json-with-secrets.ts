@@ -1,6 +1,6 @@
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
 
-/** JSON for {@link readJson}, between two processes of a test: the one text in which secrets are told. */
+/** JSON for {@link readJson}, between two processes of a test: the only text with revealed secrets. */
 export function writeJson(value: unknown): string {
   return JSON.stringify(value, revealSecrets);
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { promisify } from 'node:util';
-import type { Facts } from '../../src/core/errors.ts';
+import type { Facts } from '../../src/core/errors/index.ts';
 import type { Host } from '../../src/host/host.ts';
 import { Namespace } from '../lab/namespace.ts';
 import { Process } from '../lab/process.ts';
@@ -22,7 +22,7 @@ export interface Reply {
   readonly spawned: readonly string[];
 }
 
-/** An error as the driver met it. */
+/** An error of the driver. */
 class RemoteError extends Error {
   override readonly name: string;
   readonly facts: Facts;
@@ -34,7 +34,7 @@ class RemoteError extends Error {
   }
 }
 
-/** Its first process prepares the namespaces, leaves no orphan a zombie, and ends with its input. */
+/** The first process prepares the namespaces, reaps orphans, and ends with its input. */
 const holder = `
 set -e
 read -r pid _ </proc/self/stat
@@ -46,7 +46,7 @@ echo "ready $pid"
 exec env --ignore-signal=CHLD cat >/dev/null
 `;
 
-/** Namespaces of their own with a host inside. `await using machine = await Machine.start()` ends all of it. */
+/** A host in its own namespaces. `await using machine = await Machine.start()` removes it. */
 export class Machine {
   readonly #namespace: Namespace;
   readonly #prefix: readonly string[];
@@ -55,7 +55,7 @@ export class Machine {
   /** The commands that the last call started. */
   spawned: readonly string[] = [];
   /** The host inside, called through its driver. */
-  readonly host: Host = new Proxy({} as Host, {
+  readonly host: Required<Host> = new Proxy({} as Required<Host>, {
     get: (_, call) =>
       call === 'then' ? undefined : (...args: unknown[]) => this.#call({ call: call as keyof Host, args }),
   });
@@ -79,9 +79,9 @@ export class Machine {
   }
 
   /**
-   * One whose host is kept by wg-quick alone, or by all the tools of Linux.
+   * With the driver wg-quick or linux.
    *
-   * @param platform what the driver takes this for, which has still the wg-quick of Linux
+   * @param platform the platform that the driver assumes; wg-quick is still that of Linux
    */
   static startWith(driver: 'linux' | 'wg-quick', platform: NodeJS.Platform = 'linux'): Promise<Machine> {
     return Machine.start('env', `CPN_HOST_DRIVER=${driver}`, `PLATFORM=${platform}`);

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { type Address, parseAddress, parsePrefix } from '../../src/core/cidr.ts';
-import { type KeyPair, makeKeyPair } from '../../src/core/keys.ts';
-import type { DesiredPeer } from '../../src/core/model.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { type KeyPair, makeKeyPair } from '../../src/core/crypto/keys.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { type Address, parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
+import type { DesiredPeer } from '../../src/core/wg-quick/tunnel-config.ts';
 
 // A Secret hides its value from a comparison too.
 expect.addEqualityTesters([

@@ -35,7 +35,7 @@ describe('secrets', () => {
     for (const secret of [self.privateKey, peer.presharedKey]) expect(seen).not.toContain(secret?.reveal());
   });
 
-  test('are struck out of what a tool says of them', async () => {
+  test('are redacted in the error output of a tool', async () => {
     await using machine = await startTunnel();
     await machine.sh(`printf '#!/bin/sh\\necho "Line unrecognized: $(tr -d " " | tr "\\\\n" ";")" >&2; exit 1\\n' >/run/wg
       chmod +x /run/wg; ${hide('wg', '/run/wg')}`);

@@ -1,8 +1,8 @@
-import type { Actual, ActualPeer } from '../../src/core/actual.ts';
-import { comparePrefixes, type Prefix, parseAddress, parsePrefix } from '../../src/core/cidr.ts';
-import type { PublicKey } from '../../src/core/keys.ts';
-import type { DesiredPeer } from '../../src/core/model.ts';
-import type { ConfigureDevice, ConfigureLink, CreateLink, LinkCommand, Step } from '../../src/core/step.ts';
+import type { PublicKey } from '../../src/core/crypto/keys.ts';
+import type { Actual, ActualPeer } from '../../src/core/host-state/actual.ts';
+import { comparePrefixes, type Prefix, parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
+import type { ConfigureDevice, ConfigureLink, CreateLink, LinkCommand, Step } from '../../src/core/reconcile/step.ts';
+import type { DesiredPeer } from '../../src/core/wg-quick/tunnel-config.ts';
 import { Machine } from './machine.ts';
 
 export const question = { link: 'cpn0', firewall: false, sysctls: [], hosts: false };

@@ -9,7 +9,7 @@ vi.setConfig({ testTimeout: 60_000 });
 const monitors = (machine: Machine) => pidsOf(machine, 'ip -oneline monitor');
 
 describe('watching a real Linux host', () => {
-  test('tells of each kind of change', async () => {
+  test('reports each kind of change', async () => {
     await using machine = await Machine.start();
     const watcher = await startWatcher(machine);
     const announced = async (script: string, ...event: [HostEvent['kind'], string | null, boolean?]) => {
@@ -43,7 +43,7 @@ describe('watching a real Linux host', () => {
     expect(watcher.output.stdout).not.toContain('{"kind":"link","link":"lo"');
   });
 
-  test('starts anew when its process is killed', async () => {
+  test('restarts when its process is killed', async () => {
     await using machine = await Machine.start();
     const watcher = await startWatcher(machine);
     for (const name of ['a0', 'b0']) {
@@ -56,7 +56,7 @@ describe('watching a real Linux host', () => {
     expect(await monitors(machine)).toHaveLength(1);
   });
 
-  test('says so when the kernel could not tell all', async () => {
+  test('reports that the kernel dropped events', async () => {
     await using machine = await Machine.start();
     const watcher = await startWatcher(machine);
     const [pid] = await monitors(machine);

@@ -7,22 +7,20 @@
 import type { HostEvent } from '../../src/host/host.ts';
 import { linuxHost } from '../../src/host/linux/linux-host.ts';
 
-/** What it prints beside events. */
+/** What it prints in addition to events. */
 export type Mark = 'watching' | 'closed';
 
-/** What it watches. */
 export type Watched = 'watch' | 'watchFirewall' | 'watchDevices';
 
-/** Between two looks at WireGuard's tables. */
 const everyMs = 100;
 
-const tell = (mark: Mark) => process.stdout.write(`${mark}\n`);
+const printMark = (mark: Mark) => process.stdout.write(`${mark}\n`);
 const print = (event: HostEvent) => process.stdout.write(`${JSON.stringify(event)}\n`);
 
 const watched = process.argv[2] as Watched;
 const watch = await linuxHost()[watched](print, everyMs);
-tell('watching');
+printMark('watching');
 process.stdin.resume().once('end', async () => {
   await watch.close();
-  tell('closed');
+  printMark('closed');
 });

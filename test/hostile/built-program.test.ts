@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { Lie } from './lie.ts';
-import { lies } from './lies.ts';
+import { maliciousReplies } from './malicious-replies.ts';
+import type { MaliciousReply } from './malicious-reply.ts';
 import { builtProgramOf } from './program.ts';
 import { recordVerdicts, type Verdicts } from './record.ts';
 import { Victims } from './victims.ts';
 
-/** Two lies of each family to each question, and the worst for a process that is young: all that takes memory. */
-const some = lies.filter(
-  (lie, index) => lie.family === 'a crowd' || lies.slice(0, index).filter((other) => isLike(lie, other)).length < 2,
+/** Two replies of each family to each request, and the worst for a new process: all that takes memory. */
+const some = maliciousReplies.filter(
+  (reply, index) =>
+    reply.family === 'a crowd' || maliciousReplies.slice(0, index).filter((other) => isLike(reply, other)).length < 2,
 );
 
 let victims: Victims;
@@ -21,10 +22,10 @@ beforeAll(async () => {
 
 afterAll(() => victims?.stop());
 
-describe('the built program, and a control plane that lies', () => {
-  it('hears lies of every family', () => {
+describe('the built program, and a malicious control plane', () => {
+  it('receives replies of every family', () => {
     expect(some.length).toBeGreaterThanOrEqual(40);
-    expect(new Set(some.map(({ family }) => family))).toEqual(new Set(lies.map(({ family }) => family)));
+    expect(new Set(some.map(({ family }) => family))).toEqual(new Set(maliciousReplies.map(({ family }) => family)));
   });
 
   it.each(some.map(({ name }) => name))('%s', (name) => {
@@ -32,6 +33,6 @@ describe('the built program, and a control plane that lies', () => {
   });
 });
 
-function isLike(one: Lie, other: Lie): boolean {
+function isLike(one: MaliciousReply, other: MaliciousReply): boolean {
   return one.family === other.family && one.to === other.to;
 }

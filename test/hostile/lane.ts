@@ -1,104 +1,134 @@
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Host } from '../lab/host.ts';
-import { judgeHost, judgeWords } from './judge.ts';
-import type { Liar } from './liar.ts';
-import type { Lie } from './lie.ts';
-import { unreadable } from './lies/documents.ts';
-import type { Program, Said } from './program.ts';
-import { differences, enrolmentKey, look, withoutCopy } from './victim.ts';
+import { judgeHost, judgeOutput } from './judge.ts';
+import type { MaliciousReply } from './malicious-reply.ts';
+import type { MaliciousServer } from './malicious-server.ts';
+import type { CommandResult, Program } from './program.ts';
+import { unreadable } from './replies/documents.ts';
+import { differences, enrolmentKey, readHost, readHostFiles, withoutCopy } from './victim.ts';
 
-/** One host, its program and its lying server: where one lie after the other is told. */
+/** After so many replies the whole host is compared with its former state, and after each its files. */
+const stride = 8;
+
+/** One host, its program and its malicious server, which sends one reply after the other. */
 export class Lane {
   readonly #host: Host;
-  readonly #liar: Liar;
+  readonly #server: MaliciousServer;
   readonly #program: Program;
-  /** What the host was before it ever joined. */
+  /** The host's state before its first join. */
   #fresh = '';
-  /** What it is before every lie; null where it has yet to be made that. */
-  #before: { readonly to: Lie['to']; readonly state: string } | null = null;
+  /** The state before each reply; null until the host is prepared. */
+  #before: { readonly to: MaliciousReply['to']; readonly state: string; readonly files: string } | null = null;
+  /** How many replies it received since the last comparison as a whole. */
+  #unseen = 0;
   #self = '';
   #secrets: readonly string[] = [];
 
-  constructor(host: Host, liar: Liar, program: Program) {
+  constructor(host: Host, server: MaliciousServer, program: Program) {
     this.#host = host;
-    this.#liar = liar;
+    this.#server = server;
     this.#program = program;
   }
 
-  /** Tells a lie to the host, and returns all that went otherwise than it should: nothing where the lie was refused. */
-  async try(lie: Lie): Promise<readonly string[]> {
-    const { to, outcome } = lie;
+  /** Sends a reply to the host, and returns the faults: none where the host refused it. */
+  async try(reply: MaliciousReply): Promise<readonly string[]> {
+    const { to, outcome } = reply;
+    const others = this.#before?.to === to ? [] : await this.finish();
     await this.#prepare(to);
-    const { told } = this.#liar;
-    await this.#liar.tell(lie.name, this.#self);
-    const said = await this.#ask(to);
-    const complaints = judgeWords(said, this.#secrets);
-    if (this.#liar.told === told) complaints.push('the lie was never told');
+    const { sent } = this.#server;
+    await this.#server.send(reply.name, this.#self);
+    const result = await this.#request(to);
+    const complaints = [...others, ...judgeOutput(result, this.#secrets)];
+    if (this.#server.sent === sent) complaints.push('the reply was never sent');
     const exitCode = 'refused' in outcome ? outcome.refused : 0;
-    if (said.exitCode !== exitCode) complaints.push(`exit code ${said.exitCode}: ${said.stderr}`);
-    if ('nowhere' in outcome && said.exitCode === 0) {
+    if (result.exitCode !== exitCode) complaints.push(`exit code ${result.exitCode}: ${result.stderr}`);
+    if ('nowhere' in outcome && result.exitCode === 0) {
       complaints.push(...(await judgeHost(this.#host, this.#program, outcome, this.#secrets)));
     }
-    if ('skipped' in outcome && !said.stderr.includes(' is skipped: ')) complaints.push('names no skipped peer');
-    // One answer of two that would empty the tunnel is not to be confirmed by the next lie.
-    if (to === 'map' && (!('refused' in outcome) || said.stderr.includes('until a second answer')))
-      await this.#hearTruth();
-    complaints.push(...(await this.#judgeState(lie)));
-    // What went wrong once is not to spoil the next lie.
+    if ('skipped' in outcome && !result.stderr.includes(' is skipped: ')) complaints.push('names no skipped peer');
+    // The next reply must not be the second answer that confirms an empty tunnel.
+    if (to === 'map' && (!('refused' in outcome) || result.stderr.includes('until a second answer')))
+      await this.#receiveTrueMap();
+    complaints.push(...(await this.#judgeState(reply)));
+    // A fault must not affect the next reply.
     if (complaints.length > 0) await this.#begin();
     return complaints;
   }
 
-  /** What is otherwise on the host than it should be by now, which is nothing but for what it joined by a lie: that is left. */
-  async #judgeState({ to, outcome }: Lie): Promise<string[]> {
-    const before = this.#before?.state ?? '';
+  /** Compares the whole host after the last reply, and returns the differences. */
+  async finish(): Promise<readonly string[]> {
+    return this.#before !== null && this.#unseen > 0 ? this.#compare(this.#before.state) : [];
+  }
+
+  /** The differences of the host from its expected state; a network that it joined by such a reply is left first. */
+  async #judgeState({ to, outcome }: MaliciousReply): Promise<string[]> {
+    const before = this.#before;
     const isTaken = !('refused' in outcome);
     const isUndone = 'refused' in outcome ? outcome.undone === true : to === 'enrolment';
     if (isTaken && to === 'enrolment') await this.#begin();
-    const after = await look(this.#host);
-    if (isUndone) this.#before = null;
-    else if (isTaken) this.#before = { to, state: after };
-    const whole = isUndone ? [this.#fresh, after] : isTaken ? [before, after].map(withoutCopy) : [before, after];
-    const [one = '', other = ''] = whole;
-    return one === other ? [] : [`the host is not as before: ${differences(one, other)}`];
+    if (isUndone) {
+      this.#before = null;
+      return compare(this.#fresh, await readHost(this.#host));
+    }
+    const files = await readHostFiles(this.#host);
+    const complaints = compare(before?.files ?? '', files);
+    this.#unseen += 1;
+    if (complaints.length > 0 || this.#unseen < stride) return complaints;
+    return this.#compare(before?.state ?? '');
   }
 
-  /** Makes the host what it is before such a lie, unless it is that still: joined, or in the middle of a join whose reply nobody could read. */
-  async #prepare(to: Lie['to']): Promise<void> {
+  /** Compares the whole host with its former state; the copy that the store keeps changes with the replies that are applied. */
+  async #compare(state: string): Promise<string[]> {
+    const after = await readHost(this.#host);
+    const complaints = compare(withoutCopy(state), withoutCopy(after));
+    const count = this.#unseen;
+    this.#unseen = 0;
+    return complaints.map((each) => `after the last ${count} replies ${each}`);
+  }
+
+  /** Prepares the host for such a reply: joined, or in the middle of a join after a reply that does not decode. */
+  async #prepare(to: MaliciousReply['to']): Promise<void> {
     if (this.#before?.to === to) return;
     await this.#begin();
-    this.#fresh ||= await look(this.#host);
-    await this.#liar.tell(to === 'map' ? null : unreadable, this.#self);
-    const { exitCode, stderr } = await this.#ask('enrolment');
+    this.#fresh ||= await readHost(this.#host);
+    await this.#server.send(to === 'map' ? null : unreadable, this.#self);
+    const { exitCode, stderr } = await this.#request('enrolment');
     if (exitCode !== (to === 'map' ? 0 : 1)) throw new Error(`${this.#host.name} cannot begin: ${stderr}`);
     await this.#readSecrets();
     // A second time, for the copy that the store keeps.
-    if (to === 'map') await this.#hearTruth();
-    else await this.#ask('enrolment');
-    this.#before = { to, state: await look(this.#host) };
+    if (to === 'map') await this.#receiveTrueMap();
+    else await this.#request('enrolment');
+    const [state, files] = [await readHost(this.#host), await readHostFiles(this.#host)];
+    this.#before = { to, state, files };
   }
 
   /** Makes the host one that never joined. */
   async #begin(): Promise<void> {
-    await this.#liar.tell(null, this.#self);
+    await this.#server.send(null, this.#self);
     const hasBegun = this.#self !== '';
-    if (hasBegun) await this.#program.run(['leave', '--yes']);
+    if (hasBegun) {
+      await this.#program.run(['leave', '--yes']);
+      // The malicious server removes no peer, for which the host keeps its identity.
+      if (existsSync(join(this.#host.stateDir, 'former-memberships'))) await this.#program.run(['leave', '--forget']);
+    }
     this.#self = '';
     this.#before = null;
+    this.#unseen = 0;
   }
 
-  async #hearTruth(): Promise<void> {
-    await this.#liar.tell(null, this.#self);
-    const { exitCode, stderr } = await this.#ask('map');
-    if (exitCode !== 0) throw new Error(`${this.#host.name} does not take the truth: ${stderr}`);
+  async #receiveTrueMap(): Promise<void> {
+    await this.#server.send(null, this.#self);
+    const { exitCode, stderr } = await this.#request('map');
+    if (exitCode !== 0) throw new Error(`${this.#host.name} does not apply the true map: ${stderr}`);
   }
 
-  #ask(to: Lie['to']): Promise<Said> {
+  #request(to: MaliciousReply['to']): Promise<CommandResult> {
     if (to === 'map') return this.#program.run(['reconcile']);
     const key = `file:${join(this.#host.homeDir, 'key')}`;
     const flags = ['--insecure-http', '--name', 'host', '--interface', 'cpn0', '--wait', '0'];
-    return this.#program.run(['join', key, '--api', this.#liar.url, ...flags]);
+    return this.#program.run(['join', key, '--api', this.#server.url, ...flags]);
   }
 
   async #readSecrets(): Promise<void> {
@@ -109,4 +139,8 @@ export class Lane {
     const { stdout } = await this.#host.exec(['wg', 'pubkey'], { input: privateKey });
     this.#self = stdout.trim();
   }
+}
+
+function compare(before: string, after: string): string[] {
+  return before === after ? [] : [`the host is not as before: ${differences(before, after)}`];
 }

@@ -1,4 +1,4 @@
-/** Texts with which somebody would get out of the place that they are put in: a file, a shell, a tool, a terminal. */
+/** Texts with which an attacker would break out of a file, a shell, a tool, a terminal. */
 export const payloads: readonly string[] = [
   '\nPostUp = touch /tmp/owned',
   '\r\nPostUp = touch /tmp/owned',
@@ -47,5 +47,5 @@ export const payloads: readonly string[] = [
   'x'.repeat(100_000),
 ];
 
-/** Those that a person's terminal would obey, or that would turn what is read around. */
+/** Those that a terminal would interpret, or that would reverse the text. */
 export const obeyed = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;

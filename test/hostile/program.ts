@@ -1,8 +1,8 @@
 import { CommandServer } from '../lab/command-server.ts';
 import type { Host } from '../lab/host.ts';
 
-/** How a command ended, and all it said. */
-export interface Said {
+/** How a command ended, and its output. */
+export interface CommandResult {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -10,12 +10,12 @@ export interface Said {
   readonly peakKiB: number;
 }
 
-/** A way to run commands on a host. */
+/** Runs commands on a host. */
 export interface Program {
-  run(args: readonly string[]): Promise<Said>;
+  run(args: readonly string[]): Promise<CommandResult>;
 }
 
-/** The address of whoever is logged in: neither way to run a command has a session of its own. */
+/** The address of the logged-in user: commands run here have no session of their own. */
 export const sshClient = '198.51.101.5';
 const env = { SSH_CONNECTION: `${sshClient} 50000 203.0.113.20 22` };
 

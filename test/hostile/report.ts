@@ -1,5 +1,5 @@
 /**
- * Runs around the tests of this folder: gives them a place for what came of each lie, and tells in one line how many there were.
+ * Runs around the tests of this folder: gives them a folder for their verdicts, and prints the counts in one line.
  *
  * @module
  */

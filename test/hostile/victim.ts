@@ -1,12 +1,12 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Host } from '../lab/host.ts';
 import type { Lab } from '../lab/lab.ts';
 
-/** What every host joins with. */
+/** The enrolment key of every host. */
 export const enrolmentKey = 'cpn_enrolment-key-of-the-host';
 
-/** Adds a host on the wan with all that a route could take away from it: a LAN, a gateway, a resolver, routes of its own. */
+/** Adds a host on the wan with all that a route could cut off: a LAN, a gateway, a resolver, routes of its own. */
 export async function addVictim(lab: Lab, number: number): Promise<Host> {
   const host = await lab.addHost(`victim-${number}`, { address: `203.0.113.${20 + number}/24` });
   await host.plug(await lab.addSegment(`lan-${number}`), { address: '192.168.20.5/24' });
@@ -18,17 +18,24 @@ export async function addVictim(lab: Lab, number: number): Promise<Host> {
 }
 
 /**
- * The whole host as a text, but for what the last pass noted, a sysctl of the interface that goes with it, and the shells that stand by
- * as long as the driver does.
+ * The whole host as a text, without the notes of the last pass, a sysctl that goes with the interface, and the shells
+ * that the driver keeps.
  */
-export async function look(host: Host): Promise<string> {
+export async function readHost(host: Host): Promise<string> {
   const passing =
     /^run\/cpn\/|^net\/ipv4\/conf\/cpn0\/promote_secondaries |^\/usr\/bin\/sh -c unset PWD .* sh \/usr\/s?bin\/(wg|ip|nft) /;
   const lines = (await host.state()).split('\n');
   return lines.filter((line) => !passing.test(line)).join('\n');
 }
 
-/** Without the copy that the store keeps of what it knew before. */
+/** The files that a pass may write: state, wg-quick file and hosts file; a file that is not there is empty. */
+export async function readHostFiles({ stateDir, configDir, etcDir }: Host): Promise<string> {
+  const paths = [join(stateDir, 'cpn0.json'), join(configDir, 'cpn0.conf'), join(etcDir, 'hosts')];
+  const texts = await Promise.all(paths.map((path) => readFile(path, 'utf8').catch(() => '')));
+  return texts.join('\n');
+}
+
+/** Without the store's copy of the previous state. */
 export function withoutCopy(state: string): string {
   return state.replace(/^state\/cpn0\.json\.previous .*\n?/m, '');
 }

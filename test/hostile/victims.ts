@@ -1,13 +1,13 @@
 import type { Host } from '../lab/host.ts';
 import { Lab } from '../lab/lab.ts';
 import { Lane } from './lane.ts';
-import { Liar } from './liar.ts';
-import type { Lie } from './lie.ts';
+import type { MaliciousReply } from './malicious-reply.ts';
+import { MaliciousServer } from './malicious-server.ts';
 import type { Program } from './program.ts';
 import type { Verdicts } from './record.ts';
 import { addVictim } from './victim.ts';
 
-/** A lab of hosts that are all lied to, side by side. */
+/** A lab of hosts that receive malicious replies, side by side. */
 export class Victims {
   readonly #lab: Lab;
   readonly #lanes: readonly Lane[];
@@ -20,23 +20,31 @@ export class Victims {
   /** Starts so many hosts, each with a control plane of its own. */
   static async start(count: number, programOn: (host: Host) => Program): Promise<Victims> {
     const lab = await Lab.start();
-    const liars = await lab.addHost('liars', { address: '203.0.113.1/24' });
+    const servers = await lab.addHost('servers', { address: '203.0.113.1/24' });
     const lanes: Lane[] = [];
     for (let number = 1; number <= count; number++) {
       const host = await addVictim(lab, number);
-      lanes.push(new Lane(host, await Liar.start(liars, 8786 + number), programOn(host)));
+      lanes.push(new Lane(host, await MaliciousServer.start(servers, 8786 + number), programOn(host)));
     }
     return new Victims(lab, lanes);
   }
 
-  /** Tells every lie to one of the hosts. The slow ones go first, and those of a kind together: a host is made ready for a kind. */
-  async try(lies: readonly Lie[]): Promise<Verdicts> {
+  /** Sends every reply to one of the hosts. Slow ones go first, and those of a kind together: a host is prepared for a kind. */
+  async try(replies: readonly MaliciousReply[]): Promise<Verdicts> {
     const verdicts = new Map<string, readonly string[]>();
-    const slow = lies.filter((lie) => lie.slow);
-    const queues = (['map', 'enrolment'] as const).map((to) => lies.filter((lie) => lie.to === to && !lie.slow));
+    const slow = replies.filter((reply) => reply.slow);
+    const queues = (['map', 'enrolment'] as const).map((to) =>
+      replies.filter((reply) => reply.to === to && !reply.slow),
+    );
     const rest = [slow, ...queues].flat();
     const work = async (lane: Lane) => {
-      for (let lie = rest.shift(); lie !== undefined; lie = rest.shift()) verdicts.set(lie.name, await lane.try(lie));
+      let last = '';
+      for (let reply = rest.shift(); reply !== undefined; reply = rest.shift()) {
+        last = reply.name;
+        verdicts.set(last, await lane.try(reply));
+      }
+      const complaints = await lane.finish();
+      if (complaints.length > 0) verdicts.set(last, [...(verdicts.get(last) ?? []), ...complaints]);
     };
     await Promise.all(this.#lanes.map(work));
     return verdicts;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Host } from './host.ts';
 import type { Lab } from './lab.ts';
 import type { Outcome, Process } from './process.ts';
@@ -14,30 +14,54 @@ export interface ControlPlane {
   cpn(args: readonly string[]): Promise<Outcome>;
 }
 
-/** Starts the embedded control plane, with these flags too, on a host of its own on the wan, and logs its first owner in there. */
+/** Starts the embedded control plane, with these flags too, on a host of its own on the wan, where its first owner is logged in. */
 export async function startControlPlane(
   lab: Lab,
   address = '203.0.113.1',
   flags: readonly string[] = [],
 ): Promise<ControlPlane> {
   const host = await lab.addHost('control-plane', { address: `${address}/24` });
-  const passwordFile = join(host.homeDir, 'password');
-  await writeFile(passwordFile, randomBytes(18).toString('base64url'), { mode: 0o600 });
   const url = `http://${address}:8787`;
-  const process = await serveControlPlane(host, address, passwordFile, flags);
-  const login = [
-    'login',
-    '--api',
-    url,
-    '--insecure-http',
-    '--email',
-    'owner@example.net',
-    '--password-file',
-    passwordFile,
-  ];
-  await host.cpn(login);
+  if (begun !== undefined) await writeBeginning(host, url, await begun);
+  begun ??= begin(host);
+  await begun;
+  const process = await serveControlPlane(host, address, join(host.homeDir, 'password'), flags);
   return { host, url, process, cpn: (args) => host.cpn(args) };
 }
+
+/** The disk of a control plane whose first owner is logged in. */
+interface Beginning {
+  readonly url: string;
+  readonly password: string;
+  readonly database: Buffer;
+  readonly login: string;
+}
+
+/** Made once in a process: to hash the owner's password twice takes longer than all the rest of a start. */
+let begun: Promise<Beginning> | undefined;
+
+/** Serves a new database for as long as its first owner takes to log in. */
+async function begin(host: Host): Promise<Beginning> {
+  const [url, passwordFile] = [`http://${host.address}:8787`, join(host.homeDir, 'password')];
+  const password = randomBytes(18).toString('base64url');
+  await writeFile(passwordFile, password, { mode: 0o600 });
+  const process = await serveControlPlane(host, host.address, passwordFile, []);
+  const named = ['--email', 'owner@example.net', '--password-file', passwordFile];
+  await host.cpn(['login', '--api', url, '--insecure-http', ...named]);
+  await process.stop();
+  const [database, login] = [await readFile(databaseOf(host)), await readFile(loginOf(host), 'utf8')];
+  return { url, password, database, login };
+}
+
+async function writeBeginning(host: Host, url: string, before: Beginning): Promise<void> {
+  await writeFile(join(host.homeDir, 'password'), before.password, { mode: 0o600 });
+  for (const file of [databaseOf(host), loginOf(host)]) await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await writeFile(databaseOf(host), before.database, { mode: 0o600 });
+  await writeFile(loginOf(host), before.login.replaceAll(before.url, url), { mode: 0o600 });
+}
+
+const databaseOf = (host: Host) => join(host.folder, 'data', 'control-plane.db');
+const loginOf = (host: Host) => join(host.xdgConfigDir, 'cpn', 'login.json');
 
 /** Makes an enrolment key as the owner. */
 export async function makeKey(
@@ -49,7 +73,7 @@ export async function makeKey(
   return (await cpn(['key', 'create', network, '--name', name, ...more])).stdout.trim();
 }
 
-/** What `cpn join --json` says. */
+/** The output of `cpn join --json`. */
 export interface Joined {
   readonly interface: string;
   readonly address: string;
@@ -63,11 +87,11 @@ export interface Joined {
 export interface Joining {
   readonly network: string;
   readonly flags?: readonly string[];
-  /** Hosts that joined before: they make their passes meanwhile, as daemons would, and so learn of the new one. */
+  /** Hosts that joined before: they make a pass, as daemons would, and so receive the new peer. */
   readonly before?: readonly Host[];
 }
 
-/** Joins a host to a network with a key of its own. Afterwards all of them know each other. */
+/** Joins a host to a network with a key of its own. Afterwards all of them are peers. */
 export async function joinHost(controlPlane: ControlPlane, host: Host, joining: Joining): Promise<Joined> {
   const { network, flags = [], before = [] } = joining;
   const key = await makeKey(controlPlane, network, host.name, ...keyFlags(flags));

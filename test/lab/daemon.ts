@@ -13,7 +13,7 @@ export interface LogLine {
   readonly [fact: string]: unknown;
 }
 
-/** A line of the log or its place among the lines: where to look from. */
+/** A position in the log. */
 export type Mark = number;
 
 /** `cpn run` on a host. */
@@ -46,9 +46,9 @@ export class Daemon {
     return this.log.slice(mark);
   }
 
-  /** Waits for a line that says so, from `mark` on or the beginning. */
-  awaitLog(what: string, says: (line: LogLine) => boolean, mark: Mark = 0, timeoutMs = 30_000): Promise<LogLine> {
-    return eventually(`a log line: ${what}`, () => this.since(mark).find(says), { timeoutMs, everyMs: 20 }).catch(
+  /** Waits for a matching line, from `mark` on or the beginning. */
+  awaitLog(what: string, matches: (line: LogLine) => boolean, mark: Mark = 0, timeoutMs = 30_000): Promise<LogLine> {
+    return eventually(`a log line: ${what}`, () => this.since(mark).find(matches), { timeoutMs, everyMs: 20 }).catch(
       (error) => {
         const said = this.log.slice(-20).map((line) => JSON.stringify(line));
         throw new Error(`${error.message}; the log ends with\n${said.join('\n')}`);

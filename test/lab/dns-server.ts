@@ -1,5 +1,5 @@
 /**
- * A DNS server for simulated hosts: `node dns-server.ts ADDRESS` answers questions for A records over UDP from a table, which is
+ * A DNS server for simulated hosts: `node dns-server.ts ADDRESS` answers queries for A records over UDP from a table, which is
  * empty until an order brings one; see dns.ts.
  *
  * @module

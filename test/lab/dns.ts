@@ -32,12 +32,12 @@ export class DnsServer {
     return order(this.#server, zone);
   }
 
-  /** Waits until somebody asks for a name, by the questions since the last order. */
+  /** Waits until a name is looked up, counted since the last order. */
   async awaitQuestion(name: string): Promise<void> {
     await this.#server.waitForLine(new RegExp(`^asked for ${name.replaceAll('.', '\\.')} `));
   }
 
-  /** Makes it the resolver of a host, which asks it once and waits a second for the answer. */
+  /** Makes it the resolver of a host, which queries it once and waits a second for the answer. */
   async resolveFor({ etcDir }: Host): Promise<void> {
     await writeFile(join(etcDir, 'resolv.conf'), `nameserver ${this.#address}\noptions timeout:1 attempts:1\n`);
   }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How patient {@link eventually} is. */
+/** The time limits of {@link eventually}. */
 export interface Patience {
-  /** 30,000 unless told. */
+  /** 30,000 by default. */
   readonly timeoutMs?: number;
   /** Between two probes; without it, from 50 to 400: most probes start processes. */
   readonly everyMs?: number;

@@ -1,7 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { eventually } from './eventually.ts';
 
-/** A program that something started, as the kernel was asked for it. */
+/** The execve call of a program. */
 export interface Exec {
   readonly pid: number;
   readonly path: string;
@@ -12,7 +13,7 @@ export interface Exec {
 
 /**
  * The command that runs `argv` and writes into `file` each program that it and its children start, with all of arguments and
- * environment: what a look at /proc may miss, because a process is there for a millisecond only.
+ * environment. A scan of /proc may miss a process that lives for a millisecond.
  */
 export function traceExecs(file: string, argv: readonly string[]): string[] {
   return [
@@ -33,16 +34,24 @@ export function traceExecs(file: string, argv: readonly string[]): string[] {
   ];
 }
 
-/** What {@link traceExecs} wrote, and of each process how it began; a file that nothing was written to is an error. */
-export async function readExecs(file: string): Promise<Exec[]> {
+/**
+ * What {@link traceExecs} wrote, and of each process how it began; a file that nothing was written to is an error. strace writes a long
+ * line in parts, and is behind the programs it traces: what is cut short is read again.
+ */
+export function readExecs(file: string): Promise<Exec[]> {
+  return eventually(`a whole trace in ${file}`, () => readWritten(file));
+}
+
+async function readWritten(file: string): Promise<Exec[]> {
   const prefix = `${file.slice(dirname(file).length + 1)}.`;
   const names = (await readdir(dirname(file))).filter((name) => name.startsWith(prefix));
   const execs: Exec[] = [];
   for (const name of names) {
     const text = await readFile(join(dirname(file), name), 'utf8');
     for (const line of text.split('\n').filter((each) => each.startsWith('execve('))) {
-      const [, path = '', argv = '', env = ''] = /^execve\("([^"]*)", \[(.*)\], \[(.*)\]\)/.exec(line) ?? [];
-      if (path === '') throw new Error(`strace wrote what cannot be read: ${line.slice(0, 200)}`);
+      const [, path = '', argv = '', env = ''] =
+        /^execve\("([^"]*)", \[(.*)\], \[(.*)\](?:\)| <unfinished)/.exec(line) ?? [];
+      if (path === '') throw new Error(`strace wrote what cannot be read: ${line.slice(0, 100)} … ${line.slice(-100)}`);
       execs.push({
         pid: Number(name.slice(prefix.length)),
         path: decode(path),

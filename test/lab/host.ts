@@ -155,7 +155,7 @@ export class Host {
     for (const { link, options } of this.#plugs) await this.#configure(link, options);
   }
 
-  /** Kills everything on it without a word, as a power cut does. Its files stay. */
+  /** Kills everything on it at once, as a power cut does. Its files stay. */
   async powerOff(): Promise<void> {
     this.#commands = undefined;
     for (const { link } of this.#plugs) await link.remove();
@@ -169,7 +169,7 @@ export class Host {
     await this.boot();
   }
 
-  /** Runs a program to its end; throws when it fails, unless told to allow that, and when it takes longer than 15 s, unless told. */
+  /** Runs a program to its end; throws when it fails, unless `allowFailure` is set, and when it takes longer than `timeoutMs`, 15 s by default. */
   exec(argv: readonly string[], options: ExecOptions = {}): Promise<Outcome> {
     return run(this.enter(argv), {
       ...options,

@@ -1,7 +1,7 @@
 /**
  * Simulated hosts on one machine, for end-to-end tests and demonstrations: each has its own network, mount and PID namespace, and
  * they meet on switches. All of them live in the lab's own PID namespace, whose process 1 holds on to a pipe from the owner: whatever
- * becomes of the owner, every process and the temporary folder go with it.
+ * happens to the owner, every process and the temporary folder end with it.
  *
  * @module
  */
@@ -14,7 +14,7 @@ import { Segment } from './segment.ts';
 import { labPath, labSupport } from './support.ts';
 
 /**
- * $1 is the lab's folder, which goes last. The switches speak no IPv6, so that they stay unheard. Hosts get a small table of TCP
+ * $1 is the lab's folder, which goes last. The switches have no IPv6, so that they send nothing. Hosts get a small table of TCP
  * connections of their own (Linux 6.2): the machine's, which has a bucket for each 64 KiB of memory, takes milliseconds to read.
  */
 const HOLDER = `
@@ -28,7 +28,7 @@ while read -r _; do :; done
 rm -rf "$1" 2>/dev/null || { sleep 0.1; rm -rf "$1"; }
 `;
 
-/** A new host's place: on the wan unless told. */
+/** A new host's segment: the wan by default. */
 export interface HostOptions extends PlugOptions {
   readonly on?: Segment;
 }
@@ -108,7 +108,7 @@ export class Lab {
     }
   }
 
-  /** Adds a host and starts it: on the wan, or on the segment that `on` says. */
+  /** Adds a host and starts it: on the wan, or on the segment `on`. */
   async addHost(name: string, { on = this.wan, ...plug }: HostOptions): Promise<Host> {
     if (this.hosts.has(name)) throw new Error(`the lab has a host ${name} already`);
     const host = new Host(name, join(this.folder, name), this.#switches, this.env, this.#commandServers);
@@ -123,12 +123,12 @@ export class Lab {
     return Segment.start(name, this.#switches, this.#number);
   }
 
-  /** Puts a network behind a host, which gets `address` in it. The host's forwarding is left as it is: that is a connector's own work. */
+  /** Puts a network behind a host, which gets `address` in it. Forwarding is unchanged: the connector turns it on. */
   addLan(router: Host, address: string): Promise<Lan> {
     return this.#addLan(router, address, false);
   }
 
-  /** Adds a router on the wan that hides a network behind its own address, as at home: out for its members, no way in. */
+  /** Adds a router on the wan that hides a network behind its own address, as at home: outgoing connections only. */
   async addNat(name: string, { outside, inside }: { outside: string; inside: string }): Promise<Lan> {
     const router = await this.addHost(name, { address: outside });
     const lan = await this.#addLan(router, inside, true);
@@ -146,14 +146,14 @@ export class Lab {
     await this.stop();
   }
 
-  async #addLan(router: Host, address: string, routedUnlessTold: boolean): Promise<Lan> {
+  async #addLan(router: Host, address: string, routedByDefault: boolean): Promise<Lan> {
     const segment = await this.addSegment(`${router.name}-lan`);
     await router.plug(segment, { address });
     const gateway = address.split('/')[0];
     return {
       segment,
       router,
-      addHost: (name, member, { routed = routedUnlessTold } = {}) =>
+      addHost: (name, member, { routed = routedByDefault } = {}) =>
         this.addHost(name, { address: member, on: segment, gateway: routed ? gateway : undefined }),
     };
   }

@@ -1,6 +1,6 @@
 /**
  * A set of namespaces (network, mount, PID, host name) with a holder as its process 1. The holder lives as long as its standard input
- * is open: when the owner closes it, or dies in whatever way, the holder ends and the kernel kills all that runs inside.
+ * is open: when the owner closes it, or dies, the holder ends and the kernel kills all that runs inside.
  *
  * @module
  */
@@ -10,7 +10,7 @@ const UNSHARE = ['unshare', '--net', '--mount', '--uts', '--pid', '--fork', '--k
 
 /** What a holder needs to start. */
 export interface NamespaceOptions {
-  /** What messages call it. */
+  /** Its name in messages. */
   readonly label: string;
   /** A shell script that prepares the namespaces, prints `ready PID` and holds until end of file. */
   readonly script: string;
@@ -22,7 +22,7 @@ export interface NamespaceOptions {
   readonly userNamespace?: boolean;
 }
 
-/** Running namespaces and the way into them. */
+/** Running namespaces, and the command to enter them. */
 export class Namespace {
   /** The holder's process id as the owner sees it. */
   readonly pid: number;

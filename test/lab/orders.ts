@@ -1,6 +1,6 @@
 /**
- * How a test changes what a server in a lab does while it runs: it writes orders, each a line of JSON, to the server's standard
- * input, and the server says when it follows them.
+ * A test changes the behaviour of a server in a lab with orders, each a line of JSON on the server's standard input. The
+ * server confirms each.
  *
  * @module
  */

@@ -18,7 +18,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 process.exit();
 `;
 
-/** A peer, in the names of the wire. */
+/** A peer, with the names of the API. */
 export interface ListedPeer {
   readonly id: number;
   readonly name: string;
@@ -27,7 +27,7 @@ export interface ListedPeer {
   readonly endpoint: string | null;
 }
 
-/** The owner of a control plane, who stays at the keyboard: each order takes milliseconds, where a command takes a program's start. */
+/** The owner's session at a control plane: a request takes milliseconds, where a command takes a program's start. */
 export class Owner {
   readonly #process: Process;
   #last: Promise<unknown> = Promise.resolve();
@@ -38,28 +38,28 @@ export class Owner {
 
   /** Creates a network and returns its number. */
   async createNetwork(name: string, cidr: string, routes: readonly string[] = []): Promise<number> {
-    return (await this.#ask<{ id: number }>('POST', '', { name, private_cidr: cidr, routes })).id;
+    return (await this.#request<{ id: number }>('POST', '', { name, private_cidr: cidr, routes })).id;
   }
 
   async setRoutes(network: number, routes: readonly string[]): Promise<void> {
-    await this.#ask('PATCH', `/${network}`, { routes });
+    await this.#request('PATCH', `/${network}`, { routes });
   }
 
   /** Withdraws exactly these prefixes of a connector, as if it had done it itself. */
   async withdraw(network: number, peer: number, withdrawn: readonly string[]): Promise<void> {
-    await this.#ask('PATCH', `/${network}/peers/${peer}`, { withdrawn });
+    await this.#request('PATCH', `/${network}/peers/${peer}`, { withdrawn });
   }
 
   async listPeers(network: number): Promise<readonly ListedPeer[]> {
-    return (await this.#ask<{ peers: ListedPeer[] }>('GET', `/${network}`)).peers;
+    return (await this.#request<{ peers: ListedPeer[] }>('GET', `/${network}`)).peers;
   }
 
-  /** Adds a peer that is nobody, and returns its number. */
+  /** Adds a peer without a host, and returns its number. */
   async addStranger(network: number, name: string, endpoint: string | null): Promise<number> {
     const enrollment_token = await this.makeKey(network, name);
     const public_key = randomBytes(32).toString('base64');
     const request = { enrollment_token, name, public_key, ...(endpoint !== null && { endpoint }) };
-    return (await this.#ask<{ peer: ListedPeer }>('POST', '/enroll', request)).peer.id;
+    return (await this.#request<{ peer: ListedPeer }>('POST', '/enroll', request)).peer.id;
   }
 
   /** Gives a peer another endpoint; returns when that was answered, in milliseconds since the epoch. */
@@ -68,22 +68,22 @@ export class Owner {
   }
 
   async removePeer(network: number, peer: number): Promise<void> {
-    await this.#ask('DELETE', `/${network}/peers/${peer}`);
+    await this.#request('DELETE', `/${network}/peers/${peer}`);
   }
 
   /** Makes an enrolment key for one use. */
   async makeKey(network: number, name: string): Promise<string> {
     const path = `/${network}/enrollment-keys`;
-    return (await this.#ask<{ enrollment_token: string }>('POST', path, { name })).enrollment_token;
+    return (await this.#request<{ enrollment_token: string }>('POST', path, { name })).enrollment_token;
   }
 
   /** How often each key was used, by its name. */
   async countUses(network: number): Promise<ReadonlyMap<string, number>> {
-    const keys = await this.#ask<{ name: string; uses: number }[]>('GET', `/${network}/enrollment-keys?all=true`);
+    const keys = await this.#request<{ name: string; uses: number }[]>('GET', `/${network}/enrollment-keys?all=true`);
     return new Map(keys.map(({ name, uses }) => [name, uses]));
   }
 
-  async #ask<Data>(method: string, path: string, body?: unknown): Promise<Data> {
+  async #request<Data>(method: string, path: string, body?: unknown): Promise<Data> {
     return (await this.#send<Data>(method, path, body)).data;
   }
 

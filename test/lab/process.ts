@@ -19,7 +19,7 @@ export interface ProcessOptions {
   readonly label?: string;
 }
 
-/** How a program ended, and all it said. */
+/** How a program ended, and its output. */
 export interface Outcome {
   readonly stdout: string;
   readonly stderr: string;
@@ -28,7 +28,7 @@ export interface Outcome {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A program that failed, or didn't do in time what it was waited for. */
+/** A program that failed, or exceeded a time limit. */
 export class ProcessError extends Error {
   override readonly name = 'ProcessError';
   readonly outcome: Outcome;
@@ -93,7 +93,7 @@ export class Process {
   }
 
   /**
-   * Waits for a line, on either output, that matches. Lines up to the match count as seen: the next call looks at those after it.
+   * Waits for a line, on either output, that matches. Lines up to the match are consumed: the next call begins after it.
    * Fails when the program ends first or the time is over.
    */
   async waitForLine(pattern: RegExp, timeoutMs = 10_000): Promise<RegExpExecArray> {
@@ -130,7 +130,7 @@ export class Process {
     if (pid !== undefined) sendSignal(pid, signal);
   }
 
-  /** Asks it to end with SIGTERM, insists with SIGKILL when it takes longer than `timeoutMs`, and tells how it ended. */
+  /** Ends it with SIGTERM, with SIGKILL when it takes longer than `timeoutMs`, and returns how it ended. */
   async stop(timeoutMs = 5000): Promise<Outcome> {
     if (!this.#ended) this.signal('SIGTERM');
     return this.endWithin(timeoutMs);

@@ -154,7 +154,7 @@ function fileLines(host: Host): string[] {
   });
 }
 
-/** A file may go while we look: then it isn't part of the state. */
+/** A file that is removed during the observation is not part of the state. */
 function describeFile(path: string): string | undefined {
   try {
     const info = lstatSync(path);

@@ -1,5 +1,5 @@
 /**
- * Whether this machine can run a lab, found out by doing once, in throw-away namespaces, all that a lab does.
+ * Whether this machine can run a lab: tries once, in temporary namespaces, all that a lab does.
  *
  * @module
  */

@@ -25,7 +25,7 @@ export async function onTerminal(
   return { exitCode, raw: stdout, rows: show(stdout) };
 }
 
-/** As a terminal that knows "up a row", "clear the rest of the row" and nothing else of the kind. */
+/** As a terminal with "up a row", "clear the rest of the row" and no other control sequence. */
 function show(text: string): string[] {
   const rows: string[] = [''];
   let row = 0;

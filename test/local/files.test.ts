@@ -1,4 +1,4 @@
-/** Files and folders that somebody of this machine got at, and what a person is told of them. */
+/** Files and folders that a local user changed, and the messages about them. */
 import { chmod, chown, lstat, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ const statePath = (link = 'cpn0') => path(host.stateDir, `${link}.json`);
 const modeOf = async (file: string) => ((await lstat(file)).mode & 0o7777).toString(8);
 const newKey = (name: string, ...flags: string[]) => makeKey(office.controlPlane, 'office', name, ...flags);
 
-/** Runs a command that must fail, and returns its exit code and what it said. */
+/** Runs a command that must fail, and returns its exit code and stderr. */
 async function fail(args: readonly string[], shown = '') {
   const { exitCode, stdout, stderr } = await host.cpn(args, { allowFailure: true });
   expect(stdout).toBe(shown);
@@ -51,7 +51,7 @@ describe('a network that was joined', () => {
     await join(office, host);
   }, 60_000);
 
-  test('is mended, and a person told, where its files and folders were opened to others', async () => {
+  test('is repaired, with a warning, where its files and folders were opened to others', async () => {
     await chmod(host.stateDir, 0o777);
     for (const file of [statePath(), path(host.configDir, 'cpn0.conf')]) await chmod(file, 0o644);
     const { stderr } = await host.cpn(['reconcile']);
@@ -63,7 +63,7 @@ describe('a network that was joined', () => {
     expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
   });
 
-  test('is left alone, and the place named, where its state is a link, a pipe, or open to others’ writing', async () => {
+  test('is left alone, and the path named, where its state is a link, a pipe, or writable for others', async () => {
     const text = await readFile(statePath(), 'utf8');
     const spoil: [RegExp, () => Promise<unknown>][] = [
       [/is a symbolic link, which is not followed/, () => symlink(victim, statePath())],
@@ -89,7 +89,7 @@ describe('a network that was joined', () => {
     expect(await plan(host)).toEqual({ exitCode: 0, changes: [] });
   });
 
-  test('has its wg-quick file mended where somebody put a link', async () => {
+  test('has its wg-quick file repaired where it was replaced by a link', async () => {
     const file = path(host.configDir, 'cpn0.conf');
     await rm(file);
     await symlink(victim, file);
@@ -112,7 +112,7 @@ describe('a network that was joined', () => {
 
   /** Only root can give something away. */
   test.runIf(process.geteuid?.() === 0)(
-    'is not changed where somebody else made the folder of the lock before',
+    'is not changed where another user made the folder of the lock before',
     async () => {
       await rm(host.runtimeDir, { recursive: true, force: true });
       await mkdir(host.runtimeDir);
@@ -129,7 +129,7 @@ describe('a network that was joined', () => {
 describe('a file with a secret', () => {
   const asked = () => ['join', ...office.api, '--wait', '0'];
 
-  test('is used with a warning where everybody can read it, and without one where a group can', async () => {
+  test('is used with a warning where every user can read it, and without one where a group can', async () => {
     const file = path(host.folder, 'key');
     for (const [mode, warned] of [
       [0o644, true],
@@ -138,7 +138,7 @@ describe('a file with a secret', () => {
       await writeFile(file, await newKey(`mode ${mode}`));
       await chmod(file, mode);
       const { stderr } = await host.cpn([...asked(), `file:${file}`]);
-      expect(stderr.includes(`every user of this machine can read or write ${file} (mode 0644)`)).toBe(warned);
+      expect(stderr.includes(`other users can read or write ${file} (mode 0644)`)).toBe(warned);
       await host.cpn(['leave']);
     }
   });
@@ -150,7 +150,7 @@ describe('a file with a secret', () => {
     await host.cpn([...asked(), `file:${pipe}`]);
     await writer.exited;
     const { exitCode, said } = await fail([...asked(), 'file:/dev/zero']);
-    expect([exitCode, said]).toEqual([2, 'cpn: the enrolment key is longer than 64 KiB; give it alone']);
+    expect([exitCode, said]).toEqual([2, 'cpn: the enrolment key is longer than 64 KiB']);
     await host.cpn(['leave']);
   });
 });

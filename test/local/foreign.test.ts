@@ -1,4 +1,4 @@
-/** What bears a name of ours and was made by somebody else is neither touched nor taken for ours. */
+/** Objects of other programs with the program's names are neither touched nor adopted. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -18,14 +18,14 @@ afterAll(() => office?.lab.stop());
 
 const sh = async (script: string): Promise<string> => (await host.exec(['sh', '-ec', script])).stdout;
 
-/** A tunnel that somebody made by hand, with a key and a peer of its own. */
+/** A tunnel made by hand, with a key and a peer of its own. */
 const makeTunnel = (link: string) =>
   sh(`ip link add ${link} type wireguard 2>/dev/null || wireguard-go ${link} 2>/dev/null
     wg genkey | wg set ${link} private-key /dev/stdin peer $(wg genkey | wg pubkey) allowed-ips 10.9.0.0/24
     ip link set ${link} up; wg showconf ${link}`);
 
-test('interfaces and wg-quick files of these names are passed over by join, and outlive leave', async () => {
-  await sh('ip link add cpn0 type bridge; ip link set cpn0 alias "somebody else"');
+test('join skips interfaces and wg-quick files of these names, and outlive leave', async () => {
+  await sh('ip link add cpn0 type bridge; ip link set cpn0 alias "another program"');
   const tunnel = await makeTunnel('cpn1');
   const file = path(host.configDir, 'cpn2.conf');
   await writeFile(file, '[Interface]\n# by hand\n', { mode: 0o640 });
@@ -37,7 +37,7 @@ test('interfaces and wg-quick files of these names are passed over by join, and 
   expect(await readFile(file, 'utf8')).toBe('[Interface]\n# by hand\n');
 });
 
-test('a tunnel that somebody put in the place of ours is refused by every pass, and outlives leave', async () => {
+test("a foreign tunnel in the place of the program's is refused by every pass, and outlives leave", async () => {
   const { interface: link } = await join(office, host);
   await host.cpn(['down']);
   const tunnel = await makeTunnel(link);
@@ -54,7 +54,7 @@ test('a tunnel that somebody put in the place of ours is refused by every pass, 
   expect(await sh(`wg showconf ${link}`)).toBe(tunnel);
 });
 
-test('a table of packet rules that somebody made is refused with what to do, and outlives leave', async () => {
+test('a foreign table of packet rules is refused with the remedy, and outlives leave', async () => {
   const link = 'fw0';
   const table = `table inet cpn_${link} { chain mine { type filter hook forward priority 0; ip daddr 10.9.0.0/24 drop; }; }`;
   await sh(`nft '${table}'`);

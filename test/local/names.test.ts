@@ -1,4 +1,4 @@
-/** Names and messages that a terminal would obey: nobody's terminal gets them, and scripts get them whole. */
+/** Names and messages with control characters: no terminal receives them, and scripts receive them whole. */
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Office, startOffice } from '../e2e/office.ts';
@@ -55,7 +55,7 @@ function expectShapely({ stdout, stderr }: Outcome, what: string): void {
   }
 }
 
-/** Runs a command for a person, and for a script where it has a form for those, which gets the name as it is. */
+/** Runs a command as text, and with --json where it has that, which has the name as it is. */
 async function look(on: Host, args: readonly string[], { json = true, fails = false } = {}): Promise<string> {
   const what = args.join(' ');
   const seen = await on.cpn(args, { allowFailure: true });
@@ -75,7 +75,7 @@ function texts(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(texts) : [];
 }
 
-test('are shown to nobody by the commands of a host', async () => {
+test('are not printed by the commands of a host', async () => {
   const joining = await enrol(host);
   expect(joining.stdout).toContain('joined nasty');
   expectShapely(joining, 'join');
@@ -85,12 +85,12 @@ test('are shown to nobody by the commands of a host', async () => {
   await look(host, ['reconcile'], { json: false });
   expect(
     await look(host, ['wait', '--for', 'route', '10.99.0.0/24', '--timeout', '0'], { json: false, fails: true }),
-  ).toContain('not yet');
+  ).toContain('not ready');
   expect(await look(host, ['status', evil], { json: false })).toContain('nasty');
   expect(await look(host, ['status', `no ${evil}`], { json: false, fails: true })).toContain('nasty');
 });
 
-test('are shown to nobody on a terminal, nor while it is watched', async () => {
+test('are not printed on a terminal, nor by status --watch', async () => {
   const program = path(import.meta.dirname, '../../dist/cpn.js');
   const command = `stty rows 50 cols 250; exec '${program}' status`;
   const { stdout } = await host.exec(['script', '-qefc', command, '/dev/null'], {
@@ -107,7 +107,7 @@ test('are shown to nobody on a terminal, nor while it is watched', async () => {
   expectShapely(await watching.stop(), 'status --watch');
 });
 
-test('are shown to nobody by the commands of an administrator', async () => {
+test('are not printed by the commands of an administrator', async () => {
   for (const args of [
     ['network', 'list'],
     ['network', 'show', '1'],
@@ -123,7 +123,7 @@ test('are shown to nobody by the commands of an administrator', async () => {
   expect(await look(admin, ['key', 'revoke', '1', evil, '--yes'], { json: false })).toContain('nasty');
 });
 
-test('are shown to nobody when a service answers with them', async () => {
+test('are not printed when a service answers with them', async () => {
   const service = `require('http').createServer((_, reply) => {
     reply.writeHead(422, { 'content-type': 'application/json' });
     reply.end(JSON.stringify({ message: ${JSON.stringify(evil)}, errors: { name: [${JSON.stringify(evil)}] } }));
@@ -137,7 +137,7 @@ test('are shown to nobody when a service answers with them', async () => {
   await server.stop();
 });
 
-test('are shown to nobody when the host leaves', async () => {
+test('are not printed when the host leaves', async () => {
   await look(host, ['drain'], { json: false, fails: true });
   await look(host, ['leave', '--verify'], { json: false });
 });

@@ -1,4 +1,4 @@
-/** Whoever decides where this program looks for its tools decides what runs as root. */
+/** Only root may decide where the program searches for its tools, since they run as root. */
 import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -15,9 +15,9 @@ const falseTools = [
 
 let office: Office;
 let host: Host;
-/** Where somebody put the false tools, and stands. */
+/** The folder of the fake tools, and the working directory. */
 let trap: string;
-/** What a false tool writes to. */
+/** The file that a fake tool writes. */
 let sprung: string;
 /** The program by a link, as npm installs it. */
 let link: string;
@@ -73,7 +73,7 @@ test.each([
   expect(names.filter((name) => !['ip', 'wg', 'nft', 'wireguard-go', 'sh'].includes(`${name}`))).toEqual([]);
   for (const { path: program, env: given } of tools) {
     expect(program).toMatch(/^\/usr\/s?bin\//);
-    // By these wireguard-go tells itself, whom it starts again in the background.
+    // With these wireguard-go configures itself when it starts again in the background.
     expect(given.filter((each) => !each.startsWith('WG_')).toSorted()).toEqual([
       'LC_ALL=C',
       'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',

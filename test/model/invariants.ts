@@ -7,8 +7,8 @@ import { connectors, isConnector, type Lan, lans, type Member, type Model, membe
 import { type Site, second } from './site.ts';
 
 /**
- * How long hosts may take until everything holds: a lost connector, and handshakes without an answer, need their time. A question to the
- * control plane that is held back while a NAT on the way gets another address ends after 60 s.
+ * How long hosts may take until everything holds: a lost connector, and handshakes without an answer, need their time. A long poll to the
+ * control plane ends after 60 s when a NAT on the path gets another address.
  */
 const patience = { timeoutMs: 100_000, everyMs: 300 };
 
@@ -125,7 +125,7 @@ export class Invariants {
         .filter((address) => answered.has(address))
         .map((address) => `${name}: ${address} answers, and should not`),
     ];
-    // What ping does not see, status cannot know yet.
+    // Status has a loss only after ping has it.
     if (wrong.length > 0) return wrong;
     wrong.push(...(await this.#examineStatus(name, model)));
     if (wrong.length > 0) return wrong;
@@ -142,7 +142,7 @@ export class Invariants {
     const [seen] = networks;
     const peers: { name: string; state: string }[] = seen.peers;
     const states = new Map(peers.map((peer) => [peer.name, peer.state]));
-    // A peer without power does not answer, which the status says once something was sent to it.
+    // A peer without power does not answer, which the status has once something was sent to it.
     const away = members.filter((each) => !model.present.has(each));
     const isAwaySeen = away.some((each) => states.get(each) === 'stale');
     const [state, exitCode] = isAwaySeen ? ['degraded', 3] : ['up', 0];
@@ -187,11 +187,11 @@ export class Invariants {
   async #examineSecrets(): Promise<void> {
     const running = members.map((name) => this.#site.daemon(name).process.output);
     const said = [...this.#site.said, ...running.flatMap(({ stdout, stderr }) => [stdout, stderr])].join('\n');
-    const told = [
+    const leaked = [
       ...[...this.#site.secrets].filter((secret) => said.includes(secret)),
       ...(said.match(/\bcp[nptu]_[\w-]{16,}/g) ?? []),
     ];
-    if (told.length > 0) throw new Error(`${told.length} secrets were printed`);
+    if (leaked.length > 0) throw new Error(`${leaked.length} secrets were printed`);
   }
 }
 

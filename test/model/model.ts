@@ -1,4 +1,4 @@
-/** What should be on the hosts of a random day, as far as it decides who reaches whom. */
+/** The expected state of the hosts on a random day, as far as it decides which hosts reach which. */
 
 export const connectors = ['edge-1', 'edge-2'] as const;
 export const members = [...connectors, 'origin', 'laptop'] as const;

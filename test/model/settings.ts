@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 
-/** How many random days there are, and which. */
+/** The number of random days, and their seeds. */
 export interface Days {
   /** The same seed gives the same days. */
   readonly seed: number;
@@ -13,7 +13,7 @@ export interface Days {
   readonly shrink: number;
 }
 
-/** The variables by which scripts/fuzz says how the days are to be. */
+/** The variables by which scripts/fuzz gives the settings of the days. */
 export const dayVariables = {
   seed: 'CPN_DAY_SEED',
   path: 'CPN_DAY_PATH',
@@ -23,7 +23,7 @@ export const dayVariables = {
   tell: 'CPN_DAY_TELL',
 };
 
-/** Happenings of a day, unless told. */
+/** Happenings of a day, by default. */
 export const usualMost = 8;
 
 /** A seed is below this. */
@@ -43,12 +43,12 @@ export function readDays(environment: NodeJS.ProcessEnv): Days {
   };
 }
 
-/** The command that repeats a day, and then looks for a smaller one that fails. */
+/** The command that repeats a day, and then searches for a smaller one that fails. */
 export function repeatCommand({ seed, most }: Pick<Days, 'seed' | 'most'>, path: string): string {
   return `scripts/fuzz --hosts --runs 1 --seed ${seed} --path ${path} --most ${most} --shrink 30`;
 }
 
-/** Does a part of a day. Its failure says what it was, and with `CPN_DAY_TELL` its seconds are printed. */
+/** Does a part of a day. Its failure names it, and with `CPN_DAY_TELL` its seconds are printed. */
 export async function timed<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
   const begun = performance.now();
   try {

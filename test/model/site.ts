@@ -172,7 +172,7 @@ export class Site {
     this.#plane = await serveControlPlane(host, new URL(url).hostname, join(host.homeDir, 'password'), []);
   }
 
-  /** A connector has another address on the WAN: the stranger's way into the LAN follows it. */
+  /** A connector gets another address on the WAN: the stranger's route into the LAN follows it. */
   async moveConnector(name: Connector, address: string): Promise<void> {
     this.addresses[name] = address;
     await this.#aimStranger(name);

@@ -6,7 +6,7 @@ import { architectures, readMachine } from '../../packaging/architecture.ts';
 import { readHead } from '../../packaging/private-node.ts';
 import { manifest } from '../../packaging/source.ts';
 import { listUnits } from '../../packaging/tree.ts';
-import { commands } from '../../src/cli/commands.ts';
+import { commands } from '../../src/cli/parse/commands.ts';
 import { builtProgram, REPOSITORY } from '../lab/built-program.ts';
 import { run } from '../lab/run.ts';
 
@@ -74,14 +74,14 @@ describe('scripts/package', () => {
     await run([pack, '--fast', '--unchecked', '--folder', other, ...words], patience);
     const name = `cpn_9.1.0~rc.1_${own}.deb`;
     expect(readdirSync(other)).toEqual([name]);
-    const told = await run([
+    const printed = await run([
       'sh',
       '-c',
       'dpkg-deb -x "$0" "$1" && "$1/usr/bin/cpn" --version',
       join(other, name),
       join(other, 'tree'),
     ]);
-    expect(told.stdout).toBe('9.1.0-rc.1\n');
+    expect(printed.stdout).toBe('9.1.0-rc.1\n');
     expect(statSync(join(REPOSITORY, 'dist/main.cjs')).mtimeMs).toBe(before);
   }, 920_000);
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commands } from '../../src/cli/commands.ts';
+import { commands } from '../../src/cli/parse/commands.ts';
 import { run } from '../lab/run.ts';
 
 const program = join(import.meta.dirname, '../../dist/start.cjs');
@@ -88,6 +88,6 @@ describe.each(Object.entries(shells))('%s', (shell, { file, ask }) => {
 describe('cpn completion', () => {
   it('names the shells it knows', async () => {
     const { exitCode, stderr } = await run([process.execPath, program, 'completion', 'tcsh'], { allowFailure: true });
-    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('"tcsh" is none of bash, zsh, fish')]);
+    expect([exitCode, stderr]).toEqual([2, expect.stringContaining('"tcsh" must be one of bash, zsh, fish')]);
   });
 });

@@ -89,7 +89,7 @@ it("fails after the last attempt, with npm's own output", async () => {
   expectNothing();
 });
 
-it('refuses a file that package-lock.json does not name, and asks no second time', async () => {
+it('refuses a file that package-lock.json does not name, without a second request', async () => {
   wanted = { ...wanted, integrity: `sha512-${'A'.repeat(86)}==` };
   await expect(fetchAfter(0)).rejects.toThrow(/^node-linux-test@1\.2\.3 has the integrity sha512-.* says sha512-AAAA/);
   expect(calls().length).toBe(1);

@@ -55,7 +55,7 @@ describe('purging the Debian package', () => {
     writeFileSync(join(root, 'etc/hosts'), hosts);
     const text = readFileSync(join(packaging, 'debian/postrm'), 'utf8').replaceAll('@UNITS@', '');
     writeFileSync(join(root, 'postrm'), text);
-    // cpn1 is a name of ours on an interface of somebody else.
+    // cpn1 is an interface of another program with a name of ours.
     const script = `set -e
       ip link add cpn0 type veth peer name veth0; ip link set cpn0 alias cpn:1; ip link add cpn1 type veth peer name veth1
       nft add table inet cpn_cpn0; nft add table inet other
@@ -71,7 +71,7 @@ describe('purging the Debian package', () => {
     expect(stderr).toContain('cpn: interface cpn1 is not marked as ours, and stays\n');
     expect(stderr).toContain('took back from this host: cpn0 cpn1;');
     expect(stderr).toContain('the database of the control plane stays');
-    // Somebody else changed the filter since.
+    // Another program has changed the filter since.
     expect(stdout).toContain('forward 0 filter 2\n');
     expect(stdout).not.toMatch(/cpn0|51820/);
     for (const other of ['cpn1', 'table inet other', 'lookup 51821']) expect(stdout).toContain(other);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { variables } from '../../packaging/manual/facts.ts';
 import { manualPages } from '../../packaging/manual/pages.ts';
-import { commands } from '../../src/cli/commands.ts';
+import { commands } from '../../src/cli/parse/commands.ts';
 import { run } from '../lab/run.ts';
 
 const pages = manualPages(commands, { version: '1.2.3', date: '2025-01-31' });

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type Family, readExposition } from '../cli/metrics/exposition.ts';
-import { expose, watchedDesk } from '../cli/metrics/watched.ts';
+import { type Family, readExposition } from '../cli/daemon/metrics/exposition.ts';
+import { expose, watchedDesk } from '../cli/daemon/metrics/watched.ts';
 
 const folder = join(import.meta.dirname, '../../packaging/monitoring');
 const read = (name: string) => readFileSync(join(folder, name), 'utf8');
@@ -12,12 +12,12 @@ const foreign = ['up', 'node_textfile_mtime_seconds'];
 /** The labels that Prometheus adds. */
 const added = ['instance', 'job'];
 
-/** All that is told. */
+/** All metrics. */
 async function readFamilies(): Promise<ReadonlyMap<string, Family>> {
   return readExposition(await expose(await watchedDesk()));
 }
 
-/** What of an expression names nothing that is told, or is not closed. */
+/** The faults of an expression: unknown metrics, and unclosed brackets. */
 function findFaults(expression: string, families: ReadonlyMap<string, Family>): string[] {
   const faults: string[] = [];
   for (const [open, close] of ['()', '{}', '[]'].map((pair) => [...pair] as [string, string])) {
@@ -30,7 +30,7 @@ function findFaults(expression: string, families: ReadonlyMap<string, Family>): 
     const part = /^(.*)_(bucket|sum|count)$/.exec(name);
     const family = families.get(name) ?? (part && families.get(part[1] ?? ''));
     if (!family) {
-      faults.push(`${name} is told by nobody`);
+      faults.push(`${name} is no metric`);
       continue;
     }
     for (const [, label = '', operator, value = ''] of matchers.matchAll(/(\w+)(=~|!~|!=|=)"([^"]*)"/g)) {
@@ -83,7 +83,7 @@ it('the dashboard names only metrics, labels and states that there are, and no p
 
 it('such a check finds a metric, a label and a state that there is not', async () => {
   const families = await readFamilies();
-  expect(findFaults('cpn_network_staet == 1', families)).toEqual(['cpn_network_staet is told by nobody']);
+  expect(findFaults('cpn_network_staet == 1', families)).toEqual(['cpn_network_staet is no metric']);
   expect(findFaults('cpn_network_state{stat="up"}', families)).toEqual([
     'cpn_network_state has no stat',
     'cpn_network_state has no stat up',

@@ -6,23 +6,30 @@ export function describeForeign({
   read = [],
   change = null,
   removal = false,
+  changeNetwork = null,
 }: {
   readonly enroll?: Headers;
   readonly read?: Headers;
   readonly change?: readonly string[] | null;
   readonly removal?: boolean;
+  readonly changeNetwork?: readonly string[] | null;
 } = {}): object {
   const parameters = (names: Headers) => names.map((name) => ({ in: 'header', name, schema: { type: 'string' } }));
-  const properties = Object.fromEntries((change ?? []).map((name) => [name, {}]));
+  const propertiesOf = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, {}]));
+  const properties = propertiesOf(change ?? []);
+  const bodyOf = (names: readonly string[]) => ({
+    content: { 'application/json': { schema: { type: 'object', properties: propertiesOf(names) } } },
+  });
   return {
     openapi: '3.1.0',
-    info: { title: 'Somebody', version: '1.0.0' },
+    info: { title: 'Foreign', version: '1.0.0' },
     servers: [{ url: 'https://elsewhere.example.net/api' }],
     paths: {
       '/networks/enroll': { post: { parameters: parameters(enroll), responses: {} } },
       '/networks/{id}': {
         parameters: read.map((name) => ({ $ref: `#/components/parameters/${name}` })),
         get: { responses: {} },
+        ...(changeNetwork && { patch: { requestBody: bodyOf(changeNetwork) } }),
       },
       '/networks/{id}/peers/{member}': {
         ...(change && { patch: { requestBody: { $ref: '#/components/requestBodies/Change' } } }),

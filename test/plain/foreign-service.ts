@@ -1,38 +1,38 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { listen } from '../api/server.ts';
 
-/** What a client asked, as it came. */
-export interface Asked {
+/** A request of a client. */
+export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
-  /** What its JSON says; null for no body. */
+  /** Its JSON; null for no body. */
   readonly body: Record<string, unknown> | null;
 }
 
 /** Answers one request. */
-export type Answer = (response: ServerResponse, asked: Asked) => void;
+export type Answer = (response: ServerResponse, asked: ReceivedRequest) => void;
 
 type Fields = Record<string, unknown>;
 
 /** What differs from the usual foreign service; each may be changed at any time. */
 export interface Conduct {
-  /** What stands at /docs/api/openapi.json; nothing where it is null. */
+  /** The document at /docs/api/openapi.json; none where it is null. */
   description: Answer | object | null;
-  /** What the network is beside its peers. */
+  /** The network without its peers. */
   network: Fields;
   /** The hosts that were there before, in the service's own words. */
   peers: Fields[];
-  /** Instead of what an operation answers usually, by its method and path, such as `POST /api/networks/enroll`. */
+  /** In place of the usual answer of an operation, by its method and path, such as `POST /api/networks/enroll`. */
   readonly answers: Record<string, Answer>;
 }
 
-/** A service, with all that it was asked. */
+/** A service, with all requests. */
 export interface ForeignService extends Conduct {
   readonly url: string;
   readonly address: { readonly url: string; readonly insecureHttp: boolean };
-  readonly asked: readonly Asked[];
-  /** What it was asked, in short. */
+  readonly received: readonly ReceivedRequest[];
+  /** Its requests, in short. */
   readonly requests: readonly string[];
   /** The network as a whole, as it is now. */
   readonly whole: Fields;
@@ -55,11 +55,11 @@ const gateway: Fields = {
 };
 
 /**
- * A service that somebody else made from the public contract, and from nothing of ours: ids are numbers of its own, objects come in other
- * envelopes and in other words, and it has no extension. An enrolment is carried out as often as it is asked for.
+ * A service that others made from the public contract alone: ids are numbers of its own, envelopes and field names
+ * differ, and it has no extension. An enrolment is carried out as often as it is requested.
  */
 export async function startForeignService(conduct: Partial<Conduct> = {}): Promise<ForeignService> {
-  const asked: Asked[] = [];
+  const asked: ReceivedRequest[] = [];
   const enrolled: Fields[] = [];
   let sessions: string[] = [];
   const usual: Record<string, Answer> = {
@@ -89,7 +89,7 @@ export async function startForeignService(conduct: Partial<Conduct> = {}): Promi
       for await (const chunk of request) chunks.push(chunk);
       const { method = '', url: path = '', headers } = request;
       const text = Buffer.concat(chunks).toString();
-      const one: Asked = { method, path, headers, body: text === '' ? null : JSON.parse(text) };
+      const one: ReceivedRequest = { method, path, headers, body: text === '' ? null : JSON.parse(text) };
       asked.push(one);
       const operation = `${method} ${path}`;
       if (operation === 'GET /docs/api/openapi.json') return describe(response, one);
@@ -98,14 +98,14 @@ export async function startForeignService(conduct: Partial<Conduct> = {}): Promi
       answer(response, one);
     }),
   );
-  function describe(response: ServerResponse, one: Asked): void {
+  function describe(response: ServerResponse, one: ReceivedRequest): void {
     const { description } = service;
     if (description === null) json(response, 404, { message: 'Not found.' });
     else if (typeof description === 'function') (description as Answer)(response, one);
     else json(response, 200, description);
   }
   const service: ForeignService = {
-    ...{ url, address: { url, insecureHttp: false }, asked, usesLeft: 10 },
+    ...{ url, address: { url, insecureHttp: false }, received: asked, usesLeft: 10 },
     get whole() {
       return { ...service.network, members: [...service.peers, ...enrolled] };
     },
@@ -126,7 +126,7 @@ export function json(response: ServerResponse, status: number, body: unknown, he
 }
 
 /** Carries a request out as usual, and drops the connection in place of the reply. */
-export function losing(carryOut: (asked: Asked) => void = () => {}): Answer {
+export function losing(carryOut: (asked: ReceivedRequest) => void = () => {}): Answer {
   return (response, asked) => {
     carryOut(asked);
     response.destroy();

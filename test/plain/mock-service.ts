@@ -6,7 +6,7 @@ import type { Host } from '../lab/host.ts';
 import type { Process } from '../lab/process.ts';
 import { run } from '../lab/run.ts';
 
-/** What a service answers, by the operationId of contract.openapi.yaml; an operation that is left out answers as it says there. */
+/** What a service answers, by the operationId of contract.openapi.yaml; an operation that is left out answers with its example there. */
 export type Replies = Readonly<Record<string, unknown>>;
 
 const prism = fileURLToPath(import.meta.resolve('@stoplight/prism-cli'));
@@ -15,8 +15,8 @@ const contract = join(import.meta.dirname, 'contract.openapi.yaml');
 const port = 4010;
 
 /**
- * A service that knows the public contract and nothing else: Prism, made from the plain description alone. It refuses what the
- * description does not allow, be it a body, a missing credential or an operation.
+ * A service with the public contract and nothing else: Prism, made from the plain description alone. It refuses what the
+ * description does not allow, such as a body, a missing credential or an operation.
  */
 export class MockService {
   readonly host: Host;
@@ -49,14 +49,14 @@ export class MockService {
     this.#process = undefined;
   }
 
-  /** What it was asked since it answers as it does, such as `POST /api/networks/enroll`, but for its description: it serves none. */
+  /** The requests since the last change of its answers, such as `POST /api/networks/enroll`, but for its description: it serves none. */
   get requests(): readonly string[] {
     const lines = this.#said().matchAll(/\[HTTP SERVER\] (\w+) (\S+) .*Request received/g);
     const asked = [...lines].map(([, method = '', path = '']) => `${method.toUpperCase()} ${path}`);
     return asked.filter((request) => request !== 'GET /docs/api/openapi.json');
   }
 
-  /** What Prism says that a request broke of the description. */
+  /** The violations of the description that Prism reports. */
   get violations(): readonly string[] {
     return [...this.#said().matchAll(/Violation: (.*)/g)].map(([, what = '']) => what);
   }

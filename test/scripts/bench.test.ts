@@ -23,7 +23,7 @@ describe('scripts/bench push', () => {
   test.each([
     ['the changes alone', [], 226],
     ['whole maps', ['--whole'], 200],
-    ['connections made anew', ['--reconnect'], 226],
+    ['new connections each time', ['--reconnect'], 226],
   ])('counts a reply to everybody who waits for each change: %s', async (_, flags, status) => {
     const file = join(folder, `${flags.join()}.json`);
     const { stdout } = await bench('push', '--waiting', '12', '--changes', '4', '--alone', '--json', file, ...flags);
@@ -34,7 +34,7 @@ describe('scripts/bench push', () => {
     for (const { p50, p95, p99, max } of [result.delay, result.last, result.acknowledged]) {
       expect([p50, p95, p99, max]).toEqual([p50, p95, p99, max].toSorted((a, b) => a - b));
     }
-    // A whole map tells each of the twelve peers, a change the one that it is about.
+    // A whole map has each of the twelve peers, a change the one that it concerns.
     expect(result.bytesPerReply > 12 * 200).toBe(status === 200);
     expect(result.serverCpuMsPerChange).toBeGreaterThan(0);
     expect(stdout.trim().split('\n')).toHaveLength(2);
@@ -42,7 +42,7 @@ describe('scripts/bench push', () => {
   });
 
   test.each([[[]], [['pull']], [['push', '--waiting', '0']], [['push', '--changes', 'many']]])(
-    'says how it is used to %j',
+    'prints its usage for %j',
     async (argv) => {
       await expect(bench(...argv)).rejects.toThrow(
         /usage: scripts\/bench[\s\S]* scripts\/bench push|usage: scripts\/bench push/,
@@ -56,22 +56,22 @@ test('scripts/bench check shows its usage for an unknown subject', async () => {
 });
 
 test('figures are compared by their medians, and held against the target', () => {
-  const common = { what: 'a pass', beside: 'the tools', unit: 'ms', ours: [3, 1, 2, 10], theirs: [1, 2, 1] } as const;
-  const target = { ratioAtMost: 2.5, says: '≤ 2.5' };
+  const common = { what: 'a pass', baseline: 'the tools', unit: 'ms', ours: [3, 1, 2, 10], theirs: [1, 2, 1] } as const;
+  const target = { ratioAtMost: 2.5, text: '≤ 2.5' };
   const result = conclude({ ...common, target });
-  expect(result).toMatchObject({ runs: 4, median: 2.5, min: 1, max: 10, besideMedian: 1, ratio: 2.5, met: true });
+  expect(result).toMatchObject({ runs: 4, median: 2.5, min: 1, max: 10, baselineMedian: 1, ratio: 2.5, met: true });
   expect(conclude({ ...common, target: { ...target, ratioAtMost: 2.4 } }).met).toBe(false);
-  expect(conclude({ ...common, theirs: [], target: { atMost: 9, says: '≤ 9' } })).toMatchObject({
+  expect(conclude({ ...common, theirs: [], target: { atMost: 9, text: '≤ 9' } })).toMatchObject({
     ratio: null,
     met: false,
   });
   expect(cellsOf(result)).toHaveLength(heading.length);
-  const most = conclude({ ...common, target: { share: 0.75, atMost: 3, says: 'p75 ≤ 3' } });
+  const most = conclude({ ...common, target: { share: 0.75, atMost: 3, text: 'p75 ≤ 3' } });
   expect([most.met, cellsOf(most).at(-1)]).toEqual([true, 'yes (3.00)']);
-  expect(conclude({ ...common, target: { share: 0.76, atMost: 3, says: 'p76 ≤ 3' } }).met).toBe(false);
+  expect(conclude({ ...common, target: { share: 0.76, atMost: 3, text: 'p76 ≤ 3' } }).met).toBe(false);
 });
 
-test('a spread is told by nearest rank', () => {
+test('a spread uses the nearest rank', () => {
   expect(spreadOf([5])).toEqual({ p50: 5, p95: 5, p99: 5, max: 5 });
   const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
   expect(spreadOf(hundred)).toEqual({ p50: 50, p95: 95, p99: 99, max: 100 });

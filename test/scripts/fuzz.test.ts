@@ -9,7 +9,7 @@ const fuzz = (...argv: string[]) =>
   run([process.execPath, join(root, 'scripts/fuzz.ts'), ...argv], { timeoutMs: 50_000 });
 
 describe('scripts/fuzz', () => {
-  test('executes each property of the files named as often as it is told, and says so in one line', async () => {
+  test('executes each property of the named files as often as --runs says, and prints the count in one line', async () => {
     const { stdout } = await fuzz('--runs', '3', '--seed', '7', 'test/fuzz/values');
     expect(stdout).toMatch(/^fuzz: 33 executions, seed 7, 11 properties$/m);
   });
@@ -45,7 +45,7 @@ test('random days go on after one that failed, and each failure is printed with 
   }
 });
 
-test('a run has the same seed each time, unless somebody names another', () => {
+test('a run has the same seed each time, unless another is given', () => {
   const [usual, named] = [readSettings({}, ''), readSettings({ CPN_FUZZ_SEED: '7', CPN_FUZZ_RUNS: '9' }, '')];
   expect(readSettings({}, '')).toEqual(usual);
   expect([named.seed, countRuns(named, 100), countRuns(usual, 100)]).toEqual([7, 9, 100]);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Process } from '../lab/process.ts';
 import { run } from '../lab/run.ts';
 
-/** Says which Node runs it and with what, exits with the first argument, or waits for a signal. */
+/** Prints which Node runs it and with what, exits with the first argument, or waits for a signal. */
 const MAIN = `exports.main = () => {
 const [first, ...rest] = process.argv.slice(2);
 if (first === 'wait') { process.on('SIGTERM', () => process.exit(9)); setInterval(() => {}, 1000); }
@@ -21,7 +21,7 @@ const ARCH = `node-linux-${process.arch}`;
 
 let folder: string;
 
-/** A folder with the package in it, and a private Node at `privateNode`, which says so. */
+/** A folder with the package in it, and a private Node at `privateNode`, which prints that. */
 function install(name: string, packageFolder: string, privateNode?: string): string {
   const root = join(folder, name);
   const dist = join(root, packageFolder, 'dist');
@@ -57,7 +57,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test.each([
   ['in the package', 'lib/cpn', 'lib/cpn/node_modules'],
-  ['hoisted beside the package', 'node_modules/cpn', 'node_modules'],
+  ['hoisted next to the package', 'node_modules/cpn', 'node_modules'],
 ])('run by itself, it takes the private Node %s, also through links', async (name, packageFolder, privateNode) => {
   const program = install(name, packageFolder, privateNode);
   const expected = { exitCode: 3, said: [process.execPath, 'private', '3', 'a b', '*'] };
@@ -70,7 +70,7 @@ test.each([
   expect(await launch(['sh', '-c', 'cpn 3 "a b" "*"'], path(links))).toEqual(expected);
 });
 
-test('run by itself through a link, it asks nobody but the system where that leads', async () => {
+test('run by itself through a link, it resolves the link without another program', async () => {
   const program = install('trap', 'lib/cpn', 'lib/cpn/node_modules');
   const trap = join(folder, 'trap', 'bin');
   const sprung = join(folder, 'trap', 'sprung');
@@ -118,7 +118,7 @@ test('run by an old Node, it hands over to the private one, and passes on signal
   expect((await daemon.stop()).exitCode).toBe(9);
 });
 
-test('run by an old Node alone, it says what it needs', async () => {
+test('run by an old Node alone, it names what it needs', async () => {
   const program = install('old-alone', 'cpn');
   const { exitCode, said } = await launch([process.execPath, `--import=${PRETEND_OLD}`, program, '0'], path());
   expect(exitCode).toBe(1);

@@ -28,7 +28,7 @@ function commit(): void {
 
 /** A row whose ratio is this one. */
 function row(what: string, ratio: number): Comparison {
-  return { what, beside: 'the tools', unit: 'ms', ours: [ratio * 10], theirs: [10], target: null };
+  return { what, baseline: 'the tools', unit: 'ms', ours: [ratio * 10], theirs: [10], target: null };
 }
 
 /** Subjects whose ratios are these in their first measurement, their second, and so on. */
@@ -62,8 +62,8 @@ describe('scripts/bench check', () => {
       join: [{ join: 4 }],
     });
     expect(status).toBe(0);
-    expect(output).toContain('| start: version, beside the tools | 1.00 | 1.25 | +25 % |');
-    expect(output).toContain('| start: status, beside the tools | 2.00 | 1.00 | −50 % |');
+    expect(output).toContain('| start: version, against the tools | 1.00 | 1.25 | +25 % |');
+    expect(output).toContain('| start: status, against the tools | 2.00 | 1.00 | −50 % |');
     expect(output).toContain('3 ratios kept');
     expect(counts).toEqual({ start: 1, join: 1 });
   });
@@ -80,12 +80,12 @@ describe('scripts/bench check', () => {
     expect(output).toMatch(/in the first attempt.*\n {2}start: status.*now 3\.00/);
     const [, failures] = output.split('lost more than 25 % in both attempts');
     const loss = '2.00 (20.0 by 10.0 ms), now 2.60 (26.0 by 10.0 ms), +30 %; recorded at';
-    expect(failures).toContain(`  start: status, beside the tools: ${loss} ${git('rev-parse', '--short=10', 'HEAD')}`);
+    expect(failures).toContain(`  start: status, against the tools: ${loss} ${git('rev-parse', '--short=10', 'HEAD')}`);
     expect(failures).not.toContain('version');
     expect(counts).toEqual({ start: 2, join: 1 });
   });
 
-  test('measures a subject a second time, and passes what is well then', async () => {
+  test('measures a subject a second time, and passes what is within the limit then', async () => {
     const { status, output, counts } = await bench(['check'], {
       start: [
         { version: 3, status: 2 },
@@ -94,12 +94,12 @@ describe('scripts/bench check', () => {
       join: [{ join: 4 }],
     });
     expect(status).toBe(0);
-    expect(output).toContain('| start: version, beside the tools | 1.00 | 1.10 | +10 % |');
-    expect(output).toContain('| start: status, beside the tools | 2.00 | 2.00 | +0 % |');
+    expect(output).toContain('| start: version, against the tools | 1.00 | 1.10 | +10 % |');
+    expect(output).toContain('| start: status, against the tools | 2.00 | 2.00 | +0 % |');
     expect(counts).toEqual({ start: 2, join: 1 });
   });
 
-  test('fails on a row that is not recorded and on one that is not measured, and says what to do', async () => {
+  test('fails on a row that is not recorded and on one that is not measured, and prints the remedy', async () => {
     const { status, output } = await bench(['check'], { start: [{ version: 1, explain: 2 }], join: [{ join: 4 }] });
     expect(status).toBe(1);
     expect(output).toMatch(/not recorded; add it with scripts\/bench record SUBJECT:\n {2}start: explain/);
@@ -117,7 +117,7 @@ describe('scripts/bench check', () => {
     expect([status, output.includes('1 ratios kept')]).toEqual([0, true]);
   });
 
-  test('says so where the ratios are of another machine', async () => {
+  test('warns where the ratios are of another machine', async () => {
     const file = join(folder, recordedPath);
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/Node [0-9.]+/g, 'Node 1.0.0'));
     const { status, output } = await bench(['check'], recorded);
@@ -131,7 +131,15 @@ describe('scripts/bench record', () => {
     const rows = JSON.parse(readFileSync(join(folder, recordedPath), 'utf8'));
     expect(rows).toHaveLength(3);
     expect(rows[1]).toEqual({
-      ...{ subject: 'start', what: 'status', beside: 'the tools', unit: 'ms', ratio: 2, median: 20, besideMedian: 10 },
+      ...{
+        subject: 'start',
+        what: 'status',
+        baseline: 'the tools',
+        unit: 'ms',
+        ratio: 2,
+        median: 20,
+        baselineMedian: 10,
+      },
       commit: git('rev-parse', '--short=10', 'HEAD'),
       date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
       machine: expect.stringMatching(/^\d+ × .+, Node \d+/),

@@ -91,7 +91,7 @@ describe('scripts/release', () => {
     expect(await git('status', '--porcelain')).toBe('');
   });
 
-  it('refuses what is not committed, and tells of a dry run what would be done', async () => {
+  it('refuses what is not committed, and prints for a dry run what it would do', async () => {
     const stray = join(folder, 'stray');
     writeFileSync(stray, '');
     const dirty = await release('99.0.0', '--dry-run');

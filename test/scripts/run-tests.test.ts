@@ -69,7 +69,7 @@ describe('a suite', () => { beforeAll(() => { throw new Error('hooked') }); test
     expect(failed).toMatch(/leaves\.test\.mjs: leaves\n.*process\.exit/);
   });
 
-  test('counts an unhandled rejection, and a teardown that sets the exit status, beside passed tests', async () => {
+  test('counts an unhandled rejection, and a teardown that sets the exit status, next to passed tests', async () => {
     const teardown = `export default () => () => { console.log('a row is missing'); process.exitCode = 1; };\n`;
     writeFileSync(join(folder, 'teardown.mjs'), teardown);
     const config = "{ globalSetup: '../teardown.mjs' }";

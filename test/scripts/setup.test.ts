@@ -42,7 +42,7 @@ async function setupBareMachine(args: readonly string[], env: Record<string, str
   return { exitCode, stderr };
 }
 
-it('names what is missing of a set, and installs nothing, where it is to check alone', async () => {
+it('lists what is missing of a set, and installs nothing, with CPN_SETUP=check', async () => {
   const { exitCode, stderr } = await setupBareMachine(['rpm'], { CPN_SETUP: 'check' });
   expect([exitCode, installed()]).toEqual([1, '']);
   expect(stderr).toMatch(/^setup: missing: .*\bcpio\b.*\bgit\b.*\brpm\b.*; run scripts\/setup\n$/);
@@ -54,7 +54,7 @@ it('refuses a set that there is not', async () => {
   expect([exitCode, stderr, installed()]).toEqual([1, expect.stringContaining('"everything" is not a set'), '']);
 });
 
-it("runs npm with the machine's Node, beside which npm finds the machine's settings", async () => {
+it("runs npm with the machine's Node, next to which npm finds the machine's settings", async () => {
   const project = join(folder, 'project');
   mkdirSync(join(project, 'scripts'), { recursive: true });
   copyFileSync(join(scripts, 'setup'), join(project, 'scripts/setup'));

@@ -32,7 +32,7 @@ test.each([
   expect(result.replicasHold.map(({ waiting }: { waiting: number }) => waiting)).toEqual(
     Array.from({ length: replicas }, () => 12 / replicas),
   );
-  // A change is one transaction; besides, what changed is read in one by each replica.
+  // A change is one transaction, and each replica reads it in one more.
   expect(result.changing.commits).toBeGreaterThanOrEqual(10);
   expect(result.enrolling.statements).toBeGreaterThanOrEqual(12 * 10);
   expect(result.enrolling.databaseCpuMs > 0).toBe(database === 'postgres');
@@ -41,7 +41,7 @@ test.each([
 });
 
 test.each([[[]], [['mysql']], [['sqlite', '--replicas', '2']], [['sqlite', '--peers', '0']]])(
-  'says how it is used to %j',
+  'prints its usage for %j',
   async (argv) => {
     await expect(simulate(...argv)).rejects.toThrow(/usage: scripts\/simulate/);
   },

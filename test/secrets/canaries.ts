@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** A value that must not be seen, in one of the ways in which it may be written. */
+/** A value that must not be seen, in one of its encodings. */
 interface Form {
   readonly what: string;
   readonly bytes: Buffer;
@@ -10,7 +10,7 @@ interface Form {
 /** Below this a form would be found by chance. */
 const leastBytes = 10;
 
-/** Secrets of a run, and where any of them stands in the open. Further kinds of secrets are added like these. */
+/** Secrets of a run, and the places where any of them appears in the clear. */
 export class Canaries {
   readonly #forms = new Map<string, Form>();
 
@@ -59,7 +59,7 @@ export class Canaries {
     const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
     const found: string[] = [];
     for (const file of files.toSorted()) {
-      // One that goes meanwhile is none any more.
+      // A file that is removed meanwhile is skipped.
       const names = this.find(await readFile(file).catch(() => ''));
       if (names.length > 0) found.push(`${file}: ${names.join(', ')}`);
     }
@@ -67,7 +67,7 @@ export class Canaries {
   }
 
   #add(what: string, bytes: Buffer): void {
-    if (bytes.length < leastBytes) throw new Error(`the canary ${what} is too short to be told from chance`);
+    if (bytes.length < leastBytes) throw new Error(`the canary ${what} is too short: it would be found by chance`);
     const key = bytes.toString('hex');
     if (!this.#forms.has(key)) this.#forms.set(key, { what, bytes });
   }

@@ -30,7 +30,7 @@ afterAll(async () => {
   await desk?.close();
 });
 
-/** Serves in vain, and keeps what was said. */
+/** Starts a server that must fail, and keeps its output. */
 async function failServing(url: string): Promise<void> {
   const flags = [
     'control-plane',
@@ -45,7 +45,7 @@ async function failServing(url: string): Promise<void> {
   said.push(stdout, stderr);
 }
 
-test('neither stands in a word, an argument or a dump, whatever fails', async () => {
+test('no output, argument or dump has either, whatever fails', async () => {
   const { port, user, password } = postgres;
   const at = (database: string, secret = password) => `postgres://${user}:${secret}@127.0.0.1:${port}/${database}`;
   await failServing(at('nowhere'));
@@ -66,7 +66,7 @@ test('neither stands in a word, an argument or a dump, whatever fails', async ()
   const server = desk.spawn(['control-plane', 'serve', ...flags], { env: trace });
   const [, url = ''] = await server.waitForLine(/control plane listening on (http:\S+)/, 30_000);
   for (const file of ['cmdline', 'environ']) said.push(await readFile(`/proc/${server.pid}/${file}`, 'utf8'));
-  await desk.ask([
+  await desk.output([
     'login',
     '--api',
     url,
@@ -77,10 +77,10 @@ test('neither stands in a word, an argument or a dump, whatever fails', async ()
   ]);
   const login = JSON.parse(await readFile(join(desk.folder, 'config', 'cpn', 'login.json'), 'utf8'));
   canaries.addText('session', login.token);
-  await desk.ask(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
-  canaries.addText('enrolment key', (await desk.ask(['key', 'create', 'office', '--name', 'one'])).trim());
-  canaries.addText('personal token', (await desk.ask(['token', 'create', '--name', 'ci'])).trim());
-  said.push(await desk.ask(['audit', '--json']));
+  await desk.output(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
+  canaries.addText('enrolment key', (await desk.output(['key', 'create', 'office', '--name', 'one'])).trim());
+  canaries.addText('personal token', (await desk.output(['token', 'create', '--name', 'ci'])).trim());
+  said.push(await desk.output(['audit', '--json']));
   await postgres.crash();
   said.push((await desk.cpn(['api', 'GET', '/api/networks', '--timeout', '2'], { env: trace })).stderr);
   await postgres.restart();

@@ -1,5 +1,5 @@
 /**
- * A service that knows no discretion: it answers a request with all that the request said, each time in another way.
+ * A service that echoes secrets: it answers a request with all that the request contains, each time in another form.
  *
  * @module
  */

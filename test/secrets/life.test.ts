@@ -1,4 +1,4 @@
-/** Secrets through a whole life with failures in between: what nobody may see is looked for wherever somebody could look. */
+/** Secrets through the whole life of a host, with failures: they are searched for wherever a local user can read. */
 import { randomBytes } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -76,7 +76,7 @@ async function administer(): Promise<void> {
   canaries.addText('wrong token', `${token}x`);
 }
 
-/** At a service that tells everybody what it was told, and at none. */
+/** At a service that echoes each request, and at none. */
 async function failToJoin(): Promise<void> {
   const { host } = life;
   const service = host.spawn(['node', join(import.meta.dirname, 'echo-service.ts')]);
@@ -104,7 +104,7 @@ async function live(): Promise<void> {
     'for each in /proc/[0-9]*; do if grep -aq ^wireguard-go $each/cmdline; then cat $each/coredump_filter; fi; done';
   dumped = (await host.exec(['sh', '-c', filters])).stdout;
   const statePath = join(host.stateDir, 'cpn0.json');
-  // As one who was given a secret of the network has it.
+  // As a user who received the network secret has it.
   const full = { ...state, networkSecret: randomBytes(32).toString('base64') };
   await writeFile(statePath, JSON.stringify(full));
   for (const command of ['reconcile', 'status', 'plan', 'explain']) {
@@ -124,7 +124,7 @@ async function live(): Promise<void> {
   }
   await writeFile(statePath, whole);
   const daemon = await life.start(host, ['run', '--interval', '1']);
-  await daemon.waitForLine(/keeping the network/);
+  await daemon.waitForLine(/reconciling the network/);
   await host.exec(['ip', 'link', 'delete', 'cpn0']);
   await daemon.waitForLine(/"changes"|pass/);
   await life.end(daemon, 'run');
@@ -133,7 +133,7 @@ async function live(): Promise<void> {
   lastSteps = leaveAndReturn;
 }
 
-/** By each of the ways in which a key may be given. */
+/** In each form in which a key may be given. */
 async function leaveAndReturn(): Promise<void> {
   const { host } = life;
   await life.cpn(host, ['leave', '--verify']);
@@ -172,7 +172,7 @@ test('no file holds any of them but those that are there for it', async () => {
   expect(left).toEqual([]);
 });
 
-test('no word of a command, a daemon or the control plane holds any of them, whatever failed', async () => {
+test('no output of a command, a daemon or the control plane holds any of them, whatever failed', async () => {
   const backup = join(life.admin.folder, 'backup.db');
   await life.cpn(life.admin, ['control-plane', 'backup', backup, '--data', join(life.admin.folder, 'data')]);
   expect(life.canaries.find(await readFile(backup))).toEqual([]);
@@ -186,7 +186,7 @@ test('no word of a command, a daemon or the control plane holds any of them, wha
 
 test('no program that was started has any of them in its arguments or environment', async () => {
   const execs = (await Promise.all(life.traces.map(readExecs))).flat();
-  // What a person put into the environment, or typed, is in that of the program itself, and in nobody else's.
+  // A secret that a user put into the environment, or typed, is in that of the program itself, and of no other.
   const own = execs.filter(({ env }) => env.some((each) => each.startsWith('CPN_LAB=')));
   const children = execs.filter((exec) => !own.includes(exec));
   const names = new Set(children.map(({ argv }) => argv[0]?.split('/').at(-1)));
@@ -211,7 +211,7 @@ test('no memory of the tunnel goes into a core dump, as none of the program’s 
   expect(dumped).not.toMatch(/[1-9a-f]/);
 });
 
-test('nobody who looks at the processes again and again sees any of them', async () => {
+test('a watch of all processes never sees any of them', async () => {
   await watch.end();
   expect(watch.looks).toBeGreaterThan(100);
   const [cmdline = new Set<string>(), environ = new Set<string>()] = watch.seen.values();

@@ -8,22 +8,22 @@ import type { Lab } from '../lab/lab.ts';
 import type { Outcome, Process } from '../lab/process.ts';
 import { Canaries } from './canaries.ts';
 
-/** How a command of a life is given. */
+/** The options of a command. */
 interface Manner {
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
   /** It is expected to fail. */
   readonly fails?: boolean;
-  /** Stdout is where a secret is given to whoever asked for it. */
+  /** The command prints a secret on stdout, as requested. */
   readonly gives?: boolean;
 }
 
 export const api = 'http://203.0.113.1:8787';
 
-/** Hosts, an administrator and a control plane, all that is said by their programs, and the secrets that none of it may hold. */
+/** Hosts, an administrator and a control plane, the output of their programs, and the secrets that none of it may hold. */
 export class Life {
   readonly canaries = new Canaries();
-  /** What was said, by the command that said it. */
+  /** The output, by command. */
   readonly said: { readonly what: string; readonly text: string }[] = [];
   readonly traces: string[] = [];
   readonly lab: Lab;
@@ -53,7 +53,7 @@ export class Life {
     return outcome;
   }
 
-  /** Starts a program that stays; what it says is heard when it is ended by {@link end}. */
+  /** Starts a program that keeps running; its output is recorded when {@link end} ends it. */
   async start(on: Host, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Process> {
     return on.spawn(await this.#traced(on, args), { env: { CPN_LOG_LEVEL: 'trace', ...env } });
   }
@@ -80,7 +80,7 @@ export class Life {
     return stdout.trim();
   }
 
-  /** Takes the secrets in that the host has by now. */
+  /** Adds the secrets that the host has by now. */
   async learnState(): Promise<string> {
     const text = await readFile(join(this.host.stateDir, 'cpn0.json'), 'utf8');
     this.canaries.addState(text);

@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Between two looks, in milliseconds: a process of Node lives longer. */
+/** Between two scans, in milliseconds: a process of Node lives longer. */
 const pauseMs = 40;
-/** A watch that nobody ends. */
+/** The limit of a watch that is not ended. */
 const mostLooks = 100_000;
 
 /**
- * Looks at the arguments and environments of all processes in other network namespaces than ours again and again, as a local user
- * would, until it is ended: what a process makes of its own arguments once it runs, no trace of execve shows.
+ * Reads the arguments and environments of all processes in other network namespaces repeatedly, as a local user would,
+ * until it is ended: a process can change its own arguments after execve.
  */
 export class ProcessWatch {
-  /** Everything that was seen, by what it is. */
+  /** Everything that was read, by its source. */
   readonly seen = new Map<string, Set<string>>([
     ['cmdline', new Set()],
     ['environ', new Set()],
@@ -29,16 +29,16 @@ export class ProcessWatch {
     await this.#running;
   }
 
-  /** A look reads hundreds of files of the kernel, which cost far less one after another than side by side. */
+  /** A scan reads hundreds of files of the kernel, which cost far less one after another than in parallel. */
   async #watch(): Promise<void> {
     const ours = readlinkSync('/proc/self/ns/net');
     for (; this.looks < mostLooks && !this.#ended; this.looks += 1) {
-      for (const pid of readdirSync('/proc')) if (/^\d+$/.test(pid)) this.#look(pid, ours);
+      for (const pid of readdirSync('/proc')) if (/^\d+$/.test(pid)) this.#scan(pid, ours);
       await sleep(pauseMs);
     }
   }
 
-  #look(pid: string, ours: string): void {
+  #scan(pid: string, ours: string): void {
     try {
       if (readlinkSync(`/proc/${pid}/ns/net`) === ours) return;
       for (const [file, texts] of this.seen) {

@@ -7,7 +7,7 @@ import { basename, join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fileStore } from '../../src/store/file-store.ts';
-import { formatState } from '../../src/store/state-file.ts';
+import { formatState } from '../../src/store/state/state-file.ts';
 import type { Store } from '../../src/store/store.ts';
 import { memory } from '../lab/memory.ts';
 import { foldersIn, state } from './samples.ts';
@@ -77,22 +77,22 @@ async function record(work: () => Promise<unknown>): Promise<string[]> {
   } finally {
     unsubscribe('cpn:checkpoint', listen);
   }
-  // Each is told before and after.
+  // Each is published before and after.
   expect(seen.filter((_, at) => at % 2 === 0)).toEqual(seen.filter((_, at) => at % 2 === 1));
   return seen.filter((_, at) => at % 2 === 0);
 }
 
 describe('a power cut', () => {
-  it('finds on the disk what was written, because it is there before it takes its name, and the name before we go on', async () => {
+  it('loses nothing that was written: the file is synced before its rename, and the folder before the write returns', async () => {
     const root = await mkdtemp(join(memory, 'cpn-crash-'));
     try {
       const store = fileStore(foldersIn(root));
       const first = await record(() => store.write(older));
       expect(first.slice(0, 2)).toEqual(['mkdir state', `fsync ${basename(root)}`]);
-      const told = (await record(() => store.write(state))).filter((each) => !each.startsWith('unlink'));
+      const published = (await record(() => store.write(state))).filter((each) => !each.startsWith('unlink'));
       const copied = ['link cpn0.json', 'rename cpn0.json.previous', 'fsync state'];
       const replaced = ['write cpn0.json', 'write cpn0.json', 'fsync cpn0.json', 'rename cpn0.json', 'fsync state'];
-      expect(told).toEqual([...copied, ...replaced]);
+      expect(published).toEqual([...copied, ...replaced]);
     } finally {
       await rm(root, { recursive: true });
     }
@@ -100,7 +100,7 @@ describe('a power cut', () => {
 });
 
 describe.concurrent('a process that is killed, wherever it is,', () => {
-  it('while it writes a state leaves the old one or the new one', { timeout: 120_000 }, async () => {
+  it('during the write of a state leaves the old one or the new one', { timeout: 120_000 }, async () => {
     const seen = new Set<boolean | undefined>();
     const points = await killEverywhere({
       call: 'write',
@@ -118,7 +118,7 @@ describe.concurrent('a process that is killed, wherever it is,', () => {
     expect(seen).toEqual(new Set([false, true]));
   });
 
-  it('while it writes the first state leaves none or that', { timeout: 120_000 }, async () => {
+  it('during the write of the first state leaves none or that one', { timeout: 120_000 }, async () => {
     const points = await killEverywhere({
       call: 'write',
       prepare: async () => {},
@@ -129,7 +129,7 @@ describe.concurrent('a process that is killed, wherever it is,', () => {
     expect(points).toBeGreaterThan(8);
   });
 
-  it('while it writes the wg-quick file leaves the old one or the new one', { timeout: 120_000 }, async () => {
+  it('during the write of the wg-quick file leaves the old one or the new one', { timeout: 120_000 }, async () => {
     const points = await killEverywhere({
       call: 'config',
       prepare: (store) => store.writeConfig('cpn0', 'old'),
@@ -140,7 +140,7 @@ describe.concurrent('a process that is killed, wherever it is,', () => {
     expect(points).toBeGreaterThan(8);
   });
 
-  it('while it mends a damaged state leaves something that reads as the previous copy', {
+  it('during the repair of a damaged state leaves a file that reads as the previous copy', {
     timeout: 120_000,
   }, async () => {
     const points = await killEverywhere({
@@ -161,7 +161,7 @@ describe.concurrent('a process that is killed, wherever it is,', () => {
     expect(points).toBeGreaterThan(20);
   });
 
-  it('while it leaves a network leaves what the next leave takes away', { timeout: 120_000 }, async () => {
+  it('during a leave leaves what the next leave removes', { timeout: 120_000 }, async () => {
     const points = await killEverywhere({
       call: 'leave',
       async prepare(store) {
@@ -172,7 +172,7 @@ describe.concurrent('a process that is killed, wherever it is,', () => {
       },
       async check(store, root) {
         const folders = foldersIn(root);
-        // Whoever looks for it by its state finds it as long as anything of it is there.
+        // The state is removed last: with it, a later leave finds the rest.
         const left = (await readdir(folders.state).catch(() => [])).filter((name) => !name.endsWith('.tmp'));
         if (left.length > 0) expect(left).toContain('cpn0.json');
         await store.lock(() => store.forget('cpn0', Object.values(folders)));

@@ -19,7 +19,7 @@ describe.each([
   ['full', 'ENOSPC', 'no space left on device'],
   ['read-only', 'EROFS', 'read-only file system'],
 ] as const)('a disk that is %s', (how, code, words) => {
-  it('keeps no daemon from its work, and gets all of it in the end', async () => {
+  it('does not stop a daemon, and has everything once it works again', async () => {
     const seen = await runOnDisk(how);
     expect(seen.refusals).toEqual([code, code, code]);
     expect(seen.claimed).toBe('claimed');

@@ -7,9 +7,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DiskFailed } from '../../src/core/errors.ts';
+import { DiskFailed } from '../../src/core/errors/index.ts';
+import { fallbackStore } from '../../src/store/fallback-store.ts';
 import { fileStore } from '../../src/store/file-store.ts';
-import { rememberingStore } from '../../src/store/remembering-store.ts';
 import { foldersIn, state } from './samples.ts';
 
 const root = '/mnt';
@@ -31,7 +31,7 @@ const ends: Record<string, () => void> = {
 mount('-t', 'tmpfs', '-o', 'size=256k,nr_inodes=64', 'tmpfs', root);
 mount('--bind', root, root);
 const events: string[] = [];
-const store = rememberingStore(
+const store = fallbackStore(
   fileStore(folders),
   (event, error) => void events.push(error === undefined ? event : `${event}: ${error.message}`),
   () => clock,

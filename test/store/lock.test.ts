@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { DiskFailed, Locked } from '../../src/core/errors.ts';
+import { DiskFailed, Locked } from '../../src/core/errors/index.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import { passLock, removeLock, withLock } from '../../src/store/lock.ts';
 import type { Folders } from '../../src/store/store.ts';
@@ -44,7 +44,7 @@ async function startHolder(call: 'lock' | 'claim') {
 const reject = (error: unknown) => error;
 
 describe('the lock', () => {
-  it('lets one at a time work', async () => {
+  it('is held by one process at a time', async () => {
     let working = 0;
     let most = 0;
     const work = async () => {
@@ -57,7 +57,7 @@ describe('the lock', () => {
     expect(most).toBe(1);
   });
 
-  it('names the process that holds it, and is free at once when that one is killed', async () => {
+  it('names its holder, and is free at once when that is killed', async () => {
     {
       await using holder = await startHolder('lock');
       const refused = await withLock(folders.runtime, async () => 'never', atOnce).catch(reject);
@@ -72,17 +72,17 @@ describe('the lock', () => {
     expect(await withLock(folder, async () => 'mine', atOnce)).toBe('mine');
   });
 
-  it('that was removed by its holder is made anew by the next one', async () => {
+  it('that was removed by its holder is made again by the next one', async () => {
     await withLock(folder, () => removeLock(folder));
     expect(await withLock(folder, async () => 'mine', atOnce)).toBe('mine');
   });
 
-  it('is held although nobody can be told by whom', async () => {
+  it('is held even where its holder cannot be named', async () => {
     await mkdir(join(folder, 'lock.pid'));
     expect(await withLock(folder, async () => 'mine', atOnce)).toBe('mine');
   });
 
-  it('says so where the disk gives none, and the work is not begun', async () => {
+  it('throws where the disk cannot hold it, and the work is not begun', async () => {
     await writeFile(folders.runtime, 'no folder');
     let begun = false;
     const refused = await fileStore(folders)
@@ -96,7 +96,7 @@ describe('the lock', () => {
 });
 
 describe("a daemon's claim", () => {
-  it('refuses a second daemon at once, which is told of the first', async () => {
+  it('refuses a second daemon at once, and names the first', async () => {
     await using holder = await startHolder('claim');
     const refused = await fileStore(folders)
       .claim(async () => 'never')
@@ -105,14 +105,14 @@ describe("a daemon's claim", () => {
     expect(String(refused)).toContain(`another cpn run (pid ${holder.pid})`);
   });
 
-  it('keeps nobody from the lock, not even its own process', async () => {
+  it('does not block the lock, not even for its own process', async () => {
     await using _holder = await startHolder('claim');
     expect(await withLock(folders.runtime, async () => 'mine', atOnce)).toBe('mine');
     const store = fileStore({ ...folders, runtime: join(folder, 'other') });
     expect(await store.claim(() => store.lock(async () => 'mine'))).toBe('mine');
   });
 
-  it('of its own process is still refused when the lock cleared up', async () => {
+  it('is still refused to its own process after the lock was cleared', async () => {
     const store = fileStore(folders);
     await store.claim(async () => {
       await store.lock(async () => {});
@@ -120,13 +120,13 @@ describe("a daemon's claim", () => {
     });
   });
 
-  it('takes its files with it, and the folder where nothing else is left', async () => {
+  it('removes its files, and the folder where nothing else is left', async () => {
     const store = fileStore(folders);
     await store.claim(async () => expect(await readdir(folders.runtime)).toEqual(['daemon', 'daemon.pid']));
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('takes the folders of a network that was left in its time with it', async () => {
+  it('removes the folders of a network that was left in its time', async () => {
     const store = fileStore(folders);
     const made = await store.prepare();
     await store.write({ ...state, receipt: made.map((path) => ({ made: 'folder', path })) });
@@ -140,7 +140,7 @@ describe("a daemon's claim", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it('of a daemon that was killed is in nobody’s way', async () => {
+  it('of a daemon that was killed blocks no other process', async () => {
     {
       await using _holder = await startHolder('claim');
     }
@@ -152,8 +152,8 @@ describe("a daemon's claim", () => {
   });
 });
 
-describe('a change that a person asked for', () => {
-  it('keeps nobody from the lock, and others from a second change; one of them does not wait', async () => {
+describe('a change by an operator', () => {
+  it('does not block the lock, but a second change; one of them does not wait', async () => {
     const store = fileStore(folders);
     await store.change(async () => {
       expect(await readdir(folders.runtime)).toEqual(['change', 'change.pid']);

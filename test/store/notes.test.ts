@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseAddress, parsePrefix } from '../../src/core/cidr.ts';
+import { parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import { noNotes } from '../../src/store/notes.ts';
 import type { Folders, Notes, Store } from '../../src/store/store.ts';
@@ -25,8 +25,10 @@ const notes: Notes = {
   sync: { mode: 'push', lastSuccess: '2026-11-20T12:00:00.123Z', error: null, refused: 'gone' },
   held: { since: 12.5 },
   silent: { b: 7, a: 5 },
-  troubles: ['somebody takes a route away'],
+  troubles: ['another program removes a route'],
+  ways: { '192.168.50.0/24': { isOwn: true, links: ['eth1'], gone: 'eth1 is down, or has no carrier' } },
   dead: [parsePrefix('192.168.50.0/24')],
+  inboundDropped: true,
   unloaded: 'nft -f - exited with 1',
   probed: {
     'nas.example': { address: parseAddress('192.168.50.20'), trouble: null },
@@ -46,12 +48,12 @@ describe('notes', () => {
     ['after a failure', synced('2026-11-20T12:00:00.000Z', 'out of reach')],
     ['before any success', synced(null)],
     ['before any success, and after a failure', synced(null, 'out of reach')],
-  ])('%s come back as they were written', async (_, written) => {
+  ])('%s read as they were written', async (_, written) => {
     await store.writeNotes('cpn0', written);
     expect(await fileStore(folders).readNotes('cpn0')).toEqual(written);
   });
 
-  it('come back to the millisecond', async () => {
+  it('keep times to the millisecond', async () => {
     for (const millisecond of [1, 29, 57, 113, 559, 999]) {
       const at = new Date(Date.UTC(2026, 10, 20, 12, 0, 0, millisecond)).toISOString();
       await store.writeNotes('cpn0', synced(at));
@@ -59,7 +61,7 @@ describe('notes', () => {
     }
   });
 
-  it('of a success like the last one are no more than the time of the file', async () => {
+  it('of a success like the last one change only the time of the file', async () => {
     await store.writeNotes('cpn0', notes);
     const before = await trace();
     const next = { ...notes, sync: { ...notes.sync, lastSuccess: '2026-11-20T12:01:00.000Z' } };
@@ -69,7 +71,7 @@ describe('notes', () => {
     expect(await store.readNotes('cpn0')).toEqual(next);
   });
 
-  it('that say the same again are not written, in whatever order', async () => {
+  it('that are the same are not written again, in any order', async () => {
     await store.writeNotes('cpn0', notes);
     const before = [...(await trace()), (await stat(path)).ctimeMs];
     await store.writeNotes('cpn0', { ...notes, silent: { a: 5, b: 7 } });
@@ -83,20 +85,20 @@ describe('notes', () => {
     expect(await fileStore(folders).readNotes('cpn0')).toEqual(notes);
   });
 
-  it('of before there was LAN probing can be read', async () => {
+  it('of a version without LAN probing can be read', async () => {
     const { dead, probed, ...before } = notes;
     await store.writeNotes('cpn0', notes);
     await writeFile(path, JSON.stringify(before));
     expect(await store.readNotes('cpn0')).toMatchObject({ troubles: notes.troubles, dead: [], probed: {} });
   });
 
-  it('that say nothing make no file', async () => {
+  it('that are empty make no file', async () => {
     expect(await store.readNotes('cpn0')).toEqual(noNotes);
     await store.writeNotes('cpn0', noNotes);
     expect(await readdir(folders.runtime)).toEqual([]);
   });
 
-  it('that are damaged are none', async () => {
+  it('that are damaged count as none', async () => {
     await store.writeNotes('cpn0', notes);
     for (const text of ['', '\0\0\0', '{"sync":{}}']) {
       await writeFile(path, text);
@@ -106,7 +108,7 @@ describe('notes', () => {
     expect(await store.readNotes('cpn0')).toEqual(notes);
   });
 
-  it('that cannot be written are known to this process all the same, and no error', async () => {
+  it('that cannot be written are kept in memory, without an error', async () => {
     await writeFile(folders.runtime, 'a file in the place of the folder');
     await store.writeNotes('cpn0', notes);
     expect(await store.readNotes('cpn0')).toEqual(notes);
@@ -115,7 +117,7 @@ describe('notes', () => {
     expect(await fileStore(folders).readNotes('cpn0')).toEqual(notes);
   });
 
-  it('are for the owner alone, and gone when the network is left', async () => {
+  it('are readable only for the owner, and removed when the network is left', async () => {
     await store.writeNotes('cpn0', notes);
     expect((await stat(path)).mode & 0o777).toBe(0o600);
     await store.forget('cpn0', []);

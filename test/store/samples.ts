@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { makeIdentity } from '../../src/core/identity.ts';
-import { Secret } from '../../src/core/secret.ts';
-import type { State } from '../../src/store/state.ts';
+import { makeIdentity } from '../../src/core/crypto/identity.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import type { State } from '../../src/store/state/state.ts';
 import type { Folders } from '../../src/store/store.ts';
 import { address, dialled, keyPair, network, options, peer, prefix } from '../core/samples.ts';
 
@@ -31,7 +31,13 @@ export const state: State = {
     accessToken: new Secret('cpp_canary'),
     personalToken: null,
     map: network([
-      peer(1, { type: 'connector', endpoint: dialled(1), servingSince: 1_800_000_000_000, priority: 3 }),
+      peer(1, {
+        type: 'connector',
+        endpoint: dialled(1),
+        servingSince: 1_800_000_000_000,
+        priority: 3,
+        expiresAt: 1_900_000_000_000,
+      }),
       peer(2, { routes: [prefix('192.168.50.0/24')] }),
     ]),
   },
@@ -47,6 +53,7 @@ export const state: State = {
     measuredAt: '2026-11-20T14:00:00.000Z',
   },
   drained: false,
+  openPorts: [{ by: 'firewalld', port: 51820, zone: 'public', permanent: true }],
   pins: [
     {
       peer: 2,

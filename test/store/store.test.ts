@@ -2,11 +2,11 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { UnreadableFile } from '../../src/core/errors.ts';
-import { Secret } from '../../src/core/secret.ts';
+import { Secret } from '../../src/core/crypto/secret.ts';
+import { UnreadableFile } from '../../src/core/errors/index.ts';
 import { fileStore } from '../../src/store/file-store.ts';
-import type { State } from '../../src/store/state.ts';
-import { formatState, parseState } from '../../src/store/state-file.ts';
+import type { State } from '../../src/store/state/state.ts';
+import { formatState, parseState } from '../../src/store/state/state-file.ts';
 import type { Folders, Store } from '../../src/store/store.ts';
 import { keyPair, network, peer, prefix } from '../core/samples.ts';
 import { state } from './samples.ts';
@@ -23,8 +23,8 @@ beforeEach(async () => {
 
 afterEach(() => rm(root, { recursive: true }));
 
-describe('what a writer left that was killed', () => {
-  it('goes with the next lock, and nothing else does', async () => {
+describe('what a killed writer left', () => {
+  it('is removed under the next lock, and nothing else is', async () => {
     await store.write(state);
     await store.writeConfig('cpn0', 'text');
     const left = [join(folders.config, 'cpn0.conf.327.tmp'), join(folders.state, 'cpn0.json.previous.12.tmp')];
@@ -37,13 +37,13 @@ describe('what a writer left that was killed', () => {
 });
 
 describe('a state file', () => {
-  it('gives back what was written, secrets included', async () => {
+  it('reads as it was written, secrets included', async () => {
     await store.write(state);
     expect(formatState((await store.read('cpn0')) as State)).toBe(formatState(state));
     expect((await store.read('cpn0'))?.membership?.accessToken?.reveal()).toBe('cpp_canary');
   });
 
-  it('gives back what a ready wg-quick text said, and a personal token', async () => {
+  it('keeps the settings of a ready wg-quick text, and a personal token', async () => {
     const { membership } = state;
     const given = {
       allowedIps: [prefix('10.77.0.2/32')],
@@ -65,18 +65,18 @@ describe('a state file', () => {
     expect(JSON.stringify(read)).not.toContain(keyPair(9).publicKey);
   });
 
-  it('of a cpn that knew no personal tokens has none', () => {
+  it('of a cpn without personal tokens has none', () => {
     const { personalToken: _, ...membership } = JSON.parse(formatState(state)).membership;
     const old = JSON.stringify({ ...JSON.parse(formatState(state)), membership });
     expect(parseState(old).membership?.personalToken).toBeNull();
   });
 
-  it('of a cpn that measured no paths has no limit', () => {
+  it('of a cpn that measured no paths has no path MTU', () => {
     const { pathMtu: _, ...old } = JSON.parse(formatState(state));
     expect(parseState(JSON.stringify(old)).pathMtu).toBeNull();
   });
 
-  it('of an unfinished join gives back that, too', () => {
+  it('keeps an unfinished join', () => {
     const begun = { ...state, membership: null };
     expect(parseState(formatState(begun))).toEqual(begun);
   });
@@ -88,13 +88,13 @@ describe('a state file', () => {
     expect(parseState(old)).toEqual(state);
   });
 
-  it('is for its owner alone, in a folder that is', async () => {
+  it('is readable only for its owner, as its folder is', async () => {
     await store.write(state);
     expect((await stat(join(folders.state, 'cpn0.json'))).mode & 0o777).toBe(0o600);
     expect((await stat(folders.state)).mode & 0o777).toBe(0o700);
   });
 
-  it('that is damaged is left as it is, and said to be', async () => {
+  it('that is damaged is left as it is, and reported', async () => {
     await store.write(state);
     const path = join(folders.state, 'cpn0.json');
     for (const text of ['', '{', 'null', '{"version":1}', formatState(state).replace('10.77.0.2', '10.77.0')]) {
@@ -104,7 +104,7 @@ describe('a state file', () => {
     }
   });
 
-  it('of a later version is refused, and preserved', async () => {
+  it('of a later version is refused, and kept', async () => {
     await store.write(state);
     const path = join(folders.state, 'cpn0.json');
     const later = formatState(state).replace('"version": 1', '"version": 2');
@@ -124,7 +124,7 @@ describe('a state file', () => {
     );
   });
 
-  it('is listed by its interface, and a stranger is not', async () => {
+  it('is listed by its interface, and other files are not', async () => {
     await store.write({ ...state, interface: 'cpn1' });
     await store.write(state);
     await writeFile(join(folders.state, 'notes.txt'), '');
@@ -153,7 +153,7 @@ describe('a file', () => {
     expect(await readdir(folders.config)).toEqual(['cpn0.conf']);
   });
 
-  it('loses loose permissions when it is replaced', async () => {
+  it('gets strict permissions when it is replaced', async () => {
     await store.writeConfig('cpn0', 'old');
     await chmod(store.configPath('cpn0'), 0o644);
     await store.writeConfig('cpn0', 'new');
@@ -162,7 +162,7 @@ describe('a file', () => {
 });
 
 describe('the folders', () => {
-  it('that we made go with the last network, and others stay', async () => {
+  it('that cpn made are removed with the last network, and others stay', async () => {
     await mkdir(folders.config, { recursive: true });
     expect(await store.prepare()).toEqual([folders.state, folders.runtime]);
     await store.lock(() => store.write(state));
@@ -172,13 +172,13 @@ describe('the folders', () => {
     expect(await readdir(root)).toEqual(['etc']);
   });
 
-  it('that were there before stay, without our lock', async () => {
+  it('that were there before stay, without the lock', async () => {
     await mkdir(folders.runtime);
     await store.lock(async () => {});
     expect(await readdir(folders.runtime)).toEqual([]);
   });
 
-  it('that hold something of others stay', async () => {
+  it('that hold files of other programs stay', async () => {
     await store.prepare();
     await writeFile(join(folders.config, 'wg0.conf'), '');
     await store.lock(async () => {});

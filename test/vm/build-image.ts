@@ -10,7 +10,7 @@ const packages = [
   ...['wireguard-tools', 'iproute2', 'nftables', 'libstdc++6', 'iputils-ping', 'wireguard-go'],
 ];
 
-/** The services around the package: a host beside this one, a service that needs the tunnel, and the one that runs the job. */
+/** The services around the package: a second host, a service that needs the tunnel, and the one that runs the job. */
 export const units = join(import.meta.dirname, 'guest/units');
 
 /** What would change files while the host is compared with itself, or takes the time of an emulated machine. */
@@ -45,7 +45,7 @@ function settle(root: string): void {
   put('etc/hostname', 'edge-1\n');
   put('etc/hosts', '127.0.0.1 localhost\n127.0.1.1 edge-1\n');
   put('etc/fstab', '');
-  // Made at the first boot: nobody is there to say what this host is.
+  // Made at the first boot, without a prompt for the host's settings.
   put('etc/machine-id', '');
   put('usr/local/sbin/vm-test', readFileSync(join(import.meta.dirname, 'guest/start')), 0o755);
   cpSync(units, join(root, 'etc/systemd/system'), { recursive: true });

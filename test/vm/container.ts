@@ -36,12 +36,12 @@ export async function runContainer({ files }: Image, { job, out, console, work }
   }
 }
 
-/** Takes away the groups of processes that a container leaves where no manager is around it; the next one may not start in them. */
+/** Removes the control groups that a container leaves where no manager runs; the next one may not start in them. */
 function removeGroups(): void {
   for (const [, hierarchy = '', own = ''] of readFileSync('/proc/self/cgroup', 'utf8').matchAll(
     /^\d+:([^:]*):(.*)$/gm,
   )) {
-    // Of the two that systemd keeps, the older one is its own, and the newer one stands beside it where both are there.
+    // Of the two that systemd keeps, the older one is its own, and the newer one is in addition to it where both are there.
     if (hierarchy !== '' && hierarchy !== 'name=systemd') continue;
     const mounts = hierarchy === '' ? ['/sys/fs/cgroup', '/sys/fs/cgroup/unified'] : ['/sys/fs/cgroup/systemd'];
     for (const group of ['payload', 'supervisor']) {

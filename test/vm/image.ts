@@ -13,7 +13,7 @@ import {
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { buildImage, listFiles, units } from './build-image.ts';
-import { knownKernel } from './kernel.ts';
+import { newestKernel } from './kernel.ts';
 
 /** A Debian 12 with systemd, all that the package depends on, and the services of `guest/units`: as a disk to boot, and as a tar of its files. */
 export interface Image {
@@ -27,7 +27,7 @@ export interface Image {
 export const cache =
   process.env.CPN_VM_CACHE ?? join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'cpn-vm');
 
-/** Where apt keeps what it knows of packages. */
+/** The folder of apt's package lists. */
 const aptLists = '/var/lib/apt/lists';
 
 /** The image of these sources and this Node, from the cache. */
@@ -37,17 +37,17 @@ export function findImage(): Image {
   return imageIn(folder);
 }
 
-/** Builds the image where it is missing, or apt knows a newer kernel, and removes older images. */
-export function prepareImage(tell: (text: string) => void): void {
+/** Builds the image where it is missing, or apt has a newer kernel, and removes older images. */
+export function prepareImage(print: (text: string) => void): void {
   const name = imageName();
   const known = locateImage(name);
   if (known !== undefined && hasNewestKernel(known)) return;
   const obstacle = whyNot();
   if (obstacle !== null) {
-    tell(`scripts/vm-test cannot run here: ${obstacle}`);
+    print(`scripts/vm-test cannot run here: ${obstacle}`);
     return;
   }
-  tell(`building an image in ${cache}`);
+  print(`building an image in ${cache}`);
   mkdirSync(cache, { recursive: true });
   const work = mkdtempSync(join(cache, 'building-'));
   try {
@@ -72,10 +72,10 @@ function locateImage(name: string): string | undefined {
   return found && join(cache, found);
 }
 
-/** Asks apt, which takes a second, only where its lists changed since the last time. */
+/** Queries apt, which takes a second, only where its lists changed since the last time. */
 function hasNewestKernel(folder: string): boolean {
   if (existsSync(aptLists) && statSync(aptLists).mtimeMs <= statSync(folder).mtimeMs) return true;
-  const newest = knownKernel();
+  const newest = newestKernel();
   if (newest !== null && !folder.endsWith(`-${newest}`)) return false;
   const now = new Date();
   utimesSync(folder, now, now);

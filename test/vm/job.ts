@@ -26,7 +26,7 @@ export interface StepResult {
   readonly step: string;
   readonly ok: boolean;
   readonly ms: number;
-  /** The file beside the results that has what it said. */
+  /** The file next to the results that has its output. */
   readonly log: string;
 }
 

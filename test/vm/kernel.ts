@@ -6,20 +6,20 @@ import { command } from '../../packaging/command.ts';
 /** Debian's kernel without the drivers of real machines. */
 const newest = 'linux-image-cloud-amd64';
 
-/** The newest version of the kernel by the lists that apt has; null where it has none, or somebody is reading them anew. */
-export function knownKernel(): string | null {
+/** The newest version of the kernel in apt's lists; null where it has none, or another process is updating them. */
+export function newestKernel(): string | null {
   return findKernel([])?.version ?? null;
 }
 
 /** Finds the package that is the newest kernel, asking apt with these options. */
 function findKernel(options: readonly string[]): { name: string; version: string } | null {
-  const name = ask(['apt-cache', ...options, 'depends', newest], /^ *Depends: (linux-image-\S+)$/m);
-  const version = name && ask(['apt-cache', ...options, 'policy', name], /^ *Candidate: (\S+)$/m);
+  const name = query(['apt-cache', ...options, 'depends', newest], /^ *Depends: (linux-image-\S+)$/m);
+  const version = name && query(['apt-cache', ...options, 'policy', name], /^ *Candidate: (\S+)$/m);
   return name && version ? { name, version } : null;
 }
 
-/** What a pattern finds in what a tool says; null where the tool fails, as apt does without lists. */
-function ask([file = '', ...args]: readonly string[], pattern: RegExp): string | null {
+/** The match of a pattern in a tool's output; null where the tool fails, as apt does without lists. */
+function query([file = '', ...args]: readonly string[], pattern: RegExp): string | null {
   const { stdout } = spawnSync(file, args, { encoding: 'utf8', env: { ...process.env, LC_ALL: 'C' } });
   return pattern.exec(stdout ?? '')?.[1] ?? null;
 }
@@ -29,7 +29,7 @@ interface Kernel {
   readonly version: string;
   readonly boot: string;
   readonly modules: string;
-  /** As `uname -r` says it. */
+  /** As in `uname -r`. */
   readonly release: string;
 }
 
@@ -37,7 +37,7 @@ interface Kernel {
 export function fetchKernel(work: string): Kernel {
   const lists = join(work, 'lists');
   mkdirSync(join(lists, 'partial'), { recursive: true });
-  // Lists of its own: others may be reading those of this machine anew.
+  // Lists of its own: other processes may be updating those of this machine.
   const options = ['-o', `Dir::State::Lists=${lists}`, '-o', `Dir::Cache=${work}`, '-o', 'APT::Sandbox::User=root'];
   command(['apt-get', ...options, 'update']);
   const found = findKernel(options);

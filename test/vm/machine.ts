@@ -4,7 +4,7 @@ import { command } from '../../packaging/command.ts';
 import type { Image } from './image.ts';
 import { mostBoots, runToEnd } from './run-to-end.ts';
 
-/** Where a host runs its job: `job` is what it is given, `out` what it leaves, `console` all that it says. */
+/** Where a host runs its job: `job` is its input, `out` its results, `console` its console output. */
 export interface Place {
   readonly job: string;
   readonly out: string;

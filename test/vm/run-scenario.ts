@@ -6,10 +6,10 @@ import { cache, findImage } from './image.ts';
 import { type Kind, prepareJob } from './job.ts';
 import { runMachine } from './machine.ts';
 
-/** Runs that are kept to be looked at, each with its console and logs. */
+/** How many runs are kept, each with its console and logs. */
 const kept = 6;
 
-/** Where a run left what it said: `console`, and in `out` the results with the logs of the steps. */
+/** The traces of a run: `console`, and in `out` the results with the logs of the steps. */
 export interface Traces {
   readonly kind: Kind;
   readonly console: string;
@@ -17,20 +17,20 @@ export interface Traces {
 }
 
 /** Runs the scenarios of `test/vm/guest` to their ends, one after the other, each on a host of its own, and returns what each left. */
-export async function runScenarios(kinds: readonly Kind[], tell: (text: string) => void): Promise<Traces[]> {
+export async function runScenarios(kinds: readonly Kind[], print: (text: string) => void): Promise<Traces[]> {
   const image = findImage();
   const runs = join(cache, 'runs');
   mkdirSync(runs, { recursive: true });
   const work = mkdtempSync(join(tmpdir(), 'cpn-vm-'));
   const left: Traces[] = [];
   try {
-    tell('building the package, in two versions');
+    print('building the package, in two versions');
     const job = join(work, 'job');
     prepareJob(job, work);
     for (const kind of kinds) {
       const folder = mkdtempSync(join(runs, `${kind}-`));
       const traces = { kind, console: join(folder, 'console.log'), out: join(folder, 'out') };
-      tell(`starting the ${kind === 'vm' ? 'machine' : 'container'}; its console is ${traces.console}`);
+      print(`starting the ${kind === 'vm' ? 'machine' : 'container'}; its console is ${traces.console}`);
       await (kind === 'vm' ? runMachine : runContainer)(image, { ...traces, job, work });
       left.push(traces);
     }

@@ -6,7 +6,7 @@ import type { Comparison } from '../comparison.ts';
 import { crowdOf, settleCrowd } from './crowd.ts';
 import { inTurn } from './in-turn.ts';
 
-/** Peers, and how often each way is measured: wg-quick takes a minute for the largest. */
+/** Peers, and how often each variant is measured: wg-quick takes a minute for the largest. */
 const sizes = [
   { peers: 1, rounds: 11 },
   { peers: 100, rounds: 7 },
@@ -44,10 +44,10 @@ export async function compareBringUp(peersAtMost = Number.POSITIVE_INFINITY): Pr
     const what = `bring-up, ${peers} ${peers === 1 ? 'peer' : 'peers'} with a route each`;
     const common = { what, unit: 'ms', ours: times.cpn } as const;
     comparisons.push(
-      { ...common, beside: 'wg-quick up', theirs: times['wg-quick'], target: besideWgQuick(peers) },
+      { ...common, baseline: 'wg-quick up', theirs: times['wg-quick'], target: targetAgainstWgQuick(peers) },
       {
-        ...{ ...common, beside: 'wg setconf, ip -batch', theirs: times.floor },
-        target: peers === 5000 ? { ratioAtMost: 1.5, says: '≤ 1.5' } : null,
+        ...{ ...common, baseline: 'wg setconf, ip -batch', theirs: times.floor },
+        target: peers === 5000 ? { ratioAtMost: 1.5, text: '≤ 1.5' } : null,
       },
     );
   }
@@ -60,22 +60,22 @@ export function takeDown(host: Host, command: string): Promise<unknown> {
   return host.exec(['sh', '-c', `${command}; ${wait}`], patient);
 }
 
-function besideWgQuick(peers: number): Comparison['target'] {
-  if (peers === 1) return { ratioAtMost: 3, says: '≤ 3' };
-  return peers === 5000 ? { ratioAtMost: 0.01, says: '≤ 0.01' } : null;
+function targetAgainstWgQuick(peers: number): Comparison['target'] {
+  if (peers === 1) return { ratioAtMost: 3, text: '≤ 3' };
+  return peers === 5000 ? { ratioAtMost: 0.01, text: '≤ 0.01' } : null;
 }
 
 /** What the tools need for the same interface, made before; run by a shell, as they would be. */
 async function prepareFloor(host: Host): Promise<string[]> {
   const { stdout: stripped } = await host.exec(['wg-quick', 'strip', 'cpn0'], patient);
-  const { stdout: routes } = await host.exec(['ip', 'route', 'show', 'dev', 'cpn0', 'proto', '157'], patient);
+  const { stdout: routes } = await host.exec(['ip', 'route', 'show', 'table', '8350', 'dev', 'cpn0'], patient);
   const [, address] = /^Address = (.+)$/m.exec(await readFile(join(host.configDir, 'cpn0.conf'), 'utf8')) ?? [];
   const batch = [
     ...[`address add ${address} dev cpn0`, 'link set cpn0 mtu 1420 up'],
     ...routes
       .trim()
       .split('\n')
-      .map((route) => `route add ${route.trim().split(' ')[0]} dev cpn0 proto 157`),
+      .map((route) => `route add ${route.trim().split(' ')[0]} dev cpn0 table 8350 proto 157`),
   ];
   await writeFile(join(host.folder, 'floor.conf'), stripped, { mode: 0o600 });
   await writeFile(join(host.folder, 'floor.batch'), `${batch.join('\n')}\n`);

@@ -9,17 +9,17 @@ import type { Comparison } from '../comparison.ts';
 import { minutesOf } from './minutes.ts';
 import { readMemory } from './proc.ts';
 
-/** Seconds between two looks at the memory, and between two moves of the names. */
+/** Seconds between two readings of the memory, and between two changes of the names. */
 const every = 5;
 /** The names of the churner that have an address. */
 const names = ['a', 'b', 'c', 'd'].map((each) => `edge-${each}.example.net`);
 
-/** What somebody else does to a host, one thing a second: much of it again and again, so that its repairs are spaced out. */
+/** Drift that another program makes on a host, one change a second: many of them repeatedly, so that repairs are spaced out. */
 const meddling = `
 for i in $(seq 100000); do
   case $((i % 5)) in
     0) wg set cpn0 peer "$(wg show cpn0 peers | shuf -n 1)" remove ;;
-    1) ip route del $(ip route show dev cpn0 proto 157 | shuf -n 1 | cut -d' ' -f1) dev cpn0 ;;
+    1) ip route del $(ip route show table 8350 dev cpn0 | shuf -n 1 | cut -d' ' -f1) dev cpn0 table 8350 ;;
     2) wg set cpn0 peer "$(wg show cpn0 peers | shuf -n 1)" persistent-keepalive 7 ;;
     3) ip link set cpn0 mtu 1300 ;;
     4) wg set cpn0 peer "$(wg genkey | wg pubkey)" ;;
@@ -32,7 +32,7 @@ interface Sample {
   readonly plane: number;
 }
 
-/** The memory of a daemon and of its control plane while hosts come, move and go, and somebody undoes what the daemon does; for an hour unless told. */
+/** The memory of a daemon and of its control plane while hosts come, move and go, and the daemon repairs drift; for an hour by default. */
 export async function compareChurn(): Promise<Comparison[]> {
   const minutes = minutesOf(60);
   await using lab = await Lab.start();
@@ -59,10 +59,10 @@ export async function compareChurn(): Promise<Comparison[]> {
     await delay(every * 1000);
     for (const each of [daemon.process, plane.process, churner, meddler]) refuseEnd(each);
     samples.push({ daemon: readMemory(daemon.process.pid ?? 0).rss, plane: readMemory(plane.process.pid ?? 0).rss });
-    if (look % 12 === 11) tellProgress(samples, countOf(churner));
+    if (look % 12 === 11) printProgress(samples, countOf(churner));
   }
-  const told = daemon.log;
-  const count = (message: string) => told.filter(({ msg }) => msg === message).length;
+  const lines = daemon.log;
+  const count = (message: string) => lines.filter(({ msg }) => msg === message).length;
   const what = `${countOf(churner)} changes in ${minutes} min, ${count('change applied')} passes with news, ${count('drift repaired')} repairs`;
   return [
     ...compareThirds(
@@ -76,16 +76,21 @@ export async function compareChurn(): Promise<Comparison[]> {
   ];
 }
 
-/** The highest figure, and the one in the middle, of the last third of what comes after a tenth to warm up, beside the first. */
+/** The highest and the median figure of the last third after a tenth to warm up, against those of the first third. */
 function compareThirds(what: string, figures: readonly number[]): Comparison[] {
   const warm = figures.slice(Math.ceil(figures.length / 10));
   const third = Math.floor(warm.length / 3);
   const [first, last] = [warm.slice(0, third), warm.slice(-third)];
-  const target = { ratioAtMost: 1.1, says: '≤ 1.1' };
+  const target = { ratioAtMost: 1.1, text: '≤ 1.1' };
   const common = { what, unit: 'MiB', target } as const;
   return [
-    { ...common, beside: 'first third', ours: last, theirs: first },
-    { ...common, beside: 'first third, the highest of each', ours: [Math.max(...last)], theirs: [Math.max(...first)] },
+    { ...common, baseline: 'first third', ours: last, theirs: first },
+    {
+      ...common,
+      baseline: 'first third, the highest of each',
+      ours: [Math.max(...last)],
+      theirs: [Math.max(...first)],
+    },
   ];
 }
 
@@ -97,7 +102,7 @@ function countOf(churner: Process): number {
   return Number(churner.output.stdout.trim().split('\n').at(-1));
 }
 
-function tellProgress(samples: readonly Sample[], changes: number): void {
+function printProgress(samples: readonly Sample[], changes: number): void {
   const { daemon = 0, plane = 0 } = samples.at(-1) ?? {};
   const minutes = ((samples.length * every) / 60).toFixed(0);
   process.stderr.write(

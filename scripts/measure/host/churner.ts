@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 const everyMs = 200;
 /** Peers of the network, more or less. */
 const crowd = 30;
-/** Of all names the resolver knows these, see churn.ts; the others are ever new. */
+/** Of all names the resolver has these, see churn.ts; the others are always new. */
 const names = ['a', 'b', 'c', 'd'].map((each) => `edge-${each}.example.net`);
 
 interface Member {

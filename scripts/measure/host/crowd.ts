@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { parseAddress, parsePrefix } from '../../../src/core/cidr.ts';
-import { parseEndpoint } from '../../../src/core/endpoint.ts';
-import { makeKeyPair, parsePublicKey } from '../../../src/core/keys.ts';
-import type { NetworkMap, Peer } from '../../../src/core/model.ts';
+import { makeKeyPair, parsePublicKey } from '../../../src/core/crypto/keys.ts';
+import type { NetworkMap, Peer } from '../../../src/core/map/model.ts';
+import { parseAddress, parsePrefix } from '../../../src/core/net/cidr.ts';
+import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import { fileStore } from '../../../src/store/file-store.ts';
-import type { Joined } from '../../../src/store/state.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
 import type { Folders } from '../../../src/store/store.ts';
 
 const range = parsePrefix('10.64.0.0/16');
@@ -48,13 +48,13 @@ export function crowdOf(peers: number): Joined {
         probes: [],
         hosts: false,
       },
-      ...{ pin: 'report', rotateEvery: null },
+      ...{ pin: 'report', rotateEvery: null, openFirewall: false },
     },
-    ...{ refused: null, failed: [], pathMtu: null, drained: false, pins: [], labels: [], receipt: [] },
+    ...{ refused: null, failed: [], pathMtu: null, drained: false, pins: [], labels: [], receipt: [], openPorts: [] },
   };
 }
 
-/** Puts the state where a host looks for it. */
+/** Puts the state where a host reads it. */
 export async function settleCrowd(folders: Folders, state: Joined): Promise<void> {
   const store = fileStore(folders);
   await store.lock(() => store.write(state));

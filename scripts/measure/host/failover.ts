@@ -16,10 +16,10 @@ export async function compareFailover(): Promise<Comparison[]> {
   try {
     const outages = await measureOutages(center, rounds);
     return Object.entries(users).map(([name, user]) => ({
-      what: `failover of a route, seen by ${user}`,
-      ...{ beside: 'Tailscale, as published, not measured', unit: 's', theirs: [published] },
+      what: `failover of a route, measured at ${user}`,
+      ...{ baseline: 'Tailscale, as published, not measured', unit: 's', theirs: [published] },
       ours: outages.filter(({ host }) => host === name).map(({ seconds }) => seconds),
-      target: { share: 0.95, atMost: 3, says: 'p95 < 3 s' },
+      target: { share: 0.95, atMost: 3, text: 'p95 < 3 s' },
     }));
   } finally {
     await center.stop();

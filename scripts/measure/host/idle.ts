@@ -6,19 +6,19 @@ import type { Host } from '../../../test/lab/host.ts';
 import { Lab } from '../../../test/lab/lab.ts';
 import type { Comparison } from '../comparison.ts';
 import { minutesOf } from './minutes.ts';
-import { findBeside, readMemory, readProcessorTime } from './proc.ts';
+import { findSibling, readMemory, readProcessorTime } from './proc.ts';
 
 const peers = 10;
-/** A minute before the first look: compilers and collectors have come to rest, and everybody has shaken hands. */
+/** A minute before the first reading: compiler and garbage collector are idle, and all handshakes are made. */
 const warmUpMs = 60_000;
-/** Looks in all, each over as long a time: a figure of processor time is one of such a time. */
+/** Readings in all, each over the same time: a figure of processor time is one of such a time. */
 const looks = 10;
 
-/** Those who are looked at, by their process ids. */
+/** The measured processes, by their ids. */
 type Watched = Readonly<Record<'cpn' | 'node' | 'tunnel', number>>;
 type Figures = Record<keyof Watched, number[]>;
 
-/** A daemon that has nothing to do, beside a Node that has nothing to do and the tunnel itself; for ten minutes unless told. */
+/** An idle daemon against an idle Node and the tunnel itself; for ten minutes by default. */
 export async function compareIdle(): Promise<Comparison[]> {
   const minutes = minutesOf(10);
   await using lab = await Lab.start();
@@ -26,19 +26,19 @@ export async function compareIdle(): Promise<Comparison[]> {
   const timer = host.spawn(['node', '-e', 'setInterval(() => {}, 1000)']);
   await delay(warmUpMs);
   const node = timer.pid ?? 0;
-  const watched = { cpn: daemon.process.pid ?? 0, node, tunnel: findBeside(node, 'wireguard-go') };
+  const watched = { cpn: daemon.process.pid ?? 0, node, tunnel: findSibling(node, 'wireguard-go') };
   const { rss, pss, load } = await watch(watched, (minutes * 60_000) / looks);
   const what = `idle daemon, ${peers} peers, ${minutes} min:`;
-  const limit = { atMost: 0.1, says: '< 0.1 %' };
+  const limit = { atMost: 0.1, text: '< 0.1 %' };
   const memory = { what: `${what} RSS`, unit: 'MiB', ours: rss.cpn } as const;
   const shared = { what: `${what} PSS`, unit: 'MiB', ours: pss.cpn } as const;
   const time = { what: `${what} CPU, children included`, unit: '% of a core', ours: load.cpn } as const;
   return [
-    { ...memory, beside: 'node with a timer', theirs: rss.node, target: { ratioAtMost: 1.3, says: '≤ 1.3' } },
-    { ...memory, beside: 'wireguard-go', theirs: rss.tunnel, target: null },
-    { ...shared, beside: 'node with a timer', theirs: pss.node, target: null },
-    { ...time, beside: 'node with a timer', theirs: load.node, target: limit },
-    { ...time, beside: 'wireguard-go', theirs: load.tunnel, target: null },
+    { ...memory, baseline: 'node with a timer', theirs: rss.node, target: { ratioAtMost: 1.3, text: '≤ 1.3' } },
+    { ...memory, baseline: 'wireguard-go', theirs: rss.tunnel, target: null },
+    { ...shared, baseline: 'node with a timer', theirs: pss.node, target: null },
+    { ...time, baseline: 'node with a timer', theirs: load.node, target: limit },
+    { ...time, baseline: 'wireguard-go', theirs: load.tunnel, target: null },
   ];
 }
 
@@ -52,7 +52,7 @@ async function startOffice(lab: Lab): Promise<{ host: Host; daemon: Daemon }> {
     await joinHost(plane, host, { network: 'office', flags });
     return host;
   };
-  // A connector reaches everybody, and is watched for more than other hosts.
+  // A connector reaches all hosts, and has more to watch than other hosts.
   const host = await join('host', 10, 'connector');
   const others = await Promise.all(Array.from({ length: peers }, (_, at) => join(`peer-${at}`, 11 + at, 'origin')));
   await Promise.all(others.map((other) => other.cpn(['reconcile'])));

@@ -1,4 +1,4 @@
-/** One of several ways to do the same. */
+/** One of several variants of the same task. */
 export interface Way {
   readonly measured: () => Promise<unknown>;
   /** What makes it as it was before. */
@@ -7,7 +7,7 @@ export interface Way {
   readonly rounds?: number;
 }
 
-/** Milliseconds that each way took, one after the other in turn, so that all meet the same machine. */
+/** Milliseconds that each variant took, in turn, so that all run under the same load. */
 export async function inTurn<Name extends string>(
   rounds: number,
   ways: Readonly<Record<Name, Way>>,

@@ -13,8 +13,8 @@ const endpoint = '203.0.113.1:51820';
 
 /**
  * A first host joins a network: by `cpn join`, and by a `curl` of the enrolment and `wg-quick up` of the file that `cpn join`
- * writes. The control plane is on that very host, so that all it says goes over loopback. For the second way the key pair and the
- * file are ready before; nobody else is in the network, so that neither waits for a handshake.
+ * writes. The control plane is on the same host, so that its replies go over loopback. For the second variant the key pair and the
+ * file are ready before; the network has no other host, so that neither waits for a handshake.
  */
 export async function compareJoin(): Promise<Comparison[]> {
   await using lab = await Lab.start();
@@ -23,14 +23,14 @@ export async function compareJoin(): Promise<Comparison[]> {
   const owner = new Owner(controlPlane);
   const network = await owner.createNetwork('office', '10.77.0.0/24');
   const take = async () => writeFile(join(host.folder, 'key'), await makeKey(controlPlane, 'office', 'first'));
-  const ask = async () => {
+  const prepareRequest = async () => {
     const { stdout: key } = await host.exec(['sh', '-c', 'wg genkey | wg pubkey']);
     const request = { enrollment_token: await owner.makeKey(network, 'first'), name: 'first', public_key: key.trim() };
     await writeFile(join(host.folder, 'request.json'), JSON.stringify({ ...request, type: 'origin', endpoint }));
   };
   const argv = ['join', `file:${host.folder}/key`, '--api', url, '--insecure-http', '--name', 'first'];
   const enrol = `curl -sSf -o reply.json -H 'content-type: application/json' --data @request.json ${url}/api/networks/enroll`;
-  const ways = {
+  const variants = {
     cpn: {
       measured: () => host.cpn([...argv, '--endpoint', endpoint]),
       after: async () => {
@@ -43,21 +43,21 @@ export async function compareJoin(): Promise<Comparison[]> {
       after: async () => {
         await takeDown(host, `wg-quick down ${host.folder}/cpn0.conf`);
         await owner.removePeer(network, await readPeer(host));
-        await ask();
+        await prepareRequest();
       },
     },
   };
   await take();
-  await ask();
-  await ways.cpn.measured();
+  await prepareRequest();
+  await variants.cpn.measured();
   const config = await readFile(join(host.configDir, 'cpn0.conf'), 'utf8');
   await writeFile(join(host.folder, 'cpn0.conf'), config, { mode: 0o600 });
-  await ways.cpn.after();
-  const times = await inTurn(rounds, ways);
+  await variants.cpn.after();
+  const times = await inTurn(rounds, variants);
   return [
     {
-      ...{ what: 'cpn join of a first peer', beside: 'curl; wg-quick up', unit: 'ms' },
-      ...{ ours: times.cpn, theirs: times.byHand, target: { ratioAtMost: 3, says: '≤ 3' } },
+      ...{ what: 'cpn join of a first peer', baseline: 'curl; wg-quick up', unit: 'ms' },
+      ...{ ours: times.cpn, theirs: times.byHand, target: { ratioAtMost: 3, text: '≤ 3' } },
     },
   ];
 }

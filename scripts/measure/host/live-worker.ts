@@ -6,26 +6,26 @@
  */
 import { randomBytes } from 'node:crypto';
 import { createInterface } from 'node:readline';
-import { noNews } from '../../../src/app/news.ts';
-import { passNetwork } from '../../../src/app/pass.ts';
+import { passNetwork } from '../../../src/app/reconcile/pass.ts';
+import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { openTools } from '../../../src/cli/context.ts';
-import { Input } from '../../../src/cli/input.ts';
-import { parsePrefix } from '../../../src/core/cidr.ts';
-import { parsePublicKey } from '../../../src/core/keys.ts';
-import type { NetworkMap, Peer } from '../../../src/core/model.ts';
-import type { Joined } from '../../../src/store/state.ts';
+import { Input } from '../../../src/cli/input/input.ts';
+import { parsePublicKey } from '../../../src/core/crypto/keys.ts';
+import type { NetworkMap, Peer } from '../../../src/core/map/model.ts';
+import { parsePrefix } from '../../../src/core/net/cidr.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
 
 const tools = await openTools(new Input({}, {}, process.env), 'daemon');
 for await (const line of createInterface({ input: process.stdin })) {
   const map = change(((await tools.store.read('cpn0')) as Joined).membership.map, Number(line));
   const begun = performance.now();
-  const pass = await passNetwork(tools, 'cpn0', { ...noNews, map }, { withinMs: 20_000 });
+  const pass = await passNetwork(tools, 'cpn0', { ...noUpdate, map }, { withinMs: 20_000 });
   const changed = pass?.changes.length ?? 0;
   process.stdout.write(`changed ${changed} objects in ${Math.round(performance.now() - begun)} ms\n`);
 }
 process.exit();
 
-/** The first is this host, and the last its tunnel that is looked at. */
+/** The first is this host, and the last the peer of the measured tunnel. */
 function change(map: NetworkMap, round: number): NetworkMap {
   const [self, ...rest] = map.peers;
   const watched = rest.pop();

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { parseAddress } from '../../../src/core/cidr.ts';
-import { parseEndpoint } from '../../../src/core/endpoint.ts';
-import { makeKeyPair } from '../../../src/core/keys.ts';
-import type { Peer } from '../../../src/core/model.ts';
-import type { Joined } from '../../../src/store/state.ts';
+import { makeKeyPair } from '../../../src/core/crypto/keys.ts';
+import type { Peer } from '../../../src/core/map/model.ts';
+import { parseAddress } from '../../../src/core/net/cidr.ts';
+import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
 import type { Host } from '../../../test/lab/host.ts';
 import { Lab } from '../../../test/lab/lab.ts';
 import type { Process } from '../../../test/lab/process.ts';
@@ -30,7 +30,7 @@ interface Window {
 }
 
 /**
- * A tunnel under iperf3 and a ping every 2 ms, while all of the 1,000 other peers of its host change, beside the same tunnel left
+ * A tunnel under iperf3 and a ping every 2 ms, while all of the 1,000 other peers of its host change, against the same tunnel left
  * alone, in turn. Packets are counted where iperf3 leaves room for them; at full speed a tunnel in user space drops some at any
  * time. Noise is what the windows of a tunnel left alone differ by: the others are within it where their median is no slower than
  * the slowest of those.
@@ -53,7 +53,7 @@ export async function compareLive(): Promise<Comparison[]> {
       [easy, ['--bitrate', moderate]],
       [full, []],
     ] as const) {
-      const pair = [await look(here, rate), await look(here, rate, changeOthers)] as const;
+      const pair = [await measure(here, rate), await measure(here, rate, changeOthers)] as const;
       // The first warms up.
       if (round === 0) continue;
       alone.push(pair[0]);
@@ -61,12 +61,12 @@ export async function compareLive(): Promise<Comparison[]> {
     }
   }
   const what = `a live change of ${peers} peers under 500 pings a second and iperf3`;
-  const lost = { beside: 'the tunnel left alone', unit: 'packets' } as const;
+  const lost = { baseline: 'the tunnel left alone', unit: 'packets' } as const;
   const [ours, theirs] = [full.live.map(({ pace }) => pace), full.alone.map(({ pace }) => pace)];
   const noise = Math.max(...theirs) / quantileOf(theirs, 0.5);
   return [
     {
-      ...{ what: `${what} at ${moderate}bit/s: pings lost`, ...lost, target: { atMost: 0, says: '0' } },
+      ...{ what: `${what} at ${moderate}bit/s: pings lost`, ...lost, target: { atMost: 0, text: '0' } },
       ...{ ours: easy.live.map((each) => each.lost), theirs: easy.alone.map((each) => each.lost) },
     },
     {
@@ -74,8 +74,14 @@ export async function compareLive(): Promise<Comparison[]> {
       ...{ ours: full.live.map((each) => each.lost), theirs: full.alone.map((each) => each.lost) },
     },
     {
-      ...{ what: `${what} at full speed: time for 100 MB`, beside: 'the tunnel left alone', unit: 'ms', ours, theirs },
-      target: { ratioAtMost: noise, says: `≤ ${noise.toFixed(2)}: the slowest one left alone` },
+      ...{
+        what: `${what} at full speed: time for 100 MB`,
+        baseline: 'the tunnel left alone',
+        unit: 'ms',
+        ours,
+        theirs,
+      },
+      target: { ratioAtMost: noise, text: `≤ ${noise.toFixed(2)}: the slowest one left alone` },
     },
   ];
 }
@@ -85,7 +91,7 @@ function windows(): { readonly alone: Window[]; readonly live: Window[] } {
   return { alone: [], live: [] };
 }
 
-/** Makes the far end, and returns what the near end is to know: a network of so many, whose last peer it is. */
+/** Makes the far end, and returns the near end's map: a network of so many, whose last peer it is. */
 async function connect(there: Host): Promise<Joined> {
   const state = crowdOf(peers);
   const { privateKey, publicKey } = makeKeyPair(randomBytes(32));
@@ -103,7 +109,7 @@ async function connect(there: Host): Promise<Joined> {
   return { ...state, membership: { ...state.membership, map: { ...map, peers: [...map.peers, last] } } };
 }
 
-async function look(
+async function measure(
   here: Host,
   rate: readonly string[],
   meanwhile: () => Promise<unknown> = async () => {},

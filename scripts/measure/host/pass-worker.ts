@@ -6,14 +6,14 @@
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { noNews } from '../../../src/app/news.ts';
-import { passNetwork } from '../../../src/app/pass.ts';
+import { passNetwork } from '../../../src/app/reconcile/pass.ts';
+import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { openTools } from '../../../src/cli/context.ts';
-import { Input } from '../../../src/cli/input.ts';
-import { parseAddress } from '../../../src/core/cidr.ts';
-import { parsePublicKey } from '../../../src/core/keys.ts';
-import type { NetworkMap } from '../../../src/core/model.ts';
-import type { Joined } from '../../../src/store/state.ts';
+import { Input } from '../../../src/cli/input/input.ts';
+import { parsePublicKey } from '../../../src/core/crypto/keys.ts';
+import type { NetworkMap } from '../../../src/core/map/model.ts';
+import { parseAddress } from '../../../src/core/net/cidr.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
 import { readChildrenTime, runsPerFigure } from './proc.ts';
 
 export interface PassTimes {
@@ -31,7 +31,7 @@ const changes: number[] = [];
 for (let round = 0; round < warmUp + rounds; round += 1) {
   const map = withPeer(((await tools.store.read('cpn0')) as Joined).membership.map, round);
   const begun = performance.now();
-  await passNetwork(tools, 'cpn0', { ...noNews, map }, { withinMs: 20_000 });
+  await passNetwork(tools, 'cpn0', { ...noUpdate, map }, { withinMs: 20_000 });
   if (round >= warmUp) changes.push(performance.now() - begun);
 }
 // A daemon that has nothing to do has had nothing to do for a while: what was written a moment ago is read again.
@@ -39,7 +39,7 @@ await delay(4000);
 const steady: number[] = [];
 for (let round = 0; round < warmUp + rounds; round += 1) {
   const before = spent();
-  for (let pass = 0; pass < runsPerFigure; pass += 1) await passNetwork(tools, 'cpn0', noNews, { withinMs: 20_000 });
+  for (let pass = 0; pass < runsPerFigure; pass += 1) await passNetwork(tools, 'cpn0', noUpdate, { withinMs: 20_000 });
   if (round >= warmUp) steady.push((spent() - before) / runsPerFigure);
 }
 process.stdout.write(JSON.stringify({ changes, steady } satisfies PassTimes));
@@ -47,7 +47,7 @@ process.exit();
 
 function withPeer(map: NetworkMap, round: number): NetworkMap {
   const [template] = map.peers;
-  if (template === undefined) throw new Error('nobody is in the network');
+  if (template === undefined) throw new Error('the network has no peer');
   const id = 60_000 + round;
   const peer = {
     ...{ ...template, id, name: `new-${round}`, address: parseAddress(`10.64.254.${round + 1}`) },

@@ -9,7 +9,7 @@ export interface Memory {
 /** Runs that share one figure of processor time: the kernel counts in ticks of 10 ms, about as long as one run. */
 export const runsPerFigure = 5;
 
-/** What a process takes of the memory now. */
+/** The present memory use of a process. */
 export function readMemory(pid: number): Memory {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
   return { rss: mebibytes(text, 'Rss'), pss: mebibytes(text, 'Pss') };
@@ -45,13 +45,13 @@ function readTicks(pid: number): number[] {
   return fields.slice(11, 15).map((ticks) => Number(ticks) * 10);
 }
 
-/** The process of that name which lives where another one does, in the same PID namespace. */
-export function findBeside(pid: number, name: string): number {
+/** The process of that name in the same PID namespace as another one. */
+export function findSibling(pid: number, name: string): number {
   const home = homeOf(String(pid));
   const found = readdirSync('/proc').find(
     (each) => /^[0-9]+$/.test(each) && homeOf(each) === home && nameOf(each) === name,
   );
-  if (found === undefined) throw new Error(`no ${name} runs beside process ${pid}`);
+  if (found === undefined) throw new Error(`no ${name} runs in the PID namespace of process ${pid}`);
   return Number(found);
 }
 
@@ -64,7 +64,7 @@ function nameOf(pid: string): string | null {
 }
 
 /** Null of a process that ended meanwhile. */
-function orNull<Told>(read: () => Told): Told | null {
+function orNull<Value>(read: () => Value): Value | null {
   try {
     return read();
   } catch {

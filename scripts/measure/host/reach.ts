@@ -16,8 +16,8 @@ const sizes = [
   { waiting: 30, changes: 15 },
   { waiting: 100, changes: 10 },
 ];
-const target = { share: 0.99, atMost: 100, says: 'p99 < 100 ms' };
-/** Milliseconds after a change in which all who took it over come to rest: what they do then is no part of the next one. */
+const target = { share: 0.99, atMost: 100, text: 'p99 < 100 ms' };
+/** Milliseconds after a change in which all hosts settle: their work then is no part of the next change. */
 const rest = 4_000;
 const patient = { timeoutMs: 120_000, everyMs: 50 };
 
@@ -30,17 +30,17 @@ export async function compareReach(): Promise<Comparison[]> {
 }
 
 async function reachSimulated(): Promise<Comparison> {
-  const asked = { networks: 1, peers: 1000, changes: 50, deltas: true, reconnect: false, profile: null };
-  const { delay: took } = await measurePush(asked);
+  const load = { networks: 1, peers: 1000, changes: 50, deltas: true, reconnect: false, profile: null };
+  const { delay: took } = await measurePush(load);
   return {
-    ...{ what: 'a change reaches 1000 simulated hosts: p99', beside: '', unit: 'ms', ours: [took.p99], theirs: [] },
-    target: { atMost: 100, says: '< 100 ms' },
+    ...{ what: 'a change reaches 1000 simulated hosts: p99', baseline: '', unit: 'ms', ours: [took.p99], theirs: [] },
+    target: { atMost: 100, text: '< 100 ms' },
   };
 }
 
 /**
- * Every daemon says on its own log when a step is done: the clock is that of the machine, which all of them share, and a line costs
- * less than a look at a hundred tables again and again. By then the tool that tells the kernel has ended.
+ * Every daemon logs when a step is done: all share the clock of the machine, and a line costs less than polling a
+ * hundred tables. By then the tool that configures the kernel has ended.
  */
 async function reachHosts(): Promise<Comparison[]> {
   await using lab = await Lab.start();
@@ -76,7 +76,7 @@ async function reachHosts(): Promise<Comparison[]> {
       await Promise.all(daemons.map((daemon, at) => daemon.awaitLog('the end', isEnd, marks[at], 120_000)));
     }
     const what = `a change is in the kernels of ${waiting} hosts that wait`;
-    comparisons.push({ what, beside: '', unit: 'ms', ours, theirs: [], target: waiting === 100 ? target : null });
+    comparisons.push({ what, baseline: '', unit: 'ms', ours, theirs: [], target: waiting === 100 ? target : null });
   }
   for (const host of hosts) await checkEndpoint(host, `198.51.100.7:${port}`);
   return comparisons;
@@ -90,7 +90,7 @@ function isEnd({ msg }: LogLine): boolean {
   return msg === 'change applied';
 }
 
-/** True when the host holds a request open at the control plane, as its notes say. */
+/** True when the host holds a request open at the control plane, according to its notes. */
 async function isWaiting(host: Host): Promise<boolean> {
   const text = await readFile(join(host.runtimeDir, 'cpn0.notes.json'), 'utf8').catch(() => '{}');
   return /"mode": ?"push"/.test(text);

@@ -5,7 +5,7 @@ import { inTurn } from './in-turn.ts';
 
 const rounds = 31;
 
-/** What it takes to start, to say the version, and to show a network of one peer. */
+/** The time to start, to print the version, and to show a network of one peer. */
 export async function compareStart(): Promise<Comparison[]> {
   await using lab = await Lab.start();
   const host = await lab.addHost('origin', { address: '203.0.113.22/24' });
@@ -14,7 +14,7 @@ export async function compareStart(): Promise<Comparison[]> {
   const times = await inTurn(rounds, {
     version: { measured: () => host.cpn(['--version']) },
     node: { measured: () => host.exec(['node', '-e', '0']) },
-    // Its one peer never answers, so that it is not well.
+    // Its one peer never answers, so that it is degraded.
     status: { measured: () => host.cpn(['status'], { allowFailure: true }) },
     wg: { measured: () => host.exec(['wg', 'show']) },
     both: { measured: () => host.exec(['sh', '-c', 'node -e 0; wg show']) },
@@ -22,10 +22,10 @@ export async function compareStart(): Promise<Comparison[]> {
   const status = { what: 'cpn status', unit: 'ms', ours: times.status } as const;
   return [
     {
-      ...{ what: 'cpn --version', beside: 'node -e 0', unit: 'ms', ours: times.version, theirs: times.node },
-      target: { ratioAtMost: 1.3, says: '≤ 1.3' },
+      ...{ what: 'cpn --version', baseline: 'node -e 0', unit: 'ms', ours: times.version, theirs: times.node },
+      target: { ratioAtMost: 1.3, text: '≤ 1.3' },
     },
-    { ...status, beside: 'wg show', theirs: times.wg, target: { ratioAtMost: 2, says: '≤ 2' } },
-    { ...status, beside: 'node -e 0; wg show', theirs: times.both, target: null },
+    { ...status, baseline: 'wg show', theirs: times.wg, target: { ratioAtMost: 2, text: '≤ 2' } },
+    { ...status, baseline: 'node -e 0; wg show', theirs: times.both, target: null },
   ];
 }

@@ -27,25 +27,25 @@ export interface Round {
   readonly statuses: readonly number[];
 }
 
-/** Changes a peer's endpoint, and hears of all the replies that the change brings, each process of those who wait its own. */
+/** Changes a peer's endpoint, and receives all replies that the change brings, each client process its own. */
 export async function change(
   { admin, token }: Admin,
   { network, peer }: Member,
   number: number,
   expected: readonly { readonly clients: Clients; readonly replies: number }[],
 ): Promise<Round> {
-  const hearing = expected.filter(({ replies }) => replies > 0);
-  for (const { clients, replies } of hearing) await clients.ask({ kind: 'expect', replies }, 'expecting');
+  const receiving = expected.filter(({ replies }) => replies > 0);
+  for (const { clients, replies } of receiving) await clients.request({ kind: 'expect', replies }, 'expecting');
   const sent = process.hrtime.bigint();
   const endpoint = `198.51.100.7:${1024 + number}`;
   await send(admin, 'PATCH', `/api/networks/${network}/peers/${peer}`, { endpoint }, token);
   const answered = process.hrtime.bigint();
-  const heard = await Promise.all(hearing.map(({ clients }) => clients.hear('replies')));
+  const received = await Promise.all(receiving.map(({ clients }) => clients.receive('replies')));
   return {
     acknowledged: Number(answered - sent) / 1e6,
-    delays: heard.flatMap(({ at }) => at.map((instant) => Math.max(0, Number(BigInt(instant) - answered) / 1e6))),
-    bytes: heard.flatMap(({ bytes }) => bytes),
-    statuses: heard.flatMap(({ statuses }) => statuses),
+    delays: received.flatMap(({ at }) => at.map((instant) => Math.max(0, Number(BigInt(instant) - answered) / 1e6))),
+    bytes: received.flatMap(({ bytes }) => bytes),
+    statuses: received.flatMap(({ statuses }) => statuses),
   };
 }
 
@@ -53,7 +53,7 @@ export async function change(
 export async function untilAllWait(server: Server, count: number): Promise<Used> {
   const deadline = performance.now() + patienceMs;
   for (;;) {
-    const used = await server.ask({ kind: 'look' }, 'looked');
+    const used = await server.request({ kind: 'look' }, 'looked');
     if (used.waiting === count) return used;
     if (performance.now() > deadline) throw new Error(`${used.waiting} of ${count} wait after ${patienceMs / 1000} s`);
     await delay(5);
@@ -72,7 +72,7 @@ export async function comeToWait(
   const etags = await readETags(how.url, members);
   for (let from = 0; from < members.length; from += comingAtOnce) {
     const coming = members.slice(from, from + comingAtOnce);
-    clients.tell({ kind: 'wait', members: coming, etags, ...how });
+    clients.send({ kind: 'wait', members: coming, etags, ...how });
     await untilAllWait(server, from + coming.length);
   }
 }
@@ -127,7 +127,7 @@ export async function logIn(admin: Dispatcher, owner: { email: string; password:
   return body.data.access_token;
 }
 
-/** Asks, and gives the body of the answer, which must be a success. */
+/** Sends a request, and returns the body of the answer, which must be a success. */
 export async function send(admin: Dispatcher, method: 'POST' | 'PATCH', path: string, json: object, token?: string) {
   const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) };
   const { statusCode, body } = await admin.request({ method, path, headers, body: JSON.stringify(json) });

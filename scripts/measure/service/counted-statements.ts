@@ -1,10 +1,10 @@
 import { StatementSync } from 'node:sqlite';
 import pg from 'pg';
 
-/** What the databases of this process were asked for since it began. */
+/** The statements to the databases of this process since its start. */
 export const counted = { statements: 0, commits: 0 };
 
-/** Counts what this process asks of any database, whatever asks it; to be called once, before a database is opened. */
+/** Counts the statements of this process to any database; to be called once, before a database is opened. */
 export function countStatements(): void {
   for (const method of ['all', 'run', 'get', 'iterate'] as const) {
     const original = StatementSync.prototype[method] as (...parameters: unknown[]) => unknown;

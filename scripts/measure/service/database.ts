@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { asSuperuser, type PostgresServer, startPostgres, urlOf } from '../../../test/control-plane/postgres-server.ts';
 
-/** A database for a simulation, and what can be seen of it from outside. */
+/** A database for a simulation, and its figures from outside. */
 export interface Database {
   /** Null for one in the control plane's folder. */
   readonly url: string | null;
@@ -10,7 +10,7 @@ export interface Database {
   cpuMs(): number;
   /** Bytes on disk. */
   bytes(): Promise<number>;
-  /** Bytes that were written to its log since it began; null where nobody counts them. */
+  /** Bytes that were written to its log since it began; null where they are not counted. */
   logged(): Promise<number | null>;
   remove(): Promise<void>;
 }
@@ -28,13 +28,13 @@ export async function openDatabase(kind: DatabaseKind, folder: string): Promise<
   }
   const server = await startPostgres({ settings: ['max_connections=100'] });
   await asSuperuser(server, (client) => client.query(`create database ${name}`));
-  const ask = (sql: string) =>
+  const query = (sql: string) =>
     asSuperuser(server, async (client) => Number((await client.query(`select ${sql} as figure`)).rows[0].figure), name);
   return {
     url: urlOf(server, name),
     cpuMs: () => cpuMsOf(server),
-    bytes: () => ask(`pg_database_size('${name}')`),
-    logged: () => ask(`pg_current_wal_insert_lsn() - '0/0'::pg_lsn`),
+    bytes: () => query(`pg_database_size('${name}')`),
+    logged: () => query(`pg_current_wal_insert_lsn() - '0/0'::pg_lsn`),
     remove: server.remove,
   };
 }

@@ -74,7 +74,7 @@ export async function enrollAll(
 
 const near = 2048;
 
-/** Enrols one host, as a connector does: where the control plane asks for patience, it comes again as the same host. */
+/** Enrols one host, as a connector does: where the control plane sends Retry-After, it retries as the same host. */
 async function enroll(client: Client, network: number, key: string): Promise<Member> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': randomBytes(16).toString('hex') };
   const body = JSON.stringify({
@@ -82,7 +82,7 @@ async function enroll(client: Client, network: number, key: string): Promise<Mem
     ...{ public_key: randomBytes(32).toString('base64'), endpoint: '203.0.113.9:51820' },
   });
   for (let attempt = 1; ; attempt += 1) {
-    const { statusCode, head, tail } = await ask(client, headers, body);
+    const { statusCode, head, tail } = await post(client, headers, body);
     const [, peer] = /^\{"data":\{"peer":\{"id":([0-9]+),/.exec(head) ?? [];
     const [, token] = /"access_token":"(cpp_[\w-]+)"/.exec(`${head}${tail}`) ?? [];
     if (statusCode === 201 && peer !== undefined && token !== undefined) return { network, peer: Number(peer), token };
@@ -96,7 +96,7 @@ async function enroll(client: Client, network: number, key: string): Promise<Mem
 const attempts = 30;
 
 /** The whole answer is read, and its two ends are given: a map of thousands of peers may come between them. */
-async function ask(client: Client, headers: Record<string, string>, body: string) {
+async function post(client: Client, headers: Record<string, string>, body: string) {
   const reply = await client.request({ method: 'POST', path: '/api/networks/enroll', headers, body });
   let [head, tail] = ['', ''];
   for await (const chunk of reply.body) {

@@ -39,11 +39,11 @@ export async function compareGrowth(peersAtMost = Number.POSITIVE_INFINITY): Pro
     figures.push({ peers, pushes, enrollments: await measureEnrollments(peers) });
   }
   const [few, ...more] = figures;
-  return few === undefined ? [] : more.flatMap((many) => besideFew(many, few));
+  return few === undefined ? [] : more.flatMap((many) => compareWithFew(many, few));
 }
 
-function besideFew(many: Figures, few: Figures): Comparison[] {
-  const beside = `${few.peers} peers`;
+function compareWithFew(many: Figures, few: Figures): Comparison[] {
+  const baseline = `${few.peers} peers`;
   const name = (what: string) => `${what}, ${many.peers} peers`;
   const push = (of: (result: PushResult) => number) => ({ ours: many.pushes.map(of), theirs: few.pushes.map(of) });
   const enrollment = (of: (result: Enrollments) => number) => {
@@ -51,25 +51,25 @@ function besideFew(many: Figures, few: Figures): Comparison[] {
   };
   return [
     {
-      ...{ what: name('a change, for each who waits'), beside, unit: 'bytes' },
-      ...{ ...push(({ bytesPerReply }) => bytesPerReply), target: { ratioAtMost: 1.1, says: '≤ 1.1' } },
+      ...{ what: name('a change, for each who waits'), baseline, unit: 'bytes' },
+      ...{ ...push(({ bytesPerReply }) => bytesPerReply), target: { ratioAtMost: 1.1, text: '≤ 1.1' } },
     },
     {
-      ...{ what: name('a change, control plane, for each who waits'), beside, unit: 'ms of CPU' },
+      ...{ what: name('a change, control plane, for each who waits'), baseline, unit: 'ms of CPU' },
       ...push((result) => result.serverCpuMsPerChange / result.peers),
-      target: { ratioAtMost: 1, says: '≤ 1' },
+      target: { ratioAtMost: 1, text: '≤ 1' },
     },
     {
-      ...{ what: name('a change, until it is at 99 of 100'), beside, unit: 'ms' },
+      ...{ what: name('a change, until it is at 99 of 100'), baseline, unit: 'ms' },
       ...{ ...push(({ delay }) => delay.p99), target: null },
     },
     {
-      ...{ what: name('an enrolment'), beside, unit: 'statements' },
-      ...{ ...enrollment(({ statements }) => statements), target: { ratioAtMost: 1.1, says: '≤ 1.1' } },
+      ...{ what: name('an enrolment'), baseline, unit: 'statements' },
+      ...{ ...enrollment(({ statements }) => statements), target: { ratioAtMost: 1.1, text: '≤ 1.1' } },
     },
     {
       // The reply is the map: its bytes are what grows.
-      ...{ what: name('an enrolment, its map included'), beside, unit: 'ms' },
+      ...{ what: name('an enrolment, its map included'), baseline, unit: 'ms' },
       ...{ ...enrollment(({ ms }) => ms), target: null },
     },
   ];
@@ -87,9 +87,9 @@ async function measureEnrollments(peers: number): Promise<Enrollments[]> {
   const server: Server = new Worker('push-server.ts');
   const each = Math.max(2, Math.min(hosts, peers / 50));
   try {
-    // The same networks again where they do not grow much by it, so that their maps are known as they are to a control plane at work.
+    // The same networks again where they do not grow much by it, so that their maps are cached as in a running control plane.
     const networks = (hosts / each) * (peers >= 100 ? 1 : 1 + rounds);
-    const serving = await server.ask({ kind: 'serve', folder, database: null, networks, peers }, 'serving');
+    const serving = await server.request({ kind: 'serve', folder, database: null, networks, peers }, 'serving');
     const client = new Client(serving.url);
     const admin = { admin: client, token: await logIn(client, serving.owner) };
     const ids = [...new Set(serving.members.map(({ network }) => network))];
@@ -99,11 +99,11 @@ async function measureEnrollments(peers: number): Promise<Enrollments[]> {
       const from = ((round * hosts) / each) % ids.length;
       const mine = ids.slice(from, from + hosts / each);
       const invitations = await invite(admin, mine, each);
-      const before = await server.ask({ kind: 'look' }, 'looked');
+      const before = await server.request({ kind: 'look' }, 'looked');
       const begun = performance.now();
       const { length } = await enrollAll([serving.url], invitations, 4);
       const ms = (performance.now() - begun) / length;
-      const after = await server.ask({ kind: 'look' }, 'looked');
+      const after = await server.request({ kind: 'look' }, 'looked');
       if (round > 0) figures.push({ ms, statements: (after.statements - before.statements) / length });
     }
     await client.close();

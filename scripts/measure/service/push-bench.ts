@@ -59,8 +59,8 @@ export async function benchPush(argv: string[]): Promise<number> {
   process.stdout.write(`${columns.map(([name]) => name).join('  ')}\n`);
   const results: PushResult[] = [];
   for (const [networks = 1, peers = 1] of sizes) {
-    const asked: PushCase = { networks, peers, ...common };
-    const result = await measurePush(asked);
+    const load: PushCase = { networks, peers, ...common };
+    const result = await measurePush(load);
     results.push(result);
     process.stdout.write(`${columns.map(([name, of]) => of(result).padStart(name.length)).join('  ')}\n`);
   }

@@ -1,6 +1,6 @@
 /**
- * Those who wait: many connectors in one process, each on a socket of its own, which asks again as soon as it has an answer. They
- * speak just enough HTTP to cost little of the processor that the control plane is measured on.
+ * The waiting clients: many connectors in one process, each on a socket of its own, which polls again at once after an
+ * answer. They use just enough HTTP to cost little of the processor that the control plane is measured on.
  */
 import { connect, type Socket } from 'node:net';
 import type { ClientAnswer, ClientOrder, Member } from './push-messages.ts';
@@ -15,18 +15,18 @@ process.on('message', (order: ClientOrder) => {
   }
   expected = order.replies;
   replies = [];
-  tell({ kind: 'expecting' });
+  send({ kind: 'expecting' });
 });
 process.on('disconnect', () => process.exit(0));
 
-function tell(answer: ClientAnswer): void {
+function send(answer: ClientAnswer): void {
   process.send?.(answer);
 }
 
 function record(status: number, bytes: number): void {
   replies.push({ at: process.hrtime.bigint(), bytes, status });
   if (replies.length !== expected) return;
-  tell({
+  send({
     kind: 'replies',
     at: replies.map(({ at }) => String(at)),
     bytes: replies.map((one) => one.bytes),
@@ -54,10 +54,10 @@ class Waiting {
     this.#member = member;
     this.#order = order;
     this.#etag = order.etags[member.network] ?? '';
-    this.#ask();
+    this.#poll();
   }
 
-  #ask(): void {
+  #poll(): void {
     this.#head = '';
     this.#left = -1;
     this.#bytes = 0;
@@ -105,6 +105,6 @@ class Waiting {
       this.#socket?.destroy();
       this.#socket = null;
     }
-    this.#ask();
+    this.#poll();
   }
 }

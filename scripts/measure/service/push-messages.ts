@@ -5,7 +5,7 @@ export interface Member {
   readonly token: string;
 }
 
-/** What the control plane's process is told to do; it answers each. */
+/** The requests to the control plane's process; it answers each. */
 export type ServerOrder =
   | {
       readonly kind: 'serve';
@@ -27,7 +27,7 @@ export interface Used {
   readonly cpuMs: number;
   /** Memory that is resident now, in MiB. */
   readonly rssMiB: number;
-  /** Statements that the database was asked for, those that begin and end transactions left out. */
+  /** Statements to the database, without those that begin and end transactions. */
   readonly statements: number;
   /** Transactions that were committed. */
   readonly commits: number;
@@ -42,7 +42,7 @@ export type ServerAnswer =
     }
   | ({ readonly kind: 'looked' } & Used);
 
-/** What the process of those who wait is told: to begin, and how many replies the next change is to bring. */
+/** The requests to a process of waiting clients: to begin, and how many replies the next change is to bring. */
 export type ClientOrder =
   | {
       readonly kind: 'wait';

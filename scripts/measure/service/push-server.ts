@@ -1,24 +1,24 @@
 /**
- * The control plane under load, a process of its own. Its parent tells it over IPC what to hold and to serve, and asks it how many
- * requests wait and how much processor time it has used.
+ * The control plane under load, a process of its own. Its parent sends it over IPC what to hold and to serve, and requests how
+ * many long polls wait and how much processor time it has used.
  */
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
+import { hashToken, mintToken, tokenPrefixes } from '../../../src/control-plane/domain/tokens.ts';
+import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
 import { type ServeOptions, serve } from '../../../src/control-plane/serve.ts';
+import { makeNonce } from '../../../src/control-plane/store/changes.ts';
 import { insertNetwork } from '../../../src/control-plane/store/networks.ts';
-import { openStore } from '../../../src/control-plane/store/open-store.ts';
 import { insertPeer } from '../../../src/control-plane/store/peers.ts';
-import { makeNonce } from '../../../src/control-plane/store/revision.ts';
+import { openStore } from '../../../src/control-plane/store/sqlite/store.ts';
 import type { Db } from '../../../src/control-plane/store/tables.ts';
-import { hashToken, mintToken, tokenPrefixes } from '../../../src/control-plane/tokens.ts';
-import { Waiters } from '../../../src/control-plane/waiters.ts';
-import { addressAt, parsePrefix, rangeOf } from '../../../src/core/cidr.ts';
-import { Secret } from '../../../src/core/secret.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { addressAt, parsePrefix, rangeOf } from '../../../src/core/net/cidr.ts';
 import { counted, countStatements } from './counted-statements.ts';
 import type { Member, ServerAnswer, ServerOrder } from './push-messages.ts';
 
 countStatements();
-let waiters = new Waiters();
+let notifier = new ChangeNotifier();
 const range = parsePrefix('10.64.0.0/12');
 const owner = { email: 'owner@example.net', password: 'correct horse battery staple' };
 
@@ -27,14 +27,14 @@ const answers: { [Kind in ServerOrder['kind']]: (order: ServerOrder & { kind: Ki
     const options = optionsFor(folder, database);
     // The first start makes the owner and its organization.
     const members = networks === 0 ? [] : await fillAfter(options, networks, peers);
-    waiters = new Waiters();
-    const { url } = await serve({ ...options, waiters });
+    notifier = new ChangeNotifier();
+    const { url } = await serve({ ...options, notifier });
     return { kind: 'serving', url, owner, members };
   },
   look: async () => {
     const { user, system } = process.cpuUsage();
     const rssMiB = process.memoryUsage.rss() / 2 ** 20;
-    return { kind: 'looked', waiting: waiters.count(), cpuMs: (user + system) / 1000, rssMiB, ...counted };
+    return { kind: 'looked', waiting: notifier.count(), cpuMs: (user + system) / 1000, rssMiB, ...counted };
   },
   end: async () => process.exit(0),
 };
@@ -66,7 +66,7 @@ function optionsFor(folder: string, database: string | null): ServeOptions {
     // All come from one address here.
     limits: { requests: Number.MAX_SAFE_INTEGER },
     logger: pino({ level: 'silent' }),
-    waiters,
+    notifier,
   };
 }
 

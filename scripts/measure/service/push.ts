@@ -54,7 +54,7 @@ export async function measurePush(asked: PushCase): Promise<PushResult> {
 
 async function run(asked: PushCase, folder: string, server: Server, clients: Clients): Promise<PushResult> {
   const { networks, peers, changes, deltas, reconnect } = asked;
-  const { url, owner, members } = await server.ask(
+  const { url, owner, members } = await server.request(
     { kind: 'serve', folder, database: null, networks, peers },
     'serving',
   );

@@ -43,7 +43,7 @@ export interface Cost {
   readonly databaseCpuMs: number;
   readonly statements: number;
   readonly commits: number;
-  /** Written to the log of the database; null where nobody counts it. */
+  /** Written to the log of the database; null where it is not counted. */
   readonly loggedBytes: number | null;
 }
 
@@ -93,7 +93,7 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
   let owner = { email: '', password: '' };
   for (const { server } of replicas) {
     const order = { kind: 'serve', folder, database: database.url, networks: 0, peers: 0 } as const;
-    const serving = await server.ask(order, 'serving');
+    const serving = await server.request(order, 'serving');
     owner = serving.owner;
     urls.push(serving.url);
   }
@@ -143,10 +143,10 @@ function changedAt(members: readonly Member[], number: number): Member {
   return members[(number * 7919) % members.length] as Member;
 }
 
-/** Does a piece of work, and tells what the control plane and its database spent meanwhile. */
+/** Does a piece of work, and returns what the control plane and its database spent meanwhile. */
 function createMeter(database: Database, replicas: readonly Replica[]) {
   const read = async () => {
-    const used = await Promise.all(replicas.map(({ server }) => server.ask({ kind: 'look' }, 'looked')));
+    const used = await Promise.all(replicas.map(({ server }) => server.request({ kind: 'look' }, 'looked')));
     const total = (of: (used: Used) => number) => used.reduce((sum, each) => sum + of(each), 0);
     return {
       ...{

@@ -1,4 +1,4 @@
-import { judgeKernel, judgeManagers, judgePrivilege, judgeTools } from '../../core/doctor/judge-host.ts';
+import { checkKernel, checkManagers, checkPrivilege, checkTools } from '../../core/doctor/check-host.ts';
 import type { HostCheck } from './examination.ts';
 
 /** What of the operating system is there, and what this process may do with it. */
@@ -8,19 +8,19 @@ export const hostChecks: readonly HostCheck[] = [
     async examine({ inspector }, { states }) {
       const forwards = states.some(({ enrollment }) => enrollment.type === 'connector');
       const pings = states.some(({ options }) => options.probes.some(({ port }) => port === null));
-      return judgeTools(await inspector.tools(), { forwards, pings });
+      return checkTools(await inspector.tools(), { forwards, pings });
     },
   },
   {
     subject: 'kernel',
-    examine: async ({ inspector }) => [judgeKernel(await inspector.kernel(), await inspector.tools())],
+    examine: async ({ inspector }) => [checkKernel(await inspector.kernel(), await inspector.tools())],
   },
   {
     subject: 'privileges',
-    examine: async ({ inspector }) => [judgePrivilege(await inspector.mayAdminister())],
+    examine: async ({ inspector }) => [checkPrivilege(await inspector.mayAdminister())],
   },
   {
     subject: 'managers',
-    examine: async ({ inspector }) => judgeManagers(await inspector.managers(), await inspector.preparedManagers()),
+    examine: async ({ inspector }) => checkManagers(await inspector.managers(), await inspector.preparedManagers()),
   },
 ];

@@ -1,8 +1,8 @@
-import { type Finding, well, worthKnowing, wrong } from '../../core/doctor/finding.ts';
-import { judgeDaemon, judgeFile, type Kept } from '../../core/doctor/judge-files.ts';
-import { judgeSpace } from '../../core/doctor/judge-host.ts';
+import { checkDaemon, checkFile, type KeptFile } from '../../core/doctor/check-files.ts';
+import { checkSpace } from '../../core/doctor/check-host.ts';
+import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
 import { isJoined } from '../select.ts';
-import type { Chart, DoctorTools, HostCheck } from './examination.ts';
+import type { DoctorInputs, DoctorTools, HostCheck } from './examination.ts';
 
 /** What this host keeps: where, how safely, and who looks after it. */
 export const keepingChecks: readonly HostCheck[] = [
@@ -10,7 +10,7 @@ export const keepingChecks: readonly HostCheck[] = [
     subject: 'disk',
     async examine({ inspector, folders }) {
       const spaces = await Promise.all(Object.values(folders).map((path) => inspector.space(path)));
-      return spaces.map(judgeSpace);
+      return spaces.map(checkSpace);
     },
   },
   { subject: 'files', examine: examineFiles },
@@ -18,34 +18,50 @@ export const keepingChecks: readonly HostCheck[] = [
   {
     subject: 'daemon',
     examine: async ({ inspector, folders }, { states }) => [
-      judgeDaemon(await inspector.holder(`${folders.runtime}/daemon.pid`), states.length),
+      checkDaemon(await inspector.holder(`${folders.runtime}/daemon.pid`), states.length),
     ],
   },
 ];
 
-async function examineFiles({ inspector, folders, store }: DoctorTools, { states, unreadable }: Chart) {
+async function examineFiles({ inspector, folders, store }: DoctorTools, { states, unreadable }: DoctorInputs) {
   const links = [...states, ...unreadable].map((each) => each.interface);
-  const kept: Kept[] = [
-    ...Object.values(folders).map((path): Kept => ({ path, kind: 'folder', isSecret: false })),
-    ...links.flatMap((link): Kept[] => [
+  const kept: KeptFile[] = [
+    ...Object.values(folders).map((path): KeptFile => ({ path, kind: 'folder', isSecret: false })),
+    ...links.flatMap((link): KeptFile[] => [
       { path: store.configPath(link), kind: 'file', isSecret: true },
       { path: `${folders.state}/${link}.json`, kind: 'file', isSecret: true },
     ]),
   ];
   const user = inspector.user();
-  const findings = await Promise.all(kept.map(async (each) => judgeFile(each, await inspector.file(each.path), user)));
+  const findings = await Promise.all(kept.map(async (each) => checkFile(each, await inspector.file(each.path), user)));
   return findings.filter((finding) => finding !== null);
 }
 
-async function examineStates({ store }: DoctorTools, { states, unreadable, trouble }: Chart): Promise<Finding[]> {
-  if (trouble !== null) return [wrong('state', 'what is known of the networks', trouble.message, 'sudo cpn doctor')];
+/** The networks that were left while their control planes were out of reach. */
+async function examineFormer({ store }: DoctorTools): Promise<Finding[]> {
+  const { memberships } = await store.readFormer();
+  return memberships.map(({ interface: link, network, peer }) => {
+    const remedy = 'cpn leave, once the control plane is reachable; cpn leave --forget drops what is kept for that';
+    return noteFinding('state', `network ${network.name}, left as ${link}`, `${peer.name} stays in it`, remedy);
+  });
+}
+
+async function examineStates(tools: DoctorTools, { states, unreadable, failure }: DoctorInputs): Promise<Finding[]> {
+  const { store } = tools;
+  if (failure !== null)
+    return [problemFinding('state', 'what is known of the networks', failure.message, 'sudo cpn doctor')];
   const bad = unreadable.map(({ interface: link, error }) =>
-    wrong('state', `what is known of ${link}`, error.message, `see that file; cpn leave ${link}, and join again`),
+    problemFinding(
+      'state',
+      `what is known of ${link}`,
+      error.message,
+      `see that file; cpn leave ${link}, and join again`,
+    ),
   );
   const damaged = [...store.damaged]
     .filter((link) => states.some((state) => state.interface === link))
     .map((link) =>
-      worthKnowing(
+      noteFinding(
         'state',
         `what is known of ${link}`,
         'its file is damaged, or was open to others; the previous copy of it, or what it says, is used',
@@ -55,15 +71,15 @@ async function examineStates({ store }: DoctorTools, { states, unreadable, troub
   const unfinished = states
     .filter((state) => !isJoined(state))
     .map(({ interface: link }) =>
-      wrong(
+      problemFinding(
         'state',
         `the join of ${link}`,
         'was not finished',
         `cpn join with the same key again, or cpn leave ${link}`,
       ),
     );
-  const found = [...bad, ...damaged, ...unfinished];
+  const found = [...bad, ...damaged, ...unfinished, ...(await examineFormer(tools))];
   if (found.length > 0) return found;
-  if (states.length > 0) return [well('state', 'what is known of the networks', 'can be read')];
-  return [worthKnowing('state', 'what is known of the networks', 'this host has joined none', 'cpn join')];
+  if (states.length > 0) return [okFinding('state', 'what is known of the networks', 'can be read')];
+  return [noteFinding('state', 'what is known of the networks', 'this host has joined none', 'cpn join')];
 }

@@ -1,19 +1,19 @@
-import type { Address } from '../../core/cidr.ts';
-import { familyOf } from '../../core/cidr.ts';
-import type { Finding } from '../../core/doctor/finding.ts';
-import { wrong } from '../../core/doctor/finding.ts';
 import {
+  checkMeasured,
+  checkOuterEchoes,
+  checkTunnelEchoes,
   type Echoes,
-  judgeMeasured,
-  judgeOuterEchoes,
-  judgeTunnelEchoes,
   overhead,
   overheadV6,
-} from '../../core/doctor/judge-mtu.ts';
-import { isFresh } from '../../core/health.ts';
-import { guessSizes } from '../../core/path-mtu.ts';
-import { measureSize } from '../measure-size.ts';
-import type { Survey } from '../survey.ts';
+} from '../../core/doctor/check-mtu.ts';
+import type { Finding } from '../../core/doctor/finding.ts';
+import { problemFinding } from '../../core/doctor/finding.ts';
+import { guessSizes } from '../../core/health/path-mtu.ts';
+import { isFresh } from '../../core/health/peer-health.ts';
+import type { Address } from '../../core/net/cidr.ts';
+import { familyOf } from '../../core/net/cidr.ts';
+import type { Evaluation } from '../reconcile/evaluate-network.ts';
+import { measurePath } from '../reconcile/measure-path.ts';
 import { secondsNow } from '../tools.ts';
 import type { DoctorTools, NetworkCheck } from './examination.ts';
 
@@ -23,7 +23,7 @@ const mostPeers = 8;
 /** Tries out packets of full size: to the peers that were heard lately, through the tunnel and outside of it. */
 export const mtuChecks: readonly NetworkCheck[] = [{ subject: 'mtu', examine: examineMtu }];
 
-async function examineMtu(tools: DoctorTools, { state, desired, actual }: Survey): Promise<Finding[]> {
+async function examineMtu(tools: DoctorTools, { state, desired, actual }: Evaluation): Promise<Finding[]> {
   const { link, device, surroundings } = actual;
   if (link === null || device === null) return [];
   const { pathMtu, fittedMtu } = desired;
@@ -31,14 +31,14 @@ async function examineMtu(tools: DoctorTools, { state, desired, actual }: Survey
   if (underlayMtu !== null && link.mtu + overhead > underlayMtu) {
     const found = `${link.mtu}, with which its packets do not fit ${underlayMtu}, the MTU of the way out`;
     const remedy = `cpn set ${link.name} --mtu ${Math.max(576, underlayMtu - overheadV6)}`;
-    return [wrong('mtu', `the MTU of ${link.name}`, found, remedy)];
+    return [problemFinding('mtu', `the MTU of ${link.name}`, found, remedy)];
   }
   const now = secondsNow(tools);
   const heard = device.peers.filter(({ latestHandshake }) => isFresh(latestHandshake, now)).slice(0, mostPeers);
   const names = new Map(state.membership.map.peers.map((peer) => [peer.publicKey, peer]));
   const isAdaptive = state.options.mtu === null;
   const tryOut = async (address: Address, target: string, full: number): Promise<Echoes> => {
-    return { target, full, passed: await measureSize(tools, address, full, guessSizes(null)) };
+    return { target, full, passed: await measurePath(tools.host, address, full, guessSizes(null)) };
   };
   const findings = heard.map(async ({ publicKey, endpoint }) => {
     const peer = names.get(publicKey);
@@ -46,13 +46,13 @@ async function examineMtu(tools: DoctorTools, { state, desired, actual }: Survey
     const around = familyOf(endpoint?.host ?? peer?.address ?? ('0.0.0.0' as Address)) === 4 ? overhead : overheadV6;
     const outside = endpoint && (await tryOut(endpoint.host, endpoint.host, link.mtu + around));
     return [
-      ...(through ? [judgeTunnelEchoes(through, link.name, isAdaptive)] : []),
-      ...(outside ? [judgeOuterEchoes(outside, link.name)] : []),
+      ...(through ? [checkTunnelEchoes(through, link.name, isAdaptive)] : []),
+      ...(outside ? [checkOuterEchoes(outside, link.name)] : []),
     ];
   });
   const { peers } = state.membership.map;
   return [
-    ...(pathMtu ? [judgeMeasured(link.name, pathMtu, fittedMtu, peers)] : []),
+    ...(pathMtu ? [checkMeasured(link.name, pathMtu, fittedMtu, peers)] : []),
     ...(await Promise.all(findings)).flat(),
   ];
 }

@@ -1,14 +1,24 @@
-import { acceptance, describeDifference, findClaims } from '../../core/claims.ts';
-import { describeTrouble } from '../../core/compare-secrets.ts';
-import { type Finding, well, worthKnowing, wrong } from '../../core/doctor/finding.ts';
-import { judgeConflicts, judgeForwarding, judgePorts, type Scene } from '../../core/doctor/judge-network.ts';
-import { printable } from '../../core/errors.ts';
-import { judgePeer } from '../../core/health.ts';
-import { findOwnPeer } from '../../core/own-peer.ts';
-import { findTroubles } from '../find-secret-troubles.ts';
-import { findDrops } from '../forward-drops.ts';
+import {
+  checkConflicts,
+  checkForeignRoutes,
+  checkForwarding,
+  checkInboundDrop,
+  checkPorts,
+  type ExaminedNetwork,
+} from '../../core/doctor/check-network.ts';
+import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
+import { CpnError, printable } from '../../core/errors/index.ts';
+import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
+import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
+import { peerStateOf } from '../../core/health/peer-health.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { acceptCommand, describeDifference, findPinMismatches } from '../../core/pins/pin-mismatch.ts';
+import { describeLanRoutes } from '../drain/lan-routes.ts';
+import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { describeRotation } from '../rotation/describe.ts';
-import type { Survey } from '../survey.ts';
+import { findExpiryWarning } from '../status/find-expiry.ts';
+import { findSecretMismatches } from '../status/find-secret-mismatches.ts';
+import { findDrops } from '../status/foreign-drops.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import type { NetworkCheck } from './examination.ts';
 
@@ -16,28 +26,49 @@ import type { NetworkCheck } from './examination.ts';
 export const networkChecks: readonly NetworkCheck[] = [
   {
     subject: 'ports',
-    examine: async ({ inspector }, seen) => judgePorts(sceneOf(seen), await inspector.udpPorts()),
+    examine: async ({ inspector }, seen) => checkPorts(sceneOf(seen), await inspector.udpPorts()),
+  },
+  {
+    subject: 'ports',
+    async examine(tools, seen) {
+      const isDialled = findOwnPeer(seen.state.membership.map, seen.state)?.endpoint != null;
+      if (seen.actual.link === null || !isDialled) return [];
+      const inbound = await findInbound(tools, seen);
+      return checkInboundDrop(sceneOf(seen), inbound, await tools.inspector.hasLegacyRules());
+    },
   },
   {
     subject: 'forwarding',
     async examine(tools, seen) {
-      const drops = seen.actual.link === null ? [] : await findDrops(tools, seen);
-      return seen.state.enabled ? judgeForwarding(sceneOf(seen), drops) : [];
+      if (!seen.state.enabled || seen.desired.firewall === null) return [];
+      const { forward } = seen.actual.link === null ? { forward: [] } : await findDrops(tools, seen);
+      return [...(await examineLanRoutes(tools, seen)), ...checkForwarding(sceneOf(seen), forward)];
     },
   },
   {
     subject: 'network',
     examine: async (tools, seen) => [
       examineTunnel(seen),
+      ...examineEnding(tools, seen),
       ...(await examinePeers(tools, seen)),
-      ...judgeConflicts(sceneOf(seen)),
+      ...checkConflicts(sceneOf(seen)),
+      ...checkForeignRoutes(sceneOf(seen)),
     ],
   },
   { subject: 'pins', examine: async (_, seen) => examinePins(seen) },
   { subject: 'key', examine: async (_, { state }) => examineKey(state) },
 ];
 
-function sceneOf({ state, desired, actual }: Survey): Scene {
+async function findInbound(tools: Tools, seen: Evaluation): Promise<InboundDrop | CpnError | null> {
+  try {
+    return (await findDrops(tools, seen)).inbound;
+  } catch (error) {
+    if (error instanceof CpnError) return error;
+    throw error;
+  }
+}
+
+function sceneOf({ state, desired, actual }: Evaluation): ExaminedNetwork {
   const { map, peer } = state.membership;
   const { type, endpoint } = state.enrollment;
   const self = findOwnPeer(map, state) ?? {
@@ -47,71 +78,86 @@ function sceneOf({ state, desired, actual }: Survey): Scene {
   return { map, self, enabled: state.enabled, desired, actual };
 }
 
-function examineTunnel({ state, listed, changes, actual }: Survey): Finding {
+function examineTunnel({ state, listed, changes, actual }: Evaluation): Finding {
   const { interface: link, membership, service } = state;
   const looked = `${link}, the tunnel of network ${printable(membership.map.name)}`;
   if (!listed) {
     const found = `${service.url} no longer lists this host`;
-    return wrong('network', looked, found, 'cpn join with a new key, which replaces this membership');
+    return problemFinding('network', looked, found, 'cpn join with a new key, which replaces this membership');
   }
-  if (!state.enabled) return worthKnowing('network', looked, 'was taken down', `cpn up ${link}`);
-  if (actual.link === null) return wrong('network', looked, 'is not there', `cpn reconcile ${link}`);
-  if (changes.length === 0) return well('network', looked, 'is as it should be');
-  return wrong(
+  if (!state.enabled) return noteFinding('network', looked, 'was taken down', `cpn up ${link}`);
+  if (actual.link === null) return problemFinding('network', looked, 'is not there', `cpn reconcile ${link}`);
+  if (changes.length === 0) return okFinding('network', looked, 'is as it should be');
+  return problemFinding(
     'network',
     looked,
-    `differs in ${changes.length} from what it should be`,
+    `has ${changes.length} ${changes.length === 1 ? 'difference' : 'differences'} from its intended state`,
     `cpn plan ${link}, and cpn reconcile ${link}`,
   );
 }
 
+function examineEnding(tools: Tools, { state }: Evaluation): Finding[] {
+  const ending = findExpiryWarning(state, tools.now());
+  if (ending === null) return [];
+  const looked = `how long this host may stay in ${printable(state.membership.map.name)}`;
+  return [problemFinding('network', looked, ending.found, ending.remedy)];
+}
+
 /** Peers that should answer and do not; who never had a handshake may be off. */
-async function examinePeers(tools: Tools, { state, actual }: Survey): Promise<Finding[]> {
+async function examinePeers(tools: Tools, { state, actual }: Evaluation): Promise<Finding[]> {
   const { interface: link, membership } = state;
   const { silent } = await tools.store.readNotes(link);
   const now = secondsNow(tools);
   const peers = actual.device?.peers ?? [];
   const looked = `handshakes of ${link}`;
   if (peers.length === 0) return [];
-  const stale = peers.filter((peer) => judgePeer(peer, now, silent[peer.publicKey]) === 'stale');
+  const stale = peers.filter((peer) => peerStateOf(peer, now, silent[peer.publicKey]) === 'stale');
   const names = new Map(membership.map.peers.map(({ publicKey, name, address }) => [publicKey, { name, address }]));
   const found = stale.map(({ publicKey }) => {
     const { name, address } = names.get(publicKey) ?? { name: publicKey, address: publicKey };
-    return wrong('network', looked, `${printable(name)} does not answer`, `cpn explain ${address}`);
+    return problemFinding('network', looked, `${printable(name)} does not answer`, `cpn explain ${address}`);
   });
   const heard = peers.filter(({ latestHandshake }) => latestHandshake !== null).length;
   if (found.length > 0) return found;
   const sum = `${heard} of ${peers.length} peers were heard`;
-  return heard > 0 ? [well('network', looked, sum)] : [worthKnowing('network', looked, sum, 'cpn explain ADDRESS')];
+  return heard > 0 ? [okFinding('network', looked, sum)] : [noteFinding('network', looked, sum, 'cpn explain ADDRESS')];
 }
 
-function examinePins({ state, actual }: Survey): Finding[] {
+/** The LANs to which this connector has no way any more. */
+async function examineLanRoutes(tools: Tools, { state }: Evaluation): Promise<Finding[]> {
+  const { ways } = await tools.store.readNotes(state.interface);
+  const looked = `the ways to the LANs behind ${state.interface}`;
+  const remedy = 'bring its interface up, or give this host a route there; then it is served again by itself';
+  return describeLanRoutes(state, ways).map((found) => problemFinding('forwarding', looked, printable(found), remedy));
+}
+
+function examinePins({ state, actual }: Evaluation): Finding[] {
   const { map } = state.membership;
   const { interface: link } = state;
-  const looked = `what the peers of ${link} are known by`;
-  const claims = findClaims(map, state.pins).map((claim) =>
-    wrong(
+  const looked = `the pinned peers of ${link}`;
+  const claims = findPinMismatches(map, state.pins).map((claim) =>
+    problemFinding(
       'pins',
       looked,
-      `${printable(claim.name)} is said to have ${describeDifference(claim)}, without its own word for it`,
-      `find out who changed it; if it is right: ${acceptance(claim, link)}`,
+      `${printable(claim.name)} changed without a signed proof: ${describeDifference(claim)}`,
+      `verify the change, then type ${acceptCommand(claim, link)}`,
     ),
   );
-  const secrets = findTroubles(state, actual).map((trouble) =>
-    wrong(
+  const secrets = findSecretMismatches(state, actual).map((trouble) =>
+    problemFinding(
       'pins',
       `the network secret of ${link}`,
-      printable(describeTrouble(trouble)),
+      printable(describeSecretMismatch(trouble)),
       `cpn set ${link} --network-secret-file PATH, here or there`,
     ),
   );
   const found = [...claims, ...secrets];
-  return found.length > 0 ? found : [well('pins', looked, 'nobody is said to be another')];
+  return found.length > 0 ? found : [okFinding('pins', looked, 'are as pinned')];
 }
 
-function examineKey(state: Survey['state']): Finding[] {
+function examineKey(state: Evaluation['state']): Finding[] {
   const looked = `the key of ${state.interface}`;
   const pending = describeRotation(state);
-  if (pending !== null) return [worthKnowing('key', looked, pending, `cpn reconcile ${state.interface}`)];
-  return [well('key', looked, `is in use since ${state.keySince}; no change of it is under way`)];
+  if (pending !== null) return [noteFinding('key', looked, pending, `cpn reconcile ${state.interface}`)];
+  return [okFinding('key', looked, `is in use since ${state.keySince}; no change of it is under way`)];
 }

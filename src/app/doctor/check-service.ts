@@ -1,10 +1,10 @@
-import { type Finding, well, worthKnowing, wrong } from '../../core/doctor/finding.ts';
-import { judgeOwnClock, judgeServiceClock, type Moment } from '../../core/doctor/judge-clock.ts';
-import { CpnError, Refused, Unreachable } from '../../core/errors.ts';
-import type { Joined } from '../../store/state.ts';
-import { accessOf, explainLocal } from '../access.ts';
-import { namesOf, resolveDeadline } from '../resolve.ts';
-import type { Survey } from '../survey.ts';
+import { checkOwnClock, checkServiceClock, type Moment } from '../../core/doctor/check-clock.ts';
+import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
+import { CpnError, Intercepted, Refused, Unreachable } from '../../core/errors/index.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { accessOf, explainNoAccess } from '../access.ts';
+import type { Evaluation } from '../reconcile/evaluate-network.ts';
+import { namesOf, resolveDeadline } from '../reconcile/resolve-names.ts';
 import { secondsNow } from '../tools.ts';
 import type { DoctorTools, NetworkCheck } from './examination.ts';
 
@@ -23,16 +23,20 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
   const looked = `the control plane at ${url}`;
   try {
     const begun = tools.now().getTime() / 1000;
-    const { date, tookMs } = await tools.look(state.service, deadline);
+    const { date, tookMs } = await tools.probeService(state.service, deadline);
     const middle = begun + tookMs / 2000;
     return [
-      well('api', looked, `answers within ${Math.ceil(tookMs)} ms, ${describeTransport(url)}`),
-      ...(date === null ? [] : [judgeServiceClock(url, middle, date)]),
+      okFinding('api', looked, `answers within ${Math.ceil(tookMs)} ms, ${describeTransport(url)}`),
+      ...(date === null ? [] : [checkServiceClock(url, middle, date)]),
       await examineToken(tools, state),
     ];
   } catch (error) {
     if (!(error instanceof Unreachable)) throw error;
-    return [wrong('api', looked, `is out of reach: ${error.facts.problem}`, remedyOf(url, error))];
+    if (error instanceof Intercepted) {
+      const problem = `a captive portal or proxy answers in its place: ${error.facts.problem}`;
+      return [problemFinding('api', looked, problem, error.remedy ?? '')];
+    }
+    return [problemFinding('api', looked, `is out of reach: ${error.facts.problem}`, remedyOf(url, error))];
   }
 }
 
@@ -46,34 +50,34 @@ function describeTransport(url: string): string {
   return url.startsWith('https:') ? 'by TLS with a trusted certificate' : 'without TLS';
 }
 
-/** Asks what this host may ask: the map of its own network. */
+/** Reads the map of the host's own network. @throws Intercepted */
 async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding> {
   const { map } = state.membership;
   const looked = `this host's token for network ${map.name}`;
   const access = accessOf(state);
   if (access === null) {
-    return worthKnowing(
+    return noteFinding(
       'api',
       looked,
-      explainLocal(state) ?? 'there is none',
+      explainNoAccess(state) ?? 'there is none',
       'cpn join with the same key, and --token-file',
     );
   }
   try {
     const service = await tools.connect(state, { deadlineMs: deadline, attempts: 1 });
     await service.readMap(access.network, access.token, map.revision);
-    return well('api', looked, 'is good');
+    return okFinding('api', looked, 'is good');
   } catch (error) {
-    if (!(error instanceof CpnError)) throw error;
+    if (!(error instanceof CpnError) || error instanceof Intercepted) throw error;
     const remedy =
       error instanceof Refused
         ? 'ask an admin whether this host is still in the network; else cpn join with a new key'
         : 'try again later, and see the log of the control plane';
-    return wrong('api', looked, error.message, remedy);
+    return problemFinding('api', looked, error.message, remedy);
   }
 }
 
-async function examineOwnClock(tools: DoctorTools, { state, actual }: Survey): Promise<Finding> {
+async function examineOwnClock(tools: DoctorTools, { state, actual }: Evaluation): Promise<Finding> {
   const { sync } = await tools.store.readNotes(state.interface);
   const moments: Moment[] = [
     { what: `the join of ${state.interface}`, at: Date.parse(state.createdAt) / 1000 },
@@ -85,7 +89,7 @@ async function examineOwnClock(tools: DoctorTools, { state, actual }: Survey): P
       latestHandshake === null ? [] : [{ what: `the handshake with ${publicKey}`, at: latestHandshake }],
     ),
   ];
-  return judgeOwnClock(moments, secondsNow(tools));
+  return checkOwnClock(moments, secondsNow(tools));
 }
 
 async function examineNames(tools: DoctorTools, state: Joined): Promise<Finding[]> {
@@ -94,10 +98,15 @@ async function examineNames(tools: DoctorTools, state: Joined): Promise<Finding[
     names.map(async (name) => {
       const looked = `the resolver's word for ${name}`;
       const addresses = await tools.host.resolve(name, resolveDeadline);
-      if (addresses.length > 0) return well('dns', looked, addresses.join(', '));
+      if (addresses.length > 0) return okFinding('dns', looked, addresses.join(', '));
       const known = state.resolved[name] ?? [];
       const meanwhile = known.length === 0 ? '' : `; ${known.join(', ')} from before is used`;
-      return wrong('dns', looked, `there is none${meanwhile}`, `getent ahosts ${name}, and see /etc/resolv.conf`);
+      return problemFinding(
+        'dns',
+        looked,
+        `there is none${meanwhile}`,
+        `getent ahosts ${name}, and see /etc/resolv.conf`,
+      );
     }),
   );
 }

@@ -1,46 +1,46 @@
-import type { ServiceLook } from '../../api/service.ts';
+import type { ServiceProbe } from '../../api/service.ts';
 import type { Finding, Subject } from '../../core/doctor/finding.ts';
-import type { CpnError } from '../../core/errors.ts';
-import type { ServiceAddress } from '../../core/model.ts';
+import type { CpnError } from '../../core/errors/index.ts';
+import type { ServiceAddress } from '../../core/net/service-address.ts';
 import type { Inspector } from '../../host/inspector.ts';
-import type { Joined, State } from '../../store/state.ts';
+import type { Joined, State } from '../../store/state/state.ts';
 import type { Folders, Listing } from '../../store/store.ts';
-import type { Survey } from '../survey.ts';
+import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import type { Tools } from '../tools.ts';
 
-/** What a check-up works with beside the tools of every use case; made in cli/context. */
+/** Tools of `cpn doctor`, in addition to those of every use case; made in cli/context. */
 export interface DoctorTools extends Tools {
   readonly inspector: Inspector;
   readonly folders: Folders;
-  /** Asks whether something answers there, and for its clock. @throws Unreachable */
-  look(address: ServiceAddress, deadlineMs: number): Promise<ServiceLook>;
+  /** Reads the clock of the service. @throws Unreachable */
+  probeService(address: ServiceAddress, deadlineMs: number): Promise<ServiceProbe>;
 }
 
-/** A network of this host, and what became of the look at it. */
-export interface Case {
+/** A network of this host, and its evaluation. */
+export interface ExaminedNetwork {
   readonly state: Joined;
-  readonly survey: Survey | CpnError;
+  readonly evaluation: Evaluation | CpnError;
 }
 
 /** What is known before any check begins. */
-export interface Chart {
+export interface DoctorInputs {
   /** The networks that are examined, of which some may not have been joined to the end. */
   readonly states: readonly State[];
   readonly unreadable: Listing['unreadable'];
-  /** Why it cannot even be told which networks there are. */
-  readonly trouble: CpnError | null;
-  readonly cases: readonly Case[];
+  /** Why the list of networks cannot be read. */
+  readonly failure: CpnError | null;
+  readonly networks: readonly ExaminedNetwork[];
 }
 
 /** A check of the host as a whole: looks, and has core/doctor judge. */
 export interface HostCheck {
   /** What is said to be looked at where the look itself fails. */
   readonly subject: Subject;
-  examine(tools: DoctorTools, chart: Chart): Promise<readonly Finding[]>;
+  examine(tools: DoctorTools, chart: DoctorInputs): Promise<readonly Finding[]>;
 }
 
 /** A check of one network that could be looked at. */
 export interface NetworkCheck {
   readonly subject: Subject;
-  examine(tools: DoctorTools, survey: Survey): Promise<readonly Finding[]>;
+  examine(tools: DoctorTools, evaluation: Evaluation): Promise<readonly Finding[]>;
 }

@@ -1,13 +1,13 @@
-import { type Finding, notExamined, type Subject, subjects, wrong } from '../../core/doctor/finding.ts';
-import { CpnError, DiskFailed, NotOurs } from '../../core/errors.ts';
+import { type Finding, notExamined, problemFinding, type Subject, subjects } from '../../core/doctor/finding.ts';
+import { CpnError, DiskFailed, NotOurs } from '../../core/errors/index.ts';
+import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { isJoined, selectStates } from '../select.ts';
-import { survey } from '../survey.ts';
 import { hostChecks } from './check-host.ts';
 import { keepingChecks } from './check-keeping.ts';
 import { mtuChecks } from './check-mtu.ts';
 import { networkChecks } from './check-network.ts';
 import { serviceChecks } from './check-service.ts';
-import type { Case, Chart, DoctorTools } from './examination.ts';
+import type { DoctorInputs, DoctorTools, ExaminedNetwork } from './examination.ts';
 
 /** A finding, and the interface of the network that it is about; null where it is about the host. */
 export interface Diagnosis extends Finding {
@@ -21,7 +21,7 @@ export interface Diagnosis extends Finding {
  * @throws NotJoined when `network` names none of this host's
  */
 export async function examine(tools: DoctorTools, network?: string): Promise<Diagnosis[]> {
-  const chart = await readChart(tools, network);
+  const chart = await readInputs(tools, network);
   const { unexamined } = tools.inspector;
   const isExaminable = ({ subject }: { readonly subject: Subject }) => !unexamined.has(subject);
   const ofHost = [...hostChecks, ...keepingChecks]
@@ -29,7 +29,7 @@ export async function examine(tools: DoctorTools, network?: string): Promise<Dia
     .map(({ subject, examine: look }) => guarded(subject, null, () => look(tools, chart)));
   const checks = [...serviceChecks, ...networkChecks, ...mtuChecks].filter(isExaminable);
   const left = [...unexamined].map((subject) => ({ ...notExamined(subject), interface: null }));
-  const ofNetworks = chart.cases.flatMap(({ state, survey: seen }) => {
+  const ofNetworks = chart.networks.flatMap(({ state, evaluation: seen }) => {
     const { interface: link } = state;
     if (seen instanceof CpnError) return [guarded('network', link, () => Promise.reject(seen))];
     return checks.map(({ subject, examine: look }) => guarded(subject, link, () => look(tools, seen)));
@@ -39,25 +39,25 @@ export async function examine(tools: DoctorTools, network?: string): Promise<Dia
   return found.toSorted((one, other) => rank(one) - rank(other));
 }
 
-async function readChart(tools: DoctorTools, network: string | undefined): Promise<Chart> {
-  const { states, unreadable, trouble } = await select(tools, network);
-  const cases = states.filter(isJoined).map(async (state): Promise<Case> => {
-    const seen = await survey(tools, state).catch((error) => {
+async function readInputs(tools: DoctorTools, network: string | undefined): Promise<DoctorInputs> {
+  const { states, unreadable, failure } = await select(tools, network);
+  const cases = states.filter(isJoined).map(async (state): Promise<ExaminedNetwork> => {
+    const seen = await evaluateNetwork(tools, state).catch((error) => {
       if (error instanceof CpnError) return error;
       throw error;
     });
-    return { state, survey: seen };
+    return { state, evaluation: seen };
   });
-  return { states, unreadable, trouble, cases: await Promise.all(cases) };
+  return { states, unreadable, failure, networks: await Promise.all(cases) };
 }
 
 /** Who may not read the states is examined as a host without any. */
-async function select(tools: DoctorTools, network: string | undefined): Promise<Omit<Chart, 'cases'>> {
+async function select(tools: DoctorTools, network: string | undefined): Promise<Omit<DoctorInputs, 'networks'>> {
   try {
-    return { ...(await selectStates(tools.store, network)), trouble: null };
+    return { ...(await selectStates(tools.store, network)), failure: null };
   } catch (error) {
     if (!(error instanceof DiskFailed || error instanceof NotOurs)) throw error;
-    return { states: [], unreadable: [], trouble: error };
+    return { states: [], unreadable: [], failure: error };
   }
 }
 
@@ -72,7 +72,7 @@ async function guarded(
     if (!(error instanceof CpnError)) throw error;
     const looked = link === null ? `${subject} of this host` : `${subject} of ${link}`;
     const [found, remedy] = splitRemedy(error.message);
-    return [{ ...wrong(subject, looked, found, remedy), interface: link }];
+    return [{ ...problemFinding(subject, looked, found, remedy), interface: link }];
   }
 }
 

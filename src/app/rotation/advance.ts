@@ -1,35 +1,36 @@
-import { CpnError, NotRotated, RotationPending, Unreachable } from '../../core/errors.ts';
-import { isFresh } from '../../core/health.ts';
-import { proveKey } from '../../core/identity.ts';
-import type { Peer } from '../../core/model.ts';
-import { listOwnPeer } from '../../core/own-peer.ts';
-import type { Joined, Rotation, Witness } from '../../store/state.ts';
-import { applySteps } from '../apply.ts';
-import { type Confirming, isInterrupted, throwIfInterrupted } from '../confirm.ts';
-import { parseSaved } from '../saved-config.ts';
+import { proveKey } from '../../core/crypto/identity.ts';
+import { CpnError, NotRotated, RotationPending, Unreachable } from '../../core/errors/index.ts';
+import { isFresh } from '../../core/health/peer-health.ts';
+import type { Peer } from '../../core/map/model.ts';
+import { listOwnPeer } from '../../core/map/own-peer.ts';
+import type { ConfirmingPeerKey, Joined, Rotation } from '../../store/state/state.ts';
+import { applySteps } from '../reconcile/apply.ts';
+import type { ConfirmOptions } from '../reconcile/await-confirmation.ts';
+import { awaitHandshakes, findAwaitedPeers, type HandshakeQuery } from '../reconcile/await-handshakes.ts';
+import { isInterrupted, throwIfInterrupted } from '../reconcile/confirm.ts';
+import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
+import { parseSaved } from '../reconcile/saved-config.ts';
 import { isJoined } from '../select.ts';
-import { type Survey, survey } from '../survey.ts';
 import { secondsNow, type Tools } from '../tools.ts';
-import { type Asking, awaitAnswers, findAsked } from './await-answers.ts';
 import { isRotating, type Rotating } from './begin.ts';
 import { readListedKey, registerKey } from './register-key.ts';
 
 /** A change of keys that came to its end. */
-export interface Rotated {
+export interface RotationResult {
   readonly state: Joined;
-  /** Who answered to the new key first; null where nobody had answered before, and the control plane's word stands for it. */
+  /** The first peer that answered to the new key; null where no peer answered before, and the control plane confirms it. */
   readonly answered: Peer | null;
 }
 
-/** Milliseconds from the control plane's reply to the change here: in them it tells the others, who are told of changes at once. */
-const learning = 100;
+/** Milliseconds from the control plane's reply to the change here: in them the other hosts receive the new key. */
+const propagationMs = 100;
 /** Milliseconds in which the old sessions are sought again on the way back. */
-const recovering = 5_000;
+const recoveryMs = 5_000;
 /** Peers that are waited for, at the most. */
-const mostWitnesses = 64;
+const mostConfirmingPeers = 64;
 
-/** A change of keys to bring to its end, and whether it was begun just now, so that nobody was told of it before. */
-export interface Begun {
+/** A change of keys to bring to its end, and whether it is new, so that no other host has received it. */
+export interface PendingRotation {
   readonly state: Rotating;
   readonly isNew: boolean;
 }
@@ -42,15 +43,15 @@ export interface Begun {
  * @param begin gives the change, under the lock; null for none
  * @returns null where there is none, the network is down or not joined any more, or `signal` aborted without a signal to this process:
  *   it goes on later
- * @throws NotRotated when nobody answered, and the old key is in use again; Interrupted when a signal came before that
+ * @throws NotRotated when no peer answered, and the old key is in use again; Interrupted when a signal came before that
  * @throws RotationPending when the control plane cannot be asked now: it goes on later
  * @throws CannotRotate and Refused when the control plane does not take the new key, and nothing was changed
  */
-export async function advance(
+export async function advanceRotation(
   tools: Tools,
-  confirming: Confirming,
-  begin: () => Promise<Begun | null>,
-): Promise<Rotated | null> {
+  confirming: ConfirmOptions,
+  begin: () => Promise<PendingRotation | null>,
+): Promise<RotationResult | null> {
   const { lock } = tools.store;
   const { signal } = confirming;
   const begun = await lock(async () => {
@@ -60,27 +61,27 @@ export async function advance(
     if (isNew && isInterrupted(signal)) await tools.store.write({ ...state, rotation: null });
     if (isNew) throwIfInterrupted(signal);
     const isReturning = state.rotation.phase === 'returning';
-    const next: Joined = isReturning ? await goBack(tools, state) : await switchOver(tools, state, isNew);
+    const next: Joined = isReturning ? await rollBack(tools, state) : await activateNewKey(tools, state, isNew);
     return { next, witnesses: isRotating(next) ? next.rotation.witnesses : state.rotation.witnesses };
   });
   if (begun === null) return null;
   const { next, witnesses } = begun;
-  const asking = askAll(tools, next.interface, witnesses);
-  if (!isRotating(next)) return endBack(tools, asking, confirming);
+  const asking = queryAll(tools, next.interface, witnesses);
+  if (!isRotating(next)) return finishRollback(tools, asking, confirming);
   const isAnswerable = (await asking.find()).length > 0;
   if (isAnswerable) tools.progress('waiting for a peer to answer to the new key');
-  const answered = isAnswerable ? await awaitAnswers(tools, asking, confirming) : null;
+  const answered = isAnswerable ? await awaitHandshakes(tools, asking, confirming) : null;
   const ended = await lock(() => end(tools, next, answered !== null || !isAnswerable, confirming));
   if (ended === null || isRotating(ended)) return null;
   if (ended.keyPair.publicKey === next.keyPair.publicKey) return { state: ended, answered };
-  return endBack(tools, asking, confirming);
+  return finishRollback(tools, asking, confirming);
 }
 
 /** Puts the new key into use, once the control plane lists it. */
-async function switchOver(tools: Tools, state: Rotating, isNew: boolean): Promise<Rotating> {
+async function activateNewKey(tools: Tools, state: Rotating, isNew: boolean): Promise<Rotating> {
   const isAnnounced = state.rotation.phase === 'confirming';
-  const planned = isAnnounced ? await survey(tools, state) : await announce(tools, state, isNew);
-  await makeSo(tools, planned);
+  const planned = isAnnounced ? await evaluateNetwork(tools, state) : await announce(tools, state, isNew);
+  await applyDirectly(tools, planned);
   return planned.state as Rotating;
 }
 
@@ -93,7 +94,7 @@ async function end(
   tools: Tools,
   { interface: link, rotation: begun }: Rotating,
   isConfirmed: boolean,
-  { signal }: Confirming,
+  { signal }: ConfirmOptions,
 ): Promise<Joined | null> {
   const state = await tools.store.read(link);
   if (state === null || !isJoined(state)) return null;
@@ -101,18 +102,22 @@ async function end(
   if (!isRotating(state) || state.rotation.begunAt !== begun.begunAt) return state;
   if (isConfirmed) return conclude(tools, state);
   const isForLater = signal?.aborted && !isInterrupted(signal);
-  return isForLater || !state.enabled ? state : giveUp(tools, state);
+  return isForLater || !state.enabled ? state : abandon(tools, state);
 }
 
 /** Seeks the old sessions again, and throws why the old key is in use. */
-async function endBack(tools: Tools, asking: Asking, { withinMs, signal }: Confirming): Promise<never> {
-  await awaitAnswers(tools, asking, { withinMs: recovering, ...(signal && !isInterrupted(signal) && { signal }) });
+async function finishRollback(
+  tools: Tools,
+  asking: HandshakeQuery,
+  { withinMs, signal }: ConfirmOptions,
+): Promise<never> {
+  await awaitHandshakes(tools, asking, { withinMs: recoveryMs, ...(signal && !isInterrupted(signal) && { signal }) });
   throwIfInterrupted(signal);
   throw new NotRotated(asking.link, withinMs);
 }
 
-/** Asks witnesses as the files say that the interface has them: a pass may have changed it since. */
-function askAll(tools: Tools, link: string, witnesses: readonly Witness[]): Asking {
+/** Queries the confirming peers as in the wg-quick file: a pass may have changed the interface since. */
+function queryAll(tools: Tools, link: string, witnesses: readonly ConfirmingPeerKey[]): HandshakeQuery {
   return {
     link,
     exclusively: (work) => tools.store.lock(work),
@@ -120,36 +125,36 @@ function askAll(tools: Tools, link: string, witnesses: readonly Witness[]): Aski
       const state = await tools.store.read(link);
       const saved = parseSaved(link, await tools.store.readConfig(link));
       return state && isJoined(state) && state.enabled && saved
-        ? findAsked(state.membership.map, saved.peers, witnesses)
+        ? findAwaitedPeers(state.membership.map, saved.peers, witnesses)
         : [];
     },
   };
 }
 
 /** Has the new key listed; all that can be looked up and saved is, so that little is left between the others' change and ours. */
-async function announce(tools: Tools, state: Rotating, isNew: boolean): Promise<Survey> {
+async function announce(tools: Tools, state: Rotating, isNew: boolean): Promise<Evaluation> {
   const { rotation, interface: link } = state;
-  const next = (witnesses: readonly Witness[]): Rotating => ({
+  const next = (witnesses: readonly ConfirmingPeerKey[]): Rotating => ({
     ...state,
     keyPair: rotation.keyPair,
     rotation: { ...rotation, phase: 'confirming', keyPair: state.keyPair, witnesses },
   });
-  const looked = await survey(tools, next([]));
-  const planned = { ...looked, state: next(findWitnesses(looked, secondsNow(tools))) };
+  const looked = await evaluateNetwork(tools, next([]));
+  const planned = { ...looked, state: next(findConfirmingKeys(looked, secondsNow(tools))) };
   tools.progress(`registering the new key of ${link}`);
   try {
     await registerKey(tools, state, rotation.keyPair.publicKey, rotation.proof);
   } catch (error) {
-    await judgeRefusal(tools, state, error, isNew);
+    await checkRefusal(tools, state, error, isNew);
   }
   await tools.store.write(planned.state);
   await tools.store.writeConfig(link, planned.config);
-  await tools.sleep(learning);
+  await tools.sleep(propagationMs);
   return planned;
 }
 
 /** Returns where the new key is listed in spite of an error, else throws; what was not carried out for certain is forgotten. */
-async function judgeRefusal(tools: Tools, state: Rotating, error: unknown, isNew: boolean): Promise<void> {
+async function checkRefusal(tools: Tools, state: Rotating, error: unknown, isNew: boolean): Promise<void> {
   const { rotation, interface: link } = state;
   if (!(error instanceof CpnError)) throw error;
   const isUntold = error instanceof Unreachable && isNew && !error.delivered;
@@ -162,7 +167,7 @@ async function judgeRefusal(tools: Tools, state: Rotating, error: unknown, isNew
 }
 
 /** Does what a survey says, without looking again: every moment counts. */
-async function makeSo(tools: Tools, planned: Survey): Promise<void> {
+async function applyDirectly(tools: Tools, planned: Evaluation): Promise<void> {
   const { state, config } = planned;
   const { interface: link } = state;
   await applySteps(tools, planned);
@@ -170,16 +175,16 @@ async function makeSo(tools: Tools, planned: Survey): Promise<void> {
 }
 
 /** The peers with a living session. */
-function findWitnesses({ state, actual, desired }: Survey, now: number): readonly Witness[] {
+function findConfirmingKeys({ state, actual, desired }: Evaluation, now: number): readonly ConfirmingPeerKey[] {
   const wanted = new Set(desired.config.peers.map((peer) => peer.publicKey));
   const ids = new Map(state.membership.map.peers.map(({ publicKey, id }) => [publicKey, id]));
   return (actual.device?.peers ?? [])
-    .flatMap(({ publicKey, latestHandshake }): Witness[] => {
+    .flatMap(({ publicKey, latestHandshake }): ConfirmingPeerKey[] => {
       const isAlive = latestHandshake !== null && isFresh(latestHandshake, now);
       return isAlive && wanted.has(publicKey) ? [{ publicKey, latestHandshake, peer: ids.get(publicKey) }] : [];
     })
     .toSorted((one, other) => other.latestHandshake - one.latestHandshake)
-    .slice(0, mostWitnesses);
+    .slice(0, mostConfirmingPeers);
 }
 
 async function conclude(tools: Tools, state: Rotating): Promise<Joined> {
@@ -201,20 +206,20 @@ function listedAs(
   return { ...state, ...changes, keyPair, rotation: null, membership: { ...state.membership, map } };
 }
 
-async function giveUp(tools: Tools, state: Rotating): Promise<Joined> {
+async function abandon(tools: Tools, state: Rotating): Promise<Joined> {
   const { rotation, identity, keySerial } = state;
   const after = rotation.proof?.serial ?? keySerial;
   const wayBack = identity && proveKey(identity, rotation.keyPair.publicKey, tools.now(), after);
   const returning: Rotating = { ...state, rotation: { ...rotation, phase: 'returning', wayBack } };
   await tools.store.write(returning);
-  return goBack(tools, returning);
+  return rollBack(tools, returning);
 }
 
 /**
  * Has the old key listed again, and only then makes it the host's: the others would not know it before. Where the control plane says
  * no to that, the new one stays.
  */
-async function goBack(tools: Tools, state: Rotating): Promise<Joined> {
+async function rollBack(tools: Tools, state: Rotating): Promise<Joined> {
   const { rotation, keySerial, interface: link } = state;
   const { keyPair, wayBack } = rotation;
   tools.progress(`going back to the old key of ${link}`, 'open');
@@ -234,8 +239,8 @@ async function goBack(tools: Tools, state: Rotating): Promise<Joined> {
     }
   }
   const back = listedAs(state, keyPair, wayBack, { keySerial: wayBack?.serial ?? keySerial });
-  const planned = await survey(tools, { ...back, rotation: { ...rotation, keyPair: state.keyPair } });
+  const planned = await evaluateNetwork(tools, { ...back, rotation: { ...rotation, keyPair: state.keyPair } });
   await tools.store.write(back);
-  await makeSo(tools, planned);
+  await applyDirectly(tools, planned);
   return back;
 }

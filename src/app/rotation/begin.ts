@@ -1,14 +1,15 @@
-import { CannotRotate, WrongUsage } from '../../core/errors.ts';
-import { proveKey } from '../../core/identity.ts';
-import { makeKeyPair } from '../../core/keys.ts';
-import { findOwnPeer } from '../../core/own-peer.ts';
-import type { Joined, Rotation } from '../../store/state.ts';
+import { proveKey } from '../../core/crypto/identity.ts';
+import { makeKeyPair } from '../../core/crypto/keys.ts';
+import { CannotRotate, WrongUsage } from '../../core/errors/index.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import type { Joined, Rotation } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
-import { save } from '../apply.ts';
-import { applyKnown, type Confirming } from '../confirm.ts';
-import { survey } from '../survey.ts';
+import { save } from '../reconcile/apply.ts';
+import type { ConfirmOptions } from '../reconcile/await-confirmation.ts';
+import { applyKnownMap } from '../reconcile/confirm.ts';
+import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import type { Tools } from '../tools.ts';
-import { cannotAsk } from './register-key.ts';
+import { cannotQuery } from './register-key.ts';
 
 /** A network whose keys are being changed. */
 export type Rotating = Joined & { readonly rotation: Rotation };
@@ -18,22 +19,22 @@ export function isRotating(state: Joined): state is Rotating {
 }
 
 /**
- * Makes a new key pair and its proof, and saves them before anybody hears of them. The host is first made what it should be, so
+ * Makes a new key pair and its proof, and saves them before they are sent. The host is first made what it should be, so
  * that the key alone is left to change.
  *
- * @throws CannotRotate where nobody would learn of a new key
+ * @throws CannotRotate where no other host would receive a new key
  * @throws WrongUsage when the network is down
  */
-export async function beginRotation(tools: Tools, state: Joined, confirming: Confirming): Promise<Rotating> {
+export async function beginRotation(tools: Tools, state: Joined, confirming: ConfirmOptions): Promise<Rotating> {
   const { interface: link, service, identity, keySerial } = state;
   if (!state.enabled) throw new WrongUsage(`${link} is down; "cpn up ${link}" first`);
-  if (accessOf(state) === null) throw cannotAsk(state);
+  if (accessOf(state) === null) throw cannotQuery(state);
   const self = findOwnPeer(state.membership.map, state);
   if (self === undefined || self.unlisted) {
     throw new CannotRotate(link, `${service.url} does not list this host`, 'no other host would learn of a new key');
   }
-  const planned = await survey(tools, state);
-  const applied = await applyKnown(tools, planned, state, confirming);
+  const planned = await evaluateNetwork(tools, state);
+  const applied = await applyKnownMap(tools, planned, state, confirming);
   await save(tools, applied, state, planned);
   tools.progress(`making a new key pair for ${link}`);
   const keyPair = makeKeyPair(tools.random(32));

@@ -1,4 +1,4 @@
-import type { Joined } from '../../store/state.ts';
+import type { Joined } from '../../store/state/state.ts';
 
 /** Says that a change of keys is not over; null where there is none. */
 export function describeRotation({ rotation, interface: link }: Joined): string | null {

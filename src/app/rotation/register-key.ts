@@ -1,10 +1,10 @@
-import { CannotRotate, CpnError, RotationPending, Unreachable } from '../../core/errors.ts';
-import type { KeyProof } from '../../core/identity.ts';
-import type { PublicKey } from '../../core/keys.ts';
-import { findOwnPeer } from '../../core/own-peer.ts';
-import type { Joined } from '../../store/state.ts';
+import type { KeyProof } from '../../core/crypto/identity.ts';
+import type { PublicKey } from '../../core/crypto/keys.ts';
+import { CannotRotate, CpnError, RotationPending, Unreachable } from '../../core/errors/index.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import type { Joined } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
-import { withExtensions } from '../described.ts';
+import { withExtensions } from '../service-features.ts';
 import type { Tools } from '../tools.ts';
 
 /** Milliseconds for one question to the control plane. */
@@ -24,7 +24,7 @@ export async function registerKey(
 ): Promise<void> {
   const { service, interface: link, membership } = state;
   const access = accessOf(state);
-  if (access === null) throw cannotAsk(state);
+  if (access === null) throw cannotQuery(state);
   const isTaken = await withExtensions(tools, state, { deadlineMs: deadline, isLocked }, (api) =>
     api.changeKey(access.network, membership.peer.id, access.token, publicKey, proof),
   );
@@ -33,7 +33,7 @@ export async function registerKey(
 }
 
 /** Says that there is nothing to ask the control plane with. */
-export function cannotAsk({ service, interface: link }: Joined): CannotRotate {
+export function cannotQuery({ service, interface: link }: Joined): CannotRotate {
   return new CannotRotate(link, `${service.url} gave this host no token to do it with`, rejoin);
 }
 

@@ -1,10 +1,10 @@
-import { CpnError, Interrupted, NotJoined, RotationPending } from '../../core/errors.ts';
-import type { Joined } from '../../store/state.ts';
-import type { Confirming } from '../confirm.ts';
-import { usualConfirmation } from '../pass.ts';
+import { CpnError, Interrupted, NotJoined, RotationPending } from '../../core/errors/index.ts';
+import type { Joined } from '../../store/state/state.ts';
+import type { ConfirmOptions } from '../reconcile/await-confirmation.ts';
+import { defaultConfirmMs } from '../reconcile/pass.ts';
 import { isJoined, selectJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
-import { advance, type Rotated } from './advance.ts';
+import { advanceRotation, type RotationResult } from './advance.ts';
 import { beginRotation, isRotating } from './begin.ts';
 
 /** What became of the key of one network. */
@@ -12,7 +12,7 @@ export interface RotationReport {
   readonly interface: string;
   /** As it is afterwards; null where it cannot be read. */
   readonly state: Joined | null;
-  /** Who answered to the new key first; null where nobody did, or nobody had answered before. */
+  /** The first peer that answered to the new key; null where none did, or none had answered before. */
   readonly answered: string | null;
   /** What kept the new key from being in use, or the change from coming to its end. */
   readonly failure: CpnError | null;
@@ -26,11 +26,11 @@ export interface RotationReport {
 export async function rotateKeys(
   tools: Tools,
   network: string | undefined,
-  confirmMs = usualConfirmation,
+  confirmMs = defaultConfirmMs,
 ): Promise<RotationReport[]> {
   const { states, unreadable } = await selectJoined(tools, network);
   if (states.length === 0 && unreadable.length === 0) {
-    throw new NotJoined('this host has joined no network; "cpn join" joins one');
+    throw new NotJoined('no network is joined; join one with "cpn join"');
   }
   const reports = unreadable.map(({ interface: link, error }): RotationReport => {
     return { interface: link, state: null, answered: null, failure: error };
@@ -46,7 +46,7 @@ async function explainEnd(tools: Tools, link: string): Promise<CpnError> {
   return new RotationPending(link, 'the network was taken down meanwhile');
 }
 
-async function rotateOne(tools: Tools, link: string, confirming: Confirming): Promise<RotationReport> {
+async function rotateOne(tools: Tools, link: string, confirming: ConfirmOptions): Promise<RotationReport> {
   try {
     const rotated = await rotateKey(tools, link, confirming);
     if (rotated === null)
@@ -62,14 +62,14 @@ async function rotateOne(tools: Tools, link: string, confirming: Confirming): Pr
 
 /**
  * Gives a network a new key, or goes on with the change that was begun before; no other change is made meanwhile. It ends, and fails, as
- * {@link advance} says; a signal has the old key back.
+ * {@link advanceRotation} says; a signal has the old key back.
  */
-export function rotateKey(tools: Tools, link: string, confirming: Confirming): Promise<Rotated | null> {
+export function rotateKey(tools: Tools, link: string, confirming: ConfirmOptions): Promise<RotationResult | null> {
   return tools.store.change(() =>
     tools.deferSignals((interrupted) => {
       const signal = AbortSignal.any([interrupted, ...(confirming.signal ? [confirming.signal] : [])]);
       const wanted = { ...confirming, signal };
-      return advance(tools, wanted, async () => {
+      return advanceRotation(tools, wanted, async () => {
         const state = await tools.store.read(link);
         if (state === null || !isJoined(state)) return null;
         if (isRotating(state) && state.enabled) return { state, isNew: false };
@@ -85,11 +85,11 @@ export function rotateKey(tools: Tools, link: string, confirming: Confirming): P
  * @returns null when there was none
  * @throws Locked at once where another process is at it
  */
-export function resumeRotation(tools: Tools, link: string, confirming: Confirming): Promise<Rotated | null> {
+export function resumeRotation(tools: Tools, link: string, confirming: ConfirmOptions): Promise<RotationResult | null> {
   const resume = async () => {
     const state = await tools.store.read(link);
     if (state === null || !isJoined(state) || !isRotating(state) || !state.enabled) return null;
     return { state, isNew: false };
   };
-  return tools.store.change(() => advance(tools, confirming, resume), false);
+  return tools.store.change(() => advanceRotation(tools, confirming, resume), false);
 }

@@ -1,7 +1,7 @@
-import { CpnError } from '../../core/errors.ts';
+import { CpnError } from '../../core/errors/index.ts';
 import type { Tools } from '../tools.ts';
 
-/** Tools of which each call to the control plane that fails is counted for the network of `link`; one that was ended is no failure. */
+/** Returns tools that count each failed call to the control plane for the network of `link`; an aborted call is no failure. */
 export function countCalls(tools: Tools, link: string): Tools {
   const counted =
     <Given extends unknown[], Reply>(operation: string, call: (...given: Given) => Promise<Reply>) =>

@@ -1,25 +1,24 @@
 import type { Tools } from '../tools.ts';
 
-/** Seconds between two looks at the clocks, and how far they may drift apart meanwhile before it is a jump. */
+/** Seconds between two readings of the clocks, and the difference between them that counts as a jump. */
 const every = 5;
 const tolerance = 2;
 
 /**
- * Calls `onJump` when the host slept, or somebody set its clock: then the wall clock, or the one that counts sleep, went on by
- * more than the one that stands still. Resolves when `signal` aborts.
+ * Calls `onJump` when the host slept, or its clock was set: then the wall clock, or the clock that includes sleep, advanced further
+ * than the one that stops during sleep. Resolves when `signal` aborts.
  */
 export async function watchClock(tools: Tools, signal: AbortSignal, onJump: (seconds: number) => void): Promise<void> {
   const read = () => {
-    const still = tools.monotonic();
-    return [tools.now().getTime() / 1000 - still, tools.uptime() - still] as const;
+    const awake = tools.monotonic();
+    return [tools.now().getTime() / 1000 - awake, tools.uptime() - awake] as const;
   };
-  let [wall, awake] = read();
+  let [wall, boot] = read();
   while (!signal.aborted) {
     await tools.sleep(every * 1000, signal);
-    const [wallNow, awakeNow] = read();
-    const jumps = [wallNow - wall, awakeNow - awake];
-    const jump = jumps.find((seconds) => Math.abs(seconds) > tolerance);
+    const [wallNow, bootNow] = read();
+    const jump = [wallNow - wall, bootNow - boot].find((seconds) => Math.abs(seconds) > tolerance);
     if (jump !== undefined) onJump(Math.round(jump));
-    [wall, awake] = [wallNow, awakeNow];
+    [wall, boot] = [wallNow, bootNow];
   }
 }

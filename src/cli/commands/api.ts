@@ -1,56 +1,56 @@
 import type { RawReply, RawService } from '../../api/raw-service.ts';
-import { WrongUsage } from '../../core/errors.ts';
+import { WrongUsage } from '../../core/errors/index.ts';
 import { openRaw } from '../admin.ts';
-import { type AskedRequest, methods, readRequest } from '../api-request.ts';
-import { describeBytes } from '../bytes.ts';
-import { apiFlags, type Command } from '../command.ts';
+import { type ApiRequest, methods, readRequest } from '../api/request.ts';
+import { checkPlace, saveReply } from '../api/save-reply.ts';
+import { headToText, replyToBytes } from '../api/show-reply.ts';
+import { transferMeter } from '../api/transfer-meter.ts';
 import { exitCodes } from '../exit-code.ts';
-import type { Input } from '../input.ts';
-import { mergeLists } from '../merge-lists.ts';
-import { note } from '../output.ts';
-import { checkPlace, saveReply } from '../save-reply.ts';
-import { headToText, replyToBytes } from '../show-reply.ts';
-import { deliver } from '../stdout.ts';
-import { transferMeter } from '../transfer-meter.ts';
+import { apiFlags } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { describeBytes } from '../output/bytes.ts';
+import { note } from '../output/output.ts';
+import { deliver } from '../output/stdout.ts';
+import type { Command } from '../parse/command.ts';
 
 export const api: Command = {
   name: 'api',
   argument: {
     usage: '<method> <path>',
-    summary: 'a method, GET, HEAD, POST, PUT, PATCH or DELETE, and a path of the service',
+    summary: 'GET, HEAD, POST, PUT, PATCH or DELETE, and a path of the API',
     choices: { method: methods },
   },
-  summary: 'Call any operation of the service with your login, where it needs one, and print its reply as it came',
+  summary: 'Call any API operation with your login, and print the reply',
   flags: {
     ...apiFlags,
     field: {
       kind: 'list',
       value: 'KEY=VALUE',
       summary:
-        'a field of the JSON body, or of the query with GET and DELETE; true, false, null and whole numbers are what they say, @FILE is what stands in a file, KEY[SUB]=V and KEY[]=V make objects and lists; may be given several times',
+        'field of the JSON body, or of the query with GET and DELETE; true, false, null and integers are typed, @FILE reads a file, KEY[SUB]=V and KEY[]=V build objects and lists',
     },
-    'raw-field': { kind: 'list', value: 'KEY=VALUE', summary: 'a field that is text, whatever it looks like' },
+    'raw-field': { kind: 'list', value: 'KEY=VALUE', summary: 'field that is always text' },
     form: {
       kind: 'list',
       value: 'KEY=@FILE',
-      summary: 'a file to upload, or a text with KEY=VALUE; the body becomes multipart/form-data, fields included',
+      summary: 'file to upload, or text with KEY=VALUE; sends multipart/form-data, fields included',
     },
     input: {
       kind: 'text',
       value: 'FILE',
-      summary: 'a file that is the body, or - for standard input; fields are the query',
+      summary: 'file to send as the body, or - for standard input; fields become the query',
     },
-    header: { kind: 'list', value: 'NAME: VALUE', summary: 'a header; may be given several times' },
+    header: { kind: 'list', value: 'NAME: VALUE', summary: 'request header' },
     paginate: {
       kind: 'switch',
-      summary: 'follow the pages of a list to the last one, and print each; pages that are lists become one',
+      summary: 'fetch all pages of a list; merges pages that are JSON lists',
     },
     include: { kind: 'switch', summary: 'print status and headers before the body' },
-    output: { kind: 'text', value: 'FILE', summary: 'write the body there, however long it is' },
+    output: { kind: 'text', value: 'FILE', summary: 'write the body to this file' },
     timeout: {
       kind: 'text',
       value: 'SECONDS',
-      summary: 'for the whole call, or each page',
+      summary: 'timeout of the call, or of each page',
       byDefault: '30, with files 600',
     },
   },
@@ -100,7 +100,7 @@ async function show(reply: RawReply, input: Input, put: (bytes: Uint8Array) => u
   const shown = replyToBytes(reply, { include: input.switch('include'), terminal: process.stdout.isTTY });
   if (shown === null) {
     note(
-      `the reply is binary (${describeBytes(reply.bytes.length)}), and not for a terminal; repeat with --output FILE`,
+      `the reply is binary (${describeBytes(reply.bytes.length)}) and is not printed to a terminal; repeat with --output FILE`,
     );
     return exitCodes.failed;
   }
@@ -113,7 +113,7 @@ function write(bytes: Uint8Array): void {
 }
 
 /** Prints the pages of a list, or saves them all; each ends its line. */
-async function showPages(service: RawService, request: AskedRequest['request'], input: Input): Promise<number> {
+async function showPages(service: RawService, request: ApiRequest['request'], input: Input): Promise<number> {
   const pages = service.pages({ ...request, onRefusal: (refused) => void show(refused, input) });
   // With their headers, pages stay apart.
   const replies = input.switch('include') ? pages : mergeLists(pages);
@@ -155,4 +155,27 @@ async function* counted(body: AsyncIterable<Uint8Array>, count: (bytes: number) 
     count(chunk.length);
     yield chunk;
   }
+}
+
+/**
+ * Replies whose bodies are lists become one, at the end, as `gh api --paginate` makes of them; others go on as they come. The entries
+ * keep their bytes: numbers may be longer than JavaScript's.
+ */
+async function* mergeLists(pages: AsyncIterable<RawReply>): AsyncGenerator<RawReply> {
+  const lists: { readonly reply: RawReply; readonly entries: string }[] = [];
+  for await (const reply of pages) {
+    const entries = entriesIn(reply);
+    if (entries === null) yield reply;
+    else lists.push({ reply, entries });
+  }
+  const [first] = lists;
+  if (first === undefined) return;
+  const all = lists.map(({ entries }) => entries).filter((entries) => entries !== '');
+  yield { ...first.reply, bytes: Buffer.from(`[${all.join(',')}]`) };
+}
+
+/** What is between the brackets of a list; null for what is no list. */
+function entriesIn({ json, bytes }: RawReply): string | null {
+  const text = json ? Buffer.from(bytes).toString().trim() : '';
+  return text.startsWith('[') && text.endsWith(']') ? text.slice(1, -1).trim() : null;
 }

@@ -1,8 +1,9 @@
 import type { AuditEntry } from '../../api/service.ts';
 import { openAdmin } from '../admin.ts';
-import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
-import { note, print, printJson, table } from '../output.ts';
+import { apiFlags, jsonFlag } from '../input/flags.ts';
+import { note, print, printJson, table } from '../output/output.ts';
+import type { Command } from '../parse/command.ts';
 
 const usualLimit = 50;
 const maxLimit = 10_000;
@@ -11,11 +12,11 @@ const maxId = 9_999_999_999;
 
 export const audit: Command = {
   name: 'audit',
-  summary: 'Show what was done in the organisation, by whom and from where; newest first',
+  summary: 'Show the audit log of the organisation, newest first',
   flags: {
     ...apiFlags,
     ...jsonFlag,
-    limit: { kind: 'text', value: '1..10000', summary: 'how many entries', byDefault: String(usualLimit) },
+    limit: { kind: 'text', value: '1..10000', summary: 'number of entries', byDefault: String(usualLimit) },
     before: { kind: 'text', value: 'ID', summary: 'only entries older than this one' },
   },
   examples: ['cpn audit --limit 20', 'cpn audit --before 1042'],
@@ -29,7 +30,7 @@ export const audit: Command = {
     if (input.switch('json')) {
       printJson({ entries, next });
     } else if (entries.length === 0) {
-      note(before === undefined ? 'nothing was done yet' : `there is nothing older than ${before}`);
+      note(before === undefined ? 'the audit log is empty' : `there are no entries before ${before}`);
     } else {
       print(table(['id', 'when', 'who', 'what', 'on', 'from', ''], entries.map(toRow)));
       if (next !== null) note(`older entries: cpn audit --limit ${limit} --before ${next}`);

@@ -1,7 +1,7 @@
-import { InvalidValue } from '../../core/errors.ts';
-import type { Command } from '../command.ts';
+import { InvalidValue } from '../../core/errors/index.ts';
 import { exitCodes } from '../exit-code.ts';
-import { groups } from '../groups.ts';
+import type { Command } from '../parse/command.ts';
+import { groups } from '../parse/groups.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 
@@ -9,7 +9,7 @@ const shells = ['bash', 'zsh', 'fish'] as const;
 export const completionOf = (commands: () => readonly Command[]): Command => ({
   name: 'completion',
   argument: { usage: '<shell>', summary: 'bash, zsh or fish', choices: { shell: shells } },
-  summary: 'Print the completion of commands, flags and interfaces for a shell to read',
+  summary: 'Print the shell completion script',
   flags: {},
   examples: [
     'source <(cpn completion bash)',
@@ -19,7 +19,7 @@ export const completionOf = (commands: () => readonly Command[]): Command => ({
   async run(input) {
     const given = input.argument('shell') ?? '';
     const shell = shells.find((each) => each === given);
-    if (shell === undefined) throw new InvalidValue('SHELL', given, `is none of ${shells.join(', ')}`);
+    if (shell === undefined) throw new InvalidValue('SHELL', given, `must be one of ${shells.join(', ')}`);
     process.stdout.write(await completionFor(shell, commands()));
     return exitCodes.done;
   },

@@ -1,18 +1,19 @@
 import type { Logger } from 'pino';
 import type { ControlPlane } from '../../control-plane/serve.ts';
-import { printable, WrongUsage } from '../../core/errors.ts';
-import type { Secret } from '../../core/secret.ts';
-import { type Command, type Flag, jsonFlag } from '../command.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { openSupervisor } from '../context.ts';
+import { startHeartbeat } from '../daemon/heartbeat.ts';
+import { untilStopped } from '../daemon/stop-signals.ts';
 import { exitCodes } from '../exit-code.ts';
-import { startHeartbeat } from '../heartbeat.ts';
-import type { Input } from '../input.ts';
-import { parseListenAddress } from '../listen-address.ts';
-import { openLog } from '../log.ts';
-import { operationFlags, readOperation } from '../operation-flags.ts';
-import { green, note, print, printJson, warn } from '../output.ts';
-import { readSecret, readSecretFile } from '../secrets.ts';
-import { untilStopped } from '../stop-signals.ts';
+import { type Flag, jsonFlag } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { parseListenAddress } from '../input/listen-address.ts';
+import { readSecret, readSecretFile } from '../input/secrets.ts';
+import { openLog } from '../output/log.ts';
+import { green, note, print, printJson, warn } from '../output/output.ts';
+import type { Command } from '../parse/command.ts';
+import { operationFlags, readOperation } from '../parse/operation-flags.ts';
 
 const defaultData = '/var/lib/cpn-control-plane';
 const dataFlag: Flag = { kind: 'text', value: 'DIR', summary: 'folder of the database', byDefault: defaultData };
@@ -20,23 +21,23 @@ const dataFlag: Flag = { kind: 'text', value: 'DIR', summary: 'folder of the dat
 const databaseFlag: Flag = {
   kind: 'text',
   value: 'URL',
-  summary: 'a PostgreSQL database instead: postgres://USER@HOST/NAME, or file:PATH of a file that holds the URL',
+  summary: 'use PostgreSQL: postgres://USER@HOST/NAME, or file:PATH of a file that holds the URL',
 };
 
 export const serveControlPlane: Command = {
   name: 'control-plane serve',
   summary: 'Serve the embedded control plane until stopped',
   flags: {
-    listen: { kind: 'text', value: 'HOST:PORT', summary: 'where to listen', byDefault: '127.0.0.1:8787' },
+    listen: { kind: 'text', value: 'HOST:PORT', summary: 'address to listen on', byDefault: '127.0.0.1:8787' },
     data: dataFlag,
     database: databaseFlag,
-    'owner-email': { kind: 'text', value: 'EMAIL', summary: 'make this first owner when there is no user yet' },
+    'owner-email': { kind: 'text', value: 'EMAIL', summary: 'create this owner if there is no user yet' },
     'owner-password-file': {
       kind: 'text',
       value: 'PATH',
-      summary: "a file that holds the first owner's password alone",
+      summary: "file that holds only the owner's password",
     },
-    'audit-days': { kind: 'text', value: 'DAYS', summary: 'how long the audit is kept', byDefault: '365' },
+    'audit-days': { kind: 'text', value: 'DAYS', summary: 'how long audit entries are kept', byDefault: '365' },
     ...operationFlags,
     'allow-public-routes': { kind: 'switch', summary: 'let networks advertise public routes and 0.0.0.0/0' },
   },
@@ -46,7 +47,7 @@ export const serveControlPlane: Command = {
   ],
   async run(input) {
     const { serve } = await import('../../control-plane/serve.ts');
-    const { isLoopback } = await import('../../core/loopback.ts');
+    const { isLoopback } = await import('../../core/net/loopback.ts');
     const address = parseListenAddress(input.nameOf('listen'), input.text('listen') ?? '127.0.0.1:8787');
     const operation = readOperation(input);
     const logger = openLog(input, 'info');
@@ -63,17 +64,17 @@ export const serveControlPlane: Command = {
     // While it starts, a signal waits: the files may have been read before it came.
     process.on('SIGHUP', () => void starting.then((server) => reload(server, logger)).catch(() => undefined));
     const server = await starting;
-    // Whoever reads that it listens may ask it to end.
+    // A process that reads the message may stop this one at once.
     const stopped = untilStopped();
     note(`control plane listening on ${server.url}`);
     const supervisor = await openSupervisor(input, logger);
-    await supervisor?.tell({ state: 'ready', status: `listening on ${server.url}` });
+    await supervisor?.report({ state: 'ready', status: `listening on ${server.url}` });
     const heart = startHeartbeat(supervisor);
     if (server.metricsUrl !== null) note(`metrics at ${server.metricsUrl}`);
     if (!isLoopback(address.host) && operation.tls === null && operation.proxies.length === 0) warn(plainHttp);
     await stopped;
     clearInterval(heart);
-    void supervisor?.tell({ state: 'stopping' });
+    void supervisor?.report({ state: 'stopping' });
     await server.close();
     return exitCodes.done;
   },
@@ -81,12 +82,12 @@ export const serveControlPlane: Command = {
 
 export const backUpControlPlane: Command = {
   name: 'control-plane backup',
-  argument: { usage: '<file>', summary: 'the file to write; one that exists is never replaced' },
-  summary: 'Write a checked copy of the embedded database to a file, also while the control plane serves',
+  argument: { usage: '<file>', summary: 'file to write; must not exist' },
+  summary: 'Back up the embedded database to a file and verify it; the control plane may be running',
   flags: { data: dataFlag },
   examples: ['cpn control-plane backup /var/backups/cpn-2030-01-31.db'],
   async run(input) {
-    const { backUp } = await import('../../control-plane/store/backup.ts');
+    const { backUp } = await import('../../control-plane/store/sqlite/backup.ts');
     const file = input.argument('file') ?? '';
     const bytes = backUp(input.text('data') ?? defaultData, file);
     print(`${green('backed up')} to ${file}, ${Math.ceil(bytes / 1024)} KiB`);
@@ -96,12 +97,12 @@ export const backUpControlPlane: Command = {
 
 export const resetOwner: Command = {
   name: 'control-plane reset-owner',
-  summary: 'Give an owner a new password and end its sessions, whether the control plane serves or not',
+  summary: 'Set a new password for an owner and end its sessions; the control plane may be running',
   flags: {
     data: dataFlag,
     database: databaseFlag,
-    email: { kind: 'text', value: 'EMAIL', summary: 'the e-mail address of the owner' },
-    'password-file': { kind: 'text', value: 'PATH', summary: 'a file that holds the new password alone' },
+    email: { kind: 'text', value: 'EMAIL', summary: 'e-mail address of the owner' },
+    'password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the new password' },
     ...jsonFlag,
   },
   examples: ['cpn control-plane reset-owner --email me@example.net --password-file ./password'],
@@ -120,7 +121,7 @@ export const resetOwner: Command = {
     );
     if (personalTokens > 0) {
       note(
-        `personal tokens that still hold: ${personalTokens}; "cpn token list" shows them, "cpn token revoke" ends one`,
+        `personal tokens still valid: ${personalTokens}; list them with "cpn token list", revoke with "cpn token revoke"`,
       );
     }
     return exitCodes.done;
@@ -145,10 +146,10 @@ async function readDatabase(input: Input): Promise<Secret | null> {
   const given = input.text('database');
   if (given === undefined) return null;
   if (input.text('data') !== undefined) {
-    throw new WrongUsage('--data and --database exclude each other; give the one that holds the networks');
+    throw new WrongUsage('--data and --database exclude each other; give one of them');
   }
   const url = await readSecret(given, "the database's URL");
-  const { parseDatabaseUrl } = await import('../../control-plane/store/database-url.ts');
+  const { parseDatabaseUrl } = await import('../../control-plane/store/postgres/database-url.ts');
   const { password } = parseDatabaseUrl(url);
   if (password !== undefined && input.isTyped('database') && !/^(file:|-$)/.test(given)) {
     throw new WrongUsage(typedPassword);
@@ -157,7 +158,7 @@ async function readDatabase(input: Input): Promise<Secret | null> {
 }
 
 const typedPassword =
-  'every user of this machine can read a password in --database; put the URL into a file and give --database file:PATH, or the password into PGPASSWORD or ~/.pgpass';
+  'other users of this machine can read a password in --database; put the URL into a file and give --database file:PATH, or the password into PGPASSWORD or ~/.pgpass';
 
 async function readOwner(input: Input) {
   const email = input.text('owner-email');

@@ -1,15 +1,16 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { type Command, jsonFlag } from '../command.ts';
 import { openDoctor } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
-import { note, printJson, progress } from '../output.ts';
-import { makeSecretFile } from '../secret-file.ts';
+import { jsonFlag } from '../input/flags.ts';
+import { makeSecretFile } from '../input/secret-file.ts';
+import { note, printJson, progress } from '../output/output.ts';
+import type { Command } from '../parse/command.ts';
 
 export const debugBundle: Command = {
   name: 'debug bundle',
-  argument: { usage: '[file]', summary: 'a file that is not there yet' },
-  summary: 'Gather what somebody who is to help needs to see of this host, without secrets, in one file',
+  argument: { usage: '[file]', summary: 'file to write; must not exist' },
+  summary: 'Write diagnostics of this host to one file, without secrets',
   flags: jsonFlag,
   examples: ['cpn debug bundle', 'cpn debug bundle /tmp/edge-1.tar.gz'],
   async run(input) {
@@ -20,12 +21,12 @@ export const debugBundle: Command = {
     const now = tools.now();
     const file = input.argument('file') ?? `cpn-debug-${now.toISOString().replace(/[-:]|\.\d+/g, '')}.tar.gz`;
     const names = [...bundle.keys()];
-    note(`${file} is to hold, without keys and tokens, but with addresses, names and packet rules of this host:`);
+    note(`${file} will contain addresses, names and packet rules of this host, but no keys or tokens:`);
     note(names.map((name) => `  ${name}`).join('\n'));
     const content = await promisify(gzip)(packBundle(bundle, now));
     await (await makeSecretFile(file, 'debug bundle')).write(content);
     if (input.switch('json')) printJson({ file, contents: names });
-    else note(`wrote ${file}; only its owner may read it`);
+    else note(`wrote ${file}; mode 0600`);
     return exitCodes.done;
   },
 };

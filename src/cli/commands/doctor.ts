@@ -1,14 +1,15 @@
-import { type Command, jsonFlag, networkArgument } from '../command.ts';
 import { openDoctor } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
-import { print, printJson } from '../output.ts';
-import { diagnosesToJson, diagnosesToText } from '../show-diagnoses.ts';
+import { jsonFlag } from '../input/flags.ts';
+import { print, printJson } from '../output/output.ts';
+import { diagnosesToJson, diagnosesToText } from '../output/show-diagnoses.ts';
+import { type Command, networkArgument } from '../parse/command.ts';
 
 export const doctor: Command = {
   name: 'doctor',
   argument: networkArgument,
-  summary: 'Examine this host and its networks, and name a remedy for each problem; exits with 3 when there is one',
-  flags: { ...jsonFlag, all: { kind: 'switch', summary: 'show what is well too', byDefault: 'no' } },
+  summary: 'Diagnose this host and its networks, with a fix for each problem; exits with 3 when there is one',
+  flags: { ...jsonFlag, all: { kind: 'switch', summary: 'also show checks that passed', byDefault: 'no' } },
   examples: [
     'cpn doctor',
     'cpn doctor office --all',

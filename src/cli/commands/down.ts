@@ -1,17 +1,17 @@
-import { type Command, jsonFlag, networkArgument } from '../command.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
-import { noNetwork } from '../no-network.ts';
-import { note, printJson } from '../output.ts';
+import { jsonFlag } from '../input/flags.ts';
+import { noNetwork, note, printJson } from '../output/output.ts';
+import { type Command, networkArgument } from '../parse/command.ts';
 
 export const down: Command = {
   name: 'down',
   argument: networkArgument,
-  summary: 'Take networks down and keep them down; forgets nothing',
+  summary: 'Take networks down until "cpn up"; keeps their state',
   flags: jsonFlag,
   examples: ['cpn down office'],
   async run(input) {
-    const { takeDown } = await import('../../app/leave.ts');
+    const { takeDown } = await import('../../app/leave/leave.ts');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
     const links = await takeDown(tools, input.argument('network'));

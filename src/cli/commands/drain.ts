@@ -1,10 +1,11 @@
-import type { DrainReport } from '../../app/drain.ts';
-import { WrongUsage } from '../../core/errors.ts';
-import { type Command, jsonFlag, networkArgument } from '../command.ts';
+import type { DrainReport } from '../../app/drain/drain.ts';
+import { WrongUsage } from '../../core/errors/index.ts';
 import { openTools } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
-import type { Input } from '../input.ts';
-import { green, note, printError, printJson, yellow } from '../output.ts';
+import { jsonFlag } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { green, note, printError, printJson, yellow } from '../output/output.ts';
+import { type Command, networkArgument } from '../parse/command.ts';
 
 /** Seconds. The least lets three quiet looks in a row be made. */
 const usualTimeout = 60;
@@ -13,24 +14,24 @@ const shortestTimeout = 5;
 export const drain: Command = {
   name: 'drain',
   argument: networkArgument,
-  summary: 'Take a connector out of service: withdraw its routes, and wait until nobody sends through it',
+  summary: 'Take a connector out of service: withdraw its routes, then wait until its traffic stops',
   flags: {
     ...jsonFlag,
-    down: { kind: 'switch', summary: 'take it down afterwards, even where somebody still sends' },
+    down: { kind: 'switch', summary: 'take it down afterwards, even if there is still traffic' },
     timeout: {
       kind: 'text',
       value: 'SECONDS',
-      summary: 'exit with 1 when somebody still sends after that time',
+      summary: 'exit with 1 if there is still traffic after this time',
       byDefault: String(usualTimeout),
     },
-    undo: { kind: 'switch', summary: 'put it back into service' },
+    undo: { kind: 'switch', summary: 'put the connector back into service' },
   },
   examples: ['cpn drain', 'cpn drain office --down --timeout 300', 'cpn drain --undo'],
   async run(input) {
     const timeout = input.number('timeout', shortestTimeout, 86_400) ?? usualTimeout;
     const [undo, down] = [input.switch('undo'), input.switch('down')];
     if (undo && down) throw new WrongUsage('--undo puts the connector back into service; give it without --down');
-    const { drainNetworks, undoDrain } = await import('../../app/drain.ts');
+    const { drainNetworks, undoDrain } = await import('../../app/drain/drain.ts');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
     const network = input.argument('network');
@@ -66,14 +67,14 @@ function show(reports: readonly DrainReport[], { undo, timeout, input }: Showing
   return reports.every(({ idle }) => idle !== false) ? exitCodes.done : exitCodes.failed;
 }
 
-function describeDone({ interface: link, withdrawn, state }: DrainReport, undo: boolean): string {
+function describeDone({ interface: link, withdrawn, reasons, state }: DrainReport, undo: boolean): string {
   if (undo && withdrawn.length === 0) return `is ${green('in service')}`;
-  if (undo) return `is in service but for ${withdrawn.join(', ')}, where the LAN does not answer`;
+  if (undo) return `is in service except for ${reasons.join(', ')}`;
   if (state === 'down') return `is ${green('out of service')} and down; "cpn up ${link}" brings it back`;
-  return `is ${green('out of service')}; "cpn drain ${link} --undo" puts it back`;
+  return `is ${green('out of service')}; "cpn drain ${link} --undo" puts it back into service`;
 }
 
 function describeFailed({ withdrawn, idle }: DrainReport, undo: boolean): string {
-  if (undo) return 'goes back into service once the daemon, or "cpn reconcile", told the control plane';
-  return idle !== null && withdrawn.length > 0 ? 'is out of service, but could not be taken down' : 'stays as it was';
+  if (undo) return 'goes back into service at the next pass of the daemon or "cpn reconcile"';
+  return idle !== null && withdrawn.length > 0 ? 'is out of service, but could not be taken down' : 'is unchanged';
 }

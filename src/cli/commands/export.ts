@@ -1,14 +1,16 @@
-import { InvalidValue, printable, WrongUsage } from '../../core/errors.ts';
+import { InvalidValue, printable, WrongUsage } from '../../core/errors/index.ts';
 import type { Format } from '../../core/export/format.ts';
-import type { Options, TunnelConfig } from '../../core/model.ts';
+import type { Options } from '../../core/map/options.ts';
+import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import { findNetwork, openAdminAt } from '../admin.ts';
-import { apiFlags, type Command, type Flags } from '../command.ts';
+import { findRecipient, type Recipient } from '../api/hand-over.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
-import { findRecipient, type Recipient } from '../hand-over.ts';
-import { optionFlags, readAllowedRoutes, readNetworkSecret } from '../host-options.ts';
-import type { Input } from '../input.ts';
-import { note, warn } from '../output.ts';
+import { apiFlags, type Flags } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { note, warn } from '../output/output.ts';
+import type { Command } from '../parse/command.ts';
+import { optionFlags, readAllowedRoutes, readNetworkSecret } from '../parse/host-options.ts';
 
 /** The words for core/export/format, which is loaded when it is needed. */
 const formats: readonly Format[] = ['wg-quick', 'networkmanager', 'networkd', 'openwrt'];
@@ -19,17 +21,17 @@ const deviceFlags: Flags = {
   'accept-routes': {
     ...optionFlags['accept-routes'],
     kind: 'switch',
-    summary: 'with --new-peer, take the routes that connectors serve',
+    summary: 'with --new-peer, accept the routes that connectors serve',
   },
   'allow-route': {
     kind: 'list',
     value: 'CIDR',
-    summary: 'with --new-peer, take this route although the guard refuses it',
+    summary: 'with --new-peer, accept this route although the guard refuses it',
   },
   'network-secret-file': {
     kind: 'text',
     value: 'PATH',
-    summary: "with --new-peer, the file with the network's secret, where its hosts have one",
+    summary: "with --new-peer, the network's secret file, if its hosts have one",
   },
 };
 
@@ -37,19 +39,24 @@ export const exportTunnel: Command = {
   name: 'export',
   argument: {
     usage: '[network]',
-    summary: 'an interface, or the id or name of a network; may be left out where there is one',
+    summary: 'interface, or id or name of a network; optional with one network',
   },
-  summary: 'Write a tunnel, with its private key, for a phone or another program than cpn',
+  summary: 'Export a tunnel, with its private key, for a phone or another WireGuard program',
   flags: {
     format: { kind: 'text', value: 'FORMAT', summary: formats.join(', '), byDefault: 'wg-quick', choices: formats },
-    output: { kind: 'text', value: 'FILE', summary: 'write there, readable for its owner alone; replaces no file' },
-    qr: { kind: 'switch', summary: "as a QR code, which WireGuard's apps for phones scan" },
-    interface: { kind: 'text', value: 'IF', summary: 'its name there', byDefault: 'as here, wgN in the place of cpnN' },
+    output: { kind: 'text', value: 'FILE', summary: 'write to this file with mode 0600; must not exist' },
+    qr: { kind: 'switch', summary: "print a QR code for WireGuard's phone apps" },
+    interface: {
+      kind: 'text',
+      value: 'IF',
+      summary: 'interface name in the export',
+      byDefault: "this host's, with wgN for cpnN",
+    },
     'new-peer': {
       kind: 'text',
       value: 'NAME',
       summary:
-        'not the tunnel of this host: enrol a device of that name, as an admin of the network; nothing of it is kept here',
+        'enrol a new device of this name, as an admin of the network, and export its tunnel; stores nothing here',
     },
     ...deviceFlags,
   },
@@ -73,18 +80,19 @@ export const exportTunnel: Command = {
 /** Writes down the tunnel of this host. */
 async function exportOwn(input: Input, format: Format, recipient: Recipient): Promise<void> {
   for (const flag of Object.keys(deviceFlags)) {
-    if (input.isTyped(flag)) throw new WrongUsage(`--${flag} is for --new-peer NAME; this host's own tunnel stands`);
+    if (input.isTyped(flag))
+      throw new WrongUsage(`--${flag} is for --new-peer NAME; this host's own tunnel has its settings already`);
   }
   const { readTunnel } = await import('../../app/read-tunnel.ts');
   const { interface: link, config } = await readTunnel(await openTools(input), input.argument('network'));
   await write(config, await readLink(input, link.replace(/^cpn/, 'wg')), format, recipient);
-  warn(`these are the keys of ${link} itself: type "cpn down ${link}" before anything else brings them up`);
+  warn(`this file has the private key of ${link}: run "cpn down ${link}" before you use it elsewhere`);
 }
 
 /** Enrols a device, and writes down the tunnel that it is to have. */
 async function exportDevice(input: Input, format: Format, recipient: Recipient): Promise<void> {
   const named = input.argument('network');
-  if (named === undefined) throw new WrongUsage('name the network that the new peer is to be in');
+  if (named === undefined) throw new WrongUsage('name the network for the new peer');
   const link = await readLink(input, 'wg0');
   const options = await readDeviceOptions(input);
   const networkSecret = await readNetworkSecret(input);
@@ -98,7 +106,7 @@ async function exportDevice(input: Input, format: Format, recipient: Recipient):
       if (state === 'refused' && reason !== null) warn(`the route to ${prefix} is left out: ${reason}`);
     }
     note(
-      `${printable(name)} is peer ${id} of the network, with ${desired.config.address.address}; it follows no later change`,
+      `${printable(name)} is peer ${id} of the network, with ${desired.config.address.address}; it does not receive later changes of the network`,
     );
   });
 }
@@ -114,21 +122,21 @@ async function write(config: TunnelConfig, link: string, format: Format, recipie
 const hints: Readonly<Record<Format, string | null>> = {
   'wg-quick': null,
   networkmanager:
-    'NetworkManager takes it from /etc/NetworkManager/system-connections, owned by root; then type: nmcli connection reload',
+    'put it into /etc/NetworkManager/system-connections, owned by root; then run: nmcli connection reload',
   networkd:
-    'systemd-networkd reads files as its own user; type: chgrp systemd-network on both, chmod 640, and networkctl reload',
-  openwrt: 'add it to /etc/config/network, then type: service network reload',
+    'systemd-networkd reads files as its own user; run: chgrp systemd-network on both, chmod 640, networkctl reload',
+  openwrt: 'add it to /etc/config/network; then run: service network reload',
 };
 
 function readFormat(input: Input): Format {
   const text = input.text('format') ?? 'wg-quick';
   const format = formats.find((each) => each === text);
   if (format) return format;
-  throw new InvalidValue('--format', text, `is none of ${formats.join(', ')}`);
+  throw new InvalidValue('--format', text, `must be one of ${formats.join(', ')}`);
 }
 
 async function readLink(input: Input, byDefault: string): Promise<string> {
-  const { parseLinkName } = await import('../../core/link-name.ts');
+  const { parseLinkName } = await import('../../core/net/link-name.ts');
   return parseLinkName(input.text('interface') ?? byDefault, '--interface');
 }
 
@@ -143,5 +151,6 @@ async function readDeviceOptions(input: Input): Promise<Options> {
     hosts: false,
     pin: 'report',
     rotateEvery: null,
+    openFirewall: false,
   };
 }

@@ -1,25 +1,26 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import type { JoinRequest } from '../../app/begin-join.ts';
-import type { Named } from '../../app/kept-options.ts';
+import type { JoinRequest } from '../../app/join/join-request.ts';
+import type { NamedOptions } from '../../app/options/kept-options.ts';
 import type { Tools } from '../../app/tools.ts';
 import type { PeerType } from '../../contract/peer.ts';
-import { InvalidValue, WrongUsage } from '../../core/errors.ts';
-import { peerTypes } from '../../core/model.ts';
-import { maskTokens } from '../../core/secret.ts';
-import type { Joined } from '../../store/state.ts';
-import { apiFlags, type Command, jsonFlag } from '../command.ts';
+import { maskTokens } from '../../core/crypto/secret.ts';
+import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
+import { peerTypes } from '../../core/map/model.ts';
+import type { Joined } from '../../store/state/state.ts';
 import { openTools } from '../context.ts';
-import { enableDaemon } from '../daemon-unit.ts';
+import { enableDaemon } from '../daemon/daemon-unit.ts';
+import { explainEnding } from '../daemon/stop-signals.ts';
 import { exitCodes } from '../exit-code.ts';
-import { optionFlags, readNetworkSecret, readOptions } from '../host-options.ts';
-import type { Input } from '../input.ts';
-import { keyVariable, readJoinFile } from '../join-file.ts';
-import { endStep, note, printError } from '../output.ts';
-import { readSecret, readSecretFile } from '../secrets.ts';
-import { needServiceAddress } from '../service-address.ts';
-import { showEarlier, showJoin, suggestNext } from '../show-join.ts';
-import { explainEnding } from '../stop-signals.ts';
+import { apiFlags, jsonFlag } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { keyVariable, readJoinFile } from '../input/join-file.ts';
+import { readSecret, readSecretFile } from '../input/secrets.ts';
+import { needServiceAddress } from '../input/service-address.ts';
+import { endStep, note, printError } from '../output/output.ts';
+import { showEarlier, showJoin, suggestNext } from '../output/show-join.ts';
+import type { Command } from '../parse/command.ts';
+import { optionFlags, readNetworkSecret, readOptions } from '../parse/host-options.ts';
 
 export const join: Command = {
   name: 'join',
@@ -27,7 +28,7 @@ export const join: Command = {
     usage: '[key]',
     summary: 'the cpn_ key; also file:PATH, "-" for standard input, or CPN_ENROLLMENT_KEY',
   },
-  summary: 'Join a private network: make keys, enrol, write the wg-quick file, bring the interface up',
+  summary: 'Join a private network: generate keys, enrol, write the wg-quick file, bring the interface up',
   flags: {
     ...apiFlags,
     ...jsonFlag,
@@ -42,26 +43,24 @@ export const join: Command = {
     endpoint: {
       kind: 'text',
       value: 'HOST:PORT',
-      summary: 'where peers can dial this host, or "auto"; none behind NAT',
+      summary: 'where peers can dial this host, or "auto"; leave out behind NAT',
       choices: ['auto'],
     },
     interface: { kind: 'text', value: 'IF', summary: 'name of the interface', byDefault: 'first free cpnN' },
-    wait: { kind: 'text', value: 'SECONDS', summary: 'how long to wait for a first handshake', byDefault: '7' },
+    wait: { kind: 'text', value: 'SECONDS', summary: 'how long to wait for the first handshake', byDefault: '7' },
     'token-file': {
       kind: 'text',
       value: 'PATH',
-      summary:
-        'a file with a personal token, kept here to follow the network with where the service gives this host none of its own',
+      summary: 'file with a personal token; stored to sync the network where the control plane issues no peer token',
     },
     'from-config': {
       kind: 'text',
       value: 'PATH',
-      summary:
-        'read these flags from a file, and do nothing where this host has joined through that control plane already',
+      summary: 'read these flags from a file; does nothing if this host has already joined through that control plane',
     },
     enable: {
       kind: 'switch',
-      summary: 'have cpn.service, where it is installed, keep the network right',
+      summary: 'start cpn.service, where it is installed, to reconcile the network',
       byDefault: 'yes',
     },
     ...optionFlags,
@@ -74,9 +73,9 @@ export const join: Command = {
     const earlier = file === undefined ? null : await findEarlier(tools, input);
     if (earlier === null) {
       const request = await readRequest(input);
-      const { joinNetwork } = await import('../../app/join.ts');
+      const { joinNetwork } = await import('../../app/join/join.ts');
       const report = await explainEnding(interrupted, () => joinNetwork(tools, request));
-      endStep(report.handshake === false && request.patience !== 0 ? 'open' : 'done');
+      endStep(report.handshake === false && request.handshakeTimeoutMs !== 0 ? 'open' : 'done');
       showJoin(report, input.switch('json'));
       const isKept = input.switch('enable', true) && (await enableDaemon(input));
       if (report.unloaded !== null) {
@@ -95,17 +94,17 @@ export const join: Command = {
 const interrupted =
   'the join was interrupted; type "cpn join" with the same key to continue it, or "cpn leave" with its interface to undo it';
 
-/** What a file may say: how to show the result is for whoever calls. */
+/** The flags that a file may have: the output format is the caller's choice. */
 const { json: _json, 'from-config': _file, ...fileFlags } = join.flags;
 
 async function findEarlier(tools: Tools, input: Input): Promise<Joined | null> {
-  const { findJoined } = await import('../../app/find-joined.ts');
+  const { findJoined } = await import('../../app/join/check-membership.ts');
   return findJoined(tools, needServiceAddress(input), input.text('interface') ?? null);
 }
 
 async function readRequest(input: Input): Promise<JoinRequest> {
-  const { parseEndpoint } = await import('../../core/endpoint.ts');
-  const { parseLinkName } = await import('../../core/link-name.ts');
+  const { parseEndpoint } = await import('../../core/net/endpoint.ts');
+  const { parseLinkName } = await import('../../core/net/link-name.ts');
   const link = input.text('interface');
   const endpoint = input.text('endpoint');
   const patience = input.number('wait', 0, 3600);
@@ -124,12 +123,12 @@ async function readRequest(input: Input): Promise<JoinRequest> {
     personalToken: tokenFile === undefined ? null : await readSecretFile(tokenFile, 'the personal token'),
     networkSecret: await readNetworkSecret(input),
     isUnattended: input.text('from-config') !== undefined,
-    patience: patience === undefined ? null : 1000 * patience,
+    handshakeTimeoutMs: patience === undefined ? null : 1000 * patience,
   };
 }
 
 /** What the flags are about that a host which joins again need not repeat. */
-const names: Readonly<Record<string, Named>> = {
+const names: Readonly<Record<string, NamedOptions>> = {
   name: 'name',
   type: 'type',
   endpoint: 'endpoint',
@@ -142,13 +141,14 @@ const names: Readonly<Record<string, Named>> = {
   hosts: 'hosts',
   pin: 'pin',
   'rotate-every': 'rotateEvery',
+  'open-firewall': 'openFirewall',
   'network-secret-file': 'networkSecret',
 };
 
 function readType(text: string): PeerType {
   const type = peerTypes.find((each) => each === text);
   if (type) return type;
-  throw new InvalidValue('--type', text, `is none of ${peerTypes.join(', ')}`);
+  throw new InvalidValue('--type', text, `must be one of ${peerTypes.join(', ')}`);
 }
 
 async function readKey(input: Input) {

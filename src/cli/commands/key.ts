@@ -1,17 +1,22 @@
-import { parsePrefix } from '../../core/cidr.ts';
-import { InvalidValue, printable, WrongUsage } from '../../core/errors.ts';
-import { peerTypes } from '../../core/model.ts';
-import { findNamed, findNetwork, openAdmin } from '../admin.ts';
-import { apiFlags, type Command, jsonFlag, theNetwork, yesFlag } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import type { Key } from '../../api/service.ts';
+import type { PeerType } from '../../contract/peer.ts';
+import { InvalidValue, printable, WrongUsage } from '../../core/errors/index.ts';
+import { peerTypes } from '../../core/map/model.ts';
+import { parsePrefix } from '../../core/net/cidr.ts';
+import { isLoopback } from '../../core/net/loopback.ts';
+import type { ServiceAddress } from '../../core/net/service-address.ts';
+import { findNamed, findNetwork, openAdmin, openAdminAt } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
-import type { Input } from '../input.ts';
-import { note, print, printJson, printOnlyCopy, table, toJson, warn } from '../output.ts';
+import { confirm } from '../input/confirm.ts';
+import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { note, print, printJson, printOnlyCopy, table, toJson, warn } from '../output/output.ts';
+import { type Command, theNetwork } from '../parse/command.ts';
 
 export const createKey: Command = {
   name: 'key create',
   argument: theNetwork,
-  summary: 'Create an enrolment key; it is shown this once, alone on stdout',
+  summary: 'Create an enrolment key; prints it once, alone on stdout',
   flags: {
     ...apiFlags,
     ...jsonFlag,
@@ -19,18 +24,24 @@ export const createKey: Command = {
     type: {
       kind: 'list',
       value: 'TYPE',
-      summary: 'what hosts may join as, connector, admin_device or origin; may be given several times',
+      summary: 'what hosts may join as: connector, admin_device or origin',
       byDefault: 'origin and admin_device',
       choices: peerTypes,
     },
     route: {
       kind: 'list',
       value: 'CIDR',
-      summary: 'a route of the network that connectors may serve, and no others; may be given several times',
+      summary: 'the only routes that connectors may serve',
       byDefault: 'any',
     },
     'max-uses': { kind: 'text', value: '1..10', summary: 'how many hosts may join with it', byDefault: '1' },
-    'expires-in-hours': { kind: 'text', value: '1..168', summary: 'how long it holds', byDefault: '24' },
+    'expires-in-hours': { kind: 'text', value: '1..168', summary: 'how long it is valid', byDefault: '24' },
+    'peer-expires': {
+      kind: 'text',
+      value: 'TIME',
+      summary: 'how long hosts that join with it stay, such as 12h or 90d',
+      byDefault: 'for ever',
+    },
   },
   examples: [
     'cpn key create office --name web-1 >key',
@@ -42,14 +53,18 @@ export const createKey: Command = {
       max_uses: input.number('max-uses', 1, 10) ?? 1,
       expires_in_hours: input.number('expires-in-hours', 1, 168) ?? 24,
       ...readLimits(input),
+      ...readPeerHours(input),
     };
-    const service = await openAdmin(input);
+    const { admin: service, address } = await openAdminAt(input);
+    if (request.peer_expires_in_hours !== undefined && !(await service.describes('key-peer-expiry'))) {
+      throw new WrongUsage('this control plane cannot let the peers of a key expire; leave --peer-expires out');
+    }
     const network = await findNetwork(service, input.argument('network') ?? '');
     const key = await service.createKey(network, request);
     const unlimited = [...(key.peer_types ? [] : ['types']), ...(request.routes && !key.routes ? ['routes'] : [])];
     if (unlimited.length > 0) {
       warn(
-        `this service does not limit the ${unlimited.join(' and ')} of a key: its holder can join as any type and serve any route`,
+        `this control plane does not limit the ${unlimited.join(' and ')} of a key: its holder can join as any type and serve any route`,
       );
     }
     const { id, enrollment_token, expires_at } = key;
@@ -58,25 +73,34 @@ export const createKey: Command = {
       what: `the key ${printable(request.name)} (${id ?? 'of unknown id'})`,
       text: isJson ? toJson({ id, enrollment_token, expires_at }) : enrollment_token,
       revoke: async () => {
-        if (id === null) throw new WrongUsage('the service did not give its id');
+        if (id === null) throw new WrongUsage('the control plane did not return its id');
         await service.revokeKey(network, id);
       },
       remedy: `cpn key revoke ${network} ${id ?? printable(request.name)}`,
     });
     if (isJson) return exitCodes.done;
-    const flag = request.peer_types.includes('origin') ? '' : ` --type ${request.peer_types[0]}`;
+    const uses = key.max_uses === 1 ? 'one host' : `${key.max_uses} hosts`;
     note(
-      `for ${key.max_uses === 1 ? 'one host' : `${key.max_uses} hosts`}, until ${key.expires_at}; join with: cpn join - --api URL${flag} <key`,
+      `for ${uses}, until ${key.expires_at}; join with: ${describeJoin(address, request.peer_types, enrollment_token)}`,
     );
     return exitCodes.done;
   },
 };
 
+/** The command to copy. It holds the key only where a person sees the key anyway. */
+function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly PeerType[], key: string): string {
+  const isShown = process.stdout.isTTY && process.stderr.isTTY;
+  const isLocal = isLoopback(new URL(url).hostname.replace(/^\[|\]$/g, ''));
+  const api = isLocal ? '--api URL' : `--api ${url}${insecureHttp ? ' --insecure-http' : ''}`;
+  const type = types.includes('origin') ? '' : ` --type ${types[0]}`;
+  return `cpn join ${isShown ? printable(key) : '-'} ${api}${type}${isShown ? '' : ' <key'}`;
+}
+
 /** What hosts may join as with the key. By default no connector: one serves routes, and is trusted with what goes there. */
 function readLimits(input: Input) {
   const types = input.list('type').map((text) => {
     const type = peerTypes.find((each) => each === text);
-    if (!type) throw new InvalidValue('--type', text, `is none of ${peerTypes.join(', ')}`);
+    if (!type) throw new InvalidValue('--type', text, `must be one of ${peerTypes.join(', ')}`);
     return type;
   });
   const routes = input.list('route').map((text) => parsePrefix(text, '--route'));
@@ -87,14 +111,25 @@ function readLimits(input: Input) {
   return { peer_types, ...(routes.length > 0 && { routes }) };
 }
 
+/** Ten years, as in the contract. */
+const mostPeerDays = 3650;
+
+/** Whole hours after which hosts that join with the key expire. */
+function readPeerHours(input: Input) {
+  const seconds = input.period('peer-expires', 3600, mostPeerDays * 86_400);
+  if (seconds === undefined) return {};
+  if (seconds % 3600 === 0) return { peer_expires_in_hours: seconds / 3600 };
+  throw new InvalidValue('--peer-expires', input.text('peer-expires'), 'is not a number of whole hours', 'such as 12h');
+}
+
 export const listKeys: Command = {
   name: 'key list',
   argument: theNetwork,
-  summary: 'List the enrolment keys of a network that can be used, without their values',
+  summary: 'List the usable enrolment keys of a network, without their values',
   flags: {
     ...apiFlags,
     ...jsonFlag,
-    all: { kind: 'switch', summary: 'also those that are used up or have expired' },
+    all: { kind: 'switch', summary: 'also list used-up and expired keys' },
   },
   examples: ['cpn key list office', 'cpn key list office --all'],
   async run(input) {
@@ -103,8 +138,10 @@ export const listKeys: Command = {
     const keys = await service.listKeys(network, { all: input.switch('all') });
     if (input.switch('json')) printJson({ keys });
     else if (keys.length === 0) {
-      const none = input.switch('all') ? 'there is no key' : 'there is no key that can be used';
-      note(`${none}; "cpn key create" makes one${input.switch('all') ? '' : ', --all shows the others'}`);
+      const none = input.switch('all') ? 'there is no key' : 'there is no usable key';
+      note(
+        `${none}; create one with "cpn key create"${input.switch('all') ? '' : '; --all also lists those that are used up or expired'}`,
+      );
     } else
       print(
         table(
@@ -112,7 +149,7 @@ export const listKeys: Command = {
           keys.map((key) => [
             String(key.id),
             key.name,
-            [...(key.peer_types ?? ['any type']), ...(key.routes ?? [])].join(' '),
+            describeLimits(key),
             `${key.uses ?? '?'} of ${key.max_uses ?? '?'}`,
             key.expires_at ?? '-',
           ]),
@@ -122,10 +159,15 @@ export const listKeys: Command = {
   },
 };
 
+function describeLimits({ peer_types, routes = [], peer_expires_in_hours: hours }: Key): string {
+  const end = hours === undefined ? [] : [`for ${hours % 24 === 0 ? `${hours / 24}d` : `${hours}h`}`];
+  return [...(peer_types ?? ['any type']), ...routes, ...end].join(' ');
+}
+
 export const revokeKey: Command = {
   name: 'key revoke',
-  argument: { usage: '<network> <key>', summary: 'id or name of a network, and of a key to it' },
-  summary: 'Make an enrolment key useless; hosts that joined with it stay',
+  argument: { usage: '<network> <key>', summary: 'id or name of a network, and of one of its keys' },
+  summary: 'Revoke an enrolment key; hosts that joined with it stay',
   flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
   examples: ['cpn key revoke office edge-1 --yes'],
   async run(input) {

@@ -1,38 +1,77 @@
-import { type Command, jsonFlag, networkArgument, yesFlag } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import type { LeaveReport } from '../../app/leave/leave.ts';
+import type { Tools } from '../../app/tools.ts';
+import { printable } from '../../core/errors/index.ts';
+import type { FormerMembership } from '../../store/former-networks.ts';
 import { openTools } from '../context.ts';
-import { disableIdleDaemon } from '../daemon-unit.ts';
+import { disableIdleDaemon } from '../daemon/daemon-unit.ts';
 import { exitCodes } from '../exit-code.ts';
-import { noNetwork } from '../no-network.ts';
-import { note, printJson } from '../output.ts';
+import { confirm } from '../input/confirm.ts';
+import { jsonFlag, yesFlag } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { noNetwork, note, printJson } from '../output/output.ts';
+import { formerToJson } from '../output/show-former.ts';
+import { type Command, networkArgument } from '../parse/command.ts';
 
 export const leave: Command = {
   name: 'leave',
   argument: networkArgument,
-  summary: 'Leave networks: down, out of the network at the control plane, and nothing left on this host',
+  summary: 'Leave networks: take them down, deregister this host, and remove everything cpn created',
   flags: {
     ...jsonFlag,
     ...yesFlag,
-    verify: { kind: 'switch', summary: 'look again afterwards, and fail if anything is left' },
+    verify: {
+      kind: 'switch',
+      summary: 'verify afterwards, and fail if anything is left except the file that is named',
+    },
+    forget: {
+      kind: 'switch',
+      summary: 'only drop what is stored of networks that were left while their control planes were unreachable',
+    },
   },
-  examples: ['cpn leave office --yes --verify'],
+  examples: ['cpn leave office --yes --verify', 'cpn leave office --forget'],
   async run(input) {
-    const [{ leaveNetworks, verifyLeft }, { selectStates }] = await Promise.all([
-      import('../../app/leave.ts'),
-      import('../../app/select.ts'),
-    ]);
+    if (input.switch('forget')) return forget(input);
+    const [{ leaveNetworks, selectLeaving, verifyLeft }, { describeFormer, finishLeaving, listFormer, selectFormer }] =
+      await Promise.all([import('../../app/leave/leave.ts'), import('../../app/leave/former-networks.ts')]);
     const tools = await openTools(input);
     await tools.host.check({ firewall: input.switch('verify') });
     const network = input.argument('network');
-    const links = (await selectStates(tools.store, network)).states.map((state) => state.interface);
+    const links = (await selectLeaving(tools, network)).states.map((state) => state.interface);
     if (links.length > 0 && !(await confirm(`Leave ${links.join(', ')}? The key pair is lost.`, input)))
       return exitCodes.failed;
+    const earlier = selectFormer(await listFormer(tools), network);
     const reports = await leaveNetworks(tools, network);
     if (input.switch('verify')) for (const link of links) await verifyLeft(tools, link);
-    if (input.switch('json')) printJson({ networks: reports });
-    else if (reports.length === 0) note(noNetwork);
-    else for (const report of reports) note(`left ${report.interface}; nothing of it is on this host any more`);
+    await finishLeaving(tools, earlier);
+    const waiting = await listFormer(tools);
+    if (input.switch('json')) printJson({ networks: reports, ...formerToJson(waiting) });
+    else if (reports.length === 0 && earlier.length === 0) note(noNetwork);
+    else for (const report of reports) note(describeLeft(report, tools));
+    for (const each of selectFormer(waiting, network).filter((one) => isAmong(one, earlier)))
+      tools.warn(describeFormer(each));
     if (reports.length > 0) await disableIdleDaemon(input, tools.store);
     return exitCodes.done;
   },
 };
+
+function describeLeft({ interface: link, former }: LeaveReport, { store }: Tools): string {
+  const rest = former ? `, except its identity and token in ${store.formerPath}` : '';
+  return `left ${link}; removed everything cpn created for it${rest}`;
+}
+
+function isAmong({ leftAt, interface: link }: FormerMembership, others: readonly FormerMembership[]): boolean {
+  return others.some((other) => other.leftAt === leftAt && other.interface === link);
+}
+
+/** Drops what is kept of networks that were left; networks that are joined stay. */
+async function forget(input: Input): Promise<number> {
+  const { deleteFormer } = await import('../../app/leave/former-networks.ts');
+  const dropped = await deleteFormer(await openTools(input), input.argument('network'));
+  if (input.switch('json')) printJson({ forgotten: formerToJson(dropped).former ?? [] });
+  else if (dropped.length === 0) note('no networks that this host left are stored');
+  for (const { network, peer } of input.switch('json') ? [] : dropped) {
+    const stays = `${printable(peer.name)} remains a peer there until an admin types "cpn peer remove ${network.id} ${peer.id}"`;
+    note(`dropped the stored identity of network ${printable(network.name)}; ${stays}`);
+  }
+  return exitCodes.done;
+}

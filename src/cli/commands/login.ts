@@ -1,29 +1,30 @@
 import { hostname } from 'node:os';
-import type { Remedies } from '../../api/refusal.ts';
+import type { Remedies } from '../../api/http/error-reply.ts';
 import type { AdminService, Profile } from '../../api/service.ts';
-import { CpnError, printable, Refused, WrongUsage } from '../../core/errors.ts';
-import type { Secret } from '../../core/secret.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
+import { CpnError, printable, Refused, WrongUsage } from '../../core/errors/index.ts';
 import { connectAdmin, describeProfile, loginFolder } from '../admin.ts';
-import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
-import type { Input } from '../input.ts';
-import { green, print, printJson, warn } from '../output.ts';
-import { hasTerminal, obtainPassword } from '../password.ts';
-import { readSecretFile } from '../secrets.ts';
-import { needServiceAddress } from '../service-address.ts';
+import { apiFlags, jsonFlag } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { hasTerminal, obtainPassword } from '../input/password.ts';
+import { readSecretFile } from '../input/secrets.ts';
+import { needServiceAddress } from '../input/service-address.ts';
+import { green, print, printJson, warn } from '../output/output.ts';
+import type { Command } from '../parse/command.ts';
 
 export const login: Command = {
   name: 'login',
-  summary: 'Log in as an administrator of a control plane; asks for what is left out on a terminal',
+  summary: 'Log in as an administrator of a control plane; prompts for missing values on a terminal',
   flags: {
     ...apiFlags,
     ...jsonFlag,
-    email: { kind: 'text', value: 'EMAIL', summary: 'who logs in' },
-    'password-file': { kind: 'text', value: 'PATH', summary: 'a file that holds the password alone' },
+    email: { kind: 'text', value: 'EMAIL', summary: 'e-mail address to log in with' },
+    'password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the password' },
     'token-file': {
       kind: 'text',
       value: 'PATH',
-      summary: 'a file with a personal token, instead of e-mail and password',
+      summary: 'file with a personal token, instead of e-mail and password',
     },
   },
   examples: ['cpn login --api https://cp.example.net --email me@example.net'],
@@ -33,12 +34,12 @@ export const login: Command = {
     const admin = await connectAdmin(service, token.value, { remedies: token.remedies });
     const before = await (await import('../../store/login-file.ts')).readLogin(loginFolder(input)).catch(() => null);
     const profile = await keepLogin(input, admin, token).catch(async (error) => {
-      if (token.email !== null) await endSession(admin, 'the session that was opened stays open');
+      if (token.email !== null) await endSession(admin, 'the new session is still open');
       throw error;
     });
     if (before?.session && before.token.reveal() !== token.value.reveal()) {
       const former = await connectAdmin(before.service, before.token, { attempts: 1, deadlineMs: 5_000 });
-      await endSession(former, `the session of the login before, at ${before.service.url}, stays open`);
+      await endSession(former, `the previous session at ${before.service.url} is still open`);
     }
     const email = profile.email ?? token.email;
     if (input.switch('json')) printJson({ email, role: profile.role, expires_at: token.expiresAt });
@@ -59,7 +60,7 @@ async function keepLogin(input: Input, admin: AdminService, token: Token): Promi
   return profile;
 }
 
-/** Nobody has the token of a login that failed, or was replaced: its session would stay open for nothing. */
+/** Ends the session of a login that failed or was replaced. */
 async function endSession(admin: AdminService, otherwise: string): Promise<void> {
   await admin.logout().catch((error) => {
     if (!(error instanceof CpnError)) throw error;
@@ -95,7 +96,7 @@ async function obtainToken(input: Input): Promise<Token> {
 }
 
 async function askEmail(): Promise<string> {
-  if (!hasTerminal()) throw new WrongUsage('--email is missing; or give --token-file');
+  if (!hasTerminal()) throw new WrongUsage('--email is missing; or use --token-file');
   const prompts = await import('@clack/prompts');
   const answer = await prompts.text({ message: 'E-mail address', output: process.stderr });
   if (typeof answer !== 'string' || answer === '') throw new WrongUsage('no e-mail address was given');

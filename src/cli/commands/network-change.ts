@@ -1,39 +1,57 @@
-import { printable, WrongUsage } from '../../core/errors.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { findNetwork, openAdmin } from '../admin.ts';
-import { apiFlags, type Command, jsonFlag, theNetwork, yesFlag } from '../command.ts';
-import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit-code.ts';
-import type { Input } from '../input.ts';
-import { bold, green, note, print, printJson } from '../output.ts';
+import { confirm } from '../input/confirm.ts';
+import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
+import { bold, green, note, print, printJson } from '../output/output.ts';
+import { type Command, theNetwork } from '../parse/command.ts';
+import { prepareRoutes, readRouteFlags } from '../parse/route-flags.ts';
 
 export const updateNetwork: Command = {
   name: 'network update',
   argument: theNetwork,
-  summary: 'Change a network; what is not named stays as it is',
+  summary: 'Change a network; other fields stay as they are',
   flags: {
     ...apiFlags,
     ...jsonFlag,
-    name: { kind: 'text', value: 'NAME', summary: 'its new name, up to 120 characters' },
+    ...yesFlag,
+    name: { kind: 'text', value: 'NAME', summary: 'new name, up to 120 characters' },
     description: { kind: 'text', value: 'TEXT', summary: 'what the network is for' },
-    route: { kind: 'list', value: 'CIDR', summary: 'all of its routes from now on; may be given several times' },
-    routes: { kind: 'switch', summary: '--no-routes: it advertises none' },
+    'add-route': {
+      kind: 'list',
+      value: 'CIDR',
+      summary: 'add an advertised route',
+    },
+    'remove-route': {
+      kind: 'list',
+      value: 'CIDR',
+      summary: 'remove an advertised route',
+    },
+    route: { kind: 'list', value: 'CIDR', summary: 'replace all advertised routes' },
+    routes: { kind: 'switch', summary: '--no-routes: remove all advertised routes' },
   },
-  examples: ['cpn network update office --route 192.168.50.0/24 --route 192.168.60.0/24'],
+  examples: [
+    'cpn network update office --add-route 192.168.60.0/24',
+    'cpn network update office --route 192.168.50.0/24 --route 192.168.60.0/24',
+  ],
   async run(input) {
     const name = input.text('name');
     const description = input.text('description');
-    const routes = readRoutes(input);
+    const routes = readRouteFlags(input);
     const changes = {
       ...(name !== undefined && { name }),
       ...(description !== undefined && { description }),
-      ...(routes && { routes }),
     };
-    if (Object.keys(changes).length === 0) {
-      throw new WrongUsage('there is nothing to change; give --name, --description, --route or --no-routes');
+    if (Object.keys(changes).length === 0 && routes === null) {
+      throw new WrongUsage(
+        'there is nothing to change; give --name, --description, --add-route, --remove-route, --route or --no-routes',
+      );
     }
     const service = await openAdmin(input);
     const id = await findNetwork(service, input.argument('network') ?? '');
-    const network = await service.updateNetwork(id, changes);
+    const routeChanges = await prepareRoutes(service, id, routes, input);
+    if (routeChanges === null) return exitCodes.failed;
+    const network = await service.updateNetwork(id, { ...changes, ...routeChanges });
     if (input.switch('json')) printJson(network);
     else print(`${green('changed')} network ${bold(printable(network.name))} (${network.id})`);
     return exitCodes.done;
@@ -43,7 +61,7 @@ export const updateNetwork: Command = {
 export const deleteNetwork: Command = {
   name: 'network delete',
   argument: theNetwork,
-  summary: 'Delete a network; its peers lose each other',
+  summary: 'Delete a network; its peers lose their connections',
   flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
   examples: ['cpn network delete office --yes'],
   async run(input) {
@@ -57,11 +75,3 @@ export const deleteNetwork: Command = {
     return exitCodes.done;
   },
 };
-
-/** All routes as `--route` and `--no-routes` say; undefined where they say nothing. */
-function readRoutes(input: Input): string[] | undefined {
-  const routes = input.list('route');
-  if (input.switch('routes', true)) return routes.length > 0 ? routes : undefined;
-  if (routes.length > 0) throw new WrongUsage('--route and --no-routes exclude each other; give one of them');
-  return [];
-}

@@ -1,10 +1,12 @@
-import { printable } from '../../core/errors.ts';
-import { describeAllSkipped } from '../../core/skipped-peers.ts';
-import { findNetwork, openAdmin } from '../admin.ts';
-import { apiFlags, type Command, jsonFlag, theNetwork } from '../command.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
+import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
+import { parsePrefix } from '../../core/net/cidr.ts';
+import { openAdmin, readWholeNetwork } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
-import { bold, green, note, print, printJson, table, warn } from '../output.ts';
-import { peerTable } from '../peer-table.ts';
+import { apiFlags, jsonFlag } from '../input/flags.ts';
+import { bold, green, note, print, printJson, table, warn } from '../output/output.ts';
+import { peerTable } from '../output/peer-table.ts';
+import { type Command, theNetwork } from '../parse/command.ts';
 
 export const listNetworks: Command = {
   name: 'network list',
@@ -14,7 +16,7 @@ export const listNetworks: Command = {
   async run(input) {
     const networks = await (await openAdmin(input)).listNetworks();
     if (input.switch('json')) printJson({ networks });
-    else if (networks.length === 0) note('there is no network yet; "cpn network create" makes one');
+    else if (networks.length === 0) note('there is no network yet; create one with "cpn network create"');
     else
       print(
         table(
@@ -33,8 +35,8 @@ export const createNetwork: Command = {
     ...apiFlags,
     ...jsonFlag,
     name: { kind: 'text', value: 'NAME', summary: 'up to 120 characters' },
-    cidr: { kind: 'text', value: 'CIDR', summary: 'the private range its peers get their addresses from' },
-    route: { kind: 'list', value: 'CIDR', summary: 'a network behind the connectors; may be given several times' },
+    cidr: { kind: 'text', value: 'CIDR', summary: 'private range for the addresses of its peers' },
+    route: { kind: 'list', value: 'CIDR', summary: 'LAN prefix behind the connectors' },
     description: { kind: 'text', value: 'TEXT', summary: 'what the network is for' },
   },
   examples: ['cpn network create --name office --cidr 10.77.0.0/24 --route 192.168.50.0/24'],
@@ -42,11 +44,18 @@ export const createNetwork: Command = {
     const description = input.text('description');
     const request = {
       name: input.need('name'),
-      private_cidr: input.need('cidr', 'name the range of its addresses, like --cidr 10.77.0.0/24'),
-      routes: input.list('route'),
+      private_cidr: parsePrefix(input.need('cidr', 'example: --cidr 10.77.0.0/24'), '--cidr'),
+      routes: input.list('route').map((text) => parsePrefix(text, '--route')),
       ...(description !== undefined && { description }),
     };
-    const network = await (await openAdmin(input)).createNetwork(request);
+    const service = await openAdmin(input);
+    const namesake = (await service.listNetworks()).find(({ name }) => name === request.name);
+    if (namesake !== undefined) {
+      throw new WrongUsage(
+        `--name ${JSON.stringify(request.name)} is the name of network ${namesake.id}; choose another name`,
+      );
+    }
+    const network = await service.createNetwork(request);
     if (input.switch('json')) printJson(network);
     else print(`${green('created')} network ${bold(printable(network.name))} (${network.id}), ${network.private_cidr}`);
     return exitCodes.done;
@@ -61,7 +70,7 @@ export const showNetwork: Command = {
   examples: ['cpn network show office'],
   async run(input) {
     const service = await openAdmin(input);
-    const network = await service.readNetwork(await findNetwork(service, input.argument('network') ?? ''));
+    const network = await readWholeNetwork(service, input.argument('network') ?? '');
     if (input.switch('json')) {
       printJson(network);
       return exitCodes.done;

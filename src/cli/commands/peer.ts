@@ -1,15 +1,19 @@
 import type { ChangePeer } from '../../contract/peer.ts';
-import { formatEndpoint, parseEndpoint } from '../../core/endpoint.ts';
-import { printable, WrongUsage } from '../../core/errors.ts';
-import { findNamed, findNetwork, openAdmin } from '../admin.ts';
-import { apiFlags, type Command, jsonFlag, theNetwork, yesFlag } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
+import { parsePrefix } from '../../core/net/cidr.ts';
+import { formatEndpoint, parseEndpoint } from '../../core/net/endpoint.ts';
+import { findNamed, openAdmin, readWholeNetwork } from '../admin.ts';
+import { noteKeys } from '../count-keys.ts';
 import { exitCodes } from '../exit-code.ts';
-import type { Input } from '../input.ts';
-import { bold, green, note, print, printJson, warn } from '../output.ts';
-import { peerTable } from '../peer-table.ts';
+import { confirm } from '../input/confirm.ts';
+import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { bold, green, note, print, printJson, warn } from '../output/output.ts';
+import { peerTable } from '../output/peer-table.ts';
+import { type Command, theNetwork } from '../parse/command.ts';
+import { expiresFlag, readExpiry, requireExpiry } from '../parse/expiry-flag.ts';
 
-const thePeer = { usage: '<network> <peer>', summary: 'id or name of a network, and of a peer in it' } as const;
+export const thePeer = { usage: '<network> <peer>', summary: 'id or name of a network, and of a peer in it' } as const;
 
 export const listPeers: Command = {
   name: 'peer list',
@@ -19,9 +23,9 @@ export const listPeers: Command = {
   examples: ['cpn peer list office'],
   async run(input) {
     const service = await openAdmin(input);
-    const { peers } = await service.readNetwork(await findNetwork(service, input.argument('network') ?? ''));
+    const { peers } = await readWholeNetwork(service, input.argument('network') ?? '');
     if (input.switch('json')) printJson({ peers });
-    else if (peers.length === 0) note('no host has joined yet; "cpn key create" makes a key to join with');
+    else if (peers.length === 0) note('no host has joined yet; create an enrolment key with "cpn key create"');
     else print(peerTable(peers));
     return exitCodes.done;
   },
@@ -30,39 +34,45 @@ export const listPeers: Command = {
 export const updatePeer: Command = {
   name: 'peer update',
   argument: thePeer,
-  summary: 'Change a peer; what is not named stays as it is',
+  summary: 'Change a peer; other fields stay as they are',
   flags: {
     ...apiFlags,
     ...jsonFlag,
-    name: { kind: 'text', value: 'NAME', summary: 'its new name, up to 120 characters' },
-    endpoint: { kind: 'text', value: 'HOST:PORT', summary: 'where other peers reach it; "none" takes it away' },
+    name: { kind: 'text', value: 'NAME', summary: 'new name, up to 120 characters' },
+    endpoint: { kind: 'text', value: 'HOST:PORT', summary: 'where other peers dial it; "none" removes it' },
     route: {
       kind: 'list',
       value: 'CIDR',
-      summary: 'serve these routes of the network alone; may be given several times',
+      summary: 'serve only these routes of the network',
     },
     priority: {
       kind: 'text',
       value: '0..1000',
-      summary: 'of connectors that are well the one with the highest serves; 0 unless changed',
+      summary: 'the healthy connector with the highest priority serves; default 0',
     },
     routes: { kind: 'switch', summary: 'serve all routes of the network; --no-routes: serve none' },
+    ...expiresFlag,
   },
-  examples: ['cpn peer update office edge-1 --endpoint 203.0.113.22:51820'],
+  examples: [
+    'cpn peer update office edge-1 --endpoint 203.0.113.22:51820',
+    'cpn peer update office laptop --expires 90d',
+  ],
   async run(input) {
     const changes = readChanges(input);
     const service = await openAdmin(input);
-    const network = await service.readNetwork(await findNetwork(service, input.argument('network') ?? ''));
+    if (changes.expires_at !== undefined) await requireExpiry(service);
+    const network = await readWholeNetwork(service, input.argument('network') ?? '');
     const { id } = findNamed(network.peers, input.argument('peer') ?? '', 'peer');
     const peer = await service.updatePeer(network.id, id, changes);
     if (changes.priority !== undefined && changes.priority !== (peer.priority ?? 0)) {
-      warn('this service knows no priority: of connectors that are well the one with the lowest id serves');
+      warn('this control plane does not support priorities: the healthy connector with the lowest id serves');
     }
-    if (input.switch('json')) printJson(peer);
-    else
-      print(
-        `${green('changed')} peer ${bold(printable(peer.name))} (${peer.id}) of network ${printable(network.name)}`,
-      );
+    if (input.switch('json')) {
+      printJson(peer);
+      return exitCodes.done;
+    }
+    print(`${green('changed')} peer ${bold(printable(peer.name))} (${peer.id}) of network ${printable(network.name)}`);
+    if (typeof changes.expires_at === 'string') await noteKeys(service, network.id);
     return exitCodes.done;
   },
 };
@@ -70,17 +80,17 @@ export const updatePeer: Command = {
 export const removePeer: Command = {
   name: 'peer remove',
   argument: thePeer,
-  summary: 'Take a peer out of a network',
+  summary: 'Remove a peer from a network',
   flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
   examples: ['cpn peer remove office edge-1 --yes'],
   async run(input) {
     const service = await openAdmin(input);
-    const network = await service.readNetwork(await findNetwork(service, input.argument('network') ?? ''));
+    const network = await readWholeNetwork(service, input.argument('network') ?? '');
     const peer = findNamed(network.peers, input.argument('peer') ?? '', 'peer');
-    if (!(await confirm(`Take ${peer.name} (${peer.address}) out of ${network.name}?`, input))) return exitCodes.failed;
+    if (!(await confirm(`Remove ${peer.name} (${peer.address}) from ${network.name}?`, input))) return exitCodes.failed;
     await service.removePeer(network.id, peer.id);
     if (input.switch('json')) printJson({ id: peer.id, name: peer.name });
-    else note(`took peer ${printable(peer.name)} (${peer.id}) out of network ${printable(network.name)}`);
+    else note(`removed peer ${printable(peer.name)} (${peer.id}) from network ${printable(network.name)}`);
     return exitCodes.done;
   },
 };
@@ -90,9 +100,10 @@ function readChanges(input: Input): ChangePeer {
   const endpoint = input.text('endpoint');
   const routes = readServed(input);
   const priority = input.number('priority', 0, 1000);
-  if ([name, endpoint, routes, priority].every((each) => each === undefined)) {
+  const expires_at = readExpiry(input, new Date());
+  if ([name, endpoint, routes, priority, expires_at].every((each) => each === undefined)) {
     throw new WrongUsage(
-      'there is nothing to change; give --name, --endpoint, --route, --routes, --no-routes or --priority',
+      'there is nothing to change; give --name, --endpoint, --route, --routes, --no-routes, --priority or --expires',
     );
   }
   const parsed = endpoint === undefined || endpoint === 'none' ? null : parseEndpoint(endpoint, '--endpoint');
@@ -101,12 +112,13 @@ function readChanges(input: Input): ChangePeer {
     ...(endpoint !== undefined && { endpoint: parsed && formatEndpoint(parsed) }),
     ...(routes !== undefined && { routes }),
     ...(priority !== undefined && { priority }),
+    ...(expires_at !== undefined && { expires_at }),
   };
 }
 
 /** What a connector is to serve: null stands for all; undefined where the flags say nothing. */
 function readServed(input: Input): string[] | null | undefined {
-  const named = input.list('route');
+  const named = input.list('route').map((text) => parsePrefix(text, '--route'));
   const all = input.choice('routes');
   if (all === undefined) return named.length > 0 ? named : undefined;
   if (named.length > 0) throw new WrongUsage('--route excludes --routes and --no-routes; give one of them');

@@ -3,9 +3,9 @@ import { passCommand } from '../pass-command.ts';
 
 export const plan = passCommand({
   name: 'plan',
-  summary: 'Show what a pass would change, and why; changes nothing. Exits with 3 when something would',
+  summary: 'Show what reconcile would change, and why; exits with 3 when there are changes',
   examples: ['cpn plan', 'cpn plan --json office'],
-  nothing: 'is as it should be',
+  nothing: 'is up to date',
   exitCode: exitCodes.pending,
-  perform: async (tools, network) => (await import('../../app/reconcile.ts')).planNetworks(tools, network),
+  perform: async (tools, network) => (await import('../../app/reconcile/reconcile.ts')).planNetworks(tools, network),
 });

@@ -1,17 +1,17 @@
-import { confirmFlag, readConfirmation } from '../confirm-flag.ts';
 import { exitCodes } from '../exit-code.ts';
+import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';
 import { passCommand } from '../pass-command.ts';
 
 export const reconcile = passCommand({
   name: 'reconcile',
-  summary: 'One pass: read the newest map and make this host what it should be',
+  summary: 'Reconcile once: fetch the newest map and apply it to this host',
   flags: confirmFlag,
   examples: ['cpn reconcile', 'cpn reconcile office --confirm-within 1m'],
-  nothing: 'is as it should be',
+  nothing: 'is up to date',
   exitCode: exitCodes.done,
   needsSync: true,
   async perform(tools, network, input) {
-    const { reconcileNetworks } = await import('../../app/reconcile.ts');
+    const { reconcileNetworks } = await import('../../app/reconcile/reconcile.ts');
     return reconcileNetworks(tools, network, readConfirmation(input));
   },
 });

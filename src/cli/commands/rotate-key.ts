@@ -1,15 +1,16 @@
 import type { RotationReport } from '../../app/rotation/rotate.ts';
-import { printable } from '../../core/errors.ts';
-import { type Command, jsonFlag, networkArgument } from '../command.ts';
-import { confirmFlag, readConfirmation } from '../confirm-flag.ts';
+import { printable } from '../../core/errors/index.ts';
 import { openTools } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
-import { green, note, printError, printJson } from '../output.ts';
+import { jsonFlag } from '../input/flags.ts';
+import { green, note, printError, printJson } from '../output/output.ts';
+import { type Command, networkArgument } from '../parse/command.ts';
+import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';
 
 export const rotateKey: Command = {
   name: 'rotate-key',
   argument: networkArgument,
-  summary: 'Make a new key pair; the old one comes back unless a peer that answered before answers to the new one',
+  summary: 'Rotate the key pair; rolls back unless a peer that answered before completes a handshake with the new key',
   flags: { ...jsonFlag, ...confirmFlag },
   examples: ['cpn rotate-key', 'cpn rotate-key office --confirm-within 1m'],
   async run(input) {
@@ -38,6 +39,6 @@ function describeReport({ interface: link, state, answered, failure }: RotationR
 }
 
 function describeAnswer({ answered }: RotationReport): string {
-  if (answered !== null) return `${printable(answered)} answered to it first`;
-  return 'the control plane lists it, and no peer was connected that could answer to it';
+  if (answered !== null) return `${printable(answered)} completed the first handshake with it`;
+  return 'the control plane lists it; no connected peer could confirm it';
 }

@@ -1,45 +1,43 @@
-import type { Command } from '../command.ts';
-import { confirmFlag, readConfirmation } from '../confirm-flag.ts';
 import { openSupervisor, openTools } from '../context.ts';
+import { openMetrics } from '../daemon/open-metrics.ts';
 import { exitCodes } from '../exit-code.ts';
-import { openMetrics } from '../open-metrics.ts';
+import type { Command } from '../parse/command.ts';
+import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';
 
-/** Milliseconds from the order to end to the end itself: what an init system's patience is a multiple of. */
-const farewell = 4_500;
+/** Milliseconds from SIGTERM to a forced exit, below the stop timeout of init systems. */
+const maxStopMs = 4_500;
 
 export const run: Command = {
   name: 'run',
-  summary: 'The daemon: keep every joined network right until stopped; the tunnels outlive it',
+  summary: 'Run the daemon: reconcile every joined network until stopped; the tunnels stay up afterwards',
   flags: {
     interval: {
       kind: 'text',
       value: 'SECONDS',
-      summary: 'between two passes that nothing else asked for',
+      summary: 'time between two scheduled passes',
       byDefault: '30',
     },
     ...confirmFlag,
     metrics: {
       kind: 'text',
       value: '[HOST:]PORT',
-      summary:
-        'serve /metrics for Prometheus there, in plain http to whoever connects; 127.0.0.1 where HOST is left out',
+      summary: 'serve /metrics for Prometheus over plain http, without authentication; HOST defaults to 127.0.0.1',
     },
     'metrics-file': {
       kind: 'text',
       value: 'PATH',
-      summary:
-        'write the metrics to this file too, whose name ends in .prom: for the textfile collector of node_exporter',
+      summary: "also write the metrics to this file for node_exporter's textfile collector; its name ends in .prom",
     },
   },
   examples: ['cpn run', 'cpn run --interval 60', 'cpn run --metrics 127.0.0.1:9586'],
   async run(input) {
-    const { runDaemon } = await import('../../app/run/run.ts');
+    const { runDaemon } = await import('../../app/run/daemon.ts');
     const interval = input.number('interval', 1, 3600);
     const confirmMs = readConfirmation(input);
     const stop = new AbortController();
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop.abort());
     // A tool that hangs must not hold up the host's own shutdown.
-    stop.signal.addEventListener('abort', () => setTimeout(() => process.exit(exitCodes.failed), farewell).unref());
+    stop.signal.addEventListener('abort', () => setTimeout(() => process.exit(exitCodes.failed), maxStopMs).unref());
     const tools = await openTools(input, 'daemon');
     const metrics = await openMetrics(input);
     await runDaemon(metrics === null ? tools : { ...tools, meter: metrics.meter }, {
@@ -48,7 +46,7 @@ export const run: Command = {
       supervisor: await openSupervisor(input, tools.log),
       signal: stop.signal,
       onRequest: (startOver) => process.on('SIGHUP', startOver),
-      ...(metrics && { beside: (signal) => metrics.tell(tools, signal) }),
+      ...(metrics && { background: (signal) => metrics.publish(tools, signal) }),
     });
     return exitCodes.done;
   },

@@ -1,31 +1,32 @@
-import { printable, Refused, WrongUsage } from '../../core/errors.ts';
+import { printable, Refused, WrongUsage } from '../../core/errors/index.ts';
 import { describeProfile, loginFolder, openAdmin } from '../admin.ts';
-import { apiFlags, type Command, jsonFlag } from '../command.ts';
 import { exitCodes } from '../exit-code.ts';
-import { note, print, printJson } from '../output.ts';
+import { apiFlags, jsonFlag } from '../input/flags.ts';
+import { note, print, printJson } from '../output/output.ts';
+import type { Command } from '../parse/command.ts';
 
 export const whoami: Command = {
   name: 'whoami',
-  summary: 'Show who is logged in, and check that the token still holds',
+  summary: 'Show the logged-in user, and check that the token is valid',
   flags: { ...apiFlags, ...jsonFlag },
   examples: ['cpn whoami'],
   async run(input) {
     const profile = await (await openAdmin(input)).profile();
     if (input.switch('json')) printJson(profile);
-    else print(printable(describeProfile(profile) || 'the service accepts the token, and does not say whose it is'));
+    else print(printable(describeProfile(profile) || 'the token is valid; the control plane does not report its user'));
     return exitCodes.done;
   },
 };
 
 export const logout: Command = {
   name: 'logout',
-  summary: 'Revoke the stored token, and forget it',
+  summary: 'Revoke the stored token and delete it',
   flags: apiFlags,
   examples: ['cpn logout'],
   async run(input) {
     if (input.environment.CPN_API_TOKEN !== undefined) {
       throw new WrongUsage(
-        'CPN_API_TOKEN is set, and "cpn logout" ends the stored login; unset it, or revoke its token with "cpn token revoke"',
+        'CPN_API_TOKEN is set, but "cpn logout" ends the stored login; unset it, or revoke its token with "cpn token revoke"',
       );
     }
     const service = await openAdmin(input);

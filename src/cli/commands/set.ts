@@ -1,31 +1,36 @@
-import { isDefaultRoute } from '../../core/full-tunnel.ts';
-import { type Command, jsonFlag } from '../command.ts';
-import { confirmFlag, readConfirmation } from '../confirm-flag.ts';
+import { isDefaultRoute } from '../../core/net/cidr.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
-import { changeFlags, readChanges } from '../option-changes.ts';
-import { showPass } from '../show-pass.ts';
+import { jsonFlag } from '../input/flags.ts';
+import { showPass } from '../output/show-pass.ts';
+import type { Command } from '../parse/command.ts';
+import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';
+import { changeFlags, readChanges } from '../parse/option-changes.ts';
 
 export const set: Command = {
   name: 'set',
   argument: {
     usage: '[network]',
-    summary: 'an interface, or the id or name of a network; the only one when left out',
+    summary: 'interface, or id or name of a network; optional with one network',
   },
-  summary: 'Change the options of a joined network, and make this host what they say',
+  summary: 'Change the options of a joined network and apply them',
   flags: {
     ...jsonFlag,
     ...changeFlags,
     ...confirmFlag,
     'dry-run': {
       kind: 'switch',
-      summary: 'change nothing, and show what would change; exits with 3 when anything would',
+      summary: 'show what would change, without changing it; exits with 3 when there are changes',
     },
   },
-  examples: ['cpn set --mtu 1380', 'cpn set office --endpoint 203.0.113.22:51821 --dry-run'],
+  examples: [
+    'cpn set --mtu 1380',
+    'cpn set office --endpoint 203.0.113.22:51821 --dry-run',
+    'cpn set --api https://cp.example.com',
+  ],
   async run(input) {
     const changes = await readChanges(input);
-    const { planOptions, setOptions } = await import('../../app/set-options.ts');
+    const { planOptions, setOptions } = await import('../../app/options/set-options.ts');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false, fullTunnel: changes.allowRoutes.some(isDefaultRoute) });
     const network = input.argument('network');
@@ -35,7 +40,7 @@ export const set: Command = {
       : await setOptions(tools, network, changes, readConfirmation(input));
     return showPass([report], {
       json: input.switch('json'),
-      nothing: isDry ? 'would stay as it is' : 'has these options now; nothing else had to change',
+      nothing: isDry ? 'would not change' : 'has the new options; nothing else changed',
       exitCode: isDry ? exitCodes.pending : exitCodes.done,
     });
   },

@@ -1,47 +1,57 @@
-import type { NetworkStatus } from '../../app/status.ts';
+import type { NetworkStatus } from '../../app/status/network-status.ts';
 import type { Tools } from '../../app/tools.ts';
-import { printable, WrongUsage } from '../../core/errors.ts';
-import { type Command, jsonFlag, networkArgument } from '../command.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { openTools, readDaemon } from '../context.ts';
 import { exitCodeOf, exitCodes } from '../exit-code.ts';
-import type { Input } from '../input.ts';
-import { noNetwork } from '../no-network.ts';
-import { note, print, printError, printJson, red, yellow } from '../output.ts';
-import { rateMeter } from '../rate-meter.ts';
-import { redraw } from '../redraw.ts';
-import { statusToJson, statusToText } from '../show-status.ts';
+import { jsonFlag } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { noNetwork, note, print, printError, printJson, red, yellow } from '../output/output.ts';
+import { rateMeter } from '../output/rate-meter.ts';
+import { redraw } from '../output/redraw.ts';
+import { formerToJson } from '../output/show-former.ts';
+import { statusToJson, statusToText } from '../output/show-status.ts';
+import { type Command, networkArgument } from '../parse/command.ts';
 
 export const status: Command = {
   name: 'status',
   argument: networkArgument,
-  summary: 'Show peers, routes and drift, from the host alone',
+  summary: 'Show peers, routes and drift as observed on this host',
   flags: {
     ...jsonFlag,
-    check: { kind: 'switch', summary: 'exit with 3 unless every network is up and its sync not refused' },
-    watch: { kind: 'switch', summary: 'show it again every 2 s until interrupted' },
+    check: { kind: 'switch', summary: 'exit with 3 unless every network is up and sync is not refused' },
+    watch: { kind: 'switch', summary: 'refresh every 2 s until interrupted' },
   },
   examples: ['cpn status', 'cpn status --json | jq .networks[0].peers', 'cpn status --watch'],
   async run(input) {
     if (input.switch('watch') && (input.switch('json') || input.switch('check')))
-      throw new WrongUsage('--watch goes on until it is interrupted; give it without --json and --check');
+      throw new WrongUsage('--watch runs until interrupted; leave out --json and --check');
     const tools = await openTools(input);
     await tools.host.check({ firewall: false });
     return input.switch('watch') ? watch(tools, input) : showOnce(tools, input);
   },
 };
 
+/** The networks that were left while their control planes were out of reach; each is a warning. */
+async function readFormer(tools: Tools) {
+  const { describeFormer, listFormer } = await import('../../app/leave/former-networks.ts');
+  const memberships = await listFormer(tools);
+  for (const former of memberships) tools.warn(describeFormer(former));
+  return memberships;
+}
+
 /** The networks, with a warning where the daemon was killed: one that is stopped takes its pid file with it. */
 async function readNetworks(tools: Tools, input: Input): Promise<NetworkStatus[]> {
-  const { readStatus } = await import('../../app/status.ts');
+  const { readStatus } = await import('../../app/status/status.ts');
   const [networks, daemon] = await Promise.all([readStatus(tools, input.argument('network')), readDaemon(input)]);
   if (daemon === null || daemon.alive) return networks;
-  const killed = `the daemon (pid ${daemon.pid}) was killed: what changes in the network stays unnoticed; start it with "systemctl start cpn" or "cpn run"`;
+  const killed = `the daemon (pid ${daemon.pid}) was killed; this host receives no changes of the network; start it with "systemctl start cpn" or "cpn run"`;
   return networks.map((network) => ({ ...network, warnings: [...network.warnings, killed] }));
 }
 
 async function showOnce(tools: Tools, input: Input): Promise<number> {
   const networks = await readNetworks(tools, input);
-  if (input.switch('json')) printJson({ networks: networks.map(statusToJson) });
+  const former = await readFormer(tools);
+  if (input.switch('json')) printJson({ networks: networks.map(statusToJson), ...formerToJson(former) });
   else if (networks.length === 0) note(noNetwork);
   else print(networks.map((network) => statusToText(network, tools.now())).join('\n\n'));
   for (const { failure } of networks) if (failure) printError(failure);
@@ -60,14 +70,16 @@ async function watch(tools: Tools, input: Input): Promise<number> {
   await redraw(async () => {
     // On a terminal a line between two drawings would be drawn over.
     const warnings: string[] = [];
-    const networks = await readNetworks({ ...tools, warn: (text) => void warnings.push(text) }, input);
+    const listening = { ...tools, warn: (text: string) => void warnings.push(text) };
+    const networks = await readNetworks(listening, input);
+    await readFormer(listening);
     const rates = measure(networks, tools.monotonic());
     const texts = networks.map((network) => {
       const text = statusToText(network, tools.now(), rates);
       return network.failure ? `${text}\n${red('failed')} ${printable(network.failure.message)}` : text;
     });
-    const told = warnings.map((text) => `${yellow('warning')} ${printable(text)}`);
-    return [...(networks.length === 0 ? [noNetwork] : texts), ...told].join('\n\n');
+    const warned = warnings.map((text) => `${yellow('warning')} ${printable(text)}`);
+    return [...(networks.length === 0 ? [noNetwork] : texts), ...warned].join('\n\n');
   });
   return exitCodes.done;
 }

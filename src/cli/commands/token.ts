@@ -1,11 +1,12 @@
 import type { AdminService, OpenSession, Token } from '../../api/service.ts';
-import { printable, WrongUsage } from '../../core/errors.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { findNamed, openAdmin } from '../admin.ts';
-import { apiFlags, type Command, jsonFlag, yesFlag } from '../command.ts';
-import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit-code.ts';
-import type { Input } from '../input.ts';
-import { note, print, printJson, printOnlyCopy, table, toJson } from '../output.ts';
+import { confirm } from '../input/confirm.ts';
+import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { note, print, printJson, printOnlyCopy, table, toJson } from '../output/output.ts';
+import type { Command } from '../parse/command.ts';
 
 export const listTokens: Command = {
   name: 'token list',
@@ -19,7 +20,7 @@ export const listTokens: Command = {
       printJson({ tokens, ...(sessions !== null && { sessions }) });
       return exitCodes.done;
     }
-    if (tokens.length === 0) note('there is no personal token; "cpn token create" makes one');
+    if (tokens.length === 0) note('there is no personal token; create one with "cpn token create"');
     else print(describeTokens(tokens));
     if (sessions !== null && sessions.length > 0)
       print(`${tokens.length > 0 ? '\n' : ''}${describeSessions(sessions)}`);
@@ -56,12 +57,12 @@ function describeSessions(sessions: readonly OpenSession[]): string {
 
 export const createToken: Command = {
   name: 'token create',
-  summary: 'Make a personal token, which may do what you may; it is shown this once, alone on stdout',
+  summary: 'Create a personal token with your permissions; prints it once, alone on stdout',
   flags: {
     ...apiFlags,
     ...jsonFlag,
     name: { kind: 'text', value: 'NAME', summary: 'what the token is for' },
-    'expires-in-days': { kind: 'text', value: '1..365', summary: 'how long it holds', byDefault: 'until revoked' },
+    'expires-in-days': { kind: 'text', value: '1..365', summary: 'how long it is valid', byDefault: 'until revoked' },
   },
   examples: ['cpn token create --name ci --expires-in-days 90 >token'],
   async run(input) {
@@ -80,15 +81,15 @@ export const createToken: Command = {
     });
     if (isJson) return exitCodes.done;
     const until = token.expires_at === null ? 'until it is revoked' : `until ${token.expires_at}`;
-    note(`holds ${until}; use it as CPN_API_TOKEN=file:token, or with: cpn login --api URL --token-file token`);
+    note(`valid ${until}; use it as CPN_API_TOKEN=file:token, or with: cpn login --api URL --token-file token`);
     return exitCodes.done;
   },
 };
 
 export const revokeToken: Command = {
   name: 'token revoke',
-  argument: { usage: '<token>', summary: 'id or name of one of your personal tokens, or with --session of a session' },
-  summary: 'Make a personal token useless, or end a session',
+  argument: { usage: '<token>', summary: 'id or name of one of your personal tokens; with --session, of a session' },
+  summary: 'Revoke a personal token, or end a session',
   flags: { ...apiFlags, ...jsonFlag, ...yesFlag, session: { kind: 'switch', summary: 'end one of your sessions' } },
   examples: ['cpn token revoke ci --yes', 'cpn token revoke --session 17'],
   async run(input) {
@@ -105,7 +106,7 @@ export const revokeToken: Command = {
 
 async function endSession(service: AdminService, input: Input): Promise<number> {
   const sessions = await service.listSessions();
-  if (sessions === null) throw new WrongUsage('this service lists no sessions; "cpn logout" ends your own');
+  if (sessions === null) throw new WrongUsage('this control plane does not list sessions; "cpn logout" ends your own');
   const named = sessions.map((session) => ({ ...session, name: session.device_name }));
   const { id, name, is_current: isOwn } = findNamed(named, input.argument('token') ?? '', 'session');
   if (!(await confirm(`End session ${id} (${name})${isOwn ? ', which is this one' : ''}?`, input))) {

@@ -3,9 +3,9 @@ import { passCommand } from '../pass-command.ts';
 
 export const up = passCommand({
   name: 'up',
-  summary: 'Bring networks up from what was last known; needs no control plane',
+  summary: 'Bring networks up from the stored map; needs no control plane',
   examples: ['cpn up'],
-  nothing: 'is up already',
+  nothing: 'is already up',
   exitCode: exitCodes.done,
-  perform: async (tools, network) => (await import('../../app/reconcile.ts')).bringUp(tools, network),
+  perform: async (tools, network) => (await import('../../app/reconcile/reconcile.ts')).bringUp(tools, network),
 });

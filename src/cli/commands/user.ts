@@ -1,13 +1,14 @@
 import type { AdminService, User } from '../../api/service.ts';
 import type { Role } from '../../contract/auth.ts';
-import { InvalidValue, printable } from '../../core/errors.ts';
+import { InvalidValue, printable } from '../../core/errors/index.ts';
 import { findNamed, openAdmin } from '../admin.ts';
-import { apiFlags, type Command, jsonFlag, yesFlag } from '../command.ts';
-import { confirm } from '../confirm.ts';
 import { exitCodes } from '../exit-code.ts';
-import type { Input } from '../input.ts';
-import { bold, green, note, print, printJson, table } from '../output.ts';
-import { obtainPassword } from '../password.ts';
+import { confirm } from '../input/confirm.ts';
+import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { obtainPassword } from '../input/password.ts';
+import { bold, green, note, print, printJson, table } from '../output/output.ts';
+import type { Command } from '../parse/command.ts';
 
 const theUser = { usage: '<user>', summary: 'id or e-mail address of a user' } as const;
 
@@ -34,13 +35,13 @@ export const listUsers: Command = {
 
 export const createUser: Command = {
   name: 'user create',
-  summary: 'Make a user; asks for the password, twice, on a terminal',
+  summary: 'Create a user; prompts for the password on a terminal',
   flags: {
     ...apiFlags,
     ...jsonFlag,
-    email: { kind: 'text', value: 'EMAIL', summary: 'who it is, and what they log in with' },
+    email: { kind: 'text', value: 'EMAIL', summary: 'e-mail address that the user logs in with' },
     role: { kind: 'text', value: 'ROLE', summary: 'owner, admin, member or viewer', choices: roles },
-    'password-file': { kind: 'text', value: 'PATH', summary: 'a file that holds the password alone' },
+    'password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the password' },
   },
   examples: ['cpn user create --email you@example.net --role member --password-file password'],
   async run(input) {
@@ -57,7 +58,7 @@ export const createUser: Command = {
 export const updateUser: Command = {
   name: 'user update',
   argument: theUser,
-  summary: 'Change the role of a user; for owners',
+  summary: 'Change the role of a user; owners only',
   flags: {
     ...apiFlags,
     ...jsonFlag,
@@ -76,11 +77,11 @@ export const updateUser: Command = {
 
 export const changePassword: Command = {
   name: 'user passwd',
-  summary: 'Change your own password, which ends your other sessions; asks for both on a terminal',
+  summary: 'Change your password; ends your other sessions; prompts on a terminal',
   flags: {
     ...apiFlags,
-    'password-file': { kind: 'text', value: 'PATH', summary: 'a file that holds the current password alone' },
-    'new-password-file': { kind: 'text', value: 'PATH', summary: 'a file that holds the new password alone' },
+    'password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the current password' },
+    'new-password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the new password' },
   },
   examples: ['cpn user passwd', 'cpn user passwd --password-file old --new-password-file new'],
   async run(input) {
@@ -88,7 +89,7 @@ export const changePassword: Command = {
     const current = await obtainPassword(input, { message: 'Current password' });
     const next = await obtainPassword(input, { flag: 'new-password-file', message: 'New password', isNew: true });
     await service.changePassword(current, next);
-    note('changed your password; your other sessions have ended, your personal tokens still hold');
+    note('changed your password; your other sessions ended, your personal tokens are still valid');
     return exitCodes.done;
   },
 };
@@ -96,7 +97,7 @@ export const changePassword: Command = {
 export const removeUser: Command = {
   name: 'user remove',
   argument: theUser,
-  summary: 'Remove a user; their sessions and tokens end at once',
+  summary: 'Remove a user; revokes their sessions and tokens',
   flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
   examples: ['cpn user remove you@example.net --yes'],
   async run(input) {
@@ -117,6 +118,6 @@ async function findUser(service: AdminService, input: Input): Promise<User> {
 
 function readRole(text: string): Role {
   const role = roles.find((each) => each === text);
-  if (role === undefined) throw new InvalidValue('--role', text, `is none of ${roles.join(', ')}`);
+  if (role === undefined) throw new InvalidValue('--role', text, `must be one of ${roles.join(', ')}`);
   return role;
 }

@@ -1,15 +1,16 @@
-import { InvalidValue, printable, quote, WrongUsage } from '../../core/errors.ts';
-import type { Condition } from '../../core/readiness.ts';
-import { type Command, jsonFlag, networkArgument } from '../command.ts';
+import { InvalidValue, printable, quote, WrongUsage } from '../../core/errors/index.ts';
+import type { Condition } from '../../core/health/readiness.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
-import type { Input } from '../input.ts';
-import { endStep, note, printJson, yellow } from '../output.ts';
+import { jsonFlag } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { endStep, note, printJson, yellow } from '../output/output.ts';
+import { type Command, networkArgument } from '../parse/command.ts';
 
 export const wait: Command = {
   name: 'wait',
   argument: { usage: '[network] [cidr]', summary: `${networkArgument.summary}; after "--for route", the route` },
-  summary: 'Wait until the address of a network is up, a peer answers, or a route leads in; changes nothing',
+  summary: 'Wait until an address is up, a peer has a handshake, or a route is active; changes nothing',
   flags: {
     ...jsonFlag,
     for: {
@@ -39,7 +40,7 @@ export const wait: Command = {
       printJson({ networks: seen });
     }
     if (isReady(networks)) return exitCodes.done;
-    note(`${yellow('not yet')} after ${timeout} s: ${printable(describeMissing(networks))}`);
+    note(`${yellow('not ready')} after ${timeout} s: ${printable(describeMissing(networks))}`);
     return exitCodes.pending;
   },
 };
@@ -50,20 +51,20 @@ async function readCondition(input: Input): Promise<{ network: string | undefine
   const words = [input.argument('network'), input.argument('cidr')].filter((word) => word !== undefined);
   if (kind === 'route') return readRoute(words);
   if (kind !== 'address' && kind !== 'handshake')
-    throw new InvalidValue('--for', kind, 'is none of address, handshake, route');
+    throw new InvalidValue('--for', kind, 'must be one of address, handshake, route');
   const [network, surplus] = words;
   if (surplus !== undefined)
-    throw new WrongUsage(`only "--for route" takes a CIDR, and --for is ${kind}; leave out the second argument`);
+    throw new WrongUsage(`only --for route takes a CIDR, not --for ${kind}; leave out the second argument`);
   return { network, condition: { for: kind } };
 }
 
 async function readRoute(words: readonly string[]): Promise<{ network: string | undefined; condition: Condition }> {
-  const { parsePrefix } = await import('../../core/cidr.ts');
-  // Whoever reads "--for route CIDR" as one flag puts the network after it.
+  const { parsePrefix } = await import('../../core/net/cidr.ts');
+  // A user who reads "--for route CIDR" as one flag puts the network after it.
   const cidr = words.findLast((word) => /^[0-9a-fA-F.:]+\/[0-9]+$/.test(word));
   if (cidr === undefined) {
-    const given = words.length === 0 ? '' : `, and ${quote(words.at(-1))} is none`;
-    throw new WrongUsage(`--for route lacks its CIDR${given}; write it like "--for route 192.168.50.0/24"`);
+    const given = words.length === 0 ? '' : `, ${quote(words.at(-1))} is not one`;
+    throw new WrongUsage(`--for route needs a CIDR${given}; example: --for route 192.168.50.0/24`);
   }
   const network = words.find((word) => word !== cidr);
   return { network, condition: { for: 'route', prefix: parsePrefix(cidr, '--for route') } };

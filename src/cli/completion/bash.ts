@@ -1,4 +1,4 @@
-import type { Command } from '../command.ts';
+import type { Command } from '../parse/command.ts';
 import { type Offer, offerArguments, offerFlags } from './offer.ts';
 
 /** The completion of these commands for bash 4.4 or newer; it starts no process and needs no bash-completion. */

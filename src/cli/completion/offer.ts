@@ -1,4 +1,5 @@
-import type { Command, Flag } from '../command.ts';
+import type { Flag } from '../input/flags.ts';
+import type { Command } from '../parse/command.ts';
 
 /** What a shell offers in the place of a value. Interfaces are those of this host's state, by the names of its files. */
 export type Offer = { readonly of: 'words'; readonly words: readonly string[] } | { readonly of: Place };

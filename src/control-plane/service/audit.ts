@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditEntry } from '../../contract/audit.ts';
-import type { Caller } from '../caller.ts';
+import type { Caller } from '../domain/caller.ts';
 import type { NewEntry } from '../store/audit.ts';
 import * as store from '../store/audit.ts';
 import { mapPage, type Page, type Slice } from '../store/page.ts';
 import type { Db } from '../store/tables.ts';
 import type { Context } from './context.ts';
 
-/** Whose doing something is, and where it was asked for. */
+/** Who does something, and from which address. */
 export interface Author {
-  /** Null where nobody can tell whose organization it is. */
+  /** Null where the organization is unknown. */
   readonly organizationId: number | null;
   readonly actor: AuditEntry['actor'];
   readonly address: string | null;
@@ -17,7 +17,7 @@ export interface Author {
 }
 
 /** What was done to what. No detail is ever a password, a token or a key that opens anything. */
-export interface Deed {
+export interface AuditedAction {
   readonly action: Action;
   readonly target: AuditEntry['target'];
   readonly details?: Readonly<Record<string, unknown>>;
@@ -26,7 +26,7 @@ export interface Deed {
 type Action =
   | `network.${'create' | 'update' | 'delete'}`
   | `key.${'create' | 'revoke'}`
-  | `peer.${'enroll' | 'update' | 'delete'}`
+  | `peer.${'enroll' | 'replace' | 'update' | 'suspend' | 'resume' | 'expire' | 'delete'}`
   | `user.${'create' | 'update' | 'delete'}`
   | `password.${'change' | 'refused' | 'reset'}`
   | 'session.revoke'
@@ -36,7 +36,7 @@ type Action =
   | 'logout';
 
 /** Writes down what is done; in the transaction that does it, so that there is neither without the other. */
-export async function record(db: Db, author: Author, { action, target, details = {} }: Deed): Promise<void> {
+export async function record(db: Db, author: Author, { action, target, details = {} }: AuditedAction): Promise<void> {
   const entry = {
     organization_id: author.organizationId,
     at: (await author.readTime(db)).toISOString(),
@@ -55,14 +55,14 @@ export async function record(db: Db, author: Author, { action, target, details =
   else await store.insertEntry(db, entry);
 }
 
-/** Entries that one peer may have in a day (UTC), those of its keys aside; the last one says that there were more. */
+/** Entries that one peer may have in a day (UTC), without those of its keys. The last one records that more were left out. */
 const mostOfPeer = 100;
 
 /**
  * A connector whose LAN comes and goes withdraws its routes again and again: that is one entry, as long as it does nothing else. A
- * change of its public key is written in any case: other changes cannot hide it. {@link Context.peerChanges} limits how many there are.
+ * change of its public key is written in any case: other changes cannot hide it. {@link Context.peerChangeLimit} limits how many there are.
  */
-async function recordOfPeer(db: Db, entry: NewEntry, details: NonNullable<Deed['details']>): Promise<void> {
+async function recordOfPeer(db: Db, entry: NewEntry, details: NonNullable<AuditedAction['details']>): Promise<void> {
   if (details[keyField] !== undefined) return store.insertEntry(db, entry);
   const day = entry.at.slice(0, 'YYYY-MM-DD'.length);
   const last = await store.findLastOfActor(db, entry, day);
@@ -89,7 +89,7 @@ function readWithdrawal(action: string, details: Readonly<Record<string, unknown
   return typeof times === 'number' ? { times } : {};
 }
 
-/** The author of what a caller asks for. */
+/** The author of what a caller does. */
 export function authorOf({ readTime }: Context, caller: Caller): Author {
   const { organizationId, address } = caller;
   const actor =
@@ -107,10 +107,10 @@ export function changedFields(before: object, after: object): Record<string, unk
 
 /** What was done in the caller's organization, newest first. */
 export async function readAudit({ db }: Context, caller: Caller, slice: Slice): Promise<Page<AuditEntry>> {
-  return mapPage(await store.listEntries(db, caller.organizationId, slice), present);
+  return mapPage(await store.listEntries(db, caller.organizationId, slice), toAuditEntry);
 }
 
-function present(row: store.StoredEntry): AuditEntry {
+function toAuditEntry(row: store.StoredEntry): AuditEntry {
   return {
     id: row.id,
     at: row.at,

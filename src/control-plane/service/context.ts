@@ -1,11 +1,11 @@
-import type { PasswordCost } from '../passwords.ts';
-import type { PeerChanges } from '../peer-changes.ts';
-import type { Store } from '../store/open-store.ts';
+import type { PasswordCost } from '../domain/passwords.ts';
+import type { Random } from '../domain/tokens.ts';
+import type { ChangeNotifier } from '../push/change-notifier.ts';
+import type { Store } from '../store/store.ts';
 import type { Db } from '../store/tables.ts';
-import type { Random } from '../tokens.ts';
-import type { Waiters } from '../waiters.ts';
+import type { PeerChangeLimit } from './peer-change-limit.ts';
 
-/** What every use case needs: the database, the time, randomness, and who waits, and what the operator decided. */
+/** The dependencies of every use case, and the operator's settings. */
 export interface Context {
   readonly db: Db;
   readonly now: () => Date;
@@ -13,11 +13,13 @@ export interface Context {
   readonly readTime: (db: Db) => Promise<Date>;
   readonly random: Random;
   readonly passwordCost: PasswordCost;
-  readonly waiters: Waiters;
-  /** Tells other processes on the same database what {@link waiters} tell this one. */
+  readonly notifier: ChangeNotifier;
+  /** Does for the other processes on the database what {@link notifier} does for this one. */
   readonly announce: Store['announce'];
   /** How often peers may change themselves. */
-  readonly peerChanges: PeerChanges;
+  readonly peerChangeLimit: PeerChangeLimit;
+  /** To be called when a peer may expire earlier than any other. */
+  readonly rescheduleExpiry: () => void;
   /** Networks may offer routes to public addresses. */
   readonly allowPublicRoutes: boolean;
   /** Only this machine can call, so its peers may well be at loopback addresses. */

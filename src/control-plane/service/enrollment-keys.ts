@@ -1,20 +1,20 @@
 import type { CreateEnrollmentKey, EnrollmentKey } from '../../contract/enrollment-key.ts';
-import type { Prefix } from '../../core/cidr.ts';
-import { InvalidValue } from '../../core/errors.ts';
-import type { Secret } from '../../core/secret.ts';
-import type { Caller } from '../caller.ts';
+import type { PeerType } from '../../contract/peer.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
+import { InvalidValue } from '../../core/errors/index.ts';
+import type { Prefix } from '../../core/net/cidr.ts';
+import type { Caller } from '../domain/caller.ts';
+import { readFields } from '../domain/field-rules.ts';
+import { parseServedRoutes } from '../domain/network-rules.ts';
+import { hashToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
 import { NotFound } from '../errors.ts';
-import { readFields } from '../field-rules.ts';
-import { parseServedRoutes } from '../network-rules.ts';
 import * as store from '../store/enrollment-keys.ts';
 import type { StoredNetwork } from '../store/networks.ts';
 import { mapPage, type Page, type Slice } from '../store/page.ts';
 import { transact } from '../store/transact.ts';
-import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
 import { authorOf, record } from './audit.ts';
 import type { Context } from './context.ts';
-import { holdNetwork, requireNetwork } from './networks.ts';
-import { presentKey } from './present.ts';
+import { lockNetwork, requireNetwork } from './networks.ts';
 
 /** Makes a key to a network. The token is shown this once: only its hash is kept. */
 export async function createKey(
@@ -26,7 +26,7 @@ export async function createKey(
   const token = mintToken(tokenPrefixes.enrollmentKey, context.random);
   const at = context.now();
   return transact(context.db, async (transaction) => {
-    const network = await holdNetwork(transaction, caller, networkId);
+    const network = await lockNetwork(transaction, caller, networkId);
     const { peer_types = null } = asked;
     const routes = readRoutes(asked, network);
     const key = await store.insertKey(transaction, {
@@ -39,8 +39,9 @@ export async function createKey(
       expires_at: new Date(at.getTime() + asked.expires_in_hours * 3600 * 1000).toISOString(),
       peer_types: peer_types && JSON.stringify([...new Set(peer_types)]),
       routes: routes && JSON.stringify(routes),
+      peer_hours: asked.peer_expires_in_hours ?? null,
     });
-    const { max_uses, expires_at, peer_types: types, routes: limit } = presentKey(key);
+    const { max_uses, expires_at, peer_types: types, routes: limit, peer_expires_in_hours } = toEnrollmentKey(key);
     await record(transaction, authorOf(context, caller), {
       action: 'key.create',
       target: targetOf(key),
@@ -50,9 +51,10 @@ export async function createKey(
         expires_at,
         ...(types && { peer_types: types }),
         ...(limit && { routes: limit }),
+        ...(peer_expires_in_hours !== undefined && { peer_expires_in_hours }),
       },
     });
-    return { key: presentKey(key), token };
+    return { key: toEnrollmentKey(key), token };
   });
 }
 
@@ -84,7 +86,7 @@ function readRoutes({ routes, peer_types }: Partial<CreateEnrollmentKey>, networ
   })).routes;
 }
 
-/** The keys of a network that can be used; `all` that were not revoked, where it says so. */
+/** The usable keys of a network, or with `all` every key that was not revoked. */
 export async function listKeys(
   { db, now }: Context,
   caller: Caller,
@@ -92,7 +94,7 @@ export async function listKeys(
   { all, slice }: { all: boolean; slice: Slice },
 ): Promise<Page<EnrollmentKey>> {
   await requireNetwork(db, caller, networkId);
-  return mapPage(await store.listKeys(db, networkId, all ? null : now().toISOString(), slice), presentKey);
+  return mapPage(await store.listKeys(db, networkId, all ? null : now().toISOString(), slice), toEnrollmentKey);
 }
 
 /** Makes a key useless from now on. */
@@ -111,4 +113,26 @@ export async function revokeKey(context: Context, caller: Caller, networkId: num
 
 function targetOf({ id, name }: store.StoredKey) {
   return { kind: 'enrollment_key', id, name } as const;
+}
+
+function toEnrollmentKey(key: store.StoredKey): EnrollmentKey {
+  const { id, name, max_uses, uses, expires_at } = key;
+  const { types, routes } = readKeyLimits(key);
+  return {
+    ...{ id, name, max_uses, uses, expires_at },
+    ...(types !== null && { peer_types: [...types] }),
+    ...(routes !== null && { routes: [...routes] }),
+    ...(key.peer_hours !== null && { peer_expires_in_hours: key.peer_hours }),
+  };
+}
+
+/** What a peer that enrols with a key may be; null for anything. */
+export function readKeyLimits({ peer_types, routes }: Pick<store.StoredKey, 'peer_types' | 'routes'>): {
+  readonly types: readonly PeerType[] | null;
+  readonly routes: readonly Prefix[] | null;
+} {
+  return {
+    types: peer_types === null ? null : (JSON.parse(peer_types) as PeerType[]),
+    routes: routes === null ? null : (JSON.parse(routes) as Prefix[]),
+  };
 }

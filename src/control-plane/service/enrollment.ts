@@ -1,107 +1,144 @@
+import { createHash } from 'node:crypto';
 import type { EnrollRequest, Peer, PeerType } from '../../contract/peer.ts';
-import { nameOnce, toLabel } from '../../core/hosts-label.ts';
-import { type PublicKey, parsePeerKey } from '../../core/keys.ts';
-import { Secret } from '../../core/secret.ts';
-import { allocate, capacityOf } from '../address-allocation.ts';
-import { Conflict, Forbidden, InvalidRequest, Unauthenticated } from '../errors.ts';
-import { checkAll, readFields } from '../field-rules.ts';
-import { checkEndpointOutside, parsePeerEndpoint } from '../network-rules.ts';
-import { nextMoment, type Seen } from '../seen.ts';
-import { holdKey, type StoredKey, takeUse } from '../store/enrollment-keys.ts';
+import { digestPeer, type PublicKey, parsePeerKey } from '../../core/crypto/keys.ts';
+import { Secret } from '../../core/crypto/secret.ts';
+import type { Address } from '../../core/net/cidr.ts';
+import { readFields } from '../domain/field-rules.ts';
+import { parsePeerEndpoint } from '../domain/network-rules.ts';
+import { derivePeerToken, hashToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
+import { Conflict, Forbidden, PreconditionFailed, Unauthenticated } from '../errors.ts';
+import { nextLogicalTime, type ObservedRevision } from '../push/snapshot.ts';
+import { toPeer } from '../push/to-contract.ts';
+import { hasUse, lockKey, type StoredKey, takeUse } from '../store/enrollment-keys.ts';
 import { findEnrollment, insertEnrollment } from '../store/enrollments.ts';
 import * as networks from '../store/networks.ts';
-import { countSuffixed, findLabelHolder, findPeer, insertPeer, type NewPeer, type StoredPeer } from '../store/peers.ts';
+import { listKeys } from '../store/peer-lists.ts';
+import { findByIdentity, findPeer, type StoredPeer } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
-import { derivePeerToken, hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
+import { addPeer } from './add-peer.ts';
 import { type Author, record } from './audit.ts';
+import { chooseIdentity, type IdentityHeaders, readIdentity } from './claimed-identity.ts';
 import type { Context } from './context.ts';
-import { checkKeyFree } from './peers.ts';
-import { presentPeer, readLimits } from './present.ts';
-import { type Revise, revising } from './revising.ts';
+import { readKeyLimits } from './enrollment-keys.ts';
+import { replacePeer } from './replace-peer.ts';
+import { refuseUnlisted } from './suspension.ts';
+import { withRevision } from './with-revision.ts';
+
+const hourMs = 3_600_000;
 
 export interface Enrolled {
   readonly peer: Peer;
   /** Which network it is in now, and a revision of it that has the peer. */
-  readonly network: { readonly id: number; readonly revision: Seen };
+  readonly network: { readonly id: number; readonly revision: ObservedRevision };
   readonly token: Secret;
 }
 
-/** What stands in the headers of an enrolment. */
-interface Beside {
+/** The headers of an enrolment. */
+interface EnrollOptions {
   readonly idempotencyKey: Secret | null;
-  readonly identityKey: string | null;
+  readonly identity: IdentityHeaders;
   readonly secretTag: string | null;
-  /** The networks that the host says it is in. */
+  /** The networks in the host's Current-Networks. */
   readonly currentNetworks: readonly number[];
+  /** Digests of the public keys that the host has in networks of other addresses. */
+  readonly currentPeers: readonly string[];
 }
 
 /**
- * Lets a host into the network of its enrolment key, for one use of the key. With an idempotency key, a repetition gets
- * the same peer, address and token again and uses nothing, even when the key has no use left or has expired; a revoked
- * key gives nothing to anybody. A refusal uses nothing either.
+ * Enrols a host into the network of its enrolment key, for one use of the key. With an idempotency key, a repetition gets the same peer,
+ * address and token, and takes no use, even when the key is used up or has expired. A revoked key is refused in any case, and a refusal
+ * takes no use. A host that proves the identity of a peer of the network replaces that peer, whatever its current networks.
  */
 export async function enroll(
   context: Context,
   request: EnrollRequest,
-  { idempotencyKey, identityKey, secretTag, currentNetworks }: Beside,
+  { idempotencyKey, identity: headers, secretTag, currentNetworks, currentPeers }: EnrollOptions,
   address: string,
 ): Promise<Enrolled> {
   const { publicKey, endpoint } = readEnrollment(context, request);
   const keyToken = new Secret(request.enrollment_token);
-  const { network, ...enrolled } = await revising(context, async (db, revise) => {
-    const key = await holdKey(db, hashToken(keyToken));
+  const identity = readIdentity(headers, { publicKey, tokenHash: sha256(keyToken) });
+  const { network, ...enrolled } = await withRevision(context, async (db, revise) => {
+    const key = await lockKey(db, hashToken(keyToken));
     if (!key) throw new Unauthenticated('the enrolment key is unknown');
     if (key.revoked_at !== null) throw new Forbidden('the enrolment key was revoked');
-    const identity = idempotencyKey && {
+    const enrollment = idempotencyKey && {
       enrollment_key_id: key.id,
       public_key: publicKey,
       idempotency_hash: hashToken(idempotencyKey),
     };
-    const earlier = identity && (await findEnrollment(db, identity));
+    const earlier = enrollment && (await findEnrollment(db, enrollment));
     if (earlier) {
       const peer = await findPeer(db, key.network_id, earlier.peer_id);
       if (!peer) throw new Error('an enrolment outlived its peer');
+      refuseUnlisted(peer, context.now());
       const token = derivePeerToken(keyToken, idempotencyKey, earlier.token_salt);
-      return present(await networks.readNetwork(db, key.network_id), peer, token);
+      return toEnrolled(await networks.readNetwork(db, key.network_id), peer, token);
     }
-    if (currentNetworks.includes(key.network_id)) throw alreadyIn(await networks.readNetwork(db, key.network_id));
-    const { types, routes } = readLimits(key);
+    const own = identity?.isProven ? await findByIdentity(db, key.network_id, identity.key) : undefined;
+    if (own) refuseUnlisted(own, context.now());
+    const at = context.now();
+    const now = at.toISOString();
+    // Before the checks that reveal the network, and cost more than a guess may.
+    if (!hasUse(key, now)) throw unusable(key, now);
+    if (!own && currentNetworks.includes(key.network_id))
+      throw alreadyIn(await networks.readNetwork(db, key.network_id));
+    if (!own && currentPeers.length > 0) await refuseListed(db, key.network_id, new Set(currentPeers));
+    const { types, routes } = readKeyLimits(key);
     const type = request.peer_type ?? 'origin';
     if (types !== null && !types.includes(type)) throw notAllowed(type, types);
     const salt = Buffer.from(context.random(32)).toString('base64url');
     const token = idempotencyKey
       ? derivePeerToken(keyToken, idempotencyKey, salt)
       : mintToken(tokenPrefixes.peer, context.random);
-    const now = context.now().toISOString();
     if (!(await takeUse(db, key.id, now))) throw unusable(key, now);
-    const { peer, network } = await addPeer(db, revise, {
-      network_id: key.network_id,
-      name: request.name,
+    const asked = {
       peer_type: type,
       public_key: publicKey,
       endpoint,
-      routes: type === 'connector' && routes !== null ? JSON.stringify(routes) : null,
       serving_since: type === 'connector' ? now : null,
-      identity_key: identityKey,
+      expires_at: own?.expires_at ?? endOf(key, at),
       network_secret_tag: secretTag,
       token_hash: hashToken(token),
-      created_at: now,
-    });
+    };
+    const keyProof = identity?.keyProof ?? null;
+    const { peer, network } = own
+      ? await replacePeer(db, revise, own, { ...asked, keyProof, routes })
+      : await addPeer(db, revise, {
+          ...asked,
+          network_id: key.network_id,
+          name: request.name,
+          routes: type === 'connector' && routes !== null ? JSON.stringify(routes) : null,
+          identity_key: await chooseIdentity(db, key.network_id, identity),
+          key_proof: keyProof && JSON.stringify(keyProof),
+          created_at: now,
+        });
     const { public_key, peer_type } = peer;
     await record(db, await authorOfEnrollment(context, db, key, address), {
-      action: 'peer.enroll',
+      action: own ? 'peer.replace' : 'peer.enroll',
       target: { kind: 'peer', id: peer.id, name: peer.name },
       details: {
         ...{ network: key.network_id, address: peer.address, public_key, peer_type, endpoint: peer.endpoint },
         ...(peer.name !== request.name && { name_asked: request.name }),
+        ...(peer.expires_at !== null && { expires_at: peer.expires_at }),
       },
     });
-    if (identity) await insertEnrollment(db, { ...identity, peer_id: peer.id, token_salt: salt });
-    return present(network, peer, token);
+    if (enrollment) await insertEnrollment(db, { ...enrollment, peer_id: peer.id, token_salt: salt });
+    return toEnrolled(network, peer, token);
   });
+  if (enrolled.peer.expires_at !== undefined) context.rescheduleExpiry();
   // Only what was read from here on is sure to have the peer.
   const { id, revision, nonce } = network;
-  return { ...enrolled, network: { id, revision: { revision, nonce, at: nextMoment() } } };
+  return { ...enrolled, network: { id, revision: { revision, nonce, at: nextLogicalTime() } } };
+}
+
+/** When a peer that enrols with the key expires; null for never. A replacement extends no end: only people of the organization do. */
+function endOf({ peer_hours }: StoredKey, now: Date): string | null {
+  return peer_hours === null ? null : new Date(now.getTime() + peer_hours * hourMs).toISOString();
+}
+
+function sha256(token: Secret): string {
+  return createHash('sha256').update(token.reveal()).digest('hex');
 }
 
 async function authorOfEnrollment({ readTime }: Context, db: Db, key: StoredKey, address: string): Promise<Author> {
@@ -124,53 +161,20 @@ export function readEnrollment({ onLoopback }: Context, { public_key, endpoint }
   }));
 }
 
-interface Added {
-  readonly peer: StoredPeer;
-  readonly network: networks.StoredNetwork;
+function toEnrolled(network: networks.StoredNetwork, peer: StoredPeer, token: Secret) {
+  return { peer: toPeer(network, peer), network, token };
 }
 
-/** Adds the peer at the next address of the network, under its name or, where that is taken, with a suffix to it. */
-async function addPeer(
-  db: Db,
-  revise: Revise,
-  asked: Omit<NewPeer, 'address' | 'label' | 'previous_key'>,
-): Promise<Added> {
-  const id = asked.network_id;
-  const touch = await revise(id);
-  const network = await networks.readNetwork(db, id);
-  const { range } = network;
-  const { endpoint } = asked;
-  await checkAll(
-    () => checkKeyFree(db, id, asked.public_key),
-    () => readFields((read) => ({ endpoint: read(() => endpoint && checkEndpointOutside(endpoint, network)) })),
+/** A host that is in the network through another URL of this control plane must not become a second peer. */
+async function refuseListed(db: Db, network: number, digests: ReadonlySet<string>): Promise<void> {
+  const listed = (await listKeys(db, network)).find(({ public_key, address }) =>
+    digests.has(digestPeer({ publicKey: public_key as PublicKey, address: address as Address })),
   );
-  const name = await findFreeName(db, id, asked.name);
-  const peer = { ...asked, name, label: toLabel(name) || null };
-  for (;;) {
-    const next = allocate({ range, ...(await networks.readAddressUse(db, id)) });
-    if (!next) throw networkFull(range);
-    await (next.fresh ? networks.countAddress(db, id) : networks.reuseAddress(db, id, next.address));
-    // An address that is taken against all records, as after a repair by hand, is passed over.
-    const added = await insertPeer(db, { ...peer, address: next.address });
-    if (!added) continue;
-    await touch(added.id);
-    return { peer: added, network };
-  }
-}
-
-/** The name, or where another peer has its label, the name with the first suffix that makes it one. */
-async function findFreeName(db: Db, network: number, name: string): Promise<string> {
-  const label = toLabel(name);
-  if (label === '' || !(await findLabelHolder(db, network, label))) return name;
-  // Of thousands that have one name not all suffixes are tried.
-  for (let suffix = 2 + (await countSuffixed(db, network, label)); ; suffix += 1) {
-    const suffixed = nameOnce(name, () => false, suffix);
-    if (!(await findLabelHolder(db, network, toLabel(suffixed)))) return suffixed;
-  }
-}
-
-function present(network: networks.StoredNetwork, peer: StoredPeer, token: Secret) {
-  return { peer: presentPeer(network, peer), network, token };
+  if (!listed) return;
+  const { id, name } = await networks.readNetwork(db, network);
+  throw new PreconditionFailed(
+    `the enrolment key is for network ${name} (${id}), which lists this host already, as ${listed.name} (${listed.id})`,
+  );
 }
 
 function alreadyIn({ id, name }: networks.StoredNetwork): Conflict {
@@ -185,8 +189,4 @@ function notAllowed(type: PeerType, types: readonly PeerType[]): Forbidden {
 
 function unusable(key: StoredKey, now: string): Forbidden {
   return new Forbidden(key.expires_at <= now ? 'the enrolment key has expired' : 'the enrolment key is used up');
-}
-
-function networkFull(range: Parameters<typeof capacityOf>[0]): InvalidRequest {
-  return new InvalidRequest({ private_cidr: [`${range} is full: all its ${capacityOf(range)} addresses are in use`] });
 }

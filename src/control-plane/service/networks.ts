@@ -1,22 +1,24 @@
 import type { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../contract/network.ts';
-import type { Prefix } from '../../core/cidr.ts';
-import type { Caller } from '../caller.ts';
-import { InvalidRequest, NotFound } from '../errors.ts';
-import { readFields } from '../field-rules.ts';
-import { coveringRoute, parsePrivateRange, parseRoutes } from '../network-rules.ts';
+import { type Prefix, parsePrefix } from '../../core/net/cidr.ts';
+import { compareRoutes, describeRouteChange } from '../../core/routing/route-change.ts';
+import type { Caller } from '../domain/caller.ts';
+import { readFields } from '../domain/field-rules.ts';
+import { coveringRoute, parsePrivateRange, parseRoutes } from '../domain/network-rules.ts';
+import { readRoutes } from '../domain/route-edits.ts';
+import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
+import { toNetwork, toNetworkSummary } from '../push/to-contract.ts';
+import { makeNonce } from '../store/changes.ts';
 import * as store from '../store/networks.ts';
 import { mapPage, type Page, type Slice } from '../store/page.ts';
-import { listEndpoints, listPeers } from '../store/peers.ts';
-import { makeNonce } from '../store/revision.ts';
+import { listEndpoints, listPeers } from '../store/peer-lists.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import { authorOf, changedFields, record } from './audit.ts';
 import type { Context } from './context.ts';
-import { presentNetwork, presentSummary } from './present.ts';
-import { revising } from './revising.ts';
+import { withRevision } from './with-revision.ts';
 
 export async function listNetworks({ db }: Context, caller: Caller, slice: Slice): Promise<Page<NetworkSummary>> {
-  return mapPage(await store.listNetworks(db, caller.organizationId, slice), presentSummary);
+  return mapPage(await store.listNetworks(db, caller.organizationId, slice), toNetworkSummary);
 }
 
 export async function createNetwork(context: Context, caller: Caller, asked: CreateNetwork): Promise<Network> {
@@ -31,13 +33,13 @@ export async function createNetwork(context: Context, caller: Caller, asked: Cre
       now,
       makeNonce(context.random),
     );
-    const { name, description, private_cidr, routes } = presentSummary(network);
+    const { name, description, private_cidr, routes } = toNetworkSummary(network);
     await record(transaction, authorOf(context, caller), {
       action: 'network.create',
       target: targetOf(network),
       details: { name, description, private_cidr, routes },
     });
-    return presentNetwork(network, []);
+    return toNetwork(network, []);
   });
 }
 
@@ -52,21 +54,25 @@ export function readNewNetwork({ allowPublicRoutes }: Context, asked: Partial<Cr
   });
 }
 
-/** Sets the fields given; what is the same already makes no revision. */
+/**
+ * Sets the fields given; what is the same already makes no revision, and is no conflict: a request that is sent twice is answered
+ * alike.
+ */
 export async function changeNetwork(
   context: Context,
   caller: Caller,
   id: number,
   asked: ChangeNetwork,
 ): Promise<Network> {
-  return revising(context, async (transaction, revise) => {
-    const network = await holdNetwork(transaction, caller, id);
+  return withRevision(context, async (transaction, revise) => {
+    const network = await lockNetwork(transaction, caller, id);
     const { routes } = readChange(context, network, asked);
     const { name = network.name, description = network.description } = asked;
     const changed = { name, description, routes };
     const details = changedFields(network, changed);
     if (Object.keys(details).length === 0) return loadNetwork(transaction, caller, id);
-    await checkEndpointsOutside(transaction, network, routes);
+    checkExpected(network, asked.expected_routes);
+    await checkEndpointsOutside(transaction, network, routes, asked.routes ? 'routes' : 'add_routes');
     await revise(id, changed);
     const target = targetOf({ id, name });
     await record(transaction, authorOf(context, caller), { action: 'network.update', target, details });
@@ -80,16 +86,29 @@ export async function checkChange(context: Context, caller: Caller, id: number, 
 }
 
 function readChange({ allowPublicRoutes }: Context, network: store.StoredNetwork, asked: ChangeNetwork) {
-  return readFields((read) => ({
-    routes: read(() => parseRoutes(asked.routes ?? network.routes, network.range, allowPublicRoutes)),
+  return readFields((read) => ({ routes: readRoutes(read, network, asked, allowPublicRoutes) }));
+}
+
+/** Refuses a change that was meant for other routes than the network has. */
+function checkExpected({ routes }: store.StoredNetwork, texts: readonly string[] | undefined): void {
+  if (texts === undefined) return;
+  const { expected } = readFields((read) => ({
+    expected: read(() => texts.map((text) => parsePrefix(text, 'expected_routes'))),
   }));
+  const changes = describeRouteChange(compareRoutes(expected, routes));
+  if (changes !== null) throw new Conflict(`the routes of the network are others by now: ${changes} since`);
 }
 
 /**
  * Refuses new routes that cover the endpoint of a peer: hosts would have to go without that endpoint, and it may be the one by which all
  * of them reach the network.
  */
-async function checkEndpointsOutside(db: Db, network: store.StoredNetwork, routes: readonly Prefix[]): Promise<void> {
+async function checkEndpointsOutside(
+  db: Db,
+  network: store.StoredNetwork,
+  routes: readonly Prefix[],
+  field: 'routes' | 'add_routes',
+): Promise<void> {
   const added = routes.filter((route) => !network.routes.includes(route));
   if (added.length === 0) return;
   const rules = (await listEndpoints(db, network.id)).flatMap(({ id, name, endpoint }) => {
@@ -98,13 +117,13 @@ async function checkEndpointsOutside(db: Db, network: store.StoredNetwork, route
       ? []
       : [`${covering} covers the endpoint ${endpoint} of peer ${id} (${name}); change that first`];
   });
-  if (rules.length > 0) throw new InvalidRequest({ routes: rules.slice(0, 10) });
+  if (rules.length > 0) throw new InvalidRequest({ [field]: rules.slice(0, 10) });
 }
 
 /** Removes a network with all its keys and peers. */
 export async function deleteNetwork(context: Context, caller: Caller, id: number): Promise<void> {
-  await revising(context, async (transaction, revise) => {
-    const network = await holdNetwork(transaction, caller, id);
+  await withRevision(context, async (transaction, revise) => {
+    const network = await lockNetwork(transaction, caller, id);
     await revise(id);
     await store.deleteNetwork(transaction, caller.organizationId, id);
     await record(transaction, authorOf(context, caller), {
@@ -124,8 +143,8 @@ export async function requireNetwork(db: Db, caller: Caller, id: number): Promis
  * Like {@link requireNetwork}, for what is going to change the network or something in it: all others who do that wait until the
  * transaction ends, so that what is decided by the network as it is stays right.
  */
-export async function holdNetwork(db: Db, caller: Caller, id: number): Promise<store.StoredNetwork> {
-  return requireOwn(store.holdNetwork, db, caller, id);
+export async function lockNetwork(db: Db, caller: Caller, id: number): Promise<store.StoredNetwork> {
+  return requireOwn(store.lockNetwork, db, caller, id);
 }
 
 async function requireOwn(
@@ -146,5 +165,5 @@ function targetOf({ id, name }: { id: number; name: string }) {
 
 async function loadNetwork(db: Db, caller: Caller, id: number): Promise<Network> {
   const network = await requireNetwork(db, caller, id);
-  return presentNetwork(network, await listPeers(db, id));
+  return toNetwork(network, await listPeers(db, id));
 }

@@ -1,9 +1,9 @@
 import { email as Email } from '../../contract/text.ts';
 import { NewPassword } from '../../contract/user.ts';
-import { quote, WrongUsage } from '../../core/errors.ts';
-import type { Secret } from '../../core/secret.ts';
-import { hashPassword } from '../passwords.ts';
-import { holdTable } from '../store/locks.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
+import { quote, WrongUsage } from '../../core/errors/index.ts';
+import { hashPassword } from '../domain/passwords.ts';
+import { lockTable } from '../store/database.ts';
 import { countTokens } from '../store/personal-tokens.ts';
 import { endSessions } from '../store/sessions.ts';
 import { transact } from '../store/transact.ts';
@@ -22,19 +22,11 @@ export async function makeFirstOwner(
   owner: Owner | null,
 ): Promise<boolean> {
   if (await isAnyUser(db)) return false;
-  if (!owner) {
-    throw new WrongUsage(
-      'the control plane has no user yet; name its first owner with --owner-email and --owner-password-file',
-    );
-  }
-  if (!Email.safeParse(owner.email).success) {
-    throw new WrongUsage(`--owner-email ${quote(owner.email)} is not an e-mail address`);
-  }
-  checkPassword(owner.password, '--owner-password-file');
+  checkFirstOwner(owner);
   const passwordHash = await hashPassword(owner.password, random, passwordCost, null);
   return transact(db, async (transaction) => {
     // Two processes that start at once are not to make one each.
-    await holdTable(transaction, 'users');
+    await lockTable(transaction, 'users');
     if (await isAnyUser(transaction)) return false;
     const organizationId = await insertOrganization(transaction, 'default');
     const email = owner.email.toLowerCase();
@@ -54,7 +46,20 @@ export async function makeFirstOwner(
   });
 }
 
-/** Whether a first owner was named of whom the database, which has its users, knows nothing. */
+/** @throws WrongUsage where a database without users could not have this first owner */
+export function checkFirstOwner(owner: Owner | null): asserts owner is Owner {
+  if (!owner) {
+    throw new WrongUsage(
+      'the control plane has no user yet; name its first owner with --owner-email and --owner-password-file',
+    );
+  }
+  if (!Email.safeParse(owner.email).success) {
+    throw new WrongUsage(`--owner-email ${quote(owner.email)} is not an e-mail address`);
+  }
+  checkPassword(owner.password, '--owner-password-file');
+}
+
+/** True when the database has users, and the named first owner is not an owner among them. */
 export async function isForeignOwner({ db }: Pick<Context, 'db'>, owner: Owner): Promise<boolean> {
   return !(await listOwners(db)).includes(owner.email.toLowerCase());
 }

@@ -1,14 +1,14 @@
 import type { CreatePersonalToken, PersonalToken } from '../../contract/personal-token.ts';
-import type { Secret } from '../../core/secret.ts';
-import type { UserCaller } from '../caller.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
+import type { UserCaller } from '../domain/caller.ts';
+import { hashToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
 import { InvalidRequest, NotFound, TooManyRequests, Unauthenticated } from '../errors.ts';
 import { countActionsOfActor } from '../store/audit.ts';
 import type { Page, Slice } from '../store/page.ts';
 import * as store from '../store/personal-tokens.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
-import { holdUser } from '../store/users.ts';
-import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
+import { lockUser } from '../store/users.ts';
 import { authorOf, record } from './audit.ts';
 import type { Context } from './context.ts';
 
@@ -33,7 +33,7 @@ export async function createToken(
   const now = at.toISOString();
   return transact(context.db, async (transaction) => {
     // One who is being removed makes no token, and two requests at once do not both take the last place.
-    const user = await holdUser(transaction, caller.organizationId, caller.userId);
+    const user = await lockUser(transaction, caller.organizationId, caller.userId);
     if (!user) throw new Unauthenticated('the user is no more');
     await limitMaking(transaction, caller, await context.readTime(transaction));
     await store.deleteExpiredTokens(transaction, user.id, now);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deleteEntries, type EntryAge, listAges } from '../store/audit.ts';
+import { deleteFormerIdentities } from '../store/former-identities.ts';
 import type { Context } from './context.ts';
 
 const dayMs = 24 * 3600 * 1000;
@@ -9,12 +10,12 @@ const repeatable: readonly string[] = [
   ...['token.create', 'token.revoke', 'password.change', 'password.refused'],
 ];
 
-/** What of the audit is kept, and how much of it is looked at before others have their turn. */
+/** What is kept of the audit, and how many entries are read at once. */
 export interface Retention {
   readonly days: number;
   /** Of each action that can be repeated without end, so many entries. */
   readonly mostOfEach?: number;
-  /** Entries that are looked at in one go: SQLite answers no request meanwhile. */
+  /** Entries that are read at once: SQLite answers no request meanwhile. */
   readonly batch?: number;
   /** Lets others have their turn; called between two batches. */
   readonly pause?: () => Promise<unknown>;
@@ -22,13 +23,17 @@ export interface Retention {
   readonly signal?: AbortSignal;
 }
 
-/** Forgets what of the audit is older than so many days, and of what can be repeated without end all but the newest; batch by batch. */
+/**
+ * Forgets what of the audit is older than so many days, and of what can be repeated without end all but the newest; batch by batch. The
+ * identities of removed peers are remembered as long.
+ */
 export async function pruneAudit(
   { db, readTime }: Pick<Context, 'db' | 'readTime'>,
   retention: Retention,
 ): Promise<void> {
   const { days, mostOfEach = 100_000, batch = 500, pause = () => sleep(10), signal } = retention;
   const before = new Date((await readTime(db)).getTime() - days * dayMs).toISOString();
+  await deleteFormerIdentities(db, before);
   const counts = new Map<string, number>();
   for (let entries = await listAges(db, null, batch); entries.length > 0; ) {
     const [newest, oldest] = [entries[0]?.id ?? 0, entries.at(-1)?.id ?? 0];
@@ -54,7 +59,7 @@ function findSurplus(entries: readonly EntryAge[], counts: Map<string, number>, 
   return surplus;
 }
 
-/** Prunes the audit now, and once a day until it is told to stop. A failure is `onFailure`'s, and the next day's to mend. */
+/** Prunes the audit now, and once a day until `stop`. A failure goes to `onFailure`, and the next day tries again. */
 export function pruneAuditDaily(
   context: Pick<Context, 'db' | 'readTime'>,
   days: number,

@@ -1,10 +1,11 @@
 import type { OpenSession, Profile } from '../../contract/auth.ts';
-import type { Secret } from '../../core/secret.ts';
-import type { Caller, UserCaller } from '../caller.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
+import type { Caller, UserCaller } from '../domain/caller.ts';
+import { verifyPassword } from '../domain/passwords.ts';
+import { hashToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
 import { NotFound, Unauthenticated } from '../errors.ts';
-import { verifyPassword } from '../passwords.ts';
 import { findPeerCaller } from '../store/peers.ts';
-import { findTokenHolder, noteUse } from '../store/personal-tokens.ts';
+import { findTokenHolder, recordTokenUse } from '../store/personal-tokens.ts';
 import {
   deleteExpiredSessions,
   deleteSession,
@@ -14,16 +15,16 @@ import {
   listSessions as listStored,
 } from '../store/sessions.ts';
 import { transact } from '../store/transact.ts';
-import { findOnlyOrganization, findUser, findUserByEmail, holdUserWithPassword } from '../store/users.ts';
-import { hashToken, mintToken, tokenPrefixes } from '../tokens.ts';
+import { findOnlyOrganization, findUser, findUserByEmail, lockUserWithPassword } from '../store/users.ts';
 import { authorOf, record } from './audit.ts';
 import type { Context } from './context.ts';
 import { revokeToken } from './personal-tokens.ts';
+import { refuseUnlisted } from './suspension.ts';
 
 const sessionLifetimeMs = 7 * 24 * 3600 * 1000;
 /** Sessions of one user; a later login ends the oldest. */
 const mostSessions = 100;
-/** How far behind a token's last use may be told: so a busy token is no write with each request. */
+/** How often the last use of a token is written at most, so that a request costs no write. */
 const useGrainMs = 3600 * 1000;
 
 export interface LoginAttempt {
@@ -49,8 +50,8 @@ export async function login(context: Context, attempt: LoginAttempt): Promise<{ 
   const at = now();
   const expiresAt = new Date(at.getTime() + sessionLifetimeMs).toISOString();
   await transact(db, async (transaction) => {
-    // The user may have been removed, or got another password, while this one was looked at.
-    const held = await holdUserWithPassword(transaction, user.id, user.password_hash);
+    // Meanwhile the user may have been removed, or its password changed.
+    const held = await lockUserWithPassword(transaction, user.id, user.password_hash);
     if (!held) throw new Unauthenticated('e-mail address or password is wrong');
     await deleteExpiredSessions(transaction, at.toISOString());
     const session = await insertSession(transaction, {
@@ -105,7 +106,7 @@ async function recordRefusal(
   });
 }
 
-/** Who speaks from an address, by a bearer token; refuses a token that is unknown or past its end. */
+/** Who speaks from an address, by a bearer token; refuses a token that is unknown or past its end, and that of a suspended peer. */
 export async function identify(context: Context, token: Secret, address: string): Promise<Caller> {
   const caller = await findCaller(context, token);
   if (!caller) throw new Unauthenticated('the bearer token is unknown or has expired');
@@ -116,13 +117,17 @@ async function findCaller({ db, now }: Context, token: Secret) {
   const hash = hashToken(token);
   const at = now();
   const isFor = (prefix: string) => token.reveal().startsWith(prefix);
-  if (isFor(tokenPrefixes.peer)) return findPeerCaller(db, hash);
+  if (isFor(tokenPrefixes.peer)) {
+    const found = await findPeerCaller(db, hash);
+    if (found) refuseUnlisted({ suspended_at: found.suspendedAt, expires_at: found.caller.expiresAt }, at);
+    return found?.caller;
+  }
   if (!isFor(tokenPrefixes.personal)) return findSessionCaller(db, hash, at.toISOString());
   const holder = await findTokenHolder(db, hash, at.toISOString());
   const since = new Date(at.getTime() - useGrainMs).toISOString();
   if (holder && (holder.lastUsedAt === null || holder.lastUsedAt < since)) {
     // A database that cannot be written, its disk being full, can be read still.
-    await noteUse(db, holder.caller.credential.id, at.toISOString(), since).catch(() => undefined);
+    await recordTokenUse(db, holder.caller.credential.id, at.toISOString(), since).catch(() => undefined);
   }
   return holder?.caller;
 }

@@ -1,9 +1,9 @@
 import type { Role } from '../../contract/auth.ts';
 import type { ChangeUser, CreateUser, User } from '../../contract/user.ts';
-import type { Secret } from '../../core/secret.ts';
-import { type Access, administrators, checkAccess, owners, type UserCaller } from '../caller.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
+import { type Access, administrators, checkAccess, owners, type UserCaller } from '../domain/caller.ts';
+import { hashPassword, verifyPassword } from '../domain/passwords.ts';
 import { Forbidden, InvalidRequest, NotFound, Unauthenticated } from '../errors.ts';
-import { hashPassword, verifyPassword } from '../passwords.ts';
 import type { Page, Slice } from '../store/page.ts';
 import { endSessions } from '../store/sessions.ts';
 import type { Db } from '../store/tables.ts';
@@ -26,7 +26,7 @@ export async function createUser(
   checkRank(caller.role, role, 'make');
   const passwordHash = await hashPassword(password, context.random, context.passwordCost, caller.address);
   return transact(context.db, async (transaction) => {
-    checkRank(await holdRole(transaction, caller), role, 'make');
+    checkRank(await lockRole(transaction, caller), role, 'make');
     const user = await store.insertUnknownUser(transaction, {
       organization_id: caller.organizationId,
       email: email.toLowerCase(),
@@ -58,8 +58,8 @@ export async function changeUser(
   { role }: ChangeUser,
 ): Promise<User> {
   return transact(context.db, async (transaction) => {
-    await holdRole(transaction, caller, owners);
-    const user = await store.holdUser(transaction, caller.organizationId, id);
+    await lockRole(transaction, caller, owners);
+    const user = await store.lockUser(transaction, caller.organizationId, id);
     if (!user) throw new NotFound('user');
     if (role === undefined || role === user.role) return user;
     if (user.role === 'owner' && (await store.listOwners(transaction, caller.organizationId)).length === 1) {
@@ -98,7 +98,7 @@ export async function changePassword(
   const passwordHash = await hashPassword(next, random, passwordCost, address);
   await transact(db, async (transaction) => {
     // Another change may have come first.
-    if (!(await store.holdUserWithPassword(transaction, userId, before))) throw new Forbidden(wrongPassword);
+    if (!(await store.lockUserWithPassword(transaction, userId, before))) throw new Forbidden(wrongPassword);
     await store.setPassword(transaction, userId, passwordHash);
     const ended = await endSessions(transaction, userId, credential.kind === 'session' ? credential.id : null);
     const details = { sessions_ended: ended };
@@ -109,15 +109,15 @@ export async function changePassword(
 const wrongPassword = 'the current password is wrong';
 
 /**
- * Removes a user; its sessions and tokens are void from then on. Only an owner may remove an owner, and nobody removes
- * themself: so an organization always keeps an owner.
+ * Removes a user; its sessions and tokens are void from then on. Only an owner may remove an owner, and no user
+ * removes itself: so an organization always has an owner.
  */
 export async function deleteUser(context: Context, caller: UserCaller, id: number): Promise<void> {
   await transact(context.db, async (transaction) => {
-    const role = await holdRole(transaction, caller);
-    const user = await store.holdUser(transaction, caller.organizationId, id);
+    const role = await lockRole(transaction, caller);
+    const user = await store.lockUser(transaction, caller.organizationId, id);
     if (!user) throw new NotFound('user');
-    if (id === caller.userId) throw new Forbidden('nobody may remove themself; ask another owner or admin');
+    if (id === caller.userId) throw new Forbidden('you may not remove yourself; ask another owner or admin');
     checkRank(role, user.role, 'remove');
     await store.deleteUser(transaction, caller.organizationId, id);
     const target = { kind: 'user', id, name: user.email } as const;
@@ -133,13 +133,13 @@ export async function deleteUser(context: Context, caller: UserCaller, id: numbe
  * The caller's role as of now. Changes to the users of one organization come one after another from here on: of two who
  * remove each other at the same time one is no more, and neither waits for the other.
  */
-async function holdRole(
+async function lockRole(
   transaction: Db,
   caller: UserCaller,
   access: Exclude<Access, 'anyone'> = administrators,
 ): Promise<Role> {
-  await store.holdOrganization(transaction, caller.organizationId);
-  const user = await store.holdUser(transaction, caller.organizationId, caller.userId);
+  await store.lockOrganization(transaction, caller.organizationId);
+  const user = await store.lockUser(transaction, caller.organizationId, caller.userId);
   if (!user) throw new Unauthenticated('the user is no more');
   checkAccess({ ...caller, role: user.role }, access);
   return user.role;

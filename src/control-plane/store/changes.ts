@@ -1,15 +1,30 @@
-import { isSameRevision, type Revision } from './revision.ts';
+import type { Random } from '../domain/tokens.ts';
 import type { Db } from './tables.ts';
 
-/** Since how many revisions the changes of a network are remembered: who has an older one reads the whole map. */
+/** One revision of a network in one history of the database: after a restore the same number is another revision. */
+export interface Revision {
+  readonly revision: number;
+  readonly nonce: string;
+}
+
+/** Distinguishes a revision from the same number in another history. */
+export function makeNonce(random: Random): string {
+  return Buffer.from(random(9)).toString('base64url');
+}
+
+export function isSameRevision(one: Revision, other: Revision): boolean {
+  return one.revision === other.revision && one.nonce === other.nonce;
+}
+
+/** Revisions of a network with recorded changes. A client with an older revision reads the whole map. */
 export const rememberedRevisions = 256;
 
-/** Which peer a revision is about; null for the network itself. */
+/** The peer that a revision changed; null for the network itself. */
 export interface Change extends Revision {
   readonly peer: number | null;
 }
 
-/** Remembers what a revision is about, and forgets what is too long ago. */
+/** Records what a revision changed, and deletes records that are too old. */
 export async function insertChange(db: Db, network: number, { revision, nonce, peer }: Change): Promise<void> {
   await db.insertInto('changes').values({ network_id: network, revision, nonce, peer_id: peer }).execute();
   await db
@@ -19,7 +34,7 @@ export async function insertChange(db: Db, network: number, { revision, nonce, p
     .execute();
 }
 
-/** What happened in a network after a revision, as far as it is remembered; null where that revision is not one of this history. */
+/** The recorded changes of a network after a revision; null for a revision of another history. */
 export async function listChanges(db: Db, network: number, after: Revision): Promise<Change[] | null> {
   const rows = await db
     .selectFrom('changes')

@@ -1,5 +1,5 @@
 import type { Insertable, Selectable } from 'kysely';
-import { locksRows } from './locks.ts';
+import { locksRows } from './database.ts';
 import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -25,7 +25,7 @@ export async function insertKey(db: Db, key: Insertable<Tables['enrollment_keys'
   return db.insertInto('enrollment_keys').values(key).returningAll().executeTakeFirstOrThrow();
 }
 
-/** Revokes a key and gives it; undefined when there was none to revoke. The row stays, so that its holder is told why. */
+/** Revokes a key and returns it; undefined without such a key. The row stays, so that an enrolment is refused with the reason. */
 export async function revokeKey(db: Db, networkId: number, id: number, now: string): Promise<StoredKey | undefined> {
   return db
     .updateTable('enrollment_keys')
@@ -41,7 +41,7 @@ export async function revokeKey(db: Db, networkId: number, id: number, now: stri
  * Finds a key by its token. Until the transaction ends, all others who come with a key to the same network, or would change the
  * network or the key, wait. The network is held before its key: so those who remove a network with its keys hold them too.
  */
-export async function holdKey(db: Db, tokenHash: string): Promise<StoredKey | undefined> {
+export async function lockKey(db: Db, tokenHash: string): Promise<StoredKey | undefined> {
   const withToken = db.selectFrom('enrollment_keys').where('token_hash', '=', tokenHash);
   if (!locksRows(db)) return withToken.selectAll().executeTakeFirst();
   await db
@@ -51,6 +51,11 @@ export async function holdKey(db: Db, tokenHash: string): Promise<StoredKey | un
     .forNoKeyUpdate()
     .execute();
   return withToken.selectAll().forNoKeyUpdate().executeTakeFirst();
+}
+
+/** Whether {@link takeUse} would take a use of a held key. */
+export function hasUse({ uses, max_uses, expires_at, revoked_at }: StoredKey, now: string): boolean {
+  return uses < max_uses && expires_at > now && revoked_at === null;
 }
 
 /** Takes one use of a key that still has one; all conditions stand in the one statement that takes it. */

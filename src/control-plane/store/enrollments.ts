@@ -16,6 +16,11 @@ export async function findEnrollment(db: Db, identity: EnrollmentIdentity): Prom
     .executeTakeFirst();
 }
 
+/** Forgets the enrolment of a peer, so that no repetition of it is answered. */
+export async function deleteEnrollment(db: Db, peerId: number): Promise<void> {
+  await db.deleteFrom('enrollments').where('peer_id', '=', peerId).execute();
+}
+
 export async function insertEnrollment(db: Db, enrollment: StoredEnrollment): Promise<void> {
   await db.insertInto('enrollments').values(enrollment).execute();
 }

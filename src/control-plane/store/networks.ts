@@ -1,10 +1,10 @@
 import type { Selectable } from 'kysely';
-import type { Address, Prefix } from '../../core/cidr.ts';
+import type { Address, Prefix } from '../../core/net/cidr.ts';
 import { NotFound } from '../errors.ts';
+import type { Revision } from './changes.ts';
 import { insertChange } from './changes.ts';
-import { locksRows } from './locks.ts';
+import { locksRows } from './database.ts';
 import { mapPage, type Page, readPage, type Slice } from './page.ts';
-import type { Revision } from './revision.ts';
 import type { Db, Tables } from './tables.ts';
 
 export interface StoredNetwork extends Revision {
@@ -33,7 +33,7 @@ export async function findNetwork(db: Db, organizationId: number, id: number): P
 }
 
 /** Finds a network. Until the transaction ends, all others who hold, change or remove the same network wait. */
-export async function holdNetwork(db: Db, organizationId: number, id: number): Promise<StoredNetwork | undefined> {
+export async function lockNetwork(db: Db, organizationId: number, id: number): Promise<StoredNetwork | undefined> {
   const row = await db
     .selectFrom('networks')
     .selectAll()
@@ -42,6 +42,17 @@ export async function holdNetwork(db: Db, organizationId: number, id: number): P
     .$if(locksRows(db), (query) => query.forNoKeyUpdate())
     .executeTakeFirst();
   return row && toNetwork(row);
+}
+
+/** Like {@link lockNetwork}, whosever network it is; gives whose. */
+export async function lockOrganizationOf(db: Db, id: number): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('networks')
+    .select('organization_id')
+    .where('id', '=', id)
+    .$if(locksRows(db), (query) => query.forNoKeyUpdate())
+    .executeTakeFirst();
+  return row?.organization_id;
 }
 
 /** A network, whosever it is; refuses where it is no more. */
@@ -136,7 +147,7 @@ export async function readAddressUse(db: Db, id: number): Promise<{ given: numbe
   return { given, returned: returned as Address | null };
 }
 
-/** Records that an address which nobody had before was given out. */
+/** Records that an address was assigned for the first time. */
 export async function countAddress(db: Db, id: number): Promise<void> {
   await db
     .updateTable('networks')

@@ -20,7 +20,7 @@ export interface Page<Entry> {
 }
 
 /** Of a longer list the entries are not counted: a request costs the same, however long a list is. */
-const mostCounted = 10_000;
+const maxCounted = 10_000;
 
 /**
  * Reads a part of a list in the order of its ids, newest first for `desc`. What comes and goes elsewhere in the list shifts nothing: a
@@ -43,22 +43,22 @@ export async function readPage<Tables, Name extends keyof Tables, Entry extends 
   const next = found.length > limit ? (entries.at(-1)?.id ?? null) : null;
   if (after !== null) return { entries, next, total: null };
   const isWhole = skip === 0 && next === null;
-  return { entries, next, total: isWhole ? entries.length : await countFew(db, list) };
+  return { entries, next, total: isWhole ? entries.length : await countUpToMax(db, list) };
 }
 
-async function countFew<Tables, Name extends keyof Tables, Entry>(
+async function countUpToMax<Tables, Name extends keyof Tables, Entry>(
   db: Db,
   list: SelectQueryBuilder<Tables, Name, Entry>,
 ): Promise<number | null> {
   const few = list
     .clearSelect()
     .select(sql.ref('id').as('id'))
-    .limit(mostCounted + 1);
+    .limit(maxCounted + 1);
   const { count } = await db
     .selectFrom(few.as('few'))
     .select((eb) => eb.fn.countAll<number | string>().as('count'))
     .executeTakeFirstOrThrow();
-  return Number(count) > mostCounted ? null : Number(count);
+  return Number(count) > maxCounted ? null : Number(count);
 }
 
 /** The page with each entry as `present` makes it. */

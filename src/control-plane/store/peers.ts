@@ -1,6 +1,5 @@
 import type { Insertable, Selectable } from 'kysely';
-import type { PeerCaller } from '../caller.ts';
-import { type Page, readPage, type Slice } from './page.ts';
+import type { PeerCaller } from '../domain/caller.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredPeer = Omit<Selectable<Tables['peers']>, 'token_hash'>;
@@ -10,6 +9,7 @@ export type PeerFields = Partial<
     StoredPeer,
     | 'name'
     | 'label'
+    | 'peer_type'
     | 'public_key'
     | 'previous_key'
     | 'endpoint'
@@ -19,64 +19,30 @@ export type PeerFields = Partial<
     | 'network_secret_tag'
     | 'serving_since'
     | 'priority'
+    | 'suspended_at'
+    | 'expires_at'
+    | 'expired'
   >
->;
-
-export async function listPeers(db: Db, networkId: number): Promise<StoredPeer[]> {
-  return db.selectFrom('peers').select(columns).where('network_id', '=', networkId).orderBy('id').execute();
-}
-
-export async function listPeerPage(db: Db, networkId: number, slice: Slice): Promise<Page<StoredPeer>> {
-  return readPage(db, db.selectFrom('peers').select(columns).where('network_id', '=', networkId), slice);
-}
-
-/** Peers of a network with these ids, as far as they are there, and with `withOwnRoutes` those that serve not simply all routes. */
-export async function listPeersAmong(
-  db: Db,
-  networkId: number,
-  { ids, withOwnRoutes }: { ids: readonly number[]; withOwnRoutes: boolean },
-): Promise<StoredPeer[]> {
-  return db
-    .selectFrom('peers')
-    .select(columns)
-    .where('network_id', '=', networkId)
-    .where((eb) =>
-      eb.or([
-        // An empty list is no SQL.
-        eb('id', 'in', [0, ...ids]),
-        ...(withOwnRoutes ? [eb('routes', 'is not', null), eb('withdrawn', '!=', '[]')] : []),
-      ]),
-    )
-    .orderBy('id')
-    .execute();
-}
-
-/** A peer by its id, and what tells it from a peer that has the same id in another history of the database. */
-export type PeerMark = readonly [id: number, tokenMark: number];
-
-export async function listPeerMarks(db: Db, networkId: number): Promise<PeerMark[]> {
-  const rows = await db.selectFrom('peers').select(['id', 'token_hash']).where('network_id', '=', networkId).execute();
-  return rows.map(({ id, token_hash }) => [id, markOf(token_hash)]);
-}
-
-/** Those of these ids that peers of the network have. */
-export async function listPeerMarksAmong(db: Db, networkId: number, ids: readonly number[]): Promise<PeerMark[]> {
-  const query = db.selectFrom('peers').select(['id', 'token_hash']).where('network_id', '=', networkId);
-  const rows = await query.where('id', 'in', [...ids]).execute();
-  return rows.map(({ id, token_hash }) => [id, markOf(token_hash)]);
-}
-
-/** 48 bits of a hash: a network of thousands of peers is kept in memory. */
-function markOf(tokenHash: string): number {
-  return Buffer.from(tokenHash, 'base64url').readUIntBE(0, 6);
-}
+> & { token_hash?: string };
 
 export async function findPeer(db: Db, networkId: number, id: number): Promise<StoredPeer | undefined> {
   return db
     .selectFrom('peers')
-    .select(columns)
+    .select(peerColumns)
     .where('id', '=', id)
     .where('network_id', '=', networkId)
+    .executeTakeFirst();
+}
+
+/** The peer of the network that has this identity; of several, as versions before proofs let them be, the first. */
+export async function findByIdentity(db: Db, networkId: number, identity: string): Promise<StoredPeer | undefined> {
+  return db
+    .selectFrom('peers')
+    .select(peerColumns)
+    .where('network_id', '=', networkId)
+    .where('identity_key', '=', identity)
+    .orderBy('id')
+    .limit(1)
     .executeTakeFirst();
 }
 
@@ -127,23 +93,13 @@ export async function countSuffixed(db: Db, networkId: number, label: string): P
   return Number(count);
 }
 
-/** The peers of a network that can be dialled. */
-export async function listEndpoints(
-  db: Db,
-  networkId: number,
-): Promise<{ id: number; name: string; endpoint: string }[]> {
-  const query = db.selectFrom('peers').select(['id', 'name', 'endpoint']).where('network_id', '=', networkId);
-  const rows = await query.where('endpoint', 'is not', null).orderBy('id').execute();
-  return rows.flatMap(({ endpoint, ...peer }) => (endpoint === null ? [] : [{ ...peer, endpoint }]));
-}
-
 /** Adds a peer; undefined when another one has its address. */
 export async function insertPeer(db: Db, peer: NewPeer): Promise<StoredPeer | undefined> {
   return db
     .insertInto('peers')
     .values(peer)
     .onConflict((conflict) => conflict.columns(['network_id', 'address']).doNothing())
-    .returning(columns)
+    .returning(peerColumns)
     .executeTakeFirst();
 }
 
@@ -153,26 +109,34 @@ export async function updatePeer(db: Db, networkId: number, id: number, fields: 
     .set(fields)
     .where('id', '=', id)
     .where('network_id', '=', networkId)
-    .returning(columns)
+    .returning(peerColumns)
     .executeTakeFirstOrThrow();
 }
 
-/** Removes a peer and gives the address and the name it had; undefined when there was none. */
+/** Removes a peer and gives what it had; undefined when there was none. */
 export async function deletePeer(
   db: Db,
   networkId: number,
   id: number,
-): Promise<{ address: string; name: string } | undefined> {
+): Promise<{ address: string; name: string; identity_key: string | null } | undefined> {
   return db
     .deleteFrom('peers')
     .where('id', '=', id)
     .where('network_id', '=', networkId)
-    .returning(['address', 'name'])
+    .returning(['address', 'name', 'identity_key'])
     .executeTakeFirst();
 }
 
-/** Which peer holds this access token. */
-export async function findPeerCaller(db: Db, tokenHash: string): Promise<Omit<PeerCaller, 'address'> | undefined> {
+/** 48 bits of a hash: a network of thousands of peers is kept in memory. */
+export function tokenMarkOf(tokenHash: string): number {
+  return Buffer.from(tokenHash, 'base64url').readUIntBE(0, 6);
+}
+
+/** Which peer holds this access token, and since when it is suspended. */
+export async function findPeerCaller(
+  db: Db,
+  tokenHash: string,
+): Promise<{ caller: Omit<PeerCaller, 'address'>; suspendedAt: string | null } | undefined> {
   const row = await db
     .selectFrom('peers')
     .innerJoin('networks', 'networks.id', 'peers.network_id')
@@ -181,13 +145,17 @@ export async function findPeerCaller(db: Db, tokenHash: string): Promise<Omit<Pe
       'peers.name',
       'networks.id as networkId',
       'networks.organization_id as organizationId',
+      'peers.expires_at as expiresAt',
+      'peers.suspended_at as suspendedAt',
     ])
     .where('peers.token_hash', '=', tokenHash)
     .executeTakeFirst();
-  return row && { kind: 'peer', ...row, tokenMark: markOf(tokenHash) };
+  if (!row) return undefined;
+  const { suspendedAt, ...peer } = row;
+  return { caller: { kind: 'peer', ...peer, tokenMark: tokenMarkOf(tokenHash) }, suspendedAt };
 }
 
-const columns = [
+export const peerColumns = [
   'id',
   'network_id',
   'name',
@@ -204,5 +172,8 @@ const columns = [
   'network_secret_tag',
   'serving_since',
   'priority',
+  'suspended_at',
+  'expires_at',
+  'expired',
   'created_at',
 ] as const;

@@ -1,5 +1,5 @@
 import type { Insertable, Selectable } from 'kysely';
-import type { UserCaller } from '../caller.ts';
+import type { UserCaller } from '../domain/caller.ts';
 import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -58,7 +58,7 @@ export async function findTokenHolder(db: Db, tokenHash: string, now: string): P
 }
 
 /** Notes that a token was used, unless a use at or after `since` is noted. */
-export async function noteUse(db: Db, id: number, now: string, since: string): Promise<void> {
+export async function recordTokenUse(db: Db, id: number, now: string, since: string): Promise<void> {
   await db
     .updateTable('personal_tokens')
     .set({ last_used_at: now })

@@ -1,8 +1,8 @@
 import type { Insertable, Selectable } from 'kysely';
-import type { UserCaller } from '../caller.ts';
+import type { UserCaller } from '../domain/caller.ts';
 import type { Db, Tables } from './tables.ts';
 
-/** A caller of whom nobody said yet where the request came from. */
+/** A caller without the address of the request. */
 type Identified = Omit<UserCaller, 'address'>;
 
 /** Adds a session and gives its id. */

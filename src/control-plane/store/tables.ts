@@ -50,7 +50,7 @@ export interface Tables {
     addresses_given: number;
     created_at: string;
   };
-  /** Addresses that came back, in that order, and that nobody holds again yet. */
+  /** Released addresses that are still free, in the order of their release. */
   returned_addresses: { id: Generated<number>; network_id: number; address: string };
   enrollment_keys: {
     id: Generated<number>;
@@ -66,6 +66,8 @@ export interface Tables {
     peer_types: string | null;
     /** The routes that a connector may serve, in JSON; null for any. */
     routes: string | null;
+    /** How long a peer that enrols with it may be in the network; null for any time. */
+    peer_hours: number | null;
   };
   peers: {
     id: Generated<number>;
@@ -89,6 +91,11 @@ export interface Tables {
     /** When a connector began to serve; null for other peers. */
     serving_since: string | null;
     priority: Generated<number>;
+    /** When an admin took it out of the map; null where it is in, or has expired only. */
+    suspended_at: string | null;
+    expires_at: string | null;
+    /** 1 once it was taken out of the map because it expired, else 0. */
+    expired: Generated<number>;
     token_hash: string;
     created_at: string;
   };
@@ -102,10 +109,12 @@ export interface Tables {
     idempotency_hash: string;
     token_salt: string;
   };
-  /** What was done by whom. It outlives those it names, so their names stand in it and nothing refers to them. */
+  /** The identities of peers that were removed: without a proof no new peer is known by one of them. */
+  former_identities: { id: Generated<number>; network_id: number; identity_key: string; removed_at: string };
+  /** The audit log. It outlives the users and peers in it, so it has their names and no references. */
   audit_entries: {
     id: Generated<number>;
-    /** Null where nobody can tell whose it is, as of a login with an unknown e-mail address. */
+    /** Null where it is unknown, as for a login with an unknown e-mail address. */
     organization_id: number | null;
     at: string;
     actor_kind: AuditEntry['actor']['kind'];

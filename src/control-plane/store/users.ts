@@ -1,6 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { Role } from '../../contract/auth.ts';
-import { locksRows } from './locks.ts';
+import { locksRows } from './database.ts';
 import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -29,7 +29,7 @@ export async function insertUser(db: Db, user: Insertable<Tables['users']>): Pro
   return id;
 }
 
-/** Adds a user; undefined when somebody, of whichever organization, has its e-mail address. */
+/** Adds a user; undefined when a user of any organization has its e-mail address. */
 export async function insertUnknownUser(db: Db, user: Insertable<Tables['users']>): Promise<StoredUser | undefined> {
   return db
     .insertInto('users')
@@ -45,7 +45,7 @@ export async function listUsers(db: Db, organizationId: number, slice: Slice): P
 }
 
 /** Finds a user. Until the transaction ends, all others who hold or remove the same user wait. */
-export async function holdUser(db: Db, organizationId: number, id: number): Promise<StoredUser | undefined> {
+export async function lockUser(db: Db, organizationId: number, id: number): Promise<StoredUser | undefined> {
   return db
     .selectFrom('users')
     .select(columns)
@@ -55,8 +55,8 @@ export async function holdUser(db: Db, organizationId: number, id: number): Prom
     .executeTakeFirst();
 }
 
-/** Like {@link holdUser}, of a user whose password has this hash still. */
-export async function holdUserWithPassword(db: Db, id: number, passwordHash: string): Promise<StoredUser | undefined> {
+/** Like {@link lockUser}, of a user whose password has this hash still. */
+export async function lockUserWithPassword(db: Db, id: number, passwordHash: string): Promise<StoredUser | undefined> {
   return db
     .selectFrom('users')
     .select(columns)
@@ -97,7 +97,7 @@ export async function setRole(db: Db, id: number, role: Role): Promise<StoredUse
 }
 
 /** Until the transaction ends, all others who hold the same organization wait. */
-export async function holdOrganization(db: Db, id: number): Promise<void> {
+export async function lockOrganization(db: Db, id: number): Promise<void> {
   const query = db.selectFrom('organizations').select('id').where('id', '=', id);
   if (locksRows(db)) await query.forNoKeyUpdate().execute();
 }

@@ -32,19 +32,19 @@ export interface Finding {
   readonly remedy: string | null;
 }
 
-export function well(subject: Subject, looked: string, found: string): Finding {
+export function okFinding(subject: Subject, looked: string, found: string): Finding {
   return { subject, verdict: 'ok', looked, found, remedy: null };
 }
 
-export function worthKnowing(subject: Subject, looked: string, found: string, remedy: string | null = null): Finding {
+export function noteFinding(subject: Subject, looked: string, found: string, remedy: string | null = null): Finding {
   return { subject, verdict: 'note', looked, found, remedy };
 }
 
 /** Silence about a subject is no good news. */
 export function notExamined(subject: Subject): Finding {
-  return worthKnowing(subject, `${subject} of this host`, 'is not examined on this kind of host');
+  return noteFinding(subject, `${subject} of this host`, 'is not examined on this kind of host');
 }
 
-export function wrong(subject: Subject, looked: string, found: string, remedy: string): Finding {
+export function problemFinding(subject: Subject, looked: string, found: string, remedy: string): Finding {
   return { subject, verdict: 'problem', looked, found, remedy };
 }

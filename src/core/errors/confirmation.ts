@@ -1,106 +1,116 @@
 import { CpnError, printable, quote } from './cpn-error.ts';
 
 const nextTries = {
-  changed: 'it is not tried again until the network changes',
-  repeated: 'it is applied when the control plane sends the same again half a minute later',
-  later: 'the daemon tries it again in ten minutes, or when something else changes',
+  changed: 'not retried until the network changes',
+  repeated: 'it is applied if the control plane sends the same again after 30 s',
+  later: 'the daemon retries in 10 minutes, or after the next change',
 } as const;
 
-/** What was not confirmed. */
-interface Tried {
-  /** Of the newest map; null where the service names none. */
+/** A change that was not confirmed. */
+interface Attempt {
+  /** Of the newest map; null where the control plane sends none. */
   readonly revision: string | null;
-  /** What of the network itself the change takes away; null where it takes away nothing of it. */
+  /** What the change removes of the network itself; null where it removes nothing. */
   readonly loss: string | null;
-  /** When it is tried again. */
+  /** When it is retried. */
   readonly again: keyof typeof nextTries;
   readonly withinMs: number;
 }
 
-/** After a change nobody answered who answered before; the host was made again what it was. */
+/** After a change no peer or control plane answered that answered before; the change was rolled back. */
 export class NotConfirmed extends CpnError {
   override readonly name = 'NotConfirmed';
 
-  constructor(networkInterface: string, { revision, loss, again, withinMs }: Tried) {
+  constructor(networkInterface: string, { revision, loss, again, withinMs }: Attempt) {
     const map = revision ? `revision ${printable(revision)}` : 'the newest map';
-    const what = again === 'later' ? 'what is around this host now' : map;
+    const what = again === 'later' ? "the host's current underlay" : map;
     const silence =
       loss === null
-        ? `with ${what} neither the control plane nor a peer that answered before was heard`
-        : `with ${what} it loses ${loss}, and no retained peer that had a handshake answered`;
-    super(`${networkInterface} was changed back: ${silence} within ${withinMs / 1000} s; ${nextTries[again]}`, {
+        ? `with ${what} neither the control plane nor a peer that answered before responded`
+        : `with ${what} it loses ${loss}, and no retained peer that had a handshake responded`;
+    super(`${networkInterface} was rolled back: ${silence} within ${withinMs / 1000} s; ${nextTries[again]}`, {
       facts: { interface: networkInterface, revision, loss, withinMs },
+      // The next pass goes by the state that was restored.
+      isRetryable: true,
     });
   }
 }
 
-/** With other options nobody answered who answered before; the host has the ones again that it had. */
+/** With new options no peer or control plane answered that answered before; the old options are restored. */
 export class NotKept extends CpnError {
   override readonly name = 'NotKept';
 
-  constructor(networkInterface: string, withinMs: number) {
+  /** @param url the new control plane, where it moves: a peer alone does not confirm it */
+  constructor(networkInterface: string, withinMs: number, url: string | null = null) {
+    const silence =
+      url === null
+        ? 'neither the control plane nor a peer that answered before responded'
+        : `the control plane at ${url}, or a peer that answered before, did not respond`;
     super(
-      `the options of ${networkInterface} are what they were before: with the new ones neither the control plane nor a peer that answered before was heard within ${withinMs / 1000} s; try others, or a longer --confirm-within`,
+      `the options of ${networkInterface} were rolled back: with the new ones ${silence} within ${withinMs / 1000} s; try others, or a longer --confirm-within`,
       { facts: { interface: networkInterface, withinMs } },
     );
   }
 }
 
-/** A signal came before a change was confirmed; what was begun was taken back. */
+/** A signal interrupted a change before it was confirmed; it was rolled back. */
 export class Interrupted extends CpnError {
   override readonly name = 'Interrupted';
 
   constructor(signal: string) {
-    super(`${signal} came before the change was confirmed, so it was taken back; run the command again to make it`, {
-      facts: { signal },
-    });
+    super(
+      `${signal} interrupted the change before it was confirmed; it was rolled back; run the command again to retry`,
+      {
+        facts: { signal },
+      },
+    );
   }
 }
 
-/** An answer of the control plane would take away all that this host reaches, and no second one confirmed it yet. */
+/** A reply of the control plane would remove all that this host reaches, and no second reply confirmed it yet. */
 export class Unconfirmed extends CpnError {
   override readonly name = 'Unconfirmed';
 
   constructor(url: string, problem: string, seconds: number) {
     super(
-      `the control plane at ${url} ${problem}; the tunnel stays as it is until a second answer, ${seconds} s later or more, says the same`,
-      { facts: { url, problem }, retry: true },
+      `the control plane at ${url} ${problem}; the tunnel stays unchanged until a second reply, at least ${seconds} s later, confirms it`,
+      { facts: { url, problem }, isRetryable: true },
     );
   }
 }
 
-/** Of a peer another thing is claimed than what a person was shown. */
-export class ClaimChanged extends CpnError {
-  override readonly name = 'ClaimChanged';
+/** The claim about a peer changed after the user saw it. */
+export class MismatchChanged extends CpnError {
+  override readonly name = 'MismatchChanged';
 
   constructor(peer: string, claimed: string) {
     super(
-      `nothing was accepted of ${quote(peer)}: what is claimed of it became another thing meanwhile (${claimed}); look at "cpn status", and accept that or not`,
+      `nothing was accepted for ${quote(peer)}: its claim has changed since (${claimed}); check "cpn status" and run "cpn accept" again`,
       { facts: { peer, claimed } },
     );
   }
 }
 
-/** Nobody who answered before answered to a new key; the old one is in use again. */
+/** No peer that answered before completed a handshake with the new key; the old key is restored. */
 export class NotRotated extends CpnError {
   override readonly name = 'NotRotated';
 
   constructor(networkInterface: string, withinMs: number) {
     super(
-      `the key of ${networkInterface} was changed back: within ${withinMs / 1000} s no peer that answered before answered to the new one; peers that are not told of changes at once need a longer --confirm-within`,
-      { facts: { interface: networkInterface, withinMs }, retry: true },
+      `the key of ${networkInterface} was rolled back: no peer that answered before completed a handshake with the new key within ${withinMs / 1000} s; peers that poll need a longer --confirm-within`,
+      { facts: { interface: networkInterface, withinMs }, isRetryable: true },
     );
   }
 }
 
-/** A change of keys was begun, and cannot be ended yet; it goes on by itself. */
+/** A key rotation is incomplete and continues later. */
 export class RotationPending extends CpnError {
   override readonly name = 'RotationPending';
 
   constructor(networkInterface: string, problem: string, cause?: unknown) {
     super(
-      `the change of the key of ${networkInterface} is not over: ${problem}; the daemon, or the next "cpn reconcile", goes on with it`,
-      { facts: { interface: networkInterface, problem }, cause, retry: true },
+      `the key rotation of ${networkInterface} is incomplete: ${problem}; the daemon, or the next "cpn reconcile", continues it`,
+      { facts: { interface: networkInterface, problem }, cause, isRetryable: true },
     );
   }
 }

@@ -1,7 +1,7 @@
 import { getSystemErrorMap } from 'node:util';
 import { CpnError } from './cpn-error.ts';
 
-/** A state file or a wg-quick file cannot be read as what it should be; it is left as it is. */
+/** A state file or a wg-quick file is not valid; it is left unchanged. */
 export class UnreadableFile extends CpnError {
   override readonly name = 'UnreadableFile';
 
@@ -10,41 +10,38 @@ export class UnreadableFile extends CpnError {
   }
 }
 
-/** The disk did not do what was asked of it: it is full, read-only or broken, or does not let us. */
+/** A file operation failed: the disk is full, read-only or broken, or a permission is missing. */
 export class DiskFailed extends CpnError {
   override readonly name = 'DiskFailed';
 
-  /** @param action what was to be done with `path`, such as `write` */
+  /** @param action the operation on `path`, such as `write` */
   constructor(action: string, path: string, { code = 'EIO', errno = 0 }: NodeJS.ErrnoException) {
     const reason = getSystemErrorMap().get(errno)?.[1] ?? 'the disk failed';
-    super(
-      `cannot ${action} ${path}: ${reason} (${code}); ${diskRemedies[code] ?? 'look at that place, and try again'}`,
-      {
-        facts: { path, code },
-        retry: true,
-      },
-    );
+    super(`cannot ${action} ${path}: ${reason} (${code}); ${diskRemedies[code] ?? 'check that path, then retry'}`, {
+      facts: { path, code },
+      isRetryable: true,
+    });
   }
 }
 
 const diskRemedies: Readonly<Record<string, string>> = {
   ENOSPC: 'free some space',
   EDQUOT: 'free some space',
-  EROFS: 'mount it writable, and see in the kernel log why it is not',
-  EIO: 'see in the kernel log what is wrong with the disk',
+  EROFS: 'mount it writable; the kernel log shows why it is not',
+  EIO: 'check the kernel log for disk errors',
   EACCES: 'run as root, or correct the permissions',
   EPERM: 'run as root, or correct the permissions',
 };
 
-/** Another cpn is at work on this host. */
+/** Another cpn process holds the lock of this host. */
 export class Locked extends CpnError {
   override readonly name = 'Locked';
 
-  /** @param program what is at work: any command of `cpn`, or the daemon */
+  /** @param program the holder: any command of `cpn`, or the daemon */
   constructor(path: string, pid: string, program: 'cpn' | 'cpn run' = 'cpn') {
     super(`another ${program} (pid ${pid}) holds ${path}; wait for it to end, or stop it`, {
       facts: { path, pid },
-      retry: true,
+      isRetryable: true,
     });
   }
 }

@@ -1,7 +1,7 @@
 import { getSystemErrorMap } from 'node:util';
 import { CpnError, quote } from './cpn-error.ts';
 
-/** The program lacks a right on this host. */
+/** The process lacks a privilege on this host. */
 export class MissingPrivilege extends CpnError {
   override readonly name = 'MissingPrivilege';
 
@@ -10,7 +10,7 @@ export class MissingPrivilege extends CpnError {
   }
 }
 
-/** A tool of the operating system is not there. */
+/** A tool of the operating system is missing. */
 export class MissingTool extends CpnError {
   override readonly name = 'MissingTool';
 
@@ -19,17 +19,17 @@ export class MissingTool extends CpnError {
   }
 }
 
-/** What is asked for cannot be done on this kind of host, whatever a person changes on it. */
+/** The host driver does not support the operation. */
 export class Unsupported extends CpnError {
   override readonly name = 'Unsupported';
 
-  /** @param remedy what does it instead, as a clause of its own */
+  /** @param remedy an alternative, as a clause of its own */
   constructor(what: string, driver: string, remedy: string) {
-    super(`${what} cannot be had on a host that is kept by ${driver} alone; ${remedy}`, { facts: { what, driver } });
+    super(`${what} is not supported by the host driver ${driver}; ${remedy}`, { facts: { what, driver } });
   }
 }
 
-/** An interface, a file or a table that we would have to touch is somebody else's. */
+/** An interface, a file or a table that cpn would change belongs to another program. */
 export class NotOurs extends CpnError {
   override readonly name = 'NotOurs';
 
@@ -38,7 +38,7 @@ export class NotOurs extends CpnError {
   }
 }
 
-/** A tool of the operating system failed; says which, how, and what it wrote to stderr. */
+/** A tool of the operating system failed. The message has its exit code and stderr. */
 export class CommandFailed extends CpnError {
   override readonly name = 'CommandFailed';
 
@@ -48,95 +48,105 @@ export class CommandFailed extends CpnError {
     super(`${command} ${ending}${said ? `: ${said}` : ''}`, {
       facts: { command, exitCode, stderr },
       cause,
-      retry: true,
+      isRetryable: true,
     });
   }
 }
 
-/** A program of somebody else listens on the UDP port that an interface is to have. */
+/** Another program listens on the UDP port of an interface. */
 export class PortTaken extends CpnError {
   override readonly name = 'PortTaken';
 
-  /** @param flag where the port was chosen */
+  /** @param flag the flag that sets the port */
   constructor(networkInterface: string, port: number | null, cause?: unknown, flag = '--listen-port') {
     const which = port === null ? 'its UDP port' : `UDP port ${port}`;
     super(
-      `${networkInterface} cannot listen: ${which} is in use; choose another with ${flag}, or end what has it ("ss -lunp" or "wg show" names it)`,
-      { facts: { interface: networkInterface, port }, cause, retry: true },
+      `${networkInterface} cannot listen: ${which} is in use; choose another with ${flag}, or stop its process (find it with "ss -lunp" or "wg show")`,
+      { facts: { interface: networkInterface, port }, cause, isRetryable: true },
     );
   }
 }
 
-/** The hosts file is not one that we can change; the tunnel works without names. */
-export class NotNamed extends CpnError {
-  override readonly name = 'NotNamed';
+/** The hosts file cannot be changed; the tunnel works without names. */
+export class HostsFileNotUpdated extends CpnError {
+  override readonly name = 'HostsFileNotUpdated';
 
-  /** @param trouble what is wrong with the file, and what to do about it */
+  /** @param trouble the problem of the file, and the hint */
   constructor(networkInterface: string, trouble: string) {
-    super(`the hosts file does not name the peers of ${networkInterface}: ${trouble}`, {
+    super(`the hosts file lacks the peers of ${networkInterface}: ${trouble}`, {
       facts: { interface: networkInterface },
     });
   }
 }
 
-/** Somebody else's packet rules drop what this host, a connector, is there to forward. */
+/** Packet rules of another program drop packets that this connector must forward. */
 export class ForwardingDropped extends CpnError {
   override readonly name = 'ForwardingDropped';
 
-  /** @param drops a sentence each: what is dropped, by whom, and what to do about it */
+  /** @param drops a sentence each: which packets, by which rules, and the hint */
   constructor(drops: readonly string[]) {
     super(drops.join('; '), { facts: { drops } });
   }
 }
 
-/** The packet rules of a host that forwards cannot be loaded; the tunnel is up, and nothing that comes out of it is forwarded. */
+/** Packet rules of another program drop packets to the listen port. */
+export class InboundDropped extends CpnError {
+  override readonly name = 'InboundDropped';
+
+  /** @param drop a sentence: which packets, by which rules, and the hint */
+  constructor(drop: string) {
+    super(drop, { facts: { drops: [drop] } });
+  }
+}
+
+/** The packet rules of a host that forwards cannot be loaded; the tunnel is up without forwarding. */
 export class RulesNotLoaded extends CpnError {
   override readonly name = 'RulesNotLoaded';
 
   constructor(networkInterface: string, stderr: string, isConnector: boolean) {
     const effect = isConnector
-      ? 'nothing is forwarded, and the routes of this connector are out of service until they load'
-      : 'what comes out of the tunnel reaches this host alone, and no container, until they load';
-    super(
-      `the packet rules of ${networkInterface} do not load, so that ${effect}: ${stderr}; see what "nft list ruleset" says`,
-      { facts: { interface: networkInterface, stderr }, retry: true },
-    );
-  }
-}
-
-/** The host does not hold what was just applied to it. */
-export class NotConverged extends CpnError {
-  override readonly name = 'NotConverged';
-
-  constructor(networkInterface: string, pending: readonly string[]) {
-    super(`${networkInterface} is not as it should be after the change; still pending: ${pending.join(', ')}`, {
-      facts: { interface: networkInterface, pending },
-      retry: true,
+      ? 'nothing is forwarded, and the routes of this connector are withdrawn until they load'
+      : 'packets from the tunnel reach only this host, and no container, until they load';
+    super(`the packet rules of ${networkInterface} do not load: ${stderr}; ${effect}; check "nft list ruleset"`, {
+      facts: { interface: networkInterface, stderr },
+      isRetryable: true,
     });
   }
 }
 
-/** A network gives this host an address with which it would cut itself off. */
+/** The host differs from the plan that was just applied. */
+export class NotConverged extends CpnError {
+  override readonly name = 'NotConverged';
+
+  constructor(networkInterface: string, pending: readonly string[]) {
+    super(`${networkInterface} still differs after the change; pending: ${pending.join(', ')}`, {
+      facts: { interface: networkInterface, pending },
+      isRetryable: true,
+    });
+  }
+}
+
+/** A network assigns this host an address that would cut it off. */
 export class AddressRefused extends CpnError {
   override readonly name = 'AddressRefused';
 
   constructor(network: string, address: string, reason: string) {
     super(
-      `network ${network} gives this host ${address}, which ${reason}; it is not taken: ask an admin of the network why, and join again`,
+      `network ${network} assigns this host ${address}, which ${reason}; it is refused: ask an admin of the network, then join again`,
       { facts: { network, address, reason } },
     );
   }
 }
 
-/** The metrics of the daemon cannot be served where somebody wants them. */
+/** The metrics of the daemon cannot be served at the given address. */
 export class MetricsFailed extends CpnError {
   override readonly name = 'MetricsFailed';
 
   constructor(host: string, port: number, { code = 'EIO', errno = 0 }: NodeJS.ErrnoException) {
-    const reason = getSystemErrorMap().get(errno)?.[1] ?? 'the system says no more';
+    const reason = getSystemErrorMap().get(errno)?.[1] ?? 'unknown reason';
     super(`metrics cannot be served on ${host} port ${port}: ${reason} (${code}); choose another with --metrics`, {
       facts: { host, port, code },
-      retry: true,
+      isRetryable: true,
     });
   }
 }

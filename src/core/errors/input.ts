@@ -1,6 +1,6 @@
 import { CpnError, quote } from './cpn-error.ts';
 
-/** A value that a person, a file or the wire gave breaks a rule; a value that must not be seen is left undefined. */
+/** A value from a user, a file or the wire breaks a rule; a secret value is left undefined. */
 export class InvalidValue extends CpnError {
   override readonly name = 'InvalidValue';
   readonly field: string;
@@ -14,12 +14,12 @@ export class InvalidValue extends CpnError {
   }
 }
 
-/** The command as given cannot be carried out: a flag is missing, or two of them exclude each other. */
+/** The command line is not valid: a flag is missing, or two of them exclude each other. */
 export class WrongUsage extends CpnError {
   override readonly name = 'WrongUsage';
 }
 
-/** The host has not joined what the command names. */
+/** The host has not joined the network that the command names. */
 export class NotJoined extends CpnError {
   override readonly name = 'NotJoined';
 }

@@ -1,68 +1,92 @@
 import { CpnError } from './cpn-error.ts';
 
-/** The control plane answered, and refused: 401, 403, 404, 413 or 422. Repeating the request would not help. */
+/** The control plane refused the request: 401, 403, 404, 413 or 422. A retry does not help. */
 export class Refused extends CpnError {
   override readonly name = 'Refused';
   readonly status: number;
-  /** True when an earlier attempt, whose reply was lost, may have been carried out: this refusal may be its echo. */
+  /** True when an earlier attempt, whose reply was lost, may have succeeded: this refusal may follow from it. */
   readonly repeated: boolean;
+  /** False where the reply has no reason in the contract's form: a proxy may have sent it. */
+  readonly reasoned: boolean;
 
-  /** @param remedy what a person does about it; null where the reason says it */
-  constructor(status: number, what: string, reason: string, remedy: string | null, repeated = false) {
+  /** @param remedy the hint; null where the reason has one */
+  constructor(
+    status: number,
+    what: string,
+    reason: string,
+    remedy: string | null,
+    { repeated = false, reasoned = true }: { readonly repeated?: boolean; readonly reasoned?: boolean } = {},
+  ) {
     super(`${what} was refused (${status}): ${reason}${remedy === null ? '' : `; ${remedy}`}`, {
       facts: { status, what },
     });
     this.status = status;
     this.repeated = repeated;
+    this.reasoned = reasoned;
   }
 }
 
-/** What is known of the attempts that ended in {@link Unreachable}. */
+/** The attempts that ended in {@link Unreachable}. */
 interface Attempts {
-  /** False when no byte of any attempt can have reached it: then nothing was done there. */
+  /** False when no byte of any attempt can have reached it: nothing happened there. */
   readonly delivered: boolean;
-  /** The service may have carried out what it would carry out anew. */
+  /** An attempt may have succeeded; a retry could do the work twice. */
   readonly perhapsDone?: boolean;
-  /** Something at its address answered the last attempt, if only to refuse it: the way there is open. */
+  /** Its address answered the last attempt, if only with a refusal: the path is open. */
   readonly heard: boolean;
   /** It answered the last attempt with 429. */
   readonly limited?: boolean;
-  /** It answered the last attempt with 503 and why, which is the problem. */
+  /** It answered the last attempt with 503 and a reason, which is the problem. */
   readonly busy?: boolean;
-  /** Milliseconds that it asked to be left alone for. */
+  /** Milliseconds of its `Retry-After`. */
   readonly retryAfterMs: number | null;
-  /** What a person does about it, where the problem does not say so itself. */
+  /** The hint, where the problem has none. */
   readonly remedy?: string | null;
 }
 
-/** The control plane could not be reached, or kept answering 429 or 5xx, until the deadline. */
+/** The control plane was unreachable, or kept answering 429 or 5xx, until the deadline. */
 export class Unreachable extends CpnError implements Attempts {
-  override readonly name = 'Unreachable';
+  override readonly name: string = 'Unreachable';
   readonly delivered: boolean;
   readonly perhapsDone: boolean;
   readonly heard: boolean;
   readonly retryAfterMs: number | null;
   readonly remedy: string | null;
 
-  constructor(
-    url: string,
-    problem: string,
-    { delivered, perhapsDone, heard, limited, busy, retryAfterMs, remedy }: Attempts,
-  ) {
-    const state = limited ? 'asks to wait' : busy ? 'cannot answer now' : 'is out of reach';
-    super(`the control plane at ${url} ${state}: ${problem}${remedy ? `; ${remedy}` : ''}`, {
-      facts: { url, problem },
-      retry: true,
-    });
-    this.delivered = delivered;
-    this.perhapsDone = perhapsDone ?? false;
-    this.heard = heard;
-    this.retryAfterMs = retryAfterMs;
-    this.remedy = remedy ?? null;
+  /** @param message replaces the usual message */
+  constructor(url: string, problem: string, attempts: Attempts, message = explainSilence(url, problem, attempts)) {
+    super(message, { facts: { url, problem }, isRetryable: true });
+    this.delivered = attempts.delivered;
+    this.perhapsDone = attempts.perhapsDone ?? false;
+    this.heard = attempts.heard;
+    this.retryAfterMs = attempts.retryAfterMs;
+    this.remedy = attempts.remedy ?? null;
   }
 }
 
-/** What answered does not speak the contract: no JSON, a missing field, a redirect, too many bytes. */
+function explainSilence(url: string, problem: string, { limited, busy, remedy }: Attempts): string {
+  const state = limited ? 'limits requests' : busy ? 'is busy' : 'is unreachable';
+  return `the control plane at ${url} ${state}: ${problem}${remedy ? `; ${remedy}` : ''}`;
+}
+
+/** A captive portal, or a proxy that requires a login, answers in place of the control plane. */
+export class Intercepted extends Unreachable {
+  override readonly name = 'Intercepted';
+
+  /** @param how the evidence, as a clause of its own */
+  constructor(url: string, how: string, delivered: boolean) {
+    const remedy =
+      'log in to the network in a browser, then retry; if it needs no login, check the URL of the control plane';
+    super(
+      url,
+      how,
+      { delivered, heard: false, retryAfterMs: null, remedy },
+      `a captive portal or proxy answers in place of the control plane at ${url} (${how}); ${remedy}`,
+    );
+  }
+}
+
+/** A reply breaks the contract: no JSON, a missing field, a redirect on the same host, too many bytes. */
 export class BadReply extends CpnError {
   override readonly name = 'BadReply';
 
@@ -71,37 +95,48 @@ export class BadReply extends CpnError {
   }
 }
 
-/** A control plane does not help to take a connector out of service: nobody else would take its routes over. */
+/** The control plane cannot withdraw the routes of a connector: no other connector would take them over. */
 export class CannotWithdraw extends CpnError {
   override readonly name = 'CannotWithdraw';
 
   constructor(url: string, problem: string) {
     super(
-      `routes cannot be withdrawn through the control plane at ${url}: ${problem}; ask an admin to take them from this connector there`,
+      `routes cannot be withdrawn through the control plane at ${url}: ${problem}; ask an admin to remove them from this connector`,
       { facts: { url, problem } },
     );
   }
 }
 
-/** A control plane does not let a host change what the network is told of it. */
-export class CannotTell extends CpnError {
-  override readonly name = 'CannotTell';
+/** The control plane does not let a host change its own name and endpoint. */
+export class CannotReport extends CpnError {
+  override readonly name = 'CannotReport';
 
   constructor(url: string, problem: string) {
     super(
-      `name and endpoint of this host cannot be changed through the control plane at ${url}: ${problem}; nothing was changed here: ask an admin to type "cpn peer update"`,
+      `name and endpoint of this host cannot be changed through the control plane at ${url}: ${problem}; nothing was changed; ask an admin to run "cpn peer update"`,
       { facts: { url, problem } },
     );
   }
 }
 
-/** The keys of a host cannot be changed; nothing was. */
+/** The server at a new URL is not the control plane of this host's network; nothing was changed. */
+export class CannotMove extends CpnError {
+  override readonly name = 'CannotMove';
+
+  constructor(networkInterface: string, url: string, problem: string, remedy: string) {
+    super(`the control plane of ${networkInterface} was not changed: ${url} ${problem}; ${remedy}`, {
+      facts: { interface: networkInterface, url, problem },
+    });
+  }
+}
+
+/** The key of a host cannot be rotated; nothing was changed. */
 export class CannotRotate extends CpnError {
   override readonly name = 'CannotRotate';
 
-  /** @param remedy what to do about it, as a clause of its own */
+  /** @param remedy the hint, as a clause of its own */
   constructor(networkInterface: string, problem: string, remedy: string, cause?: unknown) {
-    super(`the key of ${networkInterface} cannot be changed: ${problem}; ${remedy}`, {
+    super(`the key of ${networkInterface} cannot be rotated: ${problem}; ${remedy}`, {
       facts: { interface: networkInterface, problem },
       cause,
     });

@@ -1,15 +1,15 @@
-import { type Address, hostPrefix } from '../cidr.ts';
 import type { ForwardDrop } from '../forward/find-drops.ts';
 import type { ForwardPath } from '../forward/path.ts';
-import type { KernelRoute } from '../kernel-route.ts';
-import { planFirewall, planOpening, planSysctls } from '../plan-forwarding.ts';
-import { type Check, leavesOpen, passes, stops } from './check.ts';
-import { goesThrough } from './check-route.ts';
+import type { KernelRoute } from '../host-state/kernel-route.ts';
+import { type Address, hostPrefix } from '../net/cidr.ts';
+import { planFirewall, planForwardingOn, planSysctls } from '../reconcile/plan-forwarding.ts';
+import { type Check, inconclusive, passes, stops } from './check.ts';
+import { usesTunnel } from './check-route.ts';
 import type { Found } from './find-target.ts';
 
 /** The ways of the peers' packets to an address behind a route that this host serves, and of the answers; none to any other. */
 export function findForwardPaths(address: Address, { view, target }: Found, there: KernelRoute): ForwardPath[] {
-  if (target.is !== 'route' || goesThrough(target) || there.link === null || there.local) return [];
+  if (target.is !== 'route' || usesTunnel(target) || there.link === null || there.local) return [];
   const { link } = view.desired;
   const [from, to] = [view.map.cidr, hostPrefix(address)];
   return [
@@ -21,17 +21,21 @@ export function findForwardPaths(address: Address, { view, target }: Found, ther
 /**
  * Tells whether this connector forwards what its peers send to a route that it serves.
  *
- * @param drops what somebody else's packet rules drop of it; null when that could not be read
+ * @param drops what packet rules of other programs drop of it; null when that could not be read
  */
 export function checkForwarding({ view: { desired, actual } }: Found, drops: readonly ForwardDrop[] | null): Check {
-  const steps = [...planFirewall(desired, actual), ...planSysctls(desired, actual), ...planOpening(desired, actual)];
+  const steps = [
+    ...planFirewall(desired, actual),
+    ...planSysctls(desired, actual),
+    ...planForwardingOn(desired, actual),
+  ];
   const lacking = steps.flatMap(({ changes }) => changes.map(({ kind, target }) => `${kind} ${target}`));
   if (lacking.length > 0)
     return stops('firewall', `${lacking.join(', ')} is not as it should be`, '"cpn reconcile" puts it right');
   const [drop] = drops ?? [];
   if (drop) return stops('firewall', describeDrop(drop), drop.remedy);
   const own = 'our own table lets it through from the peers';
-  if (drops === null) return leavesOpen('firewall', `${own}; the packet rules of others could not be read`);
+  if (drops === null) return inconclusive('firewall', `${own}; the packet rules of others could not be read`);
   return passes('firewall', `${own}, and no rule of others is seen to drop it`);
 }
 

@@ -1,6 +1,6 @@
-import type { Address } from '../cidr.ts';
-import { type RouteReport, remedyOfRefused } from '../route-report.ts';
-import { type Check, leavesOpen, passes, stops } from './check.ts';
+import type { Address } from '../net/cidr.ts';
+import { type RouteReport, remedyOfRefused } from '../routing/route-report.ts';
+import { type Check, inconclusive, passes, stops } from './check.ts';
 import type { Found, Target } from './find-target.ts';
 import { findWantedOwner, namePeer, type View } from './view.ts';
 
@@ -10,7 +10,7 @@ export function checkNetwork(address: Address, found: Found): Check {
   const { refused } = found.view;
   if (check.ok !== true || refused === null) return check;
   const detail = `${check.detail}, by the last known map; sync refused (${refused.by})`;
-  return leavesOpen('network', detail, refused.error ?? 'see "cpn status"');
+  return inconclusive('network', detail, refused.error ?? 'see "cpn status"');
 }
 
 function checkTarget(address: Address, { view, target }: Found): Check {

@@ -1,8 +1,8 @@
-import { type Address, familyOf } from '../cidr.ts';
-import type { KernelRoute } from '../kernel-route.ts';
-import { looseFilter, sourceFilterKey } from '../link-sysctl.ts';
-import { type Check, leavesOpen, passes, stops } from './check.ts';
-import { describeRefusal, describeWay } from './check-route.ts';
+import type { KernelRoute } from '../host-state/kernel-route.ts';
+import { looseFilter, sourceFilterKey } from '../host-state/sysctl-keys.ts';
+import { type Address, familyOf } from '../net/cidr.ts';
+import { type Check, inconclusive, passes, stops } from './check.ts';
+import { describeRefusal, describeRoute } from './check-route.ts';
 import type { View } from './view.ts';
 
 /** The keys that make the reverse path filter of an interface: the larger value counts (ip-sysctl.rst). */
@@ -14,7 +14,7 @@ export function reversePathKeys(link: string): { readonly all: string; readonly 
  * Tells whether the kernel would take the answer, which comes in by our interface.
  *
  * @param back what the kernel would do with a packet from this host's own address to where the answer comes from: that is what
- *   the filter asks; null when that could not be asked
+ *   the filter looks up; null where there is no lookup
  */
 export function checkReversePath(address: Address, view: View, back: KernelRoute | null): Check {
   if (familyOf(address) === 6) return passes('rp_filter', 'IPv6 has none');
@@ -22,13 +22,13 @@ export function checkReversePath(address: Address, view: View, back: KernelRoute
   const { all, own } = reversePathKeys(link);
   const values = [all, own].map((key) => Number(view.actual.sysctls[key] ?? Number.NaN));
   const value = Math.max(...values);
-  if (Number.isNaN(value)) return leavesOpen('rp_filter', `not known while there is no ${own}`);
+  if (Number.isNaN(value)) return inconclusive('rp_filter', `not known while there is no ${own}`);
   if (value === 0) return passes('rp_filter', 'off');
   const mode = value === 1 ? 'strict' : 'loose';
-  if (back === null) return leavesOpen('rp_filter', `${mode}; the way back cannot be asked for without the address`);
+  if (back === null) return inconclusive('rp_filter', `${mode}; the way back cannot be asked for without the address`);
   if (back.link === link) return passes('rp_filter', `${mode}; the way back is by ${link} too`);
   if (back.link !== null && value === 2) return passes('rp_filter', 'loose');
-  const away = back.link === null ? describeRefusal(back) : `the way back ${describeWay(back)}`;
+  const away = back.link === null ? describeRefusal(back) : `the way back ${describeRoute(back)}`;
   const dropped = `${mode}, and drops the answers that come in by ${link}: ${away}`;
   const remedy = `lead ${address} into ${link} for packets from ${view.address} too`;
   return stops('rp_filter', dropped, value === 2 ? remedy : `${remedy}, or "sysctl -w ${own}=${looseFilter}"`);

@@ -1,15 +1,17 @@
-import { type Address, covers, lengthOf, maskPrefix, type Prefix } from '../cidr.ts';
-import { isDefaultRoute, routingTableOf } from '../full-tunnel.ts';
-import type { KernelRoute, RefusedRoute, TakenRoute } from '../kernel-route.ts';
-import { routeProtocol } from '../marks.ts';
-import { formatInterfaceAddress } from '../model.ts';
-import { formatRule, type Rule, sameRule } from '../rule.ts';
-import { type Check, leavesOpen, passes, stops } from './check.ts';
+import type { KernelRoute, RefusedRoute, TakenRoute } from '../host-state/kernel-route.ts';
+import { routeProtocol } from '../host-state/marks.ts';
+import { formatRule, type Rule, sameRule } from '../host-state/policy-rule.ts';
+import { type Address, covers, isDefaultRoute, lengthOf, maskPrefix, type Prefix } from '../net/cidr.ts';
+import { formatInterfaceAddress } from '../net/interface-address.ts';
+import { findForeignRoutes } from '../routing/own-routes.ts';
+import { placeRoutes } from '../routing/place-route.ts';
+import { isRouteTable } from '../routing/route-table.ts';
+import { type Check, inconclusive, passes, stops } from './check.ts';
 import type { Found, Target } from './find-target.ts';
 import type { View } from './view.ts';
 
 /** True for what this host sends through the tunnel, when all is well. */
-export function goesThrough(target: Target): boolean {
+export function usesTunnel(target: Target): boolean {
   if (target.is === 'self') return false;
   return target.is !== 'route' || (target.report.state !== 'served' && target.report.state !== 'withdrawn');
 }
@@ -18,19 +20,19 @@ export function goesThrough(target: Target): boolean {
 export function checkRoute(address: Address, { view, target }: Found, way: KernelRoute): Check {
   const { link } = view.desired;
   const lack = describeLack(view);
-  if (lack !== null && (goesThrough(target) || target.is === 'self')) {
-    const beside = way.link === null || way.local ? '' : `: the packet ${describeWay(way)}`;
-    return stops('route', `${lack}${beside}`, '"cpn reconcile" makes the interface what it should be');
+  if (lack !== null && (usesTunnel(target) || target.is === 'self')) {
+    const instead = way.link === null || way.local ? '' : `: the packet ${describeRoute(way)}`;
+    return stops('route', `${lack}${instead}`, '"cpn reconcile" makes the interface what it should be');
   }
   if (way.link === null) return refused(way, target, link);
   if (target.is === 'self') {
     if (way.local) return passes('route', 'stays on this host');
-    return stops('route', `${link} does not have the address: the packet ${describeWay(way)}`, reconcile);
+    return stops('route', `${link} does not have the address: the packet ${describeRoute(way)}`, reconcile);
   }
-  if (!goesThrough(target)) return checkOwnLan(way, link);
-  if (way.link !== link) return drawnAway(address, view, way);
-  if (way.source === null || way.source === view.address) return passes('route', describeWay(way));
-  const problem = `${describeWay(way)}; from ${way.source} instead of ${view.address}, which peers do not take`;
+  if (!usesTunnel(target)) return checkOwnLan(way, link);
+  if (way.link !== link) return checkDiversion(address, view, way);
+  if (way.source === null || way.source === view.address) return passes('route', describeRoute(way));
+  const problem = `${describeRoute(way)}; from ${way.source} instead of ${view.address}, which peers do not take`;
   return stops('route', problem, reconcile);
 }
 
@@ -38,16 +40,26 @@ export function checkRoute(address: Address, { view, target }: Found, way: Kerne
 export function describeElsewhere(way: KernelRoute): Check {
   return way.link === null
     ? stops('route', describeRefusal(way), 'give this host a route there')
-    : passes('route', way.local ? 'stays on this host' : describeWay(way));
+    : passes('route', way.local ? 'stays on this host' : describeRoute(way));
+}
+
+/** Tells of a route of another program that leads into a tunnel what no peer of it takes; null where none does. */
+export function checkForeign(views: readonly View[], way: KernelRoute): Check | null {
+  if (way.link === null || way.local) return null;
+  const view = views.find(({ desired }) => desired.link === way.link);
+  const foreign = view && findForeignRoutes(view.desired, view.actual);
+  const route = foreign?.find(({ prefix, table }) => prefix === way.prefix && table === way.table);
+  if (route === undefined) return null;
+  return stops('route', `${describeRoute(way)}; no peer takes it there`, `"${route.remedy}" takes that route away`);
 }
 
 /** Where the kernel sends a packet that this network does not carry. */
 export function describeInstead(way: KernelRoute): Check {
-  return leavesOpen('route', way.link === null ? describeRefusal(way) : describeWay(way));
+  return inconclusive('route', way.link === null ? describeRefusal(way) : describeRoute(way));
 }
 
 /** `leaves by eth0 via 203.0.113.1 from 203.0.113.22, by the route to 192.168.50.0/24`. */
-export function describeWay({ link, local, source, gateway, table, prefix, protocol }: TakenRoute): string {
+export function describeRoute({ link, local, source, gateway, table, prefix, protocol }: TakenRoute): string {
   if (local) return 'stays on this host';
   const where = gateway === null ? link : `${link} via ${gateway}`;
   const leaves = `leaves by ${where}${source === null ? '' : ` from ${source}`}`;
@@ -78,32 +90,32 @@ const routeToLan = 'give this connector a route to its LAN';
 function refused(way: RefusedRoute, target: Target, link: string): Check {
   const problem = describeRefusal(way);
   if (way.why !== 'none') {
-    const place = goesThrough(target) ? `the one into ${link}` : 'the one to the LAN';
+    const place = usesTunnel(target) ? `the one into ${link}` : 'the one to the LAN';
     return stops('route', problem, `take away that route or rule, which stands before ${place}`);
   }
-  return stops('route', problem, goesThrough(target) ? reconcile : routeToLan);
+  return stops('route', problem, usesTunnel(target) ? reconcile : routeToLan);
 }
 
 /** A route that this host serves leads to its LAN, and never back into the tunnel. */
 function checkOwnLan(way: TakenRoute, link: string): Check {
-  if (way.link !== link) return passes('route', describeWay(way));
-  return stops('route', `${describeWay(way)}, back into the tunnel`, routeToLan);
+  if (way.link !== link) return passes('route', describeRoute(way));
+  return stops('route', `${describeRoute(way)}, back into the tunnel`, routeToLan);
 }
 
 /** Says who draws a packet away that belongs into the tunnel: another address, a rule, or a route. */
-function drawnAway(address: Address, view: View, way: TakenRoute): Check {
+function checkDiversion(address: Address, view: View, way: TakenRoute): Check {
   const { link } = view.desired;
   if (way.local) return stops('route', 'this host has that address itself', 'take the address away from this host');
-  const instead = `${describeWay(way)}, not into ${link}`;
+  const instead = `${describeRoute(way)}, not into ${link}`;
   if (way.prefix === null)
     return stops(
       'route',
       instead,
-      `find the route that leads there; "cpn down ${link}" and "cpn up ${link}" make ours anew`,
+      `find the route that leads there; "cpn down ${link}" and "cpn up ${link}" create the route of cpn again`,
     );
   const wanted = findWantedRoute(address, view);
   // Another route of the same prefix wins by its metric, a narrower one in any case.
-  if (wanted !== null && way.table === routingTableOf(wanted) && lengthOf(way.prefix) >= lengthOf(wanted))
+  if (wanted !== null && comesFirst(way.table, way.prefix, wanted, view))
     return stops('route', instead, `take away the route to ${way.prefix} by ${way.link}, or narrow it`);
   const rule = findForeignRule(address, way.table, view);
   if (rule) {
@@ -113,7 +125,14 @@ function drawnAway(address: Address, view: View, way: TakenRoute): Check {
   return stops('route', wanted === null ? instead : `${instead}: the way by ${wanted} is gone`, reconcile);
 }
 
-/** A rule of somebody else's that leads a packet without a source of its own to a table. */
+/** True where that route wins by its length or metric, or because its table is asked before the one of accepted routes. */
+function comesFirst(table: string, prefix: Prefix, wanted: Prefix, { desired, actual }: View): boolean {
+  const place = placeRoutes(desired, actual)(wanted);
+  if (isRouteTable(place.table) && table === 'main') return lengthOf(prefix) > 0;
+  return table === place.table && lengthOf(prefix) >= lengthOf(wanted);
+}
+
+/** A rule of another program that leads a packet without a source of its own to a table. */
 function findForeignRule(address: Address, table: string, { desired, actual }: View): Rule | undefined {
   return actual.rules.find(
     (rule) =>

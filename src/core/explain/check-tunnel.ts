@@ -1,11 +1,11 @@
-import type { ActualPeer, Surroundings } from '../actual.ts';
-import { describeAge } from '../age.ts';
-import { type Address, covers, familyOf, lengthOf } from '../cidr.ts';
-import { findSecretTroubles } from '../compare-secrets.ts';
-import { formatEndpoint } from '../endpoint.ts';
-import { judgePeer } from '../health.ts';
-import { describePathMtu } from '../path-mtu.ts';
-import { type Check, leavesOpen, passes, stops } from './check.ts';
+import { findSecretMismatches } from '../health/compare-secrets.ts';
+import { describePathMtu } from '../health/path-mtu.ts';
+import { peerStateOf } from '../health/peer-health.ts';
+import type { ActualPeer, Underlay } from '../host-state/actual.ts';
+import { type Address, covers, familyOf, lengthOf } from '../net/cidr.ts';
+import { formatEndpoint } from '../net/endpoint.ts';
+import { describeAge } from '../util/age.ts';
+import { type Check, inconclusive, passes, stops } from './check.ts';
 import { findOwner, findWantedOwner, namePeer, type View } from './view.ts';
 
 const reconcile = '"cpn reconcile" puts it right';
@@ -22,7 +22,7 @@ export function checkAllowedIps(address: Address, view: View): Check {
   }
   const said = `${owner.prefix} belongs to ${namePeer(owner.publicKey, view)}`;
   if (owner.publicKey === wanted?.publicKey) return passes('allowed_ips', said);
-  const should = wanted === null ? 'nobody should have it' : `it should be ${namePeer(wanted.publicKey, view)}`;
+  const should = wanted === null ? 'no peer should have it' : `it should be ${namePeer(wanted.publicKey, view)}`;
   return stops('allowed_ips', `${said}; ${should}`, reconcile);
 }
 
@@ -30,36 +30,36 @@ export function checkAllowedIps(address: Address, view: View): Check {
 export function checkHandshake(address: Address, view: View, now: number): Check {
   const owner = findWantedOwner(address, view);
   const peer = view.actual.device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey);
-  if (owner === null || peer === undefined) return leavesOpen('handshake', 'there is no such peer to ask');
+  if (owner === null || peer === undefined) return inconclusive('handshake', 'there is no such peer to ask');
   const name = namePeer(owner.publicKey, view);
   const failed = view.map.peers.some(({ id, publicKey }) => publicKey === owner.publicKey && view.failed.includes(id));
-  const state = failed ? 'stale' : judgePeer(peer, now, view.silent[owner.publicKey]);
+  const state = failed ? 'stale' : peerStateOf(peer, now, view.silent[owner.publicKey]);
   const said = `${name}: ${describeHandshake(peer, now)}`;
   if (state === 'connected') return passes('handshake', said);
-  const [trouble] = findSecretTroubles(
+  const [trouble] = findSecretMismatches(
     { map: view.map, tag: view.secretTag, seen: [peer] },
     view.map.peers.filter(({ publicKey }) => publicKey === owner.publicKey),
   );
   if (trouble) return stops('handshake', `${said}; ${trouble.detail}`, trouble.remedy);
-  if (state === 'idle') return leavesOpen('handshake', `${said}; the next packet asks for a new one`);
-  if (state === 'stale') return stops('handshake', `${said}, and it does not answer`, lookAtPeer(peer, name));
-  if (peer.endpoint !== null && peer.txBytes === 0) return leavesOpen('handshake', `${said}; nothing was sent yet`);
-  return stops('handshake', said, lookAtPeer(peer, name));
+  if (state === 'idle') return inconclusive('handshake', `${said}; the next packet starts a new one`);
+  if (state === 'stale') return stops('handshake', `${said}, and it does not answer`, adviseOnPeer(peer, name));
+  if (peer.endpoint !== null && peer.txBytes === 0) return inconclusive('handshake', `${said}; nothing was sent yet`);
+  return stops('handshake', said, adviseOnPeer(peer, name));
 }
 
 /** Tells how large a packet may be, and whether it still fits when WireGuard has wrapped it. */
 export function checkMtu(address: Address, view: View): Check {
   const { link, device, surroundings } = view.actual;
   const { pathMtu } = view.desired;
-  if (link === null) return leavesOpen('mtu', 'there is no interface');
+  if (link === null) return inconclusive('mtu', 'there is no interface');
   const owner = findWantedOwner(address, view);
   const peer = device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey);
   const measured = pathMtu === null ? '' : `, ${describePathMtu(pathMtu, view.map.peers)}`;
   const largest = `packets up to ${link.mtu} bytes${measured}`;
-  if (!peer?.endpoint) return leavesOpen('mtu', `${largest}; no endpoint is known, and so no way to it`);
+  if (!peer?.endpoint) return inconclusive('mtu', `${largest}; no endpoint is known, and so no way to it`);
   const underlayMtu = surroundings.underlayMtu ?? findMtuToward(peer.endpoint.host, surroundings);
   if (underlayMtu === null)
-    return leavesOpen(
+    return inconclusive(
       'mtu',
       `${largest}; the MTU of the way to ${peer.endpoint.host} is not known without a default route`,
     );
@@ -67,14 +67,14 @@ export function checkMtu(address: Address, view: View): Check {
   const sum = `${link.mtu} + ${overhead}`;
   if (link.mtu + overhead <= underlayMtu)
     return passes('mtu', `${largest}; wrapped they fit (${sum} ≤ ${underlayMtu})`);
-  return leavesOpen(
+  return inconclusive(
     'mtu',
     `${largest}; wrapped they do not fit (${sum} > ${underlayMtu}) and go in fragments, which some networks drop`,
   );
 }
 
 /** The MTU of the link whose subnet the address is in; null where there is none. */
-function findMtuToward(address: Address, { connected, links }: Surroundings): number | null {
+function findMtuToward(address: Address, { connected, links }: Underlay): number | null {
   const [nearest] = connected
     .filter(({ prefix }) => covers(prefix, address))
     .toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix));
@@ -91,7 +91,7 @@ function describeHandshake({ latestHandshake, endpoint, txBytes }: ActualPeer, n
   return `there was never a handshake, ${where}${sent}`;
 }
 
-function lookAtPeer({ endpoint }: ActualPeer, name: string): string {
+function adviseOnPeer({ endpoint }: ActualPeer, name: string): string {
   if (endpoint === null) return `it must speak first: see that cpn runs on ${name}, and reaches this host`;
   return `see that cpn is up on ${name}, and that UDP to ${formatEndpoint(endpoint)} is let through`;
 }

@@ -4,7 +4,7 @@ export type CheckName = 'network' | 'route' | 'allowed_ips' | 'rp_filter' | 'fir
 /** What became of a packet at one place of its way. */
 export interface Check {
   readonly check: CheckName;
-  /** False where it stops; null where that cannot be told. */
+  /** False where it stops; null where that is unknown. */
   readonly ok: boolean | null;
   readonly detail: string;
   /** What to do next; null where it passes, or where there is nothing to do. */
@@ -19,8 +19,8 @@ export function stops(check: CheckName, detail: string, remedy: string): Check {
   return { check, ok: false, detail, remedy };
 }
 
-/** It cannot be told, or is none of our business. */
-export function leavesOpen(check: CheckName, detail: string, remedy: string | null = null): Check {
+/** The result is unknown, or cpn has no part in it. */
+export function inconclusive(check: CheckName, detail: string, remedy: string | null = null): Check {
   return { check, ok: null, detail, remedy };
 }
 

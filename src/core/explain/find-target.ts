@@ -1,7 +1,6 @@
-import { type Address, covers, familyOf, hostPrefix, lengthOf, type Prefix } from '../cidr.ts';
-import { isDefaultRoute } from '../full-tunnel.ts';
-import type { Peer } from '../model.ts';
-import type { RouteReport } from '../route-report.ts';
+import type { Peer } from '../map/model.ts';
+import { type Address, covers, familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
+import type { RouteReport } from '../routing/route-report.ts';
 import { findWantedOwner, type View } from './view.ts';
 
 /** What an address is in a network. */
@@ -9,7 +8,7 @@ export type Target =
   | { readonly is: 'self' }
   | { readonly is: 'peer'; readonly peer: Peer }
   | { readonly is: 'route'; readonly report: RouteReport }
-  /** In the network's range, and nobody's. */
+  /** In the network's range, and assigned to no peer. */
   | { readonly is: 'unassigned' };
 
 /** An address found in a network. */

@@ -1,9 +1,9 @@
-import type { Actual } from '../actual.ts';
-import { type Address, covers, lengthOf, type Prefix } from '../cidr.ts';
-import type { Desired } from '../desired.ts';
-import type { PublicKey } from '../keys.ts';
-import type { NetworkMap, PeerId } from '../model.ts';
-import type { SyncRefusal } from '../sync-refusal.ts';
+import type { PublicKey } from '../crypto/keys.ts';
+import type { Actual } from '../host-state/actual.ts';
+import type { NetworkMap, PeerId } from '../map/model.ts';
+import type { SyncRefusal } from '../map/sync-refusal.ts';
+import { type Address, covers, lengthOf, type Prefix } from '../net/cidr.ts';
+import type { Desired } from '../reconcile/desired.ts';
 
 /** A network of this host: its last map, what the host should be in it, and what it is. */
 export interface View {

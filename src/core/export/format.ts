@@ -1,5 +1,5 @@
-import type { TunnelConfig } from '../model.ts';
 import { renderConfig } from '../wg-quick/render.ts';
+import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
 import { renderKeyfile } from './network-manager.ts';
 import { renderUnits } from './networkd.ts';
 import { renderUci } from './openwrt.ts';
@@ -26,7 +26,7 @@ export function renderExport(format: Format, config: TunnelConfig, link: string)
   const unmarked = { ...config, fwmark: null };
   switch (format) {
     case 'wg-quick':
-      return [{ suffix: '.conf', text: renderConfig(unmarked, banner) }];
+      return [{ suffix: '.conf', text: renderConfig(unmarked, { heading: banner }) }];
     case 'networkmanager':
       return [{ suffix: '.nmconnection', text: renderKeyfile(unmarked, link, banner) }];
     case 'networkd': {

@@ -1,8 +1,9 @@
-import { familyOf } from '../cidr.ts';
-import { formatEndpoint } from '../endpoint.ts';
-import { keyPairOf } from '../keys.ts';
-import { type DesiredPeer, formatInterfaceAddress, type TunnelConfig } from '../model.ts';
-import type { Secret } from '../secret.ts';
+import { keyPairOf } from '../crypto/keys.ts';
+import type { Secret } from '../crypto/secret.ts';
+import { familyOf } from '../net/cidr.ts';
+import { formatEndpoint } from '../net/endpoint.ts';
+import { formatInterfaceAddress } from '../net/interface-address.ts';
+import type { DesiredPeer, TunnelConfig } from '../wg-quick/tunnel-config.ts';
 
 /**
  * Writes a tunnel as a keyfile of NetworkManager (nm-settings-keyfile(5)), which adds the routes of AllowedIPs, and the rules of a full
@@ -40,7 +41,7 @@ export function renderKeyfile(config: TunnelConfig, link: string, banner: string
 function renderPeer({ publicKey, presharedKey, endpoint, keepalive, allowedIps }: DesiredPeer): string[] {
   return [
     `[wireguard-peer.${publicKey}]`,
-    // 0: the key is in this file, and nobody is asked for it.
+    // 0: the key is in this file, and NetworkManager does not prompt for it.
     ...(presharedKey === null ? [] : [`preshared-key=${presharedKey.reveal()}`, 'preshared-key-flags=0']),
     ...(endpoint === null ? [] : [`endpoint=${formatEndpoint(endpoint)}`]),
     ...(keepalive === null ? [] : [`persistent-keepalive=${keepalive}`]),

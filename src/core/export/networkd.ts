@@ -1,8 +1,8 @@
-import { covers, familyOf, maskPrefix, type Prefix } from '../cidr.ts';
-import { formatEndpoint } from '../endpoint.ts';
-import { isDefaultRoute } from '../full-tunnel.ts';
-import { tunnelMark, tunnelTable } from '../marks.ts';
-import { type DesiredPeer, formatInterfaceAddress, type TunnelConfig } from '../model.ts';
+import { tunnelMark, tunnelTable } from '../host-state/marks.ts';
+import { covers, familyOf, isDefaultRoute, maskPrefix, type Prefix } from '../net/cidr.ts';
+import { formatEndpoint } from '../net/endpoint.ts';
+import { formatInterfaceAddress } from '../net/interface-address.ts';
+import type { DesiredPeer, TunnelConfig } from '../wg-quick/tunnel-config.ts';
 
 /** A tunnel as systemd-networkd has it: the device, with the keys, and what is set up on it. */
 export interface Units {

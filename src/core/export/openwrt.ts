@@ -1,4 +1,5 @@
-import { type DesiredPeer, formatInterfaceAddress, type TunnelConfig } from '../model.ts';
+import { formatInterfaceAddress } from '../net/interface-address.ts';
+import type { DesiredPeer, TunnelConfig } from '../wg-quick/tunnel-config.ts';
 
 /**
  * Writes a tunnel as sections of OpenWrt's /etc/config/network, for its package wireguard-tools, which adds the routes of AllowedIPs

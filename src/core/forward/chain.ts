@@ -1,8 +1,7 @@
-import { type Prefix, rangeOf } from '../cidr.ts';
-import { isDefaultRoute } from '../full-tunnel.ts';
-import type { ForwardPath } from './path.ts';
+import { isDefaultRoute, type Prefix, rangeOf } from '../net/cidr.ts';
+import type { PacketPath } from './path.ts';
 
-/** A table of packet rules with a say in what is forwarded over IPv4, as far as it can be read. */
+/** A table of packet rules with a say in what is forwarded or comes in over IPv4, as far as it can be read. */
 export interface FilterTable {
   readonly family: 'ip' | 'inet';
   readonly name: string;
@@ -11,17 +10,22 @@ export interface FilterTable {
 
 export interface FilterChain {
   readonly name: string;
-  /** What becomes of forwarded packets that no rule decided on; null of a chain that only other chains lead to. */
-  readonly policy: 'accept' | 'drop' | null;
+  /** The packets that it filters; null of a chain that only other chains lead to, and of one for other packets. */
+  readonly hook: Hook | null;
+  /** What becomes of packets that no rule decided on, where it has a hook. */
+  readonly policy: 'accept' | 'drop';
   readonly rules: readonly FilterRule[];
 }
+
+/** Packets that this host forwards, and packets to this host itself. */
+export type Hook = 'forward' | 'input';
 
 export interface FilterRule {
   readonly conditions: readonly Condition[];
   readonly verdict: Verdict;
 }
 
-/** `none` leaves a packet to the next rule; `unknown` ends its way through the chain, nobody knows how. */
+/** `none` leaves a packet to the next rule; `unknown` ends its path through the chain with an unknown result. */
 export type Verdict =
   | { readonly does: 'accept' | 'drop' | 'reject' | 'return' | 'none' | 'unknown' }
   | { readonly does: 'jump' | 'goto'; readonly chain: string };
@@ -31,6 +35,12 @@ export type Condition =
   | { readonly on: 'iif' | 'oif'; readonly not: boolean; readonly names: readonly string[] }
   | { readonly on: 'from' | 'to'; readonly not: boolean; readonly ranges: readonly AddressRange[] }
   | { readonly on: 'state'; readonly not: boolean; readonly states: readonly string[] }
+  /** Names as in protocols(5), such as `udp`. */
+  | { readonly on: 'protocol'; readonly not: boolean; readonly names: readonly string[] }
+  /** The destination port. */
+  | { readonly on: 'port'; readonly not: boolean; readonly ranges: readonly PortRange[] }
+  /** True of packets that a rule of this host gave another destination. */
+  | { readonly on: 'redirected'; readonly not: boolean }
   /** The state of the connection as iptables tests it: nft does not tell for which. */
   | { readonly on: 'some state' }
   /** True of no IPv4 packet. */
@@ -43,18 +53,24 @@ export interface AddressRange {
   readonly last: bigint;
 }
 
+/** Both ends belong to it. */
+export interface PortRange {
+  readonly first: number;
+  readonly last: number;
+}
+
 /** Whether a rule is for all packets of a path, for none of them, or perhaps for some. */
-export type Answer = 'yes' | 'no' | 'maybe';
+export type RuleMatch = 'yes' | 'no' | 'maybe';
 
 /** Whether a rule is for the packets of a path. */
-export function judgeRule({ conditions, verdict }: FilterRule, path: ForwardPath): Answer {
-  const answers = conditions.map((condition) => judge(condition, path, verdict));
+export function evaluateRule({ conditions, verdict }: FilterRule, path: PacketPath): RuleMatch {
+  const answers = conditions.map((condition) => evaluateCondition(condition, path, verdict));
   if (answers.includes('no')) return 'no';
   return answers.includes('maybe') ? 'maybe' : 'yes';
 }
 
-/** True when somebody who wrote the rule had this very path in mind: it names the tunnel, or an end of the path. */
-export function isAboutPath({ conditions }: FilterRule, path: ForwardPath, link: string): boolean {
+/** True when the rule was written for this path: it names the tunnel, or an end of the path. */
+export function isAboutPath({ conditions }: FilterRule, path: PacketPath, link: string): boolean {
   return conditions.some((condition) => {
     if (condition.on === 'iif' || condition.on === 'oif') return !condition.not && condition.names.includes(link);
     if (condition.on !== 'from' && condition.on !== 'to') return false;
@@ -64,16 +80,22 @@ export function isAboutPath({ conditions }: FilterRule, path: ForwardPath, link:
   });
 }
 
-function judge(condition: Condition, path: ForwardPath, verdict: Verdict): Answer {
+function evaluateCondition(condition: Condition, path: PacketPath, verdict: Verdict): RuleMatch {
   switch (condition.on) {
     case 'iif':
     case 'oif':
-      return unless(condition.not, judgeName(path[condition.on], condition.names));
+      return negate(condition.not, matchName(path[condition.on], condition.names));
     case 'from':
     case 'to':
-      return unless(condition.not, judgeRange(path[condition.on], condition.ranges));
+      return negate(condition.not, matchRange(path[condition.on], condition.ranges));
     case 'state':
-      return unless(condition.not, condition.states.includes(path.state) ? 'yes' : 'no');
+      return negate(condition.not, condition.states.includes(path.state) ? 'yes' : 'no');
+    case 'protocol':
+      return path.port === undefined ? 'maybe' : negate(condition.not, condition.names.includes('udp') ? 'yes' : 'no');
+    case 'port':
+      return negate(condition.not, matchPort(path.port, condition.ranges));
+    case 'redirected':
+      return path.isRedirected === false ? negate(condition.not, 'no') : 'maybe';
     case 'some state':
       // Firewalls accept connections that are known, and drop such packets as belong to none.
       return path.state === 'established' && verdict.does === 'accept' ? 'yes' : 'maybe';
@@ -84,13 +106,18 @@ function judge(condition: Condition, path: ForwardPath, verdict: Verdict): Answe
   }
 }
 
-function judgeName(name: string | null, names: readonly string[]): Answer {
+function matchName(name: string | null, names: readonly string[]): RuleMatch {
   if (name === null) return 'maybe';
   const fits = (each: string) => (each.endsWith('*') ? name.startsWith(each.slice(0, -1)) : name === each);
   return names.some(fits) ? 'yes' : 'no';
 }
 
-function judgeRange(prefix: Prefix, ranges: readonly AddressRange[]): Answer {
+function matchPort(port: number | undefined, ranges: readonly PortRange[]): RuleMatch {
+  if (port === undefined) return 'maybe';
+  return ranges.some(({ first, last }) => first <= port && port <= last) ? 'yes' : 'no';
+}
+
+function matchRange(prefix: Prefix, ranges: readonly AddressRange[]): RuleMatch {
   const whole = rangeOf(prefix);
   if (ranges.some((range) => encloses(range, whole))) return 'yes';
   return ranges.some(({ first, last }) => first <= whole.last && whole.first <= last) ? 'maybe' : 'no';
@@ -100,7 +127,7 @@ function encloses(outer: AddressRange, inner: AddressRange): boolean {
   return outer.first <= inner.first && inner.last <= outer.last;
 }
 
-function unless(not: boolean, answer: Answer): Answer {
+function negate(not: boolean, answer: RuleMatch): RuleMatch {
   if (!not || answer === 'maybe') return answer;
   return answer === 'yes' ? 'no' : 'yes';
 }

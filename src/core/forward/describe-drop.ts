@@ -1,26 +1,26 @@
-import type { Prefix } from '../cidr.ts';
+import type { Prefix } from '../net/cidr.ts';
 import type { ForwardDrop } from './find-drops.ts';
 
-/** Of a connector with many routes, nobody needs to read more. */
+/** The most prefixes in a message; a connector may have many routes. */
 const mostNamed = 5;
 
 /** A drop as a sentence for a person: what is dropped, by whom, why, and what to type. */
 export function describeDrop({ family, table, author, reason, remedy, paths }: ForwardDrop): string {
   const by = author === null ? '' : `, probably made by ${author}`;
-  return `packets ${describeWays(paths)} do not get through nft table ${family} ${table}${by} (${reason}); ${remedy}`;
+  return `packets ${describePaths(paths)} do not get through nft table ${family} ${table}${by} (${reason}); ${remedy}`;
 }
 
-function describeWays(paths: ForwardDrop['paths']): string {
+function describePaths(paths: ForwardDrop['paths']): string {
   const out = paths.filter(({ state, from, to }) => state === 'new' && from !== to).map(({ to }) => to);
   const back = paths.filter(({ state, from, to }) => state === 'established' && from !== to).map(({ from }) => from);
   const between = paths.some(({ from, to }) => from === to);
   if (out.length > 0 && list(out) === list(back) && !between) return `to and from ${list(out)}`;
-  const told = [
+  const parts = [
     ...(out.length > 0 ? [`to ${list(out)}`] : []),
     ...(back.length > 0 ? [`back from ${list(back)}`] : []),
     ...(between ? ['from one peer to another'] : []),
   ];
-  return told.join(' and ');
+  return parts.join(' and ');
 }
 
 function list(prefixes: readonly Prefix[]): string {

@@ -1,18 +1,18 @@
-import { printable } from '../errors.ts';
-import { tableOf } from '../firewall.ts';
-import { type FilterChain, type FilterTable, isAboutPath, judgeRule } from './chain.ts';
+import { printable } from '../errors/index.ts';
+import { evaluateRule, type FilterChain, type FilterTable, isAboutPath } from './chain.ts';
+import { tableOf } from './nft-rules.ts';
 import type { ForwardPath } from './path.ts';
-import { type Author, adviseRemedy, nameAuthor } from './remedy.ts';
+import { adviseRemedy, type FirewallProgram, nameProgram } from './remedy.ts';
 
-/** Somebody else's table that surely drops packets which a connector is there to forward. */
+/** A table of another program that surely drops packets which a connector is there to forward. */
 export interface ForwardDrop {
   readonly family: FilterTable['family'];
   /** The table, and its chain at the hook; fit to be printed, like the reason. */
   readonly table: string;
   readonly chain: string;
   readonly reason: string;
-  /** Who probably made the table; null when nobody can tell. */
-  readonly author: Author | null;
+  /** The program that probably made the table; null where it is unknown. */
+  readonly author: FirewallProgram | null;
   /** What a person can do about it. */
   readonly remedy: string;
   /** The ways that it closes. */
@@ -22,7 +22,7 @@ export interface ForwardDrop {
 /**
  * Finds who drops packets on their ways through this host. A packet must be let through by each table, so that ours cannot make
  * up for another. Of a rule of which it cannot be said whether it is for a path's packets, nothing is concluded, except that
- * one which lets some of them through, and names the tunnel or an end of the path, shows that somebody decided on the rest.
+ * one which lets some of them through, and names the tunnel or an end of the path, shows that an operator decided on the rest.
  *
  * @param link the interface of the tunnel
  */
@@ -42,10 +42,10 @@ function findInChain(
   link: string,
   paths: readonly ForwardPath[],
 ): ForwardDrop[] {
-  if (base.policy === null) return [];
+  if (base.hook !== 'forward') return [];
   const closed = new Map<string, { culprit: FilterChain | null; rejects: boolean; paths: ForwardPath[] }>();
   for (const path of paths) {
-    const end = new Walk(table, link, path).through(base);
+    const end = new Traversal(table, link, path).through(base);
     if (end.is === 'let' || (end.is === 'passed' && base.policy === 'accept')) continue;
     const culprit = end.is === 'dropped' ? end.by : null;
     const rejects = end.is === 'dropped' && end.rejects;
@@ -55,7 +55,7 @@ function findInChain(
     closed.set(name, known);
   }
   return [...closed.values()].map(({ culprit, rejects, paths: ways }) => {
-    const author = nameAuthor(table, culprit ?? base);
+    const author = nameProgram(table, culprit ?? base);
     const does = rejects ? 'rejects' : 'drops';
     return {
       family: table.family,
@@ -72,7 +72,7 @@ function findInChain(
   });
 }
 
-/** `let` for what is let through, and for whatever nobody can tell the end of. */
+/** `let` for what is let through, and where the result is unknown. */
 type End =
   | { readonly is: 'let' | 'passed' }
   | { readonly is: 'dropped'; readonly by: FilterChain; readonly rejects: boolean };
@@ -81,7 +81,7 @@ type End =
 const deepest = 16;
 
 /** The way of one path's packets through one table; each chain is looked at once, however many rules lead to it. */
-class Walk {
+class Traversal {
   readonly #table: FilterTable;
   readonly #link: string;
   readonly #path: ForwardPath;
@@ -107,7 +107,7 @@ class Walk {
   #follow(chain: FilterChain, depth: number): End {
     for (const rule of chain.rules) {
       const { verdict } = rule;
-      const answer = judgeRule(rule, this.#path);
+      const answer = evaluateRule(rule, this.#path);
       if (answer === 'no' || verdict.does === 'none') continue;
       if (answer === 'maybe') {
         const opens = verdict.does === 'accept' || 'chain' in verdict;

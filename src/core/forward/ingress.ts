@@ -1,11 +1,11 @@
-import type { Surroundings } from '../actual.ts';
-import type { Prefix } from '../cidr.ts';
-import { allForwardingKey, forwardingKey, isPlainLinkName } from '../link-sysctl.ts';
-import type { Receipt } from '../receipt.ts';
-import type { Opening } from '../step.ts';
-import { linksToward } from './ways.ts';
+import type { Underlay } from '../host-state/actual.ts';
+import type { OpenedForwarding, Receipt } from '../host-state/receipt.ts';
+import { allForwardingKey, forwardingKey } from '../host-state/sysctl-keys.ts';
+import type { Prefix } from '../net/cidr.ts';
+import { isPlainLinkName } from '../net/link-name.ts';
+import { linkFinder } from './links-toward.ts';
 
-/** What this host forwards, beside the network in question. */
+/** What this host forwards apart from the network in question. */
 export interface HostForwarding {
   readonly sysctls: Readonly<Record<string, string>>;
   /** Of this network. */
@@ -19,7 +19,7 @@ export interface HostForwarding {
 /** A host on which nothing is known to be forwarded. */
 export const noForwarding: HostForwarding = { sysctls: {}, receipt: [], others: [], hasNft: false };
 
-/** An interface by which packets that a connector forwards come in, beside its tunnel. */
+/** An interface by which packets that a connector forwards come in, other than its tunnel. */
 export interface Ingress {
   readonly link: string;
   /**
@@ -28,7 +28,7 @@ export interface Ingress {
    */
   readonly closed: readonly string[] | null;
   /** What is written down when its forwarding is turned on. */
-  readonly opening: Opening;
+  readonly opening: OpenedForwarding;
 }
 
 /** What becomes of the forwarding of a host's other interfaces. */
@@ -41,21 +41,20 @@ export interface Ingresses {
 }
 
 /**
- * The interfaces whose forwarding the routes of a connector need, and what that opens beside: where the forwarding of an interface
+ * The interfaces whose forwarding the routes of a connector need, and what else that opens: where the forwarding of an interface
  * was off, nothing that comes in by it may leave by any interface that is there at that time, or by a network card. One that
  * docker, libvirt or a VPN makes later is not among these.
  */
 export function findIngresses(
   routes: readonly Prefix[],
-  surroundings: Surroundings,
+  surroundings: Underlay,
   { sysctls, receipt, others }: HostForwarding,
 ): Ingresses {
   const { links, uplinks } = surroundings;
+  const linksToward = linkFinder(surroundings);
   const tunnels = new Set(others.map(({ link }) => link));
   const needed = new Set(
-    routes
-      .flatMap((route) => linksToward(route, surroundings))
-      .filter((link) => isPlainLinkName(link) && !tunnels.has(link)),
+    routes.flatMap((route) => linksToward(route)).filter((link) => isPlainLinkName(link) && !tunnels.has(link)),
   );
   const hasSibling = others.some(({ isConnector }) => isConnector);
   const isForeign = (link: string) => !needed.has(link) && !tunnels.has(link) && !uplinks.includes(link);
@@ -67,7 +66,7 @@ export function findIngresses(
   const all = revertsAll ? '0' : (sysctls[allForwardingKey] ?? '0');
   const isOn = (link: string) => !revertsAll && sysctls[forwardingKey(link)] === '1';
   const openings = new Map(
-    receipt.flatMap((entry): [string, Opening][] =>
+    receipt.flatMap((entry): [string, OpenedForwarding][] =>
       entry.made === 'sysctl' && entry.opening?.all === all ? [[entry.opening.link, entry.opening]] : [],
     ),
   );

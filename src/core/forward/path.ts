@@ -1,8 +1,8 @@
-import type { Surroundings } from '../actual.ts';
-import type { Prefix } from '../cidr.ts';
-import type { NetworkMap, Peer } from '../model.ts';
-import { assignedRoutes } from '../route-owner.ts';
-import { linksToward } from './ways.ts';
+import type { Underlay } from '../host-state/actual.ts';
+import type { NetworkMap, Peer } from '../map/model.ts';
+import type { Prefix } from '../net/cidr.ts';
+import { assignedRoutes } from '../routing/route-owner.ts';
+import { linkFinder } from './links-toward.ts';
 
 /** A way that packets take through this host: between which interfaces, and between which addresses. */
 export interface ForwardPath {
@@ -15,22 +15,31 @@ export interface ForwardPath {
   readonly state: 'new' | 'established';
 }
 
+/** A way through this host, or to a UDP port of it. */
+export interface PacketPath extends ForwardPath {
+  /** Undefined for packets of any protocol and port. */
+  readonly port?: number;
+  /** False where no rule of this host gives them another destination on their way. */
+  readonly isRedirected?: boolean;
+}
+
 /** What the ways through a connector follow from. */
-export interface Crossing {
+export interface ForwardingNetwork {
   readonly link: string;
   readonly map: NetworkMap;
   readonly self: Peer;
-  readonly surroundings: Surroundings;
+  readonly surroundings: Underlay;
 }
 
 /**
  * The ways that packets must be able to take through a connector: from the network to each route that it is there to serve, and back
- * as answers; and from peer to peer where some meet only through a connector. What a LAN begins by itself is left to whoever runs it.
+ * as answers; and from peer to peer where some meet only through a connector. What a LAN begins by itself is left to its operator.
  */
-export function forwardPaths({ link, map, self, surroundings }: Crossing): ForwardPath[] {
+export function forwardPaths({ link, map, self, surroundings }: ForwardingNetwork): ForwardPath[] {
   const { cidr } = map;
+  const linksToward = linkFinder(surroundings);
   const routes = assignedRoutes(map, self).flatMap((route) =>
-    linksOrUnknown(route, surroundings).flatMap((lan): ForwardPath[] => [
+    orUnknown(linksToward(route)).flatMap((lan): ForwardPath[] => [
       { iif: link, oif: lan, from: cidr, to: route, state: 'new' },
       { iif: lan, oif: link, from: route, to: cidr, state: 'established' },
     ]),
@@ -48,7 +57,6 @@ function relays(map: NetworkMap, self: Peer): boolean {
   return hidden.length > 1 && !self.withdrawn.includes(map.cidr);
 }
 
-function linksOrUnknown(route: Prefix, surroundings: Surroundings): readonly (string | null)[] {
-  const links = linksToward(route, surroundings);
+function orUnknown(links: readonly string[]): readonly (string | null)[] {
   return links.length > 0 ? links : [null];
 }

@@ -1,10 +1,10 @@
 import type { FilterChain, FilterTable } from './chain.ts';
 
 /** A program that makes tables of packet rules, known by the names in them. */
-export type Author = 'docker' | 'firewalld' | 'ufw' | 'iptables';
+export type FirewallProgram = 'docker' | 'firewalld' | 'ufw' | 'iptables';
 
 /** Who probably made a table, seen from the chain in it that drops. */
-export function nameAuthor({ family, name, chains }: FilterTable, culprit: FilterChain): Author | null {
+export function nameProgram({ family, name, chains }: FilterTable, culprit: FilterChain): FirewallProgram | null {
   if (name === 'firewalld') return 'firewalld';
   if (family !== 'ip' || name !== 'filter') return null;
   if (culprit.name.startsWith('ufw-')) return 'ufw';
@@ -16,7 +16,7 @@ export function nameAuthor({ family, name, chains }: FilterTable, culprit: Filte
 
 /** What to type so that packets of the tunnel are let through: this host's own table refuses what is not advertised. */
 export function adviseRemedy(
-  author: Author | null,
+  author: FirewallProgram | null,
   { family, name }: FilterTable,
   base: FilterChain,
   link: string,

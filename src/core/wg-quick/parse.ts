@@ -1,8 +1,9 @@
-import { familyOf, parseAddress, parsePrefix } from '../cidr.ts';
-import { isLiteral, parseEndpoint, type SocketEndpoint } from '../endpoint.ts';
-import { InvalidValue } from '../errors.ts';
-import { parsePublicKey, parseSecretKey } from '../keys.ts';
-import type { DesiredPeer, InterfaceAddress, TunnelConfig } from '../model.ts';
+import { parsePublicKey, parseSecretKey } from '../crypto/keys.ts';
+import { InvalidValue } from '../errors/index.ts';
+import { familyOf, parseAddress, parsePrefix } from '../net/cidr.ts';
+import { isLiteral, parseEndpoint, type SocketEndpoint } from '../net/endpoint.ts';
+import type { InterfaceAddress } from '../net/interface-address.ts';
+import type { DesiredPeer, TunnelConfig } from './tunnel-config.ts';
 
 /**
  * Reads a wg-quick file strictly: one `[Interface]`, then `[Peer]`s; only the keys we write ourselves, each once, in our
@@ -24,7 +25,7 @@ interface Section {
   readonly values: ReadonlyMap<string, string>;
 }
 
-/** The keys that a wg-quick file may have, by section: no hook, nothing that runs, resolves or routes beside us. */
+/** The keys that a wg-quick file may have, by section: no hook, nothing that runs, resolves or routes in addition to cpn. */
 export const allowedKeys = {
   Interface: ['PrivateKey', 'Address', 'ListenPort', 'FwMark', 'MTU'],
   Peer: ['PublicKey', 'PresharedKey', 'AllowedIPs', 'Endpoint', 'PersistentKeepalive'],

@@ -1,26 +1,40 @@
-import { formatEndpoint } from '../endpoint.ts';
-import { type DesiredPeer, formatInterfaceAddress, type TunnelConfig } from '../model.ts';
-import { perObject } from '../per-object.ts';
+import { formatEndpoint } from '../net/endpoint.ts';
+import { formatInterfaceAddress } from '../net/interface-address.ts';
+import { sameData } from '../util/same-data.ts';
 import { parseConfig } from './parse.ts';
+import type { DesiredPeer, TunnelConfig } from './tunnel-config.ts';
 
 const banner = '# Written by cpn, which replaces it as a whole; "cpn status" shows what it stands for.';
 
-/**
- * Writes a configuration as a wg-quick file, and reads it back before anybody else does: what comes out is what went in. A section
- * reads the same wherever it stands, so that one that was read back before is not read again.
- *
- * @param heading the comment that it begins with; that of our own files unless told
- */
-export function renderConfig(config: TunnelConfig, heading = banner): string {
-  const own = `${heading}\n${renderInterface(config)}`;
-  const unread = config.peers.filter((peer) => !readBack.has(peer));
-  check([own, ...unread.map(sectionOf)].join('\n'), { ...config, peers: unread });
-  for (const peer of unread) readBack.add(peer);
-  return `${[own, ...config.peers.map(sectionOf)].join('\n')}\n`;
+export interface RenderOptions {
+  /** The comment that the text begins with; by default that of our own files. */
+  readonly heading?: string;
+  /** A text and the configuration that it was parsed as: sections that it has already need not be read back. */
+  readonly saved?: { readonly text: string; readonly config: TunnelConfig } | null;
 }
 
-const readBack = new WeakSet<DesiredPeer>();
-const sectionOf = perObject((peer: DesiredPeer) => renderPeer(peer));
+/** Writes a configuration as a wg-quick file, and reads back each section before anything else does: it must mean what was meant. */
+export function renderConfig(config: TunnelConfig, { heading = banner, saved = null }: RenderOptions = {}): string {
+  const own = `${heading}\n${renderInterface(config)}`;
+  const sections = config.peers.map(renderPeer);
+  const known = indexSections(saved);
+  const unread = config.peers.flatMap((peer, at) => {
+    const section = sections[at] ?? '';
+    return sameData(known.get(section), peer) ? [] : [{ peer, section }];
+  });
+  const text = [own, ...unread.map(({ section }) => section)].join('\n');
+  check(text, { ...config, peers: unread.map(({ peer }) => peer) });
+  return `${[own, ...sections].join('\n')}\n`;
+}
+
+/** The peers of a file by the text of their sections; none where the text has sections in another form than ours. */
+function indexSections(saved: RenderOptions['saved']): ReadonlyMap<string, DesiredPeer> {
+  const start = '\n[Peer]\n';
+  const [, ...bodies] = saved ? saved.text.trimEnd().split(`\n${start}`) : [];
+  const peers = saved?.config.peers ?? [];
+  if (bodies.length !== peers.length) return new Map();
+  return new Map(peers.map((peer, at) => [`${start}${bodies[at]}`, peer]));
+}
 
 function check(text: string, config: TunnelConfig): void {
   if (reveal(parseConfig(`${text}\n`)) !== reveal(config))

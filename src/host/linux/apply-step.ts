@@ -1,17 +1,18 @@
-import { familyOf } from '../../core/cidr.ts';
-import { CommandFailed } from '../../core/errors.ts';
-import { parseLinkName } from '../../core/link-name.ts';
-import type { ConfigureLink, Step } from '../../core/step.ts';
-import { changeDevice } from '../change-device.ts';
-import { awaitEnd } from '../control-socket.ts';
+import { CommandFailed } from '../../core/errors/index.ts';
+import { familyOf } from '../../core/net/cidr.ts';
+import { parseLinkName } from '../../core/net/link-name.ts';
+import type { ConfigureLink, Step } from '../../core/reconcile/step.ts';
 import { writeHosts } from '../hosts-file.ts';
-import { type Run, saidBy } from '../run.ts';
-import { batchArgs, nameFailedLines, renderBatch } from './ip-batch.ts';
-import { renderFirewall, renderRemoval } from './nft.ts';
-import { closeForwarding, promoteSecondaries, writeSysctl } from './sysctl.ts';
-import { startUserspace } from './userspace.ts';
+import { stderrOf } from '../process/command-error.ts';
+import type { Run } from '../process/run.ts';
+import { changeDevice } from '../wireguard/change-device.ts';
+import { startUserspace, waitForExit } from '../wireguard/userspace.ts';
+import { batchArgs, describeFailedLines, renderBatch } from './ip/batch.ts';
+import { setPortOpen } from './nft/firewall-programs.ts';
+import { renderFirewall, renderRemoval } from './nft/own-table.ts';
+import { disableForwarding, promoteSecondaries, writeSysctl } from './sysctl.ts';
 
-/** Does one step with the tools of a Linux host, or throws CommandFailed with the tool's own words. */
+/** Applies one step with the tools of Linux. @throws CommandFailed with the tool's error output */
 export async function applyStep(run: Run, step: Step): Promise<void> {
   if ('link' in step) parseLinkName(step.link);
   switch (step.do) {
@@ -36,20 +37,23 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
       return writeHosts(step.link, step.block);
     case 'remove-hosts':
       return writeHosts(step.link, null);
+    case 'open-port':
+    case 'close-port':
+      return setPortOpen(run, step.link, step.at, step.do === 'open-port');
     case 'delete-link':
       return deleteLink(run, step.link);
   }
 }
 
-/** In the kernel where it can, else in user space. */
+/** In the kernel where it has WireGuard, else in user space. */
 async function createLink(run: Run, link: string): Promise<void> {
   try {
     await run('ip', ['link', 'add', 'dev', link, 'type', 'wireguard']);
   } catch (error) {
-    if (!/Unknown device type|Operation not supported/.test(saidBy(error))) throw error;
+    if (!/Unknown device type|Operation not supported/.test(stderrOf(error))) throw error;
     await startUserspace(run, link);
   }
-  await closeForwarding(link);
+  await disableForwarding(link);
 }
 
 async function configureLink(run: Run, step: ConfigureLink): Promise<void> {
@@ -62,16 +66,20 @@ async function configureLink(run: Run, step: ConfigureLink): Promise<void> {
     await run('ip', batchArgs, { input: `${lines.join('\n')}\n` });
   } catch (error) {
     if (!(error instanceof CommandFailed)) throw error;
-    throw new CommandFailed('ip -batch', error.facts.exitCode as number | null, nameFailedLines(saidBy(error), lines));
+    throw new CommandFailed(
+      'ip -batch',
+      error.facts.exitCode as number | null,
+      describeFailedLines(stderrOf(error), lines),
+    );
   }
 }
 
-/** Leaves the host as it was before the interface, also where that was a program's. */
+/** Also where the interface is in user space, or does not exist. */
 async function deleteLink(run: Run, link: string): Promise<void> {
   try {
     await run('ip', ['link', 'delete', 'dev', link]);
   } catch (error) {
-    if (!saidBy(error).includes('Cannot find device')) throw error;
+    if (!stderrOf(error).includes('Cannot find device')) throw error;
   }
-  await awaitEnd(link);
+  await waitForExit(link);
 }

@@ -1,124 +1,136 @@
 import { readFile } from 'node:fs/promises';
-import type { Actual, Device } from '../../core/actual.ts';
-import { CommandFailed, MissingTool } from '../../core/errors.ts';
-import { unreadable, withoutTool } from '../../core/firewall.ts';
-import { findForwardDrops } from '../../core/forward/find-drops.ts';
-import { linksToward } from '../../core/forward/ways.ts';
-import { parseLinkName } from '../../core/link-name.ts';
-import { allForwardingKey, forwardingKey, isPlainLinkName } from '../../core/link-sysctl.ts';
-import { findTool } from '../find-tool.ts';
-import type { Host, Question } from '../host.ts';
+import { CommandFailed, MissingTool } from '../../core/errors/index.ts';
+import { findForeignDrops } from '../../core/forward/foreign-drops.ts';
+import { linkFinder } from '../../core/forward/links-toward.ts';
+import { unreadable, withoutTool } from '../../core/forward/nft-rules.ts';
+import type { Actual, Device } from '../../core/host-state/actual.ts';
+import { allForwardingKey, forwardingKey } from '../../core/host-state/sysctl-keys.ts';
+import { isPlainLinkName, parseLinkName } from '../../core/net/link-name.ts';
+import type { Host, ObserveOptions } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
-import { KnownOutput } from '../known-output.ts';
-import { answers, findSource, isPortFree, nudge, reaches, resolve } from '../network.ts';
-import { type Run, run as runHere, type Start, saidBy, start as startHere } from '../run.ts';
-import { watchDevices } from '../watch-devices.ts';
-import { parseDump } from '../wg-dump.ts';
+import { findSourceAddress, isPortFree, isTcpReachable, probe, resolve, triggerHandshake } from '../probes.ts';
+import { stderrOf } from '../process/command-error.ts';
+import { findTool } from '../process/find-tool.ts';
+import { OutputCache } from '../process/output-cache.ts';
+import { type Run, run as runHere, type Start, start as startHere } from '../process/run.ts';
+import { parseDump } from '../wireguard/dump.ts';
+import { watchDevices } from '../wireguard/watch-devices.ts';
 import { applyStep } from './apply-step.ts';
-import { echoes, widen } from './echoes.ts';
-import { watchEvents, watchFirewall } from './events.ts';
-import { parseForwardTables, rulesetArgs } from './forward-chains.ts';
-import { showArgs, showInput } from './ip-show.ts';
-import { type LinkMemory, Memory } from './memory.ts';
-import { listArgs, parseRules } from './nft.ts';
+import { findConflictingProcesses } from './conflicting-processes.ts';
+import { probeSize, raiseProbeMtu } from './echoes.ts';
+import { getRoute } from './ip/route-get.ts';
+import { showArgs, showInput } from './ip/show.ts';
+import { watchEvents, watchFirewall } from './monitor/events.ts';
+import { parseFilterTables, rulesetArgs } from './nft/filter-tables.ts';
+import { readPortStates } from './nft/firewall-programs.ts';
+import { listArgs, parseRules } from './nft/own-table.ts';
+import { type LinkCache, ObservationCache } from './observation-cache.ts';
 import { checkPrivilege } from './privilege.ts';
-import { getRoute } from './route-get.ts';
-import { readNeighbours } from './surroundings.ts';
-import { findSuspects } from './suspects.ts';
 import { areSysctlsSealed, readSysctls } from './sysctl.ts';
+import { readUnderlayFiles } from './underlay.ts';
 
-/** This Linux host, through `ip`, `wg`, `nft` and /proc. A `run` and a `start` of one's own see every process. */
-export function linuxHost(run: Run = runHere, start: Start = startHere): Host {
-  const memory = new Memory();
+/** This Linux host, through `ip`, `wg`, `nft` and /proc. */
+export function linuxHost(run: Run = runHere, start: Start = startHere): Required<Host> {
+  const caches = new ObservationCache();
   return {
     check: async ({ firewall }) => {
       await checkPrivilege();
       await Promise.all([findTool('wg'), findTool('ip'), ...(firewall ? [findTool('nft')] : [])]);
     },
-    observe: (question) => observe(run, question, memory),
+    observe: (options) => observe(run, options, caches),
     peers: async (link) => {
-      const again = memory.of(parseLinkName(link)).dump;
-      return parseDump(await run('wg', ['show', link, 'dump'], { again })).peers;
+      const outputCache = caches.of(parseLinkName(link)).dump;
+      return parseDump(await run('wg', ['show', link, 'dump'], { outputCache })).peers;
     },
     apply: (step) => applyStep(run, step),
     links: readLinkNames,
     resolve,
     route: (destination, source) => getRoute(run, destination, source ?? null),
-    sourceAddress: findSource,
+    sourceAddress: findSourceAddress,
     isPortFree,
-    nudge,
-    answers,
-    reaches: (target, deadlineMs) => reaches(run, target, deadlineMs),
-    echoes: (address, request, deadlineMs) => echoes(run, address, request, deadlineMs),
-    widen: (link, addresses, mtu) => widen(run, parseLinkName(link), addresses, mtu),
+    triggerHandshake,
+    isTcpReachable,
+    probe: (target, deadlineMs) => probe(run, target, deadlineMs),
+    probeSize: (address, request, deadlineMs) => probeSize(run, address, request, deadlineMs),
+    raiseProbeMtu: (link, addresses, mtu) => raiseProbeMtu(run, parseLinkName(link), addresses, mtu),
     watch: (listener) => watchEvents(listener, start),
     watchFirewall: (listener) => watchFirewall(listener, start),
-    watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs, new KnownOutput()),
-    forwardDrops: async (link, paths) => {
-      const tables = parseForwardTables(await run('nft', rulesetArgs, { again: memory.ruleset }));
-      return findForwardDrops(tables, parseLinkName(link), paths);
+    watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs, new OutputCache()),
+    foreignDrops: async (link, ways) => {
+      const tables = parseFilterTables(await run('nft', rulesetArgs, { outputCache: caches.ruleset }));
+      return findForeignDrops(tables, parseLinkName(link), ways);
     },
-    suspects: findSuspects,
+    portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
+    conflictingProcesses: findConflictingProcesses,
   };
 }
 
-/** Reads everything anew, at once: two processes, and a third for the packet rules. */
-async function observe(run: Run, question: Question, memory: Memory): Promise<Actual> {
-  const { link, firewall, sysctls, served = [], hosts } = question;
+/** Runs two processes, and a third for the packet rules, in parallel. */
+async function observe(run: Run, options: ObserveOptions, caches: ObservationCache): Promise<Actual> {
+  const { link, firewall, sysctls, served = [], hosts } = options;
   parseLinkName(link);
-  const seen = memory.of(link);
-  const [device, shown, marks, values, isSealed, neighbours, names] = await Promise.all([
-    readDevice(run, link, seen),
-    run('ip', showArgs, { input: showInput, again: memory.shown }).then(memory.readShown),
-    firewall ? readFirewall(run, link, seen, firewall) : null,
+  const cache = caches.of(link);
+  const [device, view, rules, values, isSealed, files, hostsFile] = await Promise.all([
+    readDevice(run, link, cache),
+    run('ip', showArgs, { input: showInput, outputCache: caches.shown }).then(cache.readView),
+    firewall ? readFirewall(run, link, cache, firewall) : null,
     readSysctls(sysctls),
     areSysctlsSealed(),
-    readNeighbours(process.env.SSH_CONNECTION),
+    readUnderlayFiles(process.env.SSH_CONNECTION),
     hosts ? readHosts(link) : null,
   ]);
-  if (device === null) memory.forget(link);
-  const around = seen.surround(shown, neighbours);
-  const ways = served.flatMap((route) => linksToward(route, around)).filter(isPlainLinkName);
+  if (device === null) caches.forget(link);
+  const surroundings = { ...view.surroundings, ...files };
+  const ways = served.flatMap(linkFinder(surroundings)).filter(isPlainLinkName);
   const unread = [...new Set(ways.map(forwardingKey))].filter((key) => !(key in values));
   const all = unread.length === 0 ? values : { ...values, ...(await readSysctls(unread)) };
-  return seen.describe({ device, shown, firewall: marks, sysctls: all, isSealed, neighbours, hosts: names });
+  return {
+    ...view,
+    // A socket of that name may be one of an interface in another network namespace.
+    device: view.link && device,
+    firewall: rules,
+    sysctls: all,
+    isSealed,
+    hosts: hostsFile,
+    surroundings,
+  };
 }
 
-/** ENODEV, and what a kernel says of a link that is no WireGuard interface: with the module, and without it. */
-const noDevice = /No such device|Operation not supported|Protocol not supported/;
+/** ENODEV, and the errors for an interface that is not WireGuard: with the kernel module, and without it. */
+const noDeviceMessage = /No such device|Operation not supported|Protocol not supported/;
 
-async function readDevice(run: Run, link: string, { dump: again, readDump }: LinkMemory): Promise<Device | null> {
+async function readDevice(run: Run, link: string, { dump, readDump }: LinkCache): Promise<Device | null> {
   try {
-    return readDump(await run('wg', ['show', link, 'dump'], { again }));
+    return readDump(await run('wg', ['show', link, 'dump'], { outputCache: dump }));
   } catch (error) {
-    if (noDevice.test(saidBy(error))) return null;
+    if (noDeviceMessage.test(stderrOf(error))) return null;
     throw error;
   }
 }
 
-/** A failing `nft` does not stop the observation of the rest: its rules are loaded again, which shows whether it still fails. */
+/** A failure of `nft` does not fail the observation: a pass loads the rules again, which shows whether it still fails. */
 async function readFirewall(
   run: Run,
   link: string,
-  { table: again }: LinkMemory,
-  asked: Question['firewall'],
+  { table }: LinkCache,
+  mode: ObserveOptions['firewall'],
 ): Promise<string[] | null> {
   try {
-    if (asked === 'where this host forwards' && !(await forwards())) return null;
-    return parseRules(await run('nft', listArgs(link), { again }));
+    if (mode === 'if-forwarding' && !(await isForwarding())) return null;
+    return parseRules(await run('nft', listArgs(link), { outputCache: table }));
   } catch (error) {
-    if (saidBy(error).includes('No such file or directory')) return null;
-    if (error instanceof MissingTool) return asked === true ? null : [withoutTool];
+    if (stderrOf(error).includes('No such file or directory')) return null;
+    if (error instanceof MissingTool) return mode === true ? null : [withoutTool];
     if (error instanceof CommandFailed) return [unreadable];
     throw error;
   }
 }
 
-async function forwards(): Promise<boolean> {
+async function isForwarding(): Promise<boolean> {
   return (await readSysctls([allForwardingKey]))[allForwardingKey] === '1';
 }
 
-/** From /proc/net/dev: /sys shows the network namespace in which it was mounted, which need not be ours. */
+/** From /proc/net/dev, because /sys shows the network namespace in which it was mounted. */
 async function readLinkNames(): Promise<ReadonlySet<string>> {
   const lines = (await readFile('/proc/net/dev', 'utf8')).split('\n');
   return new Set(lines.flatMap((line) => /^\s*(\S+):/.exec(line)?.[1] ?? []));

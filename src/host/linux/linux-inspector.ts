@@ -1,21 +1,21 @@
 import { readFile } from 'node:fs/promises';
 import { release } from 'node:os';
 import { basename } from 'node:path';
-import type { Holder } from '../../core/doctor/judge-files.ts';
-import type { Kernel } from '../../core/doctor/judge-host.ts';
-import { describeFile, lookForTool, measureSpace } from '../describe-file.ts';
-import type { Tool } from '../find-tool.ts';
+import type { LockHolder } from '../../core/doctor/check-files.ts';
+import type { Kernel } from '../../core/doctor/check-host.ts';
+import { inspectTool, readDiskSpace, readFileFacts } from '../inspections.ts';
 import type { Inspector } from '../inspector.ts';
-import { type Run, run as runHere } from '../run.ts';
-import { prints } from './prints.ts';
+import type { Tool } from '../process/find-tool.ts';
+import { type Run, run as runHere } from '../process/run.ts';
+import { collectDiagnostics } from './collect-diagnostics.ts';
+import { findConflictingProcesses } from './conflicting-processes.ts';
+import { isUfwEnabled } from './nft/firewall-programs.ts';
 import { checkPrivilege } from './privilege.ts';
-import { findSuspects } from './suspects.ts';
 
-/** A check-up of this Linux host. */
 export function linuxInspector(run: Run = runHere): Inspector {
   return {
     unexamined: new Set(),
-    tools: () => Promise.all(versions.map(([tool, flag]) => lookForTool(run, tool, flag))),
+    tools: () => Promise.all(versionFlags.map(([tool, flag]) => inspectTool(run, tool, flag))),
     kernel: readKernel,
     mayAdminister: () =>
       checkPrivilege().then(
@@ -23,19 +23,20 @@ export function linuxInspector(run: Run = runHere): Inspector {
         () => false,
       ),
     user: () => process.geteuid?.() ?? 0,
-    managers: async () => [...(await findSuspects()), ...(await findUfw())],
+    managers: async () => [...(await findConflictingProcesses()), ...((await isUfwEnabled()) ? ['ufw (on)'] : [])],
     preparedManagers,
-    file: describeFile,
-    space: measureSpace,
+    file: readFileFacts,
+    space: readDiskSpace,
     holder: readHolder,
+    hasLegacyRules: async () => /^filter$/m.test(await readOrEmpty('/proc/net/ip_tables_names')),
     udpPorts: async () =>
-      parseUdpPorts(`${await readIfThere('/proc/net/udp')}\n${await readIfThere('/proc/net/udp6')}`),
-    prints: () => prints(run),
+      parseUdpPorts(`${await readOrEmpty('/proc/net/udp')}\n${await readOrEmpty('/proc/net/udp6')}`),
+    diagnostics: () => collectDiagnostics(run),
   };
 }
 
-/** How each tool tells its version. */
-const versions: readonly (readonly [Tool, string])[] = [
+/** The flag of each tool that prints its version. */
+const versionFlags: readonly (readonly [Tool, string])[] = [
   ['wg', '--version'],
   ['ip', '-V'],
   ['nft', '--version'],
@@ -44,14 +45,14 @@ const versions: readonly (readonly [Tool, string])[] = [
   ['boringtun-cli', '--version'],
 ];
 
-/** Loaded or built in: /sys/module; to be loaded: what depmod(8) lists. */
+/** /sys/module has loaded and built-in modules, depmod(8) lists those that can be loaded. */
 async function readKernel(): Promise<Kernel> {
   const folder = `/lib/modules/${release()}`;
   const [loaded, tun, ...lists] = await Promise.all([
-    describeFile('/sys/module/wireguard'),
-    describeFile('/dev/net/tun'),
-    readIfThere(`${folder}/modules.dep`),
-    readIfThere(`${folder}/modules.builtin`),
+    readFileFacts('/sys/module/wireguard'),
+    readFileFacts('/dev/net/tun'),
+    readOrEmpty(`${folder}/modules.dep`),
+    readOrEmpty(`${folder}/modules.builtin`),
   ]);
   return {
     release: release(),
@@ -60,41 +61,36 @@ async function readKernel(): Promise<Kernel> {
   };
 }
 
-/** It is no program that stays, but a set of rules that its unit loads. */
-async function findUfw(): Promise<string[]> {
-  return /^ENABLED=yes$/m.test(await readIfThere('/etc/ufw/ufw.conf')) ? ['ufw (on)'] : [];
-}
-
-const preparations: readonly (readonly [string, readonly string[]])[] = [
+const exemptionFiles: readonly (readonly [string, readonly string[]])[] = [
   ['NetworkManager', ['/usr/lib/NetworkManager/conf.d/20-cpn.conf', '/etc/NetworkManager/conf.d/20-cpn.conf']],
   ['systemd-networkd', ['/usr/lib/systemd/network/10-cpn.network', '/etc/systemd/network/10-cpn.network']],
 ];
 
 async function preparedManagers(): Promise<string[]> {
-  const looks = preparations.map(async ([name, paths]) => {
-    const found = await Promise.all(paths.map(describeFile));
+  const checks = exemptionFiles.map(async ([name, paths]) => {
+    const found = await Promise.all(paths.map(readFileFacts));
     return found.some((each) => each !== null) ? [name] : [];
   });
-  return (await Promise.all(looks)).flat();
+  return (await Promise.all(checks)).flat();
 }
 
-/** The launcher, what it starts, and a name that a package gave it. */
-const programs = /^(cpn(\.js)?|main\.[jt]s|start\.cjs)$/;
+/** The launcher, its script, and the name in packages. */
+const cpnPrograms = /^(cpn(\.js)?|main\.[jt]s|start\.cjs)$/;
 
-/** A process that is alive may be another one of the same number: its words tell (proc_pid_cmdline(5)). */
-async function readHolder(path: string): Promise<Holder | null> {
-  const [, text] = /^(\d{1,10})\s*$/.exec(await readIfThere(path)) ?? [];
+/** Checks the command line too (proc_pid_cmdline(5)), because the pid may have been reused. */
+async function readHolder(path: string): Promise<LockHolder | null> {
+  const [, text] = /^(\d{1,10})\s*$/.exec(await readOrEmpty(path)) ?? [];
   if (text === undefined) return null;
-  const words = (await readIfThere(`/proc/${text}/cmdline`)).split('\0').map((word) => basename(word));
-  return { pid: Number(text), alive: words.includes('run') && words.some((word) => programs.test(word)) };
+  const args = (await readOrEmpty(`/proc/${text}/cmdline`)).split('\0').map((arg) => basename(arg));
+  return { pid: Number(text), alive: args.includes('run') && args.some((arg) => cpnPrograms.test(arg)) };
 }
 
-/** Parses /proc/net/udp and udp6 (proc_net_udp(5)): the local port is what stands in hex behind the colon. */
+/** Parses /proc/net/udp and udp6 (proc_net_udp(5)): the local port is in hex after the colon. */
 export function parseUdpPorts(text: string): Set<number> {
   const ports = text.split('\n').map((line) => /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) /.exec(line)?.[1]);
   return new Set(ports.flatMap((port) => (port === undefined ? [] : Number.parseInt(port, 16))));
 }
 
-async function readIfThere(path: string): Promise<string> {
+async function readOrEmpty(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '');
 }

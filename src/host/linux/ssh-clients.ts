@@ -1,16 +1,16 @@
 import { endianness } from 'node:os';
-import type { SshClient } from '../../core/actual.ts';
-import { type Address, addressAt } from '../../core/cidr.ts';
+import type { SshClient } from '../../core/host-state/actual.ts';
+import { type Address, addressAt } from '../../core/net/cidr.ts';
 import { readAddress } from '../read-address.ts';
 import { readSshConnection } from '../ssh-connection.ts';
 
 /**
- * A line of /proc/net/tcp or tcp6 with TCP_ESTABLISHED of include/net/tcp_states.h: the local address and port, the other address. A
- * line that is something else costs little: a busy host has thousands of them.
+ * A line of /proc/net/tcp or tcp6 in state TCP_ESTABLISHED (include/net/tcp_states.h): local address and port, remote address. Other
+ * lines must be cheap to skip: a busy host has thousands.
  */
 const established = /^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} 01(?: |$)/gm;
 
-/** The beginning of an IPv4 address in a socket that speaks both families. */
+/** The prefix of an IPv4 address in an IPv6 socket. */
 const mapped = '00000000000000000000FFFF';
 
 /**
@@ -30,7 +30,7 @@ export function parseSshClients(tables: string, sshConnection = '', order = endi
   return [...new Map(sessions.map((each) => [`${each.address} ${each.local}`, each])).values()];
 }
 
-/** Addresses are printed as 32-bit words in the order of the host's own bytes. */
+/** Addresses are printed as 32-bit words in host byte order. */
 function readHex(text: string, order: 'LE' | 'BE'): Address | null {
   if (!/^([0-9A-F]{8}|[0-9A-F]{32})$/.test(text)) return null;
   const words = text.match(/.{8}/g) ?? [];

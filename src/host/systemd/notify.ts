@@ -1,54 +1,55 @@
-import { CpnError } from '../../core/errors.ts';
-import { type Run, run as runHere } from '../run.ts';
-import type { Report, Supervisor } from '../supervisor.ts';
+import { CpnError } from '../../core/errors/index.ts';
+import { toolFolders } from '../process/find-tool.ts';
+import { type Run, runFrom } from '../process/run.ts';
+import type { Supervisor, SupervisorReport } from '../supervisor.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The service manager that started this process, which it tells by NOTIFY_SOCKET and WATCHDOG_USEC (sd_notify(3),
- * sd_watchdog_enabled(3)); null where none waits for word. Node has no datagram sockets of that kind: a report is a run of
- * systemd-notify, which the unit has to let through with NotifyAccess=all.
+ * The systemd that started this process, by NOTIFY_SOCKET and WATCHDOG_USEC (sd_notify(3), sd_watchdog_enabled(3)); null without them.
+ * Node has no Unix datagram sockets: each report runs systemd-notify, for which the unit needs NotifyAccess=all.
  *
- * @param onTrouble is told, once, what keeps reports from arriving
+ * @param onError is called for the first report that fails
  */
 export function systemdSupervisor(
   environment: Environment,
-  onTrouble: (error: CpnError) => void,
-  run: Run = runHere,
+  onError: (error: CpnError) => void,
+  runWith: (environment: Readonly<Record<string, string>>) => Run = (variables) => runFrom(toolFolders, variables),
   pid = process.pid,
 ): Supervisor | null {
   const socket = environment.NOTIFY_SOCKET;
   // A path, or in the abstract namespace a name after an @.
   if (socket === undefined || !/^[/@][^\0]/.test(socket)) return null;
-  let isTroubled = false;
-  let turn: Promise<void> = Promise.resolve();
-  const send = async (report: Report) => {
+  const run = runWith({ NOTIFY_SOCKET: socket });
+  let hasFailed = false;
+  let last: Promise<void> = Promise.resolve();
+  const send = async (report: SupervisorReport) => {
     try {
-      await run('systemd-notify', render(report), { environment: { NOTIFY_SOCKET: socket }, deadlineMs });
+      await run('systemd-notify', render(report), { deadlineMs });
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;
-      if (!isTroubled) onTrouble(error);
-      isTroubled = true;
+      if (!hasFailed) onError(error);
+      hasFailed = true;
     }
   };
   return {
-    patienceMs: readPatience(environment, pid),
-    tell(report) {
-      turn = turn.then(() => send(report));
-      return turn;
+    watchdogMs: readWatchdog(environment, pid),
+    report(report) {
+      last = last.then(() => send(report));
+      return last;
     },
   };
 }
 
-/** systemd-notify itself waits up to 5 s for its message to be taken. */
+/** systemd-notify itself waits up to 5 s until systemd receives its message. */
 const deadlineMs = 8_000;
 
-/** The words of systemd-notify(1). Its own flags for the states are younger than Debian 12. */
-function render({ state, isAlive = false, status }: Report): string[] {
+/** Assignments of systemd-notify(1). Debian 12 has no flags for some of the states. */
+function render({ state, isAlive = false, status }: SupervisorReport): string[] {
   const now = process.hrtime.bigint() / 1000n;
   return [
     ...(state === 'ready' ? ['READY=1'] : []),
-    // The time is for units of Type=notify-reload.
+    // Units of Type=notify-reload need the time.
     ...(state === 'reloading' ? ['RELOADING=1', `MONOTONIC_USEC=${now}`] : []),
     ...(state === 'stopping' ? ['STOPPING=1'] : []),
     ...(isAlive ? ['WATCHDOG=1'] : []),
@@ -56,8 +57,8 @@ function render({ state, isAlive = false, status }: Report): string[] {
   ];
 }
 
-function readPatience({ WATCHDOG_USEC = '', WATCHDOG_PID }: Environment, pid: number): number | null {
-  // Inherited from somebody who is watched.
+function readWatchdog({ WATCHDOG_USEC = '', WATCHDOG_PID }: Environment, pid: number): number | null {
+  // The variable was inherited: systemd watches another process.
   if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== String(pid)) return null;
   return /^[1-9][0-9]{0,17}$/.test(WATCHDOG_USEC) ? Number(WATCHDOG_USEC) / 1000 : null;
 }

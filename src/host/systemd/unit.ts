@@ -1,35 +1,36 @@
 import { stat } from 'node:fs/promises';
-import { MissingTool } from '../../core/errors.ts';
-import { type Run, run as runHere } from '../run.ts';
+import { MissingTool } from '../../core/errors/index.ts';
+import { type Run, run as runHere } from '../process/run.ts';
 import type { DaemonUnit } from '../supervisor.ts';
 
 const name = 'cpn.service';
 
-/** There, and only there, systemd is what started this host (sd_booted(3)). */
-const usualMark = '/run/systemd/system';
+/** Exists if and only if systemd booted this host (sd_booted(3)). */
+const systemdFolder = '/run/systemd/system';
 
-/** cpn.service, where systemd runs and the unit is installed; null elsewhere. */
-export async function findUnit(run: Run = runHere, mark = usualMark): Promise<DaemonUnit | null> {
-  if (!(await isFolder(mark))) return null;
+/** cpn.service; null where systemd does not run or the unit is not installed. */
+export async function findUnit(run: Run = runHere, folder = systemdFolder): Promise<DaemonUnit | null> {
+  if (!(await isFolder(folder))) return null;
   const state = await readState(run);
   if (state === null) return null;
-  const order = async (...words: readonly string[]) => void (await run('systemctl', [...quietly, ...words, name]));
+  const systemctl = async (...words: readonly string[]) =>
+    void (await run('systemctl', [...quietFlags, ...words, name]));
   return {
     name,
     isEnabled: state.startsWith('enabled'),
-    // Waiting could be for ever: at boot the unit may have to wait for the very one that joins.
-    enable: () => order('--no-block', '--now', 'enable'),
-    disable: () => order('--now', 'disable'),
+    // Waiting could deadlock: at boot the unit may be ordered after the unit that runs this join.
+    enable: () => systemctl('--no-block', '--now', 'enable'),
+    disable: () => systemctl('--now', 'disable'),
   };
 }
 
-const quietly = ['--quiet', '--no-ask-password'];
+const quietFlags = ['--quiet', '--no-ask-password'];
 
-/** How systemctl(1) calls the state of the unit's file; null where there is none. */
+/** The state of the unit file as in systemctl(1); null without one. */
 async function readState(run: Run): Promise<string | null> {
   try {
-    const said = (await run('systemctl', ['is-enabled', name], { allowExitCodes: [1, 3, 4] })).trim();
-    return said === '' || said === 'not-found' ? null : said;
+    const state = (await run('systemctl', ['is-enabled', name], { allowExitCodes: [1, 3, 4] })).trim();
+    return state === '' || state === 'not-found' ? null : state;
   } catch (error) {
     if (error instanceof MissingTool) return null;
     throw error;

@@ -1,41 +1,41 @@
-import { Unsupported } from '../../core/errors.ts';
-import { parseLinkName } from '../../core/link-name.ts';
-import type { Secret } from '../../core/secret.ts';
-import type { ConfigureDevice, ConfigureLink, LinkCommand, Step } from '../../core/step.ts';
-import type { DeviceStep } from '../change-device.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
+import { Unsupported } from '../../core/errors/index.ts';
+import { parseLinkName } from '../../core/net/link-name.ts';
+import type { ConfigureDevice, ConfigureLink, LinkCommand, Step } from '../../core/reconcile/step.ts';
 import { writeHosts } from '../hosts-file.ts';
-import { type Portable, type Seen, see } from './observe.ts';
-import { bringUp, ownAddresses, takeDown, whole } from './restart.ts';
-import { interrupts, type KnownDevice, mergePeers, settle } from './settle.ts';
+import type { DeviceStep } from '../wireguard/change-device.ts';
+import { applyCommands, type DeviceConfig, mergePeers, needsRestart } from './apply-commands.ts';
+import { observeTunnel, type PortableContext, type TunnelObservation } from './observe.ts';
+import { bringUp, completeDevice, ownAddresses, takeDown } from './restart.ts';
 
 /**
- * Tables of interfaces that are still to be made, by their names: a tunnel comes up with its first `configure-link`, whole, with what
- * the steps before it said. They are of the plan that is being applied, and forgotten once the interface is seen.
+ * Configurations of interfaces that do not exist yet, by name: a tunnel is created by its first `configure-link`, with what the steps
+ * before it configured. An entry lasts for one plan, and is dropped once the interface is observed.
  */
-export type Drafts = Map<string, Partial<KnownDevice>>;
+export type PendingDevices = Map<string, Partial<DeviceConfig>>;
 
 /**
- * Does one step. What changes WireGuard's table alone is done at once, and interrupts nobody; what changes address, MTU or routes
- * takes the tunnel down and brings it up again with a new file, once a plan.
+ * Applies one step. A change of peers or keys is applied with `wg` and interrupts no peer; a change of address, MTU or routes takes the
+ * tunnel down and up again with a new file, once a plan.
  *
- * @throws CommandFailed with the tool's own words; Unsupported for what only Linux has
+ * @throws CommandFailed with the tool's error output @throws Unsupported for what only Linux has
  */
-export async function applyStep(portable: Portable, drafts: Drafts, step: Step): Promise<void> {
+export async function applyStep(context: PortableContext, pending: PendingDevices, step: Step): Promise<void> {
   if ('link' in step) parseLinkName(step.link);
   switch (step.do) {
     case 'create-link':
-      drafts.set(step.link, {});
+      pending.set(step.link, {});
       return;
     case 'configure-device':
-      return drafts.has(step.link) ? draw(drafts, step) : configureDevice(portable, step);
+      return pending.has(step.link) ? mergePending(pending, step) : configureDevice(context, step);
     case 'remove-peers':
     case 'renew-peers':
-      return change(portable, step);
+      return change(context, step);
     case 'configure-link':
-      return configureLink(portable, drafts, step);
+      return configureLink(context, pending, step);
     case 'delete-link':
-      drafts.delete(step.link);
-      return deleteLink(portable, step.link);
+      pending.delete(step.link);
+      return deleteLink(context, step.link);
     case 'set-hosts':
       return writeHosts(step.link, step.block);
     case 'remove-hosts':
@@ -43,77 +43,95 @@ export async function applyStep(portable: Portable, drafts: Drafts, step: Step):
     case 'set-firewall':
     case 'remove-firewall':
     case 'set-sysctl':
-      throw unsupported(portable, 'a connector');
+      throw unsupported(context, 'a connector');
+    case 'open-port':
+    case 'close-port':
+      throw unsupported(context, 'ufw and firewalld');
   }
 }
 
-/** What a person is told who asks for what only Linux has. */
-export function unsupported({ manager }: Pick<Portable, 'manager'>, what: string): Unsupported {
+export function unsupported({ manager }: Pick<PortableContext, 'manager'>, what: string): Unsupported {
   return new Unsupported(what, manager.name, 'join with a Linux host for that');
 }
 
-function draw(drafts: Drafts, { link, do: _, changes: __, peers, ...device }: Step & ConfigureDevice): void {
-  const draft = drafts.get(link);
-  drafts.set(link, { ...draft, ...device, peers: mergePeers(draft?.peers ?? [], peers) });
+function mergePending(
+  pending: PendingDevices,
+  { link, do: _, changes: __, peers, ...device }: Step & ConfigureDevice,
+): void {
+  const known = pending.get(link);
+  pending.set(link, { ...known, ...device, peers: mergePeers(known?.peers ?? [], peers) });
 }
 
-/** The file keeps step with the private key, so that it is known as this interface's own. */
-async function configureDevice(portable: Portable, step: Step & ConfigureDevice): Promise<void> {
-  const { file } = await see(portable, step.link);
-  await change(portable, step);
+/** Writes a new private key into the file too: the key identifies the interface that the file belongs to. */
+async function configureDevice(context: PortableContext, step: Step & ConfigureDevice): Promise<void> {
+  const { file } = await observeTunnel(context, step.link);
+  await change(context, step);
   if (file === null || step.privateKey === undefined) return;
-  await portable.files.write(step.link, { ...file, config: { ...file.config, privateKey: step.privateKey } });
+  await context.files.write(step.link, { ...file, config: { ...file.config, privateKey: step.privateKey } });
 }
 
-/** An interface that is not there is left to `wg` to speak of. */
-async function change(portable: Portable, step: DeviceStep): Promise<void> {
-  const { real } = await see(portable, step.link);
-  await portable.manager.change({ ...step, link: real ?? step.link });
+/** Where there is no interface, `wg` fails and reports it. */
+async function change(context: PortableContext, step: DeviceStep): Promise<void> {
+  const { kernelName } = await observeTunnel(context, step.link);
+  await context.manager.change({ ...step, link: kernelName ?? step.link });
 }
 
-async function configureLink(portable: Portable, drafts: Drafts, { link, commands }: ConfigureLink): Promise<void> {
-  const draft = drafts.get(link);
-  drafts.delete(link);
-  if (commands.some(isOfFullTunnel)) throw unsupported(portable, 'a full tunnel');
+async function configureLink(
+  context: PortableContext,
+  pending: PendingDevices,
+  { link, commands }: ConfigureLink,
+): Promise<void> {
+  const known = pending.get(link);
+  pending.delete(link);
+  if (commands.some(isOfFullTunnel)) throw unsupported(context, 'a full tunnel');
   for (const command of commands) {
-    if ('add' in command && command.add === 'route' && command.replaces) await takeOver(portable, link, command);
+    if ('add' in command && command.add === 'route' && command.replaces !== undefined)
+      await takeOverRoute(context, link, command);
   }
-  if (draft !== undefined)
-    return bringUp(portable, link, settle({ file: null, device: whole(draft), addresses: [] }, commands));
-  const seen = await see(portable, link);
-  const before = { ...seen, device: whole({ ...seen.device, ...keyOf(seen) }), addresses: ownAddresses(seen) };
-  const next = settle(before, commands);
-  if (!interrupts(commands)) return portable.files.write(link, next);
-  const last = seen.file === null ? null : settle(before, []);
-  await takeDown(portable, link, seen);
+  if (known !== undefined)
+    return bringUp(
+      context,
+      link,
+      applyCommands({ file: null, device: completeDevice(known), addresses: [] }, commands),
+    );
+  const observed = await observeTunnel(context, link);
+  const before = {
+    ...observed,
+    device: completeDevice({ ...observed.device, ...keyOf(observed) }),
+    addresses: ownAddresses(observed),
+  };
+  const next = applyCommands(before, commands);
+  if (!needsRestart(commands)) return context.files.write(link, next);
+  const last = observed.file === null ? null : applyCommands(before, []);
+  await takeDown(context, link, observed);
   try {
-    await bringUp(portable, link, next);
+    await bringUp(context, link, next);
   } catch (error) {
-    // What cannot be had must not cost what was there.
-    if (last !== null) await bringUp(portable, link, last).catch(() => {});
+    // Restores the former tunnel.
+    if (last !== null) await bringUp(context, link, last).catch(() => {});
     throw error;
   }
 }
 
-/** The route is another tunnel's of ours, and no system of these takes a second one: that tunnel is restarted without it. */
-async function takeOver(portable: Portable, link: string, { prefix }: { prefix: string }): Promise<void> {
-  for (const other of await portable.files.list()) {
-    const { file } = await see(portable, other);
+/** Restarts our other tunnel that has this route without it, because these platforms allow no second route to a prefix. */
+async function takeOverRoute(context: PortableContext, link: string, { prefix }: { prefix: string }): Promise<void> {
+  for (const other of await context.files.list()) {
+    const { file } = await observeTunnel(context, other);
     const hasIt = file?.config.peers.flatMap((peer) => peer.allowedIps).find((each) => each === prefix);
     if (other === link || hasIt === undefined) continue;
     const removal: LinkCommand = { remove: 'route', prefix: hasIt, protocol: 'boot' };
-    await configureLink(portable, new Map(), { do: 'configure-link', link: other, commands: [removal] });
+    await configureLink(context, new Map(), { do: 'configure-link', link: other, commands: [removal] });
   }
 }
 
-/** Also where somebody took the interface away already. */
-async function deleteLink(portable: Portable, link: string): Promise<void> {
-  const seen = await see(portable, link);
-  if (seen.real !== null) await takeDown(portable, link, seen);
-  await portable.files.remove(link);
+/** Succeeds without an interface too. */
+async function deleteLink(context: PortableContext, link: string): Promise<void> {
+  const observed = await observeTunnel(context, link);
+  if (observed.kernelName !== null) await takeDown(context, link, observed);
+  await context.files.remove(link);
 }
 
-function keyOf({ privateKey }: Seen): { privateKey?: Secret } {
+function keyOf({ privateKey }: TunnelObservation): { privateKey?: Secret } {
   return privateKey === null ? {} : { privateKey };
 }
 

@@ -1,105 +1,122 @@
 import { networkInterfaces } from 'node:os';
-import type { Actual, Device, Link } from '../../core/actual.ts';
-import { CommandFailed } from '../../core/errors.ts';
-import { parseSecretKey } from '../../core/keys.ts';
-import { parseLinkName } from '../../core/link-name.ts';
-import { onLinkRange } from '../../core/model.ts';
-import type { Secret } from '../../core/secret.ts';
-import type { Question } from '../host.ts';
+import { parseSecretKey } from '../../core/crypto/keys.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
+import { CommandFailed } from '../../core/errors/index.ts';
+import type { Actual, Device, Link } from '../../core/host-state/actual.ts';
+import { routeProtocol } from '../../core/host-state/marks.ts';
+import { onLinkRange } from '../../core/net/interface-address.ts';
+import { parseLinkName } from '../../core/net/link-name.ts';
+import type { ObserveOptions } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
-import type { Run } from '../run.ts';
-import { parseDump } from '../wg-dump.ts';
-import { addressesOf, type Cards, lookAround } from './look-around.ts';
+import type { Run } from '../process/run.ts';
+import { parseDump } from '../wireguard/dump.ts';
 import { routesOf, type TunnelFile } from './tunnel-file.ts';
 import type { TunnelFiles } from './tunnel-files.ts';
 import type { TunnelManager } from './tunnel-manager.ts';
+import { addressesOf, type Interfaces, readUnderlay } from './underlay.ts';
 
-/** What this driver works with. */
-export interface Portable {
+/** The dependencies of the portable drivers. */
+export interface PortableContext {
   readonly run: Run;
   readonly manager: TunnelManager;
   readonly files: TunnelFiles;
 }
 
-/** A tunnel as `wg`, the kernel and its file know it. */
-export interface Seen {
+/** A tunnel according to `wg`, the kernel and its file. */
+export interface TunnelObservation {
   /** The kernel's name; null where there is no interface. */
-  readonly real: string | null;
+  readonly kernelName: string | null;
   readonly device: Device | null;
   readonly privateKey: Secret | null;
-  /** Null where there is none, and for one of another interface than the one that is there: their keys differ. */
+  /** Null without a file, or where it has another private key than the interface. */
   readonly file: TunnelFile | null;
-  readonly cards: Cards;
+  readonly interfaces: Interfaces;
 }
 
-/** Looks at one tunnel, with one process where there is one. */
-export async function see({ run, manager, files }: Portable, link: string): Promise<Seen> {
-  const cards = networkInterfaces();
+/** Observes one tunnel, with one process where the interface exists. */
+export async function observeTunnel(
+  { run, manager, files }: PortableContext,
+  link: string,
+): Promise<TunnelObservation> {
+  const interfaces = networkInterfaces();
   const written = await files.read(parseLinkName(link));
-  const real = await manager.realName(link, written);
-  const text = real === null ? null : await dump(run, real);
+  const kernelName = await manager.kernelName(link, written);
+  const text = kernelName === null ? null : await dump(run, kernelName);
   if (text === null) {
-    return { real: real !== null && real in cards ? real : null, device: null, privateKey: null, file: null, cards };
+    return {
+      kernelName: kernelName !== null && kernelName in interfaces ? kernelName : null,
+      device: null,
+      privateKey: null,
+      file: null,
+      interfaces,
+    };
   }
   const [key = ''] = text.split('\t', 1);
   const privateKey = key === '(none)' ? null : parseSecretKey(key);
-  const isItsOwn = written !== null && written.config.privateKey.reveal() === privateKey?.reveal();
-  return { real, device: parseDump(text), privateKey, file: isItsOwn ? written : null, cards };
+  const hasSameKey = written !== null && written.config.privateKey.reveal() === privateKey?.reveal();
+  return { kernelName, device: parseDump(text), privateKey, file: hasSameKey ? written : null, interfaces };
 }
 
 /**
- * Reads a host anew: WireGuard's own table from `wg`, addresses from the kernel, and from the file that was brought up the mark, the
- * MTU and the routes, which nobody can be asked for here: a route or an MTU that somebody changed is not seen. There are no
- * packet rules, policy rules and sysctls of ours.
+ * Observes a host: the device with `wg`, addresses from the kernel, and the mark, the MTU and the routes from the file that the tunnel
+ * was created from. Drift of the MTU and of routes is therefore not detected. There are no packet rules, policy rules and sysctls of ours.
  */
-export async function observe(portable: Portable, { link, hosts }: Question): Promise<Actual> {
-  const seen = await see(portable, link);
-  const { device, file } = seen;
-  const found = findLink(link, seen);
+export async function observe(context: PortableContext, { link, hosts }: ObserveOptions): Promise<Actual> {
+  const observed = await observeTunnel(context, link);
+  const { device, file } = observed;
+  const found = findLink(link, observed);
   return {
     link: found,
     device,
-    routes: file === null ? [] : routesOf(file).map((prefix) => ({ prefix, table: 'main', protocol: 'boot' })),
+    routes:
+      file === null
+        ? []
+        : routesOf(file).map((prefix) => ({ prefix, table: 'main', protocol: routeProtocol, metric: null })),
     onLink: found?.addresses.flatMap((address) => onLinkRange(address) ?? []) ?? [],
     rules: [],
+    isPlain: true,
     firewall: null,
     sysctls: {},
     hosts: hosts ? await readHosts(link) : null,
-    surroundings: lookAround(
-      seen.real,
-      seen.cards,
-      await findOthers(portable, link, seen.cards),
+    surroundings: readUnderlay(
+      observed.kernelName,
+      observed.interfaces,
+      await findOtherTunnels(context, link, observed.interfaces),
       process.env.SSH_CONNECTION,
     ),
   };
 }
 
-function findLink(name: string, { real, file, cards }: Seen): Link | null {
-  if (real === null) return null;
-  const addresses = addressesOf(cards, real);
+function findLink(name: string, { kernelName, file, interfaces }: TunnelObservation): Link | null {
+  if (kernelName === null) return null;
+  const addresses = addressesOf(interfaces, kernelName);
   return { name, mtu: file?.config.mtu ?? 0, up: addresses.length > 0, alias: file?.alias ?? null, addresses };
 }
 
-/** The files of our other tunnels, by the kernel's names of their interfaces; of a tunnel that is not there nothing is told. */
-async function findOthers({ files, manager }: Portable, link: string, cards: Cards): Promise<Map<string, TunnelFile>> {
+/** The files of our other tunnels whose interfaces exist, by the kernel's names of these. */
+async function findOtherTunnels(
+  { files, manager }: PortableContext,
+  link: string,
+  interfaces: Interfaces,
+): Promise<Map<string, TunnelFile>> {
   const others = new Map<string, TunnelFile>();
   for (const other of await files.list()) {
     if (other === link) continue;
     const file = await files.read(other);
-    const real = await manager.realName(other, file);
-    if (file !== null && real !== null && real in cards) others.set(real, file);
+    const kernelName = await manager.kernelName(other, file);
+    if (file !== null && kernelName !== null && kernelName in interfaces) others.set(kernelName, file);
   }
   return others;
 }
 
-/** Null where there is no such WireGuard interface, which each system says in words of its own. */
-async function dump(run: Run, real: string): Promise<string | null> {
+/** Null without such a WireGuard interface; the error text for that differs between platforms. */
+async function dump(run: Run, kernelName: string): Promise<string | null> {
   try {
-    return await run('wg', ['show', real, 'dump']);
+    return await run('wg', ['show', kernelName, 'dump']);
   } catch (error) {
     if (!(error instanceof CommandFailed)) throw error;
     const links = await run('wg', ['show', 'interfaces']);
-    if (!links.split(/\s+/).includes(real)) return null;
+    if (!links.split(/\s+/).includes(kernelName)) return null;
     throw error;
   }
 }

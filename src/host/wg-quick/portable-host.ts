@@ -1,37 +1,37 @@
 import { networkInterfaces } from 'node:os';
-import type { Address } from '../../core/cidr.ts';
-import { CommandFailed, MissingPrivilege } from '../../core/errors.ts';
-import type { KernelRoute } from '../../core/kernel-route.ts';
-import { parseLinkName } from '../../core/link-name.ts';
-import { findTool } from '../find-tool.ts';
-import type { Host, Needs, ProbeAt } from '../host.ts';
-import { answers, findSource, isPortFree, nudge, reaches, resolve } from '../network.ts';
-import { watchDevices } from '../watch-devices.ts';
-import { applyStep, type Drafts, unsupported } from './apply-step.ts';
-import { addressesOf } from './look-around.ts';
-import { observe, type Portable, see } from './observe.ts';
+import { CommandFailed, MissingPrivilege } from '../../core/errors/index.ts';
+import type { KernelRoute } from '../../core/host-state/kernel-route.ts';
+import type { Address } from '../../core/net/cidr.ts';
+import { parseLinkName } from '../../core/net/link-name.ts';
+import type { Host, Requirements, ResolvedTarget } from '../host.ts';
+import { findSourceAddress, isPortFree, isTcpReachable, probe, resolve, triggerHandshake } from '../probes.ts';
+import { findTool } from '../process/find-tool.ts';
+import { watchDevices } from '../wireguard/watch-devices.ts';
+import { applyStep, type PendingDevices, unsupported } from './apply-step.ts';
+import { observe, observeTunnel, type PortableContext } from './observe.ts';
+import { addressesOf } from './underlay.ts';
 import { watchLinks } from './watch-links.ts';
 
 /**
- * A host without the tools of Linux: `wg` and a {@link TunnelManager} do everything, and Node tells the rest. It is an origin or
- * an admin device; a connector and a full tunnel need what only Linux has, and are refused by `check`.
+ * A host without the tools of Linux, through `wg`, a {@link TunnelManager} and Node. It can be an origin or an admin device; `check`
+ * refuses a connector and a full tunnel, which need Linux.
  */
-export function portableHost(portable: Portable): Host {
-  const drafts: Drafts = new Map();
-  const { run, manager, files } = portable;
+export function portableHost(context: PortableContext): Host {
+  const pending: PendingDevices = new Map();
+  const { run, manager, files } = context;
   return {
-    check: (needs) => check(portable, needs),
+    check: (needs) => check(context, needs),
     async observe(question) {
-      const actual = await observe(portable, question);
-      if (actual.device !== null) drafts.delete(question.link);
+      const actual = await observe(context, question);
+      if (actual.device !== null) pending.delete(question.link);
       return actual;
     },
     async peers(link) {
-      const { device } = await see(portable, link);
+      const { device } = await observeTunnel(context, link);
       if (device === null) throw new CommandFailed(`wg show ${link}`, null, 'there is no such interface');
       return device.peers;
     },
-    apply: (step) => applyStep(portable, drafts, step),
+    apply: (step) => applyStep(context, pending, step),
     async links() {
       const known = await run('wg', ['show', 'interfaces']);
       const names = [...Object.keys(networkInterfaces()), ...known.split(/\s+/), ...(await files.list())];
@@ -39,28 +39,24 @@ export function portableHost(portable: Portable): Host {
     },
     resolve,
     route: (destination) => findRoute(destination),
-    sourceAddress: findSource,
+    sourceAddress: findSourceAddress,
     isPortFree,
-    nudge,
-    answers,
-    reaches: (target, deadlineMs) => knock(portable, target, deadlineMs),
-    // The flags of `ping` that forbid fragments are others on each system.
-    echoes: async () => false,
-    widen: async () => async () => {},
+    triggerHandshake,
+    isTcpReachable,
+    probe: (target, deadlineMs) => probeTarget(context, target, deadlineMs),
     watch: (listener) => watchLinks(listener),
-    watchFirewall: async () => ({ close: async () => {} }),
     watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs),
-    forwardDrops: async () => [],
-    suspects: async () => [],
   };
 
   async function findRoute(destination: Address): Promise<KernelRoute> {
-    const source = await findSource(destination);
+    const source = await findSourceAddress(destination);
     if (source === null) return { link: null, why: 'none' };
-    const cards = networkInterfaces();
-    const real = Object.keys(cards).find((name) => addressesOf(cards, name).some(({ address }) => address === source));
-    const link = real === undefined ? 'an interface without a name' : await nameOf(real);
-    // Which route it was nobody tells; the address that a packet would leave from is that of the link that it takes.
+    const interfaces = networkInterfaces();
+    const kernelName = Object.keys(interfaces).find((name) =>
+      addressesOf(interfaces, name).some(({ address }) => address === source),
+    );
+    const link = kernelName === undefined ? 'an interface without a name' : await nameOf(kernelName);
+    // Without access to the route table: the interface is the one with the source address.
     return {
       link,
       local: source === destination,
@@ -72,25 +68,25 @@ export function portableHost(portable: Portable): Host {
     };
   }
 
-  /** Ours by our name, whatever the kernel calls it. */
-  async function nameOf(real: string): Promise<string> {
+  /** Our name of one of our tunnels; the kernel's name of any other interface. */
+  async function nameOf(kernelName: string): Promise<string> {
     for (const link of await files.list()) {
-      if ((await manager.realName(parseLinkName(link), await files.read(link))) === real) return link;
+      if ((await manager.kernelName(parseLinkName(link), await files.read(link))) === kernelName) return link;
     }
-    return real;
+    return kernelName;
   }
 }
 
-async function check(portable: Portable, { forwarding, fullTunnel }: Needs): Promise<void> {
-  if (forwarding) throw unsupported(portable, 'a connector');
-  if (fullTunnel) throw unsupported(portable, 'a full tunnel');
-  // Windows has no such number, and refuses its own tools to whoever is no administrator.
+async function check(context: PortableContext, { forwarding, fullTunnel }: Requirements): Promise<void> {
+  if (forwarding) throw unsupported(context, 'a connector');
+  if (fullTunnel) throw unsupported(context, 'a full tunnel');
+  // Windows has no user ids; its tools fail without administrator rights.
   if ((process.geteuid?.() ?? 0) !== 0) throw new MissingPrivilege('cpn', 'run it with sudo');
-  for (const tool of portable.manager.tools) await findTool(tool);
+  for (const tool of context.manager.tools) await findTool(tool);
 }
 
-/** Of an echo, only `ping` could tell, whose flags are others on each system. */
-async function knock(portable: Portable, target: ProbeAt, deadlineMs: number): Promise<boolean> {
-  if (target.port === null) throw unsupported(portable, 'a probe by ping');
-  return reaches(portable.run, target, deadlineMs);
+/** The flags of `ping` differ between platforms. */
+async function probeTarget(context: PortableContext, target: ResolvedTarget, deadlineMs: number): Promise<boolean> {
+  if (target.port === null) throw unsupported(context, 'a probe by ping');
+  return probe(context.run, target, deadlineMs);
 }

@@ -1,35 +1,36 @@
 import { readFile } from 'node:fs/promises';
 import { release } from 'node:os';
-import { CpnError } from '../../core/errors.ts';
-import { describeFile, lookForTool, measureSpace } from '../describe-file.ts';
-import type { Tool } from '../find-tool.ts';
+import { CpnError } from '../../core/errors/index.ts';
+import { inspectTool, readDiskSpace, readFileFacts } from '../inspections.ts';
 import type { Inspector } from '../inspector.ts';
-import type { Portable } from './observe.ts';
+import type { Tool } from '../process/find-tool.ts';
+import type { PortableContext } from './observe.ts';
 
 /**
- * A check-up of a host without the tools of Linux: its tools, privileges, files and disk, and its networks as a pass sees them. The
- * rest would take programs that are others on each system, and is told to be left out.
+ * Inspects a host without the tools of Linux: tools, privileges, files and disk space. The rest would need programs that differ between
+ * platforms; `unexamined` lists it.
  */
-export function portableInspector({ run, manager }: Portable): Inspector {
+export function portableInspector({ run, manager }: PortableContext): Inspector {
   return {
     unexamined: new Set(['kernel', 'managers', 'ports', 'forwarding', 'mtu']),
-    tools: () => Promise.all(manager.tools.map((tool) => lookForTool(run, tool, versionFlags[tool] ?? null))),
+    tools: () => Promise.all(manager.tools.map((tool) => inspectTool(run, tool, versionFlags[tool] ?? null))),
     kernel: async () => ({ release: release(), wireguard: false, tun: false }),
-    mayAdminister: async () => user() === 0,
-    user,
+    mayAdminister: async () => effectiveUser() === 0,
+    user: effectiveUser,
     managers: async () => [],
     preparedManagers: async () => [],
-    file: describeFile,
-    space: measureSpace,
+    file: readFileFacts,
+    space: readDiskSpace,
     async holder(path) {
       const [, pid] = /^(\d{1,10})\s*$/.exec(await readFile(path, 'utf8').catch(() => '')) ?? [];
       return pid === undefined ? null : { pid: Number(pid), alive: isAlive(Number(pid)) };
     },
+    hasLegacyRules: async () => false,
     udpPorts: async () => new Set(),
-    async prints() {
-      // Without `dump` it hides private and preshared keys itself.
+    async diagnostics() {
+      // Without `dump`, it hides private and preshared keys.
       const shown = await run('wg', ['show'], { deadlineMs: 10_000 }).catch((error) => {
-        if (error instanceof CpnError) return `cannot be had: ${error.message}\n`;
+        if (error instanceof CpnError) return `not available: ${error.message}\n`;
         throw error;
       });
       return new Map([['wg-show.txt', shown]]);
@@ -37,14 +38,14 @@ export function portableInspector({ run, manager }: Portable): Inspector {
   };
 }
 
-/** The other tools have none. */
+/** The other tools have no such flag. */
 const versionFlags: Partial<Record<Tool, string>> = { wg: '--version' };
 
-function user(): number {
+function effectiveUser(): number {
   return process.geteuid?.() ?? 0;
 }
 
-/** Of any process of that number: whether it is a daemon of ours cannot be told here. */
+/** True for any process with that id, which need not be our daemon. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

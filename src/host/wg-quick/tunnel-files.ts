@@ -1,19 +1,19 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DiskFailed, InvalidValue, NotOurs } from '../../core/errors.ts';
+import { DiskFailed, InvalidValue, NotOurs } from '../../core/errors/index.ts';
 import { parseTunnelFile, renderTunnelFile, type TunnelFile } from './tunnel-file.ts';
 
-/** The files of the tunnels that are up, one for each, in a folder that only we can enter. */
+/** The files of the tunnels that are up, one for each, in a folder with mode 0700. */
 export interface TunnelFiles {
   path(link: string): string;
-  /** Null where there is none, or one that is not of our writing. */
+  /** Null without a file that cpn wrote. @throws DiskFailed */
   read(link: string): Promise<TunnelFile | null>;
-  /** Replaces the file as a whole, with mode 0600. @throws DiskFailed, NotOurs where the folder is open to others */
+  /** Replaces the file atomically, with mode 0600. @throws DiskFailed @throws NotOurs where others can write to the folder */
   write(link: string, file: TunnelFile): Promise<void>;
   /** Removes the file, and the folder with the last one. */
   remove(link: string): Promise<void>;
-  /** The interfaces that have one. */
+  /** The interfaces that have a file. */
   list(): Promise<readonly string[]>;
 }
 
@@ -49,13 +49,13 @@ export function tunnelFiles(folder: string): TunnelFiles {
   };
 }
 
-/** Whoever could put a file there could have wg-quick run what he likes. Windows has no such modes, and its own rights. */
+/** wg-quick runs commands of the files in this folder, so that only we may write there. Windows has no such modes. */
 async function checkFolder(folder: string): Promise<void> {
   const user = process.geteuid?.();
   if (user === undefined) return;
   const stats = await lstat(folder);
   if (stats.isDirectory() && stats.uid === user && (stats.mode & 0o022) === 0) return;
-  throw new NotOurs('the folder', folder, 'remove it: nobody else may write there');
+  throw new NotOurs('the folder', folder, 'remove it: no other user may write there');
 }
 
 async function replace(path: string, text: string): Promise<void> {

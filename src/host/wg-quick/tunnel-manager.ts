@@ -1,68 +1,69 @@
 import { readFile } from 'node:fs/promises';
-import { CommandFailed } from '../../core/errors.ts';
-import { keyPairOf } from '../../core/keys.ts';
-import { parseLinkName } from '../../core/link-name.ts';
-import { changeDevice, type DeviceStep } from '../change-device.ts';
-import { awaitEnd } from '../control-socket.ts';
-import type { Tool } from '../find-tool.ts';
-import { type Run, saidBy } from '../run.ts';
+import { keyPairOf } from '../../core/crypto/keys.ts';
+import { CommandFailed } from '../../core/errors/index.ts';
+import { parseLinkName } from '../../core/net/link-name.ts';
+import { stderrOf } from '../process/command-error.ts';
+import type { Tool } from '../process/find-tool.ts';
+import type { Run } from '../process/run.ts';
+import { changeDevice, type DeviceStep } from '../wireguard/change-device.ts';
+import { waitForExit } from '../wireguard/userspace.ts';
 import type { TunnelFile } from './tunnel-file.ts';
 
-/** A program that makes a whole tunnel of a file and takes it away again, and how WireGuard's own table is changed beside it. */
+/** Creates and removes a whole tunnel from a file, and changes its device while it is up. */
 export interface TunnelManager {
-  /** What people call it. */
+  /** As messages name it. */
   readonly name: string;
   readonly tools: readonly Tool[];
-  /** Whether an address brings no route to its subnet along here. */
+  /** Whether an address has no route to its subnet on this platform. */
   readonly lacksSubnetRoute: boolean;
-  /** Makes the interface, its addresses, MTU and routes. @throws CommandFailed with nothing made */
+  /** Creates the interface with its addresses, MTU and routes, or nothing. @throws CommandFailed */
   up(link: string, path: string): Promise<void>;
-  /** Takes all of that away, and returns when it is gone. @throws CommandFailed where it is no WireGuard interface */
+  /** Removes all of that, and waits for its end. @throws CommandFailed where it is no WireGuard interface */
   down(link: string, path: string): Promise<void>;
-  /** Changes the table; `link` of the step is the name that `wg` knows. @throws CommandFailed */
+  /** Changes the device; `link` of the step is the kernel's name. @throws CommandFailed */
   change(step: DeviceStep): Promise<void>;
-  /** The name under which `wg` and the kernel know a tunnel; null where there is none. */
-  realName(link: string, file: TunnelFile | null): Promise<string | null>;
+  /** The name of the interface for `wg` and the kernel; null without an interface. */
+  kernelName(link: string, file: TunnelFile | null): Promise<string | null>;
 }
 
-/** With thousands of routes, for each of which it starts a process: 5,000 take 47 s. */
+/** wg-quick starts a process for each route: 5,000 take 47 s. */
 const deadlineMs = 180_000;
 
-/** Where wg-quick of macOS writes the name that the kernel chose. */
-const usualNames = '/var/run/wireguard';
+/** Where wg-quick writes the kernel's names on macOS. */
+const defaultNameFolder = '/var/run/wireguard';
 
 /**
- * `wg-quick` as it is on `platform`. Linux and FreeBSD give an interface the name of its file. macOS calls it utunN, and wg-quick
- * writes that name into NAME.name; OpenBSD calls it wgN, and where only `wg` may be asked it is known by its key.
+ * `wg-quick` on `platform`. On Linux and FreeBSD, an interface has the name of its file. On macOS it is utunN, and wg-quick writes that
+ * name into NAME.name. On OpenBSD it is wgN, and its key identifies it.
  */
-export function wgQuickManager(run: Run, platform: NodeJS.Platform, names = usualNames): TunnelManager {
+export function wgQuickManager(run: Run, platform: NodeJS.Platform, names = defaultNameFolder): TunnelManager {
   return {
     name: 'wg-quick',
     tools: ['wg', 'wg-quick'],
     lacksSubnetRoute: platform === 'darwin',
-    // A WireGuard in user space, and on some systems a monitor of routes, stay behind.
-    up: (_, path) => call(run, 'up', path),
+    // It leaves processes behind: WireGuard in user space, and on some platforms a monitor of routes.
+    up: (_, path) => runWgQuick(run, 'up', path),
     async down(link, path) {
-      await call(run, 'down', path);
-      await awaitEnd(link);
+      await runWgQuick(run, 'down', path);
+      await waitForExit(link);
     },
     change: (step) => changeDevice(run, step),
-    async realName(link, file) {
+    async kernelName(link, file) {
       if (platform === 'darwin') return readName(`${names}/${link}.name`);
       return platform === 'openbsd' ? findByKey(run, file) : link;
     },
   };
 }
 
-/** It prints each command that it runs: of what it says only the rest is told. */
-async function call(run: Run, verb: 'up' | 'down', path: string): Promise<void> {
+/** wg-quick prints each command that it runs as `[#] …`; the error leaves these out. */
+async function runWgQuick(run: Run, verb: 'up' | 'down', path: string): Promise<void> {
   try {
     await run('wg-quick', [verb, path], { deadlineMs, daemon: true });
   } catch (error) {
     if (!(error instanceof CommandFailed)) throw error;
-    const said = saidBy(error).split('; ');
-    const told = said.filter((line) => !line.startsWith('[#] '));
-    const words = told.length === 0 ? said : told;
+    const lines = stderrOf(error).split('; ');
+    const messages = lines.filter((line) => !line.startsWith('[#] '));
+    const words = messages.length === 0 ? lines : messages;
     throw new CommandFailed(`wg-quick ${verb} ${path}`, error.facts.exitCode as number | null, words.join('; '));
   }
 }

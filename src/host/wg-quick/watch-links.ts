@@ -1,31 +1,31 @@
 import { networkInterfaces } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { HostEvent, Watch } from '../host.ts';
-import { lookAgain } from '../look-again.ts';
+import { pollUntilClosed } from '../wireguard/poll.ts';
 
-/** It is cheap, as it starts no process. */
-const usualMs = 2000;
+/** Cheap, because it starts no process. */
+const defaultIntervalMs = 2000;
 
 /**
- * {@link Host.watch} where no system tells of changes: looks at interfaces and their addresses again and again, until the watch is
- * closed. Routes are not seen; the passes of the daemon's interval are what is left for these.
+ * {@link Host.watch} by polling interfaces and their addresses. It reports no changes of routes: the daemon finds these in the passes of
+ * its interval.
  */
 export async function watchLinks(
   listener: (event: HostEvent) => void,
-  everyMs = usualMs,
-  look = networkInterfaces,
+  everyMs = defaultIntervalMs,
+  read = networkInterfaces,
 ): Promise<Watch> {
-  let known = look();
-  return lookAgain(everyMs, () => {
-    const found = look();
+  let known = read();
+  return pollUntilClosed(everyMs, () => {
+    const found = read();
     for (const event of compare(known, found)) listener(event);
     known = found;
   });
 }
 
-type Cards = ReturnType<typeof networkInterfaces>;
+type Interfaces = ReturnType<typeof networkInterfaces>;
 
-function compare(before: Cards, after: Cards): HostEvent[] {
+function compare(before: Interfaces, after: Interfaces): HostEvent[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter((link) => !isDeepStrictEqual(before[link], after[link]))
     .map((link) => ({

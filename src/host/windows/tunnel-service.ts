@@ -2,32 +2,31 @@ import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CommandFailed } from '../../core/errors.ts';
-import type { DeviceStep } from '../change-device.ts';
-import type { Run } from '../run.ts';
-import { removalArgs, renderDevice } from '../wg.ts';
+import { CommandFailed } from '../../core/errors/index.ts';
+import type { Run } from '../process/run.ts';
 import type { TunnelManager } from '../wg-quick/tunnel-manager.ts';
+import type { DeviceStep } from '../wireguard/change-device.ts';
+import { removalArgs, renderDevice } from '../wireguard/wg.ts';
 
-/** How often, and how long in all, a service is waited for that has just been told to start or to end. */
-const pauseMs = 250;
-const mostLooks = 80;
+/** Waiting for a service to start or stop: 80 polls of 250 ms. */
+const pollIntervalMs = 250;
+const maxPolls = 80;
 
 /**
- * WireGuard for Windows: a service for each tunnel, made from its file and named after it (docs/enterprise.md of wireguard-windows),
- * and `wg` for its table. Never run on Windows: what it starts and how it reads the answers is tested with programs that
- * stand in for both, and nothing else.
+ * WireGuard for Windows: a service for each tunnel, created from its file and named after it (docs/enterprise.md of wireguard-windows),
+ * and `wg` for its device. It was never run on Windows: only its commands and parsers are tested, with substitutes of both programs.
  *
  * @param folder where the files of the tunnels are, which only administrators may read
  */
-export function tunnelServiceManager(run: Run, folder: string, patienceMs = pauseMs): TunnelManager {
-  const awaitState = async (link: string, isUp: boolean) => {
-    for (let look = 0; look < mostLooks; look += 1) {
+export function tunnelServiceManager(run: Run, folder: string, intervalMs = pollIntervalMs): TunnelManager {
+  const waitForState = async (link: string, isUp: boolean) => {
+    for (let poll = 0; poll < maxPolls; poll += 1) {
       const links = (await run('wg', ['show', 'interfaces'])).split(/\s+/);
       if (links.includes(link) === isUp) return;
-      await sleep(patienceMs);
+      await sleep(intervalMs);
     }
-    const trouble = isUp ? 'its interface did not come' : 'its interface did not go';
-    throw new CommandFailed(`the service of the tunnel ${link}`, null, `${trouble}; see the log of WireGuard`);
+    const problem = isUp ? 'its interface did not appear' : 'its interface did not disappear';
+    throw new CommandFailed(`the service of the tunnel ${link}`, null, `${problem}; see the log of WireGuard`);
   };
   return {
     name: 'WireGuard for Windows',
@@ -35,18 +34,18 @@ export function tunnelServiceManager(run: Run, folder: string, patienceMs = paus
     lacksSubnetRoute: false,
     async up(link, path) {
       await run('wireguard', ['/installtunnelservice', path]);
-      await awaitState(link, true);
+      await waitForState(link, true);
     },
     async down(link) {
       await run('wireguard', ['/uninstalltunnelservice', link]);
-      await awaitState(link, false);
+      await waitForState(link, false);
     },
     change: (step) => change(run, folder, step),
-    realName: async (link) => link,
+    kernelName: async (link) => link,
   };
 }
 
-/** There is no /dev/stdin: what `wg` reads is in a file for as long as it takes. */
+/** Without /dev/stdin, `wg` reads a temporary file. */
 async function change(run: Run, folder: string, step: DeviceStep): Promise<void> {
   if (step.do !== 'configure-device') {
     const publicKeys = step.do === 'remove-peers' ? step.publicKeys : step.peers.map((peer) => peer.publicKey);

@@ -1,19 +1,19 @@
 import { expect, it } from 'vitest';
-import { parseAddress } from '../../../src/core/cidr.ts';
-import { CommandFailed } from '../../../src/core/errors.ts';
+import { CommandFailed } from '../../../src/core/errors/index.ts';
+import { parseAddress } from '../../../src/core/net/cidr.ts';
 import { linuxHost } from '../../../src/host/linux/linux-host.ts';
-import type { RunOptions } from '../../../src/host/run.ts';
+import type { RunOptions } from '../../../src/host/process/run-options.ts';
 
 it('sends echoes that must not be fragmented', async () => {
   const host = linuxHost();
   const here = parseAddress('127.0.0.1');
-  expect(await host.echoes(here, { bytes: 1400, count: 2 }, 1_000)).toBe(true);
+  expect(await host.probeSize(here, { bytes: 1400, count: 2 }, 1_000)).toBe(true);
   // As large as loopback's MTU allows.
-  expect(await host.echoes(here, { bytes: 65_535, count: 1 }, 1_000)).toBe(true);
-  expect(await host.echoes(parseAddress('::1'), { bytes: 65_535 + 40, count: 1 }, 200)).toBe(false);
+  expect(await host.probeSize(here, { bytes: 65_535, count: 1 }, 1_000)).toBe(true);
+  expect(await host.probeSize(parseAddress('::1'), { bytes: 65_535 + 40, count: 1 }, 200)).toBe(false);
 });
 
-it('lets echoes alone be larger than the interface, and takes their routes away again', async () => {
+it('allows only echoes to exceed the MTU of the interface, and removes their routes', async () => {
   const inputs: RunOptions['input'][] = [];
   let fails = false;
   const host = linuxHost(async (tool, _, { input } = {}) => {
@@ -21,7 +21,7 @@ it('lets echoes alone be larger than the interface, and takes their routes away 
     if (fails) throw new CommandFailed(tool, 1, 'Cannot find device "cpn0"');
     return '';
   });
-  const narrow = await host.widen('cpn0', [parseAddress('10.77.0.2'), parseAddress('10.77.0.3')], 1420);
+  const narrow = await host.raiseProbeMtu('cpn0', [parseAddress('10.77.0.2'), parseAddress('10.77.0.3')], 1420);
   expect(inputs).toEqual([
     'route replace 10.77.0.2/32 tos 0x04 dev cpn0 proto 157 mtu 1420\nroute replace 10.77.0.3/32 tos 0x04 dev cpn0 proto 157 mtu 1420\n',
   ]);
@@ -31,5 +31,5 @@ it('lets echoes alone be larger than the interface, and takes their routes away 
   expect(inputs[1]).toBe(
     'route delete 10.77.0.2/32 tos 0x04 dev cpn0 proto 157\nroute delete 10.77.0.3/32 tos 0x04 dev cpn0 proto 157\n',
   );
-  await expect(host.widen('cpn0', [], 1420)).rejects.toBeInstanceOf(CommandFailed);
+  await expect(host.raiseProbeMtu('cpn0', [], 1420)).rejects.toBeInstanceOf(CommandFailed);
 });

@@ -22,7 +22,7 @@ it('finds tools with their versions', async () => {
   expect(tools.get('nft')?.version).toContain('nftables');
 });
 
-it('knows which UDP ports are open', async () => {
+it('finds the open UDP ports', async () => {
   const socket = createSocket('udp6');
   onTestFinished(() => void socket.close());
   await new Promise<void>((done) => socket.bind(0, '::1', done));
@@ -31,7 +31,7 @@ it('knows which UDP ports are open', async () => {
   expect(parseUdpPorts(`  sl  local_address rem_address\n${line}\n`)).toEqual(new Set([51820]));
 });
 
-it('tells files, folders, links and what is not there apart', async () => {
+it('distinguishes files, folders, links and missing paths', async () => {
   const folder = await makeFolder();
   await writeFile(join(folder, 'file'), '');
   await chmod(join(folder, 'file'), 0o640);
@@ -43,14 +43,14 @@ it('tells files, folders, links and what is not there apart', async () => {
   expect(await inspector.file(join(folder, 'none'))).toBeNull();
 });
 
-it('measures the space where a folder is to be made, too', async () => {
+it('measures the space for a folder that does not exist yet', async () => {
   const folder = await makeFolder();
   const { path, bytes } = await inspector.space(join(folder, 'to', 'be', 'made'));
   expect(path).toBe(folder);
   expect(bytes).toBeGreaterThan(0);
 });
 
-it('knows whether a daemon is at work, or only its number is left', async () => {
+it('detects whether a daemon runs, or only its pid is left', async () => {
   const file = join(await makeFolder(), 'daemon.pid');
   expect(await inspector.holder(file)).toBeNull();
   const daemon = spawn(process.execPath, ['-e', 'process.stdin.resume()', '/usr/bin/cpn.js', 'run']);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type CpnError, MissingTool } from '../../../src/core/errors.ts';
-import type { Run } from '../../../src/host/run.ts';
+import { type CpnError, MissingTool } from '../../../src/core/errors/index.ts';
+import type { Run } from '../../../src/host/process/run.ts';
 import { systemdSupervisor } from '../../../src/host/systemd/notify.ts';
 
 const socket = '/run/systemd/notify';
@@ -8,24 +8,26 @@ const socket = '/run/systemd/notify';
 function begin(environment: Record<string, string>, failure?: Error) {
   const calls: unknown[][] = [];
   const troubles: CpnError[] = [];
-  const run: Run = async (tool, args, options) => {
-    calls.push([tool, ...args, options?.environment]);
-    if (failure) throw failure;
-    return '';
-  };
-  return { calls, troubles, supervisor: systemdSupervisor(environment, (error) => troubles.push(error), run, 7) };
+  const runWith =
+    (variables: Readonly<Record<string, string>>): Run =>
+    async (tool, args) => {
+      calls.push([tool, ...args, variables]);
+      if (failure) throw failure;
+      return '';
+    };
+  return { calls, troubles, supervisor: systemdSupervisor(environment, (error) => troubles.push(error), runWith, 7) };
 }
 
 describe('the supervisor systemd', () => {
-  it('is told in the words of sd_notify, in order, at its own socket', async () => {
+  it('receives assignments of sd_notify, in order, at its socket', async () => {
     const { calls, supervisor } = begin({ NOTIFY_SOCKET: socket });
-    void supervisor?.tell({ state: 'ready', status: 'keeping cpn0' });
-    void supervisor?.tell({ state: 'reloading' });
-    void supervisor?.tell({ isAlive: true });
-    await supervisor?.tell({ state: 'stopping' });
+    void supervisor?.report({ state: 'ready', status: 'reconciling cpn0' });
+    void supervisor?.report({ state: 'reloading' });
+    void supervisor?.report({ isAlive: true });
+    await supervisor?.report({ state: 'stopping' });
     const where = { NOTIFY_SOCKET: socket };
     expect(calls).toEqual([
-      ['systemd-notify', 'READY=1', 'STATUS=keeping cpn0', where],
+      ['systemd-notify', 'READY=1', 'STATUS=reconciling cpn0', where],
       ['systemd-notify', 'RELOADING=1', expect.stringMatching(/^MONOTONIC_USEC=\d+$/), where],
       ['systemd-notify', 'WATCHDOG=1', where],
       ['systemd-notify', 'STOPPING=1', where],
@@ -36,7 +38,7 @@ describe('the supervisor systemd', () => {
     ['none', {}],
     ['empty', { NOTIFY_SOCKET: '' }],
     ['relative', { NOTIFY_SOCKET: 'here' }],
-  ])('is not there where its socket is %s', (_, environment) => {
+  ])('does not exist where its socket is %s', (_, environment) => {
     expect(begin(environment).supervisor).toBe(null);
   });
 
@@ -47,14 +49,14 @@ describe('the supervisor systemd', () => {
     [{ WATCHDOG_USEC: '0' }, null],
     [{ WATCHDOG_USEC: 'soon' }, null],
     [{}, null],
-  ])('%j gives a patience of %j ms', (environment, patience) => {
-    expect(begin({ NOTIFY_SOCKET: socket, ...environment }).supervisor?.patienceMs).toBe(patience);
+  ])('%j gives a watchdog timeout of %j ms', (environment, patience) => {
+    expect(begin({ NOTIFY_SOCKET: socket, ...environment }).supervisor?.watchdogMs).toBe(patience);
   });
 
-  it('that cannot be told is complained of once, and the daemon goes on', async () => {
+  it('that receives no report is reported once, and the daemon continues', async () => {
     const { troubles, supervisor } = begin({ NOTIFY_SOCKET: socket }, new MissingTool('systemd-notify', 'get it'));
-    await supervisor?.tell({ isAlive: true });
-    await supervisor?.tell({ isAlive: true });
+    await supervisor?.report({ isAlive: true });
+    await supervisor?.report({ isAlive: true });
     expect(troubles.map(({ name }) => name)).toEqual(['MissingTool']);
   });
 });

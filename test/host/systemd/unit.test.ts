@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os';
 import { expect, it } from 'vitest';
-import { CommandFailed, MissingTool } from '../../../src/core/errors.ts';
-import type { Run } from '../../../src/host/run.ts';
+import { CommandFailed, MissingTool } from '../../../src/core/errors/index.ts';
+import type { Run } from '../../../src/host/process/run.ts';
 import { findUnit } from '../../../src/host/systemd/unit.ts';
 
 /** A systemctl that says this of the unit's file. */
@@ -36,7 +36,7 @@ it.each([
   expect(await findUnit(systemctl(said).run, tmpdir())).toBe(null);
 });
 
-it('nothing is asked where systemd does not run', async () => {
+it('nothing is run where systemd does not run', async () => {
   const { calls, run } = systemctl('enabled');
   expect([await findUnit(run, `${tmpdir()}/no-such-folder`), calls]).toEqual([null, []]);
 });

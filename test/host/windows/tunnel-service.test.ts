@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runFrom } from '../../../src/host/run.ts';
+import { runFrom } from '../../../src/host/process/run.ts';
 import { portableHost } from '../../../src/host/wg-quick/portable-host.ts';
 import { tunnelFiles } from '../../../src/host/wg-quick/tunnel-files.ts';
 import { tunnelServiceManager } from '../../../src/host/windows/tunnel-service.ts';
@@ -10,9 +10,9 @@ import { prefix } from '../../core/samples.ts';
 import { makePeer, newKeyPair, newPresharedKey } from '../samples.ts';
 import { address, configure, create, destroy, question, removePeers, settle } from '../steps.ts';
 
-/** Stand-ins write down what they were told; the service comes and goes at the second look. */
+/** Substitutes record their calls; the service starts and stops at the second poll. */
 const wireguard = `#!/bin/sh
-echo "wireguard $*" >>"$(dirname "$0")/told"
+echo "wireguard $*" >>"$(dirname "$0")/calls"
 case $1 in
   /installtunnelservice) basename "$2" .conf >"$(dirname "$0")/next";;
   /uninstalltunnelservice) : >"$(dirname "$0")/next";;
@@ -23,8 +23,8 @@ case "$1 $2 $3" in
   "show interfaces "*) cat up; cp next up;;
   "show "*" dump") grep -qx "$2" up || { echo "Unable to access interface: The system cannot find the file specified." >&2; exit 1; }
     printf 'KEY\\t(none)\\t51820\\toff\\n' | sed "s|KEY|$(cat key)|";;
-  addconf*) echo "wg $*" | sed 's|[^ /]*[.]device|X.device|' >>told; cat "$3" >device;;
-  *) echo "wg $*" >>told;;
+  addconf*) echo "wg $*" | sed 's|[^ /]*[.]device|X.device|' >>calls; cat "$3" >device;;
+  *) echo "wg $*" >>calls;;
 esac`;
 
 const { privateKey } = newKeyPair();
@@ -38,7 +38,7 @@ beforeEach(async () => {
     await writeFile(join(folder, name), text);
     await chmod(join(folder, name), 0o755);
   }
-  for (const [name, text] of Object.entries({ up: '', next: '', told: '', key: privateKey.reveal() })) {
+  for (const [name, text] of Object.entries({ up: '', next: '', calls: '', key: privateKey.reveal() })) {
     await writeFile(join(folder, name), text);
   }
   const run = runFrom([folder]);
@@ -48,10 +48,10 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-const told = async () => (await readFile(join(folder, 'told'), 'utf8')).split('\n').filter((line) => line !== '');
+const readCalls = async () => (await readFile(join(folder, 'calls'), 'utf8')).split('\n').filter((line) => line !== '');
 
-describe('WireGuard for Windows, by what its programs are told and how they answer, never run there', () => {
-  test('is told of the file, and waited for until the interface has come and gone', async () => {
+describe('WireGuard for Windows, with substitutes for its programs', () => {
+  test('gets the file, and waits until the interface appears and disappears', async () => {
     const file = join(folder, 'run', 'tunnels', 'cpn0.conf');
     const peer = makePeer({ presharedKey: newPresharedKey(), allowedIps: [prefix('10.77.0.9/32')] });
     await host.apply(create);
@@ -59,7 +59,7 @@ describe('WireGuard for Windows, by what its programs are told and how they answ
     await host.apply(
       settle({ set: 'alias', value: 'cpn:7' }, { set: 'mtu', value: 1380 }, { add: 'address', address }),
     );
-    expect(await told()).toEqual([`wireguard /installtunnelservice ${file}`]);
+    expect(await readCalls()).toEqual([`wireguard /installtunnelservice ${file}`]);
     const text = await readFile(file, 'utf8');
     expect(text).toContain(`MTU = 1380\n\n[Peer]\nPublicKey = ${peer.publicKey}\n`);
     expect(await host.observe(question)).toMatchObject({
@@ -67,12 +67,12 @@ describe('WireGuard for Windows, by what its programs are told and how they answ
       device: { listenPort: 51820, peers: [] },
     });
     await host.apply(destroy);
-    expect((await told()).slice(1)).toEqual(['wireguard /uninstalltunnelservice cpn0']);
+    expect((await readCalls()).slice(1)).toEqual(['wireguard /uninstalltunnelservice cpn0']);
     expect(await host.observe(question)).toMatchObject({ link: null, device: null });
     expect(await readdir(join(folder, 'run'))).toEqual([]);
   });
 
-  test('has its table changed by a file, which is gone afterwards, and no key in any argument', async () => {
+  test('is changed by a file, which is removed afterwards, with no key in any argument', async () => {
     await writeFile(join(folder, 'up'), 'cpn0\n');
     const peer = makePeer({ presharedKey: newPresharedKey() });
     await host.apply(configure({ peers: [peer] }));
@@ -81,17 +81,17 @@ describe('WireGuard for Windows, by what its programs are told and how they answ
     await host.apply({ do: 'renew-peers', link: 'cpn0', peers: [peer], changes: [] });
     const change = `wg addconf cpn0 ${join(folder, 'run')}/X.device`;
     const removal = `wg set cpn0 peer ${peer.publicKey} remove`;
-    expect(await told()).toEqual([change, removal, removal, change]);
+    expect(await readCalls()).toEqual([change, removal, removal, change]);
     expect(await readdir(join(folder, 'run'))).toEqual([]);
   });
 
-  test('is given up where its service does not come', async () => {
+  test('fails where its service does not start', async () => {
     await writeFile(join(folder, 'wireguard'), '#!/bin/sh\n');
     await host.apply(create);
     await host.apply(configure({ privateKey }));
     await expect(host.apply(settle({ add: 'address', address }))).rejects.toMatchObject({
       name: 'CommandFailed',
-      message: expect.stringContaining('its interface did not come; see the log of WireGuard'),
+      message: expect.stringContaining('its interface did not appear; see the log of WireGuard'),
     });
     expect(await readdir(join(folder, 'run'))).toEqual([]);
   });

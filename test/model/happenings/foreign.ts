@@ -9,7 +9,7 @@ ct state established,related accept; iif lo accept; meta l4proto icmp accept; ud
 
 /**
  * What docker does to a host: forwarding for all, a bridge of its own that is masqueraded, and a forward chain that drops the rest. Its
- * remedy for what others forward is there too, as `cpn doctor` names it: else no connector works beside it.
+ * remedy for what others forward is there too, as `cpn doctor` names it: without it no connector works with docker.
  */
 const dockerLike = `ip link show docker0 >/dev/null 2>&1 || { ip link add docker0 type bridge; ip address add 172.17.0.1/16 dev docker0; ip link set docker0 up; }
 nft list table ip dockerlike >/dev/null 2>&1 || nft -f -
@@ -37,7 +37,7 @@ export const foreignHappenings = [
   happening({
     what: 'all packet rules are flushed',
     to: connectors,
-    // With docker's chain gone its forwarding for all is open, which is not ours to close.
+    // With docker's chain gone its forwarding for all is open, which the program must not close.
     can: (model, name) => model.present.has(name) && !model.dockers.has(name),
     async do({ site }, name, model) {
       model.isLeakExcused = true;
@@ -58,7 +58,7 @@ export const foreignHappenings = [
     do: ({ site }, name, model) => startDocker(site, name, model),
   }),
   happening({
-    what: 'docker starts beside rules like those of ufw',
+    what: 'docker starts while rules like those of ufw exist',
     to: connectors,
     async do({ site }, name, model) {
       if (!(await hasUfw(site, name))) await loadUfw(site, name);

@@ -14,7 +14,7 @@ export interface Happening<Name extends Member = Member> {
   readonly what: string;
   /** To which hosts it can happen. */
   readonly to: readonly Name[];
-  /** Whether it can happen now; to a member that is present, unless this says otherwise. */
+  /** Whether it can happen now; to a member that is present, unless this is set. */
   can?(model: Model, name: Name): boolean;
   do(day: Day, name: Name, model: Model): Promise<unknown>;
 }

@@ -48,7 +48,7 @@ export const serviceHappenings = [
     },
   }),
   happening({
-    what: 'the control plane is restored from a backup, and what was changed since is lost',
+    what: 'the control plane is restored from a backup, and what was changed since is lost, a new key too',
     to: members,
     async do({ site }, name) {
       const { controlPlane } = site.center;
@@ -56,6 +56,7 @@ export const serviceHappenings = [
       const copy = join(controlPlane.host.homeDir, 'backup.db');
       await rm(copy, { force: true });
       await controlPlane.cpn(['control-plane', 'backup', copy, '--data', data]);
+      await site.cpn(name, ['rotate-key', 'office']);
       await controlPlane.cpn(['peer', 'update', 'office', name, '--name', `${name}-lost`]);
       await controlPlane.cpn(['network', 'update', 'office', '--description', 'lost']);
       await site.stopPlane();

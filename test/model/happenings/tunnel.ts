@@ -16,7 +16,7 @@ export const tunnelHappenings = [
   happening({
     what: 'the routes into the tunnel are flushed',
     to: members,
-    do: ({ site }, name) => site.sh(name, 'ip route flush dev cpn0'),
+    do: ({ site }, name) => site.sh(name, 'ip route flush dev cpn0; ip route flush table all dev cpn0 proto 157'),
   }),
   happening({
     what: 'the peers are removed from the device',

@@ -3,7 +3,7 @@
 # The longest wait for anything, in seconds. It only ends what hangs, also on a slow machine.
 patience=240
 
-# A line for whoever watches the machine from outside.
+# A line for the process that watches the machine from outside.
 say() { echo "vm-test: $*" >/dev/console; }
 
 # step NAME FUNCTION: runs a function in a shell that ends with the first command that fails, and writes down how it went. What

@@ -24,6 +24,6 @@ snapshot() {
   echo '# packet rules'
   nft list ruleset
   echo '# settings'
-  # Some may be written only. The first WireGuard interface of a kernel switches redirects off for all, and nobody switches them on again.
+  # Some may be written only. The first WireGuard interface of a kernel switches redirects off for all, and nothing switches them on again.
   { grep -rs '' /proc/sys/net || true; } | grep -vE '/(conf/all/send_redirects|nf_conntrack[^/]*|tcp_[^/]*|udp_mem|stable_secret|inet_peer[^/]*|flush|max_.*):' | sort
 }

@@ -76,7 +76,7 @@ see_sandbox() {
   grep -E '^NoNewPrivs:\s1$' "/proc/$pid/status"
   grep -E '^Seccomp:\s2$' "/proc/$pid/status"
   fails nsenter --target "$pid" --mount touch /usr/cpn-was-here
-  eventually has_status 'keeping cpn0'
+  eventually has_status 'reconciling cpn0'
 }
 
 has_status() { [ "$(systemctl show --value -p StatusText cpn)" = "$1" ]; }
@@ -90,7 +90,7 @@ far() {
 join_far() {
   far join - --api $api --insecure-http --name far-1 --type connector --endpoint 203.0.113.2:51820 --interface far0 --no-enable \
     --wait 0 <$mine/key-far-1
-  # This host knows of it when its daemon has told the kernel.
+  # This host has it once its daemon has configured the kernel.
   ping_there
   ip netns exec far ping -c 2 -i 0.2 $here
 }
@@ -112,12 +112,12 @@ change_network() {
   eventually grep -F 192.168.50.0/24 /etc/wireguard/cpn0.conf
 }
 
-has_route() { ip route show proto 157 | grep -F "$1 dev cpn0"; }
+has_route() { ip route show table all proto 157 | grep -F "$1 dev cpn0"; }
 forwards() { nft list table inet cpn_cpn0 | grep -F "$1"; }
 
 mend_drift() {
   wg set cpn0 peer "$(wg show cpn0 peers)" remove
-  ip route del 192.168.50.0/24 dev cpn0
+  ip route del 192.168.50.0/24 dev cpn0 table 8350
   echo 0 >/proc/sys/net/ipv4/conf/cpn0/forwarding
   eventually has_route 192.168.50.0/24
   eventually ping -c 1 -W 1 192.168.50.1

@@ -108,6 +108,6 @@ finish_first_boot() {
   is_of_kernel cpn0
   far reconcile
   eventually ping -c 1 -W 1 $there
-  # far-1 and this host, and nobody who was left behind.
+  # far-1 and this host, and no peer that was left behind.
   equals "$(count_peers 1)" 2
 }

@@ -1,0 +1,75 @@
+/**
+ * Checks that code and texts use the field's terms: no personification and no archaism, in identifiers either. Prints each
+ * finding with its replacement, and then exits with 1. Takes files and folders; without any it checks the whole project.
+ */
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { styleText } from 'node:util';
+
+/** Each word, and what to write. */
+const WORDS: Readonly<Record<string, string>> = {
+  anew: 'again',
+  asks: '"requests", "queries", "prompts"',
+  beside: '"in addition to", "next to", "other than"',
+  besides: '"in addition", "other than"',
+  hears: '"receives"',
+  heed: '"respect", "follow"',
+  heeded: '"respected", "followed"',
+  heir: '"new owner"',
+  nobody: '"no one" with a role: "no peer", "no process"',
+  nudge: '"trigger a handshake"',
+  outcast: '"unlisted peer"',
+  reckon: '"compute", "estimate"',
+  reckoned: '"computed", "estimated"',
+  somebody: 'the role: "a user", "an operator", "another program"',
+  told: '"received", "reported", "logged", "given"',
+  whoever: 'the role: "the caller", "a client that"',
+};
+
+const PLACES = ['src', 'test', 'scripts', 'packaging', 'docs', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
+const PATTERN = new RegExp(`\\b(${Object.keys(WORDS).join('|')})\\b`, 'gi');
+/** A value of the API that is a contract. */
+const CONTRACT = "'nobody'";
+/** These name the words. */
+const LISTS = ['scripts/check-words.ts', 'test/scripts/check-words.test.ts'];
+
+/** Finds the words in a text. `line` counts from 1. */
+export function findWords(text: string): { readonly line: number; readonly word: string; readonly instead: string }[] {
+  return text.split('\n').flatMap((content, at) => {
+    // An identifier is made of words too.
+    const words = content
+      .replaceAll(CONTRACT, '')
+      .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+      .replaceAll('_', ' ');
+    return [...words.matchAll(PATTERN)].map(([found]) => {
+      const word = found.toLowerCase();
+      return { line: at + 1, word, instead: WORDS[word] ?? '' };
+    });
+  });
+}
+
+function listFiles(place: string): string[] {
+  if (statSync(place).isFile()) return [place];
+  return readdirSync(place, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(ts|cjs|js|md|sh|py|yml|yaml)$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+}
+
+if (import.meta.main) {
+  const root = join(import.meta.dirname, '..');
+  const given = process.argv.slice(2);
+  const places = given.length > 0 ? given : PLACES.map((place) => join(root, place));
+  const lines = places
+    .flatMap(listFiles)
+    .map((file) => relative(root, file))
+    .filter((file) => !LISTS.includes(file))
+    .flatMap((file) =>
+      findWords(readFileSync(join(root, file), 'utf8')).map(
+        ({ line, word, instead }) => `${file}:${line}: "${word}": write ${instead}`,
+      ),
+    );
+  for (const line of lines) process.stdout.write(`${line}\n`);
+  if (lines.length > 0) process.stdout.write(styleText('red', `${lines.length} words to replace\n`));
+  process.exitCode = lines.length > 0 ? 1 : 0;
+}

@@ -1,0 +1,89 @@
+import { AuditActor, AuditTarget } from '../../contract/audit.ts';
+import { Role } from '../../contract/auth.ts';
+import type { Id } from '../../core/map/model.ts';
+import { aliases } from '../aliases.ts';
+import type { AuditEntry, NewToken, OpenSession, Token, User } from '../service.ts';
+import { Field, type Source } from './field.ts';
+import { decodeId } from './id.ts';
+import { decodeToken } from './map.ts';
+
+const maxListed = 10_000;
+const maxName = 1000;
+
+export function decodeUsers(body: unknown, source: Source): User[] {
+  return Field.ofReply(body, source).as('users').items(maxListed).map(toUser);
+}
+
+export function decodeUser(body: unknown, source: Source): User {
+  return toUser(Field.ofReply(body, source));
+}
+
+export function decodeTokens(body: unknown, source: Source): Token[] {
+  return Field.ofReply(body, source).as('tokens').items(maxListed).map(toToken);
+}
+
+export function decodeSessions(body: unknown, source: Source): OpenSession[] {
+  return Field.ofReply(body, source).as('sessions').items(maxListed).map(toSession);
+}
+
+/** A token just made; its value must be there, for it is shown this once. */
+export function decodeNewToken(body: unknown, source: Source): NewToken {
+  const token = Field.ofReply(body, source);
+  return { ...toToken(token), access_token: decodeToken(token.need(aliases.token.value)) };
+}
+
+export function decodeAudit(body: unknown, source: Source): AuditEntry[] {
+  return Field.ofReply(body, source).as('audit').items(maxListed).map(toEntry);
+}
+
+function toUser(user: Field): User {
+  return {
+    id: decodeId(user.need(aliases.user.id)),
+    email: user.need(aliases.user.email).text(320),
+    role: user.need(aliases.user.role).oneOf(Role.options),
+    created_at: user.need(aliases.user.createdAt).instant(),
+  };
+}
+
+function toToken(token: Field): Token {
+  return {
+    id: decodeId(token.need(aliases.token.id)),
+    name: token.need(aliases.token.name).text(120),
+    created_at: token.need(aliases.token.createdAt).instant(),
+    expires_at: token.find(aliases.token.expiresAt)?.instant() ?? null,
+    last_used_at: token.find(aliases.token.lastUsedAt)?.instant() ?? null,
+  };
+}
+
+function toSession(session: Field): OpenSession {
+  return {
+    id: session.need(aliases.openSession.id).integer(),
+    device_name: session.find(aliases.openSession.deviceName)?.text(maxName) ?? '',
+    created_at: session.need(aliases.openSession.createdAt).instant(),
+    expires_at: session.need(aliases.openSession.expiresAt).instant(),
+    address: session.find(aliases.openSession.address)?.text(64) ?? null,
+    is_current: session.find(aliases.openSession.isCurrent)?.value === true,
+  };
+}
+
+function toEntry(entry: Field): AuditEntry {
+  const actor = entry.need(aliases.audit.actor);
+  const target = entry.need(aliases.audit.target);
+  return {
+    id: decodeId(entry.need(aliases.audit.id)),
+    at: entry.need(aliases.audit.at).instant(),
+    actor: { ...nameAndId(actor), kind: actor.need(aliases.audit.kind).oneOf(AuditActor.shape.kind.options) },
+    action: entry.need(aliases.audit.action).text(64),
+    target: { ...nameAndId(target), kind: target.need(aliases.audit.kind).oneOf(AuditTarget.shape.kind.options) },
+    address: entry.find(aliases.audit.address)?.text(64) ?? null,
+    details: entry.find(aliases.audit.details)?.record() ?? {},
+  };
+}
+
+function nameAndId(party: Field): { id: Id | null; name: string | null } {
+  const id = party.find(aliases.audit.id);
+  return {
+    id: id && decodeId(id),
+    name: party.find(aliases.audit.name)?.text(maxName) ?? null,
+  };
+}

@@ -1,0 +1,156 @@
+import * as z from 'zod';
+import type { CreateEnrollmentKey } from '../../contract/enrollment-key.ts';
+import { PeerType } from '../../contract/peer.ts';
+import type { Peer } from '../../core/map/model.ts';
+import { formatEndpoint } from '../../core/net/endpoint.ts';
+import { aliases, type Names } from '../aliases.ts';
+import type { Key, Network, NetworkPeer, NetworkSummary, NewKey, Profile, Session } from '../service.ts';
+import { Field, type Source } from './field.ts';
+import { decodeId } from './id.ts';
+import { decodeToken } from './map.ts';
+import { decodeNetwork, decodePeer, decodePeers, maxPeers } from './network.ts';
+
+const maxNetworks = 10_000;
+const maxKeys = 100_000;
+
+/** What a login gives: the token must be there, and be a bearer. */
+export function decodeSession(body: unknown, source: Source): Session {
+  const session = Field.ofReply(body, source);
+  const type = session.find(aliases.session.type);
+  if (type && type.text(20).toLowerCase() !== 'bearer') throw type.wrong('is not Bearer');
+  return {
+    token: decodeToken(session.need(aliases.session.token)),
+    expiresAt: tryField(session, aliases.session.expiresAt, (at) => at.instant()),
+  };
+}
+
+/** Who a token stands for, as far as a reply says it. */
+export function decodeProfile(body: unknown, source: Source): Profile {
+  const reply = Field.ofReply(body, source);
+  const profile = tryField(reply, aliases.profile.user, (user) => user) ?? reply;
+  const organization = tryField(profile, aliases.profile.organization, (field) => field);
+  return {
+    email: tryField(profile, aliases.profile.email, (email) => email.text(320)),
+    role: tryField(profile, aliases.profile.role, (role) => role.text(100)),
+    organization: organization && {
+      id: tryField(organization, aliases.profile.id, decodeId),
+      name: tryField(organization, aliases.profile.name, (name) => name.text(1000)),
+    },
+  };
+}
+
+/** What a service need not tell: null where it tells nothing, or means something else by it. */
+function tryField<T>(field: Field, names: Names, decode: (found: Field) => T): T | null {
+  return field.attempt<T | null>(
+    (at) => {
+      const found = at.find(names);
+      return found && decode(found);
+    },
+    () => null,
+  );
+}
+
+export function decodeNetworks(body: unknown, source: Source): NetworkSummary[] {
+  return Field.ofReply(body, source).as('networks').items(maxNetworks).map(decodeSummary);
+}
+
+/** A network with its peers, under the same checks as a host's map; one that lists no peers, as just made, has none. */
+export function decodeWholeNetwork(body: unknown, source: Source): Network {
+  const network = Field.ofReply(body, source).as('network');
+  const summary = decodeSummary(network);
+  const list = network.find(aliases.network.peers);
+  if (!list) return { ...summary, peers: [] };
+  const { peers, fields, skipped } = decodePeers(list, decodeNetwork(network).cidr);
+  return {
+    ...summary,
+    peers: peers.map((peer, index) => present(peer, fields[index] ?? null)),
+    ...(skipped.length > 0 && { skipped_peers: skipped.map(({ id, name, reason }) => ({ id, name, reason })) }),
+  };
+}
+
+/** A peer as it is after a change. */
+export function decodeChangedPeer(body: unknown, source: Source): NetworkPeer {
+  const peer = Field.ofReply(body, source).as('peer');
+  return present(decodePeer(peer), peer);
+}
+
+/** The suspended and expired peers of a network, which its map does not have. */
+export function decodePeersOut(body: unknown, source: Source): NetworkPeer[] {
+  const peers = Field.ofReply(body, source).as('peers').items(maxPeers);
+  return peers.map((peer) => present(decodePeer(peer), peer));
+}
+
+/** The keys of a network; their ids must be there, for a key is revoked by its id. */
+export function decodeKeys(body: unknown, source: Source): Key[] {
+  const keys = Field.ofReply(body, source).as('keys').items(maxKeys);
+  return keys.map((key) => ({
+    id: decodeId(key.need(aliases.key.id)),
+    name: key.need(aliases.key.name).text(120),
+    max_uses: key.find(aliases.key.maxUses)?.integer() ?? null,
+    uses: key.find(aliases.key.uses)?.integer() ?? null,
+    expires_at: key.find(aliases.key.expiresAt)?.instant() ?? null,
+    ...decodeLimits(key),
+  }));
+}
+
+/**
+ * What enrolments with a key are limited to; empty where the service names no limit. A field that cannot be read
+ * is ignored: the service shows a key once, and another field must not lose it.
+ */
+function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes' | 'peer_expires_in_hours'> {
+  const types = z.array(PeerType).safeParse(key.find(aliases.key.peerTypes)?.value);
+  const routes = z.array(z.cidrv4()).safeParse(key.find(aliases.key.routes)?.value);
+  const hours = z.int().min(1).safeParse(key.find(aliases.key.peerHours)?.value);
+  return {
+    ...(types.success && { peer_types: types.data }),
+    ...(routes.success && { routes: routes.data }),
+    ...(hours.success && { peer_expires_in_hours: hours.data }),
+  };
+}
+
+/** A key just made. Only the token is required, because the service shows it once; limits that the reply lacks are those of the request. */
+export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollmentKey): NewKey {
+  const key = Field.ofReply(body, source);
+  return {
+    id: tryField(key, aliases.key.id, decodeId),
+    name: key.find(aliases.key.name)?.text(120) ?? asked.name,
+    enrollment_token: decodeToken(key.need(aliases.key.token)).reveal(),
+    max_uses: key.find(aliases.key.maxUses)?.integer() ?? asked.max_uses,
+    uses: key.find(aliases.key.uses)?.integer() ?? 0,
+    expires_at: key.find(aliases.key.expiresAt)?.instant() ?? null,
+    ...decodeLimits(key),
+  };
+}
+
+/** @param field what was read of it */
+function present(peer: Peer, field: Field | null): NetworkPeer {
+  const suspended = field?.find(aliases.peer.suspendedAt)?.instant() ?? null;
+  return {
+    id: peer.id,
+    name: peer.name,
+    peer_type: peer.type,
+    public_key: peer.publicKey,
+    address: peer.address,
+    endpoint: peer.endpoint && formatEndpoint(peer.endpoint),
+    ...(peer.routes ? { routes: [...peer.routes] } : {}),
+    ...(peer.withdrawn.length > 0 ? { withdrawn: [...peer.withdrawn] } : {}),
+    ...(peer.servingSince === undefined ? {} : { serving_since: new Date(peer.servingSince).toISOString() }),
+    ...(peer.priority === undefined ? {} : { priority: peer.priority }),
+    ...(suspended !== null && { suspended_at: suspended }),
+    ...(peer.expiresAt === undefined ? {} : { expires_at: new Date(peer.expiresAt).toISOString() }),
+    created_at: field?.find(aliases.peer.createdAt)?.instant() ?? null,
+  };
+}
+
+function decodeSummary(network: Field): NetworkSummary {
+  const { id, name, cidr, routes } = decodeNetwork(network);
+  return {
+    id,
+    name,
+    description: network.find(aliases.network.description)?.text(1000) ?? '',
+    private_cidr: cidr,
+    routes: [...routes],
+    vpn_type: 'wireguard',
+    revision: network.find(aliases.network.revision)?.integer() ?? null,
+  };
+}

@@ -1,0 +1,156 @@
+import type { PublicKey } from '../../core/crypto/keys.ts';
+import { InvalidValue } from '../../core/errors/index.ts';
+import type { Peer, ProvidedRemarks, SkippedPeer } from '../../core/map/model.ts';
+import {
+  type Address,
+  addressAt,
+  covers,
+  hostPrefix,
+  lengthOf,
+  maskPrefix,
+  type Prefix,
+  rangeOf,
+} from '../../core/net/cidr.ts';
+import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
+import { type ProvidedConfig, type ProvidedPeer, parseProvidedConfig } from '../../core/wg-quick/provided-config.ts';
+import type { Field } from './field.ts';
+import { maxPeers, maxRoutes } from './network.ts';
+
+/** Longer than a text with every peer that a network may have. */
+const maxText = 8 * 1024 * 1024;
+
+/** Reads a ready wg-quick text; what is wrong with it is a BadReply that names line and key, never a value. */
+export function decodeConfig(field: Field, publicKey: PublicKey): ProvidedConfig {
+  const text = field.text(maxText);
+  try {
+    const config = parseProvidedConfig(text);
+    if (config.publicKey !== null && config.publicKey !== publicKey)
+      throw field.wrong("has a PrivateKey that is not this host's: its peers expect another host");
+    return config;
+  } catch (error) {
+    if (error instanceof InvalidValue) throw field.wrong(`cannot be taken: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Where the text puts this host. */
+export interface Place {
+  readonly address: Address;
+  /** The range of the network; the address alone where the text has no range. */
+  readonly cidr: Prefix;
+}
+
+/** The peers of a text, named by their addresses, and the routes that they carry: what they are given beyond the network's range. */
+export function readGivenPeers(
+  field: Field,
+  config: ProvidedConfig,
+  publicKey: PublicKey,
+  place: Place,
+): { peers: Peer[]; routes: Prefix[]; skipped: SkippedPeer[] } {
+  const peers = config.peers.filter(hasAddress);
+  if (peers.length > maxPeers) throw field.wrong(`has more than ${maxPeers} peers`);
+  const keys = new Set(peers.map((peer) => peer.publicKey));
+  if (keys.has(publicKey)) throw field.wrong('lists this host among its own peers');
+  if (keys.size < peers.length) throw field.wrong('lists a peer twice');
+  const given = peers.flatMap((peer) => peer.allowedIps);
+  if (given.length > maxPeers + maxRoutes) throw field.wrong(`has more than ${maxPeers + maxRoutes} AllowedIPs`);
+  if (given.includes(hostPrefix(place.address))) throw field.wrong("gives this host's address to a peer");
+  if (new Set(given).size < given.length) throw field.wrong('gives the same AllowedIPs to two peers');
+  const taken = new Set<Address>([place.address]);
+  const withOwn = peers.map((peer) => ({ peer, own: ownAddress(peer, place) }));
+  for (const { own } of withOwn) if (own !== null) taken.add(own);
+  const read = withOwn.map(({ peer, own }) => {
+    const address = own ?? presumeAddress(field, peer, place, taken);
+    taken.add(address);
+    const beyond = peer.allowedIps.filter((prefix) => isRoute(prefix, address, place));
+    if (!config.isTableOff) return { routes: beyond, peer: toPeer(peer, address, beyond) };
+    const allowedIps = peer.allowedIps.filter((prefix) => !beyond.includes(prefix));
+    return { routes: [], peer: toPeer({ ...peer, allowedIps }, address, []) };
+  });
+  const routes = read.flatMap((each) => each.routes);
+  if (routes.length > maxRoutes) throw field.wrong(`has more than ${maxRoutes} routes`);
+  return { peers: read.map(({ peer }) => peer), routes, skipped: skippedOf(config) };
+}
+
+/** A peer is identified by its address. */
+function hasAddress({ allowedIps }: ProvidedPeer): boolean {
+  return allowedIps.some((prefix) => !prefix.includes(':'));
+}
+
+function skippedOf({ peers, skipped }: ProvidedConfig): SkippedPeer[] {
+  const without = peers
+    .filter((peer) => !hasAddress(peer))
+    .map(({ publicKey }) => {
+      return { publicKey, reason: 'it has no IPv4 address in its AllowedIPs' };
+    });
+  return [...without, ...skipped].map((peer) => ({ id: null, name: null, address: null, ...peer }));
+}
+
+/** What of a text is kept as data or not used, for this host's own reports. */
+export function readRemarks({ dns, isTableOff, remarks }: ProvidedConfig): ProvidedRemarks {
+  const table = 'Table = off: no routes are taken but to the addresses of the network';
+  return { dns, remarks: [...(isTableOff ? [table] : []), ...remarks] };
+}
+
+/** The text's own range, for where the service tells none: that of the interface's address. */
+export function rangeOfConfig({ address }: ProvidedConfig): Prefix | null {
+  return address === null || address.length === 32 ? null : maskPrefix(formatInterfaceAddress(address));
+}
+
+function toPeer(
+  { publicKey, endpoint, allowedIps, presharedKey, keepalive }: ProvidedPeer,
+  address: Address,
+  routes: Prefix[],
+): Peer {
+  return {
+    id: publicKey,
+    name: address,
+    // Who carries routes is what others call a connector.
+    type: routes.length > 0 ? 'connector' : 'origin',
+    publicKey,
+    address,
+    endpoint,
+    routes,
+    withdrawn: [],
+    given: { allowedIps, presharedKey, keepalive },
+  };
+}
+
+/** The first single address that a peer is given, in the network's range where that is known. */
+function ownAddress({ allowedIps }: ProvidedPeer, { cidr }: Place): Address | null {
+  const single = allowedIps.find(
+    (prefix) => /\.\d+\/32$/.test(prefix) && (lengthOf(cidr) === 32 || covers(cidr, prefix)),
+  );
+  return single === undefined ? null : (single.slice(0, -'/32'.length) as Address);
+}
+
+/**
+ * The address of a gateway that has ranges and no address of its own: the first of its range that no other peer has, as is
+ * customary. It only names the gateway; no packet goes to it that its AllowedIPs would not carry.
+ */
+function presumeAddress(
+  field: Field,
+  { allowedIps }: ProvidedPeer,
+  { cidr }: Place,
+  taken: ReadonlySet<Address>,
+): Address {
+  const range = allowedIps.find((prefix) => !prefix.includes(':'));
+  if (range === undefined) throw field.wrong('has a peer without an IPv4 address in its AllowedIPs');
+  // Of a range that covers the network's, the gateway is in the network.
+  const within = covers(range, cidr) && lengthOf(cidr) < 32 ? cidr : range;
+  const { first, last } = rangeOf(within);
+  for (
+    let number = first === last ? first : first + 1n;
+    number <= last && number < first + BigInt(taken.size + 2);
+    number += 1n
+  ) {
+    const address = addressAt(number);
+    if (!taken.has(address)) return address;
+  }
+  throw field.wrong('has a peer whose AllowedIPs are all given to others');
+}
+
+/** True of what lies outside the network's range, and is not the peer's own address. */
+function isRoute(prefix: Prefix, address: Address, { cidr }: Place): boolean {
+  return prefix !== hostPrefix(address) && !covers(cidr, prefix);
+}

@@ -1,0 +1,38 @@
+import { deltaManipulation } from '../../contract/network.ts';
+import { BadReply } from '../../core/errors/index.ts';
+import { applyDelta, findInvalid } from '../../core/map/apply-delta.ts';
+import type { NetworkMap } from '../../core/map/model.ts';
+import { aliases } from '../aliases.ts';
+import type { Answer } from '../http/attempt.ts';
+import { Field } from './field.ts';
+import { decodeId, sameId } from './id.ts';
+import { strongTag } from './map.ts';
+import { decodeNetwork, decodePeers, maxPeers } from './network.ts';
+
+/** True of a map to which a delta applies: all of it came from the service, under a revision. */
+export function isBase(map: NetworkMap): map is NetworkMap & { readonly revision: string } {
+  return map.revision !== null && map.skipped === undefined && !map.peers.some((peer) => peer.given || peer.unlisted);
+}
+
+/**
+ * The map that a 226 makes of the one that the host has (RFC 3229). Changes to any other are refused, and so is what breaks a rule
+ * of maps, be it alone or together with what was there before: whole or not at all.
+ */
+export function decodeDelta({ headers, body, etag, reading }: Answer, base: NetworkMap): NetworkMap {
+  const refuse = (problem: string) => new BadReply(reading.url, problem, 'the whole map is asked for instead');
+  if (headers.im !== deltaManipulation) throw refuse('is in a form that was not asked for');
+  if (headers['delta-base'] !== base.revision) throw refuse('tells changes to another map than the one that is here');
+  const network = Field.ofReply(body, reading).as('network');
+  const head = decodeNetwork(network);
+  if (!sameId(head.id, base.id)) throw network.need(aliases.network.id).wrong('is not that of the network asked for');
+  const { peers, skipped } = decodePeers(network.need(aliases.network.peers), head.cidr);
+  if (skipped.length > 0) throw refuse('has a peer that cannot be used');
+  const removed = network.need(aliases.network.removed).items(maxPeers).map(decodeId);
+  const gone = new Set(removed);
+  if (peers.some(({ id }) => gone.has(id)))
+    throw network.need(aliases.network.removed).wrong('names a peer that the reply also lists');
+  const map = applyDelta(base, { ...head, revision: strongTag(etag), peers, removed });
+  const flaw = findInvalid(map, maxPeers);
+  if (flaw !== null) throw network.wrong(`${flaw} once it is changed so`);
+  return map;
+}

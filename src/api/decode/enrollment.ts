@@ -1,0 +1,171 @@
+import type { KeyPair } from '../../core/crypto/keys.ts';
+import type { NetworkMap, Peer, SkippedPeer } from '../../core/map/model.ts';
+import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
+import { covers, hostPrefix, type Prefix } from '../../core/net/cidr.ts';
+import type { ProvidedConfig } from '../../core/wg-quick/provided-config.ts';
+import { aliases, type Names } from '../aliases.ts';
+import type { Enrolled, EnrollmentRequest } from '../service.ts';
+import { decodeConfig, type Place, rangeOfConfig, readGivenPeers, readRemarks } from './config.ts';
+import { Field, type Source } from './field.ts';
+import { decodeId } from './id.ts';
+import { decodeToken, strongTag } from './map.ts';
+import {
+  decodeNetworkRoutes,
+  decodePeers,
+  decodePlace,
+  decodeRange,
+  maxName,
+  outside,
+  refuseOtherTunnels,
+  withSkipped,
+} from './network.ts';
+
+const names = aliases.enrollment;
+
+/** What was sent, in whose light the reply is read. */
+type Asked = Pick<EnrollmentRequest, 'publicKey' | 'name' | 'type' | 'endpoint'>;
+
+/**
+ * The reply to an enrolment. It needs this host's address, and the network's peers or a ready wg-quick text; what else it lacks
+ * is taken from the request, or unknown. The peer and the network may be fields of the reply or the reply itself; the peers and the
+ * text may be in the network or next to it. An address that is another's or outside the range, or a key that is not the one sent, is
+ * a BadReply.
+ */
+export function decodeEnrollment(body: unknown, source: Source, asked: Asked): Enrolled {
+  const reply = Field.ofReply(body, source);
+  const parts = findParts(reply, asked);
+  const { network, config } = parts;
+  refuseOtherTunnels(network);
+  const { own, place } = findPlace(parts);
+  const { peers, routes, skipped } = readPeers(parts, place, asked);
+  const advertised = decodeNetworkRoutes(network);
+  const isFlat = network.value === reply.value && (own === null || own.value === reply.value);
+  const named = network.find(isFlat ? aliases.network.flatId : aliases.network.id);
+  const id = named && decodeId(named);
+  const name = network.find(isFlat ? aliases.network.flatName : aliases.network.name)?.text(maxName);
+  const revision = network.find(aliases.network.revision)?.integer();
+  const etag = reply.find(names.etag)?.value;
+  const map: NetworkMap = {
+    id,
+    name: name ?? (id === null ? 'network' : `network-${id}`),
+    cidr: place.cidr,
+    routes: [...new Set([...advertised, ...routes])],
+    // By its ETag the first read of the map can already ask for what changed since; older services have the number alone in it.
+    revision: strongTag(typeof etag === 'string' ? etag : null) ?? (revision === undefined ? null : `"${revision}"`),
+    peers,
+    ...withSkipped(skipped),
+  };
+  const peer = decodeOwnPeer(own ?? config?.field ?? reply, own, { map, place, asked });
+  refuseOwnSkipped(map, peer, asked, own ?? reply);
+  const token = reply.find(names.accessToken);
+  const served = config && asked.type === 'connector' ? advertised.filter((route) => !routes.includes(route)) : null;
+  const text = config && readRemarks(config.text);
+  const hasRemarks = text !== null && text.dns.length + text.remarks.length > 0;
+  return {
+    ...{ peer, map: withSelf(map, peer, asked, served), accessToken: token && decodeToken(token) },
+    ...(hasRemarks && { text }),
+  };
+}
+
+/** The parts of a reply, wherever they stand. */
+interface Parts {
+  readonly reply: Field;
+  readonly network: Field;
+  /** Null where there is no peer to be seen, and a text may tell the address. */
+  readonly peer: Field | null;
+  /** Null where the peers are listed, or nothing else is there. */
+  readonly list: Field | null;
+  readonly config: { readonly field: Field; readonly text: ProvidedConfig } | null;
+}
+
+function findParts(reply: Field, { publicKey }: Asked): Parts {
+  const peer = reply.find(names.peer) ?? (reply.find(aliases.peer.address) && reply.as(names.peer[0]));
+  const inside = reply.find(names.network);
+  const places = [reply, ...(inside ? [inside] : []), ...(reply.find(names.peer) && peer ? [peer] : [])];
+  const text = firstOf(places, names.config);
+  const list = (inside ?? reply).find(aliases.network.peers) ?? reply.find(aliases.network.peers);
+  const isListed = list !== null && !(text !== null && Array.isArray(list.value) && list.value.length === 0);
+  const isNetwork = isListed || text !== null || reply.find(aliases.network.cidr) !== null;
+  const network = inside ?? (isNetwork ? reply.as(names.network[0]) : reply.need(names.network));
+  if (!isListed && text === null) network.need(aliases.network.peers);
+  if (peer === null && text === null) reply.need(names.peer);
+  const config = isListed || text === null ? null : { field: text, text: decodeConfig(text, publicKey) };
+  return { reply, network, peer, list: isListed ? list : null, config };
+}
+
+function firstOf(places: readonly Field[], names: Names): Field | null {
+  for (const place of places) {
+    const found = place.find(names);
+    if (found) return found;
+  }
+  return null;
+}
+
+/** The address and range of this host: from the reply, else from the text. */
+function findPlace({ network, peer, config }: Parts): { own: Field | null; place: Place } {
+  const field = peer && (config?.text.address ? peer.find(aliases.peer.address) : peer.need(aliases.peer.address));
+  const decoded = field && decodePlace(field);
+  const given = config?.text.address ?? null;
+  const address = decoded?.address ?? given?.address;
+  if (address === undefined)
+    throw config?.field.wrong('has no Address in its [Interface]') ?? network.wrong('has no address');
+  if (field && given && given.address !== address)
+    throw field.wrong('is not the Address of the wg-quick text in the reply');
+  const range = network.find(aliases.network.cidr);
+  const cidr = range
+    ? decodeRange(range)
+    : (config && rangeOfConfig(config.text)) || decoded?.range || hostPrefix(address);
+  if (!covers(cidr, address)) throw outside(field ?? config?.field ?? network);
+  return { own: peer, place: { address, cidr } };
+}
+
+interface ReadPeers {
+  readonly peers: Peer[];
+  readonly routes: Prefix[];
+  readonly skipped: SkippedPeer[];
+}
+
+function readPeers({ list, config }: Parts, place: Place, { publicKey }: Asked): ReadPeers {
+  if (list) return { ...decodePeers(list, place.cidr), routes: [] };
+  if (config) return readGivenPeers(config.field, config.text, publicKey, place);
+  return { peers: [], routes: [], skipped: [] };
+}
+
+interface Light {
+  readonly map: NetworkMap;
+  readonly place: Place;
+  readonly asked: Asked;
+}
+
+function decodeOwnPeer(at: Field, own: Field | null, { map: { peers }, place, asked }: Light): Enrolled['peer'] {
+  const key = own?.find(aliases.peer.publicKey);
+  if (key && key.value !== asked.publicKey) throw key.wrong('is not the key that was sent');
+  const listed = peers.find((one) => one.publicKey === asked.publicKey);
+  const given = own?.find(aliases.peer.id);
+  const id = given ? decodeId(given) : (listed?.id ?? asked.publicKey);
+  const where = own?.find(aliases.peer.address) ?? at;
+  // Listed without an id it goes by its key there.
+  const isOther = listed !== undefined && listed.id !== id && listed.id !== listed.publicKey;
+  if (listed && (listed.address !== place.address || isOther)) {
+    throw where.wrong('or its id is not what the network lists for this key');
+  }
+  if (!listed && peers.some((one) => one.address === place.address || one.id === id)) {
+    throw where.wrong("or its id is another peer's");
+  }
+  return { id, name: own?.find(aliases.peer.name)?.text(maxName) ?? asked.name, address: place.address };
+}
+
+/** An entry of the list that is this host's is to be right as the host itself is. */
+function refuseOwnSkipped(map: NetworkMap, peer: Enrolled['peer'], { publicKey }: Asked, at: Field): void {
+  const keyPair = { publicKey } as KeyPair;
+  const bad = findOwnSkipped(map, { keyPair, rotation: null, membership: { peer } });
+  if (bad) throw at.wrong(`is in a network whose entry for this host cannot be used: ${bad.reason}`);
+}
+
+/** The map with this host in it, which a service may leave out of its list. */
+function withSelf(map: NetworkMap, own: Enrolled['peer'], asked: Asked, routes: Prefix[] | null): NetworkMap {
+  const { publicKey, type, endpoint } = asked;
+  if (map.peers.some((peer) => peer.publicKey === publicKey)) return map;
+  const self: Peer = { ...own, type, publicKey, endpoint, routes, withdrawn: [], unlisted: true };
+  return { ...map, peers: [...map.peers, self] };
+}

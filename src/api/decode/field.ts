@@ -1,0 +1,142 @@
+import type { Secret } from '../../core/crypto/secret.ts';
+import { BadReply, InvalidValue } from '../../core/errors/index.ts';
+import type { Names } from '../aliases.ts';
+import { sanitizeForMessage } from '../http/sanitize-for-message.ts';
+import { readInstant } from './instant.ts';
+
+/** Where a reply came from, and what must not be shown of it. */
+export interface Source {
+  readonly url: string;
+  readonly secrets: readonly Secret[];
+}
+
+const remedy = 'check that --api names the control plane, and that it speaks the contract of private networks';
+
+/**
+ * A value of a reply and the way to it. Whatever is read of it is of its type, or a BadReply that names the field and, where
+ * one is missing, the properties there are: never a value.
+ */
+export class Field {
+  readonly value: unknown;
+  readonly path: string;
+  readonly #source: Source;
+
+  constructor(value: unknown, path: string, source: Source) {
+    this.value = value;
+    this.path = path;
+    this.#source = source;
+  }
+
+  /** The resource of a reply: what stands in its `data`, or without that envelope the whole body. */
+  static ofReply(body: unknown, source: Source): Field {
+    const enveloped = isRecord(body) && Object.hasOwn(body, 'data') && typeof body.data === 'object';
+    return new Field(enveloped ? body.data : body, '', source);
+  }
+
+  /** What `read` makes of it; what keeps it from doing so goes to `onWrong`, without the way to this field. */
+  attempt<T>(read: (field: Field) => T, onWrong: (reason: string) => T): T {
+    try {
+      return read(this.as(''));
+    } catch (error) {
+      if (!(error instanceof BadReply)) throw error;
+      return onWrong(String(error.facts.problem).replace(/^cannot be used: /, ''));
+    }
+  }
+
+  /** The same value under another name, for the messages. */
+  as(path: string): Field {
+    return new Field(this.value, path, this.#source);
+  }
+
+  /** The first property of these names that is there and not null. */
+  find(names: Names): Field | null {
+    const record = this.#record();
+    const name = names.find((one) => Object.hasOwn(record, one) && record[one] !== null);
+    return name === undefined ? null : new Field(record[name], this.#below(name), this.#source);
+  }
+
+  /** Like {@link find}, for one that must be there. */
+  need(names: Names): Field {
+    const found = this.find(names);
+    if (found) return found;
+    const received = Object.keys(this.#record());
+    const listed = received.slice(0, 20).map((name) => sanitizeForMessage(name, this.#source.secrets, 32));
+    const more = received.length > listed.length ? ` and ${received.length - listed.length} more` : '';
+    throw this.#bad(`lacks ${this.#below(names[0])} (it has: ${listed.join(', ') || 'nothing'}${more})`);
+  }
+
+  items(max: number): Field[] {
+    if (!Array.isArray(this.value)) throw this.wrong('is not a list');
+    if (this.value.length > max) throw this.wrong(`has more than ${max} entries`);
+    return this.value.map((item, index) => new Field(item, `${this.path}[${index}]`, this.#source));
+  }
+
+  /** A string of at most `max` characters, counted in code points. */
+  text(max: number): string {
+    if (typeof this.value !== 'string') throw this.wrong('is not a string');
+    // A code point has at most two units: what is longer than that need not be counted.
+    if (this.value.length > 2 * max || [...this.value].length > max)
+      throw this.wrong(`is longer than ${max} characters`);
+    return this.value;
+  }
+
+  integer(): number {
+    if (!Number.isSafeInteger(this.value) || (this.value as number) < 0) throw this.wrong('is not a whole number');
+    return this.value as number;
+  }
+
+  /** An instant in ISO 8601 and UTC, however it is written: as a date, or as seconds or milliseconds since 1970. */
+  instant(): string {
+    const instant = readInstant(typeof this.value === 'number' ? this.value : this.text(64));
+    if (instant === null) throw this.wrong('is not an instant');
+    return instant;
+  }
+
+  /** One of these words. */
+  oneOf<Word extends string>(words: readonly Word[]): Word {
+    const word = words.find((each) => each === this.value);
+    if (word === undefined) throw this.wrong(`must be one of ${words.join(', ')}`);
+    return word;
+  }
+
+  /** An object, whatever its properties. */
+  record(): Readonly<Record<string, unknown>> {
+    return this.#record();
+  }
+
+  /** A string read by a parser of core, whose InvalidValue becomes a BadReply without the value. */
+  parse<T>(parser: (text: string) => T): T {
+    const text = this.text(maxParsed);
+    try {
+      return parser(text);
+    } catch (error) {
+      if (error instanceof InvalidValue) throw this.wrong(error.rule);
+      throw error;
+    }
+  }
+
+  /** The error that this field breaks a rule. */
+  wrong(rule: string): BadReply {
+    return this.#bad(`cannot be used: ${this.path || 'its resource'} ${rule}`);
+  }
+
+  #record(): Record<string, unknown> {
+    if (!isRecord(this.value)) throw this.wrong('is not an object');
+    return this.value;
+  }
+
+  #below(name: string): string {
+    return this.path === '' ? name : `${this.path}.${name}`;
+  }
+
+  #bad(problem: string): BadReply {
+    return new BadReply(this.#source.url, problem, remedy);
+  }
+}
+
+/** Longer than any address, key or endpoint. */
+const maxParsed = 300;
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

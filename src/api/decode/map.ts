@@ -1,0 +1,28 @@
+import { Secret } from '../../core/crypto/secret.ts';
+import type { Id, NetworkMap } from '../../core/map/model.ts';
+import { aliases } from '../aliases.ts';
+import { Field, type Source } from './field.ts';
+import { sameId } from './id.ts';
+import { decodeNetwork, decodePeers, withSkipped } from './network.ts';
+
+/** The map of the network asked for, under the revision that its ETag tells; a peer that cannot be used is skipped. */
+export function decodeMap(body: unknown, source: Source, asked: { network: Id; etag: string | null }): NetworkMap {
+  const network = Field.ofReply(body, source).as('network');
+  const head = decodeNetwork(network);
+  if (!sameId(head.id, asked.network))
+    throw network.need(aliases.network.id).wrong('is not that of the network asked for');
+  const { peers, skipped } = decodePeers(network.need(aliases.network.peers), head.cidr);
+  return { ...head, revision: strongTag(asked.etag), peers, ...withSkipped(skipped) };
+}
+
+/** A bearer token: what an Authorization header can carry. */
+export function decodeToken(field: Field): Secret {
+  const token = field.text(4096);
+  if (!/^[\x21-\x7e]+$/.test(token)) throw field.wrong('is not a token');
+  return new Secret(token);
+}
+
+/** A strong entity tag (RFC 9110, 8.8.3) of a bearable length; a weak one also stands for maps that differ a little. */
+export function strongTag(etag: string | null): string | null {
+  return etag !== null && /^"[\x21\x23-\x7e]{0,128}"$/.test(etag) ? etag : null;
+}

@@ -1,0 +1,235 @@
+import { BlockList } from 'node:net';
+import { PeerType } from '../../contract/peer.ts';
+import { type KeyProof, parseIdentityKey } from '../../core/crypto/identity.ts';
+import { parsePeerKey } from '../../core/crypto/keys.ts';
+import type { Id, NetworkMap, Peer, SkippedPeer } from '../../core/map/model.ts';
+import {
+  type Address,
+  addressOf,
+  familyOf,
+  lengthOf,
+  maskPrefix,
+  type Prefix,
+  parseAddress,
+  parsePrefix,
+} from '../../core/net/cidr.ts';
+import { parseEndpoint } from '../../core/net/endpoint.ts';
+import { aliases, type Names } from '../aliases.ts';
+import type { Field } from './field.ts';
+import { decodeId } from './id.ts';
+import { readInstant } from './instant.ts';
+
+const names = aliases.network;
+export const maxName = 120;
+export const maxPeers = 16_384;
+/** Five times what the contract lets anybody advertise. */
+export const maxRoutes = 256;
+
+/** What a network is apart from its peers. The range must be canonical; routes have their host bits cleared, and may be left out. */
+export function decodeNetwork(network: Field): Pick<NetworkMap, 'name' | 'cidr' | 'routes'> & { readonly id: Id } {
+  refuseOtherTunnels(network);
+  return {
+    id: decodeId(network.need(names.id)),
+    name: network.need(names.name).text(maxName),
+    cidr: decodeRange(network.need(names.cidr)),
+    routes: decodeNetworkRoutes(network),
+  };
+}
+
+/** The routes that a network advertises; one that names none has none. */
+export function decodeNetworkRoutes(network: Field): Prefix[] {
+  const routes = network.find(names.routes);
+  return routes ? decodeRoutes(routes) : [];
+}
+
+/** Throws where a network is said to be of another kind than WireGuard. */
+export function refuseOtherTunnels(network: Field): void {
+  const vpn = network.find(names.vpnType);
+  if (vpn && vpn.value !== 'wireguard') throw vpn.wrong('is not wireguard');
+}
+
+/** The peers of a list, with the field of each, and what of the list is none. */
+export interface PeerList {
+  readonly peers: Peer[];
+  readonly fields: Field[];
+  readonly skipped: SkippedPeer[];
+}
+
+/**
+ * The peers of a network. One that cannot be used is skipped, and so is one outside the range, and all that share an address, a key or
+ * an id: nothing tells which of them is meant. A range of one address is none: the network's is not known.
+ */
+export function decodePeers(list: Field, cidr: Prefix): PeerList {
+  const range = new BlockList();
+  range.addSubnet(addressOf(cidr), lengthOf(cidr));
+  const read = list.items(maxPeers).map((field) =>
+    field.attempt<Entry>(
+      (at) => {
+        const peer = decodePeer(at);
+        if (lengthOf(cidr) < 32 && !range.check(peer.address)) throw outside(at.need(aliases.peer.address));
+        return { field, peer };
+      },
+      (reason) => ({ field, reason }),
+    ),
+  );
+  const clashes = findClashes(read.flatMap(({ peer }) => peer ?? []));
+  const skipped: SkippedPeer[] = [];
+  const good: { readonly field: Field; readonly peer: Peer }[] = [];
+  for (const { field, peer, reason } of read) {
+    const clash = peer && clashes.get(peer);
+    if (peer && clash === undefined) good.push({ field, peer });
+    else skipped.push(describeSkipped(field, clash ?? reason ?? ''));
+  }
+  return { peers: good.map(({ peer }) => peer), fields: good.map(({ field }) => field), skipped };
+}
+
+interface Entry {
+  readonly field: Field;
+  readonly peer?: Peer;
+  readonly reason?: string;
+}
+
+/** Why peers cannot stand side by side, of each that cannot. */
+function findClashes(peers: readonly Peer[]): ReadonlyMap<Peer, string> {
+  const clashes = new Map<Peer, string>();
+  const note = (what: string, of: (peer: Peer) => string) => {
+    const first = new Map<string, Peer>();
+    for (const peer of peers) {
+      const other = first.get(of(peer));
+      if (other === undefined) first.set(of(peer), peer);
+      else for (const each of [other, peer]) clashes.set(each, `its ${what} is that of another peer too`);
+    }
+  };
+  note('id', ({ id }) => `${id}`);
+  note('public key', ({ publicKey }) => publicKey);
+  note('address', ({ address }) => address);
+  return clashes;
+}
+
+/** What can be read of an entry that is no peer. */
+function describeSkipped(field: Field, reason: string): SkippedPeer {
+  const read = <T>(names: Names, decode: (found: Field) => T): T | null =>
+    field.attempt<T | null>(
+      (at) => {
+        const found = at.find(names);
+        return found && decode(found);
+      },
+      () => null,
+    );
+  return {
+    id: read(aliases.peer.id, decodeId),
+    name: read(aliases.peer.name, (name) => name.text(maxName)),
+    publicKey: read(aliases.peer.publicKey, (key) => key.parse((text) => parsePeerKey(text))),
+    address: read(aliases.peer.address, decodeAddress),
+    reason,
+  };
+}
+
+/** The part of a map that is about what was skipped: none where nothing was. */
+export function withSkipped(skipped: readonly SkippedPeer[]): Pick<NetworkMap, 'skipped'> {
+  return skipped.length === 0 ? {} : { skipped };
+}
+
+/** An IPv4 address, alone or as the prefix that holds nothing else. */
+function decodeAddress(field: Field): Address {
+  const { address, range } = decodePlace(field);
+  if (range !== null) throw field.wrong('is a range of addresses');
+  return address;
+}
+
+/** An IPv4 address, and the range that it is written with, if it is with one. */
+export function decodePlace(field: Field): { readonly address: Address; readonly range: Prefix | null } {
+  const range = field.parse((text) => (/\/(?!32$)/.test(text) ? maskPrefix(text) : null));
+  const address = field.parse((text) => parseAddress(text.replace(/\/\d+$/, '')));
+  if (familyOf(address) !== 4) throw field.wrong('is not an IPv4 address');
+  return { address, range };
+}
+
+/** The error that an address is none of the network's. */
+export function outside(address: Field) {
+  return address.wrong('is outside the range of the network');
+}
+
+/**
+ * One peer, whatever network it is in. Only its key and its address must be there: without an id it goes by its key, without a name by
+ * its address, and without a type it is a connector if it has routes.
+ */
+export function decodePeer(field: Field): Peer {
+  const id = field.find(aliases.peer.id);
+  const type = field.find(aliases.peer.type);
+  const served = field.find(aliases.peer.routes);
+  const withdrawn = field.find(aliases.peer.withdrawn);
+  const identity = field.find(aliases.peer.identity);
+  const proof = field.find(aliases.peer.proof);
+  const secretTag = field.find(aliases.peer.secretTag);
+  const publicKey = field.need(aliases.peer.publicKey).parse((text) => parsePeerKey(text));
+  const address = decodeAddress(field.need(aliases.peer.address));
+  const routes = served && decodeRoutes(served);
+  return {
+    id: id ? decodeId(id) : publicKey,
+    name: field.find(aliases.peer.name)?.text(maxName) ?? address,
+    type: type ? decodeType(type) : routes?.length ? 'connector' : 'origin',
+    publicKey,
+    address,
+    endpoint: field.find(aliases.peer.endpoint)?.parse((text) => parseEndpoint(text)) ?? null,
+    routes,
+    withdrawn: withdrawn ? decodeRoutes(withdrawn) : [],
+    ...(identity && { identity: identity.parse((text) => parseIdentityKey(text)) }),
+    ...(proof && { proof: decodeProof(proof) }),
+    ...(secretTag && { secretTag: decodeTag(secretTag) }),
+    ...decodeRank(field),
+    ...decodeExpiry(field),
+  };
+}
+
+/** What connectors are ranked by. A service may mean something else by these words: what is of another type is passed over. */
+function decodeRank(field: Field): Pick<Peer, 'servingSince' | 'priority'> {
+  const servingSince = findMoment(field, aliases.peer.servingSince);
+  const priority = field.find(aliases.peer.priority)?.value;
+  return {
+    ...(servingSince !== null && { servingSince }),
+    ...(Number.isSafeInteger(priority) && priority !== 0 && { priority: priority as number }),
+  };
+}
+
+/** Passed over where it is of another type, as {@link decodeRank}. */
+function decodeExpiry(field: Field): Pick<Peer, 'expiresAt'> {
+  const expiresAt = findMoment(field, aliases.peer.expiresAt);
+  return expiresAt === null ? {} : { expiresAt };
+}
+
+/** An instant in milliseconds since 1970; null where there is none. */
+function findMoment(field: Field, of: Names): number | null {
+  const value = field.find(of)?.value;
+  const at = typeof value === 'string' ? Date.parse(readInstant(value) ?? '') : Number.NaN;
+  return Number.isSafeInteger(at) ? at : null;
+}
+
+/** Whether it proves anything is judged where it counts. */
+function decodeProof(field: Field): KeyProof {
+  const signature = field.need(aliases.peer.signature);
+  if (!/^[A-Za-z0-9+/]{86}==$/.test(signature.text(88))) throw signature.wrong('is not 64 bytes in base64');
+  return { serial: field.need(aliases.peer.serial).integer(), signature: signature.text(88) };
+}
+
+function decodeTag(field: Field): string {
+  if (!/^[0-9a-f]{16}$/.test(field.text(16))) throw field.wrong('is not 16 hexadecimal digits');
+  return field.text(16);
+}
+
+function decodeType(field: Field): PeerType {
+  const known = PeerType.safeParse(field.value);
+  if (!known.success) throw field.wrong(`must be one of ${PeerType.options.join(', ')}`);
+  return known.data;
+}
+
+/** The range of a network, without host bits. */
+export function decodeRange(field: Field): Prefix {
+  const range = field.parse((text) => parsePrefix(text));
+  if (familyOf(range) !== 4) throw field.wrong('is not an IPv4 range');
+  return range;
+}
+
+function decodeRoutes(field: Field): Prefix[] {
+  return [...new Set(field.items(maxRoutes).map((route) => route.parse((text) => maskPrefix(text))))];
+}

@@ -1,0 +1,61 @@
+import { EnrollRequest } from '../contract/peer.ts';
+import { digestPeer } from '../core/crypto/keys.ts';
+import { Secret } from '../core/crypto/secret.ts';
+import type { Feature } from '../core/map/features.ts';
+import { formatEndpoint } from '../core/net/endpoint.ts';
+import { checkRequest } from './check-request.ts';
+import { decodeEnrollment } from './decode/enrollment.ts';
+import type { HttpClient } from './http/client.ts';
+import type { EnrollmentRequest } from './service.ts';
+
+const newKey = 'make a new key with "cpn key create"';
+const enrollRemedies = {
+  401: `check that the whole key was given, or ${newKey}`,
+  403: newKey,
+  404: 'check that --api names the control plane',
+};
+const outcomeUnknown =
+  'one use of the enrolment key may be spent, and cpn does not retry: the service describes no Idempotency-Key. To continue, type the same "cpn join" again, which takes a further use of the key; or type "cpn leave" and join with a new key; "cpn peer list" shows whether this host is listed already';
+
+/** Enrols this host. Headers that the service does not describe are left out. */
+export async function enroll(http: HttpClient, request: EnrollmentRequest, has: (feature: Feature) => boolean) {
+  const isIdempotent = has('enroll-idempotently');
+  const json = checkRequest(EnrollRequest, {
+    enrollment_token: request.token.reveal(),
+    name: request.name,
+    peer_type: request.type,
+    public_key: request.publicKey,
+    ...(request.endpoint ? { endpoint: formatEndpoint(request.endpoint) } : {}),
+  });
+  const { body, reading } = await http.call({
+    what: 'the enrolment',
+    method: 'POST',
+    path: '/api/networks/enroll',
+    headers: {
+      ...(isIdempotent && { 'idempotency-key': request.idempotencyKey }),
+      ...(request.identity && has('enroll-identity') && { 'peer-identity-key': request.identity }),
+      ...(request.identityProof &&
+        has('enroll-identity-proof') && {
+          'peer-identity-proof': request.identityProof,
+          ...(request.keyProof && { 'peer-key-proof': `${request.keyProof.serial} ${request.keyProof.signature}` }),
+        }),
+      ...(request.secretTag && has('enroll-secret-tag') && { 'network-secret-tag': request.secretTag }),
+      ...(request.currentNetworks?.length &&
+        has('enroll-current-networks') && {
+          'current-networks': request.currentNetworks.slice(0, 100).map(encodeURIComponent).join(', '),
+        }),
+      ...(request.currentPeers?.length &&
+        has('enroll-current-peers') && {
+          'current-peers': request.currentPeers.slice(0, 100).map(digestPeer).join(', '),
+        }),
+    },
+    json,
+    secrets: [request.token, new Secret(request.idempotencyKey)],
+    // With the same Idempotency-Key a retry gets the same peer and does not use the key again.
+    repeatable: isIdempotent,
+    doubt: outcomeUnknown,
+    answered: true,
+    remedies: enrollRemedies,
+  });
+  return decodeEnrollment(body, reading, request);
+}

@@ -1,0 +1,128 @@
+import { Intercepted, Unreachable } from '../../core/errors/index.ts';
+import { parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
+import { backoffDelay } from '../../core/util/backoff.ts';
+import { type Answer, type Attempt, attempt, type Call, compose } from './attempt.ts';
+import { AttemptFailed } from './attempt-failed.ts';
+import { type ClientOptions, withDefaults } from './client-options.ts';
+import { Connection } from './connection.ts';
+
+const usualDoubt = 'it may have been carried out all the same: look before you repeat it';
+
+const backoff = { baseMs: 500, capMs: 8_000 };
+
+/**
+ * Sends requests to one control plane. A call returns a 2xx, or a 304 to `If-None-Match`; all else is an error of the catalogue, and so
+ * is the end of the deadline, which covers all attempts, the waits between them and the body.
+ *
+ * undici's retry interceptor has no jitter and no deadline over all attempts, and it retries POST either always or never, with an
+ * Idempotency-Key or without. Here an attempt is repeated after a 429, a
+ * 5xx, a connection that failed and a reply that broke off; but one of a call that is not `repeatable` only where nothing
+ * can have been done: never connected, 429 or 503.
+ */
+export class HttpClient {
+  /** The base address. */
+  readonly url: URL;
+  readonly #options: ReturnType<typeof withDefaults>;
+
+  constructor(address: ServiceAddress, options: ClientOptions) {
+    this.url = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
+    this.#options = withDefaults(options);
+  }
+
+  async call(asked: Call): Promise<Answer> {
+    const call = { ...asked, remedies: { ...this.#options.remedies, ...asked.remedies } };
+    const signals = [this.#options.signal, ...(call.wait?.signal ? [call.wait.signal] : [])];
+    for (const signal of signals) signal.throwIfAborted();
+    const end = new AbortController();
+    const stop = () => end.abort();
+    for (const signal of signals) signal.addEventListener('abort', stop);
+    const timer = setTimeout(stop, this.#deadlineOf(call));
+    const connection = new Connection(this.url.origin, end.signal);
+    try {
+      return await this.#repeat(call, connection, end.signal);
+    } catch (error) {
+      for (const signal of signals) signal.throwIfAborted();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      for (const signal of signals) signal.removeEventListener('abort', stop);
+      connection.close();
+    }
+  }
+
+  #deadlineOf({ wait }: Call): number {
+    return this.#options.deadlineMs + (wait?.seconds ?? 0) * 1000;
+  }
+
+  async #repeat(call: Call, connection: Connection, end: AbortSignal): Promise<Answer> {
+    const { clock, random, attempts, maxBodyBytes, onRetry } = this.#options;
+    const deadlineMs = this.#deadlineOf(call);
+    const basePath = this.url.pathname.replace(/\/$/, '');
+    const secrets = [...(call.secrets ?? []), ...(call.bearer ? [call.bearer] : [])];
+    // Without the query, which may hold what is not for messages.
+    const url = `${this.url.origin}${basePath}${call.path.replace(/\?.*$/s, '')}`;
+    const reading = { url, maxBytes: maxBodyBytes, secrets };
+    const started = clock.monotonic();
+    let sent = false;
+    let perhapsDone = false;
+    const late = `no complete answer came within ${deadlineMs / 1000} s`;
+    let before = '';
+    for (let number = 1; ; number++) {
+      const message = compose(call, basePath, clock.monotonic() - started);
+      const circumstances: Attempt = { message, reading, now: clock.wall(), perhapsDone };
+      const failed: Answer | AttemptFailed = await attempt(connection, call, circumstances).catch(attemptFailure);
+      if (!(failed instanceof AttemptFailed)) return failed;
+      const { outcome, message: problem }: AttemptFailed = failed;
+      sent ||= outcome.sent;
+      perhapsDone ||= outcome.perhapsDone;
+
+      const elapsedMs = clock.monotonic() - started;
+      const doubt = perhapsDone && !call.repeatable;
+      const giveUp = (why: string) =>
+        this.#unreachable(why, { number, elapsedMs, doubt: doubt ? (call.doubt ?? usualDoubt) : null, sent, outcome });
+      if (end.aborted) throw giveUp(`${late}${before}`);
+      if (!outcome.retry || doubt || number >= attempts) throw giveUp(problem);
+      const delayMs = (outcome.retryAfterMs ?? 0) + backoffDelay(number, backoff, random());
+      if (elapsedMs + delayMs >= deadlineMs) throw giveUp(`${problem}, and the next attempt would come too late`);
+      onRetry({ attempt: number, delayMs, problem });
+      before = `; before that, ${problem}`;
+      await clock.sleep(delayMs, end).catch((error) => {
+        throw end.aborted ? giveUp(`${late}${before}`) : error;
+      });
+    }
+  }
+
+  #unreachable(why: string, { number, elapsedMs, doubt, sent, outcome }: Ending): Unreachable {
+    const seconds = (elapsedMs / 1000).toFixed(1);
+    const spent = number === 1 ? `1 attempt in ${seconds} s` : `${number} attempts in ${seconds} s`;
+    const { origin, pathname } = this.url;
+    const url = `${origin}${pathname.replace(/\/$/, '')}`;
+    if (outcome.intercepted) return new Intercepted(url, why, sent);
+    return new Unreachable(url, `${why} (${spent})${doubt === null ? '' : `; ${doubt}`}`, {
+      delivered: sent,
+      perhapsDone: doubt !== null,
+      heard: outcome.heard,
+      limited: outcome.limited ?? false,
+      busy: outcome.busy ?? false,
+      retryAfterMs: outcome.retryAfterMs ?? null,
+      // To try again is no remedy for what says by itself how to go on.
+      remedy: doubt === null || doubt === usualDoubt ? (outcome.remedy ?? null) : null,
+    });
+  }
+}
+
+/** How a call stood when it was given up. */
+interface Ending {
+  readonly number: number;
+  readonly elapsedMs: number;
+  /** That it may have been carried out, and is not sent again; null where it was not. */
+  readonly doubt: string | null;
+  readonly sent: boolean;
+  /** Of the last attempt. */
+  readonly outcome: AttemptFailed['outcome'];
+}
+
+function attemptFailure(error: unknown): AttemptFailed {
+  if (error instanceof AttemptFailed) return error;
+  throw error;
+}

@@ -1,0 +1,89 @@
+import { lookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import type { Readable } from 'node:stream';
+import { buildConnector, Client, type Dispatcher, type FormData } from 'undici';
+import type { Secret } from '../../core/crypto/secret.ts';
+import { AttemptFailed } from './attempt-failed.ts';
+
+/** The limits for reading a reply, and the secrets that no message may show. */
+export interface Reading {
+  readonly url: string;
+  /** Of the body, as it comes and again once inflated. */
+  readonly maxBytes: number;
+  readonly secrets: readonly Secret[];
+}
+
+/** What goes over the wire in one attempt. */
+export interface Message {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A form's files are read from disk as it is sent, like a stream. */
+  readonly body: string | Buffer | Readable | FormData | null;
+}
+
+export type Response = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
+
+const connectTimeoutMs = 10_000;
+
+/**
+ * The connection of one call to one origin, used again by the attempts of that call alone. An undici `Client` is bound to
+ * its origin, so no mistake above can carry a token elsewhere; and as no socket waits between calls, a request that must not be
+ * sent twice never goes out on one that the server has just closed. When `signal` aborts, everything under way ends at
+ * once, a TCP or TLS handshake included, which undici's own `signal` would leave running.
+ */
+export class Connection {
+  readonly #client: Client;
+  /** Errors from before there was a connection: nothing was sent. */
+  readonly #unconnected = new WeakSet<Error>();
+  #peer: string | null = null;
+
+  constructor(origin: string, signal: AbortSignal) {
+    const connect = buildConnector({ allowH2: false, timeout: connectTimeoutMs, signal, lookup: findAddresses });
+    this.#client = new Client(origin, {
+      // The deadline of the whole call bounds these.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: (options, done) =>
+        connect(options, (...[error, socket]) => {
+          if (error) this.#unconnected.add(error);
+          this.#peer = socket?.remoteAddress ?? null;
+          if (socket) done(null, socket);
+          else done(error as Error, null);
+        }),
+    });
+  }
+
+  /** The address at the other end of the last connection that was made, as the kernel writes it; null for none. */
+  get peer(): string | null {
+    return this.#peer;
+  }
+
+  /** One request and the head of its reply; redirects are not followed. Fails with {@link AttemptFailed}. */
+  async send(message: Message): Promise<Response> {
+    try {
+      return await this.#client.request(message);
+    } catch (error) {
+      throw AttemptFailed.from(error, this.#unconnected.has(error as Error));
+    }
+  }
+
+  close(): void {
+    void this.#client.destroy();
+  }
+}
+
+/**
+ * Plain http to `localhost` is allowed because it stays on this host. So the name is the loopback addresses and no resolver is asked for
+ * it (RFC 6761, section 6.3).
+ */
+const findAddresses: LookupFunction = (name, options, done) => {
+  if (name !== 'localhost') lookup(name, options, done);
+  else if (options.all) done(null, loopback);
+  else done(null, '127.0.0.1', 4);
+};
+
+const loopback = [
+  { address: '127.0.0.1', family: 4 },
+  { address: '::1', family: 6 },
+];

@@ -1,0 +1,124 @@
+import { STATUS_CODES } from 'node:http';
+import { Refused } from '../../core/errors/index.ts';
+import type { AttemptFailed } from './attempt-failed.ts';
+import { discard, header, parseJson, readWhole } from './body.ts';
+import type { Reading, Response } from './connection.ts';
+import { hasPageType, intercepted, isPage } from './interception.ts';
+import { sanitizeForMessage } from './sanitize-for-message.ts';
+
+/** What a person does about each status that an operation is refused with. */
+export type Remedies = Readonly<Partial<Record<number, string>>>;
+
+const usualRemedies: Remedies = {
+  401: 'sign in again with "cpn login"',
+  403: 'your role does not allow it; ask an owner or an admin',
+  404: 'check the id, and that --api names the right control plane',
+  413: 'send less',
+  422: 'correct these values',
+};
+const otherRemedy = 'check that --api names the control plane and nothing in front of it';
+
+const maxRefusalBytes = 64 * 1024;
+
+/** What a captive portal or a proxy refuses with until a person logs in there. */
+const loginStatuses: readonly number[] = [401, 403, 407];
+
+/** What was asked, and whether it was asked before. */
+export interface FailedRequest {
+  readonly what: string;
+  readonly remedies?: Remedies;
+  /** An earlier attempt may have been carried out. */
+  readonly repeated: boolean;
+  readonly onRefusal?: (refused: RefusedBody) => void;
+  readonly alwaysThere?: boolean;
+}
+
+/** The body that a refusal came with. */
+export interface RefusedBody {
+  readonly status: number;
+  readonly headers: Response['headers'];
+  readonly bytes: Buffer;
+}
+
+/**
+ * Turns a 4xx into an error that says what was refused, why in the server's words, and what to do about it. A page that wants a login is
+ * an interception.
+ */
+export async function refusedReply(
+  response: Response,
+  asked: FailedRequest,
+  reading: Reading,
+): Promise<Refused | AttemptFailed> {
+  const status = response.statusCode;
+  const bounded = { ...reading, maxBytes: maxRefusalBytes };
+  const bytes = await readWhole(response, bounded).catch(() => null);
+  if (bytes !== null) asked.onRefusal?.({ status, headers: response.headers, bytes });
+  const wantsLogin = loginStatuses.includes(status) || (status === 404 && asked.alwaysThere === true);
+  // A page that is too long, or breaks off, is a page too.
+  if (wantsLogin && (bytes === null ? hasPageType(response) : isPage(response, bytes))) {
+    return intercepted(`it answered ${status} with HTML`);
+  }
+  const body = bytes && parseReason(response, bytes, bounded);
+  const reason = reasonIn(body, reading);
+  const remedy = asked.remedies?.[status] ?? usualRemedy(status, reason);
+  const what = asked.repeated ? `${asked.what}, sent again because the first reply was lost,` : asked.what;
+  const circumstances = { repeated: asked.repeated, reasoned: reason !== null };
+  return new Refused(status, what, reason ?? statusName(status), remedy, circumstances);
+}
+
+/** Our own control plane ends a 403 with what to do, after a semicolon; another service names its reason at the most. */
+function usualRemedy(status: number, reason: string | null): string | null {
+  if (status !== 403 || reason === null) return usualRemedies[status] ?? otherRemedy;
+  return reason.includes('; ') ? null : 'ask an owner or an admin';
+}
+
+const maxBriefBytes = 4_096;
+
+/**
+ * Why a service is busy, in its own words; null where it does not say so in a few bytes. What stands in
+ * front of a service, such as a balancer, says it in other forms.
+ */
+export async function readBriefReason(response: Response, reading: Reading): Promise<string | null> {
+  if (!/^application\/json\b/.test(header(response, 'content-type') ?? '')) {
+    discard(response);
+    return null;
+  }
+  const brief = { ...reading, maxBytes: maxBriefBytes };
+  const body = await readWhole(response, brief)
+    .then((bytes) => parseJson(response, bytes, brief))
+    .catch(() => null);
+  return reasonIn(body, reading);
+}
+
+/** What the body of a refusal says; null where it is no JSON. */
+function parseReason(response: Response, bytes: Buffer, reading: Reading): unknown {
+  try {
+    return parseJson(response, bytes, reading);
+  } catch {
+    return null;
+  }
+}
+
+/** `422 (Unprocessable Entity)` without the number; the words of the reply's status line are the server's to choose. */
+export function statusName(status: number): string {
+  return STATUS_CODES[status] ?? 'unknown status';
+}
+
+/** `{"message", "errors": {field: [rule]}}` as one line, or null where a reply has nothing of the kind. */
+function reasonIn(body: unknown, { secrets }: Reading): string | null {
+  if (!isRecord(body)) return null;
+  const message =
+    typeof body.message === 'string' ? sanitizeForMessage(body.message, secrets, 200).replace(/\.$/, '') : '';
+  const fields = isRecord(body.errors) ? Object.entries(body.errors) : [];
+  const rules = fields.slice(0, 5).map(([field, rule]) => {
+    const lines = [rule].flat().filter((line) => typeof line === 'string');
+    return `${sanitizeForMessage(field, secrets, 40)}: ${sanitizeForMessage(lines.slice(0, 3).join(', '), secrets, 200)}`;
+  });
+  if (rules.length > 0 && fields.every(([field]) => message.includes(field))) return rules.join('; ');
+  const details = rules.length === 0 ? '' : `(${rules.join('; ')})`;
+  return [message, details].filter((part) => part !== '').join(' ') || null;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,38 @@
+import { Intercepted, Unreachable } from '../../core/errors/index.ts';
+import { parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
+import type { ServiceProbe } from '../service.ts';
+import { AttemptFailed } from './attempt-failed.ts';
+import { discard, header } from './body.ts';
+import { Connection } from './connection.ts';
+
+/**
+ * Checks once whether a service answers at a control plane's address, and reads its clock. Any answer counts, and the request has no
+ * secret.
+ *
+ * @throws Unreachable when nothing answers within `deadlineMs`, or its certificate is not trusted
+ */
+export async function probeService({ url, insecureHttp }: ServiceAddress, deadlineMs: number): Promise<ServiceProbe> {
+  const base = new URL(parseServiceAddress(url, insecureHttp).url);
+  const end = new AbortController();
+  const timer = setTimeout(() => end.abort(), deadlineMs);
+  const connection = new Connection(base.origin, end.signal);
+  // The end of the signal alone ends a connection that is being made; one that is made is closed.
+  end.signal.addEventListener('abort', () => connection.close());
+  const begun = performance.now();
+  try {
+    const headers = { accept: 'application/json', 'user-agent': 'cpn' };
+    const response = await connection.send({ method: 'GET', path: base.pathname, headers, body: null });
+    discard(response);
+    const date = Date.parse(header(response, 'date') ?? '');
+    return { date: Number.isNaN(date) ? null : date / 1000, tookMs: performance.now() - begun };
+  } catch (error) {
+    if (!(error instanceof AttemptFailed)) throw error;
+    const problem = end.signal.aborted ? `no answer came within ${deadlineMs / 1000} s` : error.message;
+    const { sent, heard, intercepted, remedy = null } = error.outcome;
+    if (intercepted) throw new Intercepted(url, problem, sent);
+    throw new Unreachable(url, problem, { delivered: sent, heard, retryAfterMs: null, remedy });
+  } finally {
+    clearTimeout(timer);
+    connection.close();
+  }
+}

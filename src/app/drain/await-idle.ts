@@ -1,0 +1,52 @@
+import { printable } from '../../core/errors/index.ts';
+import { type Inflow, measureInflow } from '../../core/health/inflow.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
+import type { Tools } from '../tools.ts';
+
+/** Seconds between two looks, and how many in a row must be quiet. */
+const pause = 1;
+const quietObservations = 3;
+
+/**
+ * Waits until no peer of a network sends more than small talk here.
+ *
+ * @param timeout seconds, after which it returns who still does
+ */
+export async function awaitIdle(tools: Tools, state: Joined, timeout: number): Promise<readonly Inflow[]> {
+  const deadline = tools.monotonic() + timeout;
+  let before = await observePeers(tools, state);
+  for (let quiet = 0; before !== null; ) {
+    await tools.sleep(1000 * pause);
+    const now = await observePeers(tools, state);
+    if (now === null) break;
+    const inflow = measureInflow(before.peers, now.peers, now.at - before.at);
+    quiet = inflow.length === 0 ? quiet + 1 : 0;
+    if (quiet === quietObservations || now.at >= deadline) return inflow;
+    if (quiet === 0) {
+      tools.progress(`${describeInflow(inflow, state)}; waiting ${Math.round(deadline - now.at)} s more at the most`);
+    }
+    before = now;
+  }
+  return [];
+}
+
+/** True when the interface is there. */
+export async function isUp(tools: Tools, state: Joined): Promise<boolean> {
+  return (await observePeers(tools, state)) !== null;
+}
+
+/** Who sends how much here, as part of a sentence. */
+export function describeInflow(inflow: readonly Inflow[], { interface: link, membership }: Joined): string {
+  const names = new Map(membership.map.peers.map(({ publicKey, name }) => [publicKey, printable(name)]));
+  const total = inflow.reduce((sum, { rate }) => sum + rate, 0);
+  const first = inflow.slice(0, 3).map(({ publicKey }) => names.get(publicKey) ?? publicKey);
+  const more = inflow.length > first.length ? ` and ${inflow.length - first.length} more` : '';
+  return `${(total / 1000).toFixed(1)} kB/s still come in on ${link}, from ${first.join(', ')}${more}`;
+}
+
+/** Null when there is no interface. */
+async function observePeers(tools: Tools, state: Joined) {
+  const { device } = await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] });
+  return device && { peers: device.peers, at: tools.monotonic() };
+}

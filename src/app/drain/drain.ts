@@ -1,0 +1,164 @@
+import { CannotWithdraw, CpnError, NotJoined, WrongUsage } from '../../core/errors/index.ts';
+import { acceptDefaultRoute } from '../../core/health/lan-routes.ts';
+import type { Prefix } from '../../core/net/cidr.ts';
+import type { Joined } from '../../store/state/state.ts';
+import type { Notes } from '../../store/store.ts';
+import { accessOf } from '../access.ts';
+import { takeDown } from '../leave/leave.ts';
+import { reconcileNetworks } from '../reconcile/reconcile.ts';
+import { isJoined, selectJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+import { awaitIdle, describeInflow, isUp } from './await-idle.ts';
+import { withdraw, withdrawnBy } from './withdraw.ts';
+
+/** What became of a connector that was to be drained, or put back. */
+export interface DrainReport {
+  readonly interface: string;
+  /** What it has out of service now. */
+  readonly withdrawn: readonly Prefix[];
+  /** Why routes are still out of service that were to be back; empty where none are. */
+  readonly reasons: readonly string[];
+  /** Whether no peer sends through it any more; null without a wait for that. */
+  readonly idle: boolean | null;
+  /** Who still does, and how much. */
+  readonly traffic: string | null;
+  readonly state: 'up' | 'down';
+  /** What kept it as it was. */
+  readonly failure: CpnError | null;
+}
+
+export interface DrainOptions {
+  /** Seconds to wait for peers that still send. */
+  readonly timeout: number;
+  /** Takes the interface down at the end. */
+  readonly down: boolean;
+}
+
+/**
+ * Takes connectors out of service: has the control plane withdraw what they serve, waits until the peers send elsewhere, and takes
+ * them down where that is asked for. What comes in meanwhile is forwarded as ever.
+ *
+ * @throws WrongUsage when there is no connector to drain
+ */
+export async function drainNetworks(
+  tools: Tools,
+  network: string | undefined,
+  { timeout, down }: DrainOptions,
+): Promise<DrainReport[]> {
+  const { states, failed } = await selectConnectors(tools, network);
+  const reports: DrainReport[] = [...failed];
+  const drained: Joined[] = [];
+  for (const state of states) {
+    const failure = await takeOutOfService(tools, state).catch(expectCpnError);
+    if (failure) reports.push(await report(tools, state, { failure }));
+    else drained.push({ ...state, drained: true });
+  }
+  const flows = await Promise.all(drained.map((state) => awaitIdle(tools, state, timeout)));
+  for (const [at, state] of drained.entries()) {
+    const failure = down ? await takeDown(tools, state.interface).then(() => null, expectCpnError) : null;
+    const inflow = flows[at] ?? [];
+    const idle = inflow.length === 0;
+    const traffic = idle ? null : describeInflow(inflow, state);
+    reports.push(await report(tools, state, { withdrawn: withdrawnBy(state), idle, traffic, failure }));
+  }
+  return reports.toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
+}
+
+/**
+ * Puts drained connectors back into service, and looks at the ways to their LANs as if for the first time: a default route is enough, where a
+ * route was out of service because its own way was gone. Where the report to the control plane fails, a pass of the daemon, or `reconcile`, repeats it.
+ *
+ * @throws WrongUsage when there is no connector, or one that is down
+ */
+export async function undoDrain(tools: Tools, network: string | undefined): Promise<DrainReport[]> {
+  const { states, failed } = await selectConnectors(tools, network);
+  const down = states.find((state) => !state.enabled);
+  if (down)
+    throw new WrongUsage(`${down.interface} is down; "cpn up ${down.interface}" brings it up, and back into service`);
+  const reports: DrainReport[] = [...failed];
+  for (const state of states) {
+    await setDrained(tools, state.interface, false);
+    const known = await tools.store.readNotes(state.interface);
+    if (known.ways !== null) await tools.store.amendNotes(state.interface, { ways: acceptDefaultRoute(known.ways) });
+    const serving = { ...state, drained: false };
+    const failure = await withdraw(tools, serving, withdrawnBy(serving, known));
+    if (failure === null) await readMap(tools, state.interface);
+    const notes = await tools.store.readNotes(state.interface);
+    const withdrawn = withdrawnBy(serving, notes);
+    const reasons = withdrawn.map((route) => explainWithdrawn(route, notes));
+    reports.push(await report(tools, state, { withdrawn, reasons, failure }));
+  }
+  return reports.toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
+}
+
+function explainWithdrawn(route: Prefix, { unloaded, ways }: Pick<Notes, 'unloaded' | 'ways'>): string {
+  if (unloaded !== null) return `${route} (the packet rules do not load)`;
+  return `${route} (${ways?.[route]?.gone ?? 'no host there answers the probes'})`;
+}
+
+/** The connectors that are meant, and what of it cannot be read. */
+async function selectConnectors(tools: Tools, network: string | undefined) {
+  const { states, unreadable } = await selectJoined(tools, network);
+  const connectors = states.filter((state) => state.enrollment.type === 'connector');
+  const [other] = states;
+  if (connectors.length === 0 && other) {
+    const { interface: link, enrollment } = other;
+    const joined = `${link} is joined as ${enrollment.type}`;
+    throw new WrongUsage(
+      `only a connector serves routes that can be drained, and ${joined}; "cpn down ${link}" takes it down`,
+    );
+  }
+  if (states.length === 0 && unreadable.length === 0) {
+    throw new NotJoined('no network is joined; a connector joins one with "cpn join --type connector"');
+  }
+  const failed = unreadable.map(({ interface: link, error }): DrainReport => {
+    return { interface: link, withdrawn: [], reasons: [], idle: null, traffic: null, state: 'down', failure: error };
+  });
+  return { states: connectors, failed };
+}
+
+/** Withdraws all that it serves; what cannot be withdrawn at the control plane stays in service here too. */
+async function takeOutOfService(tools: Tools, state: Joined): Promise<CpnError | null> {
+  const { interface: link, service } = state;
+  if (accessOf(state) === null) throw new CannotWithdraw(service.url, 'it gave this host no token to do it with');
+  const drained = { ...state, drained: true };
+  const wanted = withdrawnBy(drained);
+  if (wanted.length === 0) throw new CannotWithdraw(service.url, 'it no longer lists this host as a connector');
+  tools.progress(`taking ${link} out of service`);
+  // Saved first: a pass that comes in between must not put it back.
+  await setDrained(tools, link, true);
+  const failure = await withdraw(tools, drained, wanted);
+  if (failure === null) await readMap(tools, link);
+  else if (!state.drained) await setDrained(tools, link, false);
+  return failure;
+}
+
+async function setDrained(tools: Tools, link: string, drained: boolean): Promise<void> {
+  await tools.store.lock(async () => {
+    const state = await tools.store.read(link);
+    if (state !== null && isJoined(state) && state.drained !== drained) await tools.store.write({ ...state, drained });
+  });
+}
+
+/** Reads the map with the change, as a host may have no daemon that does. */
+async function readMap(tools: Tools, link: string): Promise<void> {
+  for (const { failure, unsynced } of await reconcileNetworks(tools, link)) {
+    const error = failure ?? unsynced;
+    if (error) tools.warn(error.message);
+  }
+}
+
+async function report(
+  tools: Tools,
+  state: Joined,
+  details: Pick<DrainReport, 'failure'> & Partial<DrainReport>,
+): Promise<DrainReport> {
+  const { interface: link } = state;
+  const now = (await isUp(tools, state)) ? 'up' : 'down';
+  return { interface: link, withdrawn: [], reasons: [], idle: null, traffic: null, state: now, ...details };
+}
+
+function expectCpnError(error: unknown): CpnError {
+  if (!(error instanceof CpnError)) throw error;
+  return error;
+}

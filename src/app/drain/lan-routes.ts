@@ -1,0 +1,68 @@
+import { initialLanRoutes, type LanRoutes, trackLanRoutes } from '../../core/health/lan-routes.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import type { Prefix } from '../../core/net/cidr.ts';
+import { assignedRoutes } from '../../core/routing/route-owner.ts';
+import type { Joined } from '../../store/state/state.ts';
+import type { Notes } from '../../store/store.ts';
+import type { Evaluation } from '../reconcile/evaluate-network.ts';
+import { locateApi } from '../reconcile/resolve-names.ts';
+import type { Tools } from '../tools.ts';
+import { findLan } from './lan.ts';
+
+/** How long a way must be there again before its route is served, and since when those are that have not settled yet. */
+export interface LanRouteTimers {
+  /** Seconds. */
+  readonly settling: number;
+  readonly since: ReadonlyMap<string, number>;
+}
+
+/** Sees which routes of a connector have lost their way to the LAN, and notes that. A host that serves nothing has none. */
+export async function updateLanRoutes(tools: Tools, { state, actual }: Evaluation, patience: LanRouteTimers) {
+  const { map } = state.membership;
+  const self = findOwnPeer(map, state);
+  const routes = self ? assignedRoutes(map, self) : [];
+  const notes = await tools.store.readNotes(state.interface);
+  const before = notes.ways ?? initialLanRoutes(withdrawnBefore(state, self?.withdrawn ?? [], notes));
+  // A platform that does not tell its routes forwards nothing.
+  if (routes.length === 0 || actual.surroundings.reached === undefined)
+    return { before, ways: before, ...patience, routes };
+  const { ways, since } = trackLanRoutes(before, routes, {
+    ...patience,
+    surroundings: actual.surroundings,
+    isOnline: await isOnline(tools, state, actual.surroundings),
+    withdrawn: self?.withdrawn ?? [],
+    now: tools.monotonic(),
+  });
+  const isNew = JSON.stringify(ways) !== JSON.stringify(notes.ways ?? {});
+  if (isNew) await tools.store.amendNotes(state.interface, { ways });
+  return { before, ways, since, routes };
+}
+
+/** What this connector took out of service for want of a way, before a reboot: all that it withdrew for no other reason. */
+function withdrawnBefore(state: Joined, withdrawn: readonly Prefix[], { dead, unloaded }: Notes): readonly Prefix[] {
+  // A host that is drained, or has no packet rules, withdraws its relaying too.
+  const isWhole = state.drained || unloaded !== null || withdrawn.includes(state.membership.map.cidr);
+  if (isWhole || findLan(state) !== null) return [];
+  return withdrawn.filter((route) => !dead.includes(route));
+}
+
+async function isOnline({ host }: Tools, state: Joined, surroundings: Evaluation['actual']['surroundings']) {
+  const { uplinks, links } = surroundings;
+  const isDown = (uplink: string) => links.some(({ name, isDown }) => name === uplink && isDown);
+  if (uplinks.length > 0 && uplinks.every(isDown)) return false;
+  const sources = await Promise.all(locateApi(state).map((address) => host.sourceAddress(address)));
+  return sources.length === 0 || sources.some((source) => source !== null);
+}
+
+/** Describes the routes whose way is gone, and what becomes of them. */
+export function describeLanRoutes(state: Joined, ways: LanRoutes | null): string[] {
+  const self = findOwnPeer(state.membership.map, state);
+  return Object.entries(ways ?? {}).flatMap(([route, { gone }]) => {
+    if (gone === null) return [];
+    const isWithdrawn = self?.withdrawn.some((each) => each === route);
+    const consequence = isWithdrawn
+      ? 'the route is out of service here until there is one'
+      : 'the control plane still has the route in service here, and others send to it';
+    return [`this host has no way to the LAN behind ${route} (${gone}); ${consequence}`];
+  });
+}

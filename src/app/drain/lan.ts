@@ -1,0 +1,36 @@
+import { isIP } from 'node:net';
+import type { Peer } from '../../core/map/model.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { formatProbeTarget, type ProbeTarget } from '../../core/map/probe-target.ts';
+import { type Address, type Prefix, parseAddress } from '../../core/net/cidr.ts';
+import { assignedRoutes } from '../../core/routing/route-owner.ts';
+import type { Joined } from '../../store/state/state.ts';
+
+/** The LANs behind a connector, and the hosts by which it tells how they are. */
+export interface Lan {
+  readonly self: Peer;
+  /** What this connector is there to serve, in service or not. */
+  readonly routes: readonly Prefix[];
+  readonly targets: readonly Target[];
+}
+
+export interface Target extends ProbeTarget {
+  /** As people write it. */
+  readonly name: string;
+  /** Null where it takes a resolver to know. */
+  readonly address: Address | null;
+}
+
+/** What is to be probed; null for a host without probe targets, and for one that is no connector. */
+export function findLan(state: Joined): Lan | null {
+  const { options } = state;
+  const { map } = state.membership;
+  const self = findOwnPeer(map, state);
+  if (self?.type !== 'connector' || options.probes.length === 0) return null;
+  return { self, routes: assignedRoutes(map, self), targets: options.probes.map(describeTarget) };
+}
+
+function describeTarget(probe: ProbeTarget): Target {
+  const address = isIP(probe.host) === 0 ? null : parseAddress(probe.host);
+  return { ...probe, name: formatProbeTarget(probe), address };
+}

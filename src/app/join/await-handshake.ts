@@ -1,0 +1,44 @@
+import type { Peer } from '../../core/map/model.ts';
+import { ownKeys } from '../../core/map/own-peer.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
+import type { Tools } from '../tools.ts';
+
+/** Milliseconds. WireGuard sends an unanswered handshake again after 5 s (REKEY_TIMEOUT): this allows two. */
+const defaultTimeout = 7_000;
+const pause = 250;
+
+export interface HandshakeResult {
+  /** Whether a peer answered; null where no peer has an endpoint. */
+  readonly handshake: boolean | null;
+  /** The first that did. */
+  readonly answered: Peer | null;
+}
+
+/** Waits for a first handshake. Without one the join still succeeds: the peers may not have received the new map yet. */
+export async function awaitHandshake(tools: Tools, state: Joined, timeout: number | null): Promise<HandshakeResult> {
+  const { map } = state.membership;
+  const own = ownKeys(state);
+  const dialled = map.peers.filter((peer) => !own.includes(peer.publicKey) && peer.endpoint !== null);
+  if (dialled.length === 0) return { handshake: null, answered: null };
+  if (timeout === 0) return { handshake: false, answered: null };
+  tools.progress(`waiting for a first handshake with ${describePeers(dialled)}`);
+  for (const peer of dialled.slice(0, 16)) await tools.host.triggerHandshake(peer.address);
+  for (let waited = 0; waited < (timeout ?? defaultTimeout); waited += pause) {
+    const { device } = await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] });
+    const keys = device?.peers.filter((peer) => peer.latestHandshake !== null).map(({ publicKey }) => publicKey) ?? [];
+    if (keys.length > 0) {
+      return { handshake: true, answered: map.peers.find(({ publicKey }) => keys.includes(publicKey)) ?? null };
+    }
+    await tools.sleep(pause);
+  }
+  return { handshake: false, answered: null };
+}
+
+const mostNamed = 3;
+
+function describePeers(peers: readonly Peer[]): string {
+  const names = peers.slice(0, mostNamed).map(({ name }) => name);
+  const more = peers.length > names.length ? ` or ${peers.length - names.length} more` : '';
+  return `${names.join(', ')}${more}`;
+}

@@ -1,0 +1,82 @@
+import { CpnError, Refused } from '../../core/errors/index.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import type { ServiceAddress } from '../../core/net/service-address.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { accessOf } from '../access.ts';
+import { isJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+
+/** Milliseconds for one request to the control plane. */
+const deadline = 10_000;
+
+/**
+ * The network that this host has joined through a control plane, on the interface where one is named; null where there is none.
+ * A network whose control plane refuses this host does not count: the host was removed, or the network was deleted.
+ * The enrolment key doesn't count either: provisioning makes a new key for each run.
+ */
+export async function findJoined(
+  { store }: Pick<Tools, 'store'>,
+  service: ServiceAddress,
+  link: string | null,
+): Promise<Joined | null> {
+  const joined = (await store.list()).states.filter(isJoined);
+  for (const state of joined) {
+    if (state.service.url !== service.url || (link !== null && state.interface !== link)) continue;
+    const { refused } = (await store.readNotes(state.interface)).sync;
+    if (refused !== 'token' && refused !== 'gone') return state;
+  }
+  return null;
+}
+
+/** True where the service no longer lists this host in a network that it joined; false also where it is out of reach. */
+export async function isRemoved(tools: Tools, state: Joined): Promise<boolean> {
+  const access = accessOf(state);
+  if (access === null) return false;
+  try {
+    const service = await tools.connect(state, { deadlineMs: deadline });
+    const { map } = await service.readMap(access.network, access.token, null);
+    return map !== null && findOwnPeer(map, state) === undefined;
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    // The host's own token is void with the peer. A refused personal token proves nothing about the peer.
+    return isRefused(error) && state.membership.accessToken !== null;
+  }
+}
+
+/**
+ * Reads the network before a join is repeated. Where the control plane is out of reach, the join continues with the state on disk.
+ *
+ * @throws Refused where the control plane refuses the host's token, or has suspended the host
+ */
+export async function checkMembership(tools: Tools, state: Joined): Promise<void> {
+  const access = accessOf(state);
+  if (access === null) return;
+  const { interface: link, membership } = state;
+  const { map, accessToken } = membership;
+  try {
+    const service = await tools.connect(state, { deadlineMs: deadline });
+    await service.readMap(access.network, access.token, map);
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    if (isForbidden(error)) throw error;
+    if (!isRefused(error)) {
+      tools.warn(`${error.message}; ${link} uses the last received map of network ${map.name}`);
+      return;
+    }
+    if (accessToken === null) throw error;
+    throw new Refused(
+      error.status,
+      `the join of ${link} again`,
+      `this host is no longer in network ${map.name}`,
+      'the tunnel stays as it is; "cpn join" with a new key joins again, and "cpn key create" makes one',
+    );
+  }
+}
+
+function isRefused(error: CpnError): error is Refused {
+  return error instanceof Refused && (error.status === 401 || error.status === 404);
+}
+
+function isForbidden(error: CpnError): boolean {
+  return error instanceof Refused && error.status === 403;
+}

@@ -1,0 +1,205 @@
+import { type CpnError, HostsFileNotUpdated, Interrupted } from '../../core/errors/index.ts';
+import type { SecretMismatch } from '../../core/health/compare-secrets.ts';
+import { sameFeatures } from '../../core/map/features.ts';
+import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
+import { isDefaultRoute } from '../../core/net/cidr.ts';
+import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
+import { type RouteReport, remedyOfRefused } from '../../core/routing/route-report.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import { explainNoAccess, withPersonalToken } from '../access.ts';
+import { reportLoading } from '../drain/withdraw.ts';
+import { cleanUp } from '../leave/cleanup.ts';
+import { finishLeaving, listFormer } from '../leave/former-networks.ts';
+import { checkInbound } from '../options/check-inbound.ts';
+import { applyEvaluation, findUnloaded, save } from '../reconcile/apply.ts';
+import { applyKnownMap, throwIfInterrupted } from '../reconcile/confirm.ts';
+import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
+import { syncPorts } from '../reconcile/open-ports.ts';
+import { defaultConfirmMs } from '../reconcile/pass.ts';
+import { reportSecret } from '../reconcile/report-secret.ts';
+import { isJoined, refuseUnreadable } from '../select.ts';
+import { readFeatures } from '../service-features.ts';
+import { describePinMismatches } from '../status/describe-pin-mismatches.ts';
+import { describeProvidedConfig } from '../status/describe-provided-config.ts';
+import { checkSecrets } from '../status/find-secret-mismatches.ts';
+import type { Tools } from '../tools.ts';
+import { awaitHandshake, type HandshakeResult } from './await-handshake.ts';
+import { createState } from './create-state.ts';
+import { enrollHost } from './enroll-host.ts';
+import type { JoinRequest, PendingJoin } from './join-request.ts';
+import { findNetworksOfService } from './rejoin.ts';
+import { type EnrolledNetwork, resolveConflicts } from './resolve-conflicts.ts';
+import { findEarlierJoin, resumeJoin } from './resume-join.ts';
+
+export interface JoinReport extends HandshakeResult {
+  readonly state: Joined;
+  /** Differences of network secrets that prevent a handshake; none where a peer answered. */
+  readonly secretMismatches: readonly SecretMismatch[];
+  /** Why the packet rules do not load; null where they do. The tunnel is up in both cases. */
+  readonly unloaded: CpnError | null;
+}
+
+/**
+ * Joins a network. Each phase saves its result before the next one starts: the same call again, with the same key,
+ * continues where this one ended, and gets the same peer and address.
+ */
+export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<JoinReport> {
+  await check(tools, request);
+  const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
+  const applied = await alone(async () => {
+    const pending = await loadOrCreateState(tools, request);
+    return restoreOnInterrupt(tools, pending, async (signal) => {
+      const enrolled = await enroll(tools, pending, request, signal);
+      const planned = await plan(tools, enrolled, pending);
+      return apply(tools, enrolled, planned, signal);
+    });
+  });
+  return verify(tools, applied, request);
+}
+
+/** Checks that the host has what the request needs. */
+async function check(tools: Tools, { type, options }: JoinRequest): Promise<void> {
+  tools.progress('checking this host');
+  const forwarding = type === 'connector';
+  const fullTunnel = options.allowRoutes.some(isDefaultRoute);
+  await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
+}
+
+/** Loads the state of an earlier join with this key, finished or not, and applies the request to it; else creates one. */
+async function loadOrCreateState(tools: Tools, request: JoinRequest): Promise<PendingJoin> {
+  const { states, unreadable } = await tools.store.list();
+  // An unreadable state may have used this key: a second use makes a second peer.
+  refuseUnreadable(unreadable);
+  const earlier = await findEarlierJoin(tools, request, states);
+  return earlier === null ? createState(tools, request, states) : resumeJoin(tools, earlier, request, states);
+}
+
+/** Enrols the host unless it is enrolled, and resolves conflicts with the networks that it has joined. */
+async function enroll(
+  tools: Tools,
+  { state: stored, before }: PendingJoin,
+  request: JoinRequest,
+  signal: AbortSignal | undefined,
+): Promise<EnrolledNetwork> {
+  const state = await withFeatures(tools, stored);
+  throwIfInterrupted(signal);
+  const others = await findNetworksOfService(tools, state);
+  const enrolled = isJoined(state)
+    ? await resolveConflicts(tools, state, others, request)
+    : await enrollHost(tools, state, request, others, before === null);
+  return { ...enrolled, state: await keepToken(tools, enrolled.state, request) };
+}
+
+/** Computes what changes on the host, and warns of what the tunnel does not get. */
+async function plan(
+  tools: Tools,
+  { state, actual }: EnrolledNetwork,
+  { disallowed }: PendingJoin,
+): Promise<Evaluation> {
+  const { interface: link } = state;
+  const planned = await evaluateNetwork(tools, state, { actual, disallowed });
+  for (const route of planned.desired.report.filter(isUnexpected)) tools.warn(describeRefusedRoute(route, link));
+  const hostsProblem = explainHosts(planned.desired, planned.actual);
+  if (hostsProblem !== null) tools.warn(new HostsFileNotUpdated(link, hostsProblem).message);
+  return planned;
+}
+
+/** Brings the tunnel up, and saves state and wg-quick file. A new tunnel that fails is removed. */
+async function apply(
+  tools: Tools,
+  { state, isReplacement }: EnrolledNetwork,
+  planned: Evaluation,
+  signal: AbortSignal | undefined,
+): Promise<AppliedJoin> {
+  const { interface: link, membership } = state;
+  tools.progress(`bringing ${link} up as ${membership.peer.address}`);
+  try {
+    const confirming = { withinMs: defaultConfirmMs, ...(signal && { signal }) };
+    // A membership that ended has no peer that could confirm.
+    const applied = isReplacement
+      ? await applyEvaluation(tools, planned, state)
+      : await applyKnownMap(tools, planned, state, confirming);
+    tools.progress(`writing ${tools.store.configPath(link)}`);
+    await save(tools, applied, state, planned);
+    const { state: settled } = await syncPorts(tools, applied, planned.actual);
+    return { state: settled, unloaded: await findUnloaded(tools, planned), planned };
+  } catch (error) {
+    // A tunnel that was up before may carry connections: it stays, even half changed.
+    const isNew = planned.actual.link === null;
+    if (isNew) await cleanUp(tools, (await tools.store.read(link)) ?? state);
+    throw error;
+  }
+}
+
+/** Waits for a first handshake, and warns of what prevents traffic. */
+async function verify(tools: Tools, applied: AppliedJoin, request: JoinRequest): Promise<JoinReport> {
+  const { state, unloaded, planned } = applied;
+  const { membership, service } = state;
+  for (const remark of describeProvidedConfig(state)) tools.warn(remark);
+  for (const skipped of describeAllSkipped(membership.map.skipped)) tools.warn(skipped);
+  for (const mismatch of describePinMismatches(state)) tools.warn(mismatch);
+  if (unloaded !== null) await reportLoading(tools, state);
+  const unreported = await reportSecret(tools, state);
+  if (unreported !== null && unreported !== 'unknown') tools.warn(unreported.message);
+  const former = await listFormer(tools);
+  await finishLeaving(
+    tools,
+    former.filter((each) => each.service.url === service.url),
+  );
+  const [result] = await Promise.all([
+    awaitHandshake(tools, state, request.handshakeTimeoutMs),
+    checkInbound(tools, { ...planned, state }),
+  ]);
+  const secretMismatches = result.handshake === true ? [] : await checkSecrets(tools, state);
+  return { state, unloaded, ...result, secretMismatches };
+}
+
+interface AppliedJoin extends Pick<JoinReport, 'state' | 'unloaded'> {
+  readonly planned: Evaluation;
+}
+
+/** After a signal the state of a repeated join is as before it, except for what was learned of the host and the service. */
+async function restoreOnInterrupt<T>(
+  tools: Tools,
+  { before }: PendingJoin,
+  work: (signal?: AbortSignal) => Promise<T>,
+): Promise<T> {
+  if (before === null || !isJoined(before)) return work();
+  return tools.deferSignals(async (signal) => {
+    try {
+      return await work(signal);
+    } catch (error) {
+      const state = error instanceof Interrupted ? await tools.store.read(before.interface) : null;
+      if (state !== null) await tools.store.write({ ...before, receipt: state.receipt, features: state.features });
+      throw error;
+    }
+  });
+}
+
+/** Each join reads the service's description; where that fails, the features read before apply. */
+async function withFeatures(tools: Tools, state: State): Promise<State> {
+  const features = await readFeatures(tools, state);
+  if (sameFeatures(features, state.features)) return state;
+  const described = { ...state, features };
+  await tools.store.write(described);
+  return described;
+}
+
+/** Keeps the user's token where the host has none, and warns where there is none at all. */
+async function keepToken(tools: Tools, state: Joined, { personalToken }: JoinRequest): Promise<Joined> {
+  const next = withPersonalToken(state, personalToken);
+  if (next !== state) await tools.store.write(next);
+  const noAccess = explainNoAccess(next);
+  if (noAccess !== null) tools.warn(noAccess);
+  return next;
+}
+
+/** True for a route that the guard refused, and not only the options. */
+function isUnexpected({ state, reason }: RouteReport): boolean {
+  return state === 'refused' && reason !== 'not accepted';
+}
+
+function describeRefusedRoute(route: RouteReport, link: string): string {
+  const remedy = remedyOfRefused(route, link);
+  return `${route.prefix} does not lead into ${link}: it ${route.reason}${remedy === null ? '' : `; ${remedy}`}`;
+}

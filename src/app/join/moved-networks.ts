@@ -1,0 +1,35 @@
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import { isJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+
+/**
+ * The networks joined at other addresses than that of a join. Where the control plane of one has moved to the join's address, the
+ * join would make a second peer of this host.
+ *
+ * The service at that address gets no token of theirs, and takes over no network: it may be an impostor. It gets digests of
+ * public keys with addresses, which are of no use without the keys, and can refuse the join. Only a user moves a network, with
+ * `cpn set --api`.
+ */
+export async function findNetworksOfOtherServices(
+  tools: Tools,
+  { interface: link, service }: State,
+): Promise<readonly Joined[]> {
+  const { states } = await tools.store.list();
+  return states.filter(isJoined).filter((other) => other.interface !== link && other.service.url !== service.url);
+}
+
+/** True where the network of a join lists this host with the key and address that it has in a network of another service. */
+export function isMovedNetwork({ service, membership }: Joined, other: Joined): boolean {
+  if (service.url === other.service.url) return false;
+  return findOwnPeer(membership.map, other)?.address === other.membership.peer.address;
+}
+
+/** Why a join is refused that may be into one of these networks, and the next command if it is. */
+export function describePossibleMove(networks: readonly Joined[], { service: { url } }: State): string {
+  const known = networks.map(({ interface: link, service }) => `as ${link}, joined at ${service.url}`);
+  const [only, ...more] = networks;
+  const link = only && more.length === 0 ? only.interface : 'IF';
+  const clear = url.startsWith('http:') ? ', and over plain http the token goes in clear text' : '';
+  return `${url} lists this host in the network of this key already (${known.join('; or ')}); if the control plane of ${link} moved there, "cpn set ${link} --api ${url}" keeps the key pair and sends it this host's token${clear}`;
+}

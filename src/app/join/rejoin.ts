@@ -1,0 +1,142 @@
+import { type Identity, proveKey } from '../../core/crypto/identity.ts';
+import { WrongUsage } from '../../core/errors/index.ts';
+import type { Feature } from '../../core/map/features.ts';
+import type { Id } from '../../core/map/model.ts';
+import { isDefaultRoute } from '../../core/net/cidr.ts';
+import { applyPins } from '../../core/pins/pins.ts';
+import type { FormerMembership } from '../../store/former-networks.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import { listFormer } from '../leave/former-networks.ts';
+import { deleteState } from '../leave/leave.ts';
+import { keepOptions } from '../options/kept-options.ts';
+import { findOwnEndpoint } from '../options/own-endpoint.ts';
+import { holderOf } from '../pins.ts';
+import { isJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+import type { JoinRequest } from './join-request.ts';
+
+/** The networks that this host joined through the same service. */
+export async function findNetworksOfService(
+  tools: Tools,
+  { interface: link, service }: State,
+): Promise<readonly Joined[]> {
+  const { states } = await tools.store.list();
+  return states.filter(isJoined).filter((other) => other.interface !== link && other.service.url === service.url);
+}
+
+/** The networks that the host left, and that it can rejoin as the same peer. */
+export async function findRejoinable(
+  tools: Tools,
+  pending: State,
+  joined: readonly Id[],
+): Promise<readonly FormerMembership[]> {
+  const needed: readonly Feature[] = ['enroll-identity-proof', 'enroll-current-networks'];
+  if (!needed.every((feature) => pending.features?.includes(feature))) return [];
+  const former = await listFormer(tools);
+  return former.filter(
+    ({ service, identity, network }) =>
+      service.url === pending.service.url && identity !== null && !joined.includes(network.id),
+  );
+}
+
+/** A join as the same peer as in a network that the host left, under its name unless the user gave another one; saved. */
+export async function rejoinLeft(
+  tools: Tools,
+  pending: State,
+  former: FormerMembership,
+  { named }: JoinRequest,
+): Promise<State> {
+  const { identity, keySerial, network, peer } = former;
+  tools.progress(`joining network ${network.name} again, which this host left as ${peer.name}`);
+  const name = named.has('name') ? pending.enrollment.name : peer.name;
+  const state = {
+    ...pending,
+    ...(identity && reuseIdentity(tools, pending, identity, keySerial)),
+    enrollment: { ...pending.enrollment, name },
+  };
+  await tools.store.write(state);
+  return state;
+}
+
+/** A join as the same peer as in a network that the host was removed from; saved, after a check of the host. */
+export async function rejoinRemoved(
+  tools: Tools,
+  pending: State,
+  former: Joined,
+  request: JoinRequest,
+): Promise<State> {
+  const { membership, interface: link } = former;
+  const { name } = membership.map;
+  if (request.interface !== null && request.interface !== link) {
+    await deleteState(tools, pending);
+    throw new WrongUsage(
+      `this host was in network ${name} as ${link}; leave out --interface, or "cpn leave ${link}" first`,
+    );
+  }
+  tools.progress(`joining network ${name} again, from which ${link} was removed`);
+  const state = await withFormerMembership(tools, pending, former, request);
+  const forwarding = state.enrollment.type === 'connector';
+  const fullTunnel = state.options.allowRoutes.some(isDefaultRoute);
+  await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
+  await tools.store.write(state);
+  return state;
+}
+
+/** The options of the former membership except for those given now, and its identity where the service requires a proof. */
+async function withFormerMembership(
+  tools: Tools,
+  pending: State,
+  former: Joined,
+  { named, ...request }: JoinRequest,
+): Promise<State> {
+  const { enrollment } = pending;
+  const before = former.enrollment;
+  const endpoint = named.has('endpoint') ? await findOwnEndpoint(tools, request) : before.endpoint;
+  return {
+    ...pending,
+    ...keepOptions(former, { named, ...request }, endpoint),
+    ...(former.identity && reuseIdentity(tools, pending, former.identity, former.keySerial)),
+    drained: former.drained,
+    enrollment: {
+      ...enrollment,
+      name: named.has('name') ? request.name : before.name,
+      type: named.has('type') ? request.type : before.type,
+      endpoint,
+    },
+  };
+}
+
+/** The identity of a former membership, and a proof's serial after the last one used. */
+function reuseIdentity(tools: Tools, pending: State, identity: Identity, serial: number) {
+  if (!pending.features?.includes('enroll-identity-proof')) return {};
+  const { publicKey } = pending.keyPair;
+  return { identity, keySerial: proveKey(identity, publicKey, tools.now(), serial).serial };
+}
+
+/** Replaces a membership that ended by a new one, on the same interface; pins, labels and receipt stay. */
+export async function replaceMembership(
+  tools: Tools,
+  joined: Joined,
+  former: Joined,
+  request: JoinRequest,
+): Promise<Joined> {
+  const { membership, receipt, enrollment } = joined;
+  // A service without `Current-Networks` enrolled the host before the former options were found.
+  const kept = keepOptions(former, request, enrollment.endpoint);
+  const made = new Set(former.receipt.map((entry) => JSON.stringify(entry)));
+  const next: Joined = {
+    ...joined,
+    ...kept,
+    drained: former.drained,
+    interface: former.interface,
+    createdAt: former.createdAt,
+    labels: kept.options.hosts ? former.labels : [],
+    openPorts: former.openPorts,
+    receipt: [...former.receipt, ...receipt.filter((entry) => !made.has(JSON.stringify(entry)))],
+  };
+  const { map, pins } = applyPins(membership.map, former.pins, holderOf(next));
+  const replaced: Joined = { ...next, membership: { ...membership, map }, pins };
+  await tools.store.write(replaced);
+  await tools.store.forget(joined.interface, []);
+  return replaced;
+}

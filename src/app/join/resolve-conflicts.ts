@@ -1,0 +1,143 @@
+import { AddressRefused, WrongUsage } from '../../core/errors/index.ts';
+import type { Actual } from '../../core/host-state/actual.ts';
+import { ownKeys } from '../../core/map/own-peer.ts';
+import { findAddressConflict } from '../../core/routing/guard.ts';
+import { locateOutside } from '../../core/routing/reach-outside.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import { deleteState, removeFromService } from '../leave/leave.ts';
+import { othersOf } from '../reconcile/desire-network.ts';
+import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
+import { resolveNames } from '../reconcile/resolve-names.ts';
+import { constrainRoutes, readEarlier } from '../reconcile/route-constraints.ts';
+import { isJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+import { isRemoved } from './check-membership.ts';
+import type { JoinRequest } from './join-request.ts';
+import { describePossibleMove, isMovedNetwork } from './moved-networks.ts';
+import { replaceMembership } from './rejoin.ts';
+
+/** An enrolled host before anything is changed on it. */
+export interface EnrolledNetwork {
+  /** With the addresses of the network's names. */
+  readonly state: Joined;
+  readonly actual: Actual;
+  /** Whether it replaced a membership that ended. */
+  readonly isReplacement: boolean;
+}
+
+/**
+ * Replaces a membership of the same network that ended, and undoes an enrolment that conflicts with another network.
+ *
+ * @throws WrongUsage and AddressRefused after the enrolment was undone
+ */
+export async function resolveConflicts(
+  tools: Tools,
+  state: Joined,
+  others: readonly Joined[],
+  request: JoinRequest,
+  isNew = false,
+): Promise<EnrolledNetwork> {
+  const existing = others.find((other) => isSameNetwork(state, other));
+  const enrolled = await observeHost(tools, state);
+  if (!isNew && existing === undefined) return enrolled;
+  const { interface: wanted } = request;
+  const isWanted = wanted === null || wanted === existing?.interface;
+  const former = existing && isWanted && (await isRemoved(tools, existing)) ? existing : null;
+  await refuseConflict(tools, enrolled, former);
+  if (former !== null) {
+    const replaced = await replaceMembership(tools, enrolled.state, former, request);
+    return { ...(await observeHost(tools, replaced)), isReplacement: true };
+  }
+  if (wanted !== null && wanted !== state.interface) {
+    await undoEnrollment(tools, state);
+    throw new WrongUsage(`${wanted} is of another network than ${state.membership.map.name}; leave out --interface`);
+  }
+  return enrolled;
+}
+
+async function observeHost(tools: Tools, state: Joined): Promise<EnrolledNetwork> {
+  const resolved = await resolveNames(tools, state);
+  const located: Joined = resolved === state.resolved ? state : { ...state, resolved };
+  if (located !== state) await tools.store.write(located);
+  return { state: located, actual: await tools.host.observe(observeOptionsFor(located)), isReplacement: false };
+}
+
+/** The screen shows the phase that failed, and not the removal after it. */
+async function undoEnrollment(tools: Tools, state: Joined): Promise<void> {
+  await removeFromService({ ...tools, progress: () => {} }, state);
+  await deleteState(tools, state);
+}
+
+/**
+ * Undoes a second enrolment in the same network, and one whose address hides a peer of another network.
+ *
+ * @param former the membership that this one replaces; it is no conflict
+ */
+async function refuseConflict(tools: Tools, enrolled: EnrolledNetwork, former: Joined | null): Promise<void> {
+  const { state } = enrolled;
+  const { states: all } = await tools.store.list();
+  const states = all.filter((other) => other.interface !== former?.interface);
+  const others = states.filter(isJoined).filter((other) => other.interface !== state.interface);
+  const conflict = findExisting(state, others) ?? findMoved(state, others) ?? findHiddenPeer(state, others);
+  const refusal = await findAddressRefusal(tools, enrolled, states);
+  if (conflict === null && refusal === null) return;
+  await undoEnrollment(tools, state);
+  throw conflict === null ? refusal : new WrongUsage(conflict);
+}
+
+/** Checks only a new address: one that the host had before may be its own resolver's. */
+async function findAddressRefusal(
+  tools: Tools,
+  { state, actual }: EnrolledNetwork,
+  states: readonly State[],
+): Promise<AddressRefused | null> {
+  const { resolved, membership } = state;
+  const { map, peer } = membership;
+  const locate = locateOutside({ map, resolved });
+  const endpoints = map.peers.flatMap(({ endpoint }) => locate(endpoint)?.host ?? []);
+  const earlier = await readEarlier(tools, state, states);
+  const constraints = constrainRoutes({
+    state,
+    others: othersOf(state, states),
+    earlier,
+    around: actual,
+    saved: null,
+    disallowed: [],
+  });
+  const reason = findAddressConflict(peer.address, constraints, endpoints);
+  return reason === null ? null : new AddressRefused(map.name, peer.address, reason);
+}
+
+function findExisting(state: Joined, others: readonly Joined[]): string | null {
+  const existing = others.find((other) => isSameNetwork(state, other));
+  return existing ? describeExisting(existing) : null;
+}
+
+/** A network that this host joined at another address of its control plane. */
+function findMoved(state: Joined, others: readonly Joined[]): string | null {
+  const same = others.filter((other) => isMovedNetwork(state, other));
+  return same.length === 0 ? null : describePossibleMove(same, state);
+}
+
+function isSameNetwork({ service, membership: { map } }: Joined, other: Joined): boolean {
+  return service.url === other.service.url && other.membership.map.id === map.id;
+}
+
+export function describeExisting(existing: Joined): string {
+  const { map } = existing.membership;
+  return `this host is in network ${map.name} already, as ${existing.interface}; "cpn leave ${existing.interface}" first`;
+}
+
+/** A host sends no packet to its own address: a peer of another network with that address would be out of reach. */
+function findHiddenPeer({ membership: { map, peer } }: Joined, others: readonly Joined[]): string | null {
+  for (const { interface: link, membership, ...keys } of others) {
+    const own = ownKeys(keys);
+    const hidden = membership.map.peers.find(
+      ({ address, publicKey }) => address === peer.address && !own.includes(publicKey),
+    );
+    if (!hidden) continue;
+    const there = `peer ${hidden.name} of network ${membership.map.name} (${link})`;
+    return `network ${map.name} gave this host ${peer.address}, which is the address of ${there}, and would hide it; join again with another key for another address, or "cpn leave ${link}" first`;
+  }
+  return null;
+}

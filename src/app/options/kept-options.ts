@@ -1,0 +1,40 @@
+import type { Secret } from '../../core/crypto/secret.ts';
+import type { Options } from '../../core/map/options.ts';
+import type { Endpoint } from '../../core/net/endpoint.ts';
+import type { State } from '../../store/state/state.ts';
+
+/** What a host that joins a network again keeps, unless it is given. */
+export type NamedOptions = keyof Options | 'name' | 'type' | 'endpoint' | 'networkSecret';
+
+/** The part of a join request that an earlier join may have decided already. */
+interface RequestedOptions {
+  readonly options: Options;
+  readonly networkSecret: Secret | null;
+  /** What of the request was given, and is not only the default. */
+  readonly named: ReadonlySet<NamedOptions>;
+}
+
+type KeptOptions = Pick<State, 'options' | 'networkSecret'>;
+
+/**
+ * What an earlier join decided for this host, except for what is given now. A listen port that came from the endpoint follows
+ * `endpoint`, which this host has from now on.
+ */
+export function keepOptions(
+  { options, enrollment, networkSecret }: Pick<State, 'options' | 'enrollment' | 'networkSecret'>,
+  { named, options: asked, networkSecret: secret }: RequestedOptions,
+  endpoint: Endpoint | null,
+): KeptOptions {
+  const given = Object.entries(asked).filter(([name]) => named.has(name as keyof Options));
+  const isFollowing = options.listenPort === (enrollment.endpoint?.port ?? null);
+  const kept: Options = { ...options, ...(isFollowing && { listenPort: null }), ...Object.fromEntries(given) };
+  return {
+    options: fixPort(kept, endpoint),
+    networkSecret: named.has('networkSecret') ? secret : networkSecret,
+  };
+}
+
+/** A host with an endpoint listens on its port unless another is given: a router may map one to the other. */
+export function fixPort(options: Options, endpoint: Endpoint | null): Options {
+  return { ...options, listenPort: options.listenPort ?? endpoint?.port ?? null };
+}

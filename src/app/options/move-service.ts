@@ -1,0 +1,96 @@
+import { CannotMove, Refused } from '../../core/errors/index.ts';
+import type { Feature } from '../../core/map/features.ts';
+import { emptiesTunnel, movesRange } from '../../core/map/map-validation.ts';
+import type { NetworkMap } from '../../core/map/model.ts';
+import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
+import type { ServiceAddress } from '../../core/net/service-address.ts';
+import { dropsMost } from '../../core/reconcile/mesh-loss.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { accessOf } from '../access.ts';
+import { applyUpdate } from '../reconcile/state-update.ts';
+import { readFeatures } from '../service-features.ts';
+import type { Tools } from '../tools.ts';
+
+/** A network of this host as a control plane at another address has it. */
+interface FoundNetwork {
+  readonly service: ServiceAddress;
+  readonly features: readonly Feature[] | null;
+  readonly map: NetworkMap;
+}
+
+/** Milliseconds for the map. */
+const deadline = 15_000;
+
+/**
+ * Reads a network of this host from a control plane at another address. It is the same network where its map lists this host with the
+ * public key and the address that it has.
+ *
+ * The token of this host goes to an address that a person names, and nowhere else: over https with a trusted certificate for that name, to
+ * loopback, or over plain http that the person allows. A redirect is not followed. With the token, who answers there can do at the former
+ * address what this peer can do there.
+ *
+ * @throws CannotMove where it is not the same network, and Refused where the token is not known there
+ */
+export async function findNetworkAt(tools: Tools, state: Joined, service: ServiceAddress): Promise<FoundNetwork> {
+  const { interface: link, membership } = state;
+  const access = accessOf(state);
+  if (access === null) {
+    throw new CannotMove(link, service.url, 'cannot be asked without a token, and this host has none', joinAgain);
+  }
+  tools.progress(`reading from ${service.url} network ${membership.map.name}`);
+  const features = await readFeatures(tools, { service, features: null });
+  const sent = describeSent(state, service);
+  const client = await tools.connect({ service, features }, { deadlineMs: deadline, attempts: 3 });
+  const { map } = await client.readMap(access.network, access.token, null).catch((error: unknown) => {
+    // A 403 comes from a control plane that knows this host, with its reason.
+    if (!(error instanceof Refused) || error.status === 403) throw error;
+    const what = `reading network ${membership.map.name} (${access.network}) at ${service.url}`;
+    const since = `if this host joined after that data was copied, "cpn leave ${link}", and join there with a new key`;
+    const remedy = `nothing was changed: ${checkUrl}; ${since}; ${sent}`;
+    throw new Refused(error.status, what, 'it does not know this host', remedy);
+  });
+  if (map === null || map.id !== membership.map.id) {
+    throw new CannotMove(link, service.url, `has no network ${access.network}`, `${checkUrl}; ${sent}`);
+  }
+  const own = findOwnPeer(map, state);
+  if (own === undefined) {
+    const problem = `lists no peer with the public key of this host in network ${map.name}`;
+    throw new CannotMove(link, service.url, problem, `${checkUrl}; ${sent}; ${joinAgain}`);
+  }
+  const { address } = membership.peer;
+  if (own.address !== address) {
+    const problem = `lists this host with ${own.address} in network ${map.name}, and here it has ${address}`;
+    throw new CannotMove(link, service.url, problem, `${checkUrl}; ${sent}; ${joinAgain}`);
+  }
+  return { service, features, map };
+}
+
+/** The token of this host is with a service that turned out not to be its control plane: what makes that token void. */
+function describeSent({ interface: link, membership }: Joined, { url }: ServiceAddress): string {
+  const voids =
+    membership.accessToken === null
+      ? '"cpn token revoke" makes it void'
+      : `to make it void, "cpn leave ${link}" and join again, or let an admin remove the peer`;
+  return `the token of this host was sent to ${url}: if you do not trust that one, ${voids}`;
+}
+
+const checkUrl = 'check that the URL is that of the same control plane, with its data';
+const joinAgain = 'to join the network there again, "cpn leave" it and join with a new key';
+
+/**
+ * The state with its control plane at another address, and with the map from there. A map without most of the peers, or with another range,
+ * is left to the next questions, which take it once it is sent twice. What the former address said of revisions does not hold at the new one.
+ */
+export function withMove(state: Joined, { service, features, map: received }: FoundNetwork): Joined {
+  const { membership } = state;
+  const { map: known } = membership;
+  const moved: Joined = {
+    ...state,
+    ...{ service, features, refused: null },
+    membership: { ...membership, map: { ...known, revision: null } },
+  };
+  const own = ownKeys(state);
+  if (emptiesTunnel(known, received, own) || dropsMost(known, received, own) || movesRange(known, received))
+    return moved;
+  return applyUpdate(moved, { map: received, resolved: null });
+}

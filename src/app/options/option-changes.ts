@@ -1,0 +1,101 @@
+import type { Secret } from '../../core/crypto/secret.ts';
+import { WrongUsage } from '../../core/errors/index.ts';
+import type { Options } from '../../core/map/options.ts';
+import { formatProbeTarget, mostProbes, type ProbeTarget } from '../../core/map/probe-target.ts';
+import type { Prefix } from '../../core/net/cidr.ts';
+import type { Endpoint } from '../../core/net/endpoint.ts';
+import type { ServiceAddress } from '../../core/net/service-address.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import { withOptions } from '../pins.ts';
+import { refuseUnfixedPort } from '../reconcile/open-ports.ts';
+import type { Tools } from '../tools.ts';
+import { findOwnEndpoint } from './own-endpoint.ts';
+
+/** What is to be otherwise in a network that this host has joined; what is left out stays as it is. */
+export interface OptionChanges {
+  readonly options: Partial<Omit<Options, 'allowRoutes' | 'probes'>>;
+  readonly allowRoutes: readonly Prefix[];
+  /** Taken from those allowed so far. */
+  readonly refuseRoutes: readonly Prefix[];
+  readonly addProbes: readonly ProbeTarget[];
+  readonly dropProbes: readonly ProbeTarget[];
+  /** Null takes it away. */
+  readonly networkSecret?: Secret | null;
+  /** Null for nowhere. */
+  readonly endpoint?: Endpoint | 'auto' | null;
+  readonly name?: string;
+  /** Where the control plane is from now on. */
+  readonly service?: ServiceAddress;
+}
+
+/** Changes of which it is known where this host is to be dialled. */
+export type ResolvedChanges = Omit<OptionChanges, 'endpoint'> & { readonly endpoint?: Endpoint | null };
+
+/** The prefixes that `--allow-route` named before, and no longer does. */
+export function findDisallowed(before: Pick<State, 'options'>, after: Pick<State, 'options'>): readonly Prefix[] {
+  return before.options.allowRoutes.filter((prefix) => !after.options.allowRoutes.includes(prefix));
+}
+
+/** Finds out what `auto` stands for. */
+export async function resolveEndpoint(tools: Tools, state: Joined, changes: OptionChanges): Promise<ResolvedChanges> {
+  const { endpoint, ...others } = changes;
+  if (endpoint === undefined) return others;
+  const options = { ...state.options, ...changes.options };
+  return { ...others, endpoint: await findOwnEndpoint(tools, { endpoint, service: state.service, options }) };
+}
+
+/** The flags that change nothing on this host, each with the reason. */
+export function describeIneffective(
+  { interface: link, options, enrollment }: Joined,
+  changes: OptionChanges,
+): string[] {
+  const given = [
+    ...(changes.options.masquerade === undefined ? [] : ['--masquerade']),
+    ...(changes.dropProbes.length === 0 ? [] : ['--drop-probe']),
+  ];
+  if (enrollment.type !== 'connector') {
+    return given.map((flag) => `${flag} has no effect: ${link} is joined as ${enrollment.type}, not as a connector`);
+  }
+  const probed = options.probes.map(formatProbeTarget);
+  const unknown = changes.dropProbes.map(formatProbeTarget).filter((probe) => !probed.includes(probe));
+  return unknown.map((probe) => `--drop-probe ${probe} has no effect: ${link} does not probe it`);
+}
+
+/**
+ * The state with the changes; its host is as before, and so is the map in it, but for what pins make of it.
+ *
+ * @throws WrongUsage where they do not go together with what this host is
+ */
+export function withChanges(state: Joined, changes: ResolvedChanges): Joined {
+  const { options, enrollment, membership } = state;
+  const { endpoint = enrollment.endpoint, name = enrollment.name, networkSecret = state.networkSecret } = changes;
+  const isFollowing = options.listenPort === (enrollment.endpoint?.port ?? null);
+  const { listenPort: chosen = isFollowing ? null : options.listenPort } = changes.options;
+  // Peers dial the endpoint's port.
+  const port = chosen ?? endpoint?.port ?? null;
+  const { refuseRoutes, dropProbes } = changes;
+  const dropped = new Set(dropProbes.map(formatProbeTarget));
+  const added = new Set(changes.addProbes.map(formatProbeTarget));
+  const kept = options.probes.filter(
+    (probe) => !dropped.has(formatProbeTarget(probe)) && !added.has(formatProbeTarget(probe)),
+  );
+  const probes = [...kept, ...changes.addProbes];
+  if (changes.addProbes.length > 0 && enrollment.type !== 'connector') {
+    throw new WrongUsage(
+      `--probe is for the LAN behind a connector, and ${state.interface} is joined as ${enrollment.type}`,
+    );
+  }
+  if (probes.length > mostProbes)
+    throw new WrongUsage(`${probes.length} hosts would be probed; at most ${mostProbes} can be`);
+  const allowRoutes = [...new Set([...options.allowRoutes, ...changes.allowRoutes])].filter(
+    (prefix) => !refuseRoutes.includes(prefix),
+  );
+  const changed = { ...options, ...changes.options, listenPort: port, allowRoutes, probes };
+  refuseUnfixedPort(changed);
+  const next = withOptions(
+    { ...state, networkSecret, enrollment: { ...enrollment, name, endpoint } },
+    changed,
+  ) as Joined;
+  if (changes.name === undefined) return next;
+  return { ...next, membership: { ...next.membership, peer: { ...membership.peer, name } } };
+}

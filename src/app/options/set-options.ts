@@ -1,0 +1,238 @@
+import { CannotReport, CpnError, NotJoined, NotKept, WrongUsage } from '../../core/errors/index.ts';
+import { formatEndpoint } from '../../core/net/endpoint.ts';
+import { type Change, updated } from '../../core/reconcile/change.ts';
+import type { Step } from '../../core/reconcile/step.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { accessOf } from '../access.ts';
+import { applyEvaluation, findUnloaded, save, withoutRules } from '../reconcile/apply.ts';
+import { type ConfirmOptions, canBeConfirmed } from '../reconcile/await-confirmation.ts';
+import { applyTentatively, mayCutOff, throwIfInterrupted } from '../reconcile/confirm.ts';
+import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
+import { explainChanges } from '../reconcile/explain-changes.ts';
+import { preparePorts, syncPorts } from '../reconcile/open-ports.ts';
+import { defaultConfirmMs } from '../reconcile/pass.ts';
+import { type PassReport, reconcileNetworks } from '../reconcile/reconcile.ts';
+import { reportSecret } from '../reconcile/report-secret.ts';
+import { resolveNames } from '../reconcile/resolve-names.ts';
+import { refuseUnreadable, selectJoined } from '../select.ts';
+import { withExtensions } from '../service-features.ts';
+import type { Tools } from '../tools.ts';
+import { checkInbound } from './check-inbound.ts';
+import { findNetworkAt, withMove } from './move-service.ts';
+import {
+  describeIneffective,
+  findDisallowed,
+  type OptionChanges,
+  type ResolvedChanges,
+  resolveEndpoint,
+  withChanges,
+} from './option-changes.ts';
+
+/** What the options would change on the host. Changes neither the host nor the control plane. */
+export async function planOptions(
+  tools: Tools,
+  network: string | undefined,
+  changes: OptionChanges,
+): Promise<PassReport> {
+  const state = await selectOne(tools, network);
+  for (const text of describeIneffective(state, changes)) tools.warn(text);
+  const settled = await resolveEndpoint(tools, state, changes);
+  const next = await applyChanges(tools, state, settled);
+  const planned = next.enabled ? await evaluateOptions(tools, next, state) : null;
+  const ports =
+    planned && arePortsAffected(settled, next, state) ? (await preparePorts(tools, next, planned.actual)).steps : [];
+  const made = [...(planned?.changes ?? []), ...ports.flatMap((step) => step.changes)];
+  return report(state, planned, [...describeMove(state, next), ...made]);
+}
+
+/** True where another port, or none, is to be open in firewall programs, and where a user requests again what was closed since. */
+function arePortsAffected(
+  { options: asked }: ResolvedChanges,
+  { options }: Joined,
+  { options: before }: Joined,
+): boolean {
+  const isOther = options.openFirewall !== before.openFirewall || options.listenPort !== before.listenPort;
+  return isOther || asked.openFirewall === true;
+}
+
+/** The state with the changes; a move of the control plane is checked. */
+async function applyChanges(tools: Tools, known: Joined, changes: ResolvedChanges): Promise<Joined> {
+  const next = withChanges(known, changes);
+  if (changes.service === undefined) return next;
+  return withMove(next, await findNetworkAt(tools, known, changes.service));
+}
+
+function describeMove({ interface: link, service: before }: Joined, { service: after }: Joined): readonly Change[] {
+  if (before.url === after.url) return [];
+  return [updated('api', link, before.url, after.url, 'its map lists this host with its key and address')];
+}
+
+/** Surveys other options than those of `known`. A port that was chosen and is no longer is given back to the kernel. */
+async function evaluateOptions(tools: Tools, next: Joined, known: Joined): Promise<Evaluation> {
+  const planned = await evaluateNetwork(tools, next, { disallowed: findDisallowed(known, next) });
+  const { desired, actual, steps, changes } = planned;
+  const before = actual.device?.listenPort ?? null;
+  const isReleased = next.options.listenPort === null && before !== null && before === known.options.listenPort;
+  if (!isReleased) return planned;
+  const { link } = desired;
+  const change = updated('interface', link, { 'listen port': before }, { 'listen port': 'any' }, 'no port is chosen');
+  const release: Step = { do: 'configure-device', link, listenPort: 0, peers: [], changes: [change] };
+  return { ...planned, steps: [...steps, release], changes: [...changes, change] };
+}
+
+/**
+ * Changes what was decided for this host when it joined. Reports to the control plane come first: a refusal
+ * changes nothing here. A change of the host that could cut it off is taken back unless it is confirmed within `confirmMs`, and after a
+ * signal; the control plane gets the former values again. A move of the control plane is checked before anything changes, and is kept only where the new
+ * one sends the map again afterwards.
+ *
+ * @throws NotKept and Interrupted when it was taken back
+ */
+export async function setOptions(
+  tools: Tools,
+  network: string | undefined,
+  asked: OptionChanges,
+  confirmMs = defaultConfirmMs,
+): Promise<PassReport> {
+  const chosen = await selectOne(tools, network);
+  const { interface: link } = chosen;
+  for (const text of describeIneffective(chosen, asked)) tools.warn(text);
+  const changes = await resolveEndpoint(tools, chosen, asked);
+  const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
+  const { planned, isReported, moved, ports } = await alone(() =>
+    tools.deferSignals(async (signal) => {
+      const known = await selectOne(tools, link);
+      // What cannot be is refused before the control plane gets any of it.
+      const next = await applyChanges(tools, known, changes);
+      throwIfInterrupted(signal);
+      const moved = describeMove(known, next);
+      const located: Joined = { ...next, resolved: await resolveNames(tools, next) };
+      throwIfInterrupted(signal);
+      const isReported = await reportChanges(tools, known, changes);
+      try {
+        throwIfInterrupted(signal);
+        const confirming = { withinMs: confirmMs, signal, needsMap: next.service !== known.service };
+        const planned = await applyOptions(tools, located, known, confirming);
+        const isAsked = planned !== null && arePortsAffected(changes, located, known);
+        const ports = isAsked ? await syncPorts(tools, await selectOne(tools, link), planned.actual) : null;
+        return { isReported, moved, planned, ports: ports?.changes ?? [] };
+      } catch (error) {
+        if (isReported) await reportFormer(tools, known, changes);
+        throw error;
+      }
+    }),
+  );
+  const state = await selectOne(tools, link);
+  // The results of probes that are gone must not apply any longer.
+  if (changes.dropProbes.length > 0) await tools.store.amendNotes(link, { dead: [], probed: {} });
+  if (changes.networkSecret !== undefined) {
+    const untold = await reportSecret(tools, state);
+    if (untold !== null && untold !== 'unknown') tools.warn(untold.message);
+  }
+  warnOfPort(tools, chosen, state);
+  if (planned !== null) await checkInbound(tools, { ...planned, state });
+  // What was doubted of the former control plane says nothing of this one.
+  if (moved.length > 0) await tools.store.amendNotes(link, { held: null });
+  const later = (isReported || moved.length > 0) && state.enabled ? await readMap(tools, link) : [];
+  const unloaded = planned && (await findUnloaded(tools, planned));
+  const made = withoutRules(planned?.changes ?? [], unloaded);
+  return { ...report(chosen, planned, [...moved, ...made, ...ports, ...later]), failure: unloaded };
+}
+
+/** Says that the other peers go on dialling a port that is no longer listened on; one that a router forwards was another before too. */
+function warnOfPort(tools: Tools, known: Joined, { options: { listenPort }, enrollment: { endpoint } }: Joined): void {
+  if (endpoint === null || listenPort === null || listenPort === endpoint.port) return;
+  if (known.options.listenPort !== endpoint.port) return;
+  const { interface: link } = known;
+  const remedy = `unless a router forwards one to the other, "cpn set ${link} --endpoint ${endpoint.host}:${listenPort}" puts it right`;
+  tools.warn(`peers dial ${formatEndpoint(endpoint)}, and ${link} listens on ${listenPort} now; ${remedy}`);
+}
+
+/** Keeps the options only where the host could be changed with them, and who answered before answers. */
+async function applyOptions(
+  tools: Tools,
+  located: Joined,
+  known: Joined,
+  confirming: ConfirmOptions,
+): Promise<Evaluation | null> {
+  if (!located.enabled) {
+    await tools.store.write(located);
+    return null;
+  }
+  const planned = await evaluateOptions(tools, located, known);
+  const isRisky = mayCutOff(planned.changes);
+  const { needsMap = false } = confirming;
+  const isJudged = needsMap || (isRisky && (await canBeConfirmed(tools, planned)));
+  if (isRisky && !isJudged) {
+    tools.warn('neither the control plane nor a peer answers now, so nothing can confirm the change; it is kept');
+  }
+  if (!isJudged) {
+    await save(tools, await applyEvaluation(tools, planned, known), known, planned);
+    return planned;
+  }
+  const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
+  if (!isKept) throw new NotKept(known.interface, confirming.withinMs, needsMap ? located.service.url : null);
+  await save(tools, state, known, planned);
+  return planned;
+}
+
+/** The one network that is meant. */
+async function selectOne(tools: Tools, network: string | undefined): Promise<Joined> {
+  const { states, unreadable } = await selectJoined(tools, network);
+  const [state, other] = states;
+  if (state === undefined) {
+    refuseUnreadable(unreadable);
+    throw new NotJoined('no network is joined; join one with "cpn join"');
+  }
+  if (other === undefined) return state;
+  throw new WrongUsage(`name one network; joined: ${states.map((each) => each.interface).join(', ')}`);
+}
+
+/** Returns whether there was anything to tell. */
+async function reportChanges(
+  tools: Tools,
+  state: Joined,
+  { name, endpoint }: Pick<ResolvedChanges, 'name' | 'endpoint'>,
+): Promise<boolean> {
+  if (name === undefined && endpoint === undefined) return false;
+  const access = accessOf(state);
+  if (access === null) throw new CannotReport(state.service.url, 'it gave this host no token to do it with');
+  tools.progress(`reporting to ${state.service.url}`);
+  const report = { ...(name !== undefined && { name }), ...(endpoint !== undefined && { endpoint }) };
+  await withExtensions(tools, state, { isLocked: true }, (service) =>
+    service.describePeer(access.network, state.membership.peer.id, access.token, report),
+  );
+  return true;
+}
+
+/** Tells the network again what it knew before options that this host does not have after all. */
+async function reportFormer(
+  tools: Tools,
+  { enrollment, membership, ...known }: Joined,
+  reported: ResolvedChanges,
+): Promise<void> {
+  const former = {
+    ...(reported.name !== undefined && { name: membership.peer.name }),
+    ...(reported.endpoint !== undefined && { endpoint: enrollment.endpoint }),
+  };
+  try {
+    await reportChanges(tools, { ...known, enrollment, membership }, former);
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    tools.warn(
+      `the control plane still has the new name or endpoint of this host, and the host does not: ${error.message}`,
+    );
+  }
+}
+
+/** Reads the map with the change, as a host may have no daemon that does. */
+async function readMap(tools: Tools, link: string): Promise<PassReport['changes']> {
+  const [pass] = await reconcileNetworks(tools, link);
+  const error = pass?.failure ?? pass?.unsynced;
+  if (error) tools.warn(error.message);
+  return pass?.changes ?? [];
+}
+
+function report(state: Joined, planned: Evaluation | null, changes: PassReport['changes']): PassReport {
+  return { ...explainChanges(state, planned), interface: state.interface, changes, unsynced: null, failure: null };
+}

@@ -1,0 +1,128 @@
+import { CpnError, NotConverged, RulesNotLoaded } from '../../core/errors/index.ts';
+import type { Change } from '../../core/reconcile/change.ts';
+import { plan } from '../../core/reconcile/plan.ts';
+import {
+  enablesForwarding,
+  needsRules,
+  pausesForwarding,
+  planForwardingPause,
+} from '../../core/reconcile/plan-forwarding.ts';
+import { isHostsStep } from '../../core/reconcile/plan-hosts.ts';
+import { dropReverted, recordSteps } from '../../core/reconcile/record-receipt.ts';
+import type { Step } from '../../core/reconcile/step.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { secondsNow, type Tools } from '../tools.ts';
+import { type Evaluation, observeOptionsFor } from './evaluate-network.ts';
+import { rememberSaved } from './saved-config.ts';
+
+/**
+ * Makes the host what a survey says: writes down what is about to be made, does the steps in order, and looks again. The
+ * surveyed state itself is left to be saved by the caller, once it is known to be good: until then `known` stays on disk.
+ * Where the packet rules do not load, all the rest is done, and nothing is forwarded: see {@link findUnloaded}.
+ *
+ * @returns the surveyed state with its receipt
+ * @throws NotConverged when the host is not as planned afterwards
+ */
+export async function applyEvaluation(tools: Tools, planned: Evaluation, known: Joined): Promise<Joined> {
+  const { state, desired, steps, actual } = planned;
+  if (steps.length === 0) return state;
+  const receipt = recordSteps(known.receipt, steps, actual);
+  if (receipt !== known.receipt) await tools.store.write({ ...known, receipt });
+  const areLoaded = await applySteps(tools, planned);
+  await reachMoved(tools, planned);
+  const left = dropReverted(receipt, steps);
+  const applied: Joined = left === state.receipt ? state : { ...state, receipt: left };
+  const seen = await tools.host.observe(observeOptionsFor(applied));
+  const pending = plan(desired, seen, secondsNow(tools))
+    .filter((step) => !isHostsStep(step))
+    .flatMap((step) => step.changes)
+    .filter((change) => areLoaded || !needsRules(change));
+  if (pending.length > 0) {
+    throw new NotConverged(
+      state.interface,
+      pending.map(({ action, kind, target }) => `${action} ${kind} ${target}`),
+    );
+  }
+  return applied;
+}
+
+/** Speaks to the peers that moved, where this host is behind NAT, which lets nothing in from the new endpoint before. */
+async function reachMoved(tools: Tools, { state, desired, moved }: Evaluation): Promise<void> {
+  const isReached = new Set(
+    desired.config.peers
+      .filter((peer) => peer.keepalive !== null && moved.has(peer.publicKey))
+      .map(({ publicKey }) => publicKey),
+  );
+  const peers = state.membership.map.peers.filter((peer) => isReached.has(peer.publicKey));
+  await Promise.all(peers.map((peer) => tools.host.triggerHandshake(peer.address)));
+}
+
+/**
+ * Does the steps of a survey in order. Where the packet rules do not load, nothing is forwarded, and the rest is done: a host must
+ * stay within reach. The notes tell why.
+ *
+ * @returns whether the packet rules load, where there was something to load
+ */
+export async function applySteps(tools: Tools, { state, desired, steps, actual }: Evaluation): Promise<boolean> {
+  const { interface: link } = state;
+  let areLoaded = true;
+  for (const step of steps) {
+    if (!areLoaded && enablesForwarding(step)) continue;
+    tools.log.debug({ interface: link, step: step.do, changes: step.changes }, 'applying a step');
+    try {
+      await applyStep(tools, step);
+      if (step.do === 'set-firewall') await tools.store.amendNotes(link, { unloaded: null });
+    } catch (error) {
+      // In a container, where nothing of it can be written, the packet rules that come next are what counts.
+      if (error instanceof CpnError && pausesForwarding(step)) continue;
+      if (step.do !== 'set-firewall' || !(error instanceof CpnError)) throw error;
+      areLoaded = false;
+      for (const pause of planForwardingPause(desired, actual)) await tools.host.apply(pause);
+      await tools.store.amendNotes(link, { unloaded: error.message });
+    }
+    tools.log.debug({ interface: link, step: step.do }, 'a step is done');
+  }
+  return areLoaded;
+}
+
+/** Of the changes of a plan those that were made, where the packet rules did not load. */
+export function withoutRules(changes: readonly Change[], unloaded: RulesNotLoaded | null): readonly Change[] {
+  return unloaded === null ? changes : changes.filter((change) => !needsRules(change));
+}
+
+/** What kept a network's packet rules from being loaded when they were last to be; null for nothing. */
+export async function findUnloaded(
+  tools: Tools,
+  { desired }: Pick<Evaluation, 'desired'>,
+): Promise<RulesNotLoaded | null> {
+  const { link, firewall, isConnector } = desired;
+  if (firewall === null) return null;
+  const { unloaded } = await tools.store.readNotes(link);
+  return unloaded === null ? null : new RulesNotLoaded(link, unloaded, isConnector);
+}
+
+/** Applies one step. One that the tunnel works without may fail, with a warning. Returns whether it was applied. */
+export async function applyStep(tools: Tools, step: Step): Promise<boolean> {
+  try {
+    await tools.host.apply(step);
+    return true;
+  } catch (error) {
+    if (!isHostsStep(step) || !(error instanceof CpnError)) throw error;
+    tools.warn(error.message);
+    return false;
+  }
+}
+
+/** Saves what the host was made: the state where it differs from `known`, and the wg-quick file where its text does. */
+export async function save(
+  tools: Tools,
+  applied: Joined,
+  known: Joined,
+  { desired, config }: Evaluation,
+): Promise<void> {
+  if (applied !== known) await tools.store.write(applied);
+  const present = await tools.store.readConfig(applied.interface);
+  if (present === config) return;
+  await tools.store.writeConfig(applied.interface, config);
+  rememberSaved(applied.interface, config, desired.config);
+}

@@ -1,0 +1,114 @@
+import { CpnError, Unreachable } from '../../core/errors/index.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { accessOf } from '../access.ts';
+import { secondsNow, type Tools } from '../tools.ts';
+import { awaitHandshakes, findAwaitedPeers } from './await-handshakes.ts';
+import { type ConfirmingPeer, findConfirmingPeers, isAnyAnswering } from './confirming-peers.ts';
+import type { Evaluation } from './evaluate-network.ts';
+
+/** How a change that could cut the host off is confirmed. */
+export interface ConfirmOptions {
+  /** Milliseconds within which the control plane, or a peer that answered before, must answer again. */
+  readonly withinMs: number;
+  /** Ends the wait at once; what is not confirmed by then is taken back. */
+  readonly signal?: AbortSignal;
+  /** Whether the service sent the newest map twice: then a peer that it no longer lists is removed, and not lost. */
+  readonly isMapRepeated?: boolean;
+  /** Whether the control plane must send the map of this network: that it is heard, or a peer, is not enough. */
+  readonly needsMap?: boolean;
+}
+
+/** Milliseconds for one request to the control plane, and between two rounds. */
+const requestTimeoutMs = 5_000;
+const pause = 250;
+/** Milliseconds in which WireGuard in user space may still send as before: it notices a change of routes a moment later. */
+const settleMs = 1_000;
+
+/** True when the control plane or a peer answers before a change: only then silence after it is evidence. */
+export async function canBeConfirmed(tools: Tools, planned: Evaluation): Promise<boolean> {
+  if (findConfirmingPeers(planned, secondsNow(tools)).length > 0) return true;
+  return isApiAnswering(tools, planned.state, { deadlineMs: requestTimeoutMs, signal: undefined });
+}
+
+/** A peer behind a firewall does not answer a TCP connection. It completes a handshake, which WireGuard is then made to begin. */
+export async function isLossConfirmed(
+  tools: Tools,
+  planned: Evaluation,
+  peers: readonly ConfirmingPeer[],
+  { withinMs, signal }: ConfirmOptions,
+): Promise<boolean> {
+  const half = { withinMs: withinMs / 2, ...(signal && { signal }) };
+  if (await isConfirmed(tools, planned.state, { peers, includesApi: false }, half)) return true;
+  const reached = peers.flatMap(({ publicKey, latestHandshake, isReached }) =>
+    isReached && latestHandshake !== null ? [{ publicKey, latestHandshake }] : [],
+  );
+  const { state, desired } = planned;
+  const asked = findAwaitedPeers(state.membership.map, desired.config.peers, reached);
+  // The lock is held already.
+  const asking = {
+    link: state.interface,
+    find: async () => asked,
+    exclusively: (work: () => Promise<void>) => work(),
+  };
+  return (await awaitHandshakes(tools, asking, half)) !== null;
+}
+
+export async function isConfirmed(
+  tools: Tools,
+  state: Joined,
+  { peers, includesApi }: { readonly peers: readonly ConfirmingPeer[]; readonly includesApi: boolean },
+  { withinMs, signal }: ConfirmOptions,
+): Promise<boolean> {
+  if (accessOf(state) === null && peers.length === 0) return true;
+  const deadline = tools.monotonic() + withinMs / 1000;
+  await tools.sleep(Math.min(settleMs, withinMs / 4), signal);
+  while (!signal?.aborted) {
+    if (
+      includesApi &&
+      (await isApiAnswering(tools, state, { deadlineMs: Math.min(requestTimeoutMs, withinMs), signal }))
+    )
+      return true;
+    // The control plane may have gone for reasons of its own: then those speak who can.
+    const reached = peers.filter((peer) => peer.isReached);
+    if (!signal?.aborted && (await isAnyAnswering(tools, state, reached))) return true;
+    await tools.sleep(pause, signal);
+    if (tools.monotonic() >= deadline) break;
+  }
+  return false;
+}
+
+/** True once the control plane sends the map, or says that it is the newest. */
+export async function isMapReceived(
+  tools: Tools,
+  state: Joined,
+  { withinMs, signal }: ConfirmOptions,
+): Promise<boolean> {
+  const deadline = tools.monotonic() + withinMs / 1000;
+  while (!signal?.aborted) {
+    const asking = { deadlineMs: Math.min(requestTimeoutMs, withinMs), signal, needsMap: true };
+    if (await isApiAnswering(tools, state, asking)) return true;
+    await tools.sleep(pause, signal);
+    if (tools.monotonic() >= deadline) break;
+  }
+  return false;
+}
+
+/** Whatever answers there proves that the way is open, be it with a refusal; unless it must be the map. */
+async function isApiAnswering(
+  tools: Tools,
+  state: Joined,
+  { deadlineMs, signal, needsMap = false }: { deadlineMs: number; signal: AbortSignal | undefined; needsMap?: boolean },
+): Promise<boolean> {
+  const access = accessOf(state);
+  if (access === null) return false;
+  try {
+    const api = await tools.connect(state, { deadlineMs });
+    await api.readMap(access.network, access.token, state.membership.map, signal && { seconds: 0, signal });
+    return true;
+  } catch (error) {
+    if (signal?.aborted) return false;
+    if (!(error instanceof CpnError)) throw error;
+    if (needsMap) return false;
+    return error instanceof Unreachable ? error.heard : true;
+  }
+}

@@ -1,0 +1,182 @@
+import { Interrupted, NotConfirmed } from '../../core/errors/index.ts';
+import { identifyMap } from '../../core/map/map-validation.ts';
+import type { Change } from '../../core/reconcile/change.ts';
+import { restoreConfig } from '../../core/reconcile/desired.ts';
+import { findMeshLoss, presentTunnel } from '../../core/reconcile/mesh-loss.ts';
+import { findMovedPeers } from '../../core/reconcile/moved-peers.ts';
+import { plan } from '../../core/reconcile/plan.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { secondsNow, type Tools } from '../tools.ts';
+import { applyEvaluation } from './apply.ts';
+import {
+  type ConfirmOptions,
+  canBeConfirmed,
+  isConfirmed,
+  isLossConfirmed,
+  isMapReceived,
+} from './await-confirmation.ts';
+import { findConfirmingPeers } from './confirming-peers.ts';
+import { type Evaluation, evaluateNetwork } from './evaluate-network.ts';
+
+/** True when changes may cut the host off: all but names and new peers. */
+export function mayCutOff(changes: readonly Change[]): boolean {
+  return !changes.every(
+    ({ action, kind }) => kind === 'file' || kind === 'hosts' || (kind === 'peer' && action === 'add'),
+  );
+}
+
+/** What of the network itself a survey takes away, in words; null where it takes away nothing of it. */
+function findLoss(
+  { saved, desired, actual, listed, state }: Evaluation,
+  known: Joined,
+  isBelieved: boolean,
+): string | null {
+  const before = saved ?? presentTunnel(actual, desired.config.address);
+  const newest = state.membership.map.peers;
+  // A map without this host itself is applied only once the service sent it twice.
+  const listing = {
+    known: known.membership.map.peers,
+    newest: listed ? newest : [],
+    isBelieved: isBelieved || !listed,
+  };
+  return before && findMeshLoss(before, desired.config, listing);
+}
+
+/**
+ * Applies a survey of the known map, or of what a person requested. Where it takes away the network itself, whatever the cause, it is
+ * confirmed as {@link applyTentatively} describes.
+ *
+ * @throws NotConfirmed when it was taken back, and whatever {@link applyEvaluation} throws
+ */
+export async function applyKnownMap(
+  tools: Tools,
+  planned: Evaluation,
+  known: Joined,
+  confirming: ConfirmOptions,
+): Promise<Joined> {
+  const loss = findLoss(planned, known, true);
+  if (loss === null) return applyEvaluation(tools, planned, known);
+  const facts = { interface: known.interface, loss };
+  if (!(await canBeConfirmed(tools, planned))) {
+    // Without an answer before the change, silence after it proves nothing.
+    tools.log.warn(facts, 'a change takes away the network, and is not confirmed');
+    return applyEvaluation(tools, planned, known);
+  }
+  const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
+  if (isKept) return state;
+  const { revision } = known.membership.map;
+  throw new NotConfirmed(known.interface, { revision, loss, again: 'later', withinMs: confirming.withinMs });
+}
+
+/**
+ * Applies a survey that goes by a map not tried before, as {@link applyTentatively} does, and remembers what was refused.
+ *
+ * @throws NotConfirmed when it was taken back, and whatever {@link applyEvaluation} throws, after it was taken back
+ */
+export async function applyNewMap(
+  tools: Tools,
+  planned: Evaluation,
+  known: Joined,
+  confirming: ConfirmOptions,
+): Promise<Joined> {
+  const { map } = planned.state.membership;
+  const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
+  if (isKept) return state;
+  const loss = findLoss(planned, known, confirming.isMapRepeated === true);
+  // Peers that the service took out of the network are to go, if it means it: it is asked again.
+  const again = loss !== null && findLoss(planned, known, true) === null ? 'repeated' : 'changed';
+  // What was only interrupted is tried again by the next process.
+  if (!confirming.signal?.aborted) {
+    if (again === 'repeated') await tools.store.amendNotes(known.interface, { held: { since: tools.uptime() } });
+    else await tools.store.write({ ...state, refused: identifyMap(map) });
+  }
+  const { withinMs } = confirming;
+  throw new NotConfirmed(known.interface, { revision: map.revision, loss, again, withinMs });
+}
+
+/**
+ * Applies a survey, and keeps it only if the control plane, or a peer that answered before, still answers; else makes the host again
+ * what `known` says. A change that takes away the network itself is confirmed by retained peers with a fresh handshake alone: the
+ * control plane is reached outside the tunnel, and would confirm the loss of all of it. It counts only where there is no such peer.
+ *
+ * @returns the state that the host is in now
+ * @throws Interrupted when it was taken back after a signal
+ * @throws whatever {@link applyEvaluation} throws, after it was taken back
+ */
+export function applyTentatively(
+  tools: Tools,
+  planned: Evaluation,
+  known: Joined,
+  confirming: ConfirmOptions,
+): Promise<ConfirmationResult> {
+  return tools.deferSignals(async (interrupted) => {
+    const signal = AbortSignal.any([interrupted, ...(confirming.signal ? [confirming.signal] : [])]);
+    const tried = await applyAndConfirm(tools, planned, known, { ...confirming, signal });
+    if (!tried.isKept) throwIfInterrupted(signal);
+    return tried;
+  });
+}
+
+/** Throws where a signal came, and a change is to be taken back. */
+export function throwIfInterrupted(signal: AbortSignal | undefined): void {
+  if (isInterrupted(signal)) throw signal?.reason;
+}
+
+export function isInterrupted(signal: AbortSignal | undefined): boolean {
+  return signal?.reason instanceof Interrupted;
+}
+
+/** What became of a change that had to be confirmed. */
+interface ConfirmationResult {
+  readonly state: Joined;
+  readonly isKept: boolean;
+}
+
+async function applyAndConfirm(
+  tools: Tools,
+  planned: Evaluation,
+  known: Joined,
+  confirming: ConfirmOptions,
+): Promise<ConfirmationResult> {
+  const peers = findConfirmingPeers(planned, secondsNow(tools));
+  const loss = findLoss(planned, known, confirming.isMapRepeated === true);
+  let applied: Joined;
+  try {
+    applied = await applyEvaluation(tools, planned, known);
+  } catch (error) {
+    await rollBack(tools, planned, known).catch((failure: Error) => {
+      const facts = { interface: known.interface, error: failure.message };
+      tools.log.warn(facts, 'a change failed, and could not be taken back');
+    });
+    throw error;
+  }
+  const { needsMap = false } = confirming;
+  const isReached =
+    loss !== null && peers.length > 0
+      ? await isLossConfirmed(tools, planned, peers, confirming)
+      : needsMap || (await isConfirmed(tools, planned.state, { peers, includesApi: true }, confirming));
+  const isKept = isReached && (!needsMap || (await isMapReceived(tools, planned.state, confirming)));
+  if (isKept) return { state: applied, isKept };
+  const state = await rollBack(tools, planned, known);
+  // A forced handshake that failed ended their sessions; without a new one they could not confirm the next change.
+  if (loss !== null) for (const { address } of peers) await tools.host.triggerHandshake(address);
+  return { state, isKept };
+}
+
+/**
+ * Makes the host what it was before; the receipt on disk may have grown meanwhile, and stays. Where drift is the cause, the known map
+ * leads to the same change again: then the host is restored from the wg-quick file.
+ */
+async function rollBack(tools: Tools, { saved, desired: tried }: Evaluation, known: Joined): Promise<Joined> {
+  const { receipt } = (await tools.store.read(known.interface)) ?? known;
+  const before: Joined = { ...known, receipt };
+  const planned = await evaluateNetwork(tools, before, { applied: tried.config });
+  if (saved === null || findLoss(planned, before, true) === null) return applyEvaluation(tools, planned, before);
+  const desired = restoreConfig(planned.desired, saved);
+  const moved = findMovedPeers(desired.config, tried.config, { map: before.membership.map, resolved: before.resolved });
+  return applyEvaluation(
+    tools,
+    { ...planned, desired, moved, steps: plan(desired, planned.actual, secondsNow(tools), moved) },
+    before,
+  );
+}

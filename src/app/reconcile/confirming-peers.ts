@@ -1,0 +1,43 @@
+import { isFresh } from '../../core/health/peer-health.ts';
+import type { Peer } from '../../core/map/model.ts';
+import { isReached } from '../../core/reconcile/mesh-loss.ts';
+import type { Joined } from '../../store/state/state.ts';
+import type { Tools } from '../tools.ts';
+import { type Evaluation, observeOptionsFor } from './evaluate-network.ts';
+
+/** Milliseconds for an answer of one peer. */
+const answerWithin = 1_500;
+const mostPeers = 16;
+
+/** A peer that answered before a change, and can confirm it by answering again. */
+export interface ConfirmingPeer extends Pick<Peer, 'publicKey' | 'address'> {
+  readonly latestHandshake: number | null;
+  /** False where no packet to its address goes into the tunnel after the change: the answer would come from another host. */
+  readonly isReached: boolean;
+}
+
+/** Retained peers that had a fresh handshake before a change; the first of them, where they are many. */
+export function findConfirmingPeers({ state, actual, desired }: Evaluation, now: number): readonly ConfirmingPeer[] {
+  const stay = new Set(desired.config.peers.map((peer) => peer.publicKey));
+  const heard = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
+  return state.membership.map.peers
+    .filter(({ publicKey }) => stay.has(publicKey) && isFresh(heard.get(publicKey) ?? null, now))
+    .slice(0, mostPeers)
+    .map(({ publicKey, address }) => {
+      const latestHandshake = heard.get(publicKey) ?? null;
+      return { publicKey, address, latestHandshake, isReached: isReached(address, desired.config) };
+    });
+}
+
+/**
+ * True when a peer answers a packet, or completes a new handshake, which takes packets both ways. Received bytes are no proof: a peer that
+ * receives nothing sends all the same.
+ */
+export async function isAnyAnswering(tools: Tools, state: Joined, peers: readonly ConfirmingPeer[]): Promise<boolean> {
+  if (peers.length === 0) return false;
+  const answers = await Promise.all(peers.map(({ address }) => tools.host.isTcpReachable(address, answerWithin)));
+  if (answers.includes(true)) return true;
+  const { device } = await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] });
+  const heard = new Map(device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
+  return peers.some(({ publicKey, latestHandshake }) => (heard.get(publicKey) ?? 0) > (latestHandshake ?? 0));
+}

@@ -1,0 +1,157 @@
+import type { PublicKey } from '../../core/crypto/keys.ts';
+import type { HostForwarding } from '../../core/forward/ingress.ts';
+import { withoutTool } from '../../core/forward/nft-rules.ts';
+import type { Actual, Device } from '../../core/host-state/actual.ts';
+import type { NetworkMap, Peer } from '../../core/map/model.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { computeDesired } from '../../core/reconcile/compute-desired.ts';
+import { type Desired, withFormerRoutes } from '../../core/reconcile/desired.ts';
+import { findMovedPeers } from '../../core/reconcile/moved-peers.ts';
+import { plan } from '../../core/reconcile/plan.ts';
+import { arePeersSettled } from '../../core/reconcile/plan-device.ts';
+import type { Step } from '../../core/reconcile/step.ts';
+import { assignTable } from '../../core/routing/route-table.ts';
+import { sameData } from '../../core/util/same-data.ts';
+import { renderConfig } from '../../core/wg-quick/render.ts';
+import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import { isJoined } from '../select.ts';
+import { type ConstraintInputs, constrainRoutes } from './route-constraints.ts';
+
+/** Another network of this host. */
+export interface OtherNetwork extends Pick<State, 'interface' | 'createdAt' | 'receipt'> {
+  readonly isConnector: boolean;
+}
+
+/** Everything that a network's desired state follows from. */
+export interface DesireInputs extends ConstraintInputs {
+  readonly others: readonly OtherNetwork[];
+  /** The text of the wg-quick file; null where there is none. */
+  readonly text: string | null;
+  /** The config that was applied last, where it is not that of the wg-quick file. */
+  readonly applied: TunnelConfig | null;
+  /** The network's label in the hosts file; null where the file does not name its peers. */
+  readonly label: string | null;
+}
+
+/** What a network is to be on this host. */
+export interface DesiredNetwork {
+  /** False when the map does not list this host: then no peer is reached, and the key pair is kept. */
+  readonly listed: boolean;
+  readonly desired: Desired;
+  /** The text that the wg-quick file should have. */
+  readonly config: string;
+  /** Peers to which the network gives another endpoint than the one that was applied last. */
+  readonly moved: ReadonlySet<PublicKey>;
+}
+
+/** The last evaluation of a network. */
+interface PreviousEvaluation {
+  readonly inputs: DesireInputs;
+  readonly wanted: DesiredNetwork;
+  /** The device with which there was no step, whatever the time is; undefined where there was one. */
+  readonly settled: Device | null | undefined;
+}
+
+/** By interface. */
+const evaluations = new Map<string, PreviousEvaluation>();
+
+/** Drops the last evaluation of a network that was left: there are keys in it. */
+export function forgetEvaluation(link: string): void {
+  evaluations.delete(link);
+}
+
+/**
+ * Plans a network. This is the one place that compares a pass with the one before: where all inputs are the same data, the desired
+ * state is not computed again; and where nothing differed then, and the device is the same too, there is nothing to plan.
+ *
+ * @param now seconds since the epoch
+ */
+export function planInputs(
+  inputs: DesireInputs,
+  device: Device | null,
+  now: number,
+): { readonly wanted: DesiredNetwork; readonly steps: readonly Step[] } {
+  const link = inputs.state.interface;
+  const last = evaluations.get(link);
+  const isSame = last !== undefined && sameData(last.inputs, inputs);
+  const wanted = isSame ? last.wanted : desireNetwork(inputs);
+  const actual = { ...inputs.around, device };
+  const isSettled = isSame && last.settled !== undefined && sameData(last.settled, device);
+  const steps = isSettled ? [] : plan(wanted.desired, actual, now, wanted.moved);
+  const stays = isSettled || (steps.length === 0 && arePeersSettled(wanted.desired, actual));
+  evaluations.set(link, { inputs, wanted, settled: stays ? device : undefined });
+  return { wanted, steps };
+}
+
+function desireNetwork(inputs: DesireInputs): DesiredNetwork {
+  const { state, others, around, saved, text, applied, label } = inputs;
+  const { self, map, listed } = findSelf(state);
+  const { interface: link, keyPair, networkSecret, options, resolved, failed, labels, pathMtu } = state;
+  const wanted = computeDesired(
+    {
+      ...{ link, map, self, keyPair, networkSecret, options, resolved, failed, label, labels, pathMtu },
+      forwarding: describeForwarding(state, around, others),
+      routeTable: findRouteTable(state, others, around),
+    },
+    constrainRoutes(inputs),
+  );
+  const desired = withFormerRoutes(wanted, saved);
+  const config = renderConfig(desired.config, { saved: saved && text !== null ? { config: saved, text } : null });
+  return { listed, desired, config, moved: findMovedPeers(desired.config, applied ?? saved, { map, resolved }) };
+}
+
+/** The routing table for a network's accepted routes; null where they are in the main table. */
+export function findRouteTable(
+  state: State,
+  others: readonly Pick<State, 'interface' | 'createdAt' | 'receipt'>[],
+  { isPlain, routes }: Pick<Actual, 'isPlain' | 'routes'>,
+): string | null {
+  if (isPlain) return null;
+  const networks = [...others.filter((other) => other.interface !== state.interface), state];
+  return assignTable(
+    state.interface,
+    networks,
+    routes.map(({ table }) => table),
+  );
+}
+
+/** Gathers what of this host's forwarding the packet rules of a network follow from. */
+function describeForwarding(
+  state: Joined,
+  { sysctls, firewall }: Pick<Actual, 'sysctls' | 'firewall'>,
+  others: readonly OtherNetwork[],
+): HostForwarding {
+  return {
+    sysctls,
+    receipt: state.receipt.filter((entry) => entry.made === 'sysctl'),
+    others: others.map(({ interface: link, isConnector }) => ({ link, isConnector })),
+    hasNft: !firewall?.includes(withoutTool),
+  };
+}
+
+/** Lists the networks of this host but one. */
+export function othersOf({ interface: link }: State, states: readonly State[]): OtherNetwork[] {
+  return states
+    .filter((other) => other.interface !== link)
+    .map((other) => ({
+      ...{ interface: other.interface, createdAt: other.createdAt, receipt: other.receipt },
+      isConnector: isForwarder(other),
+    }));
+}
+
+/** True of a network that is up, or is to be, and forwards packets. */
+export function isForwarder(state: State): state is Joined {
+  return state.enabled && isJoined(state) && state.enrollment.type === 'connector';
+}
+
+/** This host in the map. One that is not listed keeps its address, and has no peers. */
+function findSelf(state: Joined): { self: Peer; map: NetworkMap; listed: boolean } {
+  const { membership, keyPair, enrollment } = state;
+  const { map, peer } = membership;
+  const self = findOwnPeer(map, state);
+  if (self) return { self, map, listed: true };
+  const { type, endpoint } = enrollment;
+  const unlisted: Peer = { ...peer, type, endpoint, publicKey: keyPair.publicKey, routes: [], withdrawn: [] };
+  return { self: unlisted, map: { ...map, routes: [], peers: [unlisted] }, listed: false };
+}

@@ -1,0 +1,133 @@
+import { NotOurs } from '../../core/errors/index.ts';
+import { linkFinder } from '../../core/forward/links-toward.ts';
+import { tableOf } from '../../core/forward/nft-rules.ts';
+import type { Actual } from '../../core/host-state/actual.ts';
+import {
+  allForwardingKey,
+  commonFilterKey,
+  forwardingKey,
+  sourceFilterKey,
+} from '../../core/host-state/sysctl-keys.ts';
+import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
+import { isPlainLinkName } from '../../core/net/link-name.ts';
+import { added, type Change, updated } from '../../core/reconcile/change.ts';
+import { aliasOf } from '../../core/reconcile/desired.ts';
+import { isOurFirewall, isOurs } from '../../core/reconcile/plan.ts';
+import type { Step } from '../../core/reconcile/step.ts';
+import { assignedRoutes } from '../../core/routing/route-owner.ts';
+import { markedSourceKey } from '../../core/routing/tunnel-rules.ts';
+import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
+import type { ObserveOptions } from '../../host/host.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import { secondsNow, type Tools } from '../tools.ts';
+import { type DesiredNetwork, othersOf, planInputs } from './desire-network.ts';
+import { labelNetwork } from './label-network.ts';
+import { readEarlier } from './route-constraints.ts';
+import { parseSaved } from './saved-config.ts';
+
+/** What a network of this host should be, what it is, and the way from the one to the other. Nothing has changed yet. */
+export interface Evaluation extends DesiredNetwork {
+  readonly state: Joined;
+  readonly actual: Actual;
+  readonly steps: readonly Step[];
+  /** The last-known-good wg-quick file; null where there is none, or one that cpn would not write. */
+  readonly saved: TunnelConfig | null;
+  /** The text of that file; null where there is none. */
+  readonly savedText: string | null;
+  /** Everything that differs, the file's text included. */
+  readonly changes: readonly Change[];
+}
+
+/** Optional inputs of a survey. */
+export interface EvaluationOptions {
+  /** What a look of a moment ago saw, for the same question; without it, it looks itself. */
+  readonly actual?: Actual | undefined;
+  /** Prefixes that `--allow-route` named before, and no longer does. */
+  readonly disallowed?: readonly Prefix[];
+  /** What was applied last, where that is not what the wg-quick file says. */
+  readonly applied?: TunnelConfig;
+}
+
+/** Observes the host and plans a pass from the state; queries neither a control plane nor a resolver. */
+export async function evaluateNetwork(
+  tools: Tools,
+  state: Joined,
+  { actual: seen, disallowed = [], applied }: EvaluationOptions = {},
+): Promise<Evaluation> {
+  const actual = seen && isComplete(seen, state) ? seen : await tools.host.observe(observeOptionsFor(state));
+  const link = state.interface;
+  const { states } = await tools.store.list();
+  const text = await tools.store.readConfig(link);
+  const saved = parseSaved(link, text);
+  if (!isOwnLink(state, aliasOf(state.membership.map), actual)) {
+    throw new NotOurs('the interface', link, 'remove it, or leave this network');
+  }
+  if (!isOurFirewall(actual, state.receipt)) {
+    const table = `inet ${tableOf(link)}`;
+    throw new NotOurs(
+      'the nft table',
+      table,
+      `type: nft delete table ${table}, or join again with another --interface`,
+    );
+  }
+  const { device, ...around } = actual;
+  const { wanted, steps } = planInputs(
+    {
+      ...{ state, around, text, saved, applied: applied ?? null, disallowed },
+      others: othersOf(state, states),
+      earlier: await readEarlier(tools, state, states),
+      label: state.options.hosts ? await labelNetwork(tools, state) : null,
+    },
+    device,
+    secondsNow(tools),
+  );
+  const changes = [...planFile(tools, link, text, wanted.config), ...steps.flatMap((step) => step.changes)];
+  return { ...wanted, state, actual, steps, saved, savedText: text, changes };
+}
+
+/** True when an interface of our name is one that we made; while the keys change, it may have either of them. */
+export function isOwnLink({ keyPair, rotation, receipt }: State, alias: string, actual: Actual): boolean {
+  const pairs = rotation === null ? [keyPair] : [keyPair, rotation.keyPair];
+  return pairs.some((each) => isOurs({ alias, keyPair: each }, actual, receipt));
+}
+
+/** What must be observed of the host for this network. */
+export function observeOptionsFor(state: State): ObserveOptions {
+  const { enrollment, receipt, interface: link } = state;
+  const isConnector = enrollment.type === 'connector';
+  const hasRules = receipt.some((entry) => entry.made === 'firewall');
+  const mayTunnel = state.options.allowRoutes.some(isDefaultRoute);
+  const made = state.receipt.flatMap((entry) => (entry.made === 'sysctl' ? [entry.key] : []));
+  const sysctls = [
+    allForwardingKey,
+    forwardingKey(link),
+    ...(isConnector ? [commonFilterKey, sourceFilterKey(link)] : []),
+    ...(mayTunnel ? [markedSourceKey] : []),
+    ...made,
+  ];
+  const hosts = state.options.hosts || state.receipt.some((entry) => entry.made === 'hosts');
+  const firewall = isConnector || hasRules ? true : ('if-forwarding' as const);
+  return { link, firewall, sysctls: [...new Set(sysctls)], served: servedBy(state), hosts };
+}
+
+/** True where an observation made before an update has all that the update needs: the interface of a new route. */
+function isComplete({ surroundings, sysctls }: Actual, state: Joined): boolean {
+  const links = servedBy(state).flatMap(linkFinder(surroundings));
+  return links.filter(isPlainLinkName).every((link) => forwardingKey(link) in sysctls);
+}
+
+/** The routes that this host is there to serve. */
+function servedBy(state: State): readonly Prefix[] {
+  const map = state.membership?.map;
+  const self = map && findOwnPeer(map, state);
+  return map && self ? assignedRoutes(map, self) : [];
+}
+
+function planFile(tools: Tools, link: string, present: string | null, config: string): Change[] {
+  if (present === config) return [];
+  const target = tools.store.configPath(link);
+  // The file holds the private key: its text is never shown.
+  if (present === null) return [added('file', target, 'wg-quick', 'the file is not there')];
+  return [updated('file', target, 'wg-quick', 'wg-quick', 'the text differs')];
+}

@@ -1,0 +1,28 @@
+import { searchSize } from '../../core/health/path-mtu.ts';
+import type { Address } from '../../core/net/cidr.ts';
+import type { Prober } from '../../host/host.ts';
+
+/** Milliseconds for the answer to an echo. */
+const echoDeadline = 1_000;
+
+/**
+ * Finds the largest packet that passes to an address and back, up to `full`; null where that is unknown, or `signal` aborts.
+ * Throws MissingTool without `ping`.
+ *
+ * @param guesses sizes to try first
+ */
+export async function measurePath(
+  prober: Prober,
+  address: Address,
+  full: number,
+  guesses: readonly number[],
+  signal?: AbortSignal,
+): Promise<number | null> {
+  if (!prober.probeSize) return null;
+  const search = searchSize(full, guesses);
+  let step = search.next();
+  while (!step.done && !signal?.aborted) {
+    step = search.next(await prober.probeSize(address, step.value, echoDeadline));
+  }
+  return step.done ? step.value : null;
+}

@@ -1,0 +1,87 @@
+import { CpnError, WrongUsage } from '../../core/errors/index.ts';
+import type { Actual } from '../../core/host-state/actual.ts';
+import type { OpenPort, PortState } from '../../core/host-state/open-port.ts';
+import type { Options } from '../../core/map/options.ts';
+import type { Change } from '../../core/reconcile/change.ts';
+import { type PortPlan, planClosing, planPorts, without } from '../../core/reconcile/open-ports.ts';
+import type { Step } from '../../core/reconcile/step.ts';
+import { sameData } from '../../core/util/same-data.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import type { Tools } from '../tools.ts';
+
+/**
+ * A port that the kernel chooses is another one each time.
+ *
+ * @throws WrongUsage where the firewall is to be open for such a port
+ */
+export function refuseUnfixedPort({ openFirewall, listenPort }: Options): void {
+  if (!openFirewall || listenPort !== null) return;
+  throw new WrongUsage(
+    '--open-firewall opens the port that others dial, and none is named; add --endpoint HOST:PORT or --listen-port PORT, or --no-open-firewall',
+  );
+}
+
+/** Plans what firewall programs of this host are to let in for a network; queries them only where a port is to be open, or was opened. */
+export async function preparePorts(tools: Tools, state: State, { surroundings }: Actual): Promise<PortPlan> {
+  const { interface: link, options, enabled, openPorts: ours } = state;
+  const port = enabled && options.openFirewall ? options.listenPort : null;
+  const ask = async (each: number) => (await tools.host.portStates?.(link, each, surroundings.uplinks)) ?? [];
+  const states = port === null ? [] : await ask(port);
+  if (port !== null && states.length === 0) {
+    tools.warn(`neither ufw nor firewalld is on at this host: there is nothing that --open-firewall could open`);
+  }
+  for (const { at, is } of states) {
+    if (is !== 'refused') continue;
+    tools.warn(`${at.by} has a rule that refuses UDP to port ${at.port}, which stays; take it away to let it in`);
+  }
+  const former: PortState[] = [];
+  for (const each of new Set(ours.map((at) => at.port))) if (each !== port) former.push(...(await ask(each)));
+  return planPorts({ link, port, ours, states: [...states, ...former] });
+}
+
+/**
+ * Opens in ufw and firewalld what is to be open for a network, and closes what is not any more. A program that fails keeps nothing from
+ * working that worked before: a person is warned.
+ */
+export async function syncPorts(
+  tools: Tools,
+  state: Joined,
+  actual: Actual,
+): Promise<{ readonly state: Joined; readonly changes: readonly Change[] }> {
+  try {
+    const { steps, ours } = await preparePorts(tools, state, actual);
+    const planned: Joined = sameData(ours, state.openPorts) ? state : { ...state, openPorts: ours };
+    if (planned !== state) await tools.store.write(planned);
+    const { openPorts, done } = await doSteps(tools, steps, ours);
+    const settled: Joined = openPorts.length === ours.length ? planned : { ...planned, openPorts };
+    if (settled !== planned) await tools.store.write(settled);
+    return { state: settled, changes: done.flatMap(({ changes }) => changes) };
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    tools.warn(error.message);
+    return { state, changes: [] };
+  }
+}
+
+/** Closes what was opened for a network; returns what could not be closed, after a warning. */
+export async function closePorts(tools: Tools, { interface: link, openPorts }: State): Promise<readonly OpenPort[]> {
+  return (await doSteps(tools, planClosing(link, openPorts), openPorts)).openPorts;
+}
+
+async function doSteps(tools: Tools, steps: readonly Step[], ours: readonly OpenPort[]) {
+  let openPorts = ours;
+  const done: Step[] = [];
+  for (const step of steps) {
+    if (step.do !== 'open-port' && step.do !== 'close-port') continue;
+    try {
+      await tools.host.apply(step);
+      done.push(step);
+      if (step.do === 'close-port') openPorts = without(openPorts, step.at);
+    } catch (error) {
+      if (!(error instanceof CpnError)) throw error;
+      tools.warn(error.message);
+      if (step.do === 'open-port') openPorts = without(openPorts, step.at);
+    }
+  }
+  return { openPorts, done };
+}

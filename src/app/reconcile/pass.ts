@@ -1,0 +1,109 @@
+import type { Change } from '../../core/reconcile/change.ts';
+import { sameData } from '../../core/util/same-data.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { isJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+import { save } from './apply.ts';
+import type { ConfirmOptions } from './await-confirmation.ts';
+import { applyKnownMap, applyNewMap, mayCutOff } from './confirm.ts';
+import { forgetEvaluation } from './desire-network.ts';
+import { type Evaluation, evaluateNetwork } from './evaluate-network.ts';
+import { parseSaved } from './saved-config.ts';
+import { applyUpdate, type StateUpdate } from './state-update.ts';
+
+/** What a pass over a network saw and did. */
+export interface Pass {
+  /** What was seen before anything was changed; null of a network that was taken down, and is to stay so. */
+  readonly evaluation: Evaluation | null;
+  readonly changes: readonly Change[];
+  /** Another program or user changed the host, and the pass repaired it: there was no update. */
+  readonly isDrift: boolean;
+}
+
+export interface PassOptions extends ConfirmOptions {
+  /** Asked before drift is repaired; false leaves it to a later pass. */
+  readonly mayRepair?: (planned: Evaluation) => boolean;
+}
+
+/** Milliseconds within which a change that could cut the host off is confirmed, or taken back. */
+export const defaultConfirmMs = 20_000;
+
+/**
+ * One pass over one network: makes the host what state and news say, and saves them. Without news it looks without the lock first;
+ * where nothing differs it has written nothing and started only the observers. News are saved in any case, and so it looks under the
+ * lock at once, and acts on that.
+ *
+ * @returns null when the network is not joined any more
+ */
+export async function passNetwork(
+  tools: Tools,
+  link: string,
+  news: StateUpdate,
+  options: PassOptions,
+): Promise<Pass | null> {
+  // An update has a map only where it is another one: then there is something to save.
+  if (news.map === null) {
+    const known = await readJoined(tools, link);
+    if (known === null) return null;
+    if (sameData(applyUpdate(known, news), known)) {
+      const planned = known.enabled ? await evaluateNetwork(tools, known) : null;
+      const isSteady = planned === null || planned.changes.length === 0;
+      if (isSteady ? !tools.store.damaged.has(link) : isPostponed(planned, options)) return unchangedPass(planned);
+    }
+  }
+  return tools.store.lock(() => passLocked(tools, link, news, options));
+}
+
+async function passLocked(tools: Tools, link: string, news: StateUpdate, options: PassOptions): Promise<Pass | null> {
+  const known = await readJoined(tools, link);
+  if (known === null) return null;
+  const confirming = { ...options, isMapRepeated: news.isRepeated === true };
+  const next = applyUpdate(known, news);
+  if (!known.enabled) return applyAndSave(tools, { known, next }, null, confirming);
+  const planned = await evaluateNetwork(tools, next);
+  if (sameData(next, known) && isPostponed(planned, options)) return unchangedPass(planned);
+  return applyAndSave(tools, { known, next }, planned, confirming);
+}
+
+async function readJoined(tools: Tools, link: string): Promise<Joined | null> {
+  const known = await tools.store.read(link);
+  if (known !== null && isJoined(known)) return known;
+  forgetEvaluation(link);
+  parseSaved(link, null);
+  return null;
+}
+
+/** What is on disk, and what it becomes with the news. */
+interface StateTransition {
+  readonly known: Joined;
+  readonly next: Joined;
+}
+
+/** True of drift that is left to a later pass. */
+function isPostponed(planned: Evaluation, { mayRepair }: PassOptions): boolean {
+  return planned.changes.length > 0 && mayRepair?.(planned) === false;
+}
+
+function unchangedPass(planned: Evaluation | null): Pass {
+  return { evaluation: planned, changes: [], isDrift: true };
+}
+
+async function applyAndSave(
+  tools: Tools,
+  { known, next }: StateTransition,
+  planned: Evaluation | null,
+  options: PassOptions,
+): Promise<Pass> {
+  const isDrift = sameData(next, known);
+  if (planned === null) {
+    if (!isDrift) await tools.store.write(next);
+    return { evaluation: null, changes: [], isDrift };
+  }
+  const isKnown = sameData(next.membership.map, known.membership.map);
+  const state =
+    isKnown || !mayCutOff(planned.changes)
+      ? await applyKnownMap(tools, planned, known, options)
+      : await applyNewMap(tools, planned, known, options);
+  await save(tools, state, known, planned);
+  return { evaluation: planned, changes: planned.changes, isDrift };
+}

@@ -1,0 +1,215 @@
+import type { Wait } from '../../api/service.ts';
+import type { PublicKey } from '../../core/crypto/keys.ts';
+import { BadReply, CpnError, Unconfirmed } from '../../core/errors/index.ts';
+import { emptiesTunnel, movesRange, withoutUnlisted } from '../../core/map/map-validation.ts';
+import type { NetworkMap } from '../../core/map/model.ts';
+import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
+import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
+import { refusalOf } from '../../core/map/sync-refusal.ts';
+import { isMapAltered } from '../../core/pins/pins.ts';
+import { dropsMost } from '../../core/reconcile/mesh-loss.ts';
+import { findRefusal } from '../../core/routing/guard.ts';
+import type { Joined } from '../../store/state/state.ts';
+import type { Notes } from '../../store/store.ts';
+import { accessOf } from '../access.ts';
+import type { Tools } from '../tools.ts';
+import { othersOf } from './desire-network.ts';
+import { observeOptionsFor } from './evaluate-network.ts';
+import { reclaimKey } from './reclaim-key.ts';
+import { namesOf, resolveNames } from './resolve-names.ts';
+import { constrainRoutes, readEarlier } from './route-constraints.ts';
+import { parseSaved } from './saved-config.ts';
+import { applyUpdate, noUpdate, type StateUpdate } from './state-update.ts';
+
+/** Milliseconds. Without an answer the host is kept right all the same, and should not wait for it long. */
+const mapDeadline = 10_000;
+
+/** A follower retries anyway: few attempts report an outage early, and still survive a lost packet. */
+const followerAttempts = 3;
+
+/** Seconds between an answer that would empty the tunnel, or move its range, and the one that confirms it, at the least. */
+export const defaultHoldSeconds = 30;
+
+/** What a network's control plane said, and how that went. Nothing is saved yet. */
+export interface RefreshResult {
+  readonly update: StateUpdate;
+  /** What of the network's notes is different now. */
+  readonly notes: Pick<Notes, 'sync' | 'held'>;
+  /** The service held its answer back until there was one. */
+  readonly waited: boolean;
+  /** What kept the newest map away; the last known one stands in its place. */
+  readonly failure: CpnError | null;
+  /** The map that `failure` is about, where it is held until a second answer says the same and can be named; else null. */
+  readonly heldMap: HeldMap | null;
+}
+
+/** A map that is not believed yet. */
+export interface HeldMap {
+  readonly revision: string;
+  readonly failure: Unconfirmed;
+}
+
+export interface RefreshOptions {
+  /** Seconds; {@link defaultHoldSeconds} by default. */
+  readonly holdSeconds?: number;
+  readonly wait?: Wait;
+  /** What the last question ended in: until the map may be believed, the service is asked for another one than that. */
+  readonly heldMap?: HeldMap | null;
+}
+
+/**
+ * Reads the newest map, and resolves its new names; a failure leaves the state as it is.
+ *
+ * @throws the reason of `wait.signal` when that ends it
+ */
+export async function refresh(
+  tools: Tools,
+  state: Joined,
+  { holdSeconds = defaultHoldSeconds, wait, heldMap = null }: RefreshOptions = {},
+): Promise<RefreshResult> {
+  const { sync, held } = await tools.store.readNotes(state.interface);
+  const { map: known } = state.membership;
+  const access = accessOf(state);
+  if (access === null)
+    return { update: noUpdate, notes: { sync, held: null }, waited: false, failure: null, heldMap: null };
+  const left = held === null ? 0 : held.since + holdSeconds - tools.uptime();
+  try {
+    const attempts = wait && { attempts: followerAttempts };
+    const service = await tools.connect(state, { deadlineMs: mapDeadline, ...attempts });
+    // Of a map that was refused only the revision is kept, and one with held peers is not what was received: no base for deltas.
+    const isBase = state.refused === null && !isMapAltered(state.pins, state.options.pin);
+    const named = known.revision && (isBase ? known : (state.refused ?? known.revision));
+    const isHeld = heldMap !== null && left > 0;
+    const answer = await (isHeld
+      ? service.readMap(access.network, access.token, heldMap.revision, wait && limitWait(wait, left))
+      : service.readMap(access.network, access.token, named, wait));
+    const { waited } = answer;
+    if (isHeld && answer.map === null) {
+      const { failure } = heldMap;
+      return {
+        update: noUpdate,
+        notes: withFailure(failure, { sync, held }),
+        waited,
+        failure,
+        heldMap: waited ? heldMap : null,
+      };
+    }
+    const isReclaimed = answer.map !== null && (await reclaimKey(tools, state, answer.map));
+    const { map: received } = isReclaimed ? await service.readMap(access.network, access.token, null) : answer;
+    const own = received === null ? [] : await readOwnKeys(tools, state, received);
+    const map = received && withoutUnlisted(known, received, own);
+    if (map !== null) refuseNewAddress(state, map);
+    if (received !== null) refuseUnusableSelf(state, received);
+    if (map !== null) await refuseNewRange(tools, state, map);
+    // A map that drops most peers is applied under commit-confirm first. If that failed, it is held like one that drops all.
+    const isDoubted =
+      map !== null &&
+      (emptiesTunnel(known, map, own) || movesRange(known, map) || (held !== null && dropsMost(known, map, own)));
+    if (isDoubted) {
+      const since = held?.since ?? tools.uptime();
+      if (held === null || tools.uptime() - since < holdSeconds) {
+        const failure = describeUnconfirmed(state, map, holdSeconds);
+        const { revision } = map;
+        const next = waited && revision !== null ? { revision, failure } : null;
+        return {
+          update: noUpdate,
+          notes: withFailure(failure, { sync, held: { since } }),
+          waited,
+          failure,
+          heldMap: next,
+        };
+      }
+    }
+    const mode = wait === undefined ? sync.mode : waited ? 'push' : 'poll';
+    const reached = answer.from ?? sync.reached;
+    const lastSuccess = tools.now().toISOString();
+    const notes = { sync: { mode, lastSuccess, error: null, refused: null, ...(reached && { reached }) }, held: null };
+    const news = await resolveNewNames(tools, state, map);
+    return { update: { ...news, isRepeated: isDoubted }, notes, waited, failure: null, heldMap: null };
+  } catch (error) {
+    wait?.signal?.throwIfAborted();
+    if (!(error instanceof CpnError)) throw error;
+    return {
+      update: noUpdate,
+      notes: withFailure(error, { sync, held }),
+      waited: false,
+      failure: error,
+      heldMap: null,
+    };
+  }
+}
+
+/** Until a map may be believed there is nothing to wait for beyond that. */
+function limitWait({ seconds, ...wait }: Wait, left: number): Wait {
+  return { ...wait, seconds: seconds && Math.min(seconds, Math.ceil(left)) };
+}
+
+/** An address is given once, at the enrolment, where it is judged: another one may be the gateway's, or no host's at all. */
+function refuseNewAddress(state: Joined, map: NetworkMap): void {
+  const { service, membership } = state;
+  const own = findOwnPeer(map, state);
+  const { address } = membership.peer;
+  if (own === undefined || own.address === address) return;
+  const remedy = 'the tunnel stays as it is; ask an admin why, and to take the new address leave and join again';
+  throw new BadReply(service.url, `lists this host with ${own.address}, and it joined with ${address}`, remedy);
+}
+
+/**
+ * A resolver in the range with which a host joined is taken to be in the network. A range to which the network moves proves nothing: it is
+ * judged as a route is, by what this host reaches before the move.
+ */
+async function refuseNewRange(tools: Tools, state: Joined, { cidr, name }: NetworkMap): Promise<void> {
+  const { interface: link, service, membership } = state;
+  const { map: known } = membership;
+  if (!movesRange(known, { ...known, cidr })) return;
+  const saved = parseSaved(link, await tools.store.readConfig(link));
+  const { states } = await tools.store.list();
+  const around = await tools.host.observe(observeOptionsFor(state));
+  const earlier = await readEarlier(tools, state, states);
+  const ground = constrainRoutes({ state, others: othersOf(state, states), earlier, around, saved, disallowed: [] });
+  const reason = findRefusal(cidr, ground);
+  if (reason === null) return;
+  const remedy = `the tunnel stays as it is; ask an admin why, and where that is meant to be, "cpn set ${link} --allow-route ${cidr}" lets it through`;
+  throw new BadReply(service.url, `moves network ${name} from ${known.cidr} to ${cidr}, which ${reason}`, remedy);
+}
+
+/** Of this host's own entry nothing is left out: without it the host would count as removed. */
+function refuseUnusableSelf(state: Joined, map: NetworkMap): void {
+  const own = findOwnSkipped(map, state);
+  if (own === undefined) return;
+  const remedy = 'the tunnel stays as it is; ask an admin to put it right';
+  throw new BadReply(state.service.url, `has an entry for this host that cannot be used: ${own.reason}`, remedy);
+}
+
+/** The keys under which a map may list this host: they may have changed while its answer was held back. */
+async function readOwnKeys(tools: Tools, state: Joined, received: NetworkMap): Promise<readonly PublicKey[]> {
+  if (findOwnPeer(received, state) !== undefined) return ownKeys(state);
+  const now = await tools.store.read(state.interface);
+  return now === null ? ownKeys(state) : [...ownKeys(state), ...ownKeys(now)];
+}
+
+function withFailure(error: CpnError, { sync, held }: Pick<Notes, 'sync' | 'held'>): Pick<Notes, 'sync' | 'held'> {
+  const refused = refusalOf(error);
+  const stands = refused === null ? {} : { refused, refusal: error.message };
+  return { sync: { ...sync, error: error.message, ...stands }, held };
+}
+
+async function resolveNewNames(tools: Tools, state: Joined, map: NetworkMap | null): Promise<StateUpdate> {
+  if (map === null) return noUpdate;
+  const next = applyUpdate(state, { map, resolved: null });
+  const unknown = new Set(namesOf(next).filter((name) => next.resolved[name] === undefined));
+  const resolved = unknown.size === 0 ? null : await resolveNames(tools, next, unknown);
+  return { map, resolved, requestedAs: state.keyPair.publicKey };
+}
+
+function describeUnconfirmed(state: Joined, map: NetworkMap, interval: number): Unconfirmed {
+  const { service, membership } = state;
+  const own = findOwnPeer(map, state);
+  const isAlone = map.peers.every((peer) => peer === own);
+  const others = isAlone ? 'lists no other peer' : 'no longer lists most of the other peers';
+  const change = movesRange(membership.map, map) ? `has the range ${map.cidr}, not ${membership.map.cidr},` : others;
+  const isOtherKey = map.peers.some(({ id }) => id === membership.peer.id);
+  const missing = isOtherKey ? 'lists another key for this host' : 'no longer lists this host';
+  const problem = own === undefined ? `${missing} (peer ${membership.peer.id})` : change;
+  return new Unconfirmed(service.url, `${problem} in network ${map.name}`, interval);
+}

@@ -1,0 +1,87 @@
+import type { Actual, Underlay } from '../../core/host-state/actual.ts';
+import { maskPrefix, type Prefix } from '../../core/net/cidr.ts';
+import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
+import type { RouteConstraints } from '../../core/routing/guard.ts';
+import { acceptedBy, findNested } from '../../core/routing/nested-prefixes.ts';
+import { advertisedBy } from '../../core/routing/public-prefixes.ts';
+import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
+import type { Joined, State } from '../../store/state/state.ts';
+import type { Tools } from '../tools.ts';
+import { locateApi } from './resolve-names.ts';
+import { parseSaved } from './saved-config.ts';
+
+/** A network that this host joined before another one, and its wg-quick file. */
+export interface EarlierNetwork {
+  readonly by: string;
+  readonly config: TunnelConfig;
+}
+
+/** Reads what the networks joined before this one have taken. An edited file concerns its own network alone. */
+export async function readEarlier(
+  tools: Tools,
+  state: Joined,
+  states: readonly State[],
+): Promise<readonly EarlierNetwork[]> {
+  const earlier = states.filter(
+    (other) => other.interface !== state.interface && other.enabled && other.createdAt < state.createdAt,
+  );
+  const read = await Promise.all(
+    earlier.map(async ({ interface: link, membership }) => {
+      const config = parseSaved(link, await tools.store.readConfig(link));
+      return config === null ? [] : [{ by: `network ${membership?.map.name ?? '?'} (${link})`, config }];
+    }),
+  );
+  return read.flat();
+}
+
+export interface ConstraintInputs {
+  readonly state: Joined;
+  /** The other networks of this host. */
+  readonly others: readonly Pick<State, 'interface' | 'createdAt'>[];
+  readonly earlier: readonly EarlierNetwork[];
+  /** The host without the WireGuard device, whose counters change all the time. */
+  readonly around: Omit<Actual, 'device'>;
+  /** The last-known-good wg-quick file; null where there is none, or one that cpn would not write. */
+  readonly saved: TunnelConfig | null;
+  /** Prefixes that `--allow-route` named before, and no longer does. */
+  readonly disallowed: readonly Prefix[];
+}
+
+/** Gathers what a route of this network must not take away from the host. */
+export function constrainRoutes({
+  state,
+  others,
+  earlier,
+  around,
+  saved,
+  disallowed,
+}: ConstraintInputs): RouteConstraints {
+  const later = others.filter((other) => other.createdAt > state.createdAt).map((other) => other.interface);
+  const { map, peer } = state.membership;
+  const isBelieved = (prefix: Prefix) => !disallowed.includes(prefix);
+  return {
+    surroundings: withoutLinks(around.surroundings, later),
+    api: locateApi(state),
+    inside: {
+      range: map.cidr,
+      own: peer.address,
+      present: findNested(around, later).filter(isBelieved),
+      accepted: saved === null ? [] : acceptedBy(saved).filter(isBelieved),
+    },
+    taken: earlier.flatMap(({ by, config }) => prefixesOf(config).map((prefix) => ({ prefix, by }))),
+    later,
+    advertised: advertisedBy(map),
+    allowed: state.options.allowRoutes,
+  };
+}
+
+/** A network that was joined later yields: its subnet and routes keep nothing away from this one. */
+function withoutLinks(surroundings: Underlay, links: readonly string[]): Underlay {
+  const isOther = ({ link }: { readonly link: string }) => !links.includes(link);
+  const { connected, routed } = surroundings;
+  return { ...surroundings, connected: connected.filter(isOther), routed: routed.filter(isOther) };
+}
+
+function prefixesOf({ address, peers }: TunnelConfig): Prefix[] {
+  return [maskPrefix(formatInterfaceAddress(address)), ...peers.flatMap((peer) => peer.allowedIps)];
+}

@@ -1,0 +1,78 @@
+import type { PublicKey } from '../../core/crypto/keys.ts';
+import type { PathMtu } from '../../core/health/path-mtu.ts';
+import { identifyMap } from '../../core/map/map-validation.ts';
+import { comparePeerIds, type NetworkMap, type PeerFailure } from '../../core/map/model.ts';
+import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
+import { keepLabels } from '../../core/names/hosts-label.ts';
+import { type Resolved, sameResolved } from '../../core/names/resolved-names.ts';
+import { applyPins, completePins } from '../../core/pins/pins.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { holderOf } from '../pins.ts';
+import { namesOf } from './resolve-names.ts';
+
+/** What is known of a network and is not on disk yet; null where that is nothing. */
+export interface StateUpdate {
+  /** As received from the service, before pins and checks. */
+  readonly map: NetworkMap | null;
+  /** Whether the service sent the map twice, as is required of one that no longer lists most peers. */
+  readonly isRepeated?: boolean;
+  /** The public key of this host when the map was asked for. */
+  readonly requestedAs?: PublicKey | null;
+  readonly resolved: Resolved | null;
+  /** The peers to avoid. */
+  readonly failed?: readonly PeerFailure[] | null;
+  /** What was measured of paths; null for no limit, undefined for nothing new. */
+  readonly pathMtu?: PathMtu | null | undefined;
+}
+
+export const noUpdate: StateUpdate = { map: null, resolved: null };
+
+/** The state with the update applied; `state` itself where nothing differs, or only what was refused before. */
+export function applyUpdate(
+  state: Joined,
+  { map, requestedAs = null, resolved, failed = null, pathMtu }: StateUpdate,
+): Joined {
+  const listed = map === null || isOutdated(map, state, requestedAs) ? state : withMap(state, map);
+  const mapped = withPathMtu(withFailures(listed, failed), pathMtu);
+  if (resolved === null) return mapped;
+  const names = new Set(namesOf(mapped));
+  const entries = Object.entries({ ...mapped.resolved, ...resolved }).filter(([name]) => names.has(name));
+  const merged = Object.fromEntries(entries);
+  return sameResolved(merged, mapped.resolved) ? mapped : { ...mapped, resolved: merged };
+}
+
+/** True of a map sent before this host changed its key: it does not list the new key. */
+function isOutdated(map: NetworkMap, state: Joined, requestedAs: PublicKey | null): boolean {
+  return requestedAs !== null && !ownKeys(state).includes(requestedAs) && findOwnPeer(map, state) === undefined;
+}
+
+/** A peer that the map does not list any more is forgotten. */
+function withFailures(state: Joined, failures: readonly PeerFailure[] | null): Joined {
+  const candidates = failures ?? state.failed;
+  if (candidates.length === 0 && state.failed.length === 0) return state;
+  const listed = new Set(state.membership.map.peers.map((peer) => peer.id));
+  const failed = candidates
+    .filter(({ peer }) => listed.has(peer))
+    .toSorted((one, other) => comparePeerIds(one.peer, other.peer));
+  return JSON.stringify(failed) === JSON.stringify(state.failed) ? state : { ...state, failed };
+}
+
+function withPathMtu(state: Joined, pathMtu: StateUpdate['pathMtu']): Joined {
+  if (pathMtu === undefined || JSON.stringify(pathMtu) === JSON.stringify(state.pathMtu)) return state;
+  return { ...state, pathMtu };
+}
+
+function withMap(state: Joined, received: NetworkMap): Joined {
+  const { membership } = state;
+  const { map: known } = membership;
+  if (received.revision !== null && received.revision === known.revision) return state;
+  const holder = holderOf(state);
+  const { map, pins } = applyPins(received, completePins({ map: known, pins: state.pins }, holder), holder);
+  const name = identifyMap(map);
+  if (name === state.refused) return state;
+  if (name !== identifyMap(known)) {
+    const labels = state.options.hosts ? keepLabels(state.labels, { known, listed: received, used: map }) : [];
+    return { ...state, membership: { ...membership, map }, pins, labels, refused: null };
+  }
+  return pins === state.pins ? state : { ...state, pins };
+}

@@ -1,0 +1,69 @@
+import type { Tools } from '../tools.ts';
+import { FeatureFollower } from './feature-follower.ts';
+import { FailureTracker } from './health/failure-tracker.ts';
+import { LanProber } from './health/lan-prober.ts';
+import { MtuProber } from './health/mtu-prober.ts';
+import type { DriftDamper } from './listeners/drift-damper.ts';
+import { DropListener } from './listeners/drop-listener.ts';
+import { EndpointListener } from './listeners/endpoint-listener.ts';
+import { ExpiryListener } from './listeners/expiry-listener.ts';
+import { FailoverCounter } from './listeners/failover-counter.ts';
+import { ForeignRouteListener } from './listeners/foreign-route-listener.ts';
+import { HostsFileListener } from './listeners/hosts-file-listener.ts';
+import { LanRouteListener } from './listeners/lan-route-listener.ts';
+import { PassLogger } from './listeners/pass-logger.ts';
+import { PeerListener } from './listeners/peer-listener.ts';
+import { PinListener } from './listeners/pin-listener.ts';
+import { RoamingListener } from './listeners/roaming-listener.ts';
+import { RotationListener } from './listeners/rotation-listener.ts';
+import { SecretListener } from './listeners/secret-listener.ts';
+import { ServiceListener } from './listeners/service-listener.ts';
+import { SkippedPeerListener } from './listeners/skipped-peer-listener.ts';
+import { UnderlayListener } from './listeners/underlay-listener.ts';
+import { MapFollower } from './map-follower.ts';
+import { NameFollower } from './name-follower.ts';
+import type { PassListener, ResetCause } from './pass-listener.ts';
+import type { PendingUpdate } from './pending-update.ts';
+
+interface ListenerContext {
+  readonly tools: Tools;
+  readonly link: string;
+  readonly interval: number;
+  readonly confirmMs: number;
+  readonly update: PendingUpdate;
+  readonly damper: DriftDamper;
+  readonly reset: (cause: ResetCause) => void;
+}
+
+/** Creates the listeners of one network, in the order in which they receive a pass. */
+export function createListeners(context: ListenerContext): readonly PassListener[] {
+  const { tools, link, interval, confirmMs, update, damper, reset } = context;
+  const map = new MapFollower(tools, link, interval, (news) => update.addMap(news));
+  const failures = new FailureTracker(tools, link, update);
+  return [
+    new PassLogger(tools.log, link),
+    damper,
+    failures,
+    new RoamingListener(tools, link, () => failures.move()),
+    new MtuProber(tools, link, update),
+    new LanProber(tools, link, update.trigger),
+    new DropListener(tools, link, interval),
+    new PinListener(tools, link),
+    new SkippedPeerListener(tools, link),
+    new ExpiryListener(tools, link),
+    new EndpointListener(tools, link),
+    new ForeignRouteListener(tools, link),
+    new FailoverCounter(tools.meter, link),
+    new PeerListener(tools, link),
+    new HostsFileListener(tools, link),
+    new SecretListener(tools, link),
+    new RotationListener(tools, link, confirmMs, update.trigger),
+    new LanRouteListener(tools, link, update.trigger),
+    // After the two that note which LANs and routes are dead.
+    new ServiceListener(tools, link),
+    map,
+    new FeatureFollower(tools, link, () => map.reset()),
+    new UnderlayListener(() => reset('underlay')),
+    new NameFollower(tools, link, interval, update),
+  ];
+}

@@ -1,0 +1,165 @@
+import { isDoubtful, isNew, needsHandshake, recordAnswer, recordTime } from '../../../core/health/liveness.ts';
+import { isFresh } from '../../../core/health/peer-health.ts';
+import type { ActualPeer } from '../../../core/host-state/actual.ts';
+import type { PeerFailure } from '../../../core/map/model.ts';
+import type { Evaluation } from '../../reconcile/evaluate-network.ts';
+import { secondsNow, type Tools } from '../../tools.ts';
+import {
+  everyInService,
+  everyOther,
+  isAnswering,
+  isDue,
+  isOverdue,
+  needsCounters,
+  type ProbedConnector,
+  updateProbed,
+} from './probed-connector.ts';
+import { readTraffic } from './read-traffic.ts';
+import { renewPeers } from './renew-peers.ts';
+
+/** Milliseconds after which an answer no longer counts. */
+const answerWithin = 2_000;
+
+/**
+ * Seconds in which silence counts against no connector after this host moved: until then its peers learn the new endpoint, or a
+ * handshake is forced. Another move within `betweenMoves` seconds of the last counts as the same one, so that a flapping interface hides
+ * no dead connector.
+ */
+const graceAfterMove = 5;
+const betweenMoves = 15;
+
+/** Probes the liveness of connectors through the tunnel, where another can take over. */
+export class ConnectorProber {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #onChange: () => void;
+  #probed: readonly ProbedConnector[] = [];
+  /** The last value of `failed` that was reported. */
+  #reported = '[]';
+  /** When this host last moved, in seconds. */
+  #movedAt = Number.NEGATIVE_INFINITY;
+  #wake = () => {};
+  /** The handshakes that are being forced; null while there are none. */
+  #renewing: Promise<void> | null = null;
+
+  /** @param onChange called whenever `failed` changes */
+  constructor(tools: Tools, link: string, onChange: () => void) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#onChange = onChange;
+  }
+
+  /** The connectors to avoid. */
+  get failed(): PeerFailure[] {
+    return this.#probed
+      .filter(({ liveness }) => liveness.state !== 'trusted')
+      .map(({ peer, liveness }) => ({ peer: peer.id, back: liveness.state === 'back' }));
+  }
+
+  /** This host may have moved: its peers may not have its new endpoint yet. */
+  move(): void {
+    const now = this.#tools.monotonic();
+    if (now - this.#movedAt >= betweenMoves) this.#movedAt = now;
+  }
+
+  /** Probes the connectors of this evaluation from now on; null, for a network that is down, has none. */
+  follow(survey: Evaluation | null): void {
+    this.#probed = updateProbed(this.#probed, survey);
+    this.#reported = JSON.stringify(this.failed);
+    this.#wake();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#wake());
+    let last = this.#tools.monotonic();
+    while (!signal.aborted) {
+      if (this.#probed.length === 0) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        last = this.#tools.monotonic();
+        continue;
+      }
+      const now = this.#tools.monotonic();
+      await this.#round(this.#probed, now - last);
+      last = now;
+      await this.#tools.sleep(everyInService * 1000, signal);
+    }
+    await this.#renewing;
+  }
+
+  async #round(probed: readonly ProbedConnector[], seconds: number): Promise<void> {
+    for (const each of probed) each.probed += seconds;
+    if (probed.some(needsCounters)) await this.#readCounters(probed);
+    const isMoving = this.#tools.monotonic() - this.#movedAt < graceAfterMove;
+    for (const each of probed) {
+      // Its liveness depends on the handshake that is being forced, which may have to wait for a pass.
+      if (each.begun === null) continue;
+      const hasOther = probed.some((other) => other !== each && isAnswering(other));
+      each.liveness = recordTime(each.liveness, { ...each, seconds: isMoving ? 0 : seconds, hasOther });
+      const { answers, state } = each.liveness;
+      const isOften = isNew(each.liveness) || (each.inService && answers && state !== 'silent');
+      each.every = isOften ? everyInService : everyOther;
+      if (isDue(each)) this.#probe(each);
+      each.begun += seconds;
+    }
+    const overdue = probed.filter(isOverdue);
+    if (overdue.length > 0 && this.#renewing === null) this.#renewing = this.#renew(overdue);
+    const failed = JSON.stringify(this.failed);
+    if (probed !== this.#probed || failed === this.#reported) return;
+    this.#reported = failed;
+    this.#onChange();
+  }
+
+  #probe(connector: ProbedConnector): void {
+    connector.probed = 0;
+    void this.#tools.host.isTcpReachable(connector.peer.address, answerWithin).then((answered) => {
+      if (!answered) return;
+      connector.liveness = recordAnswer(connector.liveness, 'answer');
+      connector.rxBytes = null;
+    });
+  }
+
+  /** Forces a handshake with these at once: they may not have had the endpoint of this host yet. */
+  async #renew(overdue: readonly ProbedConnector[]): Promise<void> {
+    for (const each of overdue) each.begun = null;
+    const renewed = await renewPeers(this.#tools, this.#link, (known) =>
+      overdue.flatMap((each) => {
+        const peer = known.get(each.peer.publicKey);
+        return peer !== undefined && this.#isRenewable(each, peer) ? [peer] : [];
+      }),
+    );
+    for (const each of overdue) {
+      if (renewed.some(({ publicKey }) => publicKey === each.peer.publicKey)) each.rxBytes = 0;
+    }
+    this.#renewing = null;
+    for (const each of overdue) {
+      each.begun = 0;
+      this.#probe(each);
+    }
+  }
+
+  #isRenewable({ liveness, inService }: ProbedConnector, peer: ActualPeer): boolean {
+    if (peer.endpoint === null) return false;
+    return isNew(liveness) && (needsHandshake(liveness, inService) || !this.#hasSession(peer));
+  }
+
+  #hasSession({ latestHandshake }: ActualPeer): boolean {
+    return isFresh(latestHandshake, secondsNow(this.#tools));
+  }
+
+  /** A firewall may drop probes; any other traffic from a peer proves as much as an answer. */
+  async #readCounters(probed: readonly ProbedConnector[]): Promise<void> {
+    const traffic = await readTraffic(this.#tools, this.#link);
+    for (const each of probed) {
+      // The counters of a peer that is removed and added start at 0.
+      if (each.begun === null) continue;
+      const before = each.rxBytes;
+      const seen = traffic.get(each.peer.publicKey);
+      const rxBytes = seen?.rxBytes ?? 0;
+      each.hasSession = seen !== undefined && this.#hasSession(seen);
+      each.rxBytes = isDoubtful(each.liveness, each) ? rxBytes : null;
+      if (before !== null && rxBytes > before) each.liveness = recordAnswer(each.liveness, 'traffic');
+    }
+  }
+}

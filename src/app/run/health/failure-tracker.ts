@@ -1,0 +1,75 @@
+import { comparePeerIds, type PeerFailure } from '../../../core/map/model.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import type { Tools } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+import type { PendingUpdate } from '../pending-update.ts';
+import { ConnectorProber } from './connector-prober.ts';
+import { RelayWatcher } from './relay-watcher.ts';
+
+/** Detects the peers to avoid, from probes of connectors and from the traffic of hosts, and logs each change. */
+export class FailureTracker implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #update: PendingUpdate;
+  readonly #connectors: ConnectorProber;
+  readonly #hosts: RelayWatcher;
+  #names: ReadonlyMap<PeerFailure['peer'], string> = new Map();
+  /** Null before the first pass: then the failures on disk stay. */
+  #failed: readonly PeerFailure[] | null = null;
+
+  constructor(tools: Tools, link: string, update: PendingUpdate) {
+    const compare = () => this.#compare();
+    this.#tools = tools;
+    this.#link = link;
+    this.#update = update;
+    this.#connectors = new ConnectorProber(tools, link, compare);
+    this.#hosts = new RelayWatcher(tools, link, compare);
+  }
+
+  /** This host may have moved: its peers may not have its new endpoint yet. */
+  move(): void {
+    this.#connectors.move();
+  }
+
+  onPass({ evaluation: survey }: Pass): void {
+    this.#connectors.follow(survey);
+    this.#hosts.follow(survey);
+    this.#set(survey === null ? null : this.#gather());
+    if (survey === null) return;
+    this.#names = new Map(survey.state.membership.map.peers.map((peer) => [peer.id, peer.name]));
+    // Without a trigger, what changed during the pass would wait for the next one.
+    if (JSON.stringify(this.#failed) !== JSON.stringify(survey.state.failed)) this.#update.trigger();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#connectors.run(signal), this.#hosts.run(signal)]);
+  }
+
+  #set(failed: readonly PeerFailure[] | null): void {
+    this.#failed = failed;
+    this.#update.set({ failed });
+  }
+
+  #gather(): readonly PeerFailure[] {
+    return [...this.#connectors.failed, ...this.#hosts.failed].toSorted((a, b) => comparePeerIds(a.peer, b.peer));
+  }
+
+  #compare(): void {
+    const before = this.#failed ?? [];
+    const failed = this.#gather();
+    this.#set(failed);
+    for (const { peer, back } of failed) {
+      const known = before.find((each) => each.peer === peer);
+      if (known?.back === back) continue;
+      if (back) this.#log('info', peer, 'a peer answers again; it is not trusted yet');
+      else this.#log('warn', peer, 'a peer does not answer; another is used where there is one');
+    }
+    const trusted = before.filter(({ peer }) => !failed.some((each) => each.peer === peer));
+    for (const { peer } of trusted) this.#log('info', peer, 'a peer that did not answer is trusted again');
+    this.#update.trigger();
+  }
+
+  #log(level: 'info' | 'warn', peer: PeerFailure['peer'], message: string): void {
+    this.#tools.log[level]({ interface: this.#link, peer: this.#names.get(peer) ?? peer }, message);
+  }
+}

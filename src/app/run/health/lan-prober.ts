@@ -1,0 +1,135 @@
+import { CpnError } from '../../../core/errors/index.ts';
+import {
+  findRouteTo,
+  initialLanHealth,
+  type LanHealth,
+  type Probe,
+  trackLanHealth,
+} from '../../../core/health/lan-health.ts';
+import type { Joined } from '../../../store/state/state.ts';
+import type { Notes } from '../../../store/store.ts';
+import { findLan, type Lan, type Target } from '../../drain/lan.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import type { Tools } from '../../tools.ts';
+import { CoalescingTimer } from '../coalescing-timer.ts';
+import type { PassListener } from '../pass-listener.ts';
+import { TransitionLogger } from '../transition-logger.ts';
+import { ProbeTargetFinder } from './probe-target-finder.ts';
+
+/** Milliseconds from the start of a round to the next, at least from its end, and for each probe in it. */
+const every = 2_000;
+const rest = 500;
+const deadline = 1_500;
+
+/** The result of a probe, or why it failed. */
+interface Outcome extends Probe {
+  readonly noted: Notes['probed'][string] | null;
+  readonly error: CpnError | null;
+}
+
+/** Probes the LANs behind a connector, and notes the routes behind which no target answers. */
+export class LanProber implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #trigger: () => void;
+  readonly #transitions: TransitionLogger;
+  readonly #finder: ProbeTargetFinder;
+  readonly #timer = new CoalescingTimer();
+  #lan: Lan | null = null;
+  /** Null before the first pass. */
+  #health: LanHealth | null = null;
+  #noted: Pick<Notes, 'dead' | 'probed'> = { dead: [], probed: {} };
+
+  /** @param trigger starts a pass; called when other routes than before are noted as dead */
+  constructor(tools: Tools, link: string, trigger: () => void) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#trigger = trigger;
+    this.#finder = new ProbeTargetFinder(tools);
+    const messages = { begins: 'a probe failed', ends: 'probes succeed again' };
+    this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
+  }
+
+  /** At the first pass, routes that are out of service already count as dead until their LAN answers. */
+  async onPass({ evaluation: survey }: Pass): Promise<void> {
+    this.#lan = survey && findLan(survey.state);
+    if (survey === null) return;
+    const { state } = survey;
+    if (this.#health === null) await this.#begin(state);
+    else if (this.#lan === null) await this.#set(initialLanHealth(), {});
+    if (this.#lan !== null) this.#timer.schedule();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { sleep, monotonic } = this.#tools;
+    while (!signal.aborted) {
+      await this.#timer.next(signal);
+      while (this.#lan !== null && !signal.aborted) {
+        const began = monotonic();
+        await this.#round(this.#lan.targets).catch((error) => void this.#transitions.update(error));
+        await sleep(Math.max(rest, every - 1000 * (monotonic() - began)), signal);
+      }
+    }
+  }
+
+  /** The map contains what was withdrawn before this process started; the notes, what could not be reported. */
+  async #begin(state: Joined): Promise<void> {
+    const { dead, probed } = await this.#tools.store.readNotes(this.#link);
+    this.#noted = { dead, probed };
+    const { routes, self } = this.#lan ?? { routes: [], self: null };
+    // A drained connector has all routes out of service, whatever the health of its LANs.
+    const withdrawn = state.drained ? [] : (self?.withdrawn ?? []);
+    const known = routes.filter((route) => dead.includes(route) || withdrawn.includes(route));
+    if (known.length > 0) {
+      this.#tools.log.info({ interface: this.#link, routes: known }, 'out of service until the LAN answers');
+    }
+    await this.#set(initialLanHealth(known), this.#lan === null ? {} : probed);
+  }
+
+  async #round(targets: readonly Target[]): Promise<void> {
+    void this.#finder.lookUp(targets).catch((error) => void this.#transitions.update(error));
+    const round = await Promise.all(targets.map((target) => this.#probe(target)));
+    // Meanwhile a pass may have found the network down, or with other routes.
+    if (this.#lan === null || this.#health === null) return;
+    this.#transitions.update(round.find(({ error }) => error !== null)?.error ?? null);
+    const { dead } = this.#health;
+    const next = trackLanHealth(this.#health, round, this.#lan.routes);
+    this.#logChanges(dead, next, round, this.#lan);
+    const noted = round.flatMap(({ target, noted }) => (noted === null ? [] : [[target, noted] as const]));
+    await this.#set(next, Object.fromEntries(noted));
+  }
+
+  async #probe(target: Target): Promise<Outcome> {
+    const address = this.#finder.find(target);
+    const outcome = { target: target.name, address: address ?? null, isGood: null, noted: null, error: null };
+    if (address === undefined) return outcome;
+    const noted = target.address === null ? { address, trouble: null } : null;
+    if (address === null) return { ...outcome, noted };
+    try {
+      return { ...outcome, noted, isGood: await this.#tools.host.probe({ address, port: target.port }, deadline) };
+    } catch (error) {
+      if (!(error instanceof CpnError)) throw error;
+      return { ...outcome, noted: { address, trouble: error.message }, error };
+    }
+  }
+
+  #logChanges(before: LanHealth['dead'], { dead }: LanHealth, round: readonly Probe[], { routes }: Lan): void {
+    const { log } = this.#tools;
+    for (const route of routes.filter((each) => before.includes(each) !== dead.includes(each))) {
+      const behind = round.filter(({ address }) => address !== null && findRouteTo(address, routes) === route);
+      const facts = { interface: this.#link, route, targets: behind.map(({ target }) => target) };
+      if (dead.includes(route)) log.warn(facts, 'the LAN behind a route does not answer');
+      else log.info(facts, 'the LAN behind a route answers again');
+    }
+  }
+
+  /** Sets the health, and writes it to the notes. */
+  async #set(health: LanHealth, probed: Notes['probed']): Promise<void> {
+    const before = this.#noted;
+    this.#health = health;
+    this.#noted = { dead: health.dead, probed };
+    if (JSON.stringify(before) === JSON.stringify(this.#noted)) return;
+    await this.#tools.store.amendNotes(this.#link, this.#noted);
+    if (JSON.stringify(before.dead) !== JSON.stringify(health.dead)) this.#trigger();
+  }
+}

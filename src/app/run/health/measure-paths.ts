@@ -1,0 +1,55 @@
+import { guessSizes } from '../../../core/health/path-mtu.ts';
+import { isFresh } from '../../../core/health/peer-health.ts';
+import type { ActualPeer } from '../../../core/host-state/actual.ts';
+import type { Peer, PeerId } from '../../../core/map/model.ts';
+import type { Evaluation } from '../../reconcile/evaluate-network.ts';
+import { measurePath } from '../../reconcile/measure-path.ts';
+import type { Tools } from '../../tools.ts';
+
+/** Peers whose paths are measured, at most. */
+const mostPeers = 8;
+
+/** A peer with a session. */
+export interface Candidate {
+  readonly peer: Peer;
+  readonly seen: ActualPeer;
+}
+
+/** The peers with a session at `now`: first the one that limits the MTU, then connectors, then those with the most traffic. */
+export function findCandidates({ state, desired, actual }: Evaluation, now: number): readonly Candidate[] {
+  const fresh = (actual.device?.peers ?? []).filter(({ latestHandshake }) => isFresh(latestHandshake, now));
+  const keys = new Set(fresh.map(({ publicKey }) => publicKey));
+  const listed = state.membership.map.peers.filter(({ publicKey }) => keys.has(publicKey));
+  const peers = new Map(listed.map((peer) => [peer.publicKey, peer]));
+  const rank = ({ peer }: Candidate) => (peer.id === desired.pathMtu?.peer ? 2 : peer.type === 'connector' ? 1 : 0);
+  const traffic = ({ seen }: Candidate) => seen.rxBytes + seen.txBytes;
+  return fresh
+    .flatMap((seen) => {
+      const peer = peers.get(seen.publicKey);
+      return peer === undefined ? [] : [{ peer, seen }];
+    })
+    .toSorted((one, other) => rank(other) - rank(one) || traffic(other) - traffic(one))
+    .slice(0, mostPeers);
+}
+
+/** Measures the path MTU to these peers with echoes; null for a peer that does not answer. @throws CpnError when echoes fail */
+export async function measurePaths(
+  tools: Tools,
+  { state, desired, actual }: Evaluation,
+  due: readonly Candidate[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<PeerId, number | null>> {
+  const { fittedMtu: full, pathMtu } = desired;
+  // The pass may have lowered the MTU since the observation.
+  const isNarrow = Math.min(actual.link?.mtu ?? full, desired.config.mtu) < full;
+  const addresses = due.map(({ peer }) => peer.address);
+  const restore = isNarrow ? await tools.host.raiseProbeMtu?.(state.interface, addresses, full) : null;
+  try {
+    const measured = due.map(async ({ peer }): Promise<[PeerId, number | null]> => {
+      return [peer.id, await measurePath(tools.host, peer.address, full, guessSizes(pathMtu), signal)];
+    });
+    return new Map(await Promise.all(measured));
+  } finally {
+    await restore?.();
+  }
+}

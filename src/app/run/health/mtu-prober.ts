@@ -1,0 +1,180 @@
+import { CpnError } from '../../../core/errors/index.ts';
+import {
+  findNarrowest,
+  isPathDue,
+  leastPathMtu,
+  mayChange,
+  nameUnderlay,
+  newPath,
+  type PathMtu,
+  type PeerPath,
+  recordMeasurement,
+  trackPath,
+} from '../../../core/health/path-mtu.ts';
+import type { Peer, PeerId } from '../../../core/map/model.ts';
+import type { Evaluation } from '../../reconcile/evaluate-network.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import { secondsNow, type Tools } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+import type { PendingUpdate } from '../pending-update.ts';
+import { TransitionLogger } from '../transition-logger.ts';
+import { type Candidate, findCandidates, measurePaths } from './measure-paths.ts';
+
+/**
+ * Measures the path MTU of the peers with echoes through the tunnel, and finds the MTU that follows: at the start, for a new session or
+ * endpoint, after the underlay changed, and from time to time while a path is in use.
+ */
+export class MtuProber implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #update: PendingUpdate;
+  readonly #transitions: TransitionLogger;
+  #survey: Evaluation | null = null;
+  #candidates: readonly Candidate[] = [];
+  #underlay = '';
+  #paths = new Map<PeerId, PeerPath>();
+  /** The peers to which not even packets of the least MTU pass. */
+  readonly #failing = new Set<PeerId>();
+  /** What the state should contain: null for no limit, undefined where it is right. */
+  #wanted: PathMtu | null | undefined;
+  #changedAt: number | null = null;
+  /** Another number stands for another underlay. */
+  #place = 0;
+  #wake = () => {};
+
+  constructor(tools: Tools, link: string, update: PendingUpdate) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#update = update;
+    const messages = { begins: 'the path MTU cannot be measured', ends: 'the path MTU can be measured again' };
+    this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
+  }
+
+  /** The paths may have changed: each is measured again. */
+  reset(): void {
+    this.#paths = new Map();
+    this.#place += 1;
+  }
+
+  /** A network that is down, or has a fixed MTU, is not measured. */
+  onPass({ evaluation: survey }: Pass): void {
+    const isMeasured = survey?.state.enabled && survey.state.options.mtu === null && survey.actual.link !== null;
+    this.#survey = isMeasured ? survey : null;
+    if (this.#survey === null) {
+      this.#candidates = [];
+      this.#set(undefined);
+      this.reset();
+      return;
+    }
+    const underlay = nameUnderlay(this.#survey.actual.surroundings);
+    if (underlay !== this.#underlay) {
+      this.#underlay = underlay;
+      this.#set(undefined);
+      this.reset();
+    }
+    this.#candidates = findCandidates(this.#survey, secondsNow(this.#tools));
+    this.#followPaths(this.#survey);
+    this.#settle();
+    this.#wake();
+  }
+
+  #set(wanted: PathMtu | null | undefined): void {
+    this.#wanted = wanted;
+    this.#update.set({ pathMtu: wanted });
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#wake());
+    while (!signal.aborted) {
+      const due = this.#findDue();
+      if (this.#survey !== null && due.length > 0) {
+        await this.#measure(this.#survey, due, signal);
+        continue;
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  /** None while a pass is about to change the MTU under the echoes. */
+  #findDue(): readonly Candidate[] {
+    if (this.#survey === null || this.#wanted !== undefined) return [];
+    const { fittedMtu } = this.#survey.desired;
+    const now = this.#tools.monotonic();
+    return this.#candidates.filter(({ peer }) => {
+      const path = this.#paths.get(peer.id);
+      return path !== undefined && isPathDue(path, fittedMtu, now);
+    });
+  }
+
+  #followPaths({ state, desired }: Evaluation): void {
+    const listed = new Set(state.membership.map.peers.map(({ id }) => id));
+    for (const id of this.#paths.keys()) if (!listed.has(id)) this.#paths.delete(id);
+    const { pathMtu, fittedMtu } = desired;
+    if (pathMtu && listed.has(pathMtu.peer) && !this.#paths.has(pathMtu.peer)) {
+      // From the state on disk.
+      const path = newPath(pathMtu.peer, null);
+      this.#paths.set(pathMtu.peer, { ...path, size: pathMtu.mtu, measuredAt: this.#tools.monotonic() });
+    }
+    for (const { peer, seen } of this.#candidates) {
+      const host = seen.endpoint?.host ?? null;
+      const { rxBytes, txBytes } = seen;
+      const known = this.#paths.get(peer.id) ?? newPath(peer.id, host);
+      this.#paths.set(peer.id, trackPath(known, { host, rxBytes, txBytes }, fittedMtu));
+    }
+  }
+
+  async #measure(survey: Evaluation, due: readonly Candidate[], signal: AbortSignal): Promise<void> {
+    const place = this.#place;
+    let sizes: ReadonlyMap<PeerId, number | null> = new Map();
+    try {
+      sizes = await measurePaths(this.#tools, survey, due, signal);
+      this.#transitions.update(null);
+    } catch (error) {
+      if (!(error instanceof CpnError)) throw error;
+      this.#transitions.update(error);
+    }
+    if (signal.aborted || place !== this.#place) return;
+    const now = this.#tools.monotonic();
+    for (const { peer } of due) {
+      const path = this.#paths.get(peer.id);
+      const size = sizes.get(peer.id) ?? null;
+      if (path === undefined) continue;
+      this.#paths.set(peer.id, recordMeasurement(path, size, now));
+      if (size !== null) this.#logFailing(peer, size);
+    }
+    this.#settle();
+  }
+
+  /** Compares the measured MTU with the present one. */
+  #settle(): void {
+    if (this.#survey === null) return;
+    const now = this.#tools.monotonic();
+    const { state, desired } = this.#survey;
+    const { fittedMtu: full, pathMtu } = desired;
+    const narrowest = findNarrowest(this.#paths.values(), full, now);
+    const present = pathMtu?.mtu ?? full;
+    if (this.#wanted !== undefined && (this.#wanted?.mtu ?? full) === present) this.#set(undefined);
+    const next = this.#wanted === undefined ? present : (this.#wanted?.mtu ?? full);
+    const mtu = narrowest?.size ?? full;
+    if (mtu === next || !mayChange(next, mtu, this.#changedAt, now)) return;
+    const peer = narrowest && state.membership.map.peers.find(({ id }) => id === narrowest.peer)?.name;
+    const facts = { interface: this.#link, mtu, before: next, ...(peer && { peer }) };
+    if (mtu < next) this.#tools.log.warn(facts, 'large packets to a peer are lost; lowering the MTU');
+    else this.#tools.log.info(facts, 'larger packets pass again; raising the MTU');
+    this.#changedAt = now;
+    const measuredAt = this.#tools.now().toISOString();
+    this.#set(narrowest && { mtu: narrowest.size, peer: narrowest.peer, underlay: this.#underlay, measuredAt });
+    this.#update.trigger();
+  }
+
+  /** Such a path has another fault, or its peer does not answer large echoes: it lowers no MTU. */
+  #logFailing({ id, name }: Peer, size: number): void {
+    if (size >= leastPathMtu) this.#failing.delete(id);
+    if (size >= leastPathMtu || this.#failing.has(id)) return;
+    this.#failing.add(id);
+    const facts = { interface: this.#link, peer: name, passed: size, least: leastPathMtu };
+    this.#tools.log.warn(facts, 'echoes of the least MTU to a peer are lost; the MTU stays');
+  }
+}

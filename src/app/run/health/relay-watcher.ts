@@ -1,0 +1,91 @@
+import type { PublicKey } from '../../../core/crypto/keys.ts';
+import { isSilent, type Traffic, trackTraffic } from '../../../core/health/traffic.ts';
+import type { Peer, PeerFailure } from '../../../core/map/model.ts';
+import type { Evaluation } from '../../reconcile/evaluate-network.ts';
+import type { Tools } from '../../tools.ts';
+import { readTraffic } from './read-traffic.ts';
+
+/** Milliseconds between two readings of the counters. */
+const every = 5_000;
+
+/**
+ * On a connector that is not the only one: detects the hosts that it no longer reaches, though another may, and those that send
+ * again. It sends no probes: without traffic, an unreachable host is not detected.
+ */
+export class RelayWatcher {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #onChange: () => void;
+  #hosts: readonly Peer[] = [];
+  #traffic = new Map<PublicKey, Traffic>();
+  /** Unreachable hosts, with the bytes received from them when that was detected. */
+  #lost = new Map<PublicKey, number>();
+  #wake = () => {};
+
+  /** @param onChange called whenever `failed` changes */
+  constructor(tools: Tools, link: string, onChange: () => void) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#onChange = onChange;
+  }
+
+  /** The hosts to reach through another connector. */
+  get failed(): PeerFailure[] {
+    return this.#hosts.filter((host) => this.#lost.has(host.publicKey)).map((host) => ({ peer: host.id, back: false }));
+  }
+
+  /** Watches the hosts of this evaluation from now on; null, for a network that is down, has none. */
+  follow(survey: Evaluation | null): void {
+    this.#hosts = findHosts(survey);
+    const isKnown = new Set(this.#hosts.map((host) => host.publicKey));
+    for (const kept of [this.#lost, this.#traffic]) {
+      for (const publicKey of kept.keys()) if (!isKnown.has(publicKey)) kept.delete(publicKey);
+    }
+    for (const { id, publicKey } of this.#hosts) {
+      const isLost = survey?.state.failed.some(({ peer }) => peer === id) ?? false;
+      const rxBytes = survey?.actual.device?.peers.find((peer) => peer.publicKey === publicKey)?.rxBytes ?? 0;
+      if (isLost && !this.#lost.has(publicKey)) this.#lost.set(publicKey, rxBytes);
+    }
+    this.#wake();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#wake());
+    while (!signal.aborted) {
+      if (this.#hosts.length === 0) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+        continue;
+      }
+      await this.#readCounters();
+      await this.#tools.sleep(every, signal);
+    }
+  }
+
+  async #readCounters(): Promise<void> {
+    const before = this.#lost.size;
+    const now = this.#tools.monotonic();
+    const peers = await readTraffic(this.#tools, this.#link);
+    let isBack = false;
+    for (const { publicKey } of this.#hosts) {
+      const peer = peers.get(publicKey);
+      if (peer === undefined) continue;
+      const traffic = trackTraffic(this.#traffic.get(publicKey), peer, now);
+      this.#traffic.set(publicKey, traffic);
+      const lostAt = this.#lost.get(publicKey);
+      if (lostAt === undefined && isSilent(traffic, now)) this.#lost.set(publicKey, peer.rxBytes);
+      if (lostAt !== undefined && peer.rxBytes !== lostAt) isBack = this.#lost.delete(publicKey) || isBack;
+    }
+    if (isBack || this.#lost.size !== before) this.#onChange();
+  }
+}
+
+/** The hosts that this one reaches directly, if it is a connector and there is another. */
+function findHosts(survey: Evaluation | null): Peer[] {
+  if (survey === null || survey.state.enrollment.type !== 'connector') return [];
+  const { map } = survey.state.membership;
+  const reached = new Set(survey.desired.config.peers.map((peer) => peer.publicKey));
+  const others = map.peers.filter((peer) => reached.has(peer.publicKey));
+  return others.some((peer) => peer.type === 'connector') ? others.filter((peer) => peer.type !== 'connector') : [];
+}

@@ -1,0 +1,29 @@
+import type { PublicKey } from '../../../core/crypto/keys.ts';
+import { CpnError } from '../../../core/errors/index.ts';
+import type { ActualPeer } from '../../../core/host-state/actual.ts';
+import type { Tools } from '../../tools.ts';
+import { readTraffic } from './read-traffic.ts';
+
+/**
+ * Forces a handshake with some peers of an interface, which lose their session; WireGuard itself retries only every 5 s. Holds the
+ * lock, because a pass may change the same peers.
+ *
+ * @param choose chooses the peers from WireGuard's table, read under the lock
+ * @returns the peers that were renewed; none after a failure, when WireGuard's own retries go on
+ */
+export async function renewPeers(
+  tools: Tools,
+  link: string,
+  choose: (known: ReadonlyMap<PublicKey, ActualPeer>) => readonly ActualPeer[],
+): Promise<readonly ActualPeer[]> {
+  try {
+    return await tools.store.lock(async () => {
+      const peers = choose(await readTraffic(tools, link));
+      if (peers.length > 0) await tools.host.apply({ do: 'renew-peers', link, peers, changes: [] });
+      return peers;
+    });
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    return [];
+  }
+}

@@ -1,0 +1,75 @@
+import { CpnError, ForwardingDropped, InboundDropped } from '../../../core/errors/index.ts';
+import { describeInbound } from '../../../core/forward/describe-inbound-drop.ts';
+import type { HostEvent } from '../../../host/host.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import { findDrops } from '../../status/foreign-drops.ts';
+import type { Tools } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+import { TransitionLogger } from '../transition-logger.ts';
+
+/** A pass may come a fifth before the interval is over, and counts all the same. */
+const leeway = 0.75;
+/** Intervals between two checks of a host that does not forward, while nothing is dropped. */
+const calm = 10;
+
+/**
+ * Checks whether packet rules of other programs drop what a connector forwards, or what other hosts send to the listen port, and logs
+ * when that begins and ends. A check costs a process, so it is made at intervals, and after packet rules changed.
+ */
+export class DropListener implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  /** Seconds. */
+  readonly #pause: number;
+  readonly #forward: TransitionLogger;
+  readonly #inbound: TransitionLogger;
+  readonly #unread: TransitionLogger;
+  /** What the notes contain; undefined before the first check. */
+  #noted: boolean | undefined;
+  #due = 0;
+
+  /** @param interval seconds between two checks without another trigger, more or less */
+  constructor(tools: Tools, link: string, interval: number) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#pause = interval * leeway;
+    const transitions = (begins: string, ends: string) =>
+      new TransitionLogger(tools.log, { interface: link }, { begins, ends });
+    this.#forward = transitions('packets to be forwarded are dropped', 'packets to be forwarded are no longer dropped');
+    this.#inbound = transitions('UDP to the listen port is dropped', 'UDP to the listen port is no longer dropped');
+    this.#unread = transitions('the packet rules cannot be read', 'the packet rules can be read again');
+  }
+
+  onEvent({ kind }: HostEvent): boolean {
+    if (kind === 'firewall') this.#due = 0;
+    return false;
+  }
+
+  /** Checks when a check is due. In a network that is down nothing is dropped. */
+  async onPass({ evaluation: survey, changes }: Pass): Promise<void> {
+    if (changes.length > 0) this.#due = 0;
+    const now = this.#tools.monotonic();
+    if (survey !== null && now < this.#due) return;
+    try {
+      const { forward, inbound } = survey === null ? none : await findDrops(this.#tools, survey);
+      this.#unread.update(null);
+      this.#forward.update(forward.length === 0 ? null : new ForwardingDropped(forward));
+      this.#inbound.update(inbound && new InboundDropped(describeInbound(inbound, this.#link)));
+      await this.#note(inbound !== null);
+      this.#due = now + this.#pause * (survey?.desired.isConnector || inbound !== null ? 1 : calm);
+    } catch (error) {
+      if (!(error instanceof CpnError)) throw error;
+      this.#due = now + this.#pause;
+      this.#unread.update(error);
+    }
+  }
+
+  /** For `cpn status`, which checks the rules itself only when the notes give a reason. */
+  async #note(isDropped: boolean): Promise<void> {
+    if (this.#noted === isDropped) return;
+    await this.#tools.store.amendNotes(this.#link, { inboundDropped: isDropped });
+    this.#noted = isDropped;
+  }
+}
+
+const none = { forward: [], inbound: null };

@@ -1,0 +1,27 @@
+import type { Pass } from '../../reconcile/pass.ts';
+import { findExpiry, findExpiryWarning } from '../../status/find-expiry.ts';
+import type { Tools } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+
+/** Logs that this host expires within days, and that it expired, each once for one expiry time. */
+export class ExpiryListener implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  #logged = '';
+
+  constructor(tools: Tools, link: string) {
+    this.#tools = tools;
+    this.#link = link;
+  }
+
+  onPass({ evaluation: survey }: Pass): void {
+    if (survey === null) return;
+    const ending = findExpiryWarning(survey.state, this.#tools.now());
+    const expires_at = new Date(findExpiry(survey.state) ?? 0).toISOString();
+    const name = ending === null ? '' : `${ending.isOver} ${expires_at}`;
+    if (name === this.#logged) return;
+    this.#logged = name;
+    if (ending !== null)
+      this.#tools.log.warn({ interface: this.#link, expires_at }, `${ending.found}; ${ending.remedy}`);
+  }
+}

@@ -1,0 +1,51 @@
+import { findGone } from '../../../core/health/lan-routes.ts';
+import type { HostEvent } from '../../../host/host.ts';
+import { updateLanRoutes } from '../../drain/lan-routes.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import type { Tools } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+
+/** Seconds for which the path to a LAN must be back before its route is served again: a flapping link serves none. */
+const settling = 5;
+
+/** Follows the paths from a connector to its LANs, and logs which are gone and which are back. */
+export class LanRouteListener implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #trigger: (inMs: number) => void;
+  #since: ReadonlyMap<string, number> = new Map();
+  #links: ReadonlySet<string> = new Set();
+
+  /** @param trigger starts a pass after so many milliseconds */
+  constructor(tools: Tools, link: string, trigger: (inMs: number) => void) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#trigger = trigger;
+  }
+
+  /** Urgent: a change of an interface on the path to a LAN, now or before. */
+  onEvent({ link }: HostEvent): boolean {
+    return link !== null && this.#links.has(link);
+  }
+
+  async onPass({ evaluation: survey }: Pass): Promise<void> {
+    if (survey === null) return;
+    const { log } = this.#tools;
+    const known = { settling, since: this.#since };
+    const { before, ways, since, routes } = await updateLanRoutes(this.#tools, survey, known);
+    this.#since = since;
+    this.#links = new Set(Object.values(ways).flatMap(({ links }) => links));
+    const wasGone = findGone(before, routes);
+    const gone = findGone(ways, routes);
+    for (const route of routes) {
+      const facts = { interface: this.#link, route };
+      const reason = ways[route]?.gone;
+      if (gone.includes(route) && !wasGone.includes(route)) {
+        log.warn({ ...facts, reason }, 'the path to the LAN behind a route is gone');
+      } else if (wasGone.includes(route) && !gone.includes(route)) {
+        log.info(facts, 'the path to the LAN behind a route is back');
+      }
+    }
+    if (since.size > 0) this.#trigger(1000 * settling);
+  }
+}

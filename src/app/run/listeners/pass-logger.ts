@@ -1,0 +1,30 @@
+import type { Change } from '../../../core/reconcile/change.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import type { Log } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+
+/** Of one pass, which may change thousands of peers. */
+const mostLogged = 20;
+
+/** Logs the changes of each pass. */
+export class PassLogger implements PassListener {
+  readonly #log: Log;
+  readonly #link: string;
+
+  constructor(log: Log, link: string) {
+    this.#log = log;
+    this.#link = link;
+  }
+
+  onPass({ changes, isDrift }: Pass): void {
+    if (changes.length === 0) return;
+    const more = changes.length - mostLogged;
+    const logged = changes.slice(0, mostLogged).map(describe);
+    const facts = { interface: this.#link, changes: logged, ...(more > 0 && { more }) };
+    this.#log.info(facts, isDrift ? 'drift repaired' : 'change applied');
+  }
+}
+
+function describe({ action, kind, target, reason }: Change): string {
+  return `${action} ${kind} ${target}: ${reason}`;
+}

@@ -1,0 +1,74 @@
+import type { PeerId } from '../../../core/map/model.ts';
+import type { Pin } from '../../../core/pins/match-pins.ts';
+import { describeDifference, findPinMismatches } from '../../../core/pins/pin-mismatch.ts';
+import type { Joined } from '../../../store/state/state.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import type { Tools } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+
+/** Logs peers whose key or address differs from the pin: each mismatch once, and each change of a pin. */
+export class PinListener implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  /** Null until the first pass. */
+  #pins: readonly Pin[] | null = null;
+  #logged: ReadonlySet<string> = new Set();
+
+  constructor(tools: Tools, link: string) {
+    this.#tools = tools;
+    this.#link = link;
+  }
+
+  onPass({ evaluation: survey }: Pass): void {
+    if (survey === null || survey.state.pins === this.#pins) return;
+    this.#logMismatches(survey.state);
+    if (this.#pins !== null) this.#logChanges(survey.state, this.#pins);
+    this.#pins = survey.state.pins;
+  }
+
+  #logMismatches({ membership, pins, options }: Joined): void {
+    const logged = new Set<string>();
+    for (const { name, pin, claimed } of findPinMismatches(membership.map, pins)) {
+      const difference = describeDifference({ pin, claimed });
+      const key = `${claimed.peer}: ${difference}`;
+      logged.add(key);
+      if (this.#logged.has(key)) continue;
+      const facts = {
+        interface: this.#link,
+        peer: claimed.peer,
+        name,
+        address: pin.address,
+        known_key: pin.publicKey,
+        claimed_key: claimed.publicKey,
+        difference,
+        pin: options.pin,
+      };
+      this.#tools.log.warn(facts, options.pin === 'strict' ? messages.held : messages.changed);
+    }
+    this.#logged = logged;
+  }
+
+  #logChanges({ membership, pins }: Joined, before: readonly Pin[]): void {
+    const known = new Map<PeerId, Pin>(before.map((pin) => [pin.claimed?.peer ?? pin.peer, pin]));
+    const held = new Map(before.map((pin) => [pin.address, pin]));
+    const names = new Map(membership.map.peers.map(({ id, name }) => [id, name]));
+    for (const pin of pins) {
+      const earlier = known.get(pin.peer);
+      const other = earlier ?? held.get(pin.address);
+      if (other === undefined || other.publicKey === pin.publicKey || pin.claimed !== null) continue;
+      const { peer, address, publicKey } = pin;
+      const facts = { interface: this.#link, peer, name: names.get(peer), address, key: publicKey };
+      const wasClaimed = other.claimed?.publicKey === publicKey;
+      if (earlier === undefined) this.#tools.log.warn({ ...facts, known_key: other.publicKey }, messages.reused);
+      else this.#tools.log.info(facts, wasClaimed ? messages.accepted : messages.proven);
+    }
+  }
+}
+
+const messages = {
+  held: 'peer changed without a signed proof; keeping the pinned values',
+  changed: 'peer changed without a signed proof; using the new values',
+  accepted: 'the mismatch of a peer with its pin was accepted',
+  proven: 'a peer proved a new key',
+  reused: 'an address moved from one peer to another',
+};

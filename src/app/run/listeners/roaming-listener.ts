@@ -1,0 +1,146 @@
+import type { PublicKey } from '../../../core/crypto/keys.ts';
+import { isFresh } from '../../../core/health/peer-health.ts';
+import type { ActualPeer } from '../../../core/host-state/actual.ts';
+import { namePlace } from '../../../core/host-state/underlay.ts';
+import type { Peer } from '../../../core/map/model.ts';
+import { hostPrefix } from '../../../core/net/cidr.ts';
+import type { HostEvent } from '../../../host/host.ts';
+import type { Evaluation } from '../../reconcile/evaluate-network.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import { secondsNow, type Tools } from '../../tools.ts';
+import { readTraffic } from '../health/read-traffic.ts';
+import { renewPeers } from '../health/renew-peers.ts';
+import type { PassListener, ResetCause } from '../pass-listener.ts';
+
+/** Peers that are probed; the others, where there are more, receive one packet. */
+const mostProbed = 64;
+/** Milliseconds in which an answer arrives. With the handshake that is forced without one, peers learn the new endpoint within 2 s. */
+const deadline = 1_000;
+/** Seconds between two info messages while the default route does not settle. */
+const quiet = 30;
+
+/**
+ * Sends a packet through each tunnel in use as soon as the underlay of this host changes: from any packet that WireGuard authenticates, a
+ * peer learns the new endpoint. Where no answer arrives, a handshake is forced.
+ */
+export class RoamingListener implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #onMove: () => void;
+  #survey: Evaluation | null = null;
+  #place: string | null = null;
+  #isDue = false;
+  #loggedAt = Number.NEGATIVE_INFINITY;
+  #wake = () => {};
+
+  /** @param onMove called as soon as this host may have moved */
+  constructor(tools: Tools, link: string, onMove: () => void) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#onMove = onMove;
+  }
+
+  /** After a wake the peers may have an earlier endpoint of this host: they are probed after the next pass. */
+  reset(cause: ResetCause): void {
+    if (cause === 'wake') this.#probeNext();
+  }
+
+  #probeNext(): void {
+    this.#isDue = true;
+    this.#onMove();
+  }
+
+  /**
+   * Urgent: a change of the default route or an uplink. A new default route may be one in another place, though all addresses stay the
+   * same; one that goes may come back elsewhere.
+   */
+  onEvent({ isDefault, kind, link, removed }: HostEvent): boolean {
+    const isUplink = link !== null && this.#survey?.actual.surroundings.uplinks.includes(link) === true;
+    const isUrgent = isDefault === true || isUplink;
+    if (isDefault && link !== this.#link) this.#probeNext();
+    else if ((removed || kind === 'link') && isUrgent) this.#onMove();
+    return isUrgent;
+  }
+
+  onPass({ evaluation: survey }: Pass): void {
+    this.#survey = survey;
+    const before = this.#place;
+    this.#place = survey && namePlace(survey.actual.surroundings);
+    if (survey === null) this.#isDue = false;
+    else if (before !== null && before !== this.#place) this.#probeNext();
+    if (this.#isDue) this.#wake();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#wake());
+    while (!signal.aborted) {
+      if (this.#isDue && this.#survey !== null) {
+        this.#isDue = false;
+        await this.#probe(this.#survey);
+        continue;
+      }
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  async #probe(survey: Evaluation): Promise<void> {
+    const { host, log } = this.#tools;
+    const before = await readTraffic(this.#tools, this.#link);
+    const found = this.#findPeers(survey, before);
+    const sources = await Promise.all(found.map(([, { endpoint }]) => endpoint && host.sourceAddress(endpoint.host)));
+    const peers = found.filter((_, index) => sources[index] !== null);
+    if (peers.length === 0) return;
+    const probed = peers.slice(0, mostProbed);
+    const answering = Promise.all(probed.map(([{ address }]) => host.isTcpReachable(address, deadline)));
+    for (const [{ address }] of peers.slice(mostProbed)) await host.triggerHandshake(address);
+    const answers = await answering;
+    const silent = probed.filter((_, index) => !answers[index]);
+    const renewed = silent.length === 0 ? [] : await this.#renew(silent, before);
+    const nameOf = ([{ name }]: Found) => name;
+    const answered = probed.filter((_, index) => answers[index]).map(nameOf);
+    const facts = { interface: this.#link, peers: peers.length, answered, renewed: renewed.map(nameOf) };
+    const now = this.#tools.monotonic();
+    const level = renewed.length === 0 && now - this.#loggedAt < quiet ? 'debug' : 'info';
+    if (level === 'info') this.#loggedAt = now;
+    log[level](facts, 'the underlay changed; the peers in use were probed');
+  }
+
+  /** The peers with a session or a keepalive that are reached directly, connectors first. */
+  #findPeers({ state, desired }: Evaluation, known: ReadonlyMap<PublicKey, ActualPeer>): Found[] {
+    const now = secondsNow(this.#tools);
+    const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
+    const rank = ([{ type }]: Found) => (type === 'connector' ? 0 : 1);
+    return state.membership.map.peers
+      .flatMap((peer): Found[] => {
+        const actual = known.get(peer.publicKey);
+        const isDirect = wanted.get(peer.publicKey)?.allowedIps.includes(hostPrefix(peer.address)) ?? false;
+        return actual !== undefined && isDirect && isInUse(actual, now) ? [[peer, actual]] : [];
+      })
+      .toSorted((one, other) => rank(one) - rank(other));
+  }
+
+  /** Forces a handshake with the peers that sent nothing since the probe: a firewall may drop the answer of a peer that did. */
+  async #renew(silent: readonly Found[], before: ReadonlyMap<PublicKey, ActualPeer>): Promise<readonly Found[]> {
+    const isSilent = new Set(silent.map(([{ publicKey }]) => publicKey));
+    const renewed = await renewPeers(this.#tools, this.#link, (known) =>
+      [...known.values()].filter(
+        ({ publicKey, rxBytes, endpoint }) =>
+          isSilent.has(publicKey) && endpoint !== null && rxBytes === before.get(publicKey)?.rxBytes,
+      ),
+    );
+    const keys = new Set(renewed.map(({ publicKey }) => publicKey));
+    const found = silent.filter(([{ publicKey }]) => keys.has(publicKey));
+    for (const [{ address }] of found) await this.#tools.host.triggerHandshake(address);
+    return found;
+  }
+}
+
+/** A peer of the map, and its entry in WireGuard. */
+type Found = readonly [Peer, ActualPeer];
+
+function isInUse({ endpoint, latestHandshake, keepalive }: ActualPeer, now: number): boolean {
+  if (endpoint === null || latestHandshake === null) return false;
+  return keepalive !== null || isFresh(latestHandshake, now);
+}

@@ -1,0 +1,93 @@
+import { isDue } from '../../../core/crypto/key-age.ts';
+import { Locked } from '../../../core/errors/index.ts';
+import { accessOf } from '../../access.ts';
+import type { ConfirmOptions } from '../../reconcile/await-confirmation.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import { resumeRotation, rotateKey } from '../../rotation/rotate.ts';
+import type { Tools } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+import { TransitionLogger } from '../transition-logger.ts';
+
+/** Seconds after a rotation that failed, or could not be completed, until the next try: it interrupts a tunnel that works. */
+const restAfterFailure = { begun: 30, new: 3_600 } as const;
+
+/** Rotates a network's key when it is old enough, and completes rotations that were begun; one at a time, without delaying passes. */
+export class RotationListener implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #confirmMs: number;
+  readonly #transitions: TransitionLogger;
+  /** Between 0 and 1: hosts that joined together do not rotate their keys together. */
+  readonly #jitter = Math.random();
+  /** Seconds of the monotonic clock before which there is no try. */
+  #restUntil = { begun: 0, new: 0 };
+  #next: 'begun' | 'new' | null = null;
+  #wake = () => {};
+
+  readonly #trigger: () => void;
+
+  /**
+   * @param confirmMs milliseconds within which a peer must answer to a new key
+   * @param trigger starts a pass; called after each try
+   */
+  constructor(tools: Tools, link: string, confirmMs: number, trigger: () => void) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#confirmMs = confirmMs;
+    this.#trigger = trigger;
+    const messages = { begins: 'the key could not be changed', ends: 'the key can be changed again' };
+    this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
+  }
+
+  async onPass({ evaluation: survey }: Pass): Promise<void> {
+    if (survey === null) return;
+    const { listed, state } = survey;
+    const { rotation, options, keySince } = state;
+    const mayBegin = listed && rotation === null && state.refused === null && accessOf(state) !== null;
+    const isOld = mayBegin && isDue(keySince, options.rotateEvery, this.#tools.now(), this.#jitter);
+    // Peers that poll for changes would be cut off until their next poll.
+    const isPushed = isOld && (await this.#tools.store.readNotes(this.#link)).sync.mode === 'push';
+    const wanted = rotation !== null ? 'begun' : isPushed ? 'new' : null;
+    this.#next = wanted !== null && this.#tools.monotonic() >= this.#restUntil[wanted] ? wanted : null;
+    if (this.#next !== null) this.#wake();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#wake());
+    while (!signal.aborted) {
+      const next = this.#next;
+      this.#next = null;
+      if (next === null) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      } else await this.#rotate(next, { withinMs: this.#confirmMs, signal });
+    }
+  }
+
+  async #rotate(what: 'begun' | 'new', confirming: ConfirmOptions): Promise<void> {
+    const { log, monotonic } = this.#tools;
+    try {
+      const work = what === 'new' ? rotateKey : resumeRotation;
+      const rotated = await work(this.#tools, this.#link, confirming);
+      this.#transitions.update(null);
+      if (rotated === null) return;
+      const { state, answered } = rotated;
+      log.info(
+        { interface: this.#link, key: state.keyPair.publicKey, answered: answered?.name ?? null },
+        'key changed',
+      );
+    } catch (error) {
+      if (what === 'begun' && error instanceof Locked) {
+        // A command rotates the key; if it is killed, the daemon continues.
+        this.#restUntil.begun = monotonic() + restAfterFailure.begun;
+        return;
+      }
+      this.#restUntil[what] = monotonic() + restAfterFailure[what];
+      this.#restUntil.new = Math.max(this.#restUntil.new, monotonic() + restAfterFailure.new);
+      this.#transitions.update(error);
+    } finally {
+      this.#trigger();
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import type { Joined } from '../../../store/state/state.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import { isMisreported, ownTag, reportSecret } from '../../reconcile/report-secret.ts';
+import type { Tools } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+import { TransitionLogger } from '../transition-logger.ts';
+
+/** The last successful report, which is not repeated. */
+interface Report {
+  readonly tag: string | null;
+  /** The map that did not contain the tag yet; the next one may. */
+  readonly revision: string | null;
+  /** The service has no such resource. */
+  readonly isUnknown: boolean;
+}
+
+/** Reports the tag of the network secret, by which other hosts can compare it with theirs. */
+export class SecretListener implements PassListener {
+  readonly #tools: Tools;
+  readonly #transitions: TransitionLogger;
+  #reported: Report | null = null;
+  #isSending = false;
+
+  constructor(tools: Tools, link: string) {
+    this.#tools = tools;
+    const messages = {
+      begins: 'the tag of the network secret could not be reported',
+      ends: 'the tag of the network secret is reported',
+    };
+    this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
+  }
+
+  /** Sends without delaying the pass; the next pass repeats a report that fails. */
+  onPass({ evaluation: survey }: Pass): void {
+    if (survey === null || this.#isSending) return;
+    if (!isMisreported(survey.state)) this.#transitions.update(null);
+    else if (!this.#isReported(survey.state)) void this.#send(survey.state);
+  }
+
+  #isReported({ membership, networkSecret }: Joined): boolean {
+    const reported = this.#reported;
+    if (reported === null || reported.tag !== ownTag({ networkSecret })) return false;
+    return reported.isUnknown || reported.revision === membership.map.revision;
+  }
+
+  async #send(state: Joined): Promise<void> {
+    this.#isSending = true;
+    try {
+      const outcome = await reportSecret(this.#tools, state);
+      const isUnknown = outcome === 'unknown';
+      this.#transitions.update(isUnknown ? null : outcome);
+      if (!isUnknown && outcome !== null) return;
+      this.#reported = { tag: ownTag(state), revision: state.membership.map.revision, isUnknown };
+    } catch (error) {
+      this.#transitions.update(error);
+    } finally {
+      this.#isSending = false;
+    }
+  }
+}

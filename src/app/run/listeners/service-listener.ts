@@ -1,0 +1,58 @@
+import type { Prefix } from '../../../core/net/cidr.ts';
+import type { Joined } from '../../../store/state/state.ts';
+import { reportWithdrawn, withdrawnBy } from '../../drain/withdraw.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import type { Tools } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+import { TransitionLogger } from '../transition-logger.ts';
+
+interface Report {
+  readonly state: Joined;
+  readonly withdrawn: readonly Prefix[];
+}
+
+/** Reports to the control plane the routes that this connector does not serve: drained, without a LAN, or without packet rules. */
+export class ServiceListener implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #transitions: TransitionLogger;
+  #next: Report | null = null;
+  #isSending = false;
+
+  constructor(tools: Tools, link: string) {
+    this.#tools = tools;
+    this.#link = link;
+    const messages = {
+      begins: 'routes out of service could not be reported',
+      ends: 'routes out of service are reported again',
+    };
+    this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
+  }
+
+  /** Sends without delaying the pass, one report at a time and the newest last; the next pass repeats one that fails. */
+  async onPass({ evaluation: survey }: Pass): Promise<void> {
+    if (survey?.state.enrollment.type !== 'connector') return;
+    const { state } = survey;
+    this.#next = { state, withdrawn: withdrawnBy(state, await this.#tools.store.readNotes(this.#link)) };
+    if (!this.#isSending) void this.#send();
+  }
+
+  async #send(): Promise<void> {
+    this.#isSending = true;
+    try {
+      for (let report = this.#take(); report !== null; report = this.#take()) {
+        this.#transitions.update(await reportWithdrawn(this.#tools, report.state, report.withdrawn));
+      }
+    } catch (error) {
+      this.#transitions.update(error);
+    } finally {
+      this.#isSending = false;
+    }
+  }
+
+  #take(): Report | null {
+    const report = this.#next;
+    this.#next = null;
+    return report;
+  }
+}

@@ -1,0 +1,66 @@
+/** Seconds that an iteration may take: its tools and requests have deadlines of their own, which together are below this. */
+const longestIteration = 300;
+/** Seconds that an iteration may start late, on a machine under load. */
+const slack = 60;
+
+/** The status of one loop, for the supervisor of the daemon. */
+export interface LoopStatus {
+  readonly link: string;
+  /** Whether an iteration began and ended since the last {@link LoopHealth.startOver}. */
+  readonly isSettled: boolean;
+  /** Why the last iteration failed; null when it did not. */
+  readonly problem: string | null;
+}
+
+/** Tracks whether a loop of the daemon still runs, and how its last iteration ended. */
+export class LoopHealth {
+  readonly #link: string;
+  readonly #clock: () => number;
+  #isRunning = false;
+  #since: number;
+  /** Counts the calls of startOver(); and which of them the current and the last iteration followed. */
+  #round = 0;
+  #current = -1;
+  #settled = -1;
+  #problem: string | null = null;
+
+  /** @param clock seconds of a clock that stops while the host sleeps */
+  constructor(link: string, clock: () => number) {
+    this.#link = link;
+    this.#clock = clock;
+    this.#since = clock();
+  }
+
+  get status(): LoopStatus {
+    return { link: this.#link, isSettled: this.#settled === this.#round, problem: this.#problem };
+  }
+
+  /** True when an iteration does not end, or the next one, due within `pause` seconds, is overdue. */
+  isStuck(pause: number): boolean {
+    return this.#clock() - this.#since > (this.#isRunning ? longestIteration : pause + slack);
+  }
+
+  startOver(): void {
+    this.#round += 1;
+  }
+
+  begin(): void {
+    this.#isRunning = true;
+    this.#current = this.#round;
+    this.#since = this.#clock();
+  }
+
+  fail(error: unknown): void {
+    this.#problem = error instanceof Error ? error.message : String(error);
+  }
+
+  heal(): void {
+    this.#problem = null;
+  }
+
+  end(): void {
+    this.#isRunning = false;
+    this.#settled = this.#current;
+    this.#since = this.#clock();
+  }
+}

@@ -1,0 +1,170 @@
+import { Refused, Unreachable } from '../../core/errors/index.ts';
+import { type Backoff, backoffDelay } from '../../core/util/backoff.ts';
+import { pauseFor, type RateLimit } from '../../core/util/rate-limit.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { accessOf, explainNoAccess } from '../access.ts';
+import type { Pass } from '../reconcile/pass.ts';
+import { type HeldMap, refresh } from '../reconcile/refresh.ts';
+import type { StateUpdate } from '../reconcile/state-update.ts';
+import { isJoined } from '../select.ts';
+import type { Tools } from '../tools.ts';
+import { withJitter } from './coalescing-timer.ts';
+import type { PassListener } from './pass-listener.ts';
+import { TransitionLogger } from './transition-logger.ts';
+
+/** Seconds for which a service holds a long poll: below the minute after which common proxies give up. */
+const holdSeconds = 50;
+/** The most frequent requests to a service that answers long polls at once. */
+const pace: RateLimit = { most: 10, withinMs: 10_000 };
+/** Milliseconds between two tries, at least: full jitter alone may be no wait at all. */
+const restMs = 200;
+/** Milliseconds between two checks for a new membership while the service refuses this one: another process may write it at any time. */
+const checkMs = 2_000;
+
+/** Applies an update; resolves to whether a pass did so. */
+export type ApplyUpdate = (update: StateUpdate) => Promise<boolean>;
+
+/** Requests the map of one network again and again: by long polls, where the service supports them. */
+export class MapFollower implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  /** Seconds. */
+  readonly #interval: number;
+  readonly #apply: ApplyUpdate;
+  readonly #backoff: Backoff;
+  readonly #transitions: TransitionLogger;
+  #round = new AbortController();
+  /** When the last answers arrived, in milliseconds. */
+  #answers: number[] = [];
+  #failures = 0;
+  /** Whether the control plane answered since the last reset; only then a request is a long poll. */
+  #hasAnswered = false;
+  /** Whether the service refused the last request: this host may have to join again. */
+  #isRefused = false;
+  /** Whether there is no token for a request, which was logged. */
+  #isLocal = false;
+  /** The map that waits for a second, equal answer. */
+  #doubt: HeldMap | null = null;
+  /** The control plane, the peer and the token of the last request; null before the first. */
+  #identity: string | null = null;
+
+  constructor(tools: Tools, link: string, interval: number, apply: ApplyUpdate) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#interval = interval;
+    this.#apply = apply;
+    this.#backoff = { baseMs: 1_000, capMs: interval * 1000 };
+    this.#transitions = new TransitionLogger(
+      tools.log,
+      { interface: link },
+      { begins: 'the newest map cannot be read; the last one stays in use', ends: 'the control plane answers again' },
+    );
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#tools.store.watch(this.#link, signal, () => void this.#checkState());
+    while (!signal.aborted) {
+      this.#round = new AbortController();
+      const round = AbortSignal.any([signal, this.#round.signal]);
+      await this.#rest(await this.#request(round), round);
+    }
+  }
+
+  onPass({ evaluation: survey }: Pass): void {
+    if (survey !== null) this.#compareIdentity(survey.state);
+  }
+
+  /** Starts a new request at once: after a change of the underlay, or a sleep, a connection may be dead without a reset. */
+  reset(): void {
+    this.#failures = 0;
+    this.#hasAnswered = false;
+    this.#identity = null;
+    this.#round.abort();
+  }
+
+  async #rest(milliseconds: number, round: AbortSignal): Promise<void> {
+    const step = this.#isRefused ? checkMs : milliseconds;
+    for (let left = milliseconds; ; left -= step) {
+      await this.#tools.sleep(Math.min(left, step), round);
+      if (left <= step || round.aborted) return;
+      await this.#checkState();
+    }
+  }
+
+  async #checkState(): Promise<void> {
+    // The next request reports a state that cannot be read.
+    const state = await this.#tools.store.read(this.#link).catch(() => null);
+    if (state !== null && isJoined(state)) this.#compareIdentity(state);
+  }
+
+  /** After the host joined again, or its control plane moved, the current request and the pause after it are for the former membership. */
+  #compareIdentity(state: Joined): void {
+    if (this.#identity !== null && this.#identity !== identify(state)) this.reset();
+  }
+
+  /** Returns the milliseconds until the next request. */
+  async #request(round: AbortSignal): Promise<number> {
+    const tools = this.#tools;
+    try {
+      const state = await tools.store.read(this.#link);
+      // Another process may leave the network, and join it again, before a pass detects it.
+      if (state === null || !isJoined(state)) return this.#pause();
+      this.#identity = identify(state);
+      if (accessOf(state) === null) {
+        if (!this.#isLocal)
+          tools.log.warn({ interface: this.#link, reason: explainNoAccess(state) }, 'the newest map cannot be read');
+        this.#isLocal = true;
+        return this.#pause();
+      }
+      this.#isLocal = false;
+      const seconds = this.#hasAnswered ? holdSeconds : 0;
+      const options = { holdSeconds: this.#interval, wait: { seconds, signal: round }, heldMap: this.#doubt };
+      const { update: news, notes, waited, failure, heldMap: doubt } = await refresh(tools, state, options);
+      this.#doubt = doubt;
+      this.#isRefused = failure instanceof Refused;
+      if (failure instanceof Refused && this.#failures === 0 && (await this.#isLeft())) return this.#pause();
+      const isNew = this.#transitions.update(failure);
+      this.#hasAnswered = failure === null || doubt !== null;
+      // At the same time: the pass need not wait for the disk.
+      const [isApplied] = await Promise.all([
+        failure !== null || news.map === null || this.#apply(news),
+        failure === null || isNew ? tools.store.amendNotes(this.#link, notes) : null,
+      ]);
+      if (doubt === null) {
+        if (failure !== null || !isApplied) return this.#pauseAfter(failure);
+        this.#failures = 0;
+        if (!waited) return this.#pause();
+      }
+      const now = tools.monotonic() * 1000;
+      this.#answers = [...this.#answers, now].slice(-pace.most);
+      return pauseFor(this.#answers, now, pace);
+    } catch (error) {
+      if (round.aborted) return 0;
+      this.#transitions.update(error);
+      return this.#pauseAfter(error);
+    }
+  }
+
+  /** Whether `cpn leave` caused the refusal: it holds the lock from the removal of the peer until the state is removed. */
+  async #isLeft(): Promise<boolean> {
+    const { store } = this.#tools;
+    await store.lock(async () => {}).catch(() => {});
+    return (await store.read(this.#link)) === null;
+  }
+
+  #pause(): number {
+    return withJitter(this.#interval) * 1000;
+  }
+
+  #pauseAfter(failure: unknown): number {
+    this.#failures += 1;
+    if (failure !== null && !(failure instanceof Unreachable)) return this.#pause();
+    const requested = failure?.retryAfterMs ?? 0;
+    return restMs + requested + backoffDelay(this.#failures, this.#backoff, Math.random());
+  }
+}
+
+/** Control plane, peer and token of a membership in one string, which is never logged. */
+function identify(state: Joined): string {
+  return JSON.stringify([state.service.url, state.membership.peer.id, accessOf(state)?.token.reveal() ?? null]);
+}

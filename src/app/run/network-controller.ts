@@ -1,0 +1,124 @@
+import type { HostEvent } from '../../host/host.ts';
+import type { Pass } from '../reconcile/pass.ts';
+import type { Tools } from '../tools.ts';
+import { createListeners } from './create-listeners.ts';
+import { DriftDamper } from './listeners/drift-damper.ts';
+import { LoopHealth, type LoopStatus } from './loop-health.ts';
+import type { PassListener, ResetCause } from './pass-listener.ts';
+import { type NextPass, PassScheduler } from './pass-scheduler.ts';
+import { PendingUpdate } from './pending-update.ts';
+import { reconcile } from './reconcile.ts';
+import { TransitionLogger } from './transition-logger.ts';
+
+export interface ControllerOptions {
+  /** Seconds between two passes without another trigger, give or take a fifth. */
+  readonly interval: number;
+  /** Milliseconds within which a change that could cut the host off is confirmed, or rolled back. */
+  readonly confirmMs: number;
+}
+
+/** Reconciles one network of this host, one pass at a time, and runs the listeners of these passes. */
+export class NetworkController {
+  readonly link: string;
+  readonly #tools: Tools;
+  readonly #options: ControllerOptions;
+  readonly #scheduler: PassScheduler;
+  readonly #update: PendingUpdate;
+  readonly #damper: DriftDamper;
+  readonly #listeners: readonly PassListener[];
+  readonly #transitions: TransitionLogger;
+  readonly #health: LoopHealth;
+  readonly #onPass: () => void;
+
+  /** @param onPass called after each pass */
+  constructor(tools: Tools, link: string, options: ControllerOptions, onPass: () => void = () => {}) {
+    this.link = link;
+    this.#tools = tools;
+    this.#options = options;
+    this.#scheduler = new PassScheduler(options.interval);
+    this.#update = new PendingUpdate((inMs) => this.#scheduler.trigger(inMs));
+    this.#damper = new DriftDamper(tools, link);
+    const reset = (cause: ResetCause) => this.#reset(cause);
+    this.#listeners = createListeners({ tools, link, ...options, update: this.#update, damper: this.#damper, reset });
+    const messages = { begins: 'reconciliation failed', ends: 'reconciliation succeeds again' };
+    this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
+    this.#health = new LoopHealth(link, tools.monotonic);
+    this.#onPass = onPass;
+  }
+
+  /** Runs until `signal` aborts, or until the network is no longer joined. */
+  async run(signal: AbortSignal): Promise<void> {
+    const left = new AbortController();
+    const ended = AbortSignal.any([signal, left.signal]);
+    this.#tools.store.watch(this.link, ended, () => this.#scheduler.triggerByStateChange());
+    const running = this.#listeners.map((listener) => listener.run?.(ended));
+    this.#scheduler.trigger();
+    for (;;) {
+      await this.#scheduler.next(ended);
+      if (ended.aborted) break;
+      this.#health.begin();
+      const context = { tools: this.#tools, link: this.link, confirmMs: this.#options.confirmMs, damper: this.#damper };
+      const result = await reconcile(context, this.#update.take(), ended);
+      if (result === null) {
+        // The scheduler then clears its timer.
+        left.abort();
+        continue;
+      }
+      this.#schedule(result);
+      const isApplied = result.pass !== null && (await this.#notify(result.pass));
+      this.#update.settle(isApplied);
+      this.#health.end();
+      this.#onPass();
+    }
+    this.#update.close();
+    await Promise.all(running);
+  }
+
+  get status(): LoopStatus {
+    return this.#health.status;
+  }
+
+  /** True when a pass does not end, or the next one is overdue. */
+  get isStuck(): boolean {
+    return this.#health.isStuck(1.2 * this.#options.interval);
+  }
+
+  onEvent(event: HostEvent): void {
+    const areUrgent = this.#listeners.map((listener) => listener.onEvent?.(event) === true);
+    const isOwn = event.link === null || event.link === this.link;
+    this.#scheduler.triggerByEvent(isOwn || areUrgent.includes(true));
+  }
+
+  /** The host slept, or a user requested a reload: observations from outside this host may be outdated. */
+  reset(): void {
+    this.#reset('wake');
+  }
+
+  #reset(cause: ResetCause): void {
+    this.#health.startOver();
+    for (const listener of this.#listeners) listener.reset?.(cause);
+    this.#scheduler.trigger();
+  }
+
+  #schedule(next: NextPass): void {
+    this.#scheduler.schedule(next);
+    if (next.error !== null) {
+      this.#health.fail(next.error);
+      this.#transitions.update(next.error);
+    } else if (next.requeueAfter === null) {
+      this.#health.heal();
+      this.#transitions.update(null);
+    }
+  }
+
+  /** Returns false when a listener failed: then a retry follows, as after a failed pass. */
+  async #notify(pass: Pass): Promise<boolean> {
+    try {
+      for (const listener of this.#listeners) await listener.onPass?.(pass);
+      return true;
+    } catch (error) {
+      this.#schedule({ error, requeueAfter: null });
+      return false;
+    }
+  }
+}

@@ -1,0 +1,68 @@
+import { CpnError } from '../../core/errors/index.ts';
+import { backoffDelay } from '../../core/util/backoff.ts';
+import { CoalescingTimer, withJitter } from './coalescing-timer.ts';
+
+/** Milliseconds in which host events are combined into one pass; those of other interfaces are less urgent. */
+const gatherMs = 100;
+const gatherOthersMs = 2_000;
+/** Milliseconds from the end of a pass to one that a host event starts, at least. */
+const restMs = 500;
+
+/** What to do after a pass. */
+export interface NextPass {
+  /** Why the pass failed, wholly or in part; null for success. */
+  readonly error: unknown;
+  /** Milliseconds after which a postponed repair is due; null without one. */
+  readonly requeueAfter: number | null;
+}
+
+/** Decides when the next pass over a network starts. */
+export class PassScheduler {
+  readonly #interval: number;
+  readonly #timer = new CoalescingTimer();
+  #failures = 0;
+  #isTerminal = false;
+  /** When the last pass ended, in milliseconds of performance.now(). */
+  #endedAt = Number.NEGATIVE_INFINITY;
+
+  /** @param interval seconds between two passes without another trigger, give or take a fifth */
+  constructor(interval: number) {
+    this.#interval = interval;
+  }
+
+  /** Resolves when a pass is due, or when `signal` aborts. */
+  async next(signal: AbortSignal): Promise<void> {
+    await this.#timer.next(signal);
+    if (!signal.aborted) this.trigger(withJitter(this.#interval) * 1000);
+  }
+
+  trigger(inMs = 0): void {
+    this.#timer.schedule(inMs);
+  }
+
+  triggerByEvent(isUrgent: boolean): void {
+    const rested = this.#endedAt + restMs - performance.now();
+    this.trigger(Math.max(rested, isUrgent ? gatherMs : gatherOthersMs));
+  }
+
+  /** The state on disk changed, and with it perhaps the cause of an error that no retry can fix. */
+  triggerByStateChange(): void {
+    if (this.#isTerminal) this.#retry();
+  }
+
+  /** Schedules what follows from the result of a pass: a retry with backoff, the postponed repair, or nothing before the interval. */
+  schedule({ error, requeueAfter }: NextPass): void {
+    this.#endedAt = performance.now();
+    this.#isTerminal = error instanceof CpnError && !error.isRetryable;
+    if (error !== null) {
+      this.#failures += 1;
+      if (!this.#isTerminal) this.#retry();
+    } else if (requeueAfter === null) this.#failures = 0;
+    if (requeueAfter !== null) this.trigger(requeueAfter);
+  }
+
+  #retry(): void {
+    const backoff = { baseMs: 1_000, capMs: this.#interval * 1000 };
+    this.trigger(gatherMs + backoffDelay(this.#failures, backoff, Math.random()));
+  }
+}

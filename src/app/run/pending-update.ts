@@ -1,0 +1,64 @@
+import type { Resolved } from '../../core/names/resolved-names.ts';
+import { noUpdate, type StateUpdate } from '../reconcile/state-update.ts';
+
+/** A map update, and the promise of whether a pass applied it. */
+interface Delivery {
+  readonly update: StateUpdate;
+  readonly applied: PromiseWithResolvers<boolean>;
+}
+
+/** Collects what the next pass takes into account in addition to the state on disk, and triggers that pass. */
+export class PendingUpdate {
+  readonly trigger: (inMs?: number) => void;
+  #waiting: Delivery | null = null;
+  #taken: Delivery | null = null;
+  #resolved: Resolved | null = null;
+  #measured: Pick<StateUpdate, 'failed' | 'pathMtu'> = {};
+  #isClosed = false;
+
+  /** @param trigger starts a pass, at once or after so many milliseconds */
+  constructor(trigger: (inMs?: number) => void) {
+    this.trigger = trigger;
+  }
+
+  /** Adds the newest map, which replaces one that still waits. Resolves to whether a pass applied it. */
+  addMap(update: StateUpdate): Promise<boolean> {
+    if (this.#isClosed) return Promise.resolve(false);
+    const applied = Promise.withResolvers<boolean>();
+    this.#waiting = { update, applied };
+    this.trigger();
+    return applied.promise;
+  }
+
+  addResolved(resolved: Resolved): void {
+    this.#resolved = resolved;
+    this.trigger();
+  }
+
+  /** Sets what every pass takes into account from now on; triggers none. */
+  set(measured: Pick<StateUpdate, 'failed' | 'pathMtu'>): void {
+    this.#measured = { ...this.#measured, ...measured };
+  }
+
+  /** The update for a pass that starts now. */
+  take(): StateUpdate {
+    const update = this.#waiting?.update ?? noUpdate;
+    const resolved = { ...update.resolved, ...this.#resolved };
+    this.#taken = this.#waiting;
+    this.#waiting = null;
+    this.#resolved = null;
+    return { ...update, resolved, ...this.#measured };
+  }
+
+  /** Reports to the sender of the map whether the pass applied it. */
+  settle(isApplied: boolean): void {
+    this.#taken?.applied.resolve(isApplied);
+    this.#taken = null;
+  }
+
+  /** No pass follows. */
+  close(): void {
+    this.#isClosed = true;
+    for (const delivery of [this.#taken, this.#waiting]) delivery?.applied.resolve(false);
+  }
+}

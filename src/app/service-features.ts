@@ -1,0 +1,79 @@
+import type { PeerService } from '../api/service.ts';
+import { CpnError, Refused } from '../core/errors/index.ts';
+import { type Feature, sameFeatures } from '../core/map/features.ts';
+import type { State } from '../store/state/state.ts';
+import type { ConnectOptions, KnownService, Tools } from './tools.ts';
+
+/**
+ * What a service describes now; where that cannot be read, what it described when it was read last. A service that serves no
+ * description describes nothing.
+ */
+export async function readFeatures(
+  tools: Tools,
+  { service, features }: KnownService,
+): Promise<readonly Feature[] | null> {
+  try {
+    return (await tools.describe(service, null))?.features ?? features;
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    tools.log.debug({ url: service.url, error: error.message }, 'the description of the service cannot be read');
+    return error instanceof Refused ? (features ?? []) : features;
+  }
+}
+
+/** Saves what the service of a network describes, where that is something else than before. Returns whether it is. */
+export async function saveFeatures(tools: Tools, link: string, features: readonly Feature[] | null): Promise<boolean> {
+  const isOther = (state: State | null): state is State => state !== null && !sameFeatures(state.features, features);
+  if (!isOther(await tools.store.read(link))) return false;
+  return tools.store.lock(async () => {
+    const state = await tools.store.read(link);
+    if (!isOther(state)) return false;
+    await tools.store.write({ ...state, features });
+    return true;
+  });
+}
+
+interface ExtensionOptions extends ConnectOptions {
+  /** The caller holds the lock, and what is read of the service is not saved. */
+  readonly isLocked?: boolean;
+}
+
+/**
+ * Runs `work` with a client that uses what the service of a network describes. The description is read before where it never was, and
+ * afterwards where an operation in it turns out not to be there.
+ *
+ * @throws why the description cannot be read, where it never was
+ */
+export async function withExtensions<T>(
+  tools: Tools,
+  state: KnownService & Pick<State, 'interface'>,
+  { isLocked = false, ...patience }: ExtensionOptions,
+  work: (service: PeerService) => Promise<T>,
+): Promise<T> {
+  let features = state.features ?? (await readFirst(tools, state));
+  let isAbsent = false;
+  const onAbsent = () => {
+    isAbsent = true;
+  };
+  try {
+    return await work(await tools.connect({ ...state, features }, { ...patience, onAbsent }));
+  } finally {
+    if (isAbsent) features = (await readFeatures(tools, { ...state, features })) ?? features;
+    if (!isLocked) await saveFeatures(tools, state.interface, features).catch(ignoreCpnError);
+  }
+}
+
+/** A service that serves no description describes nothing. */
+async function readFirst(tools: Tools, { service }: KnownService): Promise<readonly Feature[]> {
+  try {
+    return (await tools.describe(service, null))?.features ?? [];
+  } catch (error) {
+    if (error instanceof Refused) return [];
+    throw error;
+  }
+}
+
+/** What cannot be saved now is read again by the next one. */
+function ignoreCpnError(error: unknown): void {
+  if (!(error instanceof CpnError)) throw error;
+}

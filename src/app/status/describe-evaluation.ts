@@ -1,0 +1,190 @@
+import { HostsFileNotUpdated, RulesNotLoaded } from '../../core/errors/index.ts';
+import { isLoaded } from '../../core/forward/nft-rules.ts';
+import { compareSecret, describeSecretMismatch } from '../../core/health/compare-secrets.ts';
+import { nameLimiting } from '../../core/health/path-mtu.ts';
+import { peerStateOf } from '../../core/health/peer-health.ts';
+import { ownKeys } from '../../core/map/own-peer.ts';
+import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
+import type { Prefix } from '../../core/net/cidr.ts';
+import { formatEndpoint } from '../../core/net/endpoint.ts';
+import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
+import {
+  type BypassRoute,
+  describeBypassRoute,
+  findBypassRoute,
+  isRoutedInto,
+} from '../../core/routing/bypass-route.ts';
+import { findHiddenPeers, type HiddenPeer } from '../../core/routing/hidden-peers.ts';
+import { findForeignRoutes } from '../../core/routing/own-routes.ts';
+import { type RouteReport, remedyOfRefused } from '../../core/routing/route-report.ts';
+import type { Joined } from '../../store/state/state.ts';
+import type { Notes } from '../../store/store.ts';
+import { describeLanRoutes } from '../drain/lan-routes.ts';
+import type { Evaluation } from '../reconcile/evaluate-network.ts';
+import { describeRotation } from '../rotation/describe.ts';
+import { describeLan } from './describe-lan.ts';
+import { describePinMismatches, pinMismatchFinder } from './describe-pin-mismatches.ts';
+import { describeProvidedConfig } from './describe-provided-config.ts';
+import { findExpiryWarning } from './find-expiry.ts';
+import { findSecretMismatches, viewSecrets } from './find-secret-mismatches.ts';
+import type { NetworkStatus, PeerStatus, RouteStatus } from './network-status.ts';
+
+/** What a survey tells of a network's state. */
+type EvaluatedStatus = Pick<
+  NetworkStatus,
+  'state' | 'listenPort' | 'mtu' | 'pathMtu' | 'peers' | 'routes' | 'drift' | 'foreignRoutes' | 'warnings'
+>;
+
+/**
+ * Tells how a network is from a survey of it and from what the daemon noted.
+ *
+ * @param now seconds since the epoch
+ */
+export function describeEvaluation(
+  seen: Evaluation,
+  notes: Pick<Notes, 'silent' | 'troubles' | 'dead' | 'ways' | 'unloaded' | 'probed'>,
+  now: number,
+): EvaluatedStatus {
+  const { state, listed, desired, actual, changes } = seen;
+  // A network that was taken down is as it should be.
+  const drift = state.enabled ? changes : [];
+  const peers = describePeers(seen, notes.silent, now);
+  const detours = findDetours(seen);
+  const routes = desired.report.map((route) => ({
+    ...describeRoute(route, actual, detours.get(route.prefix)),
+    remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
+  }));
+  const foreignRoutes = findForeignRoutes(desired, actual);
+  const withoutWay = describeLanRoutes(state, notes.ways);
+  const troubled =
+    !listed ||
+    drift.length > 0 ||
+    foreignRoutes.some(({ problem }) => problem !== null) ||
+    detours.size > 0 ||
+    state.pins.some((pin) => pin.claimed !== null) ||
+    notes.dead.length > 0 ||
+    withoutWay.length > 0 ||
+    peers.some((peer) => peer.state === 'stale') ||
+    routes.some((route) => route.state === 'missing');
+  const names = explainHosts(desired, actual);
+  const pending = describeRotation(state);
+  const ending = findExpiryWarning(state, new Date(now * 1000));
+  const rangeDetour = detours.get(state.membership.map.cidr);
+  return {
+    state: actual.link === null ? 'down' : troubled ? 'degraded' : 'up',
+    listenPort: actual.device?.listenPort ?? null,
+    mtu: actual.link?.mtu ?? null,
+    pathMtu: describeLimit(seen),
+    peers,
+    routes,
+    drift,
+    foreignRoutes,
+    warnings: [
+      ...(listed ? [] : [describeUnlisted(state)]),
+      ...(rangeDetour ? [`${state.membership.map.cidr}: ${describeBypassRoute(rangeDetour)}`] : []),
+      ...findHiddenPeers(state.membership.map, state.membership.peer.address, actual.surroundings).map(describeHidden),
+      ...describeProvidedConfig(state),
+      ...describeAllSkipped(state.membership.map.skipped),
+      ...describePinMismatches(state),
+      ...(ending === null ? [] : [`${ending.found}; ${ending.remedy}`]),
+      ...(state.refused === null ? [] : [describeRefused(state)]),
+      ...(state.drained ? [describeDrained(state)] : []),
+      ...(pending === null ? [] : [pending]),
+      ...findSecretMismatches(state, actual).map(describeSecretMismatch),
+      ...desired.detours.map(
+        ({ peer, via }) => `${peer.name} does not answer here; its packets go through ${via.name}`,
+      ),
+      ...describeUnloaded(seen, notes),
+      ...describeLan(state, notes),
+      ...withoutWay,
+      ...(names === null || !state.enabled ? [] : [new HostsFileNotUpdated(state.interface, names).message]),
+      ...notes.troubles,
+    ],
+  };
+}
+
+function describeLimit({ state, desired }: Evaluation): EvaluatedStatus['pathMtu'] {
+  const { pathMtu } = desired;
+  return pathMtu && { peer: nameLimiting(pathMtu, state.membership.map.peers), measuredAt: pathMtu.measuredAt };
+}
+
+function describePeers({ state, desired, actual }: Evaluation, silent: Notes['silent'], now: number): PeerStatus[] {
+  const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
+  const present = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer]));
+  const secrets = viewSecrets(state, actual);
+  const own = ownKeys(state);
+  const findClaim = pinMismatchFinder(state);
+  const failed = new Set(state.failed.filter(({ back }) => !back).map(({ peer }) => peer));
+  return state.membership.map.peers
+    .filter((peer) => !own.includes(peer.publicKey))
+    .map((peer) => {
+      const seen = present.get(peer.publicKey);
+      const endpointRefused = desired.lostEndpoints.get(peer.id) ?? null;
+      const endpoint = seen?.endpoint ?? (endpointRefused === null ? peer.endpoint : null);
+      return {
+        id: peer.id,
+        name: peer.name,
+        type: peer.type,
+        publicKey: peer.publicKey,
+        address: peer.address,
+        endpoint: endpoint && formatEndpoint(endpoint),
+        endpointRefused,
+        allowedIps: wanted.get(peer.publicKey)?.allowedIps ?? [],
+        state:
+          seen === undefined ? 'never' : failed.has(peer.id) ? 'stale' : peerStateOf(seen, now, silent[peer.publicKey]),
+        latestHandshake: seen?.latestHandshake ?? null,
+        rxBytes: seen?.rxBytes ?? 0,
+        txBytes: seen?.txBytes ?? 0,
+        ...findClaim(peer.id),
+        secret: compareSecret(peer, secrets),
+      };
+    });
+}
+
+function describeRoute(
+  { prefix, via, state, reason }: RouteReport,
+  actual: Evaluation['actual'],
+  detour: BypassRoute | undefined,
+): Omit<RouteStatus, 'remedy'> {
+  if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
+  if (state === 'withdrawn') return { prefix, via: null, state: 'standby', reason: 'out of service at this host' };
+  if (state !== 'taken') return { prefix, via, state, reason };
+  if (!isRoutedInto(prefix, actual)) return { prefix, via, state: 'missing', reason: 'not on the host' };
+  return { prefix, via, state: 'active', reason: detour ? describeBypassRoute(detour) : reason };
+}
+
+/** What of the network's range and routes that lead in here a more specific route of another program diverts. */
+function findDetours({ state, desired, actual }: Evaluation): Map<Prefix, BypassRoute> {
+  const taken = desired.report.filter((route) => route.state === 'taken').map((route) => route.prefix);
+  const leading = [state.membership.map.cidr, ...taken].filter((prefix) => isRoutedInto(prefix, actual));
+  return new Map(
+    leading.flatMap((prefix): [Prefix, BypassRoute][] => {
+      const detour = findBypassRoute(prefix, actual.surroundings);
+      return detour ? [[prefix, detour]] : [];
+    }),
+  );
+}
+
+/** Why nothing is forwarded, where the packet rules do not load. */
+function describeUnloaded({ state, desired, actual }: Evaluation, { unloaded }: Pick<Notes, 'unloaded'>): string[] {
+  const { link, firewall, isConnector } = desired;
+  if (!state.enabled || unloaded === null || firewall === null || isLoaded(firewall, actual)) return [];
+  return [new RulesNotLoaded(link, unloaded, isConnector).message];
+}
+
+function describeDrained({ interface: link }: Joined): string {
+  return `out of service since "cpn drain"; "cpn drain ${link} --undo" puts it back`;
+}
+
+function describeHidden({ peer, link }: HiddenPeer): string {
+  return `${peer.name} is out of reach: this host has its address ${peer.address} itself, on ${link}; leave one of the two networks, or join that of ${link} again for another address`;
+}
+
+function describeRefused({ refused, membership: { map } }: Joined): string {
+  return `network ${map.name} was rolled back: with its newest map (${refused}) no peer and no control plane that answered before answered again; the next attempt follows when the network changes`;
+}
+
+function describeUnlisted({ membership, service, interface: link }: Joined): string {
+  const { map, peer } = membership;
+  return `${service.url} no longer lists this host (peer ${peer.id}) in network ${map.name}; "cpn leave ${link}" removes the tunnel, "cpn join" with a new key joins again`;
+}

@@ -1,0 +1,71 @@
+import type { CpnError } from '../../core/errors/index.ts';
+import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
+import type { SecretMatch } from '../../core/health/compare-secrets.ts';
+import type { PeerState } from '../../core/health/peer-health.ts';
+import type { Id, PeerId } from '../../core/map/model.ts';
+import type { Change } from '../../core/reconcile/change.ts';
+import type { ForeignRoute } from '../../core/routing/own-routes.ts';
+import type { Sync } from '../../store/store.ts';
+
+/** The JSON of `cpn status` follows these names closely. */
+export interface NetworkStatus {
+  /** Null, like `address`, `publicKey` and `keySince`, where the network's state cannot be read. */
+  readonly network: { readonly id: Id | null; readonly name: string } | null;
+  readonly interface: string;
+  readonly state: 'up' | 'degraded' | 'down';
+  readonly address: string | null;
+  readonly publicKey: string | null;
+  /** ISO 8601; when that key was made. */
+  readonly keySince: string | null;
+  /** ISO 8601; when this host is out of its network. Null where it does not expire. */
+  readonly expiresAt: string | null;
+  readonly listenPort: number | null;
+  readonly mtu: number | null;
+  /** Where the MTU follows from a measurement: the peer to which no larger packet passes, and when that was, in ISO 8601. */
+  readonly pathMtu: { readonly peer: string; readonly measuredAt: string } | null;
+  readonly peers: readonly PeerStatus[];
+  readonly routes: readonly RouteStatus[];
+  readonly drift: readonly Change[];
+  /** Packet rules of another program that drop what other hosts send to the listen port; null where none are found. */
+  readonly inbound: InboundDrop | null;
+  /** Routes into the interface that are not of this network; they stay until a user removes them. */
+  readonly foreignRoutes: readonly ForeignRoute[];
+  readonly sync: Omit<Sync, 'mode'> & { readonly mode: Sync['mode'] | 'local' };
+  /** Problems that a user should check. */
+  readonly warnings: readonly string[];
+  /** Why the network could not be evaluated. */
+  readonly failure: CpnError | null;
+}
+
+export interface PeerStatus {
+  readonly id: PeerId;
+  readonly name: string;
+  readonly type: string;
+  readonly publicKey: string;
+  readonly address: string;
+  readonly endpoint: string | null;
+  /** Why its endpoint is not used; null where it is, or there is none. */
+  readonly endpointRefused: string | null;
+  readonly allowedIps: readonly string[];
+  readonly state: PeerState;
+  /** Seconds since the epoch. */
+  readonly latestHandshake: number | null;
+  readonly rxBytes: number;
+  readonly txBytes: number;
+  /** `changed` and `held` until a user accepts what the service claims of the peer. */
+  readonly pin: 'ok' | 'changed' | 'held';
+  /** How the service's entry differs from the pin, as text, and its key; null where it does not differ. */
+  readonly claim: string | null;
+  readonly claimedPublicKey: string | null;
+  /** How its network secret compares with this host's; null where neither has one. */
+  readonly secret: SecretMatch | null;
+}
+
+export interface RouteStatus {
+  readonly prefix: string;
+  readonly via: string | null;
+  readonly state: 'active' | 'standby' | 'refused' | 'missing';
+  readonly reason: string | null;
+  /** What to do where it is refused; null where this host has no remedy. */
+  readonly remedy: string | null;
+}

@@ -1,0 +1,97 @@
+import { CpnError } from '../../core/errors/index.ts';
+import { describeInbound } from '../../core/forward/describe-inbound-drop.ts';
+import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
+import type { Joined } from '../../store/state/state.ts';
+import type { Notes } from '../../store/store.ts';
+import { accessOf, explainNoAccess } from '../access.ts';
+import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
+import { selectJoined } from '../select.ts';
+import { secondsNow, type Tools } from '../tools.ts';
+import { describeEvaluation } from './describe-evaluation.ts';
+import { describeLan } from './describe-lan.ts';
+import { findExpiry } from './find-expiry.ts';
+import { findDrops } from './foreign-drops.ts';
+import type { NetworkStatus } from './network-status.ts';
+
+/** Evaluates the networks of this host; queries no control plane and changes nothing. An unreadable one hides no other. */
+export async function readStatus(tools: Tools, network?: string): Promise<NetworkStatus[]> {
+  const { states, unreadable } = await selectJoined(tools, network);
+  const read = await Promise.all(states.map((state) => readNetwork(tools, state)));
+  return [...read, ...unreadable.map(describeUnreadable)].toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
+}
+
+async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> {
+  const notes = await tools.store.readNotes(state.interface);
+  const known = describeState(state, notes);
+  try {
+    const seen = await evaluateNetwork(tools, state);
+    const described = describeEvaluation(seen, notes, secondsNow(tools));
+    const local = explainNoAccess(state);
+    const evaluated = local === null ? described : { ...described, warnings: [...described.warnings, local] };
+    if (evaluated.state === 'down') return { ...known, ...evaluated };
+    const { inbound, drops } = await describeDrops(tools, seen, notes);
+    if (drops.length === 0) return { ...known, ...evaluated };
+    return { ...known, ...evaluated, inbound, state: 'degraded', warnings: [...evaluated.warnings, ...drops] };
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    return { ...known, state: 'degraded', warnings: [...describeLan(state, notes), ...notes.troubles], failure: error };
+  }
+}
+
+/** Of a host that does not forward, the notes say whether there is reason to look. That the rules cannot be read hides nothing else. */
+async function describeDrops(
+  tools: Tools,
+  seen: Evaluation,
+  { inboundDropped }: Notes,
+): Promise<{ readonly inbound: InboundDrop | null; readonly drops: readonly string[] }> {
+  try {
+    const { forward, inbound } = await findDrops(tools, seen, inboundDropped ? 'at all' : 'at connectors');
+    const sentence = inbound === null ? [] : [describeInbound(inbound, seen.state.interface)];
+    return { inbound, drops: [...forward, ...sentence] };
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+    const packets = seen.desired.isConnector ? 'packets to be forwarded' : 'packets to the listen port';
+    return { inbound: null, drops: [`whether ${packets} are dropped is unknown: ${error.message}`] };
+  }
+}
+
+function describeState(state: Joined, { sync }: Notes): NetworkStatus {
+  const { membership, interface: link, keyPair, keySince } = state;
+  const { map, peer } = membership;
+  const expiresAt = findExpiry(state);
+  return {
+    ...unknown,
+    network: { id: map.id, name: map.name },
+    interface: link,
+    address: peer.address,
+    publicKey: keyPair.publicKey,
+    keySince,
+    expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+    sync: accessOf(state) === null ? { ...sync, mode: 'local' } : sync,
+  };
+}
+
+function describeUnreadable({ interface: link, error }: { interface: string; error: CpnError }): NetworkStatus {
+  return { ...unknown, interface: link, failure: error };
+}
+
+/** A network of which nothing is known. */
+const unknown = {
+  network: null,
+  state: 'degraded',
+  address: null,
+  publicKey: null,
+  keySince: null,
+  expiresAt: null,
+  listenPort: null,
+  mtu: null,
+  pathMtu: null,
+  peers: [],
+  routes: [],
+  drift: [],
+  inbound: null,
+  foreignRoutes: [],
+  sync: { mode: 'local', lastSuccess: null, error: null, refused: null },
+  warnings: [],
+  failure: null,
+} as const satisfies Omit<NetworkStatus, 'interface'>;

@@ -1,0 +1,50 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { WrongUsage } from '../../core/errors/index.ts';
+
+/** What is read into memory before it is sent. */
+const maxHeldBytes = 16 * 1024 * 1024;
+
+/** The size of a regular file; null for a pipe or a device, which has none. Throws WrongUsage for what cannot be sent. */
+export async function sizeOfFile(path: string, flag: string): Promise<number | null> {
+  try {
+    const found = await stat(path);
+    if (found.isDirectory()) throw new WrongUsage(`${flag} names ${path}, which is a folder; name a file`);
+    return found.isFile() ? found.size : null;
+  } catch (error) {
+    throw unreadable(error, path, flag);
+  }
+}
+
+/** The bytes of a file, or of standard input for `-`: up to 16 MiB. */
+export async function readBytes(path: string, flag: string): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of path === '-' ? process.stdin : createReadStream(path)) {
+      length += chunk.length;
+      if (length > maxHeldBytes)
+        throw new WrongUsage(`${flag} holds more than 16 MiB; name a regular file with --input or --form`);
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw unreadable(error, path, flag);
+  }
+  return Buffer.concat(chunks, length);
+}
+
+/** Like {@link readBytes}, as text, just as it stands. */
+export async function readText(path: string, flag: string): Promise<string> {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await readBytes(path, flag));
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new WrongUsage(`${flag} names ${path}, which is not UTF-8 text; send it with --form`);
+  }
+}
+
+function unreadable(error: unknown, path: string, flag: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : null;
+  if (code === null) return error;
+  return new WrongUsage(`${flag} names ${path}, which cannot be read (${code}); check the path and its permissions`);
+}

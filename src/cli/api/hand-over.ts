@@ -1,0 +1,77 @@
+import { WrongUsage } from '../../core/errors/index.ts';
+import type { ExportedFiles, Format } from '../../core/export/format.ts';
+import type { Input } from '../input/input.ts';
+import { makeSecretFile, type SecretFile } from '../input/secret-file.ts';
+import { note, printAll } from '../output/output.ts';
+
+/** Where an exported tunnel goes. */
+export interface Recipient {
+  /** @throws WrongUsage where it does not fit there, and DiskFailed; nothing is left of it then */
+  handOver(files: ExportedFiles): Promise<void>;
+  /** Leaves the place as it was, where there is nothing to hand over. */
+  cancel(): Promise<void>;
+}
+
+/**
+ * The recipient that the flags name, made sure of before anything is done for it. A private key goes to a terminal only as a QR code:
+ * what is printed there is kept for everybody who scrolls back.
+ */
+export async function findRecipient(input: Input, format: Format): Promise<Recipient> {
+  const output = input.text('output');
+  if (input.switch('qr')) {
+    if (output !== undefined) throw new WrongUsage('--qr is for the screen, --output for a file; give one of them');
+    if (format !== 'wg-quick') throw new WrongUsage(`--qr is for --format wg-quick only; leave out one of them`);
+    return screen();
+  }
+  if (output !== undefined) return filesAt(output, format);
+  if (format === 'networkd') {
+    throw new WrongUsage(
+      'systemd-networkd needs two files; name the first with --output, such as /etc/systemd/network/70-wg0.netdev',
+    );
+  }
+  if (process.stdout.isTTY) {
+    throw new WrongUsage(
+      'the export contains a private key, which would stay on the terminal; use --output FILE, --qr or a pipe',
+    );
+  }
+  return { handOver: ([{ text }]) => printAll(text.trimEnd()), cancel: async () => {} };
+}
+
+async function screen(): Promise<Recipient> {
+  const { drawCode } = await import('../output/qr-code.ts');
+  const columns = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY;
+  return { handOver: ([{ text }]) => printAll(drawCode(text, columns)), cancel: async () => {} };
+}
+
+async function filesAt(path: string, format: Format): Promise<Recipient> {
+  const made: SecretFile[] = [];
+  const cancel = async () => {
+    for (const file of made) await file.discard();
+  };
+  try {
+    for (const each of format === 'networkd' ? networkdPaths(path) : [path])
+      made.push(await makeSecretFile(each, '--output'));
+  } catch (error) {
+    await cancel();
+    throw error;
+  }
+  return {
+    async handOver(files) {
+      try {
+        for (const [at, file] of made.entries()) await file.write(files[at]?.text ?? '');
+      } catch (error) {
+        await cancel();
+        throw error;
+      }
+      note(`wrote ${made.map((file) => file.path).join(' and ')}`);
+    },
+    cancel,
+  };
+}
+
+/** The two files of systemd-networkd, which finds both by what their names end in. */
+function networkdPaths(path: string): string[] {
+  if (!path.endsWith('.netdev'))
+    throw new WrongUsage(`--output ${path} does not end in .netdev, which systemd-networkd requires`);
+  return [path, `${path.slice(0, -'.netdev'.length)}.network`];
+}

@@ -1,0 +1,47 @@
+import { STATUS_CODES } from 'node:http';
+import type { RawReply } from '../../api/raw-service.ts';
+import { printable } from '../../core/errors/index.ts';
+
+/** How a reply is shown. */
+interface Showing {
+  /** With its status and headers in front. */
+  readonly include: boolean;
+  readonly terminal: boolean;
+}
+
+/** The status line and the headers, as they stand in front of a body. */
+export function headToText({ status, headers }: Pick<RawReply, 'status' | 'headers'>): string {
+  const lines = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((each) => `${name}: ${each}`));
+  return `${[`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`.trimEnd(), ...lines].map(printable).join('\n')}\n\n`;
+}
+
+/**
+ * What goes to stdout for a reply: its bytes, untouched. A person at a terminal gets JSON laid out, text with nothing that a terminal
+ * obeys, and null for what is binary.
+ */
+export function replyToBytes(reply: RawReply, { include, terminal }: Showing): Uint8Array | null {
+  const head = include ? headToText(reply) : '';
+  if (!terminal) return Buffer.concat([Buffer.from(head), reply.bytes]);
+  const text = layOut(reply);
+  if (text === null) return null;
+  return Buffer.from(
+    `${head}${text.split('\n').map(printable).join('\n')}${text === '' || text.endsWith('\n') ? '' : '\n'}`,
+  );
+}
+
+/** The text as people read it; null where the bytes are none. */
+function layOut({ json, bytes }: RawReply): string | null {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+  if (text.includes('\0')) return null;
+  if (!json) return text.replaceAll('\t', '  ').replaceAll('\r\n', '\n');
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,54 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { NetworkStatus } from '../../../app/status/network-status.ts';
+import { flagsOf, labelOf, secondsOf } from './names.ts';
+
+const networkStates = ['up', 'degraded', 'down'] as const satisfies readonly NetworkStatus['state'][];
+const refusals = ['token', 'forbidden', 'gone'] as const satisfies readonly NetworkStatus['sync']['refused'][];
+const syncModes = ['push', 'poll', 'local'] as const satisfies readonly NetworkStatus['sync']['mode'][];
+
+/** Sets the metrics of each network as a whole. */
+export function setNetworkMetrics(registry: Registry, networks: readonly NetworkStatus[]): void {
+  const gauge = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
+    new Gauge({ name, help, labelNames: ['interface', ...labels], registers: [registry] });
+  const info = gauge('cpn_network_info', 'The networks that this host joined.', 'network', 'address');
+  const state = gauge('cpn_network_state', 'Whether a network is in this state, as "cpn status" tells it.', 'state');
+  const unreadable = gauge(
+    'cpn_network_unreadable',
+    'Whether the status of a network cannot be read: its state is damaged, or a tool fails.',
+  );
+  const drift = gauge('cpn_drift_changes', 'Differences between the host and what it should be, found right now.');
+  const warnings = gauge('cpn_warnings', 'What "cpn status" warns of right now.');
+  const mode = gauge('cpn_sync_mode', 'How a network receives changes; local receives none.', 'mode');
+  const failing = gauge('cpn_sync_failing', 'Whether the last request to the control plane failed.');
+  const refused = gauge(
+    'cpn_sync_refused',
+    'Whether the control plane refuses this host its network, and why.',
+    'reason',
+  );
+  const success = gauge(
+    'cpn_sync_last_success_timestamp_seconds',
+    'When the control plane last answered; not there when it never did.',
+  );
+  const key = gauge('cpn_key_created_timestamp_seconds', 'When the key pair of this host was made.');
+  const expiry = gauge(
+    'cpn_peer_expires_timestamp_seconds',
+    'When this host expires in its network; not there when it does not.',
+  );
+  const pins = gauge('cpn_pins_changed', 'Peers of which another key or address is claimed than the known one.');
+  for (const network of networks) {
+    const labels = { interface: network.interface };
+    const { address, sync, keySince, expiresAt } = network;
+    info.set({ ...labels, network: labelOf(network.network?.name ?? ''), address: address ?? '' }, 1);
+    for (const [each, value] of flagsOf(networkStates, network.state)) state.set({ ...labels, state: each }, value);
+    unreadable.set(labels, network.failure === null ? 0 : 1);
+    drift.set(labels, network.drift.length);
+    warnings.set(labels, network.warnings.length);
+    for (const [each, value] of flagsOf(syncModes, sync.mode)) mode.set({ ...labels, mode: each }, value);
+    failing.set(labels, sync.error === null ? 0 : 1);
+    for (const [each, value] of flagsOf(refusals, sync.refused)) refused.set({ ...labels, reason: each }, value);
+    if (sync.lastSuccess !== null) success.set(labels, secondsOf(sync.lastSuccess));
+    if (keySince !== null) key.set(labels, secondsOf(keySince));
+    if (expiresAt !== null) expiry.set(labels, secondsOf(expiresAt));
+    pins.set(labels, network.peers.filter(({ pin }) => pin !== 'ok').length);
+  }
+}

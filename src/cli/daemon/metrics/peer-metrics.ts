@@ -1,0 +1,59 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { NetworkStatus, PeerStatus, RouteStatus } from '../../../app/status/network-status.ts';
+import { flagsOf, labelOf, maxReported } from './names.ts';
+
+const peerStates = ['connected', 'idle', 'stale', 'never'] as const satisfies readonly PeerStatus['state'][];
+const routeStates = ['active', 'standby', 'refused', 'missing'] as const satisfies readonly RouteStatus['state'][];
+
+/** Sets the metrics of peers and routes: the number in each state, and the first {@link maxReported} one by one. */
+export function setPeerMetrics(registry: Registry, networks: readonly NetworkStatus[]): void {
+  const registers = [registry];
+  const labelNames = ['interface', 'peer', 'peer_id'] as const;
+  const gauge = <Label extends string>(name: string, help: string, ...labels: Label[]) =>
+    new Gauge({ name, help, labelNames: ['interface', ...labels], registers });
+  const counter = (name: string, help: string) => new Counter({ name, help, labelNames, registers });
+  const peers = gauge('cpn_peers', 'Peers in this state.', 'state');
+  const untold = gauge(
+    'cpn_peers_untold',
+    `Peers past the first ${maxReported}, which are counted in cpn_peers alone.`,
+  );
+  const state = gauge('cpn_peer_state', 'Whether a peer is in this state.', 'peer', 'peer_id', 'state');
+  const handshake = gauge(
+    'cpn_peer_latest_handshake_timestamp_seconds',
+    'When the latest handshake with a peer was; not there when there was none.',
+    'peer',
+    'peer_id',
+  );
+  const received = counter('cpn_peer_receive_bytes_total', 'Bytes received from a peer, as WireGuard counts them.');
+  const sent = counter('cpn_peer_transmit_bytes_total', 'Bytes sent to a peer, as WireGuard counts them.');
+  for (const network of networks) {
+    const known = { interface: network.interface };
+    for (const each of peerStates) {
+      peers.set({ ...known, state: each }, network.peers.filter((peer) => peer.state === each).length);
+    }
+    untold.set(known, Math.max(0, network.peers.length - maxReported));
+    for (const peer of network.peers.slice(0, maxReported)) {
+      const labels = { ...known, peer: labelOf(peer.name), peer_id: labelOf(String(peer.id)) };
+      for (const [each, value] of flagsOf(peerStates, peer.state)) state.set({ ...labels, state: each }, value);
+      if (peer.latestHandshake !== null) handshake.set(labels, peer.latestHandshake);
+      received.inc(labels, peer.rxBytes);
+      sent.inc(labels, peer.txBytes);
+    }
+  }
+  setRouteMetrics(registry, networks);
+}
+
+function setRouteMetrics(registry: Registry, networks: readonly NetworkStatus[]): void {
+  const state = new Gauge({
+    name: 'cpn_route_state',
+    help: 'Whether a route is in this state by way of this peer; without a peer this host serves it, or no connector.',
+    labelNames: ['interface', 'prefix', 'via', 'state'],
+    registers: [registry],
+  });
+  for (const { interface: link, routes } of networks) {
+    for (const { prefix, via, state: current } of routes.slice(0, maxReported)) {
+      const labels = { interface: link, prefix, via: labelOf(via ?? '') };
+      for (const [each, value] of flagsOf(routeStates, current)) state.set({ ...labels, state: each }, value);
+    }
+  }
+}

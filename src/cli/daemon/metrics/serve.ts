@@ -1,0 +1,75 @@
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
+import { MetricsFailed } from '../../../core/errors/index.ts';
+import { isLoopback } from '../../../core/net/loopback.ts';
+import type { ListenAddress } from '../../input/listen-address.ts';
+
+/** Milliseconds within which a request is there, and after which a connection that says nothing is closed. */
+const deadlines = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 1_000 };
+const silence = 60_000;
+/** More than a few that scrape are none. */
+const mostConnections = 32;
+
+export interface MetricsServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** What is served: its media type, and the text of this moment. */
+interface Page {
+  readonly contentType: string;
+  format(): Promise<string>;
+}
+
+/** Serves /metrics in plain http, without authentication, and nothing else. @throws MetricsFailed */
+export async function serveMetrics(address: ListenAddress, page: Page): Promise<MetricsServer> {
+  const server = http.createServer({ ...deadlines, maxHeaderSize: 8_192 }, (request, response) => {
+    void answer(request, response, address, page);
+  });
+  server.setTimeout(silence);
+  server.maxConnections = mostConnections;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(address.port, address.host, resolve);
+  }).catch((error: NodeJS.ErrnoException) => {
+    throw new MetricsFailed(address.host, address.port, error);
+  });
+  const bound = server.address();
+  const port = typeof bound === 'object' && bound !== null ? bound.port : address.port;
+  const host = isIP(address.host) === 6 ? `[${address.host}]` : address.host;
+  return { url: `http://${host}:${port}/metrics`, close: () => close(server) };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  at: ListenAddress,
+  page: Page,
+): Promise<void> {
+  const say = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
+    response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff' }).end(text);
+  };
+  // A page in a browser of this host may bring its own name to lead here, and would read the answer.
+  if (isLoopback(at.host) && !isOwnName(request.headers.host))
+    return say(403, 'request the address itself, or localhost\n');
+  if (request.url?.split('?')[0] !== '/metrics') return say(404, 'metrics are at /metrics\n');
+  if (request.method !== 'GET' && request.method !== 'HEAD') return say(405, 'metrics can only be read\n');
+  try {
+    say(200, await page.format(), page.contentType);
+  } catch {
+    // The client is not authenticated; the log has the reason.
+    say(500, 'the status cannot be read; see the log of "cpn run"\n');
+  }
+}
+
+function isOwnName(header = ''): boolean {
+  const name = header.replace(/:\d*$/, '').replace(/^\[(.*)\]$/, '$1');
+  return name === 'localhost' || isIP(name) !== 0;
+}
+
+function close(server: http.Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
+}

@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { Interrupted } from '../../core/errors/index.ts';
+import { endStep, note, progress } from '../output/output.ts';
+
+/** Returns at the first SIGTERM or SIGINT. A second one ends the process at once. */
+export async function untilStopped(): Promise<void> {
+  const received = new AbortController();
+  const { signal } = received;
+  await Promise.race([once(process, 'SIGTERM', { signal }), once(process, 'SIGINT', { signal })]);
+  received.abort();
+}
+
+/** Ctrl-C, a lost terminal or SSH session, and a service manager send these. */
+const endings = ['SIGINT', 'SIGHUP', 'SIGTERM'] as const;
+
+/** How many deferrals are under way: one within another says nothing of its own. */
+let deferrals = 0;
+
+/** As {@link Tools.deferSignals}: further signals do not end it either, because half of the way back is worse than none. */
+export async function deferSignals<T>(work: (interrupted: AbortSignal) => Promise<T>): Promise<T> {
+  const ending = new AbortController();
+  const isOutermost = deferrals === 0;
+  deferrals += 1;
+  const interrupt = (signal: string) => {
+    if (ending.signal.aborted) return;
+    if (isOutermost) progress(`rolling back after ${signal}`, 'open');
+    ending.abort(new Interrupted(signal));
+  };
+  for (const signal of endings) process.on(signal, interrupt);
+  try {
+    return await work(ending.signal);
+  } finally {
+    deferrals -= 1;
+    for (const signal of endings) process.off(signal, interrupt);
+  }
+}
+
+/** Does `work`. A signal ends the program as usual, after it printed what to do next; work that defers signals is left to that. */
+export async function explainEnding<T>(next: string, work: () => Promise<T>): Promise<T> {
+  const end = (signal: NodeJS.Signals) => {
+    if (process.listenerCount(signal) > 1) return;
+    endStep('open');
+    note(next);
+    process.off(signal, end);
+    process.kill(process.pid, signal);
+  };
+  for (const signal of endings) process.on(signal, end);
+  try {
+    return await work();
+  } finally {
+    for (const signal of endings) process.off(signal, end);
+  }
+}

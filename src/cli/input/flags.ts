@@ -1,0 +1,36 @@
+export type Flags = Readonly<Record<string, Flag>>;
+
+/** Every flag also has a variable, `CPN_` and its name in capitals. */
+export interface Flag {
+  /** A list may be given several times; a switch takes no value and has a `--no-` form. */
+  readonly kind: 'text' | 'switch' | 'list';
+  readonly summary: string;
+  /** How help writes what is to be given. */
+  readonly value?: string;
+  /** What help names as the default. */
+  readonly byDefault?: string;
+  /** The words with a meaning of their own that it takes, for completion and the manual. */
+  readonly choices?: readonly string[];
+}
+
+/** The flags of every command that reads. */
+export const jsonFlag: Flags = {
+  json: { kind: 'switch', summary: 'print one JSON document on stdout, and nothing else' },
+};
+
+/** The flags of every command that destroys. */
+export const yesFlag: Flags = {
+  yes: {
+    kind: 'switch',
+    summary: 'skip the confirmation; without a terminal there is none',
+  },
+};
+
+/** The flags of the commands that name a control plane. */
+export const apiFlags: Flags = {
+  api: { kind: 'text', value: 'URL', summary: 'URL of the control plane' },
+  'insecure-http': {
+    kind: 'switch',
+    summary: 'allow plain http beyond loopback; sends keys and tokens unencrypted',
+  },
+};

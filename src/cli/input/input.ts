@@ -1,0 +1,140 @@
+import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
+import type { Flags } from './flags.ts';
+
+/** Variables by their names, as a process gets them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What a person gave to a command: its argument and flags, each from the command line or, failing that, a variable. */
+export class Input {
+  readonly #given: Readonly<Record<string, unknown>>;
+  readonly #flags: Flags;
+  readonly #process: Environment;
+  readonly environment: Environment;
+
+  /** @param below values for variables that the process was not given */
+  constructor(
+    given: Readonly<Record<string, unknown>>,
+    flags: Flags,
+    environment: Environment,
+    below: Environment = {},
+  ) {
+    this.#given = given;
+    this.#flags = flags;
+    this.#process = environment;
+    this.environment = { ...below, ...environment };
+  }
+
+  /** The same, with these variables where neither the command line nor the environment says otherwise. */
+  above(variables: Environment): Input {
+    return new Input(this.#given, this.#flags, this.#process, variables);
+  }
+
+  /** The positional argument; undefined when it was left out. */
+  argument(name: string): string | undefined {
+    const value = this.#given[name];
+    return value === undefined ? undefined : String(value);
+  }
+
+  text(flag: string): string | undefined {
+    const value = this.#read(flag);
+    if (Array.isArray(value))
+      throw new WrongUsage(`${this.nameOf(flag)} was given ${value.length} times; give it once`);
+    if (value === '') throw new WrongUsage(`${this.nameOf(flag)} is empty; give it a value, or leave it out`);
+    return value === undefined ? undefined : String(value);
+  }
+
+  /** True for a flag that was given on the command line itself, where every user of the machine can read it. */
+  isTyped(flag: string): boolean {
+    return this.#given[flag] !== undefined;
+  }
+
+  /** The value of a flag that must be there. */
+  need(flag: string, remedy = ''): string {
+    const value = this.text(flag);
+    if (value === undefined) throw new WrongUsage(`--${flag} is missing${remedy ? `; ${remedy}` : ''}`);
+    return value;
+  }
+
+  /** True for a flag that was given in any way. */
+  has(flag: string): boolean {
+    return this.#read(flag) !== undefined;
+  }
+
+  number(flag: string, min: number, max: number): number | undefined {
+    const text = this.text(flag);
+    if (text === undefined) return undefined;
+    const number = /^(0|[1-9][0-9]{0,9})$/.test(text) ? Number(text) : Number.NaN;
+    if (number >= min && number <= max) return number;
+    throw new InvalidValue(this.nameOf(flag), text, `is not a number from ${min} to ${max}`);
+  }
+
+  /** Milliseconds; people write `20s`, `2m` or `500ms`. */
+  duration(flag: string, maxMs: number): number | undefined {
+    const text = this.text(flag);
+    if (text === undefined) return undefined;
+    const [, amount, unit = ''] = /^(0|[1-9][0-9]{0,5})(ms|s|m)$/.exec(text) ?? [];
+    const duration = Number(amount ?? Number.NaN) * ({ ms: 1, s: 1000, m: 60_000 }[unit] ?? Number.NaN);
+    if (duration <= maxMs) return duration;
+    throw new InvalidValue(this.nameOf(flag), text, `is not a time up to ${maxMs / 1000} s, such as 20s or 2m`);
+  }
+
+  /** Seconds; people write `90m`, `12h` or `30d`. */
+  period(flag: string, min: number, max: number): number | undefined {
+    const text = this.text(flag);
+    if (text === undefined) return undefined;
+    const [, amount, unit = ''] = /^([1-9][0-9]{0,5})(m|h|d)$/.exec(text) ?? [];
+    const period = Number(amount ?? Number.NaN) * ({ m: 60, h: 3600, d: 86_400 }[unit] ?? Number.NaN);
+    if (period >= min && period <= max) return period;
+    throw new InvalidValue(
+      this.nameOf(flag),
+      text,
+      `is not a time from ${min / 3600}h to ${max / 86_400}d, such as 12h or 30d`,
+    );
+  }
+
+  /** Each value of a flag that may be given several times; a variable separates them by commas. */
+  list(flag: string): string[] {
+    const value = this.#read(flag);
+    if (Array.isArray(value)) return value.map(String);
+    return value === undefined
+      ? []
+      : String(value)
+          .split(',')
+          .map((item) => item.trim());
+  }
+
+  /** Each value of a flag that may be given several times, with its commas; a variable stands for one of them. */
+  each(flag: string): string[] {
+    const value = this.#read(flag);
+    return value === undefined ? [] : [value].flat().map(String);
+  }
+
+  switch(flag: string, byDefault = false): boolean {
+    return this.choice(flag) ?? byDefault;
+  }
+
+  /** A switch that says something else when it is left out: undefined. */
+  choice(flag: string): boolean | undefined {
+    const value = this.#read(flag);
+    if (value === undefined || typeof value === 'boolean') return value;
+    if (/^(1|true|yes|on)$/i.test(String(value))) return true;
+    if (/^(0|false|no|off)$/i.test(String(value))) return false;
+    throw new InvalidValue(this.nameOf(flag), String(value), 'is not yes or no');
+  }
+
+  /** What a message calls a flag: the variable where its value came from one of the process. */
+  nameOf(flag: string): string {
+    const variable = variableOf(flag);
+    return !this.isTyped(flag) && this.#process[variable] !== undefined ? variable : `--${flag}`;
+  }
+
+  #read(flag: string): unknown {
+    if (this.#flags[flag] === undefined) throw new Error(`the command has no flag --${flag}`);
+    return this.#given[flag] ?? this.environment[variableOf(flag)];
+  }
+}
+
+/** The variable that stands in for a flag: `--listen-port` is `CPN_LISTEN_PORT`. */
+export function variableOf(flag: string): string {
+  return `CPN_${flag.replaceAll('-', '_').toUpperCase()}`;
+}

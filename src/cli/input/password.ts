@@ -1,0 +1,38 @@
+import { Secret } from '../../core/crypto/secret.ts';
+import { WrongUsage } from '../../core/errors/index.ts';
+import type { Input } from './input.ts';
+import { readSecretFile } from './secrets.ts';
+
+/** True where a prompt is possible. */
+export function hasTerminal(): boolean {
+  return process.stdin.isTTY === true && process.stderr.isTTY === true;
+}
+
+/** The prompt for a password, and the flag of its file. */
+interface PasswordQuestion {
+  readonly flag: string;
+  readonly message: string;
+  /** Prompted twice, against typing errors. */
+  readonly isNew: boolean;
+}
+
+const usual: PasswordQuestion = { flag: 'password-file', message: 'Password', isNew: false };
+
+/** The password in the file of a flag, or as it is typed on a terminal. */
+export async function obtainPassword(input: Input, question: Partial<PasswordQuestion> = {}): Promise<Secret> {
+  const { flag, message, isNew } = { ...usual, ...question };
+  const file = input.text(flag);
+  if (file !== undefined) return readSecretFile(file, `the ${message.toLowerCase()}`);
+  if (!hasTerminal()) throw new WrongUsage(`--${flag} is missing, and there is no terminal to prompt on`);
+  const password = await ask(message);
+  if (isNew && (await ask('Repeat the password')) !== password)
+    throw new WrongUsage('the two passwords differ; try again');
+  return new Secret(password);
+}
+
+async function ask(message: string): Promise<string> {
+  const prompts = await import('@clack/prompts');
+  const answer = await prompts.password({ message, output: process.stderr });
+  if (typeof answer !== 'string' || answer === '') throw new WrongUsage('no password was given');
+  return answer;
+}

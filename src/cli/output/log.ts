@@ -1,0 +1,95 @@
+import { constants, fstatSync, openSync } from 'node:fs';
+import pino, { type Level, type Logger } from 'pino';
+import { InvalidValue } from '../../core/errors/index.ts';
+import type { Input } from '../input/input.ts';
+import { escapeUnshapely } from './json-text.ts';
+import { lineForJournal, lineForPeople } from './log-line.ts';
+
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+/** What waits for a reader that is slow or has stopped, in bytes. */
+const mostWaiting = 256 * 1024;
+const retryMs = 100;
+/** How long the end of the process waits for a slow reader. */
+const farewellMs = 500;
+
+/**
+ * A log on stderr, at the level of CPN_LOG_LEVEL: lines of JSON, for the journal with their priority, and for a terminal as text.
+ * It is written at once: a worker would lose the last lines of a process that dies, and does not survive bundling. It never waits for
+ * its reader: what does not fit is dropped, and counted.
+ */
+export function openLog(input: Input, byDefault: Level | 'silent'): Logger {
+  const level = input.environment.CPN_LOG_LEVEL ?? byDefault;
+  if (!levels.includes(level)) throw new InvalidValue('CPN_LOG_LEVEL', level, `must be one of ${levels.join(', ')}`);
+  const stderr = openStderr();
+  const shape = shapeFor(input.environment.JOURNAL_STREAM);
+  const log = pino({ level, base: null }, { write: (line: string) => stderr.write(shape(line)) });
+  let dropped = 0;
+  stderr.on('drop', () => {
+    dropped += 1;
+  });
+  stderr.on('drain', () => {
+    const lines = dropped;
+    dropped = 0;
+    if (lines > 0) log.warn({ lines }, 'log lines dropped');
+    // There was no room for this line either.
+    if (dropped > 0) dropped = lines;
+  });
+  return log;
+}
+
+function openStderr() {
+  let end = Number.NEGATIVE_INFINITY;
+  const stderr = pino.destination({
+    dest: openWithoutWaiting(),
+    sync: true,
+    maxLength: mostWaiting,
+    retryEAGAIN: () => performance.now() < end,
+  });
+  let isWaiting = false;
+  const retryLater = () => {
+    if (isWaiting) return;
+    isWaiting = true;
+    setTimeout(() => {
+      isWaiting = false;
+      stderr.write('');
+    }, retryMs).unref();
+  };
+  const flush = () => {
+    end = performance.now() + farewellMs;
+    try {
+      stderr.flushSync();
+    } catch {
+      // The reader has stopped for good.
+    }
+  };
+  // Nowhere is left to report it. What could not be written is tried again with the next line, or when the reader may have caught up.
+  stderr.on('error', ({ code }: NodeJS.ErrnoException) => {
+    if (code === 'EAGAIN') retryLater();
+    if (!process.listeners('exit').includes(flush)) process.on('exit', flush);
+  });
+  return stderr;
+}
+
+/** Node itself makes pipes and sockets such that a write never waits. A terminal that is held up (Ctrl-S) needs a file of its own for that. */
+function openWithoutWaiting(): number {
+  if (!process.stderr.isTTY) return 2;
+  try {
+    return openSync('/proc/self/fd/2', constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch {
+    return 2;
+  }
+}
+
+function shapeFor(journal: string | undefined): (line: string) => string {
+  if (process.stderr.isTTY) return lineForPeople;
+  if (isJournal(journal)) return (line) => lineForJournal(escapeUnshapely(line));
+  return escapeUnshapely;
+}
+
+/** JOURNAL_STREAM names the file that systemd gave us; a child, or a redirection, may have another (systemd.exec(5)). */
+function isJournal(stream: string | undefined): boolean {
+  if (stream === undefined) return false;
+  const { dev, ino } = fstatSync(2, { bigint: true });
+  return stream === `${dev}:${ino}`;
+}

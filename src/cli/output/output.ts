@@ -1,0 +1,142 @@
+import { stripVTControlCharacters, styleText } from 'node:util';
+import { CpnError, printable } from '../../core/errors/index.ts';
+import { escapeUnshapely } from './json-text.ts';
+import { deliver } from './stdout.ts';
+import { type Ending, StepLine } from './step-line.ts';
+
+/** Printed by a command for all networks where there is none. */
+export const noNetwork = 'no network is joined; join one with "cpn join"';
+
+/** One JSON document on stdout: what scripts read, and what does no harm to the terminal of a person who does. */
+export function printJson(document: unknown): void {
+  print(toJson(document));
+}
+
+/** The text of a JSON document, as {@link printJson} shows it. */
+export function toJson(document: unknown): string {
+  return escapeUnshapely(JSON.stringify(document, null, 2));
+}
+
+/** Text on stdout: what a person, or a pipe, asked for. */
+export function print(text: string): void {
+  endStep();
+  process.stdout.write(`${text}\n`);
+}
+
+/** As {@link print}, and waits for stdout to take it. @throws DiskFailed where it does not, also where its reader went away */
+export async function printAll(text: string): Promise<void> {
+  endStep();
+  await deliver(`${text}\n`);
+}
+
+/** A secret that is shown this once. */
+interface OnlyCopy {
+  /** As part of a sentence. */
+  readonly what: string;
+  readonly text: string;
+  /** Makes it useless. */
+  revoke(): Promise<void>;
+  /** The command that does the same. */
+  readonly remedy: string;
+}
+
+/** Prints a secret that is shown this once. Where stdout does not take it, it is revoked. @throws DiskFailed then */
+export async function printOnlyCopy({ what, text, revoke, remedy }: OnlyCopy): Promise<void> {
+  try {
+    await printAll(text);
+  } catch (error) {
+    try {
+      await revoke();
+      warn(`${what} was revoked because its value was lost; create another`);
+    } catch (failure) {
+      if (!(failure instanceof CpnError)) throw failure;
+      warn(`the value of ${what} was lost, and it was not revoked: ${failure.message}; run: ${remedy}`);
+    }
+    throw error;
+  }
+}
+
+/** Text on stderr: how it went. */
+export function note(text: string): void {
+  endStep();
+  process.stderr.write(`${text}\n`);
+}
+
+/** The step that is under way from now on, and how the one before ended. */
+export function progress(step: string, before: Ending = 'done'): void {
+  stepLine.begin(step, before);
+}
+
+/** Ends the step under way; whatever is printed as a result ends it as done. */
+export function endStep(ending: Ending = 'done'): void {
+  stepLine.end(ending);
+}
+
+/** What happens within the step under way. */
+export function printRemark(text: string): void {
+  stepLine.interrupt(`${dim(`· ${printable(text)}`)}\n`);
+}
+
+export function warn(text: string): void {
+  stepLine.interrupt(`${yellow('warning:')} ${printable(text)}\n`);
+}
+
+/** One line for a failure that was foreseen; the stack too for one that was not. */
+export function printError(error: unknown): void {
+  endStep('failed');
+  note(`${red('cpn:')} ${error instanceof CpnError ? printable(error.message) : describeUnforeseen(error)}`);
+}
+
+/** A cell of a table: a text, or one with our own styling, which is put on after the text was made printable. */
+export type Cell = string | readonly [text: string, paint: (text: string) => string];
+
+/** Rows in columns, two spaces apart, the first row as the header; what came over the wire is made printable. */
+export function table(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const cells = [header.map((name) => name && dim(name)), ...rows.map((row) => row.map(showCell))];
+  const widths = header.map((_, column) => Math.max(...cells.map((row) => width(row[column] ?? ''))));
+  const pad = (cell: string, column: number) => cell + ' '.repeat((widths[column] ?? 0) - width(cell));
+  return cells.map((row) => row.map(pad).join('  ').trimEnd()).join('\n');
+}
+
+export const dim = (text: string) => style('dim', text);
+export const bold = (text: string) => style('bold', text);
+export const red = (text: string) => style('red', text);
+export const green = (text: string) => style('green', text);
+export const yellow = (text: string) => style('yellow', text);
+
+/** Styles only what goes to a terminal; `styleText` honours NO_COLOR. */
+function style(format: Parameters<typeof styleText>[0], text: string): string {
+  return process.stdout.isTTY && process.stderr.isTTY ? styleText(format, text) : text;
+}
+
+const stepLine = new StepLine(
+  {
+    // A dumb terminal has no cursor to move (terminfo's `dumb`).
+    isLive: () => process.stderr.isTTY === true && process.env.TERM !== 'dumb',
+    write: (text) => void process.stderr.write(text),
+  },
+  () => performance.now(),
+  { marks: { done: green, failed: red, open: yellow }, dim },
+);
+
+function showCell(cell: Cell): string {
+  if (typeof cell === 'string') return printableCell(cell);
+  const [text, paint] = cell;
+  return paint(printableCell(text));
+}
+
+/**
+ * Nothing that a terminal obeys is let through. Spaces are one: with many, the name that others gave a thing would look like a row of
+ * its own.
+ */
+function printableCell(text: string): string {
+  return printable(text).replace(/ {2,}/g, ' ');
+}
+
+function width(text: string): number {
+  return stripVTControlCharacters(text).length;
+}
+
+function describeUnforeseen(error: unknown): string {
+  return `internal error, please report it\n${error instanceof Error ? error.stack : String(error)}`;
+}

@@ -1,0 +1,30 @@
+import { styleText } from 'node:util';
+import { encode, renderUnicodeCompact } from 'uqr';
+import { WrongUsage } from '../../core/errors/index.ts';
+
+/** Bytes that the largest code holds at the lowest level of error correction (ISO/IEC 18004, version 40-L). */
+const mostBytes = 2953;
+
+/** Light modules around a code, without which a camera does not find it. */
+const border = 2;
+
+/**
+ * A text as a QR code of half blocks, dark on light, for so many columns.
+ *
+ * @throws WrongUsage where it does not fit
+ */
+export function drawCode(text: string, columns: number): string {
+  const bytes = Buffer.byteLength(text);
+  if (bytes > mostBytes) {
+    throw new WrongUsage(`the export has ${bytes} bytes, more than a QR code holds (${mostBytes}); use --output FILE`);
+  }
+  const { size } = encode(text, { border });
+  if (size > columns) {
+    throw new WrongUsage(
+      `the QR code is ${size} columns wide, this terminal ${columns}; widen it, use a smaller font, or use --output FILE`,
+    );
+  }
+  const rows = renderUnicodeCompact(text, { border }).split('\n');
+  // Blocks are the light modules, whatever the colours of the terminal are.
+  return rows.map((row) => styleText(['whiteBright', 'bgBlack'], row)).join('\n');
+}

@@ -1,0 +1,44 @@
+import type { Explanation } from '../../app/explain.ts';
+import { printable } from '../../core/errors/index.ts';
+import type { Check } from '../../core/explain/check.ts';
+import { bold, type Cell, dim, green, red, table, yellow } from './output.ts';
+
+/** An explanation as scripts rely on it. */
+export function explanationToJson({ address, network, interface: link, checks, stop }: Explanation) {
+  return {
+    address,
+    network,
+    interface: link,
+    checks: checks.map(({ check, ok, detail, remedy }) => ({
+      check,
+      ok,
+      detail: remedy === null ? detail : `${detail}; ${remedy}`,
+    })),
+    stops_at: stop?.check ?? null,
+  };
+}
+
+/** An explanation as people read it: a line a check, and at the end where the packet stops and what to do next. */
+export function explanationToText(explanation: Explanation): string {
+  const { address, origin, network, interface: link, checks, stop } = explanation;
+  const where = network && `  network ${printable(network.name)} (${network.id}) on ${link}`;
+  const head = `${bold(address)}${where ?? ''}${origin === null ? '' : `  ${dim(printable(origin))}`}`;
+  const rows = checks.map((check): Cell[] => [markOf(check), check.check, printable(check.detail)]);
+  return [head, table(['', 'check', ''], rows), conclude(address, stop, checks)].join('\n');
+}
+
+function conclude(address: string, stop: Check | null, checks: readonly Check[]): string {
+  if (stop !== null) return `${red('dropped')} at ${stop.check}: ${printable(stop.remedy ?? stop.detail)}`;
+  const open = checks.filter(({ ok }) => ok === null).map(({ check }) => check);
+  const doubt = checks.find(({ ok, remedy }) => ok === null && remedy !== null);
+  if (doubt) return `${yellow('unknown')} at ${doubt.check}: ${printable(doubt.remedy ?? '')}`;
+  const rest = open.length === 0 ? '' : `; unknown: ${open.join(', ')}`;
+  return `${green('nothing')} blocks a packet to ${address}${rest}`;
+}
+
+/** A sign in colour; a word where there is none. */
+function markOf({ ok }: Check): Cell {
+  if (ok === null) return ['?', yellow];
+  const [paint, sign, word] = ok ? ([green, '✓', 'ok'] as const) : ([red, '✗', 'no'] as const);
+  return paint(sign) === sign ? word : [sign, paint];
+}

@@ -1,0 +1,70 @@
+import type { JoinReport } from '../../app/join/join.ts';
+import { printable } from '../../core/errors/index.ts';
+import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
+import type { Joined } from '../../store/state/state.ts';
+import { readDaemon } from '../context.ts';
+import type { Input } from '../input/input.ts';
+import { bold, dim, green, note, print, printJson, warn, yellow } from './output.ts';
+
+/** Shows what this host has joined, and whether a peer answered. */
+export function showJoin(report: JoinReport, json: boolean): void {
+  const { state, handshake, secretMismatches } = report;
+  if (json) {
+    printJson(toJson(state, handshake === true));
+    for (const trouble of secretMismatches) warn(describeSecretMismatch(trouble));
+    return;
+  }
+  print(`${green('joined')} ${describeMembership(state)}`);
+  const { name } = state.membership.peer;
+  if (name !== state.enrollment.name) {
+    note(`the name ${printable(state.enrollment.name)} is taken in this network; this host is ${printable(name)}`);
+  }
+  note(describeHandshake(report));
+}
+
+/** Shows what it has joined before. */
+export function showEarlier(state: Joined, json: boolean): void {
+  if (json) printJson(toJson(state, false));
+  else print(`${green('already joined')} ${describeMembership(state)}`);
+}
+
+/** The next commands that make sense: `ping` only of a peer that answered, `cpn run` only where no daemon runs. */
+export async function suggestNext({ state, answered }: JoinReport, isKept: boolean, input: Input): Promise<string> {
+  const { interface: link } = state;
+  const rows: [string, string][] = [[`cpn status ${link}`, 'peers, routes and drift']];
+  if (answered === null) rows.push([`cpn wait ${link} --for handshake`, 'returns after the first handshake']);
+  else rows.push([`ping ${answered.address}`, printable(answered.name)]);
+  if (!isKept && !(await isDaemonAtWork(input))) rows.push(['cpn run', 'reconciles the network while it runs']);
+  const width = Math.max(...rows.map(([command]) => command.length));
+  const lines = rows.map(([command, what]) => `  ${command.padEnd(width)}  ${dim(what)}`);
+  return [dim('next:'), ...lines].join('\n');
+}
+
+async function isDaemonAtWork(input: Input): Promise<boolean> {
+  return (await readDaemon(input))?.alive === true;
+}
+
+function toJson({ membership: { map, peer }, interface: link, keyPair }: Joined, handshake: boolean) {
+  return {
+    interface: link,
+    address: peer.address,
+    network: { id: map.id, name: map.name },
+    peer: { id: peer.id, name: peer.name },
+    public_key: keyPair.publicKey,
+    handshake,
+  };
+}
+
+function describeMembership({ membership: { map, peer }, interface: link }: Joined): string {
+  return `${bold(printable(map.name))} as ${printable(peer.name)}: ${link} has ${bold(peer.address)}`;
+}
+
+function describeHandshake({ state: { interface: link }, handshake, secretMismatches }: JoinReport): string {
+  if (handshake === true) return 'a peer answered';
+  if (secretMismatches.length > 0) {
+    const why = secretMismatches.map((trouble) => printable(describeSecretMismatch(trouble)));
+    return `${yellow('no peer answered yet')}: ${why.join('; ')}`;
+  }
+  if (handshake === null) return 'no peer of this network has an endpoint to dial yet';
+  return `${yellow('no peer answered yet')}; peers add this host at their next pass; see "cpn status ${link}"`;
+}

@@ -1,0 +1,165 @@
+import type { NetworkStatus, PeerStatus } from '../../app/status/network-status.ts';
+import { printable } from '../../core/errors/index.ts';
+import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
+import { describeForeignRoute } from '../../core/routing/own-routes.ts';
+import { describeAge } from '../../core/util/age.ts';
+import { describeBytes } from './bytes.ts';
+import { describeChange } from './change-text.ts';
+import { bold, type Cell, dim, green, red, table, yellow } from './output.ts';
+
+/** Bytes a second of a peer; null where they are not known. */
+export interface Rates {
+  readonly received: number | null;
+  readonly sent: number | null;
+}
+
+type FindRates = (link: string, peer: PeerStatus) => Rates;
+
+const unknownRates: FindRates = () => ({ received: null, sent: null });
+
+/** The status of a network as scripts rely on it. */
+export function statusToJson(status: NetworkStatus) {
+  const { network, interface: link, state, address, publicKey, listenPort, mtu, routes, drift, sync, failure } = status;
+  const warnings = failure ? [...status.warnings, failure.message] : status.warnings;
+  return {
+    network,
+    interface: link,
+    state,
+    address,
+    public_key: publicKey,
+    key_since: status.keySince,
+    ...(status.expiresAt !== null && { expires_at: status.expiresAt }),
+    listen_port: listenPort,
+    mtu,
+    ...(status.pathMtu !== null && {
+      path_mtu: { peer: status.pathMtu.peer, measured_at: status.pathMtu.measuredAt },
+    }),
+    peers: status.peers.map((peer) => ({
+      id: peer.id,
+      name: peer.name,
+      type: peer.type,
+      public_key: peer.publicKey,
+      address: peer.address,
+      endpoint: peer.endpoint,
+      ...(peer.endpointRefused !== null && { endpoint_refused: peer.endpointRefused }),
+      allowed_ips: peer.allowedIps,
+      state: peer.state,
+      latest_handshake: peer.latestHandshake === null ? null : new Date(peer.latestHandshake * 1000).toISOString(),
+      rx_bytes: peer.rxBytes,
+      tx_bytes: peer.txBytes,
+      pin: peer.pin,
+      claimed_public_key: peer.claimedPublicKey,
+      ...(peer.secret !== null && { secret: peer.secret }),
+    })),
+    routes: routes.map(({ reason, remedy: _, ...route }) => (reason === null ? route : { ...route, reason })),
+    drift,
+    ...(status.inbound !== null && { inbound: inboundToJson(status.inbound) }),
+    ...(status.foreignRoutes.length > 0 && {
+      foreign_routes: status.foreignRoutes.map(({ problem, ...route }) =>
+        problem === null ? route : { ...route, problem },
+      ),
+    }),
+    sync: {
+      mode: sync.mode,
+      last_success: sync.lastSuccess,
+      ...(sync.error !== null && { error: sync.error }),
+      ...(sync.refused !== null && { refused: sync.refused }),
+    },
+    ...(warnings.length > 0 && { warnings }),
+  };
+}
+
+function inboundToJson({ port, author, family, table, reason, command }: InboundDrop) {
+  return { state: 'dropped', port, by: author, table: `${family} ${table}`, reason, remedy: command };
+}
+
+/** The status of a network as people read it. */
+export function statusToText(status: NetworkStatus, now: Date, findRates: FindRates = unknownRates): string {
+  const { peers, routes, drift, foreignRoutes, sync, warnings } = status;
+  const parts = [describeHead(status)];
+  if (peers.length > 0) {
+    const rows = peers.map((peer) => peerRow(peer, now, findRates(status.interface, peer)));
+    parts.push(withClaims(table(peerHeader, rows), peers));
+  }
+  if (routes.length > 0) {
+    const rows = routes.map(({ prefix, via, state, reason, remedy }) => [
+      prefix,
+      via ?? '-',
+      state,
+      [reason, remedy].filter((part) => part !== null).join('; '),
+    ]);
+    parts.push(table(['route', 'via', 'state', ''], rows));
+  }
+  if (drift.length > 0) {
+    const names = new Map(peers.map(({ publicKey, name }) => [publicKey, name]));
+    parts.push([yellow('drift'), ...drift.map((change) => describeChange(change, names))].join('\n'));
+  }
+  for (const route of foreignRoutes) {
+    const paint = route.problem === null ? yellow : red;
+    parts.push(`${paint('not ours')} ${printable(describeForeignRoute(route, status.interface))}`);
+  }
+  if (sync.refused !== null) parts.push(describeRefusal(sync.refused, sync.refusal));
+  if (sync.error !== null && sync.error !== sync.refusal) parts.push(`${yellow('sync')} ${printable(sync.error)}`);
+  for (const warning of warnings) parts.push(`${yellow('warning')} ${printable(warning)}`);
+  return parts.join('\n');
+}
+
+function describeRefusal(refused: string, refusal = 'until the control plane sends a map again'): string {
+  return `${red('sync refused')} (${refused}) ${printable(refusal)}`;
+}
+
+function describeHead({
+  network,
+  state,
+  address,
+  publicKey,
+  listenPort,
+  mtu,
+  pathMtu,
+  ...status
+}: NetworkStatus): string {
+  const paint = { up: green, degraded: yellow, down: red }[state];
+  const head = `${bold(status.interface)}  ${paint(state)}`;
+  if (network === null) return head;
+  const port = listenPort === null ? '' : ` · port ${listenPort}`;
+  const measured = pathMtu === null ? '' : ` (measured to ${printable(pathMtu.peer)})`;
+  const size = mtu === null ? '' : ` · MTU ${mtu}${measured}`;
+  const since = status.keySince === null ? '' : ` since ${status.keySince.slice(0, 10)}`;
+  const end = status.expiresAt === null ? '' : ` · expires ${status.expiresAt.slice(0, 10)}`;
+  const facts = dim(`address ${address}${port}${size} · key ${publicKey}${since}${end}`);
+  return `${head}  network ${printable(network.name)} (${network.id})\n${facts}`;
+}
+
+/** The table of the peers, with lines below those whose pin does not match, or whose endpoint is not used. */
+function withClaims(text: string, peers: readonly PeerStatus[]): string {
+  const [header = '', ...rows] = text.split('\n');
+  const lines = rows.flatMap((row, at) => {
+    const peer = peers[at];
+    return [
+      row,
+      ...(peer?.claim == null ? [] : [red(`  ${peer.pin}: ${printable(peer.claim)}`)]),
+      ...(peer?.endpointRefused == null ? [] : [yellow(`  endpoint not used: ${printable(peer.endpointRefused)}`)]),
+    ];
+  });
+  return [header, ...lines].join('\n');
+}
+
+const peerHeader = ['peer', 'type', 'address', 'state', 'handshake', 'endpoint', 'received', 'sent'];
+
+function peerRow(peer: PeerStatus, now: Date, { received, sent }: Rates): Cell[] {
+  const paint = { connected: green, idle: dim, stale: red, never: yellow }[peer.state];
+  return [
+    peer.name,
+    peer.type,
+    peer.address,
+    [peer.state, paint],
+    peer.latestHandshake === null ? '-' : describeAge(now.getTime() / 1000 - peer.latestHandshake),
+    peer.endpoint ?? '-',
+    describeTraffic(peer.rxBytes, received),
+    describeTraffic(peer.txBytes, sent),
+  ];
+}
+
+function describeTraffic(bytes: number, rate: number | null): string {
+  return rate === null ? describeBytes(bytes) : `${describeBytes(bytes)} (${describeBytes(Math.round(rate))}/s)`;
+}

@@ -1,0 +1,31 @@
+import type { Flags } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+
+/**
+ * A command as data: help, completion and manual pages are made from it, `run` carries it out. Heavy modules are
+ * imported inside `run`, so that asking for help costs next to nothing.
+ */
+export interface Command {
+  /** `join`, or `network create` for one of a group. */
+  readonly name: string;
+  /** Its argument as yargs writes it: `[network]` may be left out, `<network>` may not. */
+  readonly argument?: {
+    readonly usage: string;
+    readonly summary: string;
+    /** As the `choices` of a flag, by the name of each word. */
+    readonly choices?: Readonly<Record<string, readonly string[]>>;
+  };
+  readonly summary: string;
+  readonly flags: Flags;
+  readonly examples: readonly string[];
+  /** Resolves to the exit code. */
+  run(input: Input): Promise<number>;
+}
+
+export const networkArgument = {
+  usage: '[network]',
+  summary: 'interface, or id or name of a network; default: all networks',
+} as const;
+
+/** The network that an administrator's command is about. */
+export const theNetwork = { usage: '<network>', summary: 'id or name of a network' } as const;

@@ -1,0 +1,78 @@
+import { maskTokens } from '../../core/crypto/secret.ts';
+import { quote, WrongUsage } from '../../core/errors/index.ts';
+import type { Command } from './command.ts';
+import { groups } from './groups.ts';
+import { findMeant, findSimilar } from './suggest.ts';
+
+/** Throws what is wrong with the words at the beginning of a command line, where they name no command. @throws WrongUsage */
+export function refuseUnknownCommand(argv: readonly string[], commands: readonly Command[]): void {
+  const [first, second] = leadingWords(argv);
+  if (first === undefined || findCommand(argv, commands) !== undefined) return;
+  const isGroup = Object.hasOwn(groups, first);
+  if (isGroup && second === undefined) return;
+  const meant = findMeant(second === undefined ? [first] : [first, second], commands);
+  const list = `"cpn ${isGroup ? `${first} ` : ''}--help" lists them`;
+  // What was typed may hold a key.
+  const words = maskTokens(isGroup ? `${first} ${second}` : first);
+  throw new WrongUsage(
+    `there is no command ${quote(words)}; ${meant.length === 0 ? list : `did you mean ${oneOf(meant)}?`}`,
+  );
+}
+
+/** The command that a command line names; undefined where it names none. */
+function findCommand(argv: readonly string[], commands: readonly Command[]): Command | undefined {
+  const [first, second] = leadingWords(argv);
+  return commands.find(({ name }) => name === first || name === `${first} ${second}`);
+}
+
+/** What yargs found wrong with the flags and arguments of a command, with what to type instead. */
+export function explainMistake(message: string, argv: readonly string[], commands: readonly Command[]): WrongUsage {
+  const said = maskTokens(message.replaceAll('\n', '; '));
+  const command = findCommand(argv, commands);
+  const title = command ? `cpn ${command.name}` : 'cpn';
+  const [, valueless] = /^Not enough arguments following: (.*)$/.exec(said) ?? [];
+  if (valueless !== undefined) {
+    const value = command?.flags[valueless]?.value ?? 'VALUE';
+    return new WrongUsage(`--${valueless} needs a value: --${valueless} ${value}`);
+  }
+  if (said.startsWith('Not enough non-option') && command?.argument) {
+    const { usage, summary } = command.argument;
+    return new WrongUsage(`${title} needs an argument: ${usage} (${summary}); example: ${command.examples[0]}`);
+  }
+  const [, unknown] = /^Unknown arguments?: (.*)$/.exec(said) ?? [];
+  if (unknown !== undefined) return new WrongUsage(explainUnknown(unknown.split(', '), argv, title, command));
+  return new WrongUsage(`${said}; "${title} --help" lists commands and flags`);
+}
+
+function explainUnknown(
+  names: readonly string[],
+  argv: readonly string[],
+  title: string,
+  command: Command | undefined,
+): string {
+  const typed = argv.map((word) => /^--?([^=]+)/.exec(word)?.[1]).filter((name) => name !== undefined);
+  // Of a flag with dashes yargs names the camel-cased form too.
+  const flag = typed.find((name) => [name, name.replace(/^no-/, '')].some((each) => names.includes(each)));
+  if (flag === undefined) {
+    const usage = command?.argument
+      ? `usage: ${title} ${command.argument.usage}`
+      : `example: ${command?.examples[0] ?? title}`;
+    return `unexpected argument ${quote(names[0])}; ${usage}`;
+  }
+  const known = ['help', 'version', ...Object.keys(command?.flags ?? {})];
+  const similar = findSimilar(flag.replace(/^no-/, ''), known);
+  const remedy = similar === null ? `"${title} --help" lists its flags` : `did you mean --${similar}?`;
+  return `${title} has no flag ${flag.length === 1 ? '-' : '--'}${maskTokens(flag)}; ${remedy}`;
+}
+
+/** The words before the first flag. */
+function leadingWords(argv: readonly string[]): readonly string[] {
+  const end = argv.findIndex((word) => word.startsWith('-'));
+  return end < 0 ? argv : argv.slice(0, end);
+}
+
+function oneOf(names: readonly string[]): string {
+  const quoted = names.map((name) => `"cpn ${name}"`);
+  const last = quoted.pop();
+  return quoted.length === 0 ? `${last}` : `${quoted.join(', ')} or ${last}`;
+}

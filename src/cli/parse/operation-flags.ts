@@ -1,0 +1,85 @@
+import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
+import { hostPrefix, lengthOf, type Prefix, parseAddress, parsePrefix } from '../../core/net/cidr.ts';
+import type { Flags } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+import { parseListenAddress } from '../input/listen-address.ts';
+
+/** How the control plane stands in its surroundings: TLS, proxies, metrics and limits. */
+export const operationFlags: Flags = {
+  'tls-cert': {
+    kind: 'text',
+    value: 'FILE',
+    summary: 'serve https with this certificate chain; SIGHUP reloads it',
+  },
+  'tls-key': { kind: 'text', value: 'FILE', summary: 'private key of the certificate; must not be readable by others' },
+  'trust-proxy': {
+    kind: 'list',
+    value: 'CIDR[,CIDR]',
+    summary: "proxies whose X-Forwarded-For is trusted; limits and the audit log then use the client's address",
+  },
+  metrics: {
+    kind: 'text',
+    value: 'HOST:PORT',
+    summary: 'serve /metrics here over plain http, without authentication; default: on --listen, for loopback clients',
+  },
+  'limit-failed-logins': {
+    kind: 'text',
+    value: 'N',
+    summary: 'failed logins per address and minute',
+    byDefault: '10',
+  },
+  'limit-failed-enrollments': {
+    kind: 'text',
+    value: 'N',
+    summary: 'failed enrolments per address and minute',
+    byDefault: '20',
+  },
+  'limit-peer-changes': {
+    kind: 'text',
+    value: 'N',
+    summary: 'burst of changes that a peer may make to itself; refills one per minute',
+    byDefault: '30',
+  },
+  'limit-requests': { kind: 'text', value: 'N', summary: 'requests per address and minute', byDefault: '6000' },
+};
+
+/** What was said with {@link operationFlags}. */
+export function readOperation(input: Input) {
+  const metrics = input.text('metrics');
+  return {
+    tls: readTls(input),
+    proxies: [...new Set(input.list('trust-proxy').flatMap((item) => item.split(',')))].map(parseProxy),
+    metrics: metrics === undefined ? null : parseListenAddress(input.nameOf('metrics'), metrics),
+    limits: {
+      failedLogins: readLimit(input, 'limit-failed-logins', 10),
+      failedEnrollments: readLimit(input, 'limit-failed-enrollments', 20),
+      requests: readLimit(input, 'limit-requests', 6000),
+      peerChanges: readLimit(input, 'limit-peer-changes', 30),
+    },
+  };
+}
+
+function readTls(input: Input): { certificate: string; key: string } | null {
+  const certificate = input.text('tls-cert');
+  const key = input.text('tls-key');
+  if (certificate === undefined && key === undefined) return null;
+  if (certificate === undefined || key === undefined) {
+    throw new WrongUsage('--tls-cert and --tls-key go together; give both, or neither');
+  }
+  return { certificate, key };
+}
+
+function parseProxy(text: string): Prefix {
+  const named = text.trim();
+  const proxy = named.includes('/')
+    ? parsePrefix(named, '--trust-proxy')
+    : hostPrefix(parseAddress(named, '--trust-proxy'));
+  if (lengthOf(proxy) === 0) {
+    throw new InvalidValue('--trust-proxy', named, 'would trust every client', 'name the addresses of your proxies');
+  }
+  return proxy;
+}
+
+function readLimit(input: Input, flag: string, byDefault: number): number {
+  return input.number(flag, 1, 1_000_000) ?? byDefault;
+}

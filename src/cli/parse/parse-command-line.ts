@@ -1,0 +1,89 @@
+import yargs, { type Argv } from 'yargs';
+import { WrongUsage } from '../../core/errors/index.ts';
+import type { Flag } from '../input/flags.ts';
+import { programExamples } from '../output/start-screen.ts';
+import { version } from '../version.ts';
+import type { Command } from './command.ts';
+import { groups } from './groups.ts';
+import { explainMistake, refuseUnknownCommand } from './mistakes.ts';
+
+/** Parses a command line and runs its command, or prints the requested help. @throws WrongUsage */
+export async function parseCommandLine(
+  argv: readonly string[],
+  commands: readonly Command[],
+  perform: PerformGiven,
+): Promise<void> {
+  refuseUnknownCommand(argv, commands);
+  const performGiven: PerformGiven = (command, values) => perform(command, restoreDashes(values));
+  const program = describeProgram(argv, commands, performGiven);
+  await program.parseAsync(argv.map((word) => (word === '-' ? dash : word)));
+}
+
+type PerformGiven = (command: Command, given: Readonly<Record<string, unknown>>) => Promise<void>;
+
+/** Stands for a lone `-` while yargs reads, which makes an empty text of it. */
+const dash = '\0-';
+
+function restoreDashes(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, value === dash ? '-' : value]));
+}
+
+function describeProgram(argv: readonly string[], commands: readonly Command[], perform: PerformGiven): Argv {
+  const program = yargs()
+    .scriptName('cpn')
+    .usage('$0 <command>\n\nA WireGuard connector for private networks')
+    .parserConfiguration({
+      'duplicate-arguments-array': true,
+      'parse-numbers': false,
+      'parse-positional-numbers': false,
+    })
+    .locale('en')
+    .alias('help', 'h')
+    .version(version)
+    .wrap(Math.min(110, process.stdout.columns ?? 110))
+    .strict()
+    .demandCommand(1, 'a command is missing; "cpn --help" lists them')
+    .exitProcess(false)
+    .fail((message, error) => {
+      // What yargs itself refuses comes as an error or as a message.
+      if (error && error.name !== 'YError') throw error;
+      throw message.includes('--help') ? new WrongUsage(message) : explainMistake(message, argv, commands);
+    });
+  for (const [example, what] of programExamples) program.example(example, what);
+  for (const command of commands.filter(({ name }) => !name.includes(' '))) describeCommand(program, command, perform);
+  for (const [group, summary] of Object.entries(groups)) {
+    program.command(group, summary, (member) => {
+      const members = commands.filter(({ name }) => name.startsWith(`${group} `));
+      for (const command of members) describeCommand(member, command, perform);
+      return member.demandCommand(1, `a subcommand is missing; "cpn ${group} --help" lists them`).strict();
+    });
+  }
+  return program;
+}
+
+function describeCommand(program: Argv, command: Command, perform: PerformGiven): void {
+  const word = command.name.split(' ').at(-1) ?? command.name;
+  const { argument } = command;
+  program.command(
+    argument ? `${word} ${argument.usage}` : word,
+    command.summary,
+    (described) => {
+      for (const [name, flag] of Object.entries(command.flags)) described.option(name, describeFlag(flag));
+      for (const name of argument?.usage.match(/[a-z]+/g) ?? []) {
+        described.positional(name, { type: 'string', describe: argument?.summary });
+      }
+      for (const example of command.examples) described.example(example, '');
+      return described.strict();
+    },
+    (given) => perform(command, given),
+  );
+}
+
+function describeFlag({ kind, summary, value, byDefault }: Flag) {
+  return {
+    type: kind === 'switch' ? ('boolean' as const) : ('string' as const),
+    describe: `${value ? `${value}: ` : ''}${summary}${kind === 'list' ? '; repeatable' : ''}`,
+    requiresArg: kind !== 'switch',
+    ...(byDefault !== undefined && { defaultDescription: byDefault }),
+  };
+}

@@ -1,0 +1,112 @@
+/** Runs a task when a place is free, and returns its result. */
+export type Semaphore = <Result>(task: () => Promise<Result>) => Promise<Result>;
+
+/** At most `width` tasks run at once, and `queue` wait; `refuse` makes the error for any other. */
+export function createSemaphore(width: number, queue: number, refuse: () => Error): Semaphore {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (task) => {
+    if (running < width) running += 1;
+    else if (waiting.length >= queue) throw refuse();
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await task();
+    } finally {
+      // The place goes to the next task directly: if it were freed, a newer task could take it.
+      const next = waiting.shift();
+      if (next) next();
+      else running -= 1;
+    }
+  };
+}
+
+/** A semaphore with a queue for each key. */
+export type FairSemaphore = <Result>(key: string, task: () => Promise<Result>) => Promise<Result>;
+
+interface FairSemaphoreOptions {
+  /** Tasks that run at once. */
+  readonly width: number;
+  /** Tasks that wait at most, of all keys. */
+  readonly queue: number;
+  readonly groupOf: (key: string) => string;
+  readonly refuse: () => Error;
+}
+
+/**
+ * Serves the queues of its keys in turn, so that a full queue delays no other. With `queue` tasks waiting, it refuses the newest task
+ * of the longest queue; where all are equally long, the newest of the group with the most queues.
+ */
+export function createFairSemaphore({ width, queue, groupOf, refuse }: FairSemaphoreOptions): FairSemaphore {
+  let running = 0;
+  let waiting = 0;
+  /** The next to be served first. */
+  const queues = new Map<string, PromiseWithResolvers<void>[]>();
+  /** The key whose newest task makes room for a new task; null where the new task is the one to refuse. */
+  const findVictim = (key: string): string | null => {
+    const own = queues.get(key)?.length ?? 0;
+    const [longest, length] = [...queues].reduce<[string, number]>(
+      (one, [other, tasks]) => (tasks.length > one[1] ? [other, tasks.length] : one),
+      [key, own],
+    );
+    if (length > own + 1) return longest;
+    if (own > 0) return null;
+    const groups = Map.groupBy(queues.keys(), groupOf);
+    const largest = [...groups.values()].reduce((one, other) => (other.length > one.length ? other : one), []);
+    const ownGroup = groups.get(groupOf(key)) ?? [];
+    return largest.length > ownGroup.length + 1 ? (largest.at(-1) ?? null) : null;
+  };
+  const wait = (key: string): Promise<void> => {
+    const own = queues.get(key) ?? [];
+    if (waiting >= queue) {
+      const victim = findVictim(key);
+      if (victim === null) throw refuse();
+      const tasks = queues.get(victim) ?? [];
+      tasks.pop()?.reject(refuse());
+      if (tasks.length === 0) queues.delete(victim);
+      waiting -= 1;
+    }
+    const admitted = Promise.withResolvers<void>();
+    own.push(admitted);
+    queues.set(key, own);
+    waiting += 1;
+    return admitted.promise;
+  };
+  const admitNext = () => {
+    const [next] = queues;
+    if (next === undefined) {
+      running -= 1;
+      return;
+    }
+    const [key, tasks] = next;
+    const admitted = tasks.shift();
+    queues.delete(key);
+    if (tasks.length > 0) queues.set(key, tasks);
+    waiting -= 1;
+    admitted?.resolve();
+  };
+  return async (key, task) => {
+    if (running < width) running += 1;
+    else await wait(key);
+    try {
+      return await task();
+    } finally {
+      admitNext();
+    }
+  };
+}
+
+/** Runs tasks of one key one after another, in order of arrival. */
+export type KeyedMutex = <Result>(key: string, task: () => Promise<Result>) => Promise<Result>;
+
+export function createKeyedMutex(): KeyedMutex {
+  const last = new Map<string, Promise<unknown>>();
+  return (key, task) => {
+    const current = (last.get(key) ?? Promise.resolve()).then(task, task);
+    last.set(key, current);
+    const cleanUp = () => {
+      if (last.get(key) === current) last.delete(key);
+    };
+    current.then(cleanUp, cleanUp);
+    return current;
+  };
+}

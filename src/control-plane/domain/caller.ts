@@ -1,0 +1,65 @@
+import type { Role } from '../../contract/auth.ts';
+import { Forbidden } from '../errors.ts';
+
+/** A user, by the session or the personal token of the request. */
+export interface UserCaller {
+  readonly kind: 'user';
+  readonly userId: number;
+  readonly email: string;
+  readonly organizationId: number;
+  readonly role: Role;
+  readonly credential: { readonly kind: 'session' | 'token'; readonly id: number };
+  /** Where the request came from. */
+  readonly address: string;
+}
+
+/** A peer, by its own access token, which is valid in its own network only. */
+export interface PeerCaller {
+  readonly kind: 'peer';
+  readonly peerId: number;
+  readonly name: string;
+  readonly networkId: number;
+  readonly organizationId: number;
+  /** A part of the hash of its token: after a restore another peer may have its id. */
+  readonly tokenMark: number;
+  /** When its token is void; null for never. */
+  readonly expiresAt: string | null;
+  /** Where the request came from. */
+  readonly address: string;
+}
+
+export type Caller = UserCaller | PeerCaller;
+
+/**
+ * The callers of an operation: anyone, or users of these roles, and with `peer` also a peer for itself. A personal token is accepted
+ * unless `sessionOnly` is set.
+ */
+export type Access =
+  | 'anyone'
+  | { readonly roles: readonly Role[]; readonly peer: boolean; readonly sessionOnly?: boolean };
+
+const everyRole: readonly Role[] = ['owner', 'admin', 'member', 'viewer'];
+const editingRoles: readonly Role[] = ['owner', 'admin', 'member'];
+const administeringRoles: readonly Role[] = ['owner', 'admin'];
+
+export const readers: Access = { roles: everyRole, peer: false };
+export const readersAndPeer: Access = { roles: everyRole, peer: true };
+export const editors: Access = { roles: editingRoles, peer: false };
+export const editorsAndPeer: Access = { roles: editingRoles, peer: true };
+export const administrators = { roles: administeringRoles, peer: false } satisfies Access;
+export const owners = { roles: ['owner'], peer: false } satisfies Access;
+export const readersInSession: Access = { roles: everyRole, peer: false, sessionOnly: true };
+
+/** @throws Forbidden for a caller without access to the operation */
+export function checkAccess(caller: Caller, access: Exclude<Access, 'anyone'>): void {
+  if (caller.kind === 'peer') {
+    if (!access.peer) throw new Forbidden('the token of a peer may read its own network and change or remove itself');
+    return;
+  }
+  if (!access.roles.includes(caller.role)) {
+    throw new Forbidden(`the role ${caller.role} may not do this; ask one of: ${access.roles.join(', ')}`);
+  }
+  if (access.sessionOnly && caller.credential.kind !== 'session') {
+    throw new Forbidden('a personal token may not do this; log in with e-mail address and password');
+  }
+}

@@ -1,0 +1,45 @@
+import { InvalidValue } from '../../core/errors/index.ts';
+import { InvalidRequest } from '../errors.ts';
+
+/** Reads one field of a request; undefined where it breaks a rule. */
+export type Read = <Value>(parse: () => Value) => Value | undefined;
+type Parsed<Fields> = { [Name in keyof Fields]: Exclude<Fields[Name], undefined> };
+
+/**
+ * Reads several fields of a request, each by a parser that throws InvalidValue, and refuses the request once, with all
+ * that was wrong with it. A parser gives no undefined: it stands for a field that broke its rules.
+ */
+export function readFields<Fields extends object>(fields: (read: Read) => Fields): Parsed<Fields> {
+  const broken: Record<string, string[]> = {};
+  const parsed = fields((parse) => {
+    try {
+      return parse();
+    } catch (error) {
+      if (!(error instanceof InvalidValue)) throw error;
+      // The message begins with the name of the field, which the reply has next to the rule.
+      const rule = error.message.slice(error.field.length + 1);
+      broken[error.field] = [...(broken[error.field] ?? []), rule];
+      return undefined;
+    }
+  });
+  if (Object.keys(broken).length > 0) throw new InvalidRequest(broken);
+  return parsed as Parsed<Fields>;
+}
+
+/** Gives what several checks of a request give, or refuses it once, with the rules that any of them found broken. */
+export async function checkAll<Results extends readonly unknown[]>(
+  ...checks: { readonly [At in keyof Results]: () => Results[At] | Promise<Results[At]> }
+): Promise<Results> {
+  const broken: Record<string, readonly string[]> = {};
+  const results: unknown[] = [];
+  for (const check of checks) {
+    try {
+      results.push(await check());
+    } catch (error) {
+      if (!(error instanceof InvalidRequest)) throw error;
+      for (const [field, rules] of Object.entries(error.fields)) broken[field] = [...(broken[field] ?? []), ...rules];
+    }
+  }
+  if (Object.keys(broken).length > 0) throw new InvalidRequest(broken);
+  return results as unknown as Results;
+}

@@ -1,0 +1,126 @@
+import { InvalidValue } from '../../core/errors/index.ts';
+import {
+  type Address,
+  addressOf,
+  comparePrefixes,
+  covers,
+  familyOf,
+  hostPrefix,
+  lengthOf,
+  overlaps,
+  type Prefix,
+  parsePrefix,
+} from '../../core/net/cidr.ts';
+import { formatEndpoint, isLiteral, parseEndpoint, unusableAddress } from '../../core/net/endpoint.ts';
+
+/** Parses the range of a network: canonical, private, IPv4, /8 to /30. */
+export function parsePrivateRange(text: string, field = 'private_cidr'): Prefix {
+  const range = parsePrefix(text, field);
+  if (!privateRanges.some((outer) => covers(outer, range))) throw new InvalidValue(field, text, notPrivate);
+  if (lengthOf(range) > 30) throw new InvalidValue(field, text, 'has no room for two peers', 'make it /30 or wider');
+  return range;
+}
+
+/** Parses the routes of a network. Public ones, and the default route, need `allowPublic`. */
+export function parseRoutes(
+  texts: readonly string[],
+  network: Prefix | null,
+  allowPublic: boolean,
+  field = 'routes',
+): Prefix[] {
+  const routes = texts.map((text) => parseRoute(text, network, allowPublic, field));
+  const twice = routes.find((route, index) => routes.indexOf(route) !== index);
+  if (twice !== undefined) throw new InvalidValue(field, twice, 'is listed twice');
+  return routes;
+}
+
+/** Parses the routes that one connector serves, which must be routes of its network. */
+export function parseServedRoutes(texts: readonly string[], offered: readonly Prefix[], field = 'routes'): Prefix[] {
+  const served = texts.map((text) => parsePrefix(text, field));
+  const strange = served.find((route) => !offered.includes(route));
+  if (strange !== undefined) throw new InvalidValue(field, strange, 'is not a route of the network');
+  return [...new Set(served)];
+}
+
+/**
+ * Parses what one connector takes out of service: routes of its network, and the network's own range, which stands for relaying.
+ * In one order, so that the same again is the same text.
+ */
+export function parseWithdrawn(
+  texts: readonly string[],
+  { range, routes }: { readonly range: Prefix; readonly routes: readonly Prefix[] },
+  field = 'withdrawn',
+): Prefix[] {
+  const withdrawn = texts.map((text) => parsePrefix(text, field));
+  const strange = withdrawn.find((prefix) => prefix !== range && !routes.includes(prefix));
+  if (strange !== undefined) {
+    throw new InvalidValue(field, strange, 'is neither a route of the network nor its private_cidr');
+  }
+  return [...new Set(withdrawn)].sort(comparePrefixes);
+}
+
+/**
+ * Which range that the tunnels carry has the address of an endpoint, in words; null where none has. A host that sent there would send
+ * into its own tunnel, so it would have to go without the route. The default route takes nothing away: hosts keep endpoints out of it.
+ */
+export function coveringRoute(
+  endpoint: string,
+  { range, routes }: { readonly range: Prefix | null; readonly routes: readonly Prefix[] },
+): string | null {
+  const { host } = parseEndpoint(endpoint);
+  const address = isLiteral({ host, port: 1 }) ? hostPrefix(host as Address) : null;
+  if (address === null) return null;
+  if (range !== null && covers(range, address)) return `the network's own range ${range}`;
+  const route = routes.find((each) => each !== defaultRoute && covers(each, address));
+  return route === undefined ? null : `the route ${route}`;
+}
+
+/** Refuses an endpoint that lies in a route of the network, or in its range. */
+export function checkEndpointOutside(
+  endpoint: string,
+  network: { readonly range: Prefix; readonly routes: readonly Prefix[] },
+  field = 'endpoint',
+): void {
+  const covering = coveringRoute(endpoint, network);
+  if (covering === null) return;
+  const remedy = 'give an address outside the network, or none';
+  throw new InvalidValue(field, endpoint, `lies in ${covering}, which leads into the tunnel`, remedy);
+}
+
+/** Parses an endpoint and gives it back in one spelling. Addresses that no other host can reach need `allowUnusable`. */
+export function parsePeerEndpoint(text: string, allowUnusable: boolean, field = 'endpoint'): string {
+  const endpoint = parseEndpoint(text, field);
+  const reason = isLiteral(endpoint) ? unusableAddress(endpoint.host) : localName(endpoint.host);
+  if (reason !== null && !allowUnusable) {
+    throw new InvalidValue(field, text, `is ${reason}`, 'give an address that the other peers can reach');
+  }
+  return formatEndpoint(endpoint);
+}
+
+function parseRoute(text: string, network: Prefix | null, allowPublic: boolean, field: string): Prefix {
+  const route = parsePrefix(text, field);
+  if (allowPublic && route === defaultRoute) return route;
+  if (familyOf(route) !== 4 || lengthOf(route) === 0) throw new InvalidValue(field, text, notPrivate);
+  if (network !== null && overlaps(route, network)) {
+    throw new InvalidValue(field, text, `overlaps the network's own range ${network}`);
+  }
+  if (privateRanges.some((outer) => covers(outer, route))) return route;
+  if (!allowPublic) throw new InvalidValue(field, text, notPrivate);
+  const special = neverRouted.find((range) => overlaps(range, route));
+  if (special) throw new InvalidValue(field, text, `is ${unusableAddress(addressOf(special))} or holds such addresses`);
+  return route;
+}
+
+const privateRanges = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'].map((text) =>
+  parsePrefix(text),
+);
+const notPrivate = `is not an IPv4 range inside ${privateRanges.join(', ')}; public routes need a control plane with --allow-public-routes`;
+const defaultRoute = parsePrefix('0.0.0.0/0');
+/** Loopback, link-local, multicast and the like: a route to them would never be meant. */
+const neverRouted = ['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '240.0.0.0/4'].map((text) =>
+  parsePrefix(text),
+);
+
+function localName(host: string): string | null {
+  return /(^|\.)localhost$/.test(host) ? 'loopback' : null;
+}

@@ -1,0 +1,87 @@
+import { scrypt, timingSafeEqual } from 'node:crypto';
+import { isIPv4 } from 'node:net';
+import { normalizeIP } from '@fastify/rate-limit';
+import type { Secret } from '../../core/crypto/secret.ts';
+import { createFairSemaphore } from '../concurrency.ts';
+import { TooManyRequests } from '../errors.ts';
+import type { Random } from './tokens.ts';
+
+/** What scrypt takes to hash a password. A hash names its own cost, so that this can be raised. */
+export interface PasswordCost {
+  readonly N: number;
+  readonly r: number;
+  readonly p: number;
+}
+
+/** OWASP's choice for little memory: 16 MiB, about 0.15 s. */
+export const usualPasswordCost: PasswordCost = { N: 2 ** 14, r: 8, p: 5 };
+
+/** Hashes a password with a salt of its own; `address` is where the request came from, null without one. */
+export async function hashPassword(
+  password: Secret,
+  random: Random,
+  cost: PasswordCost,
+  address: string | null,
+): Promise<string> {
+  const salt = Buffer.from(random(16));
+  const hash = await derive(password, salt, cost, address);
+  return format(cost, salt, hash);
+}
+
+/** True for the password that the hash was made of. Without a hash it is false, after work of this cost. */
+export async function verifyPassword(
+  password: Secret,
+  stored: string | null,
+  cost: PasswordCost,
+  address: string | null,
+): Promise<boolean> {
+  const known = stored === null ? { cost, salt: Buffer.alloc(16), hash: Buffer.alloc(hashLength) } : parse(stored);
+  const derived = await derive(password, known.salt, known.cost, address);
+  return timingSafeEqual(derived, known.hash) && stored !== null;
+}
+
+const hashLength = 32;
+
+/** More at once would take the thread pool, and the memory, from everything else. */
+const gate = createFairSemaphore({
+  width: 2,
+  queue: 64,
+  groupOf: widen,
+  refuse: () => new TooManyRequests('logins at once', 1),
+});
+
+function derive(password: Secret, salt: Buffer, cost: PasswordCost, address: string | null): Promise<Buffer> {
+  return gate(
+    prefixOf(address ?? ''),
+    () =>
+      new Promise((resolve, reject) => {
+        scrypt(password.reveal().normalize('NFKC'), salt, hashLength, cost, (error, key) =>
+          error ? reject(error) : resolve(key),
+        );
+      }),
+  );
+}
+
+/** The /24 of an IPv4 address and the /64 of an IPv6 address: one customer of a provider often has all of it. */
+function prefixOf(address: string): string {
+  const normal = normalizeIP(address);
+  return isIPv4(normal) ? normal.slice(0, normal.lastIndexOf('.')) : normal;
+}
+
+/** The /16 of a /24, and the /48 of a /64: what an attacker with many prefixes often has all of. */
+function widen(prefix: string): string {
+  return prefix.includes(':') ? normalizeIP(prefix, 48) : prefix.split('.', 2).join('.');
+}
+
+function format({ N, r, p }: PasswordCost, salt: Buffer, hash: Buffer): string {
+  return ['scrypt', N, r, p, salt.toString('base64url'), hash.toString('base64url')].join('$');
+}
+
+function parse(stored: string): { cost: PasswordCost; salt: Buffer; hash: Buffer } {
+  const [, N, r, p, salt, hash] = stored.split('$');
+  return {
+    cost: { N: Number(N), r: Number(r), p: Number(p) },
+    salt: Buffer.from(salt ?? '', 'base64url'),
+    hash: Buffer.from(hash ?? '', 'base64url'),
+  };
+}

@@ -1,0 +1,64 @@
+import { LRUCache } from 'lru-cache';
+import { Secret } from '../../core/crypto/secret.ts';
+import { type Access, type Caller, checkAccess, type PeerCaller } from '../domain/caller.ts';
+import { hashToken } from '../domain/tokens.ts';
+import { Unauthenticated } from '../errors.ts';
+import type { Context } from '../service/context.ts';
+import { identify } from '../service/sessions.ts';
+import type { App } from './app.ts';
+
+/** A peer as its token identifies it, wherever it calls from. */
+type TokenPeer = Omit<PeerCaller, 'address'>;
+
+const maxCachedTokens = 100_000;
+
+/** Authenticates each request, and checks its access to the route, before its body is read. */
+export function authenticate(app: App, context: Context): void {
+  app.decorateRequest('caller', null);
+  app.addHook('onRoute', (route) => {
+    if (!route.config?.access) throw new Error(`${route.method} ${route.url} has no access rule`);
+  });
+  /** The peers of the last tokens, by token hash. A route that uses it checks that the peer is still in its network. */
+  const tokenPeers = new LRUCache<string, TokenPeer>({ max: maxCachedTokens });
+  app.addHook('onRequest', async (request) => {
+    const { access, looksUpPeers } = request.routeOptions.config;
+    // Without a route there is nothing to protect: the reply is a 404.
+    if (access === undefined || access === 'anyone') return;
+    const cached = looksUpPeers && tokenPeers.get(hashOf(request));
+    if (cached && !isExpired(cached, context.now())) {
+      request.caller = { ...cached, address: request.ip };
+      return;
+    }
+    request.caller = await authenticateRequest(context, request);
+    if (looksUpPeers && request.caller.kind === 'peer') tokenPeers.set(hashOf(request), request.caller);
+  });
+}
+
+function isExpired({ expiresAt }: TokenPeer, now: Date): boolean {
+  return expiresAt !== null && expiresAt <= now.toISOString();
+}
+
+function hashOf({ headers }: RequestFacts): string {
+  return hashToken(bearerOf(headers.authorization));
+}
+
+/** The caller of this request as of now. @throws Unauthenticated for a void token, Forbidden without access to the route */
+export async function authenticateRequest(context: Context, request: RequestFacts): Promise<Caller> {
+  const { access } = request.routeOptions.config;
+  if (access === undefined || access === 'anyone') throw new Error('a route for anyone asked who calls');
+  const caller = await identify(context, bearerOf(request.headers.authorization), request.ip);
+  checkAccess(caller, access);
+  return caller;
+}
+
+interface RequestFacts {
+  readonly ip: string;
+  readonly headers: { readonly authorization?: string | undefined };
+  readonly routeOptions: { readonly config: { readonly access?: Access } };
+}
+
+function bearerOf(header: string | undefined): Secret {
+  const [, token] = /^Bearer +([\x21-\x7e]{1,256})$/i.exec(header ?? '') ?? [];
+  if (token === undefined) throw new Unauthenticated('this needs a bearer token in the Authorization header');
+  return new Secret(token);
+}

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import swagger from '@fastify/swagger';
+import type { FastifySchema, RouteOptions } from 'fastify';
+import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import * as z from 'zod';
+import { Refusal } from '../../contract/reply.ts';
+import type { App } from './app.ts';
+import { matches } from './conditional-requests.ts';
+import { cleanUpDescription } from './openapi-cleanup.ts';
+
+/** Serves the OpenAPI 3.1 description of all routes that are added after this. */
+export async function describeRoutes(app: App): Promise<void> {
+  app.addHook('onRoute', completeSchema);
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'cpn control plane', version: '1.0.0', description },
+      servers: [{ url: '/' }],
+      components: { securitySchemes },
+    },
+    transform: jsonSchemaTransform,
+    transformObject: jsonSchemaTransformObject,
+  });
+  let served: { readonly document: Record<string, unknown>; readonly etag: string } | undefined;
+  app.route({
+    method: 'GET',
+    url: '/docs/api/openapi.json',
+    config: { access: 'anyone' },
+    schema: {
+      operationId: 'readDescription',
+      summary: 'This description',
+      headers: z.looseObject({
+        'if-none-match': z
+          .string()
+          .optional()
+          .meta({ description: 'The ETag of the description that the caller has.' }),
+      }),
+      response: {
+        200: z.record(z.string(), z.unknown()),
+        304: z.undefined().meta({ description: 'The description is still the one named.' }),
+      },
+    },
+    handler: async (request, response) => {
+      served ??= withETag(cleanUpDescription(app.swagger() as unknown as Record<string, unknown>));
+      response.header('etag', served.etag);
+      // Hosts ask every hour, and it changes with the version of the program alone.
+      if (matches(request.headers['if-none-match'], served.etag)) return response.code(304).send();
+      return served.document;
+    },
+  });
+}
+
+function withETag(document: Record<string, unknown>) {
+  const digest = createHash('sha256').update(JSON.stringify(document)).digest('base64url');
+  return { document, etag: `"${digest.slice(0, 22)}"` };
+}
+
+const description = [
+  'The private-network part of the customer API, for hosts of one organization and the people who run them.',
+  'Extensions that a client may rely on because they are described here: Idempotency-Key and access_token at',
+  'POST /api/networks/enroll; If-None-Match, Prefer: wait=N and A-IM: cpn-delta at GET /api/networks/{network}; the operations that change and remove',
+  'networks, peers and enrolment keys; users, personal tokens and the audit; withdrawn at PATCH /api/networks/{network}/peers/{peer}, by which a connector takes itself out',
+  'of service; the roles of users, sessions, and the change of a password; peer_types and routes of enrolment keys; serving_since and priority of connectors, which rank them; unique names of peers;',
+  'page, per_page and links.next of lists; add_routes, remove_routes and expected_routes of a network;',
+  'suspended and expires_at of a peer, and peer_expires_in_hours of an enrolment key.',
+  'null in a field of a request that may be left out counts as left out, unless the field says that it may be null.',
+].join('\n');
+
+const securitySchemes = {
+  session: { type: 'http', scheme: 'bearer', description: 'The token of a session.' },
+  personal: { type: 'http', scheme: 'bearer', description: 'A personal token, with the role of its user.' },
+  peer: { type: 'http', scheme: 'bearer', description: 'The access_token of an enrolment, for this peer alone.' },
+} as const;
+
+/** What every operation may answer, whatever it is for. */
+const always = [429, 500, 503];
+
+/** Adds to a route's schema what follows from its access and its input. @throws Error for a route without operationId, summary or response */
+function completeSchema(route: RouteOptions): void {
+  const access = route.config?.access;
+  if (access === undefined) return;
+  const schema: FastifySchema & Described = route.schema ?? {};
+  if (!schema.operationId || !schema.summary || !schema.response || schema.hide)
+    throw new Error(`${route.method} ${route.url} has no operationId, summary or response`);
+  const changes = route.method !== 'GET' && route.method !== 'HEAD';
+  const refusals = [
+    ...always,
+    ...(changes ? [504] : []),
+    ...(schema.body || access !== 'anyone' ? [401, 403, 422] : []),
+    ...(schema.body ? [413, 415] : []),
+  ];
+  route.schema = {
+    ...schema,
+    ...{ 'x-roles': access === 'anyone' ? [] : access.roles },
+    security:
+      access === 'anyone'
+        ? []
+        : [{ session: [] }, ...(access.sessionOnly ? [] : [{ personal: [] }]), ...(access.peer ? [{ peer: [] }] : [])],
+    response: {
+      ...Object.fromEntries(refusals.map((status) => [status, Refusal])),
+      ...(schema.response as Record<string, unknown>),
+    },
+  };
+}
+
+/** What @fastify/swagger reads of a schema. */
+interface Described {
+  readonly operationId?: string;
+  readonly summary?: string;
+  readonly hide?: boolean;
+}

@@ -1,0 +1,83 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Refusal } from '../../contract/reply.ts';
+import {
+  Conflict,
+  Forbidden,
+  InvalidRequest,
+  MethodNotAllowed,
+  NotFound,
+  OutcomeUnknown,
+  PreconditionFailed,
+  TooManyRequests,
+  Unauthenticated,
+  Unavailable,
+  UnsupportedEncoding,
+} from '../errors.ts';
+
+interface ErrorReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Refusal;
+}
+
+/** Translates an error to a reply. An unexpected error reveals nothing. */
+function toErrorReply(error: unknown): ErrorReply {
+  if (error instanceof InvalidRequest) return refusal(422, error.message, {}, error.fields);
+  if (error instanceof Unauthenticated) return refusal(401, error.message, { 'www-authenticate': 'Bearer' });
+  if (error instanceof Forbidden) return refusal(403, error.message);
+  if (error instanceof NotFound) return refusal(404, error.message);
+  if (error instanceof MethodNotAllowed) return refusal(405, error.message, { allow: error.allowed.join(', ') });
+  if (error instanceof Conflict) return refusal(409, error.message);
+  if (error instanceof PreconditionFailed) return refusal(412, error.message);
+  if (error instanceof UnsupportedEncoding) return refusal(415, error.message, { 'accept-encoding': 'identity' });
+  if (error instanceof TooManyRequests) {
+    return refusal(429, error.message, { 'retry-after': String(error.retryAfterSeconds) });
+  }
+  if (error instanceof Unavailable) {
+    return refusal(503, error.message, { 'retry-after': String(error.retryAfterSeconds) });
+  }
+  // Not a 503: after that a client may repeat the request, because nothing was done.
+  if (error instanceof OutcomeUnknown) return refusal(504, error.message);
+  return fromFastify(error) ?? refusal(500, 'the control plane failed; its log says why');
+}
+
+/** Sends the reply to an error, and logs the failures of the control plane. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { status, headers, body } = toErrorReply(error);
+  if (error instanceof Unavailable) {
+    const level = request.routeOptions?.config?.isHealthCheck ? 'debug' : 'warn';
+    request.log[level]({ err: error.cause, ...error.facts }, 'request put off');
+  } else if (status >= 500) request.log.error({ err: error }, 'request failed');
+  return reply.code(status).headers(headers).send(body);
+}
+
+/** Fastify's own refusals: of a URL that is none, and of a body that it cannot read. */
+function fromFastify(error: unknown): ErrorReply | null {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refusal(413, 'the body of the request is larger than 64 KiB');
+  if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return refusal(404, 'there is no such path');
+  if (code === 'ECONNRESET' && hasStatus(error)) return refusal(400, 'the request ended before its body did');
+  const problem = unreadableBody[code];
+  return problem === undefined ? null : refusal(422, `the body of the request ${problem}`, {}, { body: [problem] });
+}
+
+/** Fastify sets a status on the errors of a request. Those of the database have none. */
+function hasStatus(error: unknown): boolean {
+  return error instanceof Error && 'statusCode' in error;
+}
+
+const unreadableBody: Readonly<Record<string, string>> = {
+  FST_ERR_CTP_INVALID_JSON_BODY: 'is not valid JSON',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'must be JSON, with Content-Type: application/json',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'has another length than Content-Length says',
+};
+
+function refusal(
+  status: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+  errors?: InvalidRequest['fields'],
+): ErrorReply {
+  const fields = errors && Object.fromEntries(Object.entries(errors).map(([name, rules]) => [name, [...rules]]));
+  return { status, headers, body: { message, ...(fields && { errors: fields }) } };
+}

@@ -1,0 +1,92 @@
+import type { ServerResponse } from 'node:http';
+import rateLimit, { normalizeIP } from '@fastify/rate-limit';
+import type { FastifyRequest } from 'fastify';
+import { createKeyedMutex } from '../concurrency.ts';
+import { Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
+import type { App } from './app.ts';
+
+/** What one address may do in a minute, and how many changes a peer may make of itself at once. */
+export interface Limits {
+  readonly failedLogins: number;
+  readonly failedEnrollments: number;
+  readonly requests: number;
+  readonly peerChanges: number;
+  /** Bytes of replies that a caller may leave unread and still be answered. */
+  readonly unreadBytes: number;
+}
+
+export const defaultLimits: Limits = {
+  failedLogins: 10,
+  failedEnrollments: 20,
+  requests: 6000,
+  peerChanges: 30,
+  unreadBytes: 32 * 1024 * 1024,
+};
+
+const timeWindow = 60_000;
+
+/** Refuses requests of any kind from an address that sends too many. */
+export async function limitRequests(app: App, max: number): Promise<void> {
+  await app.register(rateLimit, { global: false });
+  const count = app.createRateLimit({ max, timeWindow });
+  app.addHook('onRequest', async (request) => {
+    const state = await count(request);
+    if (!state.isAllowed && state.isExceeded) throw new TooManyRequests('requests', state.ttlInSeconds);
+  });
+}
+
+/**
+ * Refuses requests of a caller who leaves too much of earlier replies unread: all of that is kept in memory. A caller is a user with all
+ * its tokens, a peer, or for those who bring no credential an address.
+ */
+export function limitUnreadReplies(app: App, mostBytes: number): void {
+  const underWay = new Map<string, Set<ServerResponse>>();
+  app.addHook('onRequest', async (request, { raw }) => {
+    if (request.routeOptions.config.isHealthCheck) return;
+    const caller = callerKey(request);
+    const replies = underWay.get(caller) ?? new Set();
+    const unread = [...replies].reduce((sum, { writableLength }) => sum + writableLength, 0);
+    if (unread > mostBytes) throw new TooManyRequests('replies that wait to be read', unreadRetrySeconds);
+    underWay.set(caller, replies.add(raw));
+    raw.once('close', () => {
+      replies.delete(raw);
+      if (replies.size === 0 && underWay.get(caller) === replies) underWay.delete(caller);
+    });
+  });
+}
+
+const unreadRetrySeconds = 5;
+
+function callerKey({ caller, ip }: FastifyRequest): string {
+  if (caller === null) return `address ${normalizeIP(ip)}`;
+  return caller.kind === 'user' ? `user ${caller.userId}` : `peer ${caller.peerId}`;
+}
+
+/** Does the work of a request unless too many requests from its address were refused as {@link isRefusedCredential}. */
+export type FailureLimit = <Result>(request: FastifyRequest, work: () => Promise<Result>) => Promise<Result>;
+
+/**
+ * Counts the failures of each address, and its successes not at all. The requests of one address take turns, so that
+ * a burst cannot slip in more guesses than one after another could.
+ */
+export function limitFailures(app: App, max: number, what: string): FailureLimit {
+  const addressOf = ({ ip }: FastifyRequest) => normalizeIP(ip);
+  const count = app.createRateLimit({ max, timeWindow, keyGenerator: addressOf });
+  const takeTurn = createKeyedMutex();
+  return (request, work) =>
+    takeTurn(addressOf(request), async () => {
+      const state = await count(request, { increment: false });
+      if (!state.isAllowed && state.remaining === 0) throw new TooManyRequests(what, state.ttlInSeconds);
+      try {
+        return await work();
+      } catch (error) {
+        if (isRefusedCredential(error)) await count(request);
+        throw error;
+      }
+    });
+}
+
+/** A request with a broken field guesses nothing; one whose credential is refused may be a guess. */
+function isRefusedCredential(error: unknown): boolean {
+  return error instanceof Unauthenticated || error instanceof Forbidden;
+}

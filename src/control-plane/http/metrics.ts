@@ -1,0 +1,98 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { OutcomeUnknown, Unavailable } from '../errors.ts';
+import type { ChangeNotifier } from '../push/change-notifier.ts';
+import type { App } from './app.ts';
+
+/** What the control plane counts. No label is of a caller's making: routes are templates, methods those that Node parses. */
+export interface Metrics {
+  readonly contentType: string;
+  /** All of it, as Prometheus reads it. */
+  format(): Promise<string>;
+  countAnswer(request: FastifyRequest, reply: FastifyReply): void;
+  /** Counts what was refused before it was a request. */
+  countNoRequest(status: number): void;
+  /** Counts a request's failure, where the database is to blame for it. */
+  countFailure(error: unknown): void;
+}
+
+/** Counts for one control plane; those of the process are the same for all that run in it. */
+export function createMetrics(notifier: ChangeNotifier): Metrics {
+  const shared = processRegistry();
+  const registry = new Registry();
+  const registers = [registry];
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
+    new Counter({ name, help, labelNames, registers });
+  const requests = counter(
+    'cpn_http_requests_total',
+    'Requests answered, by route; status 499 when the caller went away before, route none where there is none.',
+    ['method', 'route', 'status'],
+  );
+  const durations = new Histogram({
+    name: 'cpn_http_request_duration_seconds',
+    help: 'Time to the end of a reply, without those that may wait for a change.',
+    labelNames: ['method', 'route'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  });
+  const enrollments = counter('cpn_enrollments_total', 'Enrolments that were answered, repeated ones too.', []);
+  const logins = counter('cpn_logins_refused_total', 'Logins with a wrong password or an unknown address.', []);
+  const limited = counter('cpn_rate_limited_total', 'Requests refused with 429.', ['route']);
+  const mapBytes = counter(
+    'cpn_map_bytes_total',
+    'Bytes of the maps sent to hosts and administrators, whole or what changed.',
+    [],
+  );
+  const databaseErrors = counter('cpn_database_errors_total', 'Requests that failed because the database did.', []);
+  new Gauge({
+    name: 'cpn_waiting_connectors',
+    help: 'Requests that wait for a change of their network.',
+    registers,
+    collect() {
+      this.set(notifier.count());
+    },
+  });
+  return {
+    contentType: registry.contentType,
+    format: () => Registry.merge([shared, registry]).metrics(),
+    countAnswer(request, reply) {
+      const { method } = request;
+      const route = request.routeOptions.url ?? 'none';
+      const status = reply.raw.headersSent ? reply.statusCode : 499;
+      requests.inc({ method, route, status });
+      if (!reply.hasHeader('preference-applied')) durations.observe({ method, route }, reply.elapsedTime / 1000);
+      if (status === 429) limited.inc({ route });
+      if (route === '/api/networks/enroll' && status === 201) enrollments.inc();
+      if (route === '/api/auth/login' && status === 401) logins.inc();
+      if (route === '/api/networks/:network' && method === 'GET' && (status === 200 || status === 226)) {
+        mapBytes.inc(Number(reply.getHeader('content-length') ?? 0));
+      }
+    },
+    countNoRequest: (status) => requests.inc({ method: 'none', route: 'none', status }),
+    countFailure(error) {
+      if (isOfDatabase(error)) databaseErrors.inc();
+    },
+  };
+}
+
+/** Counts every reply of this server. */
+export function measureRequests(app: App, metrics: Metrics): void {
+  app.addHook('onResponse', async (request, reply) => metrics.countAnswer(request, reply));
+}
+
+/** SQLite's errors have a code of their own, PostgreSQL's a severity; lost connections come as errors of ours with a cause. */
+function isOfDatabase(error: unknown): boolean {
+  if (error instanceof Unavailable || error instanceof OutcomeUnknown) return error.cause !== undefined;
+  const { code, severity } = (error ?? {}) as { readonly code?: unknown; readonly severity?: unknown };
+  return code === 'ERR_SQLITE_ERROR' || severity !== undefined;
+}
+
+let ofProcess: Registry | undefined;
+
+/** The metrics of the process are collected once: each collection adds an observer of the garbage collector. */
+function processRegistry(): Registry {
+  if (ofProcess) return ofProcess;
+  ofProcess = new Registry();
+  collectDefaultMetrics({ register: ofProcess });
+  return ofProcess;
+}

@@ -1,0 +1,49 @@
+import type { FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import { Refusal } from '../../../contract/reply.ts';
+import { isLoopback } from '../../../core/net/loopback.ts';
+import { Forbidden } from '../../errors.ts';
+import type { App } from '../app.ts';
+import type { Metrics } from '../metrics.ts';
+
+/** @param here false when the metrics are at an address of their own, or when callers come through proxies */
+export function addMetricsRoute(app: App, metrics: Metrics, here: boolean): void {
+  app.route({
+    method: 'GET',
+    url: '/metrics',
+    config: { access: 'anyone', isHealthCheck: true },
+    schema: {
+      operationId: 'readMetrics',
+      summary: 'What the control plane counts, in the text format of Prometheus',
+      description: [
+        'For clients at a loopback address, and not through a proxy. With --metrics HOST:PORT it is served to',
+        'all clients of that address instead.',
+      ].join('\n'),
+      response: {
+        200: { description: 'The metrics.', content: { 'text/plain': { schema: z.string() } } },
+        403: {
+          description: 'The caller is not on the same machine.',
+          content: { 'application/json': { schema: Refusal } },
+        },
+      },
+    },
+    handler: async (request, response) => {
+      if (!here || !isDirect(request)) {
+        throw new Forbidden(
+          'metrics are served to loopback addresses only; the operator can serve them at another address with --metrics HOST:PORT',
+        );
+      }
+      return response.type(metrics.contentType).send(await metrics.format());
+    },
+  });
+}
+
+/**
+ * True for a program on this machine that connected by itself. A proxy on it would let in everybody, and a page in a browser
+ * on it, by a name that its author lets resolve to loopback, the author: so the address asked for must be loopback too.
+ */
+function isDirect({ socket, hostname, headers }: FastifyRequest): boolean {
+  const forwarded = ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'].some((name) => headers[name] !== undefined);
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return !forwarded && isLoopback(socket.remoteAddress?.replace(/^::ffff:/, '') ?? '') && isLoopback(host);
+}

@@ -1,0 +1,63 @@
+import * as z from 'zod';
+import { InvalidRequest } from '../../errors.ts';
+import type { Page, Slice } from '../../store/page.ts';
+import { digits } from './parts.ts';
+
+/** The entries of a reply at most, and of one that does not name another number. */
+const maxEntries = 1_000;
+/** Of a page that is asked for by its number, as the contract has it for files. */
+const defaultEntries = 25;
+/** The entries before a page that is asked for by its number: they are read too. */
+const maxSkipped = 100_000;
+
+const positive = digits(z.int().min(1)).optional();
+
+/** The pages of a list, in a query. */
+export const PageQuery = z.object({
+  page: positive.meta({
+    description: `The number of a page. It counts the entries as they are now, up to ${maxSkipped} entries; links.next has no such end.`,
+  }),
+  per_page: digits(z.int().min(1).max(maxEntries))
+    .optional()
+    .meta({
+      description: `How many entries a page has: ${defaultEntries} where page is given, else ${maxEntries}.`,
+    }),
+  after: positive.meta({ description: 'Only entries after the one with this id, as in links.next.' }),
+});
+
+/** The description of a list that takes {@link PageQuery}. */
+export const paging = `Without parameters the whole list comes, up to ${maxEntries} entries; links.next is the rest of a longer one.`;
+
+/** A page, by its number or by the entry before it. */
+interface Asked {
+  readonly page?: number | undefined;
+  readonly per_page?: number | undefined;
+  readonly after?: number | undefined;
+}
+
+/** The part of a list that a query selects. */
+export function readSlice({ page, per_page, after }: Asked): Slice {
+  const limit = per_page ?? (page === undefined ? maxEntries : defaultEntries);
+  const skip = ((page ?? 1) - 1) * limit;
+  if (skip > maxSkipped) {
+    const rule = `must be at most ${Math.floor(maxSkipped / limit) + 1} with ${limit} entries a page; follow links.next for more`;
+    throw new InvalidRequest({ page: [rule] });
+  }
+  return { after: after ?? null, skip, limit };
+}
+
+/** The reply with a page. `toNext` makes the query of the next page, without its size. */
+export function toPageReply<Entry>(
+  { entries, next, total }: Page<Entry>,
+  asked: Asked,
+  toNext: (id: number) => Readonly<Record<string, string | number>> = (id) => ({ after: id }),
+) {
+  const { limit: per_page, after } = readSlice(asked);
+  const query = next === null ? null : Object.entries({ per_page, ...toNext(next) });
+  const counted = total === null ? {} : { last_page: Math.max(1, Math.ceil(total / per_page)), total };
+  return {
+    data: [...entries],
+    links: { next: query && `?${query.map((each) => each.join('=')).join('&')}` },
+    meta: { per_page, ...(after === null && { current_page: asked.page ?? 1, ...counted }) },
+  };
+}

@@ -1,0 +1,86 @@
+import * as z from 'zod';
+import { ChangePeer, Peer } from '../../../contract/peer.ts';
+import { page, Refusal, reply } from '../../../contract/reply.ts';
+import { editorsAndPeer, readersAndPeer } from '../../domain/caller.ts';
+import type { Context } from '../../service/context.ts';
+import { changePeer, checkChange, listPeers, removePeer } from '../../service/peers.ts';
+import { type App, callerOf } from '../app.ts';
+import type { SendPage } from '../send-page.ts';
+import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
+import { NetworkPath, Nothing, nothing, PeerPath } from './parts.ts';
+
+const Which = PageQuery.extend({ suspended: z.enum(['true', 'false']).optional() });
+
+export function addPeerRoutes(app: App, context: Context, sendPage: SendPage): void {
+  app.route({
+    method: 'GET',
+    url: '/api/networks/:network/peers',
+    config: { access: readersAndPeer },
+    schema: {
+      operationId: 'listPeers',
+      summary: 'The peers of a network, in pages',
+      description: [
+        'For people and their tools: a host reads the whole network, with its revision. People see suspended and expired peers here',
+        `too, and with suspended=true them alone; the network has none of them.\n${paging}`,
+      ].join('\n'),
+      params: NetworkPath,
+      querystring: Which,
+      response: { 200: page(Peer), 404: Refusal },
+    },
+    handler: async (request, response) => {
+      const { network } = request.params;
+      const caller = callerOf(request);
+      const unlisted = request.query.suspended === 'true';
+      const peers = await listPeers(context, caller, network, { unlisted, slice: readSlice(request.query) });
+      const shown = toPageReply(peers, request.query, (after) => ({ ...(unlisted && { suspended: 'true' }), after }));
+      return sendPage(response, `${unlisted ? 'suspended ' : ''}peers of ${network} for ${caller.kind}`, Peer, shown);
+    },
+  });
+
+  app.route({
+    method: 'PATCH',
+    url: '/api/networks/:network/peers/:peer',
+    config: {
+      access: editorsAndPeer,
+      checkFields: (fields: ChangePeer, request) => {
+        const { network, peer } = PeerPath.parse(request.params);
+        return checkChange(context, callerOf(request), network, peer, fields);
+      },
+    },
+    schema: {
+      operationId: 'changePeer',
+      summary: 'Change, suspend or resume a peer, or what it withdraws from service',
+      description: [
+        'The peer itself may not change its routes and its priority, and other changes only so often: then it gets a 429. A connector may name in withdrawn what it takes out of service for now: the routes',
+        'shown for it are then those that it is to serve without these. An empty list puts all of it back. Taking out of service is',
+        'never a 429. A name that another peer of the network has, compared as DNS labels, is a 422 that names the holder, and so is',
+        'an endpoint whose address lies in a route of the network or in its range.',
+        'Owners, admins and members suspend a peer with suspended, and set its end with expires_at. A peer that is suspended or has expired',
+        'keeps id, name and address. It is in no map, so that other hosts drop it, and its token gets a 403 that names the reason.',
+      ].join('\n'),
+      params: PeerPath,
+      body: ChangePeer,
+      response: { 200: reply(Peer), 404: Refusal },
+    },
+    handler: async (request) => {
+      const { network, peer } = request.params;
+      return { data: await changePeer(context, callerOf(request), network, peer, request.body) };
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/networks/:network/peers/:peer',
+    config: { access: editorsAndPeer },
+    schema: {
+      operationId: 'removePeer',
+      summary: 'Take a peer out of its network',
+      params: PeerPath,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => {
+      await removePeer(context, callerOf(request), request.params.network, request.params.peer);
+      return nothing;
+    },
+  });
+}

@@ -1,0 +1,60 @@
+import { CreatePersonalToken, NewPersonalToken, PersonalToken } from '../../../contract/personal-token.ts';
+import { page, Refusal, reply } from '../../../contract/reply.ts';
+import { readers, readersInSession } from '../../domain/caller.ts';
+import type { Context } from '../../service/context.ts';
+import { createToken, listTokens, revokeToken } from '../../service/personal-tokens.ts';
+import { type App, userOf } from '../app.ts';
+import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
+import { Nothing, nothing, TokenPath } from './parts.ts';
+
+export function addPersonalTokenRoutes(app: App, context: Context): void {
+  app.route({
+    method: 'GET',
+    url: '/api/auth/tokens',
+    config: { access: readers },
+    schema: {
+      operationId: 'listPersonalTokens',
+      summary: "The caller's personal tokens, without their values",
+      description: paging,
+      querystring: PageQuery,
+      response: { 200: page(PersonalToken) },
+    },
+    handler: async (request) =>
+      toPageReply(await listTokens(context, userOf(request), readSlice(request.query)), request.query),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/auth/tokens',
+    config: { access: readersInSession },
+    schema: {
+      operationId: 'createPersonalToken',
+      summary: 'Make a personal token; the only time that its value is shown',
+      description:
+        'A personal token is a bearer with the role that its user has at the time of each request. It takes a session to make one: ' +
+        'a token that ends makes none that outlives it.',
+      body: CreatePersonalToken,
+      response: { 201: reply(NewPersonalToken) },
+    },
+    handler: async (request, response) => {
+      const { token, value } = await createToken(context, userOf(request), request.body);
+      return response.code(201).send({ data: { ...token, access_token: value.reveal() } });
+    },
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/auth/tokens/:id',
+    config: { access: readers },
+    schema: {
+      operationId: 'revokePersonalToken',
+      summary: 'Revoke a personal token of the caller',
+      params: TokenPath,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => {
+      await revokeToken(context, userOf(request), request.params.id);
+      return nothing;
+    },
+  });
+}

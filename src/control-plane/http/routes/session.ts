@@ -1,0 +1,109 @@
+import * as z from 'zod';
+import { LoginRequest, OpenSession, Profile, Session } from '../../../contract/auth.ts';
+import { Refusal, reply } from '../../../contract/reply.ts';
+import { ChangePassword } from '../../../contract/user.ts';
+import { Secret } from '../../../core/crypto/secret.ts';
+import { readers, readersInSession } from '../../domain/caller.ts';
+import type { Context } from '../../service/context.ts';
+import { listSessions, login, logout, readProfile, revokeSession } from '../../service/sessions.ts';
+import { changePassword } from '../../service/users.ts';
+import { type App, userOf } from '../app.ts';
+import type { FailureLimit } from '../limits.ts';
+import { Nothing, nothing, SessionPath } from './parts.ts';
+
+export function addSessionRoutes(app: App, context: Context, limitFailures: FailureLimit): void {
+  app.route({
+    method: 'POST',
+    url: '/api/auth/login',
+    config: { access: 'anyone' },
+    schema: {
+      operationId: 'login',
+      summary: 'Open a session with e-mail address and password',
+      body: LoginRequest,
+      response: { 200: reply(Session) },
+    },
+    handler: async (request) => {
+      const { email, password, device_name: device = '' } = request.body;
+      const { token, expiresAt } = await limitFailures(request, () =>
+        login(context, { email, password: new Secret(password), device, address: request.ip }),
+      );
+      return { data: { access_token: token.reveal(), token_type: 'Bearer' as const, expires_at: expiresAt } };
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/auth/me',
+    config: { access: readers },
+    schema: { operationId: 'readProfile', summary: 'Who the token speaks for', response: { 200: reply(Profile) } },
+    handler: async (request) => ({ data: await readProfile(context, userOf(request)) }),
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/auth/logout',
+    config: { access: readers },
+    schema: {
+      operationId: 'logout',
+      summary: 'Revoke the token that makes the call',
+      description: 'It ends the session, or revokes the personal token, that the call came with, and no other.',
+      response: { 200: Nothing },
+    },
+    handler: async (request) => {
+      await logout(context, userOf(request));
+      return nothing;
+    },
+  });
+
+  app.route({
+    method: 'GET',
+    url: '/api/auth/sessions',
+    config: { access: readers },
+    schema: {
+      operationId: 'listSessions',
+      summary: "The caller's sessions, without their tokens",
+      response: { 200: reply(z.array(OpenSession)) },
+    },
+    handler: async (request) => ({ data: await listSessions(context, userOf(request)) }),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/auth/sessions/:id',
+    config: { access: readers },
+    schema: {
+      operationId: 'revokeSession',
+      summary: 'End a session of the caller',
+      params: SessionPath,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => {
+      await revokeSession(context, userOf(request), request.params.id);
+      return nothing;
+    },
+  });
+
+  app.route({
+    method: 'PUT',
+    url: '/api/auth/password',
+    config: { access: readersInSession },
+    schema: {
+      operationId: 'changePassword',
+      summary: "Change the caller's own password",
+      description:
+        'All other sessions of the caller end; its personal tokens stay. A wrong current password is a 403, and counts as a failed login.',
+      body: ChangePassword,
+      response: { 200: Nothing },
+    },
+    handler: async (request) => {
+      const { current_password, new_password } = request.body;
+      await limitFailures(request, () =>
+        changePassword(context, userOf(request), {
+          current: new Secret(current_password),
+          next: new Secret(new_password),
+        }),
+      );
+      return nothing;
+    },
+  });
+}

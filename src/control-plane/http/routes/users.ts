@@ -1,0 +1,86 @@
+import { page, Refusal, reply } from '../../../contract/reply.ts';
+import { ChangeUser, CreateUser, User } from '../../../contract/user.ts';
+import { Secret } from '../../../core/crypto/secret.ts';
+import { administrators, owners } from '../../domain/caller.ts';
+import type { Context } from '../../service/context.ts';
+import { changeUser, checkEmailFree, createUser, deleteUser, listUsers } from '../../service/users.ts';
+import { type App, userOf } from '../app.ts';
+import type { SendPage } from '../send-page.ts';
+import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
+import { Nothing, nothing, UserPath } from './parts.ts';
+
+export function addUserRoutes(app: App, context: Context, sendPage: SendPage): void {
+  app.route({
+    method: 'GET',
+    url: '/api/users',
+    config: { access: administrators },
+    schema: {
+      operationId: 'listUsers',
+      summary: "The organization's users",
+      description: paging,
+      querystring: PageQuery,
+      response: { 200: page(User) },
+    },
+    handler: async (request, response) => {
+      const caller = userOf(request);
+      const users = await listUsers(context, caller, readSlice(request.query));
+      return sendPage(response, `users of ${caller.organizationId}`, User, toPageReply(users, request.query));
+    },
+  });
+
+  app.route({
+    method: 'POST',
+    url: '/api/users',
+    config: {
+      access: administrators,
+      checkFields: (fields: Partial<CreateUser>) => checkEmailFree(context, fields),
+    },
+    schema: {
+      operationId: 'createUser',
+      summary: 'Make a user',
+      description:
+        'Only an owner may make an owner. An e-mail address is one user, of whichever organization: it is what a login goes by.',
+      body: CreateUser,
+      response: { 201: reply(User) },
+    },
+    handler: async (request, response) => {
+      const { email, password, role } = request.body;
+      const user = await createUser(context, userOf(request), { email, password: new Secret(password), role });
+      return response.code(201).send({ data: user });
+    },
+  });
+
+  app.route({
+    method: 'PATCH',
+    url: '/api/users/:user',
+    config: { access: owners },
+    schema: {
+      operationId: 'changeUser',
+      summary: 'Change the role of a user',
+      description: 'It holds from the next request of the user on. The last owner stays one.',
+      params: UserPath,
+      body: ChangeUser,
+      response: { 200: reply(User), 404: Refusal },
+    },
+    handler: async (request) => ({
+      data: await changeUser(context, userOf(request), request.params.user, request.body),
+    }),
+  });
+
+  app.route({
+    method: 'DELETE',
+    url: '/api/users/:user',
+    config: { access: administrators },
+    schema: {
+      operationId: 'deleteUser',
+      summary: 'Remove a user; its sessions and personal tokens are void at once',
+      description: 'Only an owner may remove an owner, and no user may remove itself.',
+      params: UserPath,
+      response: { 200: Nothing, 404: Refusal },
+    },
+    handler: async (request) => {
+      await deleteUser(context, userOf(request), request.params.user);
+      return nothing;
+    },
+  });
+}

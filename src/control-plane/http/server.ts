@@ -1,0 +1,143 @@
+import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
+import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Prefix } from '../../core/net/cidr.ts';
+import { NotFound, UnsupportedEncoding } from '../errors.ts';
+import { createMapCache } from '../push/map-cache.ts';
+import type { Context } from '../service/context.ts';
+import { refuseOtherMethods } from './allowed-methods.ts';
+import type { App } from './app.ts';
+import { authenticate } from './authenticate.ts';
+import { createClientErrorHandler } from './client-error.ts';
+import { describeRoutes } from './description.ts';
+import { sendError } from './error-reply.ts';
+import { type Limits, limitFailures, limitRequests, limitUnreadReplies } from './limits.ts';
+import { type Metrics, measureRequests } from './metrics.ts';
+import { readForwarded, requireAddress } from './proxies.ts';
+import { addAuditRoute } from './routes/audit.ts';
+import { addEnrollmentRoute } from './routes/enrollment.ts';
+import { addEnrollmentKeyRoutes } from './routes/enrollment-keys.ts';
+import { addHealthRoutes } from './routes/health.ts';
+import { addMetricsRoute } from './routes/metrics.ts';
+import { addNetworkRoutes } from './routes/networks.ts';
+import { addPeerRoutes } from './routes/peers.ts';
+import { addPersonalTokenRoutes } from './routes/personal-tokens.ts';
+import { addSessionRoutes } from './routes/session.ts';
+import { addUserRoutes } from './routes/users.ts';
+import { createPageSender } from './send-page.ts';
+import { closePromptly, type Transport } from './transport.ts';
+import { nameAllFields, validateRequest } from './validation.ts';
+
+const bodyLimit = 64 * 1024;
+
+/** How requests come in, apart from what they ask for. */
+export interface ServerContext {
+  readonly transport: Transport;
+  readonly limits: Limits;
+  /** Whose X-Forwarded-For is believed. */
+  readonly proxies: readonly Prefix[];
+  readonly metrics: Metrics;
+  /** The metrics have an address of their own. */
+  readonly metricsElsewhere: boolean;
+  readonly logger: FastifyBaseLogger;
+}
+
+/** Builds the HTTP server, not listening yet. The order of its hooks is the order of its defences. */
+export async function createServer(context: Context, surroundings: ServerContext): Promise<App> {
+  const { transport, limits, proxies, metrics, logger } = surroundings;
+  const app = fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit,
+    serverFactory: (handler) =>
+      transport.serverFactory((request, response) => {
+        if (proxies.length > 0) readForwarded(request);
+        handler(request, response);
+      }),
+    trustProxy: proxies.length > 0 && [...proxies],
+    clientErrorHandler: createClientErrorHandler(metrics.countNoRequest),
+    // Closing has a deadline of its own, which Fastify's own for each hook would undercut.
+    pluginTimeout: 0,
+    return503OnClosing: false,
+    frameworkErrors: sendError,
+  }).withTypeProvider<ZodTypeProvider>();
+  app.setValidatorCompiler(validateRequest);
+  app.setSerializerCompiler(serializerCompiler);
+  app.setErrorHandler(async (error, request, reply) => {
+    metrics.countFailure(error);
+    return sendError(await nameAllFields(error, request), request, reply);
+  });
+  readJsonOnly(app);
+  setSecurityHeaders(app);
+  closePromptly(app, context.notifier, transport);
+  measureRequests(app, metrics);
+  logRequests(app);
+  requireAddress(app);
+  await limitRequests(app, limits.requests);
+  const methodsOf = refuseOtherMethods(app);
+  app.setNotFoundHandler((request, reply) => {
+    const methods = methodsOf(request);
+    if (methods.length === 0) throw new NotFound('path');
+    return reply.code(204).header('allow', methods.join(', ')).send();
+  });
+  authenticate(app, context);
+  limitUnreadReplies(app, limits.unreadBytes);
+  await describeRoutes(app);
+  addHealthRoutes(app, context);
+  addMetricsRoute(app, metrics, !surroundings.metricsElsewhere && proxies.length === 0);
+  addSessionRoutes(app, context, limitFailures(app, limits.failedLogins, 'failed logins from this address'));
+  const maps = createMapCache(context.db);
+  const sendPage = createPageSender();
+  addNetworkRoutes(app, context, maps, sendPage);
+  addEnrollmentKeyRoutes(app, context, sendPage);
+  addEnrollmentRoute(
+    app,
+    context,
+    maps,
+    limitFailures(app, limits.failedEnrollments, 'failed enrolments from this address'),
+  );
+  addPeerRoutes(app, context, sendPage);
+  addUserRoutes(app, context, sendPage);
+  addPersonalTokenRoutes(app, context);
+  addAuditRoute(app, context);
+  await app.ready();
+  return app;
+}
+
+/** Takes JSON bodies and no others; an empty one is no body. */
+function readJsonOnly(app: App): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body.length === 0) done(null, undefined);
+    else parse(request, String(body), done);
+  });
+  app.addHook('preParsing', async ({ headers }) => {
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new UnsupportedEncoding(encoding);
+  });
+}
+
+function setSecurityHeaders(app: App): void {
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.headers({
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+      'referrer-policy': 'no-referrer',
+    });
+  });
+}
+
+/**
+ * Logs each request by its route, never by its URL, headers or body: nothing in the log is a credential. Health checks are logged for
+ * debugging only.
+ */
+function logRequests(app: App): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const { caller, ip, method, routeOptions } = request;
+    const who = caller?.kind === 'user' ? { user: caller.userId } : caller ? { peer: caller.peerId } : {};
+    const facts = { method, route: routeOptions.url ?? null, status: reply.statusCode, address: ip, ...who };
+    const level = routeOptions.config.isHealthCheck ? 'debug' : 'info';
+    request.log[level]({ ...facts, ms: Math.round(reply.elapsedTime) }, 'request answered');
+  });
+}

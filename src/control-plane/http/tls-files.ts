@@ -1,0 +1,78 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { closeSync, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import { UnreadableFile, WrongUsage } from '../../core/errors/index.ts';
+
+/** Where a certificate chain and its private key are, both in PEM. */
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** What a TLS server needs of them. */
+export interface TlsIdentity {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+/** Reads both files, and refuses a key that others can read, and two that are no pair. */
+export function readTlsFiles(files: TlsFiles): TlsIdentity {
+  const cert = read(files.certificate, '--tls-cert').content;
+  const { content: key, stats } = read(files.key, '--tls-key');
+  if (isOpen(stats)) {
+    const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
+    throw new UnreadableFile(files.key, `can be read by others (mode ${mode})`, `type: chmod 600 ${files.key}`);
+  }
+  if (!parseCertificate(cert, files.certificate).checkPrivateKey(parseKey(key, files.key))) {
+    throw new UnreadableFile(
+      files.key,
+      `is not the key of ${files.certificate}`,
+      'give the two that were made together',
+    );
+  }
+  return { cert, key };
+}
+
+/** Reads a file, and the mode of the same open file. */
+function read(path: string, flag: string): { content: Buffer; stats: Stats } {
+  let file: number | undefined;
+  try {
+    file = openSync(path, 'r');
+    return { content: readFileSync(file), stats: fstatSync(file) };
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new WrongUsage(`${flag} ${path} cannot be read (${code}); check the path and its permissions`);
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+/** As PostgreSQL judges it: a key of root's may be readable by its group, as that of Debian's group ssl-cert is. */
+function isOpen({ mode, uid }: Stats): boolean {
+  return (mode & (uid === 0 ? 0o027 : 0o077)) !== 0;
+}
+
+function parseCertificate(pem: Buffer, path: string): X509Certificate {
+  try {
+    return new X509Certificate(pem);
+  } catch (error) {
+    throw new UnreadableFile(
+      path,
+      'holds no certificate in PEM',
+      'give the certificate, with those between it and the root after it',
+      error,
+    );
+  }
+}
+
+function parseKey(pem: Buffer, path: string): KeyObject {
+  try {
+    return createPrivateKey(pem);
+  } catch (error) {
+    throw new UnreadableFile(
+      path,
+      'holds no private key in PEM that can be used without a passphrase',
+      'give one',
+      error,
+    );
+  }
+}

@@ -1,0 +1,115 @@
+import http, { type RequestListener } from 'node:http';
+import https from 'node:https';
+import { Unavailable } from '../errors.ts';
+import type { ChangeNotifier } from '../push/change-notifier.ts';
+import type { App } from './app.ts';
+import { ConnectionTracker } from './connections.ts';
+import { readTlsFiles, type TlsFiles } from './tls-files.ts';
+
+/** How long a client may take, in milliseconds. */
+export interface Deadlines {
+  /** To send the headers of a request, from its first byte or, on a new connection, from its beginning. */
+  readonly headers: number;
+  /** To send a request with its body. */
+  readonly request: number;
+  /** To send the next request on a connection. Longer than load balancers keep one, so that none uses a connection that just closed. */
+  readonly keepAlive: number;
+  /** Without traffic on a connection; longer than the longest long poll, which has none. */
+  readonly idle: number;
+  /** How often the first two are checked. */
+  readonly checkInterval: number;
+  /** To finish what is under way when the control plane is closed. */
+  readonly closing: number;
+}
+
+export const defaultDeadlines: Deadlines = {
+  headers: 10_000,
+  request: 30_000,
+  keepAlive: 72_000,
+  idle: 120_000,
+  checkInterval: 2_000,
+  closing: 10_000,
+};
+
+/** The server under Fastify: plain HTTP or TLS, its certificate, and its deadlines. */
+export interface Transport {
+  readonly scheme: 'http' | 'https';
+  readonly deadlines: Deadlines;
+  serverFactory(handler: RequestListener): http.Server;
+  /** What is under way on the connections of all its servers. */
+  readonly connections: ConnectionTracker;
+  /**
+   * Reads certificate and key again, for connections from now on, and gives the path of the certificate; null without TLS. When they
+   * cannot be used, it throws and nothing changes.
+   */
+  reload(): string | null;
+  /** Ends every connection, whatever is under way on it. */
+  closeAllConnections(): void;
+}
+
+const maxHeaderSize = 16 * 1024;
+
+/** Reads certificate and key, and throws when they cannot be used. @param tls null for plain http */
+export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Transport {
+  const options = {
+    maxHeaderSize,
+    keepAliveTimeout: deadlines.keepAlive,
+    headersTimeout: deadlines.headers,
+    requestTimeout: deadlines.request,
+    connectionsCheckingInterval: deadlines.checkInterval,
+  };
+  const readIdentity = () => tls && { ...readTlsFiles(tls), minVersion: 'TLSv1.2' as const };
+  let identity = readIdentity();
+  const connections = new ConnectionTracker();
+  // A name with several addresses, as localhost, is a server for each.
+  const servers: (http.Server | https.Server)[] = [];
+  return {
+    scheme: tls ? 'https' : 'http',
+    deadlines,
+    connections,
+    serverFactory(handler) {
+      const server = identity
+        ? https.createServer({ ...options, ...identity, handshakeTimeout: deadlines.headers }, handler)
+        : http.createServer(options, handler);
+      servers.push(server);
+      connections.track(server);
+      return server.setTimeout(deadlines.idle);
+    },
+    reload() {
+      identity = readIdentity();
+      for (const server of servers) {
+        if (identity && server instanceof https.Server) server.setSecureContext(identity);
+      }
+      return tls?.certificate ?? null;
+    },
+    closeAllConnections: () => {
+      for (const server of servers) server.closeAllConnections();
+    },
+  };
+}
+
+/**
+ * Makes closing wait for the replies under way, up to their deadline. Long polls end, a connection without a request is dropped, and one
+ * with its last reply is closed after it. A request that comes meanwhile, such as /readyz of a load balancer, gets a 503.
+ */
+export function closePromptly(
+  app: App,
+  notifier: ChangeNotifier,
+  { connections, closeAllConnections, deadlines }: Transport,
+): void {
+  let closing = false;
+  let deadline: NodeJS.Timeout | undefined;
+  app.addHook('onRequest', async () => {
+    if (closing) throw new Unavailable('the control plane is shutting down');
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    if (closing) reply.header('connection', 'close');
+  });
+  app.addHook('preClose', async () => {
+    closing = true;
+    notifier.close();
+    deadline = setTimeout(closeAllConnections, deadlines.closing);
+    await connections.end();
+  });
+  app.addHook('onClose', async () => clearTimeout(deadline));
+}

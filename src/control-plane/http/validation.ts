@@ -1,0 +1,93 @@
+import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
+import * as z from 'zod';
+import { checkAll } from '../domain/field-rules.ts';
+import { InvalidRequest, NotFound } from '../errors.ts';
+
+/**
+ * Checks each part of a request against its schema. A path that names nothing possible is a 404, all else a 422. A field of the body that
+ * is null and may be left out counts as left out, unless null means something there.
+ */
+export const validateRequest: FastifySchemaCompiler<z.ZodType> = ({ schema, httpPart }) => {
+  return (data) => {
+    const given = httpPart === 'body' ? leaveOutNulls(schema, data) : data;
+    const result = z.safeParse(schema, given ?? undefined, { error: describeRule });
+    if (result.success) return { value: result.data };
+    if (httpPart === 'params') return { error: new NotFound(String(result.error.issues[0]?.path[0])) };
+    const rest = httpPart === 'body' ? pickValid(schema, given) : null;
+    return { error: new InvalidRequest(brokenRules(result.error.issues), rest) };
+  };
+};
+
+function leaveOutNulls(schema: z.ZodType, data: unknown): unknown {
+  if (!(schema instanceof z.ZodObject) || !isObject(data)) return data;
+  return Object.fromEntries(
+    Object.entries(data).filter(([name, value]) => value !== null || !isOptional(schema.shape[name])),
+  );
+}
+
+/** True for a field that may be left out, and for which null is nothing else. */
+function isOptional(field: z.ZodType | undefined): boolean {
+  return field?.safeParse(undefined).success === true && !field.safeParse(null).success;
+}
+
+/** The fields that follow the schema; null where the body has no fields. */
+function pickValid(schema: z.ZodType, data: unknown): object | null {
+  if (!(schema instanceof z.ZodObject) || !isObject(data)) return null;
+  const fields = Object.entries<z.ZodType>(schema.shape).flatMap(([name, field]) => {
+    const { success, data: value } = field.safeParse(data[name]);
+    return success && value !== undefined ? [[name, value] as const] : [];
+  });
+  return Object.fromEntries(fields);
+}
+
+function isObject(data: unknown): data is Record<string, unknown> {
+  return typeof data === 'object' && data !== null && !Array.isArray(data);
+}
+
+function brokenRules(issues: readonly z.core.$ZodIssue[]): Record<string, string[]> {
+  const fields: Record<string, string[]> = {};
+  for (const { path, message } of issues) {
+    const [field = 'body', ...inside] = path.map(String);
+    const rule = inside.length > 0 ? `item ${inside.join('.')} ${message}` : message;
+    fields[field] = [...(fields[field] ?? []), rule];
+  }
+  return fields;
+}
+
+/** The rule that a value broke, to be read after the name of its field. A schema's own words go before these. */
+function describeRule(issue: z.core.$ZodRawIssue): string | undefined {
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.input === undefined ? 'is required' : `must be ${withArticle(issue.expected)}`;
+    case 'invalid_value':
+      return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
+    case 'invalid_format':
+      return issue.format === 'email' ? 'must be an e-mail address' : `must be a valid ${issue.format}`;
+    case 'too_small':
+      return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
+    case 'too_big':
+      return issue.origin === 'string'
+        ? `must be at most ${issue.maximum} characters`
+        : `must be at most ${issue.maximum}`;
+    default:
+      return undefined;
+  }
+}
+
+function withArticle(type: string): string {
+  const name = type === 'int' ? 'integer' : type;
+  return `${/^[aeio]/.test(name) ? 'an' : 'a'} ${name}`;
+}
+
+/** Adds to the refusal of a body what the route's own check finds wrong with the fields that follow the schema. */
+export async function nameAllFields(error: unknown, request: FastifyRequest): Promise<unknown> {
+  const { checkFields } = request.routeOptions.config;
+  if (!(error instanceof InvalidRequest) || error.validFields === null || !checkFields) return error;
+  const refuse = () => {
+    throw error;
+  };
+  const { validFields } = error;
+  return checkAll(refuse, () => checkFields(validFields, request)).catch((all) =>
+    all instanceof InvalidRequest ? all : error,
+  );
+}

@@ -1,0 +1,65 @@
+import type { Caller, PeerCaller } from '../domain/caller.ts';
+import { NotFound } from '../errors.ts';
+import type { Revision } from '../store/changes.ts';
+import type { Db } from '../store/tables.ts';
+import type { ChangeNotifier } from './change-notifier.ts';
+import { createSnapshots, type ObservedRevision, type Snapshot } from './snapshot.ts';
+
+export interface PollRequest {
+  /** True for the revision that the client has. */
+  readonly isCurrent: (revision: Revision) => boolean;
+  /** Ends the wait. A request that does not wait brings an aborted one. */
+  readonly signal: AbortSignal;
+  readonly isDisconnected: () => boolean;
+  /** Authenticates the request again: a wait may outlive the rights of its caller. */
+  readonly authenticate: () => Promise<Caller>;
+}
+
+export interface PollResult {
+  readonly revision: ObservedRevision;
+  /** The client has this revision, and the wait has ended. */
+  readonly isUnchanged: boolean;
+}
+
+/** Waits for a revision that the client does not have, or for the end of the wait; null when the client has disconnected. */
+export type LongPoll = (caller: Caller, id: number, request: PollRequest) => Promise<PollResult | null>;
+
+/** A wait holds no database connection, and all waits that one change wakes share a snapshot. */
+export function createLongPoll({ db, notifier }: { db: Db; notifier: ChangeNotifier }): LongPoll {
+  const readSnapshot = createSnapshots(db);
+  return async (first, id, { isCurrent, signal, isDisconnected, authenticate }) => {
+    let caller = first;
+    for (let [isOver, isFirst] = [signal.aborted, true]; ; isFirst = false) {
+      // The wait begins before the read, so that a change in between ends it.
+      const changed = notifier.wait(id, signal);
+      const snapshot = await readSnapshot(caller.organizationId, id);
+      if (caller.kind === 'peer') {
+        // The token of a peer is void with its network. A peer that waited gets the 404, which is the reason.
+        if (snapshot.network || isFirst) await checkPeer(snapshot, caller, id, authenticate);
+      } else if (!isFirst) {
+        caller = await authenticate();
+      }
+      if (!snapshot.network) throw new NotFound('network');
+      const { revision: number, nonce, at } = snapshot.network;
+      const revision = { revision: number, nonce, at };
+      const isUnchanged = isCurrent(revision);
+      if (isOver || !isUnchanged) return { revision, isUnchanged };
+      isOver = !(await changed);
+      if (isDisconnected()) return null;
+    }
+  };
+}
+
+/**
+ * Checks a peer against the list of all peers of its network, which costs no query for each. A peer that is not in the list is
+ * authenticated, which refuses it with the reason unless it has returned.
+ */
+async function checkPeer(
+  snapshot: Snapshot,
+  caller: PeerCaller,
+  id: number,
+  authenticate: PollRequest['authenticate'],
+): Promise<void> {
+  if (caller.networkId !== id) throw new NotFound('network');
+  if ((await snapshot.peers()).get(caller.peerId) !== caller.tokenMark) await authenticate();
+}

@@ -1,0 +1,59 @@
+import type { NetworkDelta } from '../../contract/network.ts';
+import type { Revision } from '../store/changes.ts';
+import { listChanges } from '../store/changes.ts';
+import { readNetwork, type StoredNetwork } from '../store/networks.ts';
+import { listPeers, listPeersAmong } from '../store/peer-lists.ts';
+import type { Db } from '../store/tables.ts';
+import { readSnapshot } from '../store/transact.ts';
+import { toNetworkSummary, toPeer } from './to-contract.ts';
+
+/** The changes of a network between two revisions. */
+export interface NetworkChanges {
+  /** Null for the whole network, which removes nothing. */
+  readonly base: Revision | null;
+  readonly at: Revision;
+  readonly delta: NetworkDelta;
+}
+
+/** The changes since a revision; null where they are not recorded any more, and for a revision of another history. */
+export async function readDelta(db: Db, id: number, base: Revision): Promise<NetworkChanges | null> {
+  return readSnapshot(db, async (snapshot) => {
+    const network = await readNetwork(snapshot, id);
+    const delta = await compare(snapshot, network, base);
+    return delta && { base, at: revisionOf(network), delta };
+  });
+}
+
+/** The changes since a revision, or the whole network where {@link readDelta} has none. */
+export async function readDeltaOrAll(db: Db, id: number, base: Revision | null): Promise<NetworkChanges> {
+  return readSnapshot(db, async (snapshot) => {
+    const network = await readNetwork(snapshot, id);
+    const at = revisionOf(network);
+    const delta = base === null ? null : await compare(snapshot, network, base);
+    if (delta) return { base, at, delta };
+    const stored = await listPeers(snapshot, id);
+    const peers = stored.map((peer) => toPeer(network, peer));
+    return { base: null, at, delta: { ...toNetworkSummary(network), peers, removed: [] } };
+  });
+}
+
+function revisionOf({ revision, nonce }: StoredNetwork): Revision {
+  return { revision, nonce };
+}
+
+async function compare(snapshot: Db, network: StoredNetwork, base: Revision): Promise<NetworkDelta | null> {
+  const changes = await listChanges(snapshot, network.id, base);
+  // A revision without a change record may be about anything.
+  const recorded = new Set(changes?.map(({ revision }) => revision)).size;
+  if (changes === null || recorded !== network.revision - base.revision) return null;
+  const changed = new Set(changes.flatMap(({ peer }) => peer ?? []));
+  // A change of the network's routes changes the routes that its connectors serve.
+  const withOwnRoutes = changes.some(({ peer }) => peer === null);
+  const peers = await listPeersAmong(snapshot, network.id, { ids: [...changed], withOwnRoutes });
+  for (const peer of peers) changed.delete(peer.id);
+  return {
+    ...toNetworkSummary(network),
+    peers: peers.map((peer) => toPeer(network, peer)),
+    removed: [...changed].sort((a, b) => a - b),
+  };
+}

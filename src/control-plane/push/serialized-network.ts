@@ -1,0 +1,86 @@
+import * as z from 'zod';
+import { NetworkSummary } from '../../contract/network.ts';
+import { Peer } from '../../contract/peer.ts';
+
+/** Peers that are serialized again when one of them changes. */
+const peersPerChunk = 128;
+
+interface Chunk {
+  readonly peers: Map<number, string>;
+  /** Null after a change of the peers. */
+  bytes: Buffer | null;
+}
+
+/**
+ * The JSON of a network as the body of a reply, `{"data":…}`, with the peers in the order in which they were added. An update costs
+ * the serialization of the changed peers and a copy of all others.
+ */
+export class SerializedNetwork {
+  readonly #chunks: Chunk[] = [];
+  readonly #chunkOf = new Map<number, Chunk>();
+  #summary: NetworkSummary;
+  #bytes: Buffer | null = null;
+
+  constructor(summary: NetworkSummary, peers: readonly Peer[]) {
+    this.#summary = summary;
+    this.update(summary, peers, []);
+  }
+
+  /** @param peers new and changed ones */
+  update(summary: NetworkSummary, peers: readonly Peer[], removed: readonly number[]): void {
+    const texts = peers.map((peer) => [peer.id, JSON.stringify(z.encode(Peer, peer))] as const);
+    this.#summary = summary;
+    this.#bytes = null;
+    for (const [id, text] of texts) this.#set(id, text);
+    for (const id of removed) this.#remove(id);
+  }
+
+  bytes(): Buffer {
+    this.#bytes ??= this.#serialize();
+    return this.#bytes;
+  }
+
+  /** Bytes of memory: the whole text, the texts of its chunks, and those of its peers. */
+  size(): number {
+    return 3 * this.bytes().length;
+  }
+
+  #serialize(): Buffer {
+    const summary = JSON.stringify(z.encode(NetworkSummary, this.#summary));
+    const chunks = this.#chunks.filter(({ peers }) => peers.size > 0).map(bytesOf);
+    const comma = Buffer.from(',');
+    const peers = chunks.flatMap((chunk, index) => (index === 0 ? [chunk] : [comma, chunk]));
+    return Buffer.concat([Buffer.from(`{"data":${summary.slice(0, -1)},"peers":[`), ...peers, Buffer.from(']}}')]);
+  }
+
+  #set(id: number, text: string): void {
+    let chunk = this.#chunkOf.get(id) ?? this.#chunks.at(-1);
+    if (chunk === undefined || (chunk.peers.size >= peersPerChunk && !chunk.peers.has(id))) {
+      chunk = { peers: new Map(), bytes: null };
+      this.#chunks.push(chunk);
+    }
+    chunk.peers.set(id, text);
+    chunk.bytes = null;
+    this.#chunkOf.set(id, chunk);
+  }
+
+  #remove(id: number): void {
+    const chunk = this.#chunkOf.get(id);
+    if (chunk === undefined) return;
+    chunk.peers.delete(id);
+    chunk.bytes = null;
+    this.#chunkOf.delete(id);
+  }
+}
+
+function bytesOf(chunk: Chunk): Buffer {
+  chunk.bytes ??= unpooledBuffer([...chunk.peers.values()].join(','));
+  return chunk.bytes;
+}
+
+/** The bytes of a text for a cache. Buffer.from() takes those of a short text from a pool of 64 KiB, and a cache would keep all of it. */
+export function unpooledBuffer(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
+}

@@ -1,0 +1,49 @@
+import type { Network, NetworkSummary } from '../../contract/network.ts';
+import type { KeyProof, Peer } from '../../contract/peer.ts';
+import type { Prefix } from '../../core/net/cidr.ts';
+import type { StoredNetwork } from '../store/networks.ts';
+import type { StoredPeer } from '../store/peers.ts';
+
+export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
+  const { id, name, description, range, routes, revision } = network;
+  return { id, name, description, private_cidr: range, routes: [...routes], vpn_type: 'wireguard', revision };
+}
+
+export function toNetwork(network: StoredNetwork, peers: readonly StoredPeer[]): Network {
+  return { ...toNetworkSummary(network), peers: peers.map((peer) => toPeer(network, peer)) };
+}
+
+/**
+ * A peer as in the map. The routes of a connector are those assigned to it without the withdrawn ones, and both lists have only routes
+ * that the network still has. Other stored routes stay in the database, and so does the route limit of a peer that was a connector.
+ */
+export function toPeer(network: StoredNetwork, peer: StoredPeer): Peer {
+  const { id, name, peer_type, public_key, address, endpoint, created_at } = peer;
+  const { assigned, withdrawn, isLimited } = readService(network, peer);
+  return {
+    ...{ id, name, peer_type, public_key, address, endpoint, created_at },
+    ...(peer.identity_key !== null && { identity_key: peer.identity_key }),
+    ...(peer.key_proof !== null && { key_proof: JSON.parse(peer.key_proof) as KeyProof }),
+    ...(peer.network_secret_tag !== null && { network_secret_tag: peer.network_secret_tag }),
+    ...(isLimited && peer_type === 'connector' && { routes: assigned.filter((route) => !withdrawn.includes(route)) }),
+    ...(withdrawn.length > 0 && { withdrawn }),
+    ...(peer.serving_since !== null && { serving_since: peer.serving_since }),
+    ...(peer.priority !== 0 && { priority: peer.priority }),
+    ...(peer.suspended_at !== null && { suspended_at: peer.suspended_at }),
+    ...(peer.expires_at !== null && { expires_at: peer.expires_at }),
+  };
+}
+
+/** True while a connector has a route in service. */
+export function isServing(network: StoredNetwork, peer: Pick<StoredPeer, 'routes' | 'withdrawn'>): boolean {
+  const { assigned, withdrawn } = readService(network, peer);
+  return assigned.some((route) => !withdrawn.includes(route));
+}
+
+function readService(network: StoredNetwork, peer: Pick<StoredPeer, 'routes' | 'withdrawn'>) {
+  const limit = peer.routes === null ? null : (JSON.parse(peer.routes) as Prefix[]);
+  const assigned = limit?.filter((route) => network.routes.includes(route)) ?? network.routes;
+  const stored = JSON.parse(peer.withdrawn) as Prefix[];
+  const withdrawn = stored.filter((prefix) => prefix === network.range || assigned.includes(prefix));
+  return { assigned, withdrawn, isLimited: limit !== null || withdrawn.length > 0 };
+}

@@ -1,0 +1,59 @@
+import { nameOnce, toLabel } from '../../core/names/hosts-label.ts';
+import { allocate, capacityOf } from '../domain/address-allocation.ts';
+import { checkAll, readFields } from '../domain/field-rules.ts';
+import { checkEndpointOutside } from '../domain/network-rules.ts';
+import { InvalidRequest } from '../errors.ts';
+import * as networks from '../store/networks.ts';
+import { countSuffixed, findLabelHolder, insertPeer, type NewPeer, type StoredPeer } from '../store/peers.ts';
+import type { Db } from '../store/tables.ts';
+import { checkKeyFree } from './peer-fields.ts';
+import type { Revise } from './with-revision.ts';
+
+export interface Added {
+  readonly peer: StoredPeer;
+  readonly network: networks.StoredNetwork;
+}
+
+/** Adds the peer at the next address of the network, under its name or, where that is taken, with a suffix to it. */
+export async function addPeer(
+  db: Db,
+  revise: Revise,
+  asked: Omit<NewPeer, 'address' | 'label' | 'previous_key'>,
+): Promise<Added> {
+  const id = asked.network_id;
+  const recordChange = await revise(id);
+  const network = await networks.readNetwork(db, id);
+  const { range } = network;
+  const { endpoint } = asked;
+  await checkAll(
+    () => checkKeyFree(db, id, asked.public_key),
+    () => readFields((read) => ({ endpoint: read(() => endpoint && checkEndpointOutside(endpoint, network)) })),
+  );
+  const name = await findFreeName(db, id, asked.name);
+  const peer = { ...asked, name, label: toLabel(name) || null };
+  for (;;) {
+    const next = allocate({ range, ...(await networks.readAddressUse(db, id)) });
+    if (!next) throw networkFull(range);
+    await (next.fresh ? networks.countAddress(db, id) : networks.reuseAddress(db, id, next.address));
+    // An address that is taken against all records, as after a repair by hand, is passed over.
+    const added = await insertPeer(db, { ...peer, address: next.address });
+    if (!added) continue;
+    await recordChange(added.id);
+    return { peer: added, network };
+  }
+}
+
+/** The name, or where another peer has its label, the name with the first suffix that makes it one. */
+async function findFreeName(db: Db, network: number, name: string): Promise<string> {
+  const label = toLabel(name);
+  if (label === '' || !(await findLabelHolder(db, network, label))) return name;
+  // Of thousands that have one name not all suffixes are tried.
+  for (let suffix = 2 + (await countSuffixed(db, network, label)); ; suffix += 1) {
+    const suffixed = nameOnce(name, () => false, suffix);
+    if (!(await findLabelHolder(db, network, toLabel(suffixed)))) return suffixed;
+  }
+}
+
+function networkFull(range: Parameters<typeof capacityOf>[0]): InvalidRequest {
+  return new InvalidRequest({ private_cidr: [`${range} is full: all its ${capacityOf(range)} addresses are in use`] });
+}

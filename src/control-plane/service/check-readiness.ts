@@ -1,0 +1,42 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Unavailable } from '../errors.ts';
+import { writeCheck } from '../store/database.ts';
+import type { Context } from './context.ts';
+
+/** Checks that requests can be served. @throws Unavailable with the reason when they cannot */
+export type CheckReadiness = () => Promise<void>;
+
+/** A successful write is not repeated within this time: anyone may call the check, and each write is synced to disk. */
+const writeGrainMs = 1_000;
+
+/**
+ * The database must answer, and take a write, within `deadlineMs`. Checks that come before it answers share one query.
+ */
+export function createReadinessCheck({ db, now }: Pick<Context, 'db' | 'now'>, deadlineMs = 2_000): CheckReadiness {
+  let pending: Promise<unknown> | undefined;
+  let written = Number.NEGATIVE_INFINITY;
+  const readAndWrite = async () => {
+    await db.selectFrom('organizations').select('id').limit(1).execute();
+    if (performance.now() - written < writeGrainMs) return;
+    await writeCheck(db, now().toISOString());
+    written = performance.now();
+  };
+  const check = () => {
+    pending ??= readAndWrite().finally(() => {
+      pending = undefined;
+    });
+    return pending;
+  };
+  return async () => {
+    const given = new AbortController();
+    const late = sleep(deadlineMs, false, { signal: given.signal }).catch(() => false);
+    const answered = check().then(
+      () => true,
+      (error) => {
+        throw error instanceof Unavailable ? error : new Unavailable('the database does not answer', 1, error);
+      },
+    );
+    const inTime = await Promise.race([answered, late]).finally(() => given.abort());
+    if (!inTime) throw new Unavailable(`the database did not answer within ${deadlineMs / 1000} s`);
+  };
+}

@@ -1,0 +1,84 @@
+import { lockOrganizationOf } from '../store/networks.ts';
+import { findNextExpiry, listExpired, listNetworksWithExpired } from '../store/peer-lists.ts';
+import { updatePeer } from '../store/peers.ts';
+import { record } from './audit.ts';
+import type { Context } from './context.ts';
+import { withRevision } from './with-revision.ts';
+
+/** Removes every expired peer from its map, and returns when the next one expires; null for none. */
+export async function expirePeers(context: Context): Promise<string | null> {
+  const now = context.now().toISOString();
+  for (const network of await listNetworksWithExpired(context.db, now)) await expireIn(context, network, now);
+  return findNextExpiry(context.db);
+}
+
+/** Of several processes on one database, the first to lock the network finds the expired peers. */
+async function expireIn(context: Context, network: number, now: string): Promise<void> {
+  await withRevision(context, async (transaction, revise) => {
+    const organizationId = await lockOrganizationOf(transaction, network);
+    if (organizationId === undefined) return;
+    const due = await listExpired(transaction, network, now);
+    if (due.length === 0) return;
+    const recordChange = await revise(network);
+    const author = { organizationId, actor: system, address: null, readTime: context.readTime };
+    for (const { id, name } of due) {
+      await updatePeer(transaction, network, id, { expired: 1 });
+      await recordChange(id);
+      await record(transaction, author, {
+        action: 'peer.expire',
+        target: { kind: 'peer', id, name },
+        details: { network },
+      });
+    }
+  });
+}
+
+const system = { kind: 'system', id: null, name: null } as const;
+
+/** Removes peers from their maps when they expire. */
+export interface Expiry {
+  /** Runs now. To be called when a peer may expire earlier than any other. */
+  reschedule(): void;
+  stop(): Promise<void>;
+}
+
+/** Between two runs: another process may change an expiry, and the clock may be set. */
+const maxDelayMs = 60_000;
+
+/** Calls `expire`, as {@link expirePeers}, now and when the next peer expires. A failure goes to `onFailure`, and the next run tries again. */
+export function startExpiry(
+  expire: () => Promise<string | null>,
+  now: () => Date,
+  onFailure: (error: unknown) => void,
+): Expiry {
+  let timer: NodeJS.Timeout | undefined;
+  let running: Promise<void> = Promise.resolve();
+  let [isQueued, isStopped] = [false, false];
+  const run = async () => {
+    isQueued = false;
+    if (isStopped) return;
+    const next = await expire().catch((error: unknown) => {
+      onFailure(error);
+      return null;
+    });
+    const ms = next === null ? maxDelayMs : Date.parse(next) - now().getTime();
+    clearTimeout(timer);
+    if (isStopped) return;
+    timer = setTimeout(reschedule, Math.min(Math.max(ms, 1), maxDelayMs));
+    timer.unref();
+  };
+  const reschedule = () => {
+    if (isQueued) return;
+    isQueued = true;
+    running = running.then(run);
+  };
+  reschedule();
+  return {
+    reschedule,
+    stop: () => {
+      isStopped = true;
+      clearTimeout(timer);
+      return running;
+    },
+  };
+}

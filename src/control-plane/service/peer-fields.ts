@@ -1,0 +1,114 @@
+import type { ChangePeer } from '../../contract/peer.ts';
+import { isProven, type KeyProof, parseIdentityKey } from '../../core/crypto/identity.ts';
+import { type PublicKey, parsePeerKey } from '../../core/crypto/keys.ts';
+import { InvalidValue, quote } from '../../core/errors/index.ts';
+import { toLabel } from '../../core/names/hosts-label.ts';
+import { checkAll, readFields } from '../domain/field-rules.ts';
+import { checkEndpointOutside, parsePeerEndpoint, parseServedRoutes, parseWithdrawn } from '../domain/network-rules.ts';
+import { InvalidRequest } from '../errors.ts';
+import type { StoredNetwork } from '../store/networks.ts';
+import * as store from '../store/peers.ts';
+import type { Db } from '../store/tables.ts';
+import type { Context } from './context.ts';
+import { readSuspension } from './suspension.ts';
+
+/** The fields of a peer and its label after a change. */
+export async function checkPeerChange(
+  context: Context,
+  db: Db,
+  asked: ChangePeer,
+  peer: store.StoredPeer,
+  network: StoredNetwork,
+) {
+  const { name = peer.name, public_key = peer.public_key } = asked;
+  return checkAll(
+    () => readChange(context, asked, peer, network),
+    () => takeLabel(db, peer, name),
+    async () => {
+      if (public_key !== peer.public_key) await checkKeyFree(db, network.id, public_key, peer.id);
+    },
+  );
+}
+
+/**
+ * Refuses a public key that another peer of the network has, and one that it had before its last change: a peer whose new key
+ * gets no handshake returns to the previous one.
+ */
+export async function checkKeyFree(db: Db, network: number, publicKey: string, except?: number): Promise<void> {
+  const use = await store.findKeyUse(db, network, publicKey, except);
+  if (use === null) return;
+  const kept = 'is kept for another peer, which had it before its last change of keys; make another key pair';
+  throw new InvalidRequest({ public_key: [use === 'present' ? 'is enrolled in this network already' : kept] });
+}
+
+/** The label of a peer's name, which no other peer of its network may have. */
+async function takeLabel(db: Db, peer: store.StoredPeer, name: string): Promise<string | null> {
+  const label = toLabel(name) || null;
+  if (label === null || label === peer.label) return label;
+  const holder = await store.findLabelHolder(db, peer.network_id, label, peer.id);
+  if (!holder) return label;
+  throw new InvalidRequest({
+    name: [
+      `${quote(name)} is taken: peer ${holder.id} has the name ${quote(holder.name)}, which is ${label} too; choose another`,
+    ],
+  });
+}
+
+function readChange(
+  { onLoopback, now }: Context,
+  asked: ChangePeer,
+  peer: store.StoredPeer,
+  network: StoredNetwork,
+): Required<Omit<store.PeerFields, 'label' | 'serving_since' | 'previous_key' | 'peer_type' | 'token_hash'>> {
+  const { name = peer.name, public_key = peer.public_key, endpoint, routes, withdrawn } = asked;
+  const { network_secret_tag = peer.network_secret_tag, priority = peer.priority } = asked;
+  return readFields((read) => ({
+    ...readSuspension(read, asked, peer, now()),
+    name,
+    network_secret_tag,
+    public_key: read(() => parsePeerKey(public_key)),
+    endpoint: read(() => {
+      if (endpoint === undefined) return peer.endpoint;
+      if (endpoint === null) return null;
+      const parsed = parsePeerEndpoint(endpoint, onLoopback);
+      checkEndpointOutside(parsed, network);
+      return parsed;
+    }),
+    priority: read(() => {
+      if (priority !== peer.priority && peer.peer_type !== 'connector')
+        throw new InvalidValue('priority', priority, 'can be given to a connector only');
+      return priority;
+    }),
+    routes: read(() => {
+      if (routes === undefined) return peer.routes;
+      if (routes === null) return null;
+      if (peer.peer_type !== 'connector') throw new InvalidValue('routes', routes, 'can be given to a connector only');
+      return JSON.stringify(parseServedRoutes(routes, network.routes));
+    }),
+    withdrawn: read(() => {
+      if (withdrawn === undefined) return peer.withdrawn;
+      if (peer.peer_type !== 'connector') throw new InvalidValue('withdrawn', withdrawn, 'is for connectors only');
+      return JSON.stringify(parseWithdrawn(withdrawn, network));
+    }),
+    key_proof: read(() => {
+      if (asked.key_proof !== undefined) return checkProof(asked.key_proof, public_key as PublicKey, peer);
+      return public_key === peer.public_key ? peer.key_proof : null;
+    }),
+  }));
+}
+
+/** A proof for the key that the peer has or gets, newer than the one before. */
+export function checkProof(proof: KeyProof, publicKey: PublicKey, peer: store.StoredPeer, field = 'key_proof'): string {
+  const { identity_key, key_proof } = peer;
+  if (identity_key === null)
+    throw new InvalidValue(field, proof, 'is given, but the peer enrolled without an identity key');
+  if (!isProven(parseIdentityKey(identity_key), publicKey, proof)) {
+    throw new InvalidValue(field, proof, "is not signed by the peer's identity key for its public key");
+  }
+  const before = key_proof === null ? null : (JSON.parse(key_proof) as KeyProof);
+  const isSame = before?.serial === proof.serial && before.signature === proof.signature;
+  if (before && !isSame && before.serial >= proof.serial) {
+    throw new InvalidValue(field, proof, `has a serial that is not higher than ${before.serial}, the one before`);
+  }
+  return JSON.stringify({ serial: proof.serial, signature: proof.signature });
+}

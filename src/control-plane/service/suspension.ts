@@ -1,0 +1,63 @@
+import type { ChangePeer } from '../../contract/peer.ts';
+import { InvalidValue } from '../../core/errors/index.ts';
+import type { Read } from '../domain/field-rules.ts';
+import { Forbidden } from '../errors.ts';
+import type { StoredPeer } from '../store/peers.ts';
+
+type Suspension = Pick<StoredPeer, 'suspended_at' | 'expires_at'>;
+
+/** True for a peer that is in no map. */
+export function isUnlisted({ suspended_at, expired }: Pick<StoredPeer, 'suspended_at' | 'expired'>): boolean {
+  return suspended_at !== null || expired !== 0;
+}
+
+function isExpired({ expires_at }: Pick<StoredPeer, 'expires_at'>, now: Date): boolean {
+  return expires_at !== null && expires_at <= now.toISOString();
+}
+
+/** @throws Forbidden for a suspended or expired peer */
+export function refuseUnlisted(peer: Suspension, now: Date): void {
+  if (peer.suspended_at !== null) {
+    throw new Forbidden('this peer is suspended; an admin resumes it with "cpn peer resume"');
+  }
+  if (isExpired(peer, now)) {
+    throw new Forbidden(
+      `this peer expired on ${peer.expires_at}; an admin resumes it with "cpn peer update --expires"`,
+    );
+  }
+}
+
+/** Whether a peer is suspended, and when it expires, after a change. One that expired is not back without a later instant. */
+export function readSuspension(
+  read: Read,
+  { suspended, expires_at }: ChangePeer,
+  peer: Pick<StoredPeer, 'suspended_at' | 'expires_at' | 'expired'>,
+  now: Date,
+) {
+  return {
+    suspended_at: read(() => {
+      if (suspended === undefined) return peer.suspended_at;
+      if (suspended) return peer.suspended_at ?? now.toISOString();
+      if (expires_at !== undefined || !isExpired(peer, now)) return null;
+      throw new InvalidValue(
+        'suspended',
+        suspended,
+        `leaves the peer out: it expired on ${peer.expires_at}`,
+        'give expires_at too, a later instant or null for never',
+      );
+    }),
+    expires_at: read(() => {
+      if (expires_at === undefined || expires_at === null) return expires_at === null ? null : peer.expires_at;
+      const at = new Date(expires_at).toISOString();
+      if (at > now.toISOString()) return at;
+      throw new InvalidValue('expires_at', expires_at, 'is past', 'give a later instant, or suspend the peer');
+    }),
+    expired: expires_at === undefined ? peer.expired : 0,
+  };
+}
+
+/** What the audit calls a change of a peer. */
+export function changeAction(before: StoredPeer, after: StoredPeer): `peer.${'suspend' | 'resume' | 'update'}` {
+  if (before.suspended_at === null && after.suspended_at !== null) return 'peer.suspend';
+  return isUnlisted(before) && !isUnlisted(after) ? 'peer.resume' : 'peer.update';
+}

@@ -1,0 +1,39 @@
+import { insertChange, makeNonce } from '../store/changes.ts';
+import { type NetworkFields, reviseNetwork } from '../store/networks.ts';
+import type { Db } from '../store/tables.ts';
+import { transact } from '../store/transact.ts';
+import type { Context } from './context.ts';
+
+/**
+ * Increments the revision of a network and sets the given fields. It comes before every change in that network. The returned function
+ * records the peer that changed or is removed. Without it no update is lost: connectors then get the whole map instead of a delta.
+ */
+export type Revise = (network: number, fields?: NetworkFields) => Promise<RecordPeerChange>;
+export type RecordPeerChange = (peer: number) => Promise<void>;
+
+/**
+ * Runs `work` in one transaction. After the commit it ends the waits for the changed networks, in this process and in the others.
+ * It may run `work` more than once, as {@link transact} does.
+ */
+export async function withRevision<Result>(
+  { db, random, notifier, announce }: Context,
+  work: (db: Db, revise: Revise) => Promise<Result>,
+): Promise<Result> {
+  const { result, revised } = await transact(db, async (transaction) => {
+    const revised = new Set<number>();
+    const result = await work(transaction, async (network, fields) => {
+      const nonce = makeNonce(random);
+      const revision = await reviseNetwork(transaction, network, nonce, fields);
+      revised.add(network);
+      const remember = async (peer: number | null) => {
+        if (revision !== undefined) await insertChange(transaction, network, { revision, nonce, peer });
+      };
+      if (fields) await remember(null);
+      return remember;
+    });
+    for (const network of revised) await announce(transaction, network);
+    return { result, revised };
+  });
+  for (const network of revised) notifier.notify(network);
+  return result;
+}

@@ -1,0 +1,49 @@
+import { nameOnce, toLabel } from '../../../core/names/hosts-label.ts';
+import type { Db } from '../tables.ts';
+
+/**
+ * Gives each peer the label of its name, for the migration that made names unique. Of peers with the same label in one network the
+ * oldest keeps its name, and the others get a suffix, which is written to the audit.
+ */
+export async function labelPeers(db: Db): Promise<void> {
+  const rows = await db
+    .selectFrom('peers')
+    .innerJoin('networks', 'networks.id', 'peers.network_id')
+    .select(['peers.id', 'peers.name', 'peers.network_id as network', 'networks.organization_id as organization'])
+    .orderBy('peers.id')
+    .execute();
+  const at = new Date().toISOString();
+  for (const [network, peers] of Map.groupBy(rows, (row) => row.network)) {
+    const taken = new Set<string>();
+    // First those that keep their names, so that no suffix takes the name of another peer.
+    const keeps = peers.filter(({ name }) => !taken.has(toLabel(name)) && taken.add(toLabel(name)));
+    const kept = new Set(keeps.map(({ id }) => id));
+    for (const { id, name, organization } of peers) {
+      const isKept = kept.has(id) || toLabel(name) === '';
+      const given = isKept ? name : nameOnce(name, (label) => taken.has(label));
+      taken.add(toLabel(given));
+      await db
+        .updateTable('peers')
+        .set({ name: given, label: toLabel(given) || null })
+        .where('id', '=', id)
+        .execute();
+      if (isKept) continue;
+      await db
+        .insertInto('audit_entries')
+        .values({
+          organization_id: organization,
+          at,
+          actor_kind: 'system',
+          actor_id: null,
+          actor_name: null,
+          action: 'peer.update',
+          target_kind: 'peer',
+          target_id: id,
+          target_name: given,
+          address: null,
+          details: JSON.stringify({ network, name: given, name_before: name }),
+        })
+        .execute();
+    }
+  }
+}

@@ -1,0 +1,130 @@
+import type { ExpressionBuilder } from 'kysely';
+import { type Page, readPage, type Slice } from './page.ts';
+import { peerColumns, type StoredPeer, tokenMarkOf } from './peers.ts';
+import type { Db, Tables } from './tables.ts';
+
+/** The peers that are in the map of a network: neither suspended nor expired. */
+export async function listPeers(db: Db, networkId: number): Promise<StoredPeer[]> {
+  return db
+    .selectFrom('peers')
+    .select(peerColumns)
+    .where('network_id', '=', networkId)
+    .where(isListed)
+    .orderBy('id')
+    .execute();
+}
+
+/** Which peers of a network: all, those in its map, or those that are suspended or expired. */
+export type PeerFilter = 'all' | 'listed' | 'unlisted';
+
+export async function listPeerPage(
+  db: Db,
+  networkId: number,
+  which: PeerFilter,
+  slice: Slice,
+): Promise<Page<StoredPeer>> {
+  const list = db
+    .selectFrom('peers')
+    .select(peerColumns)
+    .where('network_id', '=', networkId)
+    .$if(which === 'listed', (query) => query.where(isListed))
+    .$if(which === 'unlisted', (query) => query.where((eb) => eb.not(isListed(eb))));
+  return readPage(db, list, slice);
+}
+
+/** Peers in a network's map with these ids, and with `withOwnRoutes` those that serve not simply all routes. */
+export async function listPeersAmong(
+  db: Db,
+  networkId: number,
+  { ids, withOwnRoutes }: { ids: readonly number[]; withOwnRoutes: boolean },
+): Promise<StoredPeer[]> {
+  return db
+    .selectFrom('peers')
+    .select(peerColumns)
+    .where('network_id', '=', networkId)
+    .where((eb) =>
+      eb.or([
+        // An empty list is no SQL.
+        eb('id', 'in', [0, ...ids]),
+        ...(withOwnRoutes ? [eb('routes', 'is not', null), eb('withdrawn', '!=', '[]')] : []),
+      ]),
+    )
+    .where(isListed)
+    .orderBy('id')
+    .execute();
+}
+
+/** A peer's id, and a mark that differs for a peer with the same id in another history of the database. */
+export type TokenMark = readonly [id: number, tokenMark: number];
+
+/** Of the peers in the map of a network. */
+export async function listTokenMarks(db: Db, networkId: number): Promise<TokenMark[]> {
+  const query = db.selectFrom('peers').select(['id', 'token_hash']).where('network_id', '=', networkId);
+  const rows = await query.where(isListed).execute();
+  return rows.map(({ id, token_hash }) => [id, tokenMarkOf(token_hash)]);
+}
+
+/** Those of these ids that peers in the map of the network have. */
+export async function listTokenMarksAmong(db: Db, networkId: number, ids: readonly number[]): Promise<TokenMark[]> {
+  const query = db.selectFrom('peers').select(['id', 'token_hash']).where('network_id', '=', networkId);
+  const rows = await query
+    .where('id', 'in', [...ids])
+    .where(isListed)
+    .execute();
+  return rows.map(({ id, token_hash }) => [id, tokenMarkOf(token_hash)]);
+}
+
+export async function listKeys(
+  db: Db,
+  networkId: number,
+): Promise<Pick<StoredPeer, 'id' | 'name' | 'public_key' | 'address'>[]> {
+  return db
+    .selectFrom('peers')
+    .select(['id', 'name', 'public_key', 'address'])
+    .where('network_id', '=', networkId)
+    .execute();
+}
+
+/** The peers of a network that can be dialled. */
+export async function listEndpoints(
+  db: Db,
+  networkId: number,
+): Promise<{ id: number; name: string; endpoint: string }[]> {
+  const query = db.selectFrom('peers').select(['id', 'name', 'endpoint']).where('network_id', '=', networkId);
+  const rows = await query.where('endpoint', 'is not', null).orderBy('id').execute();
+  return rows.flatMap(({ endpoint, ...peer }) => (endpoint === null ? [] : [{ ...peer, endpoint }]));
+}
+
+/** The networks whose maps have a peer that expired by `now`. */
+export async function listNetworksWithExpired(db: Db, now: string): Promise<number[]> {
+  const rows = await selectExpiring(db).select('network_id').distinct().where('expires_at', '<=', now).execute();
+  return rows.map(({ network_id }) => network_id);
+}
+
+/** The peers in the map of a network that expired by `now`. */
+export async function listExpired(db: Db, networkId: number, now: string): Promise<Pick<StoredPeer, 'id' | 'name'>[]> {
+  return selectExpiring(db)
+    .select(['id', 'name'])
+    .where('network_id', '=', networkId)
+    .where('expires_at', '<=', now)
+    .orderBy('id')
+    .execute();
+}
+
+/** When the next peer expires, of any network; null where none does. */
+export async function findNextExpiry(db: Db): Promise<string | null> {
+  const row = await selectExpiring(db).select('expires_at').orderBy('expires_at').limit(1).executeTakeFirst();
+  return row?.expires_at ?? null;
+}
+
+function selectExpiring(db: Db) {
+  return db
+    .selectFrom('peers')
+    .where('expires_at', 'is not', null)
+    .where('expired', '=', 0)
+    .where('suspended_at', 'is', null);
+}
+
+function isListed(eb: ExpressionBuilder<Tables, 'peers'>) {
+  return eb.and([eb('suspended_at', 'is', null), eb('expired', '=', 0)]);
+}

@@ -1,0 +1,63 @@
+import { OutcomeUnknown, Unavailable, UnusableDatabase } from '../../errors.ts';
+import { isConflict, sqlStateOf } from '../transact.ts';
+import type { DatabaseTarget } from './database-url.ts';
+
+/** What a statement's failure means to who asked. `decisive` statements may have been carried out although their answer was lost. */
+export function translate(error: unknown, decisive: boolean): unknown {
+  if (isConflict(error) || error instanceof TypeError || !(error instanceof Error)) return error;
+  const state = sqlStateOf(error);
+  if (decisive && (state === null || isLoss.test(state))) return new OutcomeUnknown(error);
+  return state === null || isPassing.test(state) ? notAnswering(error) : error;
+}
+
+/** For a request that comes while there is no connection, whatever the reason: nothing was done, and it may be asked again. */
+export function notAnswering(cause: unknown): Unavailable {
+  return new Unavailable(problems[sqlStateOf(cause) ?? ''] ?? 'the database does not answer', 1, cause);
+}
+
+const problems: Readonly<Record<string, string>> = {
+  '53100': 'the disk of the database is full',
+  '53200': 'the database is out of memory',
+  '53300': 'the database has too many connections',
+  '25006': 'the database is read-only',
+};
+
+/** A start that failed, with what to do about it. Neither the URL nor a password is in it. */
+export function explainStart(error: unknown, { redactedUrl, user, tls }: DatabaseTarget): UnusableDatabase {
+  const cause = error instanceof Unavailable ? error.cause : error;
+  const message = firstMessage(cause);
+  const found = remedies.find(({ state, says }) => (state ? state === sqlStateOf(cause) : says?.test(message)));
+  const unreachable = tls ? unreachableByTls : 'check that PostgreSQL runs there, and the host and port in the URL';
+  const remedy = found?.remedy ?? (sqlStateOf(cause) === null ? unreachable : 'see its log');
+  return new UnusableDatabase(redactedUrl, message, remedy.replace('USER', user ?? 'the user'), cause);
+}
+
+/** The connection went before the answer: the shutdown of a server, or of a session by its administrator. */
+const isLoss = /^(08|57P)/;
+/** What passes by itself or with its administrator's help: lost connections, no resources, time-outs, a standby. */
+const isPassing = /^(08|53|57P|57014|55P03|25006)/;
+
+const password =
+  'put the right one into PGPASSWORD, into ~/.pgpass, or into the URL in a file that --database file:PATH names';
+const unreachableByTls =
+  'check the host, the port and the certificate; sslrootcert=FILE in the URL names its authority, and sslmode=disable does without TLS';
+const remedies: readonly { readonly state?: string; readonly says?: RegExp; readonly remedy: string }[] = [
+  { state: '28P01', remedy: password },
+  { says: /password must be a (non-empty )?string/, remedy: password },
+  { state: '28000', remedy: 'let USER in by pg_hba.conf, or name another user in the URL' },
+  { state: '3D000', remedy: 'make it with createdb, or name another one in the URL' },
+  { state: '42501', remedy: 'make USER the owner of the database' },
+  { state: '42P07', remedy: 'give the control plane a database of its own' },
+  { says: /which this cpn does not know$/, remedy: 'it was written by a newer cpn: run that one' },
+  { state: '53300', remedy: 'raise max_connections there, or end other clients' },
+  {
+    says: /does not support SSL/,
+    remedy: 'turn ssl on there, or add sslmode=disable to the URL where the network is trusted',
+  },
+];
+
+/** A host with several addresses fails with an error for each. */
+function firstMessage(error: unknown): string {
+  const [first = error] = error instanceof AggregateError ? error.errors : [];
+  return first instanceof Error ? first.message : String(first);
+}

@@ -1,0 +1,89 @@
+import { Kysely, sql } from 'kysely';
+import type { Secret } from '../../../core/crypto/secret.ts';
+import { WrongUsage } from '../../../core/errors/index.ts';
+import { UnusableDatabase } from '../../errors.ts';
+import { migrate } from '../migrations/migrate.ts';
+import type { Store, StoreEvents } from '../store.ts';
+import type { Db, Tables } from '../tables.ts';
+import { announce, listen } from './changes.ts';
+import { type DatabaseTarget, parseDatabaseUrl } from './database-url.ts';
+import { postgresDialect } from './dialect.ts';
+import { explainStart } from './errors.ts';
+import { createPatientPool, createPool } from './pool.ts';
+
+/** Opens a PostgreSQL database, which other processes may use too, and brings its tables up to date. */
+export async function openPostgres(url: Secret, events: StoreEvents): Promise<Store> {
+  const target = parseDatabaseUrl(url);
+  await prepare(target);
+  const listener = await listen(target, events).catch((error) => {
+    throw explainStart(error, target);
+  });
+  const db = new Kysely<Tables>({ dialect: postgresDialect(createPool(target)) });
+  const close = async () => {
+    await listener.close();
+    await db.destroy();
+  };
+  return { db, close, announce: (transaction, network) => announce(transaction, listener.name, network) };
+}
+
+/** Works on a PostgreSQL database with its tables as they are. */
+export async function withExistingPostgres<Result>(url: Secret, work: (db: Db) => Promise<Result>): Promise<Result> {
+  const target = parseDatabaseUrl(url);
+  const db = new Kysely<Tables>({ dialect: postgresDialect(createPatientPool(target)) });
+  try {
+    return await work(db);
+  } catch (error) {
+    throw error instanceof WrongUsage ? error : explainStart(error, target);
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** Makes sure that the database can be used, and migrates it; of processes that start at once, one does, and the others wait for it. */
+async function prepare(target: DatabaseTarget): Promise<void> {
+  const db = new Kysely<Tables>({ dialect: postgresDialect(createPatientPool(target)) });
+  try {
+    const unfit = describeUnfit(await readServer(db));
+    if (unfit) throw new UnusableDatabase(target.redactedUrl, ...unfit);
+    await migrate(db);
+  } catch (error) {
+    throw error instanceof UnusableDatabase ? error : explainStart(error, target);
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** What must be known of a server. */
+export interface ServerFacts {
+  /** As PostgreSQL numbers itself: 150012 is 15.12. */
+  readonly version: number;
+  readonly encoding: string;
+  readonly readOnly: string;
+}
+
+/** What is wrong with a server and what to do about it; null for one that will do. */
+export function describeUnfit({ version, encoding, readOnly }: ServerFacts): readonly [string, string] | null {
+  if (version < oldest * 10_000) {
+    const remedy = `upgrade it to PostgreSQL ${oldest} or newer`;
+    return [`the server is PostgreSQL ${Math.floor(version / 10_000)}, which is too old`, remedy];
+  }
+  if (encoding !== 'UTF8')
+    return [`its encoding is ${encoding}`, 'make one with createdb --encoding UTF8 --template template0'];
+  if (readOnly === 'on') return ['it is read-only', 'name the primary server, not a standby'];
+  return null;
+}
+
+/** The oldest version that the PostgreSQL project still kept up when this was written. */
+const oldest = 14;
+
+async function readServer(db: Db): Promise<ServerFacts> {
+  const setting = (name: string) => sql<string>`current_setting(${sql.lit(name)})`;
+  const { version, encoding, readOnly } = await db
+    .selectNoFrom([
+      setting('server_version_num').as('version'),
+      setting('server_encoding').as('encoding'),
+      setting('transaction_read_only').as('readOnly'),
+    ])
+    .executeTakeFirstOrThrow();
+  return { version: Number(version), encoding, readOnly };
+}

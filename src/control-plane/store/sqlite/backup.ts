@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { CpnError, DiskFailed, UnreadableFile, WrongUsage } from '../../../core/errors/index.ts';
+import { requireDatabaseIn } from './data-folder.ts';
+import { isOfDisk } from './errors.ts';
+
+/**
+ * Writes a consistent copy of a folder's database to a new file that its owner alone can read, and gives its size in bytes.
+ * A control plane may serve meanwhile, and goes on writing: the copy holds all that was acknowledged before, and nothing by halves.
+ * The file appears under its name once it is checked and on disk.
+ */
+export function backUp(folder: string, path: string): number {
+  const database = requireDatabaseIn(folder);
+  if (existsSync(path)) throw taken(path);
+  const draft = join(dirname(resolve(path)), `.cpn-backup-${randomBytes(6).toString('hex')}`);
+  try {
+    createPrivately(draft);
+    copy(database, draft);
+    check(draft);
+    sync(draft);
+    publish(draft, path);
+    sync(dirname(draft));
+    return statSync(path).size;
+  } catch (error) {
+    throw explain(error, database, path);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** SQLite would make the file readable for everybody that the umask lets. */
+function createPrivately(path: string): void {
+  closeSync(openSync(path, 'wx', 0o600));
+}
+
+/** Reads the database in one transaction, which holds no writer up, and leaves out the space that is free in it. */
+function copy(database: string, path: string): void {
+  const source = new DatabaseSync(database);
+  try {
+    source.exec('PRAGMA busy_timeout = 5000');
+    source.prepare('VACUUM INTO ?').run(path);
+  } finally {
+    source.close();
+  }
+}
+
+function check(path: string): void {
+  const copied = new DatabaseSync(path, { readOnly: true });
+  try {
+    const problems = copied
+      .prepare('PRAGMA integrity_check(1)')
+      .all()
+      .map(({ integrity_check: said }) => String(said));
+    const strays = copied.prepare('PRAGMA foreign_key_check').all();
+    if (problems[0] !== 'ok' || strays.length > 0) {
+      const what = problems[0] === 'ok' ? 'rows refer to others that are not there' : problems[0];
+      throw new UnreadableFile(path, `is damaged: ${what}`, damaged);
+    }
+  } finally {
+    copied.close();
+  }
+}
+
+/** A link, other than a rename, replaces nothing that appeared under the name meanwhile. Not every file system has links. */
+function publish(draft: string, path: string): void {
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    if (!linkless.includes((error as NodeJS.ErrnoException).code)) throw error;
+    if (existsSync(path)) throw taken(path);
+    renameSync(draft, path);
+  }
+}
+
+const linkless: readonly unknown[] = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP'];
+
+/** SQLite leaves it to others when such a copy reaches the disk. */
+function sync(path: string): void {
+  const file = openSync(path, 'r');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function explain(error: unknown, database: string, path: string): Error {
+  if (error instanceof CpnError || !(error instanceof Error)) return error as Error;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (code === 'EEXIST') return taken(path);
+  const folder = dirname(database);
+  if (isOfDisk(error) && isReadOnly(folder)) {
+    return new UnreadableFile(
+      folder,
+      'is read-only, and SQLite needs files next to the database to read it',
+      copyFirst,
+      error,
+    );
+  }
+  if (code === 'ERR_SQLITE_ERROR')
+    return new UnreadableFile(database, `cannot be copied (${error.message})`, damaged, error);
+  return new DiskFailed('write', path, error);
+}
+
+/** access(2) says so to root too. */
+function isReadOnly(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+const copyFirst = 'make it writable, or copy the whole folder to one that is and name that with --data';
+
+const damaged = 'no copy was made; look at the disks of both, and keep the backups that there are';
+
+function taken(path: string): WrongUsage {
+  return new WrongUsage(`${path} exists, and a backup replaces nothing; name another file`);
+}

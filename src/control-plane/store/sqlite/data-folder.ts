@@ -1,0 +1,114 @@
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { CpnError, Locked, UnreadableFile, WrongUsage } from '../../../core/errors/index.ts';
+import { isBusy } from './errors.ts';
+import { openSqlite } from './sqlite.ts';
+
+/** A folder that this process alone works in, until it gives it up or dies. */
+export interface DataFolder {
+  readonly database: string;
+  release(): void;
+}
+
+/** The database file of a folder. */
+function databaseIn(folder: string): string {
+  return join(folder, 'control-plane.db');
+}
+
+/** The file of the database in a folder, which is there and can be read. @throws WrongUsage or UnreadableFile */
+export function requireDatabaseIn(folder: string): string {
+  const database = databaseIn(folder);
+  try {
+    accessSync(database, constants.R_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' && code !== 'ENOTDIR')
+      throw new UnreadableFile(
+        database,
+        `cannot be read (${code})`,
+        'do this as the user that the control plane runs as',
+        error,
+      );
+    throw new WrongUsage(`there is no database in ${folder}; name its folder with --data`);
+  }
+  return database;
+}
+
+/**
+ * Makes the folder, closed to others, and takes it for this process. The lock is the kernel's, on a file of its own: it
+ * goes with the process, however that ends, and it leaves the database open to `sqlite3` and to a backup.
+ */
+export function takeDataFolder(path: string): DataFolder {
+  try {
+    return take(path);
+  } catch (error) {
+    if (error instanceof CpnError) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UnreadableFile(path, `cannot be used as a data folder (${reason})`, 'choose another with --data', error);
+  }
+}
+
+function take(path: string): DataFolder {
+  const database = databaseIn(path);
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  requireOwner(path, statSync(path).uid);
+  // The mode of a folder with other files in it stays as it is.
+  if (existsSync(database) || readdirSync(path).length === 0) chmodSync(path, 0o700);
+  const pidFile = join(path, 'control-plane.pid');
+  const lockFile = join(path, 'control-plane.lock');
+  for (const file of [database, `${database}-wal`, `${database}-shm`, lockFile, pidFile]) requireOwnFile(file);
+  const release = lock(lockFile, pidFile);
+  rmSync(pidFile, { force: true });
+  writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600, flag: 'wx' });
+  return { database, release };
+}
+
+/** The owner of a file can change its mode. */
+function requireOwnFile(path: string): void {
+  const stats = requireRegularFile(path);
+  if (stats !== undefined) requireOwner(path, stats.uid);
+}
+
+/** SQLite follows a link, and makes what it leads to. */
+export function requireRegularFile(path: string): Stats | undefined {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined || stats.isFile()) return stats;
+  throw new UnreadableFile(path, 'is no regular file', 'see who put it there, and remove it');
+}
+
+function requireOwner(path: string, uid: number): void {
+  if (uid === 0 || uid === process.geteuid?.()) return;
+  throw new UnreadableFile(path, `belongs to user ${uid}`, 'see what it holds, and give it to the user who serves');
+}
+
+function lock(path: string, pidFile: string): () => void {
+  const file = openSqlite(path, ['busy_timeout = 0']);
+  try {
+    file.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    file.close();
+    throw isBusy(error) ? new Locked(path, readPid(pidFile)) : error;
+  }
+  return () => file.close();
+}
+
+function readPid(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch {
+    return 'unknown';
+  }
+}

@@ -1,0 +1,43 @@
+import { OutcomeUnknown, Unavailable } from '../../errors.ts';
+
+/** True for the error of a statement that another connection's lock stopped. */
+export function isBusy(error: unknown): boolean {
+  return codeOf(error) === busy;
+}
+
+/** True for the error of a disk that is full, fails, or cannot be written. */
+export function isOfDisk(error: unknown): boolean {
+  return [readOnly, inputOutput, full, cannotOpen].includes(codeOf(error) ?? 0);
+}
+
+/** What a statement's failure means to who asked: that of the disk passes when an operator does something about it. */
+export function translateSqlite(error: unknown, isCommit: boolean): unknown {
+  const code = codeOf(error);
+  const problem = code === null ? undefined : problems[code];
+  if (problem === undefined) return error;
+  // SQLite takes a full disk back whole; after other errors of a disk, what was written may be there or not.
+  if (isCommit && code === inputOutput) return new OutcomeUnknown(error);
+  return new Unavailable(problem, 1, error);
+}
+
+const busy = 5;
+const readOnly = 8;
+const inputOutput = 10;
+const full = 13;
+const cannotOpen = 14;
+/** SQLITE_IOERR_SHMSIZE: the index of the log cannot grow. */
+const noRoomForIndex = 4874;
+
+const problems: Readonly<Record<number, string>> = {
+  [busy]: 'another program keeps the database locked',
+  [readOnly]: 'the database cannot be written, it is read-only',
+  [inputOutput]: "the disk of the control plane's database fails",
+  [full]: "the disk of the control plane's database is full",
+  [cannotOpen]: "the files of the control plane's database cannot be opened",
+};
+
+/** SQLite's primary result code (its documentation, "Result and Error Codes"); null for an error of another origin. */
+function codeOf(error: unknown): number | null {
+  if (!(error instanceof Error && 'errcode' in error)) return null;
+  return error.errcode === noRoomForIndex ? full : Number(error.errcode) & 0xff;
+}

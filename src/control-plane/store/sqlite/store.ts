@@ -1,0 +1,52 @@
+import { Kysely } from 'kysely';
+import { CpnError, UnreadableFile } from '../../../core/errors/index.ts';
+import { NewerDatabase, Unavailable } from '../../errors.ts';
+import { migrate } from '../migrations/migrate.ts';
+import type { Store } from '../store.ts';
+import type { Db, Tables } from '../tables.ts';
+import { requireDatabaseIn, requireRegularFile, takeDataFolder } from './data-folder.ts';
+import { isOfDisk } from './errors.ts';
+import { durable, openSqlite, sqliteDialect } from './sqlite.ts';
+
+/** Opens the database in a folder, which no other process may use meanwhile, and brings its tables up to date. */
+export async function openStore(folder: string): Promise<Store> {
+  const { database, release } = takeDataFolder(folder);
+  try {
+    const db = new Kysely<Tables>({ dialect: sqliteDialect(openSqlite(database, durable)) });
+    const close = async () => {
+      await db.destroy();
+      release();
+    };
+    await migrate(db).catch(async (error) => {
+      await db.destroy();
+      throw error;
+    });
+    return { db, close, announce: async () => undefined };
+  } catch (error) {
+    release();
+    const cause = error instanceof Unavailable ? error.cause : error;
+    throw cause instanceof CpnError && !(cause instanceof NewerDatabase) ? cause : unusable(database, cause);
+  }
+}
+
+/** Works on the database in a folder with its tables as they are, also while a control plane serves from it. */
+export async function withExistingDatabase<Result>(folder: string, work: (db: Db) => Promise<Result>): Promise<Result> {
+  const database = requireDatabaseIn(folder);
+  requireRegularFile(database);
+  try {
+    const db = new Kysely<Tables>({ dialect: sqliteDialect(openSqlite(database, durable)) });
+    return await work(db).finally(() => db.destroy());
+  } catch (error) {
+    throw error instanceof CpnError ? error : unusable(database, error);
+  }
+}
+
+function unusable(database: string, error: unknown): UnreadableFile {
+  const reason = error instanceof Error ? error.message : String(error);
+  if (error instanceof NewerDatabase) {
+    const problem = `was written by a newer cpn (${reason})`;
+    return new UnreadableFile(database, problem, 'run that one, or restore a backup', error);
+  }
+  const remedy = isOfDisk(error) ? 'look at its disk' : 'restore it from a backup, or run the cpn that wrote it';
+  return new UnreadableFile(database, `cannot be used as a control plane's database (${reason})`, remedy, error);
+}

@@ -1,0 +1,18 @@
+import type { Db } from './tables.ts';
+
+export interface Store {
+  readonly db: Db;
+  close(): Promise<void>;
+  /** Announces a change of a network to the other processes on this database when the transaction commits. */
+  announce(transaction: Db, network: number): Promise<void>;
+}
+
+/** What a store reports of the other processes on its database. */
+export interface StoreEvents {
+  /** A change of the network was committed, and can be read. */
+  notify(network: number): void;
+  /** Changes may have been missed. */
+  notifyAll(): void;
+  /** Until the next {@link notifyAll} changes of other processes are missed. */
+  lost(reason: string): void;
+}

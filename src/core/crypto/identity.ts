@@ -1,0 +1,113 @@
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { InvalidValue } from '../errors/index.ts';
+import { type PublicKey, parsePublicKey } from './keys.ts';
+import { Secret } from './secret.ts';
+
+declare const brand: unique symbol;
+
+/** An Ed25519 public key in base64: what a host is known by while its WireGuard keys come and go. */
+export type IdentityKey = string & { readonly [brand]: 'IdentityKey' };
+
+/** What a host proves its WireGuard keys with. It is made at the join, and never leaves the host. */
+export interface Identity {
+  readonly seed: Secret;
+  readonly key: IdentityKey;
+}
+
+/** A host's own word that a public key is its, of which the one with the highest serial holds. */
+export interface KeyProof {
+  /** Milliseconds since 1970 at which it was given, or one more than the serial before, whichever is higher. */
+  readonly serial: number;
+  /** An Ed25519 signature in base64. */
+  readonly signature: string;
+}
+
+/** Makes an identity of 32 random bytes. */
+export function makeIdentity(random: Uint8Array): Identity {
+  if (random.length !== seedLength) throw new RangeError('an identity takes 32 random bytes');
+  return identityOf(new Secret(Buffer.from(random).toString('base64')));
+}
+
+/** The identity that {@link makeIdentity} made of this seed. */
+export function identityOf(seed: Secret): Identity {
+  const bytes = Buffer.from(seed.reveal(), 'base64');
+  if (bytes.length !== seedLength) throw new InvalidValue('identity', undefined, 'is not 32 bytes in base64');
+  const der = createPublicKey(signerOf(bytes)).export({ format: 'der', type: 'spki' });
+  return { seed, key: der.toString('base64', ed25519.length) as IdentityKey };
+}
+
+const seedLength = 32;
+
+function signerOf(seed: Uint8Array): KeyObject {
+  return createPrivateKey({ key: Buffer.concat([privateEd25519, seed]), format: 'der', type: 'pkcs8' });
+}
+
+/** What stands before the 32 bytes of a seed in PKCS #8 (RFC 8410, section 7). */
+const privateEd25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** Parses an identity key; it is written as a WireGuard key is. */
+export function parseIdentityKey(text: string, field = 'identity_key'): IdentityKey {
+  try {
+    return parsePublicKey(text) as string as IdentityKey;
+  } catch {
+    throw new InvalidValue(field, text, 'is not 32 bytes in base64');
+  }
+}
+
+/** Proves that `publicKey` is this host's own; later than `after`, the serial of its last proof. */
+export function proveKey(identity: Identity, publicKey: PublicKey, now: Date, after = 0): KeyProof {
+  return proveKeyAt(identity, publicKey, Math.max(now.getTime(), after + 1));
+}
+
+/** The proof with this very serial, which is the same whenever it is made. */
+export function proveKeyAt(identity: Identity, publicKey: PublicKey, serial: number): KeyProof {
+  return { serial, signature: signWith(identity, statement(publicKey, serial)) };
+}
+
+/** The request that an enrolment signs with an identity. */
+export interface EnrollmentClaim {
+  readonly publicKey: PublicKey;
+  /** SHA-256 of the enrolment key, in hexadecimal. A key is for one network, so that it stands for the network too. */
+  readonly tokenHash: string;
+}
+
+/** Proves to the service that this enrolment, with its public key and its enrolment key, is by the holder of the identity. */
+export function proveEnrollment(identity: Identity, claim: EnrollmentClaim): string {
+  return signWith(identity, enrollmentStatement(claim));
+}
+
+/** True when the holder of the identity asked for this very enrolment. */
+export function isEnrollmentProven(key: IdentityKey, claim: EnrollmentClaim, signature: string): boolean {
+  return isSigned(key, enrollmentStatement(claim), signature);
+}
+
+/**
+ * True when the holder of the identity signed the public key with this serial. It takes a fraction of a millisecond:
+ * when a network rotates its keys, every host checks every peer.
+ */
+export function isProven(key: IdentityKey, publicKey: PublicKey, { serial, signature }: KeyProof): boolean {
+  return isSigned(key, statement(publicKey, serial), signature);
+}
+
+function signWith({ seed }: Identity, text: Uint8Array): string {
+  return sign(null, text, signerOf(Buffer.from(seed.reveal(), 'base64'))).toString('base64');
+}
+
+function isSigned(key: IdentityKey, text: Uint8Array, signature: string): boolean {
+  const der = Buffer.concat([ed25519, Buffer.from(key, 'base64')]);
+  const signer = createPublicKey({ key: der, format: 'der', type: 'spki' });
+  return verify(null, text, signer, Buffer.from(signature, 'base64'));
+}
+
+/** What stands before the 32 bytes of an Ed25519 key in the form of X.509 (RFC 8410, section 4). */
+const ed25519 = Buffer.from('302a300506032b6570032100', 'hex');
+
+/** What is signed. An identity belongs to one host in one network, so neither needs to stand in it. */
+function statement(publicKey: PublicKey, serial: number): Uint8Array {
+  return Buffer.from(`cpn key 1\n${publicKey}\n${serial}\n`);
+}
+
+/** A text of its own domain: neither proof stands for the other. */
+function enrollmentStatement({ publicKey, tokenHash }: EnrollmentClaim): Uint8Array {
+  return Buffer.from(`cpn enroll 1\n${publicKey}\n${tokenHash}\n`);
+}

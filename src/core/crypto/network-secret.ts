@@ -1,0 +1,82 @@
+import { hkdfSync } from 'node:crypto';
+import { InvalidValue } from '../errors/index.ts';
+import type { PublicKey } from './keys.ts';
+import { Secret } from './secret.ts';
+
+/** Bytes. */
+const fewestBytes = 32;
+const mostBytes = 4096;
+
+/** Characters in which 32 random bytes can be written: as hexadecimal digits, and in base64 without its padding. */
+const fewestDigits = 64;
+const fewestCharacters = 43;
+
+/** Of 64 random hexadecimal digits, the text with the fewest, there are fewer once in 10^12. */
+const fewestDifferent = 10;
+
+const remedy = 'make one with "openssl rand -base64 48", and bring the same file to every host of the network';
+
+/**
+ * Reads a network secret out of the bytes of its file, the same on every host: all of them, save that the white space of a text is
+ * dropped, because editors and line endings change it. Returns them in base64. What is too short for 32 random bytes, or plainly
+ * not random, is an InvalidValue that shows nothing of it: its tag lets a guess be tried.
+ */
+export function parseNetworkSecret(file: Uint8Array, field = 'network secret'): Secret {
+  if (file.length > mostBytes) throw wrong(field, `is longer than ${mostBytes} bytes`);
+  const text = Buffer.from(file).toString('latin1');
+  const isText = /^[\t\n\r\x20-\x7e]*$/.test(text);
+  const secret = isText ? Buffer.from(text.replace(/\s/g, ''), 'latin1') : Buffer.from(file);
+  if (secret.length === 0) throw wrong(field, 'is empty');
+  if (secret.length < fewestOf(secret, isText)) {
+    const unit = isText ? 'characters' : 'bytes';
+    throw wrong(field, `is too short: ${secret.length} ${unit} do not hold ${fewestBytes} random bytes`);
+  }
+  if (isPattern(secret)) throw wrong(field, 'is not random');
+  return new Secret(secret.toString('base64'));
+}
+
+/**
+ * The preshared key of two peers, the same on both. It goes into their handshakes in addition to the key exchange (Noise
+ * IKpsk2; WireGuard whitepaper, section 5.2), so that a host without the secret completes none, and that what is recorded today stays
+ * closed to a quantum computer of tomorrow, which breaks Curve25519 but no symmetric key of 256 bits.
+ */
+export function presharedKeyOf(
+  secret: Secret,
+  network: string | number | null,
+  one: PublicKey,
+  other: PublicKey,
+): Secret {
+  const [first, second] = one < other ? [one, other] : [other, one];
+  const label = `cpn preshared key 1\n${network ?? ''}\n${first}\n${second}\n`;
+  return new Secret(derive(secret, label, 32).toString('base64'));
+}
+
+/**
+ * By what hosts with the same secret know each other: 16 hexadecimal digits, the same in all networks, because it is sent before a
+ * host knows which one it joins. It tells nothing of a secret that is random, nor of the keys that come of it.
+ */
+export function tagOf(secret: Secret): string {
+  return derive(secret, 'cpn network secret tag 1\n', 8).toString('hex');
+}
+
+/** HKDF-SHA256 (RFC 5869) without a salt, which a secret that is random does not need. */
+function derive(secret: Secret, label: string, bytes: number): Buffer {
+  return Buffer.from(hkdfSync('sha256', Buffer.from(secret.reveal(), 'base64'), '', label, bytes));
+}
+
+function fewestOf(secret: Buffer, isText: boolean): number {
+  if (!isText) return fewestBytes;
+  return /^[0-9a-f]*$/i.test(secret.toString('latin1')) ? fewestDigits : fewestCharacters;
+}
+
+/** True of what is plainly not random: few different bytes, the same again and again, or one count up or down. */
+function isPattern(secret: Buffer): boolean {
+  const step = (secret[1] ?? 0) - (secret[0] ?? 0);
+  const counts = secret.every((byte, at) => at === 0 || ((byte - (secret[at - 1] ?? 0) - step) & 255) === 0);
+  const repeats = Buffer.concat([secret, secret]).indexOf(secret, 1) < secret.length;
+  return counts || repeats || new Set(secret).size < fewestDifferent;
+}
+
+function wrong(field: string, rule: string): InvalidValue {
+  return new InvalidValue(field, undefined, rule, remedy);
+}

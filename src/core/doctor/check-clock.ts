@@ -1,0 +1,47 @@
+import { type Finding, okFinding, problemFinding } from './finding.ts';
+
+/** Seconds by which clocks may differ: a Date has whole seconds, and an answer takes its time. */
+const tolerance = 60;
+
+/**
+ * Judges this host's clock by the control plane's.
+ *
+ * @param now seconds since the epoch here, halfway between question and answer
+ * @param serviceNow the same there
+ */
+export function checkServiceClock(url: string, now: number, serviceNow: number): Finding {
+  const looked = `the clock, by the Date of ${url}`;
+  const ahead = Math.round(now - serviceNow);
+  if (Math.abs(ahead) <= tolerance) return okFinding('clock', looked, 'agrees within a minute');
+  const how = `is ${describeSeconds(Math.abs(ahead))} ${ahead > 0 ? 'ahead' : 'behind'}`;
+  return problemFinding('clock', looked, how, 'timedatectl set-ntp true, or set the clock of whichever is wrong');
+}
+
+/** A moment that this host wrote down, or WireGuard did; all of them should be past. */
+export interface Moment {
+  readonly what: string;
+  /** Seconds since the epoch. */
+  readonly at: number;
+}
+
+/**
+ * Judges the clock by what was written down with it: WireGuard's peers refuse handshakes with earlier timestamps than they saw
+ * (TAI64N, section 5.1 of its paper), so that a clock which went back keeps the tunnel down.
+ */
+export function checkOwnClock(moments: readonly Moment[], now: number): Finding {
+  const looked = 'the clock, by what was written down before';
+  const latest = moments.toSorted((one, other) => other.at - one.at)[0];
+  if (latest === undefined || latest.at - now <= tolerance) return okFinding('clock', looked, 'never went back');
+  return problemFinding(
+    'clock',
+    looked,
+    `${latest.what} is ${describeSeconds(latest.at - now)} in the future: the clock went back, and peers refuse handshakes until it is past that`,
+    'timedatectl set-ntp true, and then: cpn down, cpn up',
+  );
+}
+
+function describeSeconds(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
+}

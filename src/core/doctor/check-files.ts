@@ -1,0 +1,85 @@
+import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
+
+/** A file or folder that this program keeps, and who may touch it. */
+export interface KeptFile {
+  readonly path: string;
+  readonly kind: 'file' | 'folder';
+  /** Holds keys or tokens: no other user may read it. */
+  readonly isSecret: boolean;
+}
+
+/** What stat(2) tells of it. */
+export interface FileFacts {
+  readonly kind: 'file' | 'folder' | 'other';
+  /** The permission bits. */
+  readonly mode: number;
+  readonly uid: number;
+}
+
+/**
+ * Judges who may touch it; null where it is not there.
+ *
+ * @param user the user of this process, who may own it as root may
+ */
+export function checkFile({ path, kind, isSecret }: KeptFile, facts: FileFacts | null, user: number): Finding | null {
+  if (facts === null) return null;
+  const { mode, uid } = facts;
+  const shown = mode.toString(8).padStart(4, '0');
+  if (facts.kind !== kind) {
+    return problemFinding(
+      'files',
+      path,
+      `is no ${kind === 'file' ? 'regular file' : 'folder'}`,
+      `ls -ld ${path}, and move it away`,
+    );
+  }
+  if (uid !== 0 && uid !== user) {
+    return problemFinding('files', path, `belongs to user ${uid}`, `see what it holds, then: chown root ${path}`);
+  }
+  // A shared folder with the sticky bit keeps users from replacing files of others.
+  const isWritable = (mode & 0o022) !== 0 && !(kind === 'folder' && (mode & 0o1000) !== 0);
+  if (isWritable) {
+    return problemFinding(
+      'files',
+      path,
+      `others may write it (mode ${shown})`,
+      `check that its content is unchanged, then: chmod go-w ${path}`,
+    );
+  }
+  if (isSecret && kind === 'file' && (mode & 0o077) !== 0) {
+    return problemFinding(
+      'files',
+      path,
+      `others may read it (mode ${shown}), and it holds keys`,
+      `chmod 600 ${path}, and cpn rotate-key`,
+    );
+  }
+  return okFinding('files', path, `mode ${shown}, of ${uid === 0 ? 'root' : 'this user'}`);
+}
+
+/** The process whose id is in the file of a lock. */
+export interface LockHolder {
+  readonly pid: number;
+  readonly alive: boolean;
+}
+
+/**
+ * Checks whether a daemon reconciles the networks.
+ *
+ * @param holder null where no daemon ever wrote itself down
+ */
+export function checkDaemon(holder: LockHolder | null, networks: number): Finding {
+  const looked = 'the daemon';
+  if (holder?.alive) return okFinding('daemon', looked, `cpn run is at work (pid ${holder.pid})`);
+  const left =
+    holder === null
+      ? ''
+      : `; the daemon with pid ${holder.pid} ended without a clean stop and left its lock, which blocks no process`;
+  if (networks === 0) return okFinding('daemon', looked, `is not needed: no network is joined${left}`);
+  return noteFinding(
+    'daemon',
+    looked,
+    `is not running${left}; changes of a network and drift stay as they are until the next pass`,
+    'systemctl enable --now cpn, or cpn run',
+  );
+}

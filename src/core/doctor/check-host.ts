@@ -1,0 +1,127 @@
+import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
+
+/** A tool of the operating system, as it was found; null where it is not there, or does not tell. */
+export interface ToolFound {
+  readonly tool: string;
+  readonly path: string | null;
+  readonly version: string | null;
+  /** How a person gets it. */
+  readonly remedy: string;
+}
+
+/** What this host's networks need in addition to `wg` and `ip`. */
+export interface Needs {
+  /** Some network has this host as a connector. */
+  readonly forwards: boolean;
+  /** Some network probes its LAN with pings. */
+  readonly pings: boolean;
+}
+
+const userspace = ['wireguard-go', 'boringtun-cli'];
+
+/** Judges the tools but for those that stand in for the kernel, of which {@link checkKernel} tells. */
+export function checkTools(tools: readonly ToolFound[], { forwards, pings }: Needs): Finding[] {
+  // What a kind of host does without is not among its tools.
+  const needed = ['wg', 'ip', 'wg-quick', 'wireguard', ...(forwards ? ['nft'] : []), ...(pings ? ['ping'] : [])];
+  return tools
+    .filter(({ tool }) => !userspace.includes(tool))
+    .map(({ tool, path, version, remedy }) => {
+      if (path !== null) return okFinding('tools', tool, `${path}, ${version ?? 'which does not tell its version'}`);
+      if (needed.includes(tool)) return problemFinding('tools', tool, 'is not there', remedy);
+      const use =
+        tool === 'nft'
+          ? 'a connector needs it, and a host whose containers are to be reached through the tunnel'
+          : 'without it the MTU cannot be tried out';
+      return noteFinding('tools', tool, `is not there; ${use}`, remedy);
+    });
+}
+
+/** What the kernel brings along. */
+export interface Kernel {
+  readonly release: string;
+  /** A module that is loaded, or can be. */
+  readonly wireguard: boolean;
+  /** /dev/net/tun, which WireGuard in user space needs. */
+  readonly tun: boolean;
+}
+
+/** Judges who is to do WireGuard's work. */
+export function checkKernel({ release, wireguard, tun }: Kernel, tools: readonly ToolFound[]): Finding {
+  const looked = `the wireguard module of Linux ${release}`;
+  if (wireguard) return okFinding('kernel', looked, 'is there');
+  const stand = tools.find(({ tool, path }) => userspace.includes(tool) && path !== null);
+  if (stand === undefined) {
+    return problemFinding(
+      'kernel',
+      looked,
+      'is not there, and no WireGuard in user space either',
+      'apt install wireguard-go',
+    );
+  }
+  const instead = `is missing; ${stand.path} is used instead`;
+  if (tun) return noteFinding('kernel', looked, instead, 'boot a kernel with the module for more speed');
+  return problemFinding(
+    'kernel',
+    looked,
+    `${instead}, and needs /dev/net/tun, which is not there`,
+    'modprobe tun, or give the container --device /dev/net/tun',
+  );
+}
+
+/** Judges whether this process may do what is to be done. */
+export function checkPrivilege(mayAdminister: boolean): Finding {
+  const looked = 'CAP_NET_ADMIN';
+  if (mayAdminister) return okFinding('privileges', looked, 'this process has it');
+  return problemFinding(
+    'privileges',
+    looked,
+    'this process may not configure the network, nor see all of it',
+    'sudo cpn doctor, or give the container or unit NET_ADMIN',
+  );
+}
+
+const remedies: readonly (readonly [RegExp, string])[] = [
+  [
+    /^NetworkManager /,
+    "leave cpn's interfaces to cpn: a file in /etc/NetworkManager/conf.d with [device-cpn], match-device=interface-name:cpn* and managed=0, as the package does",
+  ],
+  [
+    /^systemd-networkd /,
+    'keep it from removing what others made: ManageForeignRoutes=no and ManageForeignRoutingPolicyRules=no in networkd.conf, or [Link] Unmanaged=yes for Name=cpn*',
+  ],
+  [/^wg-quick|^wg-[a-z]/, 'let only one of the two look after an interface'],
+];
+
+/** Judges programs that change networks by themselves; `name (pid N)` each. That they run is no harm yet. */
+export function checkManagers(managers: readonly string[], prepared: readonly string[]): Finding[] {
+  const looked = 'programs that change networks by themselves';
+  if (managers.length === 0) return [okFinding('managers', looked, 'none runs here')];
+  return managers.map((name) => {
+    if (prepared.some((each) => name.startsWith(`${each} `))) {
+      return okFinding('managers', looked, `${name} runs here, and is configured to leave cpn's interfaces alone`);
+    }
+    const [, remedy] = remedies.find(([pattern]) => pattern.test(name)) ?? [];
+    return noteFinding('managers', looked, `${name} runs here`, remedy ?? 'if drift comes back, look there first');
+  });
+}
+
+/** Free room on a file system, and the place that was asked for it. */
+export interface Space {
+  readonly path: string;
+  readonly bytes: number;
+  /** Files that can still be made; null where the file system does not count them. */
+  readonly files: number | null;
+}
+
+/** A state is some kilobytes, is kept twice, and grows with its network. */
+const leastBytes = 16 * 1024 * 1024;
+const leastFiles = 16;
+
+export function checkSpace({ path, bytes, files }: Space): Finding {
+  const looked = `free space at ${path}`;
+  const found = `${Math.floor(bytes / 1024 / 1024)} MiB${files === null ? '' : `, ${files} files`}`;
+  if (bytes < leastBytes || (files ?? leastFiles) < leastFiles) {
+    return problemFinding('disk', looked, `${found}: what is learned can soon not be kept`, `free some: df -h ${path}`);
+  }
+  return okFinding('disk', looked, found);
+}

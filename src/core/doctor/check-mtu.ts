@@ -1,0 +1,60 @@
+import { describePathMtu, leastPathMtu, type PathMtu } from '../health/path-mtu.ts';
+import type { Peer } from '../map/model.ts';
+import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
+
+/** What echoes through the tunnel, or towards an endpoint, showed; in bytes of the whole IP packet. */
+export interface Echoes {
+  /** Whom they were sent to, for a person. */
+  readonly target: string;
+  /** The largest that should pass. */
+  readonly full: number;
+  /** The largest that passed; null where not even a small one was answered. */
+  readonly passed: number | null;
+}
+
+/** Says that the MTU of an interface is a measured one. */
+export function checkMeasured(link: string, pathMtu: PathMtu, fitted: number, peers: readonly Peer[]): Finding {
+  return okFinding(
+    'mtu',
+    `the MTU of ${link}`,
+    `${pathMtu.mtu}, ${describePathMtu(pathMtu, peers)}; ${fitted} fits the underlay`,
+  );
+}
+
+/**
+ * Judges echoes through the tunnel, whose packets may not be fragmented.
+ *
+ * @param isAdaptive whether the daemon may change the MTU
+ */
+export function checkTunnelEchoes({ target, full, passed }: Echoes, link: string, isAdaptive: boolean): Finding {
+  const looked = `packets of ${full} bytes to ${target} through ${link}`;
+  if (passed === null) return noteFinding('mtu', looked, 'it answers no ping, so that nothing can be tried out');
+  if (passed >= full) return okFinding('mtu', looked, 'pass');
+  const remedy = `cpn set ${link} --mtu ${Math.max(leastMtu, passed)}, on both ends`;
+  return problemFinding(
+    'mtu',
+    looked,
+    `vanish, while those of up to ${passed} bytes pass: a black hole, in which downloads stall though pings work`,
+    isAdaptive && passed >= leastPathMtu ? `"cpn run" lowers the MTU within minutes; without it: ${remedy}` : remedy,
+  );
+}
+
+/** Judges echoes outside the tunnel as large as what carries the tunnel's largest; those may still pass in fragments. */
+export function checkOuterEchoes({ target, full, passed }: Echoes, link: string): Finding {
+  const looked = `packets of ${full} bytes, in which ${link}'s largest travel, to ${target}`;
+  if (passed === null) return noteFinding('mtu', looked, 'it answers no ping, so that nothing can be tried out');
+  if (passed >= full) return okFinding('mtu', looked, 'pass whole');
+  return noteFinding(
+    'mtu',
+    looked,
+    `do not pass whole; those of up to ${passed} bytes do`,
+    `cpn set ${link} --mtu ${Math.max(leastMtu, passed - overhead)} if the tunnel is slow`,
+  );
+}
+
+/** The smallest MTU that `--mtu` takes. */
+const leastMtu = 576;
+
+/** Bytes around a packet of the tunnel over IPv4, and over IPv6: IP, UDP, and WireGuard's own 32. */
+export const overhead = 60;
+export const overheadV6 = 80;

@@ -1,0 +1,144 @@
+import { CpnError, printable } from '../errors/index.ts';
+import { describeCause, describeRemedy } from '../forward/describe-inbound-drop.ts';
+import type { InboundDrop } from '../forward/find-inbound-drop.ts';
+import { isLoaded, tableOf } from '../forward/nft-rules.ts';
+import type { Actual } from '../host-state/actual.ts';
+import { forwardingKey } from '../host-state/sysctl-keys.ts';
+import type { NetworkMap, Peer } from '../map/model.ts';
+import type { Address } from '../net/cidr.ts';
+import { formatEndpoint, isLiteral } from '../net/endpoint.ts';
+import type { Desired } from '../reconcile/desired.ts';
+import { findHiddenPeers } from '../routing/hidden-peers.ts';
+import { findForeignRoutes } from '../routing/own-routes.ts';
+import { type Finding, noteFinding, okFinding, problemFinding } from './finding.ts';
+
+/** A network as this host has it, and this host in it. */
+export interface ExaminedNetwork {
+  readonly map: NetworkMap;
+  readonly self: Peer;
+  /** False after `cpn down`. */
+  readonly enabled: boolean;
+  readonly desired: Desired;
+  readonly actual: Actual;
+}
+
+/** Judges the port on which this host is to be heard, and whether the others can know of it. */
+export function checkPorts({ self, enabled, desired, actual }: ExaminedNetwork, open: ReadonlySet<number>): Finding[] {
+  const { link, config } = desired;
+  const bound = actual.device?.listenPort ?? null;
+  const wanted = config.listenPort;
+  const looked = `the UDP port of ${link}`;
+  if (bound === null) {
+    if (!enabled || wanted === null || !open.has(wanted)) return [];
+    const remedy = `see who has it: ss -lunp sport = ${wanted}; or cpn set ${link} --listen-port PORT`;
+    return [problemFinding('ports', looked, `${wanted} is taken by another program`, remedy)];
+  }
+  const listens = open.has(bound)
+    ? okFinding('ports', looked, `${bound} is open`)
+    : problemFinding(
+        'ports',
+        looked,
+        `WireGuard names ${bound}, and no process listens there`,
+        `cpn down ${link}, cpn up ${link}`,
+      );
+  return [listens, checkEndpoint(self, bound, actual.surroundings.addresses, link)];
+}
+
+/** Whether who dials what the network tells of this host comes out here. */
+function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[], link: string): Finding {
+  const looked = 'where the network tells peers to dial this host';
+  if (endpoint === null) {
+    return okFinding('ports', looked, 'nowhere: it dials them, and a NAT in between is no matter');
+  }
+  const dialled = formatEndpoint(endpoint);
+  if (!isLiteral(endpoint)) return okFinding('ports', looked, `${dialled}, whose address is the resolver's word`);
+  if (own.includes(endpoint.host)) {
+    if (endpoint.port === bound) return okFinding('ports', looked, `${dialled}, which is this host itself`);
+    const remedy = `cpn set ${link} --listen-port ${endpoint.port}`;
+    return problemFinding('ports', looked, `${dialled}, and ${link} listens on ${bound}`, remedy);
+  }
+  const found = `${dialled}, which is no address of this host: there must be a router that maps it here`;
+  return noteFinding('ports', looked, found, `forward UDP ${endpoint.port} there to port ${bound} of this host`);
+}
+
+/**
+ * Judges what other packet rules of this host do with what peers that dial it send.
+ *
+ * @param drop an error where the rules could not be read
+ * @param hasLegacy whether there are rules of iptables-legacy, which nft does not show
+ */
+export function checkInboundDrop(
+  { desired }: ExaminedNetwork,
+  drop: InboundDrop | CpnError | null,
+  hasLegacy: boolean,
+): Finding[] {
+  const looked = `what other packet rules do with UDP to the port of ${desired.link}`;
+  if (drop instanceof CpnError) {
+    const remedy = 'sudo cpn doctor, with nft installed';
+    return [noteFinding('ports', looked, `they cannot be read: ${printable(drop.message)}`, remedy)];
+  }
+  if (drop !== null) return [problemFinding('ports', looked, describeCause(drop), describeRemedy(drop, desired.link))];
+  if (!hasLegacy) return [okFinding('ports', looked, 'none is seen to drop it')];
+  const found = 'nft shows none that drops it; it does not show the rules of iptables-legacy, and there are some';
+  return [noteFinding('ports', looked, found, 'see what they say: iptables-legacy -S INPUT')];
+}
+
+/** Judges what this host needs to forward; nothing where it forwards nothing. */
+export function checkForwarding({ desired, actual }: ExaminedNetwork, drops: readonly string[]): Finding[] {
+  const { link, firewall, ingress } = desired;
+  if (firewall === null) return [];
+  const remedy = `cpn reconcile ${link}`;
+  const table = `nft table inet ${tableOf(link)}`;
+  const rules = isLoaded(firewall, actual)
+    ? okFinding('forwarding', table, 'is loaded')
+    : problemFinding('forwarding', table, 'is not loaded as it should be: nothing is forwarded without it', remedy);
+  const switches = [link, ...ingress.map((each) => each.link)].map(forwardingKey);
+  const off = switches.filter((key) => actual.sysctls[key] !== '1');
+  const on =
+    off.length === 0
+      ? [okFinding('forwarding', switches.join(', '), 'is on')]
+      : off.map((key) => problemFinding('forwarding', key, 'is off: what comes in there is not forwarded', remedy));
+  const looked = `what other packet rules do with what ${link} forwards`;
+  const dropped = drops.map((drop) =>
+    problemFinding('forwarding', looked, printable(drop), 'let it through, as is said there'),
+  );
+  return [rules, ...on, ...(dropped.length > 0 ? dropped : [okFinding('forwarding', looked, 'they let it through')])];
+}
+
+/** Judges the routes into the interface that are none of this network. */
+export function checkForeignRoutes({ desired, actual }: ExaminedNetwork): Finding[] {
+  const { link } = desired;
+  const looked = `routes into ${link} that are not of its network`;
+  const found = findForeignRoutes(desired, actual).map(({ prefix, table, protocol, problem, remedy }) => {
+    const what = `${prefix}${table === 'main' ? '' : ` of table ${table}`} (${protocol})`;
+    if (problem !== null) return problemFinding('network', looked, `${what}: ${problem}`, remedy);
+    return noteFinding('network', looked, what, `${remedy}, unless it is meant to be`);
+  });
+  return found.length > 0 ? found : [okFinding('network', looked, 'none')];
+}
+
+/** Judges where this network and others, or the host's own surroundings, want the same addresses. */
+export function checkConflicts({ map, self, desired, actual }: ExaminedNetwork): Finding[] {
+  const { link } = desired;
+  const looked = `overlaps of ${link} with other networks of this host`;
+  const hidden = findHiddenPeers(map, self.address, actual.surroundings).map(({ peer, link: other }) =>
+    problemFinding(
+      'network',
+      looked,
+      `${printable(peer.name)} is out of reach: this host has its address ${peer.address} itself, on ${other}`,
+      `cpn leave ${link} or cpn leave ${other}, and join again for another address`,
+    ),
+  );
+  const refused = desired.report
+    .filter(({ state, reason }) => state === 'refused' && reason !== 'not accepted')
+    .map(({ prefix, reason }) =>
+      noteFinding(
+        'network',
+        looked,
+        `${prefix} is left out: it ${reason}`,
+        `cpn set ${link} --allow-route ${prefix}, if that is meant to be`,
+      ),
+    );
+  const found = [...hidden, ...refused];
+  return found.length > 0 ? found : [okFinding('network', looked, 'no address')];
+}

@@ -1,0 +1,12 @@
+/**
+ * Every expected failure, by origin. Each has its exit code in cli/exit-code and its HTTP status in
+ * control-plane/error-reply.
+ *
+ * @module
+ */
+export * from './confirmation.ts';
+export * from './cpn-error.ts';
+export * from './disk.ts';
+export * from './host.ts';
+export * from './input.ts';
+export * from './service.ts';

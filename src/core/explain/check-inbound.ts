@@ -1,0 +1,45 @@
+import { describeCause, describeRemedy } from '../forward/describe-inbound-drop.ts';
+import type { ForeignDrops } from '../forward/foreign-drops.ts';
+import { type InboundPath, inboundPaths } from '../forward/inbound-path.ts';
+import { peerStateOf } from '../health/peer-health.ts';
+import type { Address } from '../net/cidr.ts';
+import { type Check, inconclusive, stops } from './check.ts';
+import { findWantedOwner, namePeer, type View } from './view.ts';
+
+/** The ways by which the peers start a session with this host; none where they do not dial it. */
+export function findInboundPaths({ map, address, desired, actual }: View): InboundPath[] {
+  const self = map.peers.find((peer) => peer.address === address);
+  if (self === undefined) return [];
+  const { device, surroundings } = actual;
+  return inboundPaths({ self, device, listenPort: desired.config.listenPort, surroundings });
+}
+
+/**
+ * Tells whether other packet rules of this host keep the peer of an address from starting a session: one that this host cannot dial
+ * must do so before any packet goes there.
+ *
+ * @param drops what such rules drop; null when they could not be read
+ */
+export function checkInbound(address: Address, view: View, drops: ForeignDrops | null, now: number): Check {
+  const [path] = findInboundPaths(view);
+  if (path === undefined) return inconclusive('firewall', 'the packet rules of others on this host are not looked at');
+  if (drops === null) return inconclusive('firewall', 'the packet rules of others could not be read');
+  const { inbound } = drops;
+  if (inbound === null) {
+    const seen = `no rule of others is seen to drop UDP to port ${path.port}`;
+    return inconclusive('firewall', `${seen}; what they do with other packets is not looked at`);
+  }
+  const remedy = describeRemedy(inbound, view.desired.link);
+  const cause = describeCause(inbound);
+  const owner = findWantedOwner(address, view);
+  const peer = view.actual.device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey);
+  const isDialled = view.map.peers.some(
+    ({ publicKey, endpoint }) => publicKey === owner?.publicKey && endpoint !== null,
+  );
+  const isUp = peer !== undefined && peerStateOf(peer, now, view.silent[peer.publicKey]) === 'connected';
+  if (owner === null || isDialled || isUp) {
+    return inconclusive('firewall', `${cause}: other hosts cannot start a session with this one`, remedy);
+  }
+  const name = namePeer(owner.publicKey, view);
+  return stops('firewall', `${cause}: ${name} cannot start a session with this host, which cannot dial it`, remedy);
+}

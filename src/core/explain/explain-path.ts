@@ -1,0 +1,53 @@
+import type { ForeignDrops } from '../forward/foreign-drops.ts';
+import type { KernelRoute } from '../host-state/kernel-route.ts';
+import type { Address } from '../net/cidr.ts';
+import { type Check, inconclusive } from './check.ts';
+import { checkForwarding } from './check-firewall.ts';
+import { checkInbound } from './check-inbound.ts';
+import { checkNetwork } from './check-network.ts';
+import { checkReversePath } from './check-reverse-path.ts';
+import { checkForeign, checkRoute, describeElsewhere, describeInstead, usesTunnel } from './check-route.ts';
+import { checkAllowedIps, checkHandshake, checkMtu } from './check-tunnel.ts';
+import { explainOutside, type Found } from './find-target.ts';
+import type { View } from './view.ts';
+
+/** The host's lookups for a packet, in addition to {@link View}. */
+export interface PathFacts {
+  /** What the kernel does with it. */
+  readonly there: KernelRoute;
+  /** What it does with one from our own address, as the reverse path filter sees the answer; null when that cannot be asked. */
+  readonly back: KernelRoute | null;
+  /** What others' packet rules drop of what this host forwards there, or of what its peers send it; null when they could not be read. */
+  readonly drops: ForeignDrops | null;
+}
+
+/**
+ * The checks that a packet of this host to an address in a network meets, in their order.
+ *
+ * @param now seconds since the epoch
+ */
+export function explainPath(address: Address, found: Found, { there, back, drops }: PathFacts, now: number): Check[] {
+  const network = checkNetwork(address, found);
+  if (network.ok === false) return [network, describeInstead(there)];
+  const begin = [network, checkRoute(address, found, there)];
+  if (found.target.is === 'self') return begin;
+  if (!usesTunnel(found.target)) return [...begin, checkForwarding(found, drops?.forward ?? null)];
+  return [
+    ...begin,
+    checkAllowedIps(address, found.view),
+    checkReversePath(address, found.view, back),
+    checkInbound(address, found.view, drops, now),
+    checkHandshake(address, found.view, now),
+    checkMtu(address, found.view),
+  ];
+}
+
+/** The checks of a packet that none of the networks carries. */
+export function explainOther(address: Address, views: readonly View[], there: KernelRoute): Check[] {
+  const why = views.flatMap((view) => explainOutside(address, view) ?? []);
+  const outside = 'outside every network of this host: cpn has no part in it';
+  return [
+    inconclusive('network', [outside, ...why].join('; ')),
+    checkForeign(views, there) ?? describeElsewhere(there),
+  ];
+}

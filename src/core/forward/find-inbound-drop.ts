@@ -1,0 +1,142 @@
+import { printable } from '../errors/index.ts';
+import { evaluateRule, type FilterChain, type FilterRule, type FilterTable, type RuleMatch } from './chain.ts';
+import type { InboundPath } from './inbound-path.ts';
+import { adviseAdmission, nameInboundProgram } from './inbound-remedy.ts';
+import { tableOf } from './nft-rules.ts';
+import type { FirewallProgram } from './remedy.ts';
+
+/** Packet rules of another program that surely drop the first packet of a session which another host starts. */
+export interface InboundDrop {
+  /** The UDP port at which WireGuard listens. */
+  readonly port: number;
+  readonly family: FilterTable['family'];
+  /** The table; fit to be printed, like the reason. */
+  readonly table: string;
+  readonly reason: string;
+  readonly rejects: boolean;
+  /** Which program probably made the table; null where its names do not tell. */
+  readonly author: FirewallProgram | null;
+  /** The command that lets these packets in; null where there is none to type. */
+  readonly command: string | null;
+}
+
+/**
+ * Finds rules that drop what other hosts send to the listen port. All ways must be closed. A rule that may be for these packets, and
+ * accepts them, keeps a way open: only what is certain is a drop.
+ */
+export function findInboundDrop(tables: readonly FilterTable[], paths: readonly InboundPath[]): InboundDrop | null {
+  const foreign = tables.filter(({ family, name }) => family !== 'inet' || !name.startsWith(tableOf('')));
+  const drops = paths.map((path) => findOnPath(foreign, path));
+  const [first = null] = drops;
+  return drops.includes(null) ? null : first;
+}
+
+function findOnPath(tables: readonly FilterTable[], path: InboundPath): InboundDrop | null {
+  for (const table of tables) {
+    for (const base of table.chains.values()) {
+      if (base.hook !== 'input') continue;
+      const ends = new Traversal(table, path).through(base);
+      if (ends.mayAccept || (ends.mayPass && base.policy === 'accept')) continue;
+      return describe(table, base, ends, path);
+    }
+  }
+  return null;
+}
+
+function describe(table: FilterTable, base: FilterChain, { mayPass, drops }: Ends, { port }: InboundPath): InboundDrop {
+  const last = drops.at(-1);
+  const culprit = mayPass || last === undefined ? null : last;
+  const chain = culprit?.chain ?? base;
+  const author = nameInboundProgram(table, chain);
+  return {
+    port,
+    family: table.family,
+    table: printable(table.name),
+    reason: culprit === null ? `policy drop of chain ${printable(base.name)}` : `chain ${printable(chain.name)}`,
+    rejects: culprit?.rejects ?? false,
+    author,
+    command: adviseAdmission(author, { table, base, culprit: chain }, port),
+  };
+}
+
+/** All that may become of the packets in a chain. */
+interface Ends {
+  /** Also where the outcome is not known. */
+  readonly mayAccept: boolean;
+  /** They may come to the end of the chain, or to a rule that returns. */
+  readonly mayPass: boolean;
+  /** The chains whose rules may drop them, in the order of the rules. */
+  readonly drops: readonly { readonly chain: FilterChain; readonly rejects: boolean }[];
+}
+
+const unknown: Ends = { mayAccept: true, mayPass: true, drops: [] };
+
+/** As deep as the kernel lets chains lead to chains (NFT_JUMP_STACK_SIZE in net/netfilter/nf_tables.h). */
+const deepest = 16;
+
+/** Follows the packets of one way through one table, by each rule that may be for them. */
+class Traversal {
+  readonly #table: FilterTable;
+  readonly #path: InboundPath;
+  readonly #ends = new Map<string, Ends>();
+
+  constructor(table: FilterTable, path: InboundPath) {
+    this.#table = table;
+    this.#path = path;
+  }
+
+  through(chain: FilterChain, depth = 0): Ends {
+    const known = this.#ends.get(chain.name);
+    if (known) return known;
+    // The kernel takes no rings; one that is shown all the same ends here.
+    this.#ends.set(chain.name, unknown);
+    const ends = depth > deepest ? unknown : this.#follow(chain, depth);
+    this.#ends.set(chain.name, ends);
+    return ends;
+  }
+
+  #follow(chain: FilterChain, depth: number): Ends {
+    let mayAccept = false;
+    let mayReturn = false;
+    const drops: Ends['drops'][number][] = [];
+    for (const rule of chain.rules) {
+      const answer = evaluateInbound(rule, this.#path);
+      if (answer === 'no') continue;
+      const ends = this.#endsOf(rule, chain, depth);
+      mayAccept ||= ends.mayAccept;
+      drops.push(...ends.drops);
+      const { does } = rule.verdict;
+      const leaves = does === 'return' || does === 'goto';
+      if (leaves && ends.mayPass) mayReturn = true;
+      if (answer === 'yes' && (leaves || !ends.mayPass)) return { mayAccept, mayPass: mayReturn, drops };
+    }
+    return { mayAccept, mayPass: true, drops };
+  }
+
+  #endsOf({ verdict }: FilterRule, chain: FilterChain, depth: number): Ends {
+    switch (verdict.does) {
+      case 'accept':
+        return { mayAccept: true, mayPass: false, drops: [] };
+      case 'drop':
+      case 'reject':
+        return { mayAccept: false, mayPass: false, drops: [{ chain, rejects: verdict.does === 'reject' }] };
+      case 'return':
+      case 'none':
+        return { mayAccept: false, mayPass: true, drops: [] };
+      case 'unknown':
+        return unknown;
+      case 'jump':
+      case 'goto': {
+        const next = this.#table.chains.get(verdict.chain);
+        return next ? this.through(next, depth + 1) : unknown;
+      }
+    }
+  }
+}
+
+/** nft does not show which states iptables matches: a rule that accepts by nothing but the state of a connection is for known ones. */
+function evaluateInbound(rule: FilterRule, path: InboundPath): RuleMatch {
+  const { conditions, verdict } = rule;
+  const isForKnown = conditions.length > 0 && conditions.every(({ on }) => on === 'some state');
+  return verdict.does === 'accept' && isForKnown ? 'no' : evaluateRule(rule, path);
+}

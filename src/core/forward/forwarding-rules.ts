@@ -1,0 +1,160 @@
+import type { Underlay } from '../host-state/actual.ts';
+import type { NetworkMap, Peer } from '../map/model.ts';
+import type { Options } from '../map/options.ts';
+import { covers, familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
+import { isPlainLinkName } from '../net/link-name.ts';
+import { specialRanges } from '../routing/guard.ts';
+import { assignedRoutes } from '../routing/route-owner.ts';
+import type { FirewallRule } from './firewall-rule.ts';
+import type { Ingress } from './ingress.ts';
+import { linkFinder } from './links-toward.ts';
+
+/** What the packet rules of a connector follow from. */
+export interface Forwarding {
+  readonly map: NetworkMap;
+  readonly self: Peer;
+  readonly options: Pick<Options, 'masquerade' | 'acceptRoutes'>;
+  /** Peers that do not answer here, and are reached through another connector. */
+  readonly detours: readonly Peer[];
+  readonly surroundings: Underlay;
+  /** The interfaces that its routes use. */
+  readonly ingress: readonly Ingress[];
+}
+
+/**
+ * The packet rules of a connector, in their order: what is advertised is forwarded, and nothing else that comes from the tunnel or
+ * goes into it. A packet of a connection that is known passes by the same prefixes as the first one did, so that the
+ * connection ends with its route. What is relayed gets this connector's own address in any case, and what its LAN begins
+ * unless options say no: a host takes from a connector only what bears that connector's address, or an address of the routes
+ * that it holds this very connector for, and hosts may differ in that for a while.
+ */
+export function forwardingRules({
+  map,
+  self,
+  options: { masquerade, acceptRoutes },
+  detours,
+  surroundings,
+  ingress,
+}: Forwarding): readonly FirewallRule[] {
+  const linksToward = linkFinder(surroundings);
+  const linksOf = (routes: readonly Prefix[], more: readonly string[]) =>
+    [...new Set([...more, ...routes.flatMap(linksToward)])].filter(isPlainLinkName).toSorted();
+  const ofFamily = (route: Prefix) => familyOf(route) === familyOf(map.cidr);
+  const assigned = assignedRoutes(map, self);
+  const served = assigned.filter(ofFamily);
+  const elsewhere = acceptRoutes ? map.routes.filter((route) => ofFamily(route) && !assigned.includes(route)) : [];
+  const range = rangeOf(map);
+  const there = widest([...range, ...elsewhere]);
+  // A default route is for connections that begin within the network.
+  const members = widest([...range, ...elsewhere.filter((route) => !isDefaultRoute(route))]);
+  const lan = widest(served);
+  const begins = widest(served.filter((route) => !isDefaultRoute(route)));
+  const exits = widest(served.filter(isDefaultRoute));
+  // A VPN may have put its own two halves before the default route of the host.
+  const halves = surroundings.routed.filter(({ prefix }) => isDefaultRoute(prefix)).map(({ link }) => link);
+  const doors = exits.length === 0 ? [] : linksOf(exits, halves);
+  const connectors = map.peers.filter(({ id, type }) => type === 'connector' && id !== self.id);
+  const hasDetours = detours.length > 0 && connectors.length > 0;
+  const outside = linksOf(served, surroundings.uplinks);
+  const inward = begins.length === 0 ? null : { from: members, to: begins };
+  const exit = doors.length === 0 ? null : { by: doors, from: members, to: exits, except: specialOf(map.cidr) };
+  const outward = begins.length === 0 ? null : { from: begins, to: there };
+  const known = widest([...members, ...begins]);
+  return [
+    { rule: 'clamp-mss', way: 'out' },
+    { rule: 'clamp-mss', way: 'in' },
+    ...(hasDetours ? [{ rule: 'refuse-detour', from: addresses(connectors), to: addresses(detours) } as const] : []),
+    ...closings(ingress),
+    ...(lan.length > 0 ? [{ rule: 'refuse-stale', masquerade, from: range, to: lan } as const] : []),
+    ...(outward ? [{ rule: 'refuse-stale', masquerade, ...outward } as const] : []),
+    // What comes from the tunnel.
+    { rule: 'accept-published', at: self.address },
+    { rule: 'accept-answers', way: 'across', from: members, to: there },
+    ...(outward ? [{ rule: 'accept-answers', way: 'in', ...outward } as const] : []),
+    { rule: 'accept-local-answers', outside },
+    { rule: 'refuse-answers', way: 'in' },
+    { rule: 'accept-relayed', from: members, to: there },
+    ...(inward ? [{ rule: 'accept-inward', ...inward } as const] : []),
+    ...(exit ? [{ rule: 'accept-exit', ...exit } as const] : []),
+    { rule: 'refuse-rest' },
+    // What goes into it.
+    ...(inward ? [{ rule: 'accept-answers', way: 'out', ...inward } as const] : []),
+    ...(exit ? [{ rule: 'accept-exit-answers', ...exit } as const] : []),
+    { rule: 'accept-published-answers', at: self.address },
+    { rule: 'refuse-answers', way: 'out' },
+    ...entrances(begins, linksToward).map(({ by, from }) => ({ rule: 'accept-outward', by, from, to: there }) as const),
+    { rule: 'refuse-spoofed', from: known },
+    ...(outside.length > 0 ? [{ rule: 'refuse-outside', by: outside } as const] : []),
+    { rule: 'refuse-known' },
+    { rule: 'masquerade-relayed', from: members, except: self.address },
+    ...(lan.length > 0 && masquerade ? [{ rule: 'masquerade', from: range, to: lan } as const] : []),
+    ...(outward && masquerade ? [{ rule: 'masquerade-outward', ...outward } as const] : []),
+    { rule: 'accept-leaving-answers' },
+    { rule: 'refuse-foreign', from: known },
+  ];
+}
+
+/**
+ * The packet rules of a host that is no connector, but forwards on its own account: containers there answer on ports of its
+ * own, and call out. Nothing else comes out of the tunnel.
+ */
+export function localRules(self: Peer): readonly FirewallRule[] {
+  return [
+    { rule: 'accept-published', at: self.address },
+    { rule: 'accept-local-answers', outside: [] },
+    { rule: 'refuse-rest' },
+  ];
+}
+
+/** Keeps what comes in by an interface that forwards for this connector alone from going anywhere but into the tunnel. */
+function closings(ingress: readonly Ingress[]): FirewallRule[] {
+  const own = ingress.filter((each) => each.closed !== null && each.closed.length > 0);
+  const groups = Map.groupBy(own, ({ closed }) => closed?.join() ?? '');
+  return [...groups.values()].flatMap((group): FirewallRule[] => {
+    const by = group.map(({ link }) => link);
+    const toward = group[0]?.closed ?? [];
+    return [
+      { rule: 'accept-passing-answers', by, toward },
+      { rule: 'refuse-passing', by, toward },
+    ];
+  });
+}
+
+/** The interfaces by which connections of a LAN come in, and of which prefixes. */
+function entrances(
+  prefixes: readonly Prefix[],
+  linksToward: (route: Prefix) => readonly string[],
+): { readonly by: readonly string[]; readonly from: readonly Prefix[] }[] {
+  const ways = prefixes.map((prefix) => ({
+    prefix,
+    by: linksToward(prefix).filter(isPlainLinkName).toSorted(),
+  }));
+  const groups = Map.groupBy(
+    ways.filter(({ by }) => by.length > 0),
+    ({ by }) => by.join(),
+  );
+  return [...groups.values()].map((group) => ({
+    by: group[0]?.by ?? [],
+    from: group.map(({ prefix }) => prefix),
+  }));
+}
+
+/** What a default route leads nowhere for: a gateway answers there, as with the credentials of a cloud, and the host itself. */
+function specialOf(cidr: Prefix): Prefix[] {
+  return specialRanges.map(([range]) => range).filter((range) => familyOf(range) === familyOf(cidr));
+}
+
+/** The network's own addresses; one by one where its range is not known. */
+function rangeOf({ cidr, peers }: NetworkMap): Prefix[] {
+  return lengthOf(cidr) < 32 ? [cidr] : widest([cidr, ...addresses(peers)]);
+}
+
+function addresses(peers: readonly Peer[]): Prefix[] {
+  return peers.map(({ address }) => hostPrefix(address));
+}
+
+/** Without what another one covers: the elements of an nft set must not overlap. */
+function widest(prefixes: readonly Prefix[]): Prefix[] {
+  const distinct = [...new Set(prefixes)];
+  return distinct.filter((inner) => !distinct.some((outer) => outer !== inner && covers(outer, inner)));
+}

@@ -1,0 +1,48 @@
+import type { Device, Underlay } from '../host-state/actual.ts';
+import type { Peer } from '../map/model.ts';
+import { type Address, covers, familyOf, hostPrefix, parsePrefix } from '../net/cidr.ts';
+import { isLiteral } from '../net/endpoint.ts';
+import type { PacketPath } from './path.ts';
+
+/** The way of a first WireGuard packet from another host to the listen port of this one. */
+export interface InboundPath extends PacketPath {
+  readonly iif: string;
+  readonly port: number;
+}
+
+/** What these ways follow from. */
+export interface InboundInputs {
+  readonly self: Pick<Peer, 'endpoint'>;
+  readonly device: Pick<Device, 'listenPort'> | null;
+  /** The listen port that was chosen; null where the kernel chooses it. */
+  readonly listenPort: number | null;
+  readonly surroundings: Underlay;
+}
+
+const anywhere = parsePrefix('0.0.0.0/0');
+
+/**
+ * The ways by which other hosts start a session with this one over IPv4, one for each interface that their packets may come in by.
+ * None without an endpoint: peers do not dial this host then, and answers to what it sends come in by any stateful firewall.
+ */
+export function inboundPaths({ self, device, listenPort, surroundings }: InboundInputs): InboundPath[] {
+  const { endpoint } = self;
+  const port = listenPort ?? device?.listenPort ?? null;
+  if (endpoint === null || port === null) return [];
+  if (isLiteral(endpoint) && familyOf(endpoint.host) !== 4) return [];
+  const own = isLiteral(endpoint) && surroundings.addresses.includes(endpoint.host) ? endpoint.host : null;
+  const to = own === null ? anywhere : hostPrefix(own);
+  // Where both ports are the same, no rule of this host turns one into the other.
+  const isRedirected = endpoint.port === port ? { isRedirected: false } : {};
+  return linksToward(own, surroundings).map((iif) => ({
+    ...{ iif, oif: '', from: anywhere, to, state: 'new', port },
+    ...isRedirected,
+  }));
+}
+
+/** The interface in the subnet of the address, else those of the default routes, else all of them. */
+function linksToward(own: Address | null, { connected, uplinks, links }: Underlay): readonly string[] {
+  const near = connected.filter(({ prefix }) => own !== null && covers(prefix, own)).map(({ link }) => link);
+  if (near.length > 0) return [...new Set(near)];
+  return uplinks.length > 0 ? uplinks : links.map(({ name }) => name);
+}

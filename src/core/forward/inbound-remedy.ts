@@ -1,0 +1,49 @@
+import type { FilterChain, FilterTable } from './chain.ts';
+import type { FirewallProgram } from './remedy.ts';
+
+/** The chains by which packets met their end. */
+interface Place {
+  readonly table: FilterTable;
+  /** The chain at the hook. */
+  readonly base: FilterChain;
+  /** The chain whose rule or policy dropped them. */
+  readonly culprit: FilterChain;
+}
+
+/** Which program probably made a table, seen from the chain in it that drops what comes in. Docker filters nothing there. */
+export function nameInboundProgram(
+  { family, name, chains }: FilterTable,
+  culprit: FilterChain,
+): FirewallProgram | null {
+  if (name === 'firewalld') return 'firewalld';
+  if (family !== 'ip' || name !== 'filter') return null;
+  if (culprit.name.startsWith('ufw-') || chains.has('ufw-user-input')) return 'ufw';
+  return chains.has('INPUT') ? 'iptables' : null;
+}
+
+/** The command that lets UDP to a port in; null where a name in it would not be safe to type. */
+export function adviseAdmission(
+  author: FirewallProgram | null,
+  { table, base, culprit }: Place,
+  port: number,
+): string | null {
+  switch (author) {
+    case 'ufw':
+      return `ufw allow ${port}/udp`;
+    case 'firewalld': {
+      const add = `--zone=${zoneOf(culprit)} --add-port=${port}/udp`.replace(/^--zone= /, '');
+      return `firewall-cmd ${add} && firewall-cmd --permanent ${add}`;
+    }
+    case 'iptables':
+      return `iptables -I INPUT -p udp --dport ${port} -j ACCEPT`;
+    default: {
+      const isPlain = [table.name, base.name].every((name) => /^[a-zA-Z_][\w.-]*$/.test(name));
+      return isPlain ? `nft insert rule ${table.family} ${table.name} ${base.name} udp dport ${port} accept` : null;
+    }
+  }
+}
+
+/** firewalld names chains by zone, such as `filter_IN_public`; empty where it is another chain. */
+function zoneOf({ name }: FilterChain): string {
+  return /^filter_IN_([a-zA-Z0-9-]+)(?:_[a-z]+)?$/.exec(name)?.[1] ?? '';
+}

@@ -1,0 +1,61 @@
+import type { Underlay } from '../host-state/actual.ts';
+import { covers, familyOf, isDefaultRoute, lengthOf, type Prefix, rangeOf } from '../net/cidr.ts';
+
+/**
+ * Finds the interfaces by which this host reaches a route: those of its most specific route there, and those of routes to parts of it.
+ * Those of its default routes too, where the others do not lead to the whole. Empty where it has none of all.
+ */
+export function linkFinder(surroundings: Underlay): (route: Prefix) => readonly string[] {
+  const { connected, routed, uplinks } = surroundings;
+  const known = [...connected, ...routed].map((way) => ({
+    way,
+    family: familyOf(way.prefix),
+    length: lengthOf(way.prefix),
+    ...rangeOf(way.prefix),
+  }));
+  return (route) => {
+    const { first, last } = rangeOf(route);
+    const family = familyOf(route);
+    const related = known.filter((each) => each.family === family);
+    const around = related.filter((each) => each.first <= first && last <= each.last);
+    const longest = around.reduce((length, each) => Math.max(length, each.length), 0);
+    const nearest = around.filter(({ length }) => length === longest);
+    const within = isDefaultRoute(route) ? [] : related.filter((each) => first <= each.first && each.last <= last);
+    const ways = [...nearest, ...within].map(({ way }) => way);
+    const links = ways.map(({ link }) => link);
+    return [...new Set(reachWhole(route, ways, surroundings) ? links : [...links, ...uplinks])];
+  };
+}
+
+/**
+ * Whether these routes are enough to reach a prefix without a default route: one covers it, parts make it up, or one of its parts is a LAN by
+ * a network card of its own, which stands for the whole. Parts by bridges of containers or by VPNs come and go, and the rest is elsewhere.
+ */
+export function reachWhole(
+  route: Prefix,
+  known: Underlay['routed'],
+  { links, uplinks }: Pick<Underlay, 'links' | 'uplinks'>,
+): boolean {
+  const cards = new Set(links.filter(({ kind }) => kind === 'card').map(({ name }) => name));
+  const isLan = (link: string) => cards.has(link) && !uplinks.includes(link);
+  const parts = known.filter(({ prefix }) => covers(route, prefix));
+  return (
+    known.some(({ prefix }) => covers(prefix, route)) ||
+    parts.some(({ link }) => isLan(link)) ||
+    makeUp(
+      route,
+      parts.map(({ prefix }) => prefix),
+    )
+  );
+}
+
+/** In one go through the parts: a host may have thousands of routes. */
+function makeUp(whole: Prefix, parts: readonly Prefix[]): boolean {
+  const { first, last } = rangeOf(whole);
+  let next = first;
+  for (const part of parts.map(rangeOf).toSorted((a, b) => (a.first < b.first ? -1 : 1))) {
+    if (part.first > next) return false;
+    if (part.last >= next) next = part.last + 1n;
+  }
+  return next > last;
+}

@@ -1,0 +1,180 @@
+import { digestOf } from '../crypto/digest.ts';
+import { InvalidValue } from '../errors/index.ts';
+import type { Actual } from '../host-state/actual.ts';
+import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
+import { isPlainLinkName } from '../net/link-name.ts';
+import { sameMembers } from '../util/same-members.ts';
+import type { Firewall, FirewallRule } from './firewall-rule.ts';
+
+/** A packet rule in nft's words, with the comment by which it is known again. */
+export interface PacketRule {
+  readonly chain: Chain;
+  readonly text: string;
+  /** `cpn`, the rule's name, and a hash of its words: nft prints rules otherwise than they were written. */
+  readonly comment: string;
+}
+
+export type Chain = keyof typeof chains;
+
+/** The chains that rules are in. Priorities are numbers because nft before 0.9.1 knows no names for them. */
+export const chains = {
+  forward: 'type filter hook forward priority -150; policy accept;',
+  postrouting: 'type nat hook postrouting priority 100; policy accept;',
+  /** After masquerading, by whichever program. */
+  leaving: 'type filter hook postrouting priority 101; policy accept;',
+} as const;
+
+/** The name of our table, in the family `inet`. */
+export function tableOf(link: string): string {
+  return `cpn_${link}`;
+}
+
+/** The rules of a firewall, in the order in which they are applied. */
+export function packetRules({ link, rules }: Firewall): PacketRule[] {
+  return rules.map((rule) => {
+    const chain = chainOf(rule);
+    const text = writeRule(link, rule);
+    return { chain, text, comment: `cpn ${rule.rule} ${digest(`${chains[chain]} ${text}`)}` };
+  });
+}
+
+function chainOf({ rule }: FirewallRule): Chain {
+  if (rule === 'accept-leaving-answers' || rule === 'refuse-foreign') return 'leaving';
+  return rule.startsWith('masquerade') ? 'postrouting' : 'forward';
+}
+
+/** Placeholders for rules: those of a table that cannot be read, and of a host that has no `nft`. */
+export const unreadable = '(cannot be read)';
+export const withoutTool = '(nft is not there)';
+
+/** True when there is a table of ours, or may be. */
+export function hasTable({ firewall }: Pick<Actual, 'firewall'>): boolean {
+  return firewall !== null && !firewall.includes(withoutTool);
+}
+
+/** True when the very rules of a firewall are in place. */
+export function isLoaded(firewall: Firewall, { firewall: marks }: Pick<Actual, 'firewall'>): boolean {
+  return marks !== null && sameMembers(firewallMarks(firewall), marks);
+}
+
+/** What a host shows of a firewall that is in place, sorted: each rule's `chain comment`. */
+export function firewallMarks(firewall: Firewall): readonly string[] {
+  return packetRules(firewall)
+    .map(({ chain, comment }) => `${chain} ${comment}`)
+    .sort();
+}
+
+/**
+ * Our bit of a connection's mark, on those that this host masqueraded for a network: it tells them from those that another
+ * program gave another source. No other bit is touched, and no connection that goes through no tunnel of ours.
+ */
+const ownMark = '0x20000000';
+
+/** Of a connection whose first packet passed here before; with its source changed, or not. */
+const isKnown = 'ct status & (confirmed|snat)';
+const knownAsItIs = `${isKnown} == confirmed`;
+const knownFromHere = `${isKnown} == (confirmed|snat) ct mark & ${ownMark} == ${ownMark}`;
+const knownFromElsewhere = `ct status & (confirmed|snat) == (confirmed|snat) ct mark & ${ownMark} != ${ownMark}`;
+
+function writeRule(link: string, rule: FirewallRule): string {
+  const [into, outOf] = [`oifname "${link}"`, `iifname "${link}"`];
+  switch (rule.rule) {
+    case 'clamp-mss':
+      return `${rule.way === 'out' ? into : outOf} tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu`;
+    case 'refuse-detour':
+      return `${outOf} ${into} ${writeEnds(rule)} reject with icmpx host-unreachable`;
+    case 'accept-passing-answers':
+      return `${ipv4} iifname ${writeLinks(rule.by)} oifname ${writeLinks(rule.toward)} ct direction reply accept`;
+    case 'refuse-passing':
+      return `${ipv4} iifname ${writeLinks(rule.by)} oifname ${writeLinks(rule.toward)} drop`;
+    case 'refuse-stale':
+      return `${writeOrigin(rule)} ${rule.masquerade ? knownAsItIs : knownFromHere} drop`;
+    case 'accept-published':
+      return `${outOf} ${writePublished(rule.at)} accept`;
+    case 'accept-answers':
+      return `${writeDirection(link, rule.way)} ct direction reply ${writeOrigin(rule)} accept`;
+    case 'accept-local-answers': {
+      const except = rule.outside.length === 0 ? '' : ` oifname != ${writeLinks(rule.outside)}`;
+      return `${outOf}${except} ct direction reply ${knownFromElsewhere} accept`;
+    }
+    case 'refuse-answers':
+      return `${rule.way === 'in' ? outOf : into} ct direction reply drop`;
+    case 'accept-relayed':
+      return `${outOf} ${into} ${writeEnds(rule)} accept`;
+    case 'accept-inward':
+      return `${outOf} ${writeEnds(rule)} accept`;
+    case 'accept-exit':
+      return `${outOf} oifname ${writeLinks(rule.by)} ${writeEnds(rule)} ${writeOne('daddr', rule.except, '!= ')} accept`;
+    case 'accept-exit-answers':
+      return `iifname ${writeLinks(rule.by)} ${into} ct direction reply ${writeOrigin(rule)} ct original ${writeOne('daddr', rule.except, '!= ')} accept`;
+    case 'refuse-rest':
+      return `${outOf} reject with icmpx admin-prohibited`;
+    case 'accept-published-answers':
+      return `${into} ct direction reply ${writePublished(rule.at)} accept`;
+    case 'accept-outward':
+      return `iifname ${writeLinks(rule.by)} ${into} ${writeEnds(rule)} accept`;
+    case 'refuse-spoofed':
+      return `${into} ${writeOne('saddr', rule.from)} drop`;
+    case 'refuse-outside':
+      return `iifname ${writeLinks(rule.by)} ${into} drop`;
+    case 'refuse-known':
+      return `${into} ${knownFromHere} drop`;
+    case 'masquerade':
+      return `${writeEnds(rule)} oifname != "${link}" ${markOwn} masquerade`;
+    case 'masquerade-outward':
+      return `${into} ${writeEnds(rule)} ${markOwn} masquerade`;
+    case 'masquerade-relayed':
+      // No name of the interface that a packet came by is known any more where masquerading is done.
+      return `${into} ${writeOne('saddr', rule.from)} ${protocolOf(rule.except)} saddr != ${rule.except} masquerade`;
+    case 'accept-leaving-answers':
+      return `${into} ct direction reply accept`;
+    case 'refuse-foreign':
+      return `${into} ${writeOne('saddr', rule.from, '!= ')} fib saddr type != local drop`;
+  }
+}
+
+/** Forwarding of IPv6 has switches of its own, which are left as they are. */
+const ipv4 = 'meta nfproto ipv4';
+const markOwn = `ct mark set ct mark | ${ownMark}`;
+
+function writeDirection(link: string, way: 'in' | 'out' | 'across'): string {
+  const [into, outOf] = [`oifname "${link}"`, `iifname "${link}"`];
+  return way === 'across' ? `${outOf} ${into}` : way === 'in' ? outOf : into;
+}
+
+/** The ends of a connection as its first packet had them, whichever way a packet goes and whatever addresses it bears now. */
+function writeOrigin({ from, to }: { readonly from: readonly Prefix[]; readonly to: readonly Prefix[] }): string {
+  return `ct original ${writeOne('saddr', from)} ct original ${writeOne('daddr', to)}`;
+}
+
+function writePublished(at: Address): string {
+  return `ct status dnat ct original ${protocolOf(at)} daddr ${at}`;
+}
+
+function writeLinks(names: readonly string[]): string {
+  const [first, ...rest] = names;
+  const wrong = names.find((name) => !isPlainLinkName(name));
+  if (first === undefined) throw new InvalidValue('packet rule', 'interface', 'names no interface');
+  if (wrong !== undefined) throw new InvalidValue('packet rule', wrong, 'is no name of an interface');
+  return rest.length === 0 ? `"${first}"` : `{ ${names.map((name) => `"${name}"`).join(', ')} }`;
+}
+
+function writeEnds({ from, to }: { readonly from: readonly Prefix[]; readonly to: readonly Prefix[] }): string {
+  const mixed = new Set([...from, ...to].map(familyOf)).size > 1;
+  if (mixed) throw new InvalidValue('packet rule', `${from} to ${to}`, 'mixes IPv4 and IPv6');
+  return `${writeOne('saddr', from)} ${writeOne('daddr', to)}`;
+}
+
+function writeOne(field: 'saddr' | 'daddr', prefixes: readonly Prefix[], not: '!= ' | '' = ''): string {
+  const [first, ...rest] = prefixes;
+  if (first === undefined) throw new InvalidValue('packet rule', field, 'names no address range');
+  return `${protocolOf(first)} ${field} ${not}${rest.length === 0 ? first : `{ ${prefixes.join(', ')} }`}`;
+}
+
+function protocolOf(value: Address | Prefix): 'ip' | 'ip6' {
+  return familyOf(value) === 4 ? 'ip' : 'ip6';
+}
+
+function digest(text: string): string {
+  return digestOf(text, 4);
+}

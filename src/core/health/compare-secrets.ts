@@ -1,0 +1,92 @@
+import type { ActualPeer } from '../host-state/actual.ts';
+import type { NetworkMap, Peer } from '../map/model.ts';
+
+/** Whether a peer has the network secret of this host, as far as the service tells; it is the service's word and no more. */
+export type SecretMatch = 'shared' | 'missing_here' | 'missing_there' | 'different' | 'unknown';
+
+/** Why no handshake with some peers comes about, and what to do about it. */
+export interface SecretMismatch {
+  readonly detail: string;
+  readonly remedy: string;
+}
+
+/** The side from which the secrets of a network are compared. */
+export interface SecretView {
+  readonly map: NetworkMap;
+  /** The tag of this host's own secret; null where it has none. */
+  readonly tag: string | null;
+  /** What WireGuard holds of the peers; empty where there is no interface. */
+  readonly seen: readonly Pick<ActualPeer, 'publicKey' | 'latestHandshake' | 'rxBytes'>[];
+}
+
+const noHandshake = 'no handshake comes about';
+
+/** Compares this host's secret with a peer's; null where neither has one, as far as is known. */
+export function compareSecret(peer: Peer, { map, tag }: Pick<SecretView, 'map' | 'tag'>): SecretMatch | null {
+  const theirs = peer.secretTag ?? null;
+  if (theirs !== null && tag !== null) return theirs === tag ? 'shared' : 'different';
+  if (theirs !== null) return 'missing_here';
+  if (tag === null) return null;
+  return listsTags(map) ? 'missing_there' : 'unknown';
+}
+
+/**
+ * Finds the peers with which no handshake comes about for want of one secret: by their tags, and where the service lists none by what
+ * WireGuard counts. A peer that begins a handshake is counted when it comes in, while the answer to it holds only with the same
+ * preshared key (whitepaper, section 5.4).
+ */
+export function findSecretMismatches(view: SecretView, others: readonly Peer[]): SecretMismatch[] {
+  const having = (match: SecretMatch) => others.filter((peer) => compareSecret(peer, view) === match);
+  const doubtful = listsTags(view.map) ? [] : others.filter((peer) => hasUnansweredHandshakes(peer, view));
+  return [
+    ...describeMismatch(having('missing_here'), {
+      detail: ({ names, have }) => `${names} ${have} a network secret and this host has none: ${noHandshake}`,
+      remedy: 'join here again with the same key, and --network-secret-file with the file that they have',
+    }),
+    ...describeMismatch(having('missing_there'), {
+      detail: ({ names, have }) => `${names} ${have} no network secret and this host has one: ${noHandshake}`,
+      remedy: 'join there again with the same key, and --network-secret-file with the file that this host has',
+    }),
+    ...describeMismatch(having('different'), {
+      detail: ({ names, have }) => `${names} ${have} another network secret than this host: ${noHandshake}`,
+      remedy: 'join again with the same key, and with the same --network-secret-file on every host',
+    }),
+    ...describeMismatch(doubtful, {
+      detail: ({ names }) =>
+        `${names} began handshakes of which none was completed: most likely a network secret on one side only, or two that differ`,
+      remedy:
+        'join again with the same key, and with the same --network-secret-file on every host; or "cpn set --network-secret-file none" on every host',
+    }),
+  ];
+}
+
+/** One sentence of a trouble, as people read it. */
+export function describeSecretMismatch({ detail, remedy }: SecretMismatch): string {
+  return `${detail}; ${remedy}`;
+}
+
+/** A service that lists identities lists tags too: it came to know both at once. */
+function listsTags({ peers }: NetworkMap): boolean {
+  return peers.some(({ secretTag, identity }) => secretTag !== undefined || identity !== undefined);
+}
+
+function hasUnansweredHandshakes({ publicKey }: Peer, { seen }: SecretView): boolean {
+  const peer = seen.find((each) => each.publicKey === publicKey);
+  return peer !== undefined && peer.latestHandshake === null && peer.rxBytes > 0;
+}
+
+interface Words {
+  detail(who: { readonly names: string; readonly have: 'has' | 'have' }): string;
+  readonly remedy: string;
+}
+
+/** Names that a line is still read with; how many there are tells the rest. */
+const mostNames = 5;
+
+function describeMismatch(peers: readonly Peer[], { detail, remedy }: Words): SecretMismatch[] {
+  if (peers.length === 0) return [];
+  const named = peers.slice(0, mostNames).map(({ name }) => name);
+  const rest = peers.length > mostNames ? [`${peers.length - mostNames} more`] : [];
+  const names = [...named, ...rest].join(', ');
+  return [{ detail: detail({ names, have: peers.length === 1 ? 'has' : 'have' }), remedy }];
+}

@@ -1,0 +1,102 @@
+import { reachWhole } from '../forward/links-toward.ts';
+import type { Underlay } from '../host-state/actual.ts';
+import { covers, isDefaultRoute, type Prefix } from '../net/cidr.ts';
+
+/** How a connector reaches the LAN behind a route that it serves, or reached it before. */
+export interface LanRoute {
+  /** Whether it needed no default route: its routes there, connected subnets included, led to the whole ({@link reachWhole}). */
+  readonly isOwn: boolean;
+  /** The interfaces of these routes, to parts too. */
+  readonly links: readonly string[];
+  /** Why there is no way any more; null where there is one. */
+  readonly gone: string | null;
+}
+
+/** The ways by the routes; a route to which there was never a way is not among them. */
+export type LanRoutes = Readonly<Record<string, LanRoute>>;
+
+/** How ways are judged. Times are in seconds of a clock that never jumps. */
+export interface LanObservation {
+  readonly surroundings: Underlay;
+  /** False while this host does not reach the control plane: its peers notice that by themselves. */
+  readonly isOnline: boolean;
+  /** The routes that the network holds for out of service here. */
+  readonly withdrawn: readonly Prefix[];
+  /** When each way was first seen again. */
+  readonly since: ReadonlyMap<string, number>;
+  readonly now: number;
+  /** Seconds for which a way must be there again before its route is served. */
+  readonly settling: number;
+}
+
+/**
+ * Takes one more look into account, where the platform tells its routes. A way is gone as soon as the host has none, or needs its default route where it had a way of
+ * its own. It is back once it was there for a while; a loss that was not announced yet ends at once.
+ *
+ * @returns the ways, and since when those are there again that are still to settle
+ */
+export function trackLanRoutes(
+  before: LanRoutes,
+  routes: readonly Prefix[],
+  judging: LanObservation,
+): { readonly ways: LanRoutes; readonly since: ReadonlyMap<string, number> } {
+  if (judging.surroundings.reached === undefined) return { ways: before, since: judging.since };
+  const ways: Record<string, LanRoute> = {};
+  const since = new Map<string, number>();
+  for (const route of routes) {
+    const known = before[route];
+    const way = findLanRoute(route, judging.surroundings);
+    const isThere = way !== null && (way.isOwn || known?.isOwn !== true);
+    if (!isThere) {
+      if (known) ways[route] = judging.isOnline && known.gone === null ? lose(known, way, judging.surroundings) : known;
+      continue;
+    }
+    const at = judging.since.get(route) ?? judging.now;
+    const isSettling = known?.gone != null && judging.withdrawn.includes(route) && judging.now - at < judging.settling;
+    if (isSettling) since.set(route, at);
+    ways[route] = { ...way, gone: isSettling ? known.gone : null };
+  }
+  return { ways, since };
+}
+
+/** What is known before the first look: what is out of service here was without its way, and comes back with one of its own. */
+export function initialLanRoutes(withdrawn: readonly Prefix[]): LanRoutes {
+  const gone = 'it was out of service when cpn began to look';
+  return Object.fromEntries(withdrawn.map((route) => [route, { isOwn: true, links: [], gone }]));
+}
+
+/** The routes whose way is gone. */
+export function findGone(ways: LanRoutes, routes: readonly Prefix[]): readonly Prefix[] {
+  return routes.filter((route) => ways[route]?.gone != null);
+}
+
+/** Lets the routes whose way is gone be served as soon as there is any way, be it by a default route alone. */
+export function acceptDefaultRoute(ways: LanRoutes): LanRoutes {
+  return Object.fromEntries(
+    Object.entries(ways).map(([route, way]) => [route, way.gone === null ? way : { ...way, isOwn: false }]),
+  );
+}
+
+type FoundRoute = Omit<LanRoute, 'gone'>;
+
+/** The way by interfaces that are up; null where there is none. */
+function findLanRoute(route: Prefix, surroundings: Underlay): FoundRoute | null {
+  const { reached = [], uplinks } = surroundings;
+  const down = new Set(surroundings.links.filter(({ isDown }) => isDown).map(({ name }) => name));
+  const live = isDefaultRoute(route)
+    ? []
+    : reached.filter(({ prefix, link }) => !down.has(link) && (covers(prefix, route) || covers(route, prefix)));
+  const links = [...new Set(live.map(({ link }) => link))];
+  if (reachWhole(route, live, surroundings)) return { isOwn: true, links };
+  return links.length > 0 || uplinks.some((link) => !down.has(link)) ? { isOwn: false, links } : null;
+}
+
+/** @param left the way that it has instead, which is not enough */
+function lose(way: LanRoute, left: FoundRoute | null, { links }: Underlay): LanRoute {
+  const link = way.links.find((each) => left?.links.includes(each) !== true) ?? way.links[0];
+  if (link === undefined) return { ...way, gone: 'this host has no route there' };
+  const present = links.find(({ name }) => name === link);
+  if (present === undefined) return { ...way, gone: `there is no interface ${link} any more` };
+  if (present.isDown) return { ...way, gone: `${link} is down, or has no carrier` };
+  return { ...way, gone: `the route there by ${link} is gone` };
+}

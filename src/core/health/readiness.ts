@@ -1,0 +1,38 @@
+import type { Actual } from '../host-state/actual.ts';
+import type { Prefix } from '../net/cidr.ts';
+import type { InterfaceAddress } from '../net/interface-address.ts';
+import { explainBypassRoute } from '../routing/bypass-route.ts';
+import { isFresh } from './peer-health.ts';
+
+/** What may be waited for. */
+export type Condition =
+  /** A program can bind to the interface's address. */
+  | { readonly for: 'address' }
+  /** Some peer answered, and the session lives. */
+  | { readonly for: 'handshake' }
+  /** The host sends what goes to `prefix` into the interface. */
+  | { readonly for: 'route'; readonly prefix: Prefix };
+
+/**
+ * Says what a host still lacks; null when the condition holds.
+ *
+ * @param address the one that the interface `link` should have, with any length
+ * @param now seconds since the epoch
+ */
+export function findUnmet(
+  condition: Condition,
+  { link, address }: { readonly link: string; readonly address: InterfaceAddress['address'] },
+  actual: Actual,
+  now: number,
+): string | null {
+  if (actual.link === null) return `there is no interface ${link}`;
+  if (!actual.link.up) return `${link} is down`;
+  if (condition.for === 'route') return explainBypassRoute(condition.prefix, link, actual);
+  if (condition.for === 'handshake') return lacksHandshake(actual, now) ? 'no peer has a fresh handshake' : null;
+  const present = actual.link.addresses.some((each) => each.address === address);
+  return present ? null : `${link} does not have the address ${address}`;
+}
+
+function lacksHandshake({ device }: Actual, now: number): boolean {
+  return !device?.peers.some((peer) => isFresh(peer.latestHandshake, now));
+}

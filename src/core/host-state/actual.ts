@@ -1,0 +1,133 @@
+import type { PublicKey } from '../crypto/keys.ts';
+import type { Secret } from '../crypto/secret.ts';
+import type { Address, Prefix } from '../net/cidr.ts';
+import type { SocketEndpoint } from '../net/endpoint.ts';
+import type { InterfaceAddress } from '../net/interface-address.ts';
+import type { Rule } from './policy-rule.ts';
+
+/** The host's state, which each pass observes again. */
+export interface Actual {
+  /** Our interface, or whatever bears its name; null when there is none. */
+  readonly link: Link | null;
+  /** WireGuard's own table; null when the link is not there or is no WireGuard interface. */
+  readonly device: Device | null;
+  /** Routes of all tables that lead into our interface, without those the kernel made itself. */
+  readonly routes: readonly Route[];
+  /** The ranges of the interface's addresses that have a route into it, which the kernel makes. */
+  readonly onLink: readonly Prefix[];
+  /** The IPv4 policy rules of the host, without those the kernel made itself. */
+  readonly rules: readonly Rule[];
+  /**
+   * The comments of the rules in our nft table, `chain comment`; null when the table is not there. What of it cannot be read is
+   * listed like a rule.
+   */
+  readonly firewall: readonly string[] | null;
+  /** Values of the sysctl keys we care for, as the kernel prints them. */
+  readonly sysctls: Readonly<Record<string, string>>;
+  /** True where these cannot be written, as in most containers. */
+  readonly isSealed?: boolean;
+  /** The hosts file; null where it was not requested. */
+  readonly hosts: HostsFile | null;
+  /** True where routes have neither a table nor a metric of their own. */
+  readonly isPlain?: boolean;
+  readonly surroundings: Underlay;
+}
+
+/** The hosts file, as far as it matters to one network. */
+export interface HostsFile {
+  /** Our block in it; null when there is none. */
+  readonly block: string | null;
+  /** Why our block cannot be changed, and what to do about it; null when it can be. */
+  readonly trouble: string | null;
+}
+
+export interface Link {
+  readonly name: string;
+  readonly mtu: number;
+  readonly up: boolean;
+  /** `ip link … alias`: our mark on an interface that we made. */
+  readonly alias: string | null;
+  readonly addresses: readonly InterfaceAddress[];
+}
+
+export interface Device {
+  /** Null while no private key is set. */
+  readonly publicKey: PublicKey | null;
+  readonly listenPort: number;
+  /** The mark on the packets that WireGuard itself sends; null when off. */
+  readonly fwmark: number | null;
+  readonly peers: readonly ActualPeer[];
+}
+
+export interface ActualPeer {
+  readonly publicKey: PublicKey;
+  readonly presharedKey: Secret | null;
+  readonly endpoint: SocketEndpoint | null;
+  readonly allowedIps: readonly Prefix[];
+  /** Seconds, or null when off. */
+  readonly keepalive: number | null;
+  /** Seconds since the epoch by the host's wall clock; null when there was none yet. */
+  readonly latestHandshake: number | null;
+  readonly rxBytes: number;
+  readonly txBytes: number;
+}
+
+export interface Route {
+  readonly prefix: Prefix;
+  /** The routing table: `main` or a number. */
+  readonly table: string;
+  /** Who made it, as iproute2 prints it: a name or a number. */
+  readonly protocol: string;
+  /** Of two routes to one prefix the lower metric wins; null where the platform tells none. */
+  readonly metric: number | null;
+  /** The type of service of the packets that alone take it. */
+  readonly tos?: string;
+  /** What it does to packets that a plain route into our interface does not, in the words of ip-route(8). */
+  readonly deviation?: string;
+  /** Set where another route to the same prefix in its table comes first. */
+  readonly isOutdone?: true;
+}
+
+/** Where an SSH session to this host comes from. */
+export interface SshClient {
+  readonly address: Address;
+  /** The address of this host that it came to; null where that is not known. */
+  readonly local: Address | null;
+}
+
+/** What lies around the tunnel, and must not be cut off by it. */
+export interface Underlay {
+  /** Addresses at which this host is reached outside its tunnels: without loopback, link-local IPv6 and all our interfaces. */
+  readonly addresses: readonly Address[];
+  /** Subnets that this host is in, but for those of our own interface. */
+  readonly connected: readonly { readonly prefix: Prefix; readonly link: string }[];
+  /** Routes of other programs by other interfaces: the main table without default routes and those the kernel made itself. */
+  readonly routed: readonly { readonly prefix: Prefix; readonly link: string; readonly metric?: number }[];
+  /** What the main table refuses, its default route included: blackholes and the like. Absent where the platform tells none. */
+  readonly refusing?: readonly Prefix[];
+  /**
+   * Where the kernel leads packets by another interface than ours: the main table without default routes, and the routes that the kernel
+   * made itself. Undefined where the platform does not tell.
+   */
+  readonly reached?: readonly { readonly prefix: Prefix; readonly link: string }[];
+  readonly gateways: readonly Address[];
+  /** The interfaces of the IPv4 default routes. */
+  readonly uplinks: readonly string[];
+  /** All interfaces but loopback and our own. */
+  readonly links: readonly HostLink[];
+  readonly resolvers: readonly Address[];
+  readonly sshClients: readonly SshClient[];
+  /** The smallest MTU of the links with a default route; null when there is no default route. */
+  readonly underlayMtu: number | null;
+}
+
+/** An interface of the host. */
+export interface HostLink {
+  readonly name: string;
+  /** `card` is a network card, and what is put together of cards: no program for containers, virtual machines or VPNs makes these. */
+  readonly kind: 'card' | 'bridge' | 'other';
+  /** Undefined where it is not known. */
+  readonly mtu?: number;
+  /** Set where nothing goes in or out: it was set down, or a card has no carrier. */
+  readonly isDown?: true;
+}

@@ -1,0 +1,54 @@
+/**
+ * The words and numbers by which what is ours is known in the kernel.
+ *
+ * @module
+ */
+
+/** How the alias of each of our interfaces begins; the network's id follows. */
+export const aliasMark = 'cpn:';
+
+/**
+ * Marks routes and policy rules as ours (`ip route … proto 157`, `ip rule … protocol 157`); iproute2's rt_protos assigns it
+ * to no program.
+ */
+export const routeProtocol = '157';
+
+/**
+ * The metric of accepted routes. DHCP clients give a local network's route 0, NetworkManager 100 to 700, systemd-networkd up to
+ * 1024: of two routes to one prefix the kernel takes the one with the lower metric, and so the local network's.
+ */
+export const acceptedMetric = 10_000;
+
+/** The protocol of the routes that the kernel makes for addresses (RTPROT_KERNEL), as iproute2 prints it. */
+export const kernelProtocol = 'kernel';
+
+/**
+ * The mark on a full tunnel's own packets, which must not go through it. It shares no bit with the marks of kube-proxy
+ * (0xc000) and Cilium (0x0f00), nor with those above 0xffff, where Calico and Tailscale have theirs.
+ */
+export const tunnelMark = 0x209d;
+
+/** The routing table of a full tunnel: wg-quick(8) uses the table with the number of the mark. */
+export const tunnelTable = String(tunnelMark);
+
+/**
+ * The priorities of our policy rules, lowest first: after the tables of the host itself (0) and those that an administrator
+ * gives numbers by hand, before the main table (32766), and before 32764, where wg-quick's rules come to be on a host
+ * that has no others.
+ */
+export const rulePriority = {
+  source: 31_570,
+  service: 31_571,
+  resolver: 31_572,
+  main: 31_573,
+  tunnel: 31_574,
+} as const;
+
+/**
+ * The routing tables of accepted routes: each network of a host has one of these. Its two rules are asked before those of a full tunnel,
+ * to which the routes are thereby what they would be in the main table.
+ */
+export const routeTables = { first: 8350, count: 50, firstPriority: 31_470 } as const;
+
+/** The priority at which the kernel looks up the main table (fib_default_rules_init in net/ipv4/fib_rules.c). */
+export const mainPriority = 32_766;

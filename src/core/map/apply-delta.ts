@@ -1,0 +1,32 @@
+import { BlockList } from 'node:net';
+import { addressOf, lengthOf } from '../net/cidr.ts';
+import type { NetworkMap, Peer, PeerId } from './model.ts';
+
+/** What is different in a network since an earlier revision: all of the network itself, and of its peers those alone that are. */
+export interface MapDelta extends Omit<NetworkMap, 'peers'> {
+  /** New, or in place of those with the same id. */
+  readonly peers: readonly Peer[];
+  readonly removed: readonly PeerId[];
+}
+
+/** The map that a change makes of an earlier one. Peers stay in their order, and new ones come last, as the service lists them. */
+export function applyDelta(map: NetworkMap, { peers, removed, ...network }: MapDelta): NetworkMap {
+  const gone = new Set(removed);
+  const changed = new Map(peers.map((peer) => [peer.id, peer]));
+  const kept = map.peers.filter(({ id }) => !gone.has(id)).map((peer) => changed.get(peer.id) ?? peer);
+  const known = new Set(map.peers.map(({ id }) => id));
+  return { ...network, peers: [...kept, ...peers.filter(({ id }) => !known.has(id))] };
+}
+
+/** Which rule of maps this one breaks, for a message; null when it keeps all: what its parts kept, it need not keep as a whole. */
+export function findInvalid({ cidr, peers }: NetworkMap, maxPeers: number): string | null {
+  if (peers.length > maxPeers) return `has more than ${maxPeers} peers`;
+  const range = new BlockList();
+  range.addSubnet(addressOf(cidr), lengthOf(cidr));
+  if (!peers.every(({ address }) => range.check(address))) return 'has a peer outside its range';
+  const isOnce = (of: (peer: Peer) => string) => new Set(peers.map(of)).size === peers.length;
+  if (!isOnce(({ id }) => `${id}`)) return 'has two peers with one id';
+  if (!isOnce(({ publicKey }) => publicKey)) return 'has two peers with one public key';
+  if (!isOnce(({ address }) => address)) return 'has two peers with one address';
+  return null;
+}

@@ -1,0 +1,34 @@
+import type { Id, PeerId } from './model.ts';
+
+const dayMs = 86_400_000;
+/** How long before its end a host warns of it. */
+const warnedDays = 7;
+
+/** That a host is out of its network by now, or soon. */
+export interface Expiry {
+  readonly isOver: boolean;
+  readonly found: string;
+  readonly remedy: string;
+}
+
+/**
+ * Says when this host leaves its network, where that is soon or past; null where it is not.
+ *
+ * @param expiresAt milliseconds since 1970; undefined for never
+ * @param own the ids of the network and of this host in it
+ */
+export function describeExpiry(
+  expiresAt: number | undefined,
+  now: Date,
+  own: { readonly network: Id; readonly peer: PeerId },
+): Expiry | null {
+  if (expiresAt === undefined) return null;
+  const left = expiresAt - now.getTime();
+  if (left > warnedDays * dayMs) return null;
+  const at = new Date(expiresAt).toISOString();
+  const remedy = `an admin sets a later end: cpn peer update ${own.network} ${own.peer} --expires 90d`;
+  if (left <= 0) return { isOver: true, found: `this host expired on ${at}: no other host talks to it`, remedy };
+  const days = Math.ceil(left / dayMs);
+  const when = days === 1 ? 'within a day' : `in ${days} days`;
+  return { isOver: false, found: `this host expires ${when}, on ${at}: no other host talks to it then`, remedy };
+}

@@ -1,0 +1,200 @@
+/**
+ * The extensions of the public contract that the connector uses. Under these names state files keep which of them a service
+ * describes.
+ */
+export const features = [
+  'enroll-idempotently',
+  'enroll-identity',
+  'enroll-identity-proof',
+  'enroll-secret-tag',
+  'enroll-current-networks',
+  'enroll-current-peers',
+  'map-revision',
+  'map-wait',
+  'map-changes',
+  'peer-name',
+  'peer-endpoint',
+  'peer-key',
+  'peer-key-proof',
+  'peer-withdrawn',
+  'peer-secret-tag',
+  'peer-removal',
+] as const;
+
+export type Feature = (typeof features)[number];
+
+/** The extensions that an administrator's commands use. They ask for them when they need them, and nothing keeps them. */
+export type AdminFeature =
+  | 'network-route-edits'
+  | 'network-expected-routes'
+  | 'peer-suspension'
+  | 'peer-expiry'
+  | 'key-peer-expiry';
+
+/** The features among these names; a later version may have saved others. */
+export function knownFeatures(names: readonly string[]): readonly Feature[] {
+  return features.filter((feature) => names.includes(feature));
+}
+
+/** True where both name the same, whatever their order. */
+export function sameFeatures(one: readonly Feature[] | null, other: readonly Feature[] | null): boolean {
+  if (one === null || other === null) return one === other;
+  return one.length === other.length && one.every((feature) => other.includes(feature));
+}
+
+/** Where a feature stands in an OpenAPI description: an operation, and a header or a field of the body that it takes. */
+interface Place {
+  /** The names of the parts of the path differ between services. */
+  readonly path: string;
+  readonly method: string;
+  readonly header?: string;
+  readonly field?: string;
+}
+
+const enroll = { path: '/api/networks/enroll', method: 'post' };
+const readNetwork = { path: '/api/networks/{}', method: 'get' };
+const changeNetwork = { path: '/api/networks/{}', method: 'patch' };
+const changePeer = { path: '/api/networks/{}/peers/{}', method: 'patch' };
+
+const places: Readonly<Record<Feature, Place>> = {
+  'enroll-idempotently': { ...enroll, header: 'idempotency-key' },
+  'enroll-identity': { ...enroll, header: 'peer-identity-key' },
+  'enroll-identity-proof': { ...enroll, header: 'peer-identity-proof' },
+  'enroll-secret-tag': { ...enroll, header: 'network-secret-tag' },
+  'enroll-current-networks': { ...enroll, header: 'current-networks' },
+  'enroll-current-peers': { ...enroll, header: 'current-peers' },
+  'map-revision': { ...readNetwork, header: 'if-none-match' },
+  'map-wait': { ...readNetwork, header: 'prefer' },
+  'map-changes': { ...readNetwork, header: 'a-im' },
+  'peer-name': { ...changePeer, field: 'name' },
+  'peer-endpoint': { ...changePeer, field: 'endpoint' },
+  'peer-key': { ...changePeer, field: 'public_key' },
+  'peer-key-proof': { ...changePeer, field: 'key_proof' },
+  'peer-withdrawn': { ...changePeer, field: 'withdrawn' },
+  'peer-secret-tag': { ...changePeer, field: 'network_secret_tag' },
+  'peer-removal': { path: changePeer.path, method: 'delete' },
+};
+
+const adminPlaces: Readonly<Record<AdminFeature, Place>> = {
+  'network-route-edits': { ...changeNetwork, field: 'add_routes' },
+  'network-expected-routes': { ...changeNetwork, field: 'expected_routes' },
+  'peer-suspension': { ...changePeer, field: 'suspended' },
+  'peer-expiry': { ...changePeer, field: 'expires_at' },
+  'key-peer-expiry': {
+    path: '/api/networks/{}/enrollment-keys',
+    method: 'post',
+    field: 'peer_expires_in_hours',
+  },
+};
+
+/** Whether an OpenAPI 3 description has an extension that an administrator's command needs; false for what is no such description. */
+export function isDescribedForAdmins(feature: AdminFeature, document: unknown, basePath: string): boolean {
+  return isDescribed(adminPlaces[feature], readPaths(document, basePath) ?? new Map(), document);
+}
+
+/**
+ * Reads from an OpenAPI 3 description which features a service has; null for what is no such description. What is in another form than
+ * OpenAPI's describes nothing.
+ *
+ * @param basePath the path of the service's base address, with which a description may begin its own paths
+ */
+export function findFeatures(document: unknown, basePath: string): readonly Feature[] | null {
+  const items = readPaths(document, basePath);
+  return items && features.filter((feature) => isDescribed(places[feature], items, document));
+}
+
+/** What is described, by its path below the base address; null for what is no description. */
+function readPaths(document: unknown, basePath: string): Map<string, unknown> | null {
+  const paths = member(document, 'paths');
+  if (!isRecord(paths)) return null;
+  const prefixes = serverPaths(document);
+  const items = new Map<string, unknown>();
+  for (const [path, item] of Object.entries(paths)) {
+    if (!path.includes('/networks') || path.length > maxPath) continue;
+    for (const prefix of prefixes) items.set(plainPath(`${prefix}${path}`, basePath), item);
+  }
+  return items;
+}
+
+/** Longer than any path of these, whatever its parts are called. */
+const maxPath = 300;
+
+function isDescribed({ path, method, header, field }: Place, items: Map<string, unknown>, document: unknown): boolean {
+  const item = resolve(items.get(path), document);
+  const operation = resolve(member(item, method), document);
+  if (!isRecord(operation)) return false;
+  if (header !== undefined) return [item, operation].some((each) => takesHeader(each, header, document));
+  if (field === undefined) return true;
+  const body = resolve(operation.requestBody, document);
+  return hasField(member(member(member(body, 'content'), 'application/json'), 'schema'), field, document);
+}
+
+function takesHeader(holder: unknown, header: string, document: unknown): boolean {
+  const parameters = member(holder, 'parameters');
+  if (!Array.isArray(parameters)) return false;
+  return parameters.some((each) => {
+    const parameter = resolve(each, document);
+    const name = member(parameter, 'name');
+    return member(parameter, 'in') === 'header' && typeof name === 'string' && name.toLowerCase() === header;
+  });
+}
+
+/** Levels of `allOf` and its kind, and references that lead to references. */
+const maxDepth = 8;
+
+/** @param seen what was searched already: references may form a circle */
+function hasField(given: unknown, field: string, document: unknown, depth = 0, seen = new Set<unknown>()): boolean {
+  const schema = resolve(given, document);
+  if (!isRecord(schema) || seen.has(schema)) return false;
+  seen.add(schema);
+  if (isRecord(schema.properties) && Object.hasOwn(schema.properties, field)) return true;
+  if (depth >= maxDepth) return false;
+  const parts = ['allOf', 'anyOf', 'oneOf'].flatMap((word) => member(schema, word) ?? []);
+  return parts.some((part) => hasField(part, field, document, depth + 1, seen));
+}
+
+/** What a reference within the document leads to, by the rules of JSON pointers (RFC 6901); any other value as it is. */
+function resolve(given: unknown, document: unknown): unknown {
+  let value = given;
+  for (let depth = 0; depth < maxDepth; depth++) {
+    const reference = member(value, '$ref');
+    if (reference === undefined) return value;
+    if (typeof reference !== 'string' || !reference.startsWith('#/') || reference.length > 1000) return undefined;
+    const names = reference.slice(2).split('/');
+    value = names.reduce<unknown>((at, name) => member(at, unescapePointer(name)), document);
+  }
+  return undefined;
+}
+
+function unescapePointer(name: string): string {
+  try {
+    return decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~');
+  } catch {
+    return name;
+  }
+}
+
+/** The paths of the addresses that the paths of a description are relative to, and none. */
+function serverPaths(document: unknown): readonly string[] {
+  const servers = member(document, 'servers');
+  const urls = Array.isArray(servers) ? servers.slice(0, 4).map((server) => member(server, 'url')) : [];
+  const found = urls.flatMap((url) => {
+    const path = typeof url === 'string' ? URL.parse(url, 'http://localhost')?.pathname.replace(/\/+$/, '') : undefined;
+    return path === undefined ? [] : [path];
+  });
+  return [...new Set(['', ...found])];
+}
+
+/** A path with nothing in its braces, below the base address. */
+function plainPath(path: string, basePath: string): string {
+  const below = basePath !== '' && path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : path;
+  return below.replace(/\{[^{}]*\}/g, '{}');
+}
+
+function member(value: unknown, name: string): unknown {
+  return isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

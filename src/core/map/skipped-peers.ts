@@ -1,0 +1,35 @@
+import type { NetworkMap, SkippedPeer } from './model.ts';
+import type { OwnHost } from './own-peer.ts';
+import { ownKeys } from './own-peer.ts';
+
+type Described = Pick<SkippedPeer, 'id' | 'name' | 'reason'>;
+
+/** Describes one skipped peer. */
+export function describeSkipped({ id, name, reason }: Described): string {
+  const known = [name, id === null ? null : `(${id})`].filter((part) => part !== null).join(' ');
+  return `peer ${known || 'without name and id'} is skipped: ${reason}`;
+}
+
+/** Sentences for so many, the last one of how many more there are. */
+const mostDescribed = 10;
+
+/** Describes the peers of a map that cannot be used. */
+export function describeAllSkipped(skipped: readonly Described[] = []): string[] {
+  const more = skipped.length - mostDescribed;
+  return [
+    ...skipped.slice(0, mostDescribed).map(describeSkipped),
+    ...(more > 0 ? [`${more} more peers are skipped, because they cannot be used`] : []),
+  ];
+}
+
+/** The skipped peer that is this host, or takes what is this host's: its id, its address or a key of it. */
+export function findOwnSkipped(map: NetworkMap, self: OwnHost): SkippedPeer | undefined {
+  const keys: readonly string[] = ownKeys(self);
+  const { id, address } = self.membership?.peer ?? {};
+  return map.skipped?.find(
+    (peer) =>
+      (peer.id !== null && peer.id === id) ||
+      (peer.address !== null && peer.address === address) ||
+      (peer.publicKey !== null && keys.includes(peer.publicKey)),
+  );
+}

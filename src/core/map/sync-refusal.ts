@@ -1,0 +1,11 @@
+import { type CpnError, Refused } from '../errors/index.ts';
+
+/** Why a service refuses a host its network: the token is void (401), it may not read the network (403), or that is gone (404). */
+export type SyncRefusal = 'token' | 'forbidden' | 'gone';
+
+const refusals: Readonly<Record<number, SyncRefusal>> = { 401: 'token', 403: 'forbidden', 404: 'gone' };
+
+/** Whether a question for the newest map failed because the service refuses it; null for any other failure. */
+export function refusalOf(error: CpnError): SyncRefusal | null {
+  return error instanceof Refused ? (refusals[error.status] ?? null) : null;
+}

@@ -1,0 +1,75 @@
+import { type AddressRange, type Family, familyOf, lengthOf, type Prefix, rangeOf } from './cidr.ts';
+
+interface Entry<T> extends AddressRange {
+  readonly value: T;
+}
+
+/**
+ * Prefixes and what belongs to each, found by what they share addresses with. Two prefixes are nested or apart, and never overlap in
+ * part: so whatever overlaps one begins in it, or is one of the few wider ones that begin where it does or before.
+ */
+export class PrefixIndex<T> {
+  readonly #sorted: Readonly<Record<Family, readonly Entry<T>[]>>;
+  /** By length and first address; of two that are the same the first given. */
+  readonly #byPlace = new Map<string, T>();
+  readonly #lengths: Readonly<Record<Family, readonly number[]>>;
+
+  constructor(entries: Iterable<readonly [Prefix, T]>) {
+    const sorted: Record<Family, Entry<T>[]> = { 4: [], 6: [] };
+    const lengths: Record<Family, Set<number>> = { 4: new Set(), 6: new Set() };
+    for (const [prefix, value] of entries) {
+      const family = familyOf(prefix);
+      const range = rangeOf(prefix);
+      sorted[family].push({ ...range, value });
+      lengths[family].add(lengthOf(prefix));
+      const place = placeOf(family, lengthOf(prefix), range.first);
+      if (!this.#byPlace.has(place)) this.#byPlace.set(place, value);
+    }
+    for (const family of [4, 6] as const)
+      sorted[family].sort((a, b) => (a.first < b.first ? -1 : Number(a.first > b.first)));
+    this.#sorted = sorted;
+    this.#lengths = { 4: [...lengths[4]], 6: [...lengths[6]] };
+  }
+
+  /** What belongs to some prefix that lies within this one; null when there is none. */
+  findWithin(prefix: Prefix): T | null {
+    const entries = this.#sorted[familyOf(prefix)];
+    const { first, last } = rangeOf(prefix);
+    let [low, high] = [0, entries.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((entries[middle]?.first ?? first) < first) low = middle + 1;
+      else high = middle;
+    }
+    // A wider one may begin at the same address.
+    for (; low < entries.length; low += 1) {
+      const entry = entries[low];
+      if (entry === undefined || entry.first > last) return null;
+      if (entry.last <= last) return entry.value;
+    }
+    return null;
+  }
+
+  /** What belongs to some prefix that shares an address with this one; null when there is none. */
+  findOverlap(prefix: Prefix): T | null {
+    return this.findCover(prefix) ?? this.findWithin(prefix);
+  }
+
+  /** What belongs to some prefix that holds this one, or is it; null when there is none. */
+  findCover(prefix: Prefix): T | null {
+    const family = familyOf(prefix);
+    const length = lengthOf(prefix);
+    const { first } = rangeOf(prefix);
+    for (const wider of this.#lengths[family]) {
+      if (wider > length) continue;
+      const host = BigInt((family === 4 ? 32 : 128) - wider);
+      const found = this.#byPlace.get(placeOf(family, wider, (first >> host) << host));
+      if (found !== undefined) return found;
+    }
+    return null;
+  }
+}
+
+function placeOf(family: Family, length: number, first: bigint): string {
+  return `${family} ${length} ${first}`;
+}

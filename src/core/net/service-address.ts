@@ -1,0 +1,46 @@
+import { isIPv4 } from 'node:net';
+import { maskTokens } from '../crypto/secret.ts';
+import { InvalidValue } from '../errors/index.ts';
+
+/**
+ * Checks the address of a control plane before anything is sent there: https, or http where the bytes stay on this host
+ * or with `--insecure-http`; no credentials, query or fragment. Gives it back without a trailing slash.
+ */
+export function parseServiceAddress(text: string, insecureHttp: boolean): ServiceAddress {
+  const url = /^https?:\/\/[^\s\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
+  if (!url) throw invalid(withoutSecrets(text), 'is not an http(s) URL', 'write it like https://api.example.com');
+  const plain = `${url.origin}${url.pathname}`;
+  if (url.username !== '' || url.password !== '') {
+    throw invalid(plain, 'came with credentials, which would end up in logs', 'leave out what stands before the "@"');
+  }
+  if (/[?#]/.test(text)) {
+    throw invalid(plain, 'came with a query or a fragment', 'leave out what follows the "?" or "#"');
+  }
+  if (url.protocol === 'http:' && !insecureHttp && !isLoopback(url.hostname)) {
+    throw invalid(plain, 'is plain http: keys and tokens would cross the network unencrypted', httpRemedy);
+  }
+  return { url: plain.replace(/\/+$/, ''), insecureHttp };
+}
+
+const httpRemedy = 'use https, or say --insecure-http if that network is trusted';
+
+/** `URL` has already turned 0x7f.1 and the like into dotted decimal. */
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
+}
+
+/** What can be shown of a text that is no URL: not what stands before an "@" or after a "?" or "#", and no key. */
+function withoutSecrets(text: string): string {
+  return maskTokens(text.replace(/^.*@/s, '[credentials]@').replace(/[?#].*$/s, ''));
+}
+
+function invalid(value: string, rule: string, remedy: string): InvalidValue {
+  return new InvalidValue('--api', value, rule, remedy);
+}
+
+/** Where a control plane is, and whether an operator allows plain http to it beyond loopback. */
+export interface ServiceAddress {
+  /** The base address, without a trailing slash. */
+  readonly url: string;
+  readonly insecureHttp: boolean;
+}

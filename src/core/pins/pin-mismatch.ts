@@ -1,0 +1,50 @@
+import type { NetworkMap, PeerId } from '../map/model.ts';
+import type { PinRule } from '../map/options.ts';
+import type { KnownPeer, Pin } from './match-pins.ts';
+
+/** A peer of which the service says another thing than what it is known by. */
+export interface PinMismatch {
+  /** As the service calls it. */
+  readonly name: string;
+  readonly pin: Pin;
+  readonly claimed: KnownPeer;
+}
+
+/** The mismatches of a map that no operator accepted yet, in the order of the pins. */
+export function findPinMismatches(map: NetworkMap, pins: readonly Pin[]): PinMismatch[] {
+  const claims = pins.flatMap((pin) => (pin.claimed ? [{ pin, claimed: pin.claimed }] : []));
+  if (claims.length === 0) return [];
+  const names = new Map<PeerId, string>(map.peers.map(({ id, name }) => [id, name]));
+  return claims.map((claim) => ({ name: names.get(claim.claimed.peer) ?? `peer ${claim.claimed.peer}`, ...claim }));
+}
+
+/** The differences from the pin, as in `key B instead of A`. */
+export function describeDifference({ pin, claimed }: Pick<PinMismatch, 'pin' | 'claimed'>): string {
+  const differences = [
+    claimed.publicKey === pin.publicKey ? [] : `key ${claimed.publicKey} instead of ${pin.publicKey}`,
+    claimed.address === pin.address ? [] : `address ${claimed.address} instead of ${pin.address}`,
+    isOtherId(pin, claimed) ? `id ${claimed.peer} instead of ${pin.peer}` : [],
+    pin.identity === null || claimed.identity === null || claimed.identity === pin.identity
+      ? []
+      : `identity ${claimed.identity} instead of ${pin.identity}`,
+  ];
+  return differences.flat().join(', ');
+}
+
+/** One sentence: what differs, which value is used, and what to do. */
+export function describePinMismatch(claim: PinMismatch, rule: PinRule, link: string): string {
+  const { name, pin } = claim;
+  const differing = `${name} (${pin.address}) changed without a signed proof: ${describeDifference(claim)}`;
+  const used = rule === 'strict' ? 'keeping the pinned values' : 'using the new values';
+  return `${differing}; ${used}; verify the change, then type "${acceptCommand(claim, link)}"`;
+}
+
+/** The command that accepts it. */
+export function acceptCommand({ pin }: Pick<PinMismatch, 'pin'>, link: string): string {
+  return `cpn accept ${pin.address} ${link}`;
+}
+
+/** Where a service tells no ids a peer goes by its key, of which enough is said. */
+function isOtherId(pin: KnownPeer, claimed: KnownPeer): boolean {
+  return claimed.peer !== pin.peer && !(pin.peer === pin.publicKey && claimed.peer === claimed.publicKey);
+}

@@ -1,0 +1,43 @@
+/** One difference between the host and what it should be, for people and scripts; no secret is ever in it. */
+export interface Change {
+  readonly action: 'add' | 'remove' | 'update';
+  /** `api`: the address of the control plane. */
+  readonly kind:
+    | 'api'
+    | 'interface'
+    | 'address'
+    | 'peer'
+    | 'route'
+    | 'rule'
+    | 'sysctl'
+    | 'firewall'
+    | 'dns'
+    | 'hosts'
+    | 'file';
+  readonly target: string;
+  readonly before: ChangeValue;
+  readonly after: ChangeValue;
+  /** For people; nothing is decided by it. */
+  readonly reason: string;
+}
+
+export type ChangeValue =
+  | string
+  | number
+  | null
+  | readonly string[]
+  | { readonly [field: string]: string | number | null | readonly string[] };
+
+type Kind = Change['kind'];
+
+export function added(kind: Kind, target: string, after: ChangeValue, reason: string): Change {
+  return { action: 'add', kind, target, before: null, after, reason };
+}
+
+export function removed(kind: Kind, target: string, before: ChangeValue, reason: string): Change {
+  return { action: 'remove', kind, target, before, after: null, reason };
+}
+
+export function updated(kind: Kind, target: string, before: ChangeValue, after: ChangeValue, reason: string): Change {
+  return { action: 'update', kind, target, before, after, reason };
+}

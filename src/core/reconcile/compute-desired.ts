@@ -1,0 +1,133 @@
+import { presharedKeyOf } from '../crypto/network-secret.ts';
+import type { Secret } from '../crypto/secret.ts';
+import { forwardingRules, localRules } from '../forward/forwarding-rules.ts';
+import { findIngresses, type HostForwarding } from '../forward/ingress.ts';
+import { findLimit } from '../health/path-mtu.ts';
+import { tunnelMark } from '../host-state/marks.ts';
+import { allForwardingKey, looseFilter, sourceFilterKey } from '../host-state/sysctl-keys.ts';
+import type { NetworkMap, Peer } from '../map/model.ts';
+import { renderBlock } from '../names/hosts-block.ts';
+import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
+import type { InterfaceAddress } from '../net/interface-address.ts';
+import { findRangeOverlap, guardRoutes, type RouteConstraints } from '../routing/guard.ts';
+import { checkEndpoints, withoutLost } from '../routing/lost-endpoints.ts';
+import { locateOutside } from '../routing/reach-outside.ts';
+import { assignedRoutes } from '../routing/route-owner.ts';
+import { type RouteReport, reportRefused, reportRoute } from '../routing/route-report.ts';
+import { reachPeers } from '../routing/topology.ts';
+import { markedSourceKey, tunnelRules } from '../routing/tunnel-rules.ts';
+import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired.ts';
+
+/** Works out what the host should be: who is reached how, without what the guard refuses. */
+export function computeDesired(intent: DesiredInputs, ground: RouteConstraints): Desired {
+  const { link, self, keyPair, options, resolved, failed } = intent;
+  const { map, inside } = withoutInside(intent.map);
+  const refuse = guardRoutes(ground);
+  const rangeRefused = refuse(map.cidr);
+  // A range of one address is this host's own: the network's is not known.
+  const takesRange = rangeRefused === null && lengthOf(map.cidr) < 32;
+  const verdicts = checkEndpoints({ map, self, options, allowed: ground.allowed, resolved, takesRange }, refuse);
+  const topology = reachPeers({
+    map: withoutLost(map, verdicts),
+    self,
+    acceptRoutes: options.acceptRoutes,
+    failed,
+    takesRange,
+  });
+  const reports = topology.routes.flatMap((route) =>
+    reportRoute(route, { map, failed, trapped: verdicts.trapped }, refuse),
+  );
+  const refused = new Set([
+    // Where the range as a whole is refused or not known, its addresses are judged one by one, so that the rest works.
+    ...reports.filter((report) => report.state === 'refused').map((report) => report.prefix),
+    ...(takesRange ? [] : addressesIn(map).filter((prefix) => refuse(prefix) !== null)),
+  ]);
+  const address: InterfaceAddress = { address: self.address, length: rangeRefused === null ? lengthOf(map.cidr) : 32 };
+  const locate = locateOutside(intent);
+  const peers = topology.reaches.map(({ peer, endpoint, allowedIps, keepalive }) => ({
+    publicKey: peer.publicKey,
+    presharedKey: sharePresharedKey(peer, intent),
+    endpoint: locate(endpoint),
+    allowedIps: allowedIps.filter((prefix) => !refused.has(prefix)),
+    keepalive,
+  }));
+  const routes = findRoutes({ address, peers });
+  const isFull = routes.some(isDefaultRoute);
+  const { surroundings } = ground;
+  const isConnector = self.type === 'connector';
+  const served = assignedRoutes(map, self).filter((route) => familyOf(route) === familyOf(map.cidr));
+  const ingresses = findIngresses(served, surroundings, intent.forwarding);
+  const { ingress } = ingresses;
+  const rules = isConnector
+    ? forwardingRules({ map, self, options, detours: topology.detours, surroundings, ingress })
+    : forwardsLocally(intent.forwarding)
+      ? localRules(self)
+      : null;
+  const fittedMtu = fitMtu(surroundings.underlayMtu);
+  const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, surroundings, fittedMtu) : null;
+  return {
+    link,
+    alias: aliasOf(map),
+    keyPair,
+    config: {
+      privateKey: keyPair.privateKey,
+      listenPort: options.listenPort,
+      fwmark: isFull ? tunnelMark : null,
+      mtu: options.mtu ?? pathMtu?.mtu ?? fittedMtu,
+      address,
+      peers,
+    },
+    routes,
+    former: [],
+    allowed: ground.allowed,
+    routeTable: intent.routeTable,
+    later: ground.later,
+    rules: isFull ? tunnelRules(ground) : [],
+    isConnector,
+    firewall: rules && { link, rules },
+    ...ingresses,
+    sysctls: {
+      ...(isConnector && { [sourceFilterKey(link)]: looseFilter }),
+      ...(isFull && { [markedSourceKey]: '1' }),
+    },
+    hosts: intent.label === null ? null : renderBlock(link, map, intent.label, intent.labels),
+    report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...reports],
+    detours: topology.detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
+    lostEndpoints: verdicts.lost,
+    fittedMtu,
+    pathMtu,
+  };
+}
+
+/** True of a host that forwards on its own account, as for containers, and can be given packet rules. */
+function forwardsLocally({ sysctls, hasNft }: HostForwarding): boolean {
+  return sysctls[allForwardingKey] === '1' && hasNft;
+}
+
+/** The map without routes that would give one peer's addresses to another, and what is said of those. */
+function withoutInside(map: NetworkMap): { map: NetworkMap; inside: RouteReport[] } {
+  const inside = map.routes.flatMap((prefix) => {
+    const reason = findRangeOverlap(prefix, map);
+    return reason === null ? [] : [reportRefused(prefix, reason)];
+  });
+  if (inside.length === 0) return { map, inside };
+  return { map: { ...map, routes: map.routes.filter((prefix) => findRangeOverlap(prefix, map) === null) }, inside };
+}
+
+/**
+ * The largest packet that fits through the tunnel: 80 bytes (IPv6, UDP and WireGuard headers, as wg-quick computes it)
+ * below the underlay, no more than fits a 1,500-byte internet, no less than IPv6 needs (RFC 8200).
+ */
+function fitMtu(underlay: number | null): number {
+  return Math.max(1280, Math.min(1420, (underlay ?? 1500) - 80));
+}
+
+/** With a network secret its key stands in the place of one that the service gave, and so knows. */
+function sharePresharedKey(peer: Peer, { networkSecret, map, keyPair }: DesiredInputs): Secret | null {
+  if (networkSecret === null) return peer.given?.presharedKey ?? null;
+  return presharedKeyOf(networkSecret, map.id, keyPair.publicKey, peer.publicKey);
+}
+
+function addressesIn({ peers }: NetworkMap): Prefix[] {
+  return [...peers.map((peer) => hostPrefix(peer.address)), ...peers.flatMap((peer) => peer.given?.allowedIps ?? [])];
+}

@@ -1,0 +1,67 @@
+import type { OpenPort, PortState } from '../host-state/open-port.ts';
+import { added, removed } from './change.ts';
+import type { Step } from './step.ts';
+
+/** What is to be open for a network. */
+interface PortRequest {
+  readonly link: string;
+  /** Null for none. */
+  readonly port: number | null;
+  /** What was opened for it before. */
+  readonly ours: readonly OpenPort[];
+  /** What the programs say of this port, and of those that were opened before. */
+  readonly states: readonly PortState[];
+}
+
+/** The way to a wish. What is open without us stays, and is not ours. */
+export interface PortPlan {
+  readonly steps: readonly Step[];
+  /** What is ours from the first step on, and is written down before it. */
+  readonly ours: readonly OpenPort[];
+}
+
+export function planPorts({ link, port, ours, states }: PortRequest): PortPlan {
+  const here = states.filter(({ at }) => at.port === port);
+  const opening = here.filter(({ is }) => is === 'closed').map(({ at }) => at);
+  const found = here.filter(({ is }) => is === 'ours').map(({ at }) => at);
+  const fresh = [...found, ...opening].filter((at) => !ours.some((each) => isSame(each, at)));
+  const kept = ours.filter((at) => !states.some((each) => isSame(each.at, at) && isOfPerson(each)));
+  const closing = kept.filter((at) => at.port !== port);
+  return {
+    steps: [...opening.map((at) => open(link, at)), ...closing.map((at) => close(link, at))],
+    ours: [...kept, ...fresh],
+  };
+}
+
+/** True of a rule that took the place of ours; firewalld has no comments, so that our ports there are not distinguishable. */
+function isOfPerson({ at, is }: PortState): boolean {
+  return at.by === 'ufw' && is === 'open';
+}
+
+/** The steps that close what is ours. */
+export function planClosing(link: string, ours: readonly OpenPort[]): readonly Step[] {
+  return planPorts({ link, port: null, ours, states: [] }).steps;
+}
+
+/** Without a port that was closed, or that could not be opened. */
+export function without(ports: readonly OpenPort[], gone: OpenPort): readonly OpenPort[] {
+  return ports.filter((each) => !isSame(each, gone));
+}
+
+function open(link: string, at: OpenPort): Step {
+  const change = added('firewall', nameOf(at), `${at.port}/udp`, 'others dial this port');
+  return { do: 'open-port', link, at, changes: [change] };
+}
+
+function close(link: string, at: OpenPort): Step {
+  const change = removed('firewall', nameOf(at), `${at.port}/udp`, 'it was opened for this network alone');
+  return { do: 'close-port', link, at, changes: [change] };
+}
+
+function nameOf({ by, zone, permanent }: OpenPort): string {
+  return zone === null ? by : `${by} zone ${zone}, ${permanent ? 'permanent' : 'runtime'}`;
+}
+
+function isSame(one: OpenPort, other: OpenPort): boolean {
+  return one.by === other.by && one.port === other.port && one.zone === other.zone && one.permanent === other.permanent;
+}

@@ -1,0 +1,56 @@
+import { tableOf } from '../forward/nft-rules.ts';
+import type { Actual } from '../host-state/actual.ts';
+import type { OwnedResource, Receipt } from '../host-state/receipt.ts';
+import { allForwardingKey } from '../host-state/sysctl-keys.ts';
+import { removed, updated } from './change.ts';
+import { planHostsRemoval } from './plan-hosts.ts';
+import { planPairRemovals, planRuleRemovals } from './plan-rules.ts';
+import type { Step } from './step.ts';
+
+/**
+ * The steps that take back what the receipt names: forwarding, names and policy rules first, then the interface, and with it its
+ * addresses and routes, and the packet rules when nothing can be forwarded any more. A sysctl that was changed
+ * after us is theirs now.
+ */
+export function planCleanup(receipt: Receipt, actual: Actual): Step[] {
+  const last = ['interface', 'firewall'];
+  const inOrder = receipt.toReversed().toSorted((one, other) => last.indexOf(one.made) - last.indexOf(other.made));
+  return inOrder.flatMap((entry) => planReversal(entry, actual));
+}
+
+function planReversal(entry: OwnedResource, actual: Actual): Step[] {
+  const reason = 'taken back';
+  switch (entry.made) {
+    case 'sysctl': {
+      if (actual.sysctls[entry.key] !== entry.after || isTheirs(entry, actual)) return [];
+      const change = updated('sysctl', entry.key, entry.after, entry.before, reason);
+      return [{ do: 'set-sysctl', key: entry.key, value: entry.before, changes: [change] }];
+    }
+    case 'firewall': {
+      if (actual.firewall === null) return [];
+      const change = removed('firewall', `inet ${tableOf(entry.link)}`, actual.firewall, reason);
+      return [{ do: 'remove-firewall', link: entry.link, changes: [change] }];
+    }
+    case 'hosts':
+      return planHostsRemoval(entry.link, actual, reason);
+    case 'rules': {
+      const { table } = entry;
+      const removals = table ? planPairRemovals(table, actual, reason) : planRuleRemovals(actual, reason);
+      const commands = removals.map(([command]) => command);
+      const changes = removals.map(([, change]) => change);
+      return commands.length === 0 ? [] : [{ do: 'configure-link', link: entry.link, commands, changes }];
+    }
+    case 'interface': {
+      if (actual.link === null) return [];
+      const change = removed('interface', entry.link, 'wireguard', reason);
+      return [{ do: 'delete-link', link: entry.link, changes: [change] }];
+    }
+    case 'folder':
+      return [];
+  }
+}
+
+/** True when another tool set the forwarding of every interface after one was turned on. */
+function isTheirs({ opening }: OwnedResource & { made: 'sysctl' }, { sysctls }: Actual): boolean {
+  return opening !== undefined && opening.all !== (sysctls[allForwardingKey] ?? '0');
+}

@@ -1,0 +1,188 @@
+import type { PublicKey } from '../crypto/keys.ts';
+import type { Secret } from '../crypto/secret.ts';
+import { isRenewed } from '../health/peer-health.ts';
+import type { Actual, ActualPeer } from '../host-state/actual.ts';
+import { comparePrefixes, type Prefix } from '../net/cidr.ts';
+import { type Endpoint, formatEndpoint, type SocketEndpoint, sameEndpoint } from '../net/endpoint.ts';
+import { sameMembers } from '../util/same-members.ts';
+import type { DesiredPeer } from '../wg-quick/tunnel-config.ts';
+import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
+import type { Desired } from './desired.ts';
+import type { DeviceChange, Step } from './step.ts';
+
+/** Further inputs to the plan of a peer. */
+interface Moment {
+  /** Seconds since the epoch. */
+  readonly now: number;
+  /** Peers whose endpoint is another than the one that was applied last. */
+  readonly moved: ReadonlySet<PublicKey>;
+}
+
+/** Sets key, port and mark where they differ, and adds or updates the peers that differ; names no other peer. */
+export function planDevice({ link, config, keyPair }: Desired, { device }: Actual, moment: Moment): Step[] {
+  const changes: Change[] = [];
+  const keyDiffers = device?.publicKey !== keyPair.publicKey;
+  if (keyDiffers && device !== null) {
+    changes.push(differs(link, 'public key', device.publicKey, keyPair.publicKey));
+  }
+  const port = config.listenPort !== null && device?.listenPort !== config.listenPort ? config.listenPort : null;
+  if (port !== null && device !== null) changes.push(differs(link, 'listen port', device.listenPort, port));
+  const present = device?.peers ?? [];
+  const known = new Map(present.map((peer) => [peer.publicKey, peer]));
+  const { fwmark } = config;
+  const marks = fwmark !== null && device?.fwmark !== fwmark;
+  if (marks && device !== null) changes.push(differs(link, 'mark', device.fwmark, fwmark));
+  const differing = config.peers.filter((peer) => !isSettled(peer, known.get(peer.publicKey)));
+  const isNew = differing.some((peer) => !known.has(peer.publicKey));
+  const predecessors = isNew ? findPredecessors(config.peers, present) : new Map();
+  const peers: DeviceChange[] = [];
+  for (const peer of gainersFirst(differing, present)) {
+    const actual = known.get(peer.publicKey) ?? null;
+    const planned = planPeer(actual ? peer : withPredecessorEndpoint(peer, predecessors), actual, moment);
+    if (planned === null) continue;
+    peers.push(planned.set);
+    changes.push(planned.change);
+  }
+  if (!keyDiffers && port === null && !marks && peers.length === 0) return [];
+  return [
+    {
+      do: 'configure-device',
+      link,
+      ...(keyDiffers && { privateKey: keyPair.privateKey }),
+      ...(port !== null && { listenPort: port }),
+      ...(marks && { fwmark }),
+      peers,
+      changes,
+    },
+  ];
+}
+
+/** Takes the mark off, after the rules that it was for: without it a full tunnel would swallow its own packets. */
+export function planUnmarking({ link, config }: Desired, { device }: Actual): Step[] {
+  if (config.fwmark !== null || device === null || device.fwmark === null) return [];
+  return [
+    { do: 'configure-device', link, fwmark: null, peers: [], changes: [differs(link, 'mark', device.fwmark, null)] },
+  ];
+}
+
+/** Removes the peers that are not of the network. */
+export function planPeerRemoval({ link, config }: Desired, { device }: Actual): Step[] {
+  if (device === null) return [];
+  const wanted = keysOf(config.peers);
+  const surplus = device.peers.filter((peer) => !wanted.has(peer.publicKey));
+  if (surplus.length === 0) return [];
+  return [
+    {
+      do: 'remove-peers',
+      link,
+      publicKeys: surplus.map((peer) => peer.publicKey),
+      changes: surplus.map((peer) => removed('peer', peer.publicKey, describe(peer), 'not a peer of the network')),
+    },
+  ];
+}
+
+function keysOf(peers: readonly DesiredPeer[]): ReadonlySet<PublicKey> {
+  return new Set(peers.map((peer) => peer.publicKey));
+}
+
+/** True when a peer is as wanted at any time: a learned endpoint is accepted only while its handshake is fresh. */
+function isSettled(peer: DesiredPeer, actual: ActualPeer | undefined): boolean {
+  return (
+    actual !== undefined &&
+    (peer.endpoint === null || sameEndpoint(peer.endpoint, actual.endpoint)) &&
+    peer.keepalive === actual.keepalive &&
+    sameMembers(peer.allowedIps, actual.allowedIps) &&
+    sameSecret(peer.presharedKey, actual.presharedKey)
+  );
+}
+
+/** True when every peer is as wanted at any time. */
+export function arePeersSettled({ config }: Desired, { device }: Actual): boolean {
+  const present = new Map(device?.peers.map((peer) => [peer.publicKey, peer]));
+  return config.peers.every((peer) => isSettled(peer, present.get(peer.publicKey)));
+}
+
+/**
+ * Those first that get a prefix of another peer: it moves at once, while one that is taken away first belongs to no peer until
+ * it is given.
+ */
+function gainersFirst(peers: readonly DesiredPeer[], present: readonly ActualPeer[]): readonly DesiredPeer[] {
+  if (peers.length < 2 || present.length === 0) return peers;
+  const owners = new Map(present.flatMap((peer) => peer.allowedIps.map((ip) => [ip, peer.publicKey] as const)));
+  const gains = (peer: DesiredPeer) =>
+    peer.allowedIps.some((ip) => owners.has(ip) && owners.get(ip) !== peer.publicKey) ? 0 : 1;
+  return peers.toSorted((one, other) => gains(one) - gains(other));
+}
+
+/** Peers that go and were found somewhere, by their allowed IPs. */
+function findPredecessors(
+  wanted: readonly DesiredPeer[],
+  present: readonly ActualPeer[],
+): ReadonlyMap<string, SocketEndpoint> {
+  const stay = keysOf(wanted);
+  const gone = present.filter((peer) => !stay.has(peer.publicKey) && peer.allowedIps.length > 0);
+  return new Map(gone.flatMap(({ allowedIps, endpoint }) => (endpoint ? [[nameOf(allowedIps), endpoint]] : [])));
+}
+
+/**
+ * A peer without an endpoint whose key changed keeps the endpoint of its old key, so that either side can begin.
+ */
+function withPredecessorEndpoint(peer: DesiredPeer, predecessors: ReadonlyMap<string, SocketEndpoint>): DesiredPeer {
+  const endpoint = peer.endpoint ?? predecessors.get(nameOf(peer.allowedIps)) ?? null;
+  return endpoint === peer.endpoint ? peer : { ...peer, endpoint };
+}
+
+function nameOf(allowedIps: readonly Prefix[]): string {
+  return allowedIps.toSorted(comparePrefixes).join();
+}
+
+function planPeer(
+  peer: DesiredPeer,
+  actual: ActualPeer | null,
+  { now, moved }: Moment,
+): { set: DeviceChange; change: Change } | null {
+  if (actual === null) {
+    return { set: peer, change: added('peer', peer.publicKey, describe(peer), 'a peer of the network is missing') };
+  }
+  const isElsewhere = peer.endpoint !== null && !sameEndpoint(peer.endpoint, actual.endpoint);
+  // A peer that roamed is found where it last spoke from; sending our endpoint again would undo that.
+  const keepsLearned = isRenewed(actual.latestHandshake, now) && !moved.has(peer.publicKey);
+  const differing = [
+    ...(sameMembers(peer.allowedIps, actual.allowedIps) ? [] : ['allowed IPs']),
+    ...(isElsewhere && !keepsLearned ? ['endpoint'] : []),
+    ...(peer.keepalive === actual.keepalive ? [] : ['keepalive']),
+    ...(sameSecret(peer.presharedKey, actual.presharedKey) ? [] : ['preshared key']),
+  ];
+  if (differing.length === 0) return null;
+  const set = keepsLearned ? { ...peer, endpoint: null } : peer;
+  const after = { ...peer, endpoint: set.endpoint ?? actual.endpoint };
+  return {
+    set,
+    change: updated('peer', peer.publicKey, describe(actual), describe(after), `${differing.join(', ')} differ`),
+  };
+}
+
+function sameSecret(one: Secret | null, other: Secret | null): boolean {
+  return one?.reveal() === other?.reveal();
+}
+
+function describe(peer: DescribedPeer): ChangeValue {
+  const { endpoint, allowedIps, keepalive } = peer;
+  return {
+    endpoint: endpoint && formatEndpoint(endpoint),
+    allowed_ips: allowedIps,
+    keepalive,
+    preshared_key: peer.presharedKey === null ? null : 'set',
+  };
+}
+
+interface DescribedPeer {
+  readonly endpoint: Endpoint | null;
+  readonly allowedIps: readonly string[];
+  readonly keepalive: number | null;
+  readonly presharedKey: Secret | null;
+}
+
+function differs(link: string, what: string, before: string | number | null, after: string | number | null): Change {
+  return updated('interface', link, { [what]: before }, { [what]: after }, `the ${what} differs`);
+}

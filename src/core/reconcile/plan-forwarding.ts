@@ -1,0 +1,135 @@
+import { firewallMarks, hasTable, isLoaded, tableOf } from '../forward/nft-rules.ts';
+import type { Actual } from '../host-state/actual.ts';
+import {
+  allForwardingKey,
+  forwardingKey,
+  isForwardingKey,
+  isStrict,
+  sourceFilterKey,
+} from '../host-state/sysctl-keys.ts';
+import { added, type Change, removed, updated } from './change.ts';
+import type { Desired } from './desired.ts';
+import type { SetSysctl, Step } from './step.ts';
+
+const connectorForwards = 'a connector forwards packets';
+const hostForwards = 'this host forwards packets';
+
+/** Our table of packet rules: whole, or not there at all. */
+export function planFirewall(desired: Desired, actual: Actual): Step[] {
+  const { link, firewall } = desired;
+  const target = `inet ${tableOf(link)}`;
+  if (firewall === null) {
+    if (!hasTable(actual)) return [];
+    const change = removed('firewall', target, actual.firewall, 'nothing is forwarded here');
+    return [{ do: 'remove-firewall', link, changes: [change] }];
+  }
+  if (isLoaded(firewall, actual)) return [];
+  const marks = firewallMarks(firewall);
+  const change =
+    actual.firewall === null
+      ? added('firewall', target, marks, whyForwarding(desired))
+      : updated('firewall', target, actual.firewall, marks, 'the rules differ');
+  return [{ do: 'set-firewall', firewall, changes: [change] }];
+}
+
+/**
+ * Before anything else: forwarding that is no longer needed, and all that only our packet rules keep in bounds while their
+ * table is not there. What is turned on again when the table is there is no change.
+ */
+export function planForwardingOff(desired: Desired, actual: Actual): Step[] {
+  const { link, firewall, unneeded } = desired;
+  const key = forwardingKey(link);
+  const unasked = firewall === null && actual.sysctls[key] === '1' && actual.isSealed !== true;
+  return [
+    ...(unasked ? [setForwarding(key, '0', [updated('sysctl', key, '1', '0', 'nothing is forwarded here')])] : []),
+    ...unneeded.map(forwardingKey).flatMap((each): Step[] => {
+      if (actual.sysctls[each] !== '1') return [];
+      const change = updated('sysctl', each, '1', '0', 'no route of this connector uses it');
+      return [{ ...setForwarding(each, '0', [change]), receipt: 'remove' }];
+    }),
+    ...(firewall !== null && actual.firewall === null ? planForwardingPause(desired, actual) : []),
+  ];
+}
+
+/** Turns off whatever is forwarded within the bounds of our packet rules alone. */
+export function planForwardingPause({ link, ingress }: Desired, { sysctls }: Actual): Step[] {
+  const ours = ingress.filter(({ closed }) => closed !== null).map((each) => each.link);
+  return [link, ...ours]
+    .map(forwardingKey)
+    .filter((key) => sysctls[key] === '1')
+    .map((key) => setForwarding(key, '0', []));
+}
+
+/** Turns on what is to be forwarded: after the packet rules, so that nothing is forwarded without them. */
+export function planForwardingOn(desired: Desired, actual: Actual): Step[] {
+  const { link, firewall, ingress, revertsAll } = desired;
+  if (firewall === null) return [];
+  const isPaused = actual.firewall === null;
+  const reverts = revertsAll && actual.sysctls[allForwardingKey] === '1';
+  const change = (key: string) =>
+    actual.sysctls[key] === '1'
+      ? []
+      : [updated('sysctl', key, actual.sysctls[key] ?? null, '1', whyForwarding(desired))];
+  const openings = ingress.flatMap((each): Step[] => {
+    const key = forwardingKey(each.link);
+    if (reverts || actual.sysctls[key] !== '1') {
+      return [{ ...setForwarding(key, '1', change(key)), receipt: each.opening }];
+    }
+    return isPaused && each.closed !== null ? [setForwarding(key, '1', [])] : [];
+  });
+  const own = forwardingKey(link);
+  const opensOwn = isPaused || reverts || actual.sysctls[own] !== '1';
+  return [...(reverts ? [revertAll()] : []), ...openings, ...(opensOwn ? [setForwarding(own, '1', change(own))] : [])];
+}
+
+/** Every interface loses its forwarding by this for a moment; ours get theirs back in the next steps. */
+function revertAll(): Step {
+  const why = 'only the interfaces that routes use are to forward';
+  const changes = [updated('sysctl', allForwardingKey, '1', '0', why)];
+  return { ...setForwarding(allForwardingKey, '0', changes), receipt: 'remove' };
+}
+
+function setForwarding(key: string, value: '0' | '1', changes: readonly Change[]): Step & SetSysctl {
+  return { do: 'set-sysctl', key, value, receipt: 'none', changes };
+}
+
+/** True for a step that lets packets be forwarded, which is not to be done without the packet rules. */
+export function enablesForwarding(step: Step): boolean {
+  return step.do === 'set-sysctl' && isForwardingKey(step.key) && step.value === '1';
+}
+
+/** True for a step after which only what needs no packet rules is forwarded, until they are there. */
+export function pausesForwarding(step: Step): boolean {
+  return step.do === 'set-sysctl' && isForwardingKey(step.key) && step.value === '0' && step.changes.length === 0;
+}
+
+/** True for a change that cannot be made while the packet rules do not load. */
+export function needsRules({ kind, target, after }: Change): boolean {
+  return kind === 'firewall' || (kind === 'sysctl' && isForwardingKey(target) && after === '1');
+}
+
+/** The other settings of the kernel. */
+export function planSysctls({ link, sysctls }: Desired, actual: Actual): Step[] {
+  const own = sourceFilterKey(link);
+  return Object.entries(sysctls)
+    .filter(([key, value]) => (key === own ? isStrict(key, actual.sysctls) : actual.sysctls[key] !== value))
+    .map(([key, value]) => ({
+      do: 'set-sysctl',
+      key,
+      value,
+      ...(key === own && { receipt: 'none' }),
+      changes: [
+        updated(
+          'sysctl',
+          key,
+          actual.sysctls[key] ?? null,
+          value,
+          key === own ? connectorForwards : 'a full tunnel marks its own packets',
+        ),
+      ],
+    }));
+}
+
+function whyForwarding({ isConnector }: Desired): string {
+  return isConnector ? connectorForwards : hostForwards;
+}

@@ -1,0 +1,206 @@
+import type { Actual, Link, Route, Underlay } from '../host-state/actual.ts';
+import { acceptedMetric } from '../host-state/marks.ts';
+import { familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
+import { formatInterfaceAddress, type InterfaceAddress, onLinkRange } from '../net/interface-address.ts';
+import { type RouteStanding, routeClassifier } from '../routing/own-routes.ts';
+import { type Place, placeRoutes, type RoutePlacement, usualMetric } from '../routing/place-route.ts';
+import { added, type Change, removed, updated } from './change.ts';
+import type { Desired } from './desired.ts';
+import { planPair, planRules } from './plan-rules.ts';
+import type { LinkCommand, Step } from './step.ts';
+
+/** Makes the interface where there is none. */
+export function planCreation({ link }: Desired, actual: Actual): Step[] {
+  if (actual.link !== null) return [];
+  return [{ do: 'create-link', link, changes: [added('interface', link, 'wireguard', 'the interface is not there')] }];
+}
+
+/** Mark, MTU, addresses, state, routes and policy rules of the interface, as one batch. */
+export function planSettings(desired: Desired, actual: Actual): Step[] {
+  // A rule leads to a route that is there: it is added after the routes, and goes before them.
+  const place = placeRoutes(desired, actual);
+  const classify = routeClassifier(desired, place);
+  const routes = planRoutes(desired, actual, place, classify);
+  const isUsed = desired.routes.some((prefix) => place(prefix).table === desired.routeTable);
+  const rules = [...planPair(desired.routeTable, isUsed, actual), ...planRules(desired, actual)];
+  const commands: Planned[] = [
+    ...planMark(desired, actual),
+    ...planMtu(desired, actual),
+    ...planAddresses(desired, actual.link),
+    ...planUp(desired, actual),
+    ...planRange(desired, actual, classify),
+    ...routes.filter(adds),
+    ...rules,
+    ...routes.filter((each) => !adds(each)),
+  ];
+  if (commands.length === 0) return [];
+  return [
+    {
+      do: 'configure-link',
+      link: desired.link,
+      commands: commands.map(([command]) => command),
+      changes: commands.flatMap(([, change]) => change ?? []),
+    },
+  ];
+}
+
+/** A command and the change it makes; what follows from making the interface is no change of its own. */
+type Planned = readonly [LinkCommand, Change | null];
+type Classify = (route: Route) => RouteStanding;
+
+function adds([command]: Planned): boolean {
+  return 'add' in command;
+}
+
+function planMark({ alias }: Desired, { link }: Actual): Planned[] {
+  return link === null ? [[{ set: 'alias', value: alias }, null]] : [];
+}
+
+function planMtu({ link, config: { mtu } }: Desired, actual: Actual): Planned[] {
+  if (actual.link?.mtu === mtu) return [];
+  const before = actual.link?.mtu;
+  const change = before === undefined ? null : updated('interface', link, { mtu: before }, { mtu }, 'the MTU differs');
+  return [[{ set: 'mtu', value: mtu }, change]];
+}
+
+function planUp({ link }: Desired, actual: Actual): Planned[] {
+  if (actual.link?.up) return [];
+  const change = actual.link && updated('interface', link, { state: 'down' }, { state: 'up' }, 'the interface is down');
+  return [[{ set: 'up' }, change]];
+}
+
+/**
+ * Removals come first here: of two addresses in one subnet the kernel makes the second a secondary one, and drops the
+ * secondaries with the primary.
+ */
+function planAddresses({ link, config }: Desired, actual: Link | null): Planned[] {
+  const present = actual?.addresses.filter((address) => !isLinkLocal(address)) ?? [];
+  const surplus = present.filter((address) => !isSameAddress(address, config.address));
+  const removals = surplus.map((address): Planned => {
+    const target = formatInterfaceAddress(address);
+    return [{ remove: 'address', address }, removed('address', target, link, 'not the address of this peer')];
+  });
+  if (surplus.length < present.length) return removals;
+  const target = formatInterfaceAddress(config.address);
+  const reason = "the peer's address is not on the interface";
+  return [...removals, [{ add: 'address', address: config.address }, added('address', target, link, reason)]];
+}
+
+/**
+ * The kernel makes the route to the range of an address with the address or when the interface goes up (fib_add_ifaddr in
+ * net/ipv4/fib_frontend.c), and never again.
+ */
+function planRange(desired: Desired, actual: Actual, classify: Classify): Planned[] {
+  const { address } = desired.config;
+  const range = onLinkRange(address);
+  const isMade = actual.link?.up && actual.link.addresses.some((each) => isSameAddress(each, address));
+  if (range === null || !isMade || actual.onLink.includes(range)) return [];
+  const reason = 'the route to the range of the address is gone';
+  return [planRoute(desired, actual, classify, { add: 'route', prefix: range, source: address.address }, reason)];
+}
+
+function planRoutes(desired: Desired, actual: Actual, place: RoutePlacement, classify: Classify): Planned[] {
+  const { link, routes, config } = desired;
+  // With its last IPv4 address an interface loses all its IPv4 routes (fib_disable_ip in net/ipv4/fib_frontend.c).
+  const keepsAddress = actual.link?.addresses.some((each) => isSameAddress(each, config.address)) ?? false;
+  const present = Map.groupBy(
+    actual.routes.filter(({ prefix }) => keepsAddress || familyOf(prefix) === 6),
+    classify,
+  );
+  const wanted = new Set(routes);
+  const isInTable = ({ prefix, table }: Route) => wanted.has(prefix) && table === place(prefix).table;
+  const kept = new Set<Prefix>(present.get('kept')?.map((route) => route.prefix));
+  const surplus = present.get('surplus') ?? [];
+  const isMoved = (route: Route) =>
+    wanted.has(route.prefix) &&
+    !kept.has(route.prefix) &&
+    isPlain(route) &&
+    (isInTable(route) || !isDefaultRoute(route.prefix));
+  const moved = new Map(surplus.filter(isMoved).map((route) => [route.prefix, route]));
+  const additions = [...wanted]
+    .filter((prefix) => !kept.has(prefix))
+    .map((prefix): Planned => {
+      const { table, metric } = place(prefix);
+      const command: AddRoute = { add: 'route', prefix, table, metric };
+      const before = moved.get(prefix);
+      const addition = planRoute(desired, actual, classify, command, 'a peer serves it');
+      return before === undefined || 'replaces' in addition[0]
+        ? addition
+        : [command, describeMove(before, { table, metric }, desired)];
+    });
+  const removals = surplus.map((route): Planned => {
+    const { prefix, protocol, table, metric, tos } = route;
+    const key = { ...(metric !== null && { metric }), ...(tos !== undefined && { tos }) };
+    const command: LinkCommand = { remove: 'route', prefix, protocol, table, ...key };
+    if (isMoved(route)) return [command, null];
+    const isExplained = isInTable(route) || !isPlain(route);
+    const why = !wanted.has(prefix) ? 'no peer serves it' : isExplained ? explain(route) : 'it is in another table';
+    return [command, removed('route', prefix, nameTarget(link, table), why)];
+  });
+  return [...additions, ...removals];
+}
+
+function isPlain({ tos, deviation }: Route): boolean {
+  return tos === undefined && deviation === undefined;
+}
+
+function explain({ deviation }: Route): string {
+  return deviation === undefined ? 'another metric' : `it gives packets another way: ${deviation}`;
+}
+
+/** Of a route that comes to another table, its metric is of no interest. */
+function describeMove(before: Route, { table, metric }: Place, { allowed }: Desired): Change {
+  const { prefix } = before;
+  if (before.table !== table) {
+    const why = allowed.includes(prefix) ? 'it is let through' : reasonOf(table);
+    return updated('route', prefix, { table: before.table }, { table }, why);
+  }
+  const why = metric === acceptedMetric ? 'a local network with this prefix comes first' : 'it is let through';
+  return updated('route', prefix, { metric: before.metric }, { metric }, why);
+}
+
+function reasonOf(table: string): string {
+  return table === 'main' ? 'another rule or route would come before its table' : 'a local network comes first';
+}
+
+/** Adds a route, or takes it over. */
+function planRoute(desired: Desired, actual: Actual, classify: Classify, command: AddRoute, reason: string): Planned {
+  const { link, later } = desired;
+  const { prefix, table = 'main' } = command;
+  const altered = findAltered(command, actual, classify);
+  if (altered?.deviation !== undefined) {
+    const why = 'a route in its place gives packets another way';
+    const replaces = altered.metric ?? usualMetric(prefix);
+    return [{ ...command, replaces }, updated('route', prefix, altered.deviation, nameTarget(link, table), why)];
+  }
+  const holder = table === 'main' ? findHolder(prefix, later, actual) : null;
+  if (holder === null) return [command, added('route', prefix, nameTarget(link, table), reason)];
+  const right = 'the network that was joined earlier has the right of way';
+  return [{ ...command, replaces: holder.metric }, updated('route', prefix, holder.link, link, right)];
+}
+
+type AddRoute = Extract<LinkCommand, { add: 'route' }>;
+
+/** The later network's interface that this very prefix leads into; the kernel takes no second route to it with this metric. */
+function findHolder(prefix: Prefix, later: readonly string[], { surroundings }: Actual) {
+  const ways: Underlay['routed'] = [...surroundings.routed, ...surroundings.connected];
+  const way = ways.find((each) => each.prefix === prefix && later.includes(each.link));
+  return way ? { link: way.link, metric: way.metric ?? usualMetric(prefix) } : null;
+}
+
+/** The route that stands in the place of this one. */
+function findAltered({ prefix, table = 'main' }: AddRoute, { routes }: Actual, classify: Classify): Route | undefined {
+  return routes.find((route) => route.prefix === prefix && route.table === table && classify(route) === 'altered');
+}
+
+function nameTarget(link: string, table: string): string {
+  return table === 'main' ? link : `${link} table ${table}`;
+}
+
+function isSameAddress(one: InterfaceAddress, other: InterfaceAddress): boolean {
+  return one.address === other.address && one.length === other.length;
+}
+
+function isLinkLocal({ address }: InterfaceAddress): boolean {
+  return address.startsWith('fe80:');
+}

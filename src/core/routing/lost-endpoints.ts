@@ -1,0 +1,103 @@
+import type { NetworkMap, Peer, PeerId } from '../map/model.ts';
+import type { Options } from '../map/options.ts';
+import type { Resolved } from '../names/resolved-names.ts';
+import { type Address, covers, hostPrefix, isDefaultRoute, type Prefix } from '../net/cidr.ts';
+import { formatEndpoint } from '../net/endpoint.ts';
+import { PrefixIndex } from '../net/prefix-index.ts';
+import type { RouteGuard } from './public-prefixes.ts';
+import { locate } from './reach-outside.ts';
+import { assignedRoutes } from './route-owner.ts';
+
+/** Which endpoints and which routes cannot be used together, and which of the two loses. */
+export interface EndpointConflicts {
+  /** Why a peer's endpoint is not used, by the peer. */
+  readonly lost: ReadonlyMap<PeerId, string>;
+  /** Why a route is not taken: all connectors that serve it are reached inside it. */
+  readonly trapped: ReadonlyMap<Prefix, string>;
+}
+
+/** Inputs of {@link checkEndpoints} in addition to {@link RouteConstraints}. */
+interface EndpointInputs {
+  readonly map: NetworkMap;
+  readonly self: Peer;
+  readonly options: Options;
+  /** Prefixes of `--allow-route`. */
+  readonly allowed: readonly Prefix[];
+  readonly resolved: Resolved;
+  /** Whether the network's range as a whole is taken here. */
+  readonly takesRange: boolean;
+}
+
+/**
+ * An endpoint that lies in the network's range, or in a route that this host takes otherwise, loses: a peer could withdraw the route
+ * from every host by naming such an endpoint. A route that this host refuses for its own reasons takes no endpoint away; so a host in the
+ * same LAN still dials it.
+ *
+ * The one exception is the route that would be lost with the endpoint: where all connectors that serve it are reached inside it,
+ * the route is refused, unless a person lets it through. Endpoints are compared as the map has them, so that no verdict depends
+ * on another.
+ */
+export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): EndpointConflicts {
+  const { map, self, allowed, resolved, takesRange } = question;
+  const { index, hosts } = locateAll(map, resolved);
+  const lost = new Map<PeerId, string>();
+  const trapped = new Map<Prefix, string>();
+  const lose = (prefix: Prefix, why: string, keeps: readonly Peer[] = []) => {
+    for (const [peer, host] of hosts) {
+      if (peer.id === self.id || peer.endpoint === null || lost.has(peer.id) || keeps.includes(peer)) continue;
+      if (covers(prefix, host)) lost.set(peer.id, `${describe(peer, host)} ${why}`);
+    }
+  };
+  if (takesRange && index.findWithin(map.cidr) !== null) lose(map.cidr, `lies in the network's own range ${map.cidr}`);
+  for (const prefix of wantedRoutes(question)) {
+    // For most routes this is all that is asked.
+    if (index.findWithin(prefix) === null || refuse(prefix) !== null) continue;
+    const servers = map.peers.filter((peer) => peer.id !== self.id && serves(peer, prefix));
+    const [first] = servers;
+    if (first === undefined) continue;
+    const able = servers.find((peer) => !covers(prefix, hosts.get(peer) ?? outside));
+    if (able !== undefined) lose(prefix, `lies in the route ${prefix} of ${able.name}`);
+    else if (allowed.includes(prefix)) lose(prefix, `lies in the route ${prefix} of ${first.name}`, servers);
+    else trapped.set(prefix, `covers the endpoint of ${first.name}, which serves it (${hosts.get(first)})`);
+  }
+  return { lost, trapped };
+}
+
+/** An address in no route: an endpoint that is not known is in none. */
+const outside = '0.0.0.0' as Address;
+
+/** The routes that this host would take: a full tunnel keeps out, by the mark, what goes to endpoints. */
+function wantedRoutes({ map, self, options }: EndpointInputs): readonly Prefix[] {
+  if (!options.acceptRoutes) return [];
+  const own = new Set(assignedRoutes(map, self));
+  return map.routes.filter((prefix) => !isDefaultRoute(prefix) && !own.has(prefix));
+}
+
+/** @param prefix a route of the network */
+function serves({ type, given, routes, withdrawn }: Peer, prefix: Prefix): boolean {
+  if (given) return given.allowedIps.includes(prefix);
+  return type === 'connector' && (routes === null || routes.includes(prefix)) && !withdrawn.includes(prefix);
+}
+
+/** Where the peers are reached as far as that is known. */
+function locateAll({ peers }: NetworkMap, resolved: Resolved) {
+  const hosts = new Map(
+    peers.flatMap((peer): [Peer, Address][] => {
+      const located = locate(peer.endpoint, resolved);
+      return located === null ? [] : [[peer, located.host]];
+    }),
+  );
+  return { hosts, index: new PrefixIndex([...hosts.values()].map((host) => [hostPrefix(host), host])) };
+}
+
+/** The endpoint as the map has it, with its address where it is a name. */
+function describe({ endpoint }: Peer, host: Address): string {
+  const text = endpoint === null ? '' : formatEndpoint(endpoint);
+  return endpoint?.host === host ? text : `${text} (${host})`;
+}
+
+/** The map without the endpoints that lost; a peer is then reached as one that has none. */
+export function withoutLost(map: NetworkMap, { lost }: EndpointConflicts): NetworkMap {
+  if (lost.size === 0) return map;
+  return { ...map, peers: map.peers.map((peer) => (lost.has(peer.id) ? { ...peer, endpoint: null } : peer)) };
+}

@@ -1,0 +1,88 @@
+import type { Actual, SshClient, Underlay } from '../host-state/actual.ts';
+import { type Address, covers, isDefaultRoute, lengthOf, maskPrefix, type Prefix } from '../net/cidr.ts';
+import { formatInterfaceAddress } from '../net/interface-address.ts';
+import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
+import { ownRoutePrefixes } from './bypass-route.ts';
+import { isPrivate } from './public-prefixes.ts';
+
+/** What proves that an address is reached through this host's own tunnel, which no route of the network takes away. */
+export interface TunnelPrefixes {
+  /** The network's own range. */
+  readonly range: Prefix;
+  /** This host's own address in it. */
+  readonly own: Address;
+  /** The prefixes that lead into the tunnel now. */
+  readonly present: readonly Prefix[];
+  /** The prefixes that the last-known-good file leads into the tunnel: after a reboot and `cpn up` they do again. */
+  readonly accepted: readonly Prefix[];
+}
+
+/**
+ * The prefixes that lead into the tunnel now, or into that of a network that this host joined later and that stands back. A full
+ * tunnel is none of them: it takes only what has no other way.
+ */
+export function findNested(
+  actual: Pick<Actual, 'link' | 'routes' | 'rules' | 'surroundings'>,
+  later: readonly string[],
+): Prefix[] {
+  const { connected, routed } = actual.surroundings;
+  const others = later.length === 0 ? [] : [...connected, ...routed].filter(({ link }) => later.includes(link));
+  return [...ownRoutePrefixes(actual), ...others.map(({ prefix }) => prefix)].filter(
+    (prefix) => !isDefaultRoute(prefix),
+  );
+}
+
+/** The prefixes that a wg-quick file leads into its tunnel: the range of its address, and the allowed IPs of its peers beyond it. */
+export function acceptedBy({ address, peers }: TunnelConfig): readonly Prefix[] {
+  const range = maskPrefix(formatInterfaceAddress(address));
+  return [range, ...peers.flatMap((peer) => peer.allowedIps).filter((prefix) => !covers(range, prefix))];
+}
+
+/**
+ * True of a resolver or a control plane that is reached through the tunnel: in the network's range, or where the host's longest
+ * route to it leads into the tunnel, or did when the file was written.
+ *
+ * @param takesRange whether the range as a whole may be taken here
+ */
+export function isServerInside(
+  address: Address,
+  inside: TunnelPrefixes,
+  surroundings: Underlay,
+  takesRange: boolean,
+): boolean {
+  if (takesRange && isPrivate(inside.range) && covers(inside.range, address)) return true;
+  return leadsInto([...inside.present, ...inside.accepted], address, surroundings);
+}
+
+/**
+ * True of an SSH session that goes through the tunnel: it came to this host's address in the network, or the longest route to its client
+ * leads into the tunnel now. The file alone is no proof, as the session may have come from outside while the tunnel was down. The
+ * range is the exception: sessions from it linger that came through the tunnel to another address of this host. So do sessions to an
+ * address in the range that this host no longer has: the kernel keeps them for minutes after the host left the network.
+ */
+export function isSessionInside(
+  { address, local }: SshClient,
+  inside: TunnelPrefixes,
+  surroundings: Underlay,
+  takesRange: boolean,
+): boolean {
+  const { range, own, present, accepted } = inside;
+  if (local === own) return true;
+  if (local !== null && covers(range, local) && !surroundings.addresses.includes(local)) return true;
+  if (takesRange && accepted.includes(range) && covers(range, address)) return true;
+  return leadsInto(present, address, surroundings);
+}
+
+/** The kernel uses the longest match. Two that are equally long prove nothing. */
+function leadsInto(ways: readonly Prefix[], address: Address, { connected, routed }: Underlay): boolean {
+  const past = [...connected, ...routed].map(({ prefix }) => prefix);
+  return longest(ways, address) > longest(past, address);
+}
+
+/** The length of the longest prefix that covers the address; 0 where only a default route may. */
+function longest(prefixes: readonly Prefix[], address: Address): number {
+  return prefixes.reduce(
+    (length, prefix) => (covers(prefix, address) ? Math.max(length, lengthOf(prefix)) : length),
+    0,
+  );
+}

@@ -1,0 +1,106 @@
+import type { Actual, Route } from '../host-state/actual.ts';
+import { routeProtocol, tunnelTable } from '../host-state/marks.ts';
+import { familyOf, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
+import { onLinkRange } from '../net/interface-address.ts';
+import type { TunnelRoutes } from './place-route.ts';
+import { placeRoutes, type RoutePlacement, usualMetric } from './place-route.ts';
+import { isRouteTable } from './route-table.ts';
+
+/**
+ * What a route into our interface is to a plan: `kept` is one of ours or does what one of ours does, `altered` stands in the place of one
+ * of ours and gives packets another way or source, `surplus` was ours or contradicts one of ours, and `foreign` is none of ours.
+ */
+export type RouteStanding = 'kept' | 'altered' | 'surplus' | 'foreign';
+
+/** Classifies the routes into our interface. */
+export function routeClassifier(desired: PlannedRoutes, placeOf: RoutePlacement): (route: Route) => RouteStanding {
+  const wanted = new Set(desired.routes);
+  return (route) => classifyRoute(route, desired, wanted, placeOf);
+}
+
+function classifyRoute(
+  route: Route,
+  { config, former }: PlannedRoutes,
+  wanted: ReadonlySet<Prefix>,
+  placeOf: RoutePlacement,
+): RouteStanding {
+  const { prefix, table, protocol } = route;
+  const isOurs = protocol === routeProtocol;
+  const isWanted = wanted.has(prefix);
+  const range = { table: 'main', metric: null };
+  const place = isWanted ? placeOf(prefix) : prefix === onLinkRange(config.address) ? range : null;
+  if (place?.table === table) return classifyInPlace(route, place.metric);
+  if (place && isRouteTable(place.table) && table === 'main' && !isOurs && protocol !== 'boot') {
+    // The main table is asked before the one of accepted routes.
+    const standing = classifyInPlace(route, null);
+    return standing === 'altered' ? 'surplus' : standing;
+  }
+  if (table !== 'main' && table !== tunnelTable && !isRouteTable(table)) return 'foreign';
+  if (isOurs) return 'surplus';
+  // On our own interface wg-quick's routes (`boot`) stand for ours.
+  const isMadeForOurs = table === tunnelTable || isWanted || former.includes(prefix);
+  return protocol === 'boot' && isMadeForOurs ? 'surplus' : 'foreign';
+}
+
+/** @param wanted the metric that ours has; null where any will do */
+function classifyInPlace({ protocol, deviation, tos, metric, isOutdone }: Route, wanted: number | null): RouteStanding {
+  const isOurs = protocol === routeProtocol;
+  const isLost = isOurs ? 'surplus' : 'foreign';
+  const hasMetric = metric === null || wanted === null || metric === wanted;
+  if (deviation !== undefined) {
+    if (isOutdone) return isLost;
+    return tos === undefined && hasMetric ? 'altered' : 'surplus';
+  }
+  if (tos !== undefined) return isLost;
+  // A routing daemon's route has the metric that it gives.
+  if (hasMetric || !(isOurs || protocol === 'boot')) return 'kept';
+  return isOurs || metric < wanted ? 'surplus' : 'foreign';
+}
+
+type PlannedRoutes = Pick<TunnelRoutes, 'config' | 'routes' | 'former'>;
+
+/** A route into our interface that is none of ours: it stays until a person removes it. */
+export interface ForeignRoute {
+  readonly prefix: Prefix;
+  readonly table: string;
+  readonly protocol: string;
+  /** What is wrong with it; null where it takes nothing away from the host. */
+  readonly problem: string | null;
+  /** The command that removes it. */
+  readonly remedy: string;
+}
+
+/** Finds the routes into our interface that are none of ours. */
+export function findForeignRoutes(desired: TunnelRoutes, actual: Actual): ForeignRoute[] {
+  const classify = routeClassifier(desired, placeRoutes(desired, actual));
+  return actual.routes
+    .filter((route) => classify(route) === 'foreign')
+    .map((route) => {
+      const { prefix, table, protocol } = route;
+      return { prefix, table, protocol, problem: findProblem(route), remedy: nameRemoval(route, desired.link) };
+    });
+}
+
+/** Such a default route of another table is used only where a rule leads to that table. */
+function findProblem({ prefix, table, isOutdone }: Route): string | null {
+  if (!isDefaultRoute(prefix) || table !== 'main' || isOutdone) return null;
+  return 'it sends into the tunnel what has no other route, and no --allow-route allows that';
+}
+
+function nameRemoval({ prefix, table, metric, tos }: Route, link: string): string {
+  const family = familyOf(prefix) === 6 && lengthOf(prefix) === 0 ? ' -6' : '';
+  const what = lengthOf(prefix) === 0 ? 'default' : prefix;
+  const words = [
+    ...(tos === undefined ? [] : ['tos', tos]),
+    ...(table === 'main' ? [] : ['table', table]),
+    ...(metric === null || metric === usualMetric(prefix) ? [] : ['metric', `${metric}`]),
+  ];
+  return [`ip${family} route del`, what, 'dev', link, ...words].join(' ');
+}
+
+/** Describes such a route in words, and what removes it. */
+export function describeForeignRoute({ prefix, table, protocol, problem, remedy }: ForeignRoute, link: string): string {
+  const of = table === 'main' ? '' : ` of table ${table}`;
+  const what = `the route to ${prefix}${of} into ${link} (${protocol}) is not of this network`;
+  return `${what}${problem === null ? '' : `: ${problem}`}; "${remedy}" removes it`;
+}

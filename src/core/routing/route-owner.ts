@@ -1,0 +1,107 @@
+import type { NetworkMap, Peer, PeerFailure } from '../map/model.ts';
+import type { Prefix } from '../net/cidr.ts';
+
+/** A network route and the connector that carries it for this host. */
+export interface RouteOwner {
+  readonly prefix: Prefix;
+  /** The connector in service; null when there is none, or when this host serves the route itself. */
+  readonly via: Peer | null;
+  /** The peer that packets are handed to: `via`, or the relay where `via` cannot be reached directly. */
+  readonly hop: Peer | null;
+  /** Who else serves it, in the order in which they would take over. */
+  readonly standby: readonly Peer[];
+  readonly note: 'served here' | 'withdrawn here' | 'not accepted' | 'no connector' | null;
+}
+
+/**
+ * The routes of the network that this peer is there to serve, those included that it took out of service.
+ *
+ * @param indexed the places of the map's routes, where many peers of it are asked for
+ */
+export function assignedRoutes(
+  map: NetworkMap,
+  { type, routes, withdrawn }: Peer,
+  indexed?: ReadonlyMap<Prefix, number>,
+): readonly Prefix[] {
+  if (type !== 'connector') return [];
+  if (routes === null) return map.routes;
+  const places = indexed ?? placesOf(map);
+  const placeOf = (route: Prefix) => places.get(route) ?? -1;
+  const own = new Set([...routes, ...withdrawn]);
+  return [...own].filter((route) => places.has(route)).sort((a, b) => placeOf(a) - placeOf(b));
+}
+
+/** The position of each route in the map. */
+function placesOf({ routes }: NetworkMap): ReadonlyMap<Prefix, number> {
+  return new Map(routes.map((route, place) => [route, place]));
+}
+
+/** Whom this host can send to: directly, or through the relay. */
+interface Reachability {
+  readonly direct: ReadonlySet<Peer>;
+  readonly relay: Peer | null;
+}
+
+/**
+ * The owner of each route of the network, in the order of the map.
+ *
+ * @param ranked the other peers, the best connector first
+ */
+export function ownRoutes(
+  { map, self, acceptRoutes }: NetworkView,
+  ranked: readonly Peer[],
+  way: Reachability,
+): RouteOwner[] {
+  const { direct, relay } = way;
+  const serving = findServing(
+    map,
+    ranked.filter((peer) => direct.has(peer) || relay !== null),
+  );
+  const own = new Set(assignedRoutes(map, self));
+  return map.routes.map((prefix) => {
+    if (own.has(prefix)) {
+      const note = self.withdrawn.includes(prefix) ? 'withdrawn here' : 'served here';
+      return { prefix, via: null, hop: null, standby: [], note };
+    }
+    const [via, ...standby] = serving(prefix);
+    if (via === undefined) return { prefix, via: null, hop: null, standby, note: 'no connector' };
+    if (!acceptRoutes) return { prefix, via, hop: null, standby, note: 'not accepted' };
+    return { prefix, via, hop: direct.has(via) ? via : relay, standby, note: null };
+  });
+}
+
+/** Who serves a route now, in the order of `ranked`; each peer is asked once, however many routes there are. */
+function findServing(map: NetworkMap, ranked: readonly Peer[]): (prefix: Prefix) => readonly Peer[] {
+  const connectors = ranked.filter((peer) => peer.type === 'connector');
+  // In most networks each connector serves all routes, or its own few.
+  const ofAll = connectors.filter(servesAll);
+  const others = connectors.filter((peer) => !servesAll(peer));
+  const places = placesOf(map);
+  const pairs = others.flatMap((peer) => servedRoutes(map, peer, places).map((prefix) => ({ prefix, peer })));
+  const ofSome = Map.groupBy(pairs, ({ prefix }) => prefix);
+  return (prefix) => {
+    const some = ofSome.get(prefix)?.map(({ peer }) => peer);
+    if (some === undefined || ofAll.length === 0) return some ?? ofAll;
+    const either = new Set(some);
+    return connectors.filter((peer) => servesAll(peer) || either.has(peer));
+  };
+}
+
+function servesAll({ routes, withdrawn }: Peer): boolean {
+  return routes === null && withdrawn.length === 0;
+}
+
+function servedRoutes(map: NetworkMap, peer: Peer, places: ReadonlyMap<Prefix, number>): readonly Prefix[] {
+  const withdrawn = new Set(peer.withdrawn);
+  return assignedRoutes(map, peer, places).filter((route) => !withdrawn.has(route));
+}
+
+/** Where a host stands in its network: the map, which peer it is, and what it last saw. */
+export interface NetworkView {
+  readonly map: NetworkMap;
+  readonly self: Peer;
+  readonly acceptRoutes: boolean;
+  readonly failed: readonly PeerFailure[];
+  /** False where the network's range as a whole cannot be taken here: then the relay gets single addresses. */
+  readonly takesRange: boolean;
+}

@@ -1,0 +1,73 @@
+import type { NetworkMap, Peer, PeerFailure } from '../map/model.ts';
+import { isDefaultRoute, type Prefix } from '../net/cidr.ts';
+import type { RouteGuard } from './public-prefixes.ts';
+import type { RouteOwner } from './route-owner.ts';
+
+/** What became of a route of the network on this host. */
+export interface RouteReport {
+  readonly prefix: Prefix;
+  readonly via: string | null;
+  readonly state: 'taken' | 'standby' | 'served' | 'withdrawn' | 'refused' | 'missing';
+  /** Why it is so; of a route that is taken, what does not go by it. */
+  readonly reason: string | null;
+}
+
+interface Network {
+  readonly map: NetworkMap;
+  readonly failed: readonly PeerFailure[];
+  /** Why routes are refused that the guard lets through, because of where their connectors are reached. */
+  readonly trapped: ReadonlyMap<Prefix, string>;
+}
+
+/** Tells what became of a route: one entry for what is done with it, and one for each connector that would take over. */
+export function reportRoute(
+  { prefix, via, hop, standby, note }: RouteOwner,
+  { map, failed, trapped }: Network,
+  refuse: RouteGuard,
+): RouteReport[] {
+  const name = via?.name ?? null;
+  if (note === 'served here') return [{ prefix, via: null, state: 'served', reason: null }];
+  if (note === 'withdrawn here') return [{ prefix, via: null, state: 'withdrawn', reason: null }];
+  if (note === 'not accepted') return [{ prefix, via: name, state: 'refused', reason: 'not accepted' }];
+  if (hop === null) return [{ prefix, via: name, state: 'missing', reason: note && explainMissing(prefix, map) }];
+  const reason = refuse(prefix) ?? trapped.get(prefix) ?? null;
+  if (reason !== null) return [{ prefix, via: name, state: 'refused', reason }];
+  const health = (peer: Peer | null) => {
+    const failure = failed.find((each) => each.peer === peer?.id);
+    return failure ? (failure.back ? 'answers again, and waits to be trusted' : 'does not answer') : null;
+  };
+  const taken: RouteReport = {
+    prefix,
+    via: name,
+    state: 'taken',
+    reason: isDefaultRoute(prefix) ? outsideTunnel : health(via),
+  };
+  return [
+    taken,
+    ...standby.map((peer) => ({ prefix, via: peer.name, state: 'standby' as const, reason: health(peer) })),
+  ];
+}
+
+function explainMissing(prefix: Prefix, map: NetworkMap): string {
+  const withdrawn = map.peers.filter((peer) => peer.withdrawn.includes(prefix)).map((peer) => peer.name);
+  return withdrawn.length === 0 ? 'no connector' : `no connector; out of service at ${withdrawn.join(', ')}`;
+}
+
+/** Reported with every full tunnel: not all traffic goes through it. */
+const outsideTunnel = 'IPv6 and DNS queries to the resolver go outside the tunnel';
+
+/** What a person does about a route that is refused; null where nothing on this host lets it through. */
+export function remedyOfRefused(
+  { prefix, reason }: Pick<RouteReport, 'prefix' | 'reason'>,
+  link: string,
+): string | null {
+  if (reason === 'not accepted') return `"cpn set ${link} --accept-routes" takes it`;
+  // The network's own addresses, and the endpoints of a route's own connectors, are no matter of a flag.
+  if (reason === null || /^(lies within|covers the endpoint)/.test(reason)) return null;
+  return `where that is meant to be, "cpn set ${link} --allow-route ${prefix}" lets it through`;
+}
+
+/** Reports a refused prefix without a connector: the network's range, or a route within it. */
+export function reportRefused(prefix: Prefix, reason: string): RouteReport {
+  return { prefix, via: null, state: 'refused', reason };
+}

@@ -1,0 +1,80 @@
+import { mainPriority, routeProtocol, routeTables } from '../host-state/marks.ts';
+import { makeRule, type Rule, sameRule } from '../host-state/policy-rule.ts';
+import type { Receipt } from '../host-state/receipt.ts';
+
+/** What is known of a network of this host. */
+interface Owner {
+  readonly interface: string;
+  readonly createdAt: string;
+  readonly receipt: Receipt;
+}
+
+/**
+ * The routing table for the accepted routes of a network: the one in its receipt, else the lowest that no other network has. Networks
+ * that have none yet get theirs in the order in which they were joined, so that any two of them agree. Null where all tables are taken.
+ *
+ * @param seen the tables that routes into the interface are in: an earlier version, which knows of no tables, forgets the receipt's
+ */
+export function assignTable(link: string, networks: readonly Owner[], seen: readonly string[]): string | null {
+  const taken = new Map<string, string>();
+  const byAge = networks.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  for (const network of byAge) {
+    const table = writtenTables(network).find((each) => !taken.has(each));
+    if (table !== undefined) taken.set(table, network.interface);
+  }
+  for (const { interface: owner } of byAge) {
+    if ([...taken.values()].includes(owner)) continue;
+    const own = owner === link ? seen.filter(isRouteTable) : [];
+    const free = [...own, ...allTables].find((table) => !taken.has(table));
+    if (free !== undefined) taken.set(free, owner);
+  }
+  return [...taken].find(([, owner]) => owner === link)?.[0] ?? null;
+}
+
+const allTables = Array.from({ length: routeTables.count }, (_, index) => String(routeTables.first + index));
+
+function keyOf({ createdAt, interface: link }: Owner): string {
+  return `${createdAt} ${link}`;
+}
+
+function writtenTables({ receipt }: Owner): string[] {
+  return receipt.flatMap((entry) => (entry.made === 'rules' && entry.table ? [entry.table] : [])).filter(isRouteTable);
+}
+
+/** True for a table that some network of ours may have its accepted routes in. */
+export function isRouteTable(table: string | null): boolean {
+  return table !== null && allTables.includes(table);
+}
+
+/**
+ * The rules that lead to a network's table, the one that is asked first in front: after whatever the main table has a route for other
+ * than its default route, which is where a local network has its route.
+ */
+export function pairOf(table: string): readonly [main: Rule, own: Rule] {
+  const priority = routeTables.firstPriority + 2 * (Number(table) - routeTables.first);
+  return [makeRule(priority, { table: 'main', suppress: 0 }), makeRule(priority + 1, { table })];
+}
+
+/** True for a rule of ours that belongs to the table of some network, and to no full tunnel. */
+export function isOfPair(rule: Rule): boolean {
+  const table = allTables[Math.floor((rule.priority - routeTables.firstPriority) / 2)];
+  return table !== undefined && findPairOf(table, [rule]).length > 0;
+}
+
+/** The rules in place for this table, in the order in which they go: the way into the table first. */
+export function findPairOf(table: string, rules: readonly Rule[]): Rule[] {
+  const [main, own] = pairOf(table);
+  return [own, main].flatMap((each) => rules.filter((rule) => rule.protocol === routeProtocol && sameRule(rule, each)));
+}
+
+/** True when packets without a mark and a source of their own come to this table before the default route is taken. */
+export function isTableUsed(table: string, rules: readonly Rule[]): boolean {
+  return rules.some(
+    (rule) =>
+      rule.table === table &&
+      rule.priority < mainPriority &&
+      [rule.from, rule.to, rule.fwmark].every((each) => each === null) &&
+      !rule.not &&
+      rule.more.length === 0,
+  );
+}

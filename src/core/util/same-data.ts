@@ -1,0 +1,24 @@
+import { Secret } from '../crypto/secret.ts';
+
+/**
+ * True when two values are the same plain data: primitives, lists, records and secrets. The order of a record's fields doesn't count,
+ * and a field that is undefined is one that isn't there. What both share is not compared again.
+ */
+export function sameData(one: unknown, other: unknown): boolean {
+  if (Object.is(one, other)) return true;
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  if (Array.isArray(one)) {
+    return Array.isArray(other) && one.length === other.length && one.every((each, at) => sameData(each, other[at]));
+  }
+  if (one instanceof Secret) return other instanceof Secret && one.reveal() === other.reveal();
+  if (!isRecord(one) || !isRecord(other)) return false;
+  for (const name in one) if (!sameData(one[name], other[name])) return false;
+  for (const name in other) if (!(name in one) && other[name] !== undefined) return false;
+  return true;
+}
+
+/** Of anything else, as a map or a date, equality would be a guess. */
+function isRecord(value: object): value is Record<string, unknown> {
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

@@ -1,0 +1,112 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { printable } from '../../core/errors/index.ts';
+import { isNetworkDaemon, isNetworkTool } from './network-programs.ts';
+
+export interface Process {
+  readonly pid: number;
+  readonly parent: number;
+  /** The name of its program, without the folder. */
+  readonly name: string;
+  readonly args: readonly string[];
+}
+
+/** Of the result. */
+const maxNames = 20;
+
+/** Processes that are read at the same time. */
+const batchSize = 64;
+
+/** {@link Host.conflictingProcesses}, from proc(5). */
+export async function findConflictingProcesses(): Promise<string[]> {
+  const own = await namespaceOf('self');
+  const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
+  const processes: Process[] = [];
+  for (let start = 0; start < pids.length; start += batchSize) {
+    const some = await Promise.all(pids.slice(start, start + batchSize).map(readProcess));
+    processes.push(...some.filter((each) => each !== null));
+  }
+  const named = selectConflictingProcesses(processes, process.pid);
+  const near = await Promise.all(
+    named.map(async (each) => own !== null && (await namespaceOf(String(each.pid))) === own),
+  );
+  const names = named
+    .filter((_, index) => near[index])
+    .flatMap(({ startedBy, ...each }) => [each, ...(startedBy ? [startedBy] : [])])
+    .map(({ name, pid }) => `${printable(name)} (pid ${pid})`);
+  return [...new Set(names)].slice(0, maxNames);
+}
+
+/** For a tool, with its parent. */
+export type ConflictingProcess = Process & { readonly startedBy?: Process };
+
+/**
+ * Selects processes that change networks by themselves, and running tools that may change them and are no descendants of the process
+ * `self`. Leaves out pid 1 as a parent.
+ */
+export function selectConflictingProcesses(processes: readonly Process[], self: number): ConflictingProcess[] {
+  const all = new Map(processes.map((each) => [each.pid, each]));
+  return processes.flatMap((each): ConflictingProcess[] => {
+    if (each.pid === self || isDescendant(each, self, all)) return [];
+    if (isNetworkDaemon(each.name)) return [each];
+    if (!isNetworkTool(each.name) || each.args.some((arg) => readOnlyArgs.has(arg))) return [];
+    const startedBy = each.parent === 1 ? undefined : all.get(each.parent);
+    return [startedBy ? { ...each, startedBy } : each];
+  });
+}
+
+/** A tool with one of these arguments changes nothing. */
+const readOnlyArgs = new Set(['monitor', 'show', 'list', 'get', '-L', '-S']);
+
+/** Bounds the search: a snapshot over time with reused pids may have a cycle. */
+const maxGenerations = 64;
+
+function isDescendant({ parent }: Process, ancestor: number, all: ReadonlyMap<number, Process>): boolean {
+  for (let generation = 0, pid: number | undefined = parent; pid && generation < maxGenerations; generation += 1) {
+    if (pid === ancestor) return true;
+    pid = all.get(pid)?.parent;
+  }
+  return false;
+}
+
+/** Null for a kernel thread, and for what cannot be read. */
+async function readProcess(pid: string): Promise<Process | null> {
+  try {
+    const [status, line] = await Promise.all([
+      readFile(`/proc/${pid}/stat`, 'utf8'),
+      readFile(`/proc/${pid}/cmdline`, 'utf8'),
+    ]);
+    return parseProcess(status, line);
+  } catch {
+    return null;
+  }
+}
+
+/** Parses /proc/PID/stat and /proc/PID/cmdline (proc_pid_stat(5)). The name in `stat` may contain spaces and brackets. */
+export function parseProcess(status: string, line: string): Process | null {
+  const [, pid, comm = '', parent] = /^(\d+) \((.*)\) \S (\d+) /s.exec(status) ?? [];
+  const args = line.replace(/\0$/, '').split('\0');
+  if (pid === undefined || line === '') return null;
+  return { pid: Number(pid), parent: Number(parent), name: fullName(comm, args), args };
+}
+
+/** TASK_COMM_LEN of the kernel's linux/sched.h, without the NUL. */
+const maxCommLength = 15;
+
+/** The kernel truncates names; the arguments, which the program may have changed, have the rest. */
+function fullName(comm: string, args: readonly string[]): string {
+  if (comm.length < maxCommLength) return comm;
+  const complete = args.map((arg) => basename(arg)).find((name) => name.startsWith(comm));
+  return complete ?? comm;
+}
+
+/**
+ * Identifies the network namespace of a process by the inode of its device list. Reading `ns/net` would need CAP_SYS_PTRACE for a
+ * process with more privileges.
+ */
+async function namespaceOf(pid: string): Promise<number | null> {
+  return stat(`/proc/${pid}/net/dev`).then(
+    ({ ino }) => ino,
+    () => null,
+  );
+}

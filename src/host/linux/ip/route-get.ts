@@ -1,0 +1,70 @@
+import type { KernelRoute, RefusedRoute } from '../../../core/host-state/kernel-route.ts';
+import { type Address, familyOf, maskPrefix } from '../../../core/net/cidr.ts';
+import { stderrOf } from '../../process/command-error.ts';
+import type { Run } from '../../process/run.ts';
+import { readAddress, readPrefix } from '../../read-address.ts';
+import { asList, type Entry, invalidIpOutput, isEntry, protocolName, tableName } from './json-entry.ts';
+
+/** Numbers, because a host may rename tables and protocols; details, which include the type. */
+const getArgs = ['-json', '-details', '-Numeric', '-batch', '-'];
+
+/** {@link Host.route}, in one process: the path of the packet (`route get`), and the matching route (`fibmatch`). */
+export async function getRoute(run: Run, destination: Address, source: Address | null): Promise<KernelRoute> {
+  const query = source === null ? destination : `${destination} from ${source}`;
+  try {
+    return parseRouteGet(await run('ip', getArgs, { input: `route get ${query}\nroute get fibmatch ${query}\n` }));
+  } catch (error) {
+    const [, why] = refusals.find(([text]) => stderrOf(error).includes(text)) ?? [];
+    if (why === undefined) throw error;
+    return { link: null, why };
+  }
+}
+
+/** Parses the two lines, each a JSON array with one object (iproute_get in ip/iproute.c of iproute2). */
+export function parseRouteGet(text: string): KernelRoute {
+  const [path, match] = text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map(parseLine);
+  if (path === undefined || match === undefined) throw invalidIpOutput('has not two lines');
+  const { type, dev, dst } = path;
+  const destination = typeof dst === 'string' ? readAddress(dst) : null;
+  if (typeof dev !== 'string' || destination === null) throw invalidIpOutput('names no link for a route');
+  return {
+    link: dev,
+    local: type === localType,
+    source: typeof path.prefsrc === 'string' ? readAddress(path.prefsrc) : null,
+    gateway: readGateway(path),
+    table: tableName(path.table ?? 'main'),
+    prefix:
+      match.dst === 'default'
+        ? maskPrefix(familyOf(destination) === 4 ? '0.0.0.0/0' : '::/0')
+        : readPrefix(`${match.dst}`),
+    protocol: protocolName(match.protocol ?? 'boot'),
+  };
+}
+
+/** RTN_LOCAL of the kernel's rtnetlink.h. */
+const localType = '2';
+
+/** The errors of a lookup (ip_route_output_key and fib_props in net/ipv4/fib_semantics.c). */
+const refusals: readonly (readonly [string, RefusedRoute['why']])[] = [
+  ['Network is unreachable', 'none'],
+  ['No route to host', 'unreachable'],
+  ['Permission denied', 'prohibit'],
+  ['Invalid argument', 'blackhole'],
+];
+
+/** An IPv6 gateway of an IPv4 route is printed as `via`. */
+function readGateway({ gateway, via }: Entry): Address | null {
+  const text = gateway ?? (isEntry(via) ? via.host : undefined);
+  return typeof text === 'string' ? readAddress(text) : null;
+}
+
+function parseLine(line: string): Entry | undefined {
+  try {
+    return asList(JSON.parse(line)).find(isEntry);
+  } catch {
+    throw invalidIpOutput('is not a list in JSON');
+  }
+}

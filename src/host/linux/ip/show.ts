@@ -1,0 +1,165 @@
+import { routeProtocol } from '../../../core/host-state/marks.ts';
+import type { Rule } from '../../../core/host-state/policy-rule.ts';
+import { type Address, maskPrefix, type Prefix } from '../../../core/net/cidr.ts';
+import type { InterfaceAddress } from '../../../core/net/interface-address.ts';
+import { memoizeLast } from '../../../core/util/memo.ts';
+import { readAddress, readPrefix } from '../../read-address.ts';
+import { asList, type Entry, invalidIpOutput, isEntry, numberOf, protocolName, tableName } from './json-entry.ts';
+import { readRule } from './read-rule.ts';
+
+/** What `ip` prints of all links, of the routes of all tables, and of the IPv4 policy rules. */
+export interface Shown {
+  readonly links: readonly ShownLink[];
+  readonly routes: readonly ShownRoute[];
+  readonly rules: readonly Rule[];
+  /** What the main table refuses. */
+  readonly refusing: readonly Prefix[];
+}
+
+export interface ShownLink {
+  readonly name: string;
+  readonly mtu: number;
+  readonly up: boolean;
+  /** A bridge without a member has none, and a card without a cable. */
+  readonly carrier: boolean;
+  readonly loopback: boolean;
+  readonly alias: string | null;
+  /** What kind of virtual interface it is; null for a network card. */
+  readonly kind: string | null;
+  readonly addresses: readonly ShownAddress[];
+}
+
+export interface ShownAddress extends InterfaceAddress {
+  /** The range that is on-link: around the other end, where the link has one. */
+  readonly subnet: Prefix;
+}
+
+export interface ShownRoute {
+  readonly prefix: Prefix;
+  readonly table: string;
+  readonly protocol: string;
+  /** The links that it leads into: more than one for a multipath route. */
+  readonly links: readonly string[];
+  readonly gateways: readonly Address[];
+  readonly metric: number;
+  /** The route's own MTU, where it has one. */
+  readonly mtu: number | null;
+  /** The type of service of the packets that alone take it. */
+  readonly tos: string | null;
+  /** What packets without a source of their own get as one. */
+  readonly source: Address | null;
+}
+
+/**
+ * One process for everything. Details because aliases are among them; numbers because a host may have named any table or protocol;
+ * and a call for each family because both print their default route as `default`. The rules of IPv6 are left out: one batch cannot
+ * show those of both families.
+ */
+export const showArgs = ['-json', '-details', '-Numeric', '-batch', '-'];
+export const showInput = `address show
+route show table all root 0.0.0.0/0
+route show table all type unicast root ::/0
+rule show
+`;
+
+/** Parses what `ip` prints for {@link showInput}: four lines, each a JSON array (ip-address(8), ip-route(8), ip-rule(8)). */
+export function parseShown(text: string): Shown {
+  return shownReader()(text);
+}
+
+/** Parses successive outputs: only the lines that differ from the last output's. */
+export function shownReader(): (text: string) => Shown {
+  const readLinks = memoizeLast((line) =>
+    parseList(line)
+      .filter((entry) => typeof entry.ifname === 'string')
+      .map(readLink),
+  );
+  const readFour = memoizeLast((line) => readRoutes(line, '0.0.0.0/0'));
+  const readSix = memoizeLast((line) => readRoutes(line, '::/0'));
+  const readRefusing = memoizeLast((line) => parseList(line).filter(isRefusing).map(readDestination('0.0.0.0/0')));
+  const readRules = memoizeLast((line) => parseList(line).map(readRule));
+  return memoizeLast((text) => {
+    const lines = text.split('\n').filter((line) => line.trim() !== '');
+    const [links = '', four = '', six = '', rules = ''] = lines;
+    if (lines.length !== 4) throw invalidIpOutput('has not four lines');
+    const routes = [...readFour(four), ...readSix(six)];
+    return { links: readLinks(links), routes, rules: readRules(rules), refusing: readRefusing(four) };
+  });
+}
+
+function readRoutes(line: string, whole: string): readonly ShownRoute[] {
+  return parseList(line)
+    .filter((entry) => isUnicast(entry) && !isForEchoes(entry))
+    .map((entry) => readRoute(entry, maskPrefix(whole)));
+}
+
+function readLink(entry: Entry): ShownLink {
+  const flags = asList(entry.flags);
+  return {
+    name: String(entry.ifname),
+    mtu: numberOf(entry.mtu, 'mtu'),
+    up: flags.includes('UP'),
+    carrier: !flags.includes('NO-CARRIER'),
+    loopback: flags.includes('LOOPBACK'),
+    alias: typeof entry.ifalias === 'string' ? entry.ifalias : null,
+    kind: isEntry(entry.linkinfo) && typeof entry.linkinfo.info_kind === 'string' ? entry.linkinfo.info_kind : null,
+    addresses: asList(entry.addr_info).filter(isEntry).flatMap(readLinkAddress),
+  };
+}
+
+function readLinkAddress({ local, address: other, prefixlen }: Entry): ShownAddress[] {
+  const address = readAddress(String(local));
+  if (address === null) return [];
+  const length = numberOf(prefixlen, 'prefixlen');
+  return [{ address, length, subnet: readPrefix(`${readAddress(String(other)) ?? address}/${length}`) }];
+}
+
+function isUnicast({ type, dst }: Entry): boolean {
+  return (type === undefined || type === '1' || type === 'unicast') && typeof dst === 'string';
+}
+
+/** Blackhole, unreachable and prohibit end the search; a `throw` continues with the next rule. Numbers as in linux/rtnetlink.h. */
+function isRefusing({ type, table, dst }: Entry): boolean {
+  const kinds = ['6', '7', '8', 'blackhole', 'unreachable', 'prohibit'];
+  return kinds.includes(String(type)) && tableName(table ?? 'main') === 'main' && typeof dst === 'string';
+}
+
+function readDestination(whole: string): (entry: Entry) => Prefix {
+  return ({ dst }) => (dst === 'default' ? maskPrefix(whole) : readPrefix(String(dst)));
+}
+
+/** Our own routes for a type of service are temporary, and only echoes take them. */
+function isForEchoes({ tos, protocol }: Entry): boolean {
+  return tos !== undefined && protocol === routeProtocol;
+}
+
+function readRoute(entry: Entry, whole: Prefix): ShownRoute {
+  const hops = [entry, ...asList(entry.nexthops).filter(isEntry)];
+  const [metrics] = asList(entry.metrics).filter(isEntry);
+  return {
+    prefix: entry.dst === 'default' ? whole : readPrefix(String(entry.dst)),
+    table: tableName(entry.table ?? 'main'),
+    protocol: protocolName(entry.protocol ?? 'boot'),
+    links: hops.flatMap((hop) => (typeof hop.dev === 'string' ? [hop.dev] : [])),
+    gateways: hops.flatMap((hop) => readGateway(hop) ?? []),
+    metric: typeof entry.metric === 'number' ? entry.metric : 0,
+    mtu: typeof metrics?.mtu === 'number' ? metrics.mtu : null,
+    tos: typeof entry.tos === 'string' ? entry.tos : null,
+    source: typeof entry.prefsrc === 'string' ? readAddress(entry.prefsrc) : null,
+  };
+}
+
+/** An IPv4 route may go by an IPv6 gateway, which is then printed as `via`. */
+function readGateway({ gateway, via }: Entry): Address | null {
+  const text = gateway ?? (isEntry(via) ? via.host : undefined);
+  return typeof text === 'string' ? readAddress(text) : null;
+}
+
+function parseList(line: string): readonly Entry[] {
+  try {
+    // `ip` prints control characters of a link's alias as they are, which JSON forbids.
+    const value: unknown = JSON.parse(line.replace(/\p{Cc}/gu, ' '));
+    if (Array.isArray(value)) return value.filter(isEntry);
+  } catch {}
+  throw invalidIpOutput('is not a list in JSON');
+}

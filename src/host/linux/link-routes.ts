@@ -1,0 +1,63 @@
+import type { Route } from '../../core/host-state/actual.ts';
+import { kernelProtocol } from '../../core/host-state/marks.ts';
+import type { Prefix } from '../../core/net/cidr.ts';
+import type { Shown, ShownRoute } from './ip/show.ts';
+
+/** The routes of all tables that lead into an interface, without those that the kernel made. */
+export function findRoutes({ links, routes }: Shown, name: string): Route[] {
+  const own = links.find((link) => link.name === name)?.addresses.map(({ address }) => address) ?? [];
+  const into = routes.filter((route) => route.links.includes(name) && route.protocol !== kernelProtocol);
+  const least = leastMetrics(routes);
+  return into.map((route) => {
+    const { prefix, table, protocol, metric, tos } = route;
+    const deviation = describeDeviation(route, name, own);
+    return {
+      prefix,
+      table,
+      protocol,
+      metric,
+      ...(tos !== null && { tos }),
+      ...(deviation !== null && { deviation }),
+      ...(tos === null && isOutdone(route, least) && { isOutdone: true as const }),
+    };
+  });
+}
+
+/** The ranges of an interface's addresses that lead into it. With a VRF the kernel's own routes are in another table than the main one. */
+export function findOnLink({ links, routes }: Shown, name: string): Prefix[] {
+  const link = links.find((each) => each.name === name);
+  const ranges = new Set(link?.addresses.map(({ subnet }) => subnet));
+  const own = link?.addresses.map(({ address }) => address) ?? [];
+  const leading = routes.filter(
+    (route) =>
+      ranges.has(route.prefix) &&
+      route.links.includes(name) &&
+      (route.table === 'main' || route.protocol === kernelProtocol) &&
+      describeDeviation(route, name, own) === null,
+  );
+  return [...new Set(leading.map(({ prefix }) => prefix))];
+}
+
+function describeDeviation({ links, source }: ShownRoute, name: string, own: readonly string[]): string | null {
+  const others = links.filter((link) => link !== name);
+  const words = [
+    ...(others.length === 0 ? [] : [`shared with ${others.join(', ')}`]),
+    ...(source === null || own.includes(source) ? [] : [`src ${source}`]),
+  ];
+  return words.length === 0 ? null : words.join(', ');
+}
+
+/** Of several routes to one prefix the kernel takes the one with the least metric. */
+function isOutdone({ prefix, table, metric }: ShownRoute, least: ReadonlyMap<string, number>): boolean {
+  return metric > (least.get(`${table} ${prefix}`) ?? 0);
+}
+
+/** The least metric of the routes to each prefix of a table, without those for one type of service. */
+function leastMetrics(routes: readonly ShownRoute[]): ReadonlyMap<string, number> {
+  const least = new Map<string, number>();
+  for (const { prefix, table, metric, tos } of routes) {
+    const key = `${table} ${prefix}`;
+    if (tos === null) least.set(key, Math.min(metric, least.get(key) ?? Number.POSITIVE_INFINITY));
+  }
+  return least;
+}

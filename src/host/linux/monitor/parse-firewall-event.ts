@@ -1,0 +1,27 @@
+import { tableOf } from '../../../core/forward/nft-rules.ts';
+import type { HostEvent } from '../../host.ts';
+
+/**
+ * Parses a line of `nft monitor ruleset` (nftables 1.0.6); null for a line that belongs neither to a table of ours nor to a base chain or
+ * table of another program for forwarded or incoming packets. `nft` reports each deleted rule and table of a flushed ruleset.
+ */
+export function parseFirewallEvent(line: string): HostEvent | null {
+  const [, verb = '', link] = objectLine.exec(line) ?? [];
+  if (link !== undefined) return { kind: 'firewall', link, removed: removals.has(verb) };
+  const [, change = ''] = filterChainLine.exec(line) ?? deletedTableLine.exec(line) ?? [];
+  return change === '' ? null : { kind: 'firewall', link: null, removed: removals.has(change) };
+}
+
+/** ENOBUFS; `nft` continues after it. */
+export function isFirewallLossReport(line: string): boolean {
+  return line.startsWith('# ERROR: ');
+}
+
+const removals: ReadonlySet<string> = new Set(['delete', 'destroy']);
+
+/** `add chain ip filter FORWARD { type filter hook forward priority filter; policy drop; }`, printed for each change of the policy. */
+const filterChainLine = /^([a-z]{1,20}) chain (?:ip|inet) [^"]{1,300} \{ type filter hook (?:forward|input) /;
+/** `delete table ip filter`; rules and chains of other programs change too often. */
+const deletedTableLine = /^(delete|destroy) table (?:ip|inet) /;
+/** `delete rule inet cpn_wg0 forward handle 3`: verb, kind of object, family, table with the name of an interface as in parseLinkName. */
+const objectLine = new RegExp(`^([a-z]{1,20}) [a-z]{1,20} inet ${tableOf('')}([a-zA-Z0-9_.-]{1,15})(?: |$)`);

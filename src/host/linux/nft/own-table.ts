@@ -1,0 +1,52 @@
+import { InvalidValue } from '../../../core/errors/index.ts';
+import type { Firewall } from '../../../core/forward/firewall-rule.ts';
+import { type Chain, chains, packetRules, tableOf } from '../../../core/forward/nft-rules.ts';
+import { type Entry, isEntry } from '../ip/json-entry.ts';
+
+/** Renders the transaction for `nft -f -` (nft(8)) that replaces our table. */
+export function renderFirewall(firewall: Firewall): string {
+  const rules = packetRules(firewall);
+  const names = (Object.keys(chains) as Chain[]).filter((name) => rules.some(({ chain }) => chain === name));
+  const bodies = names.map((name) => {
+    const lines = rules.filter(({ chain }) => chain === name);
+    return `  chain ${name} {\n    ${chains[name]}\n${lines.map(({ text, comment }) => `    ${text} comment "${comment}"\n`).join('')}  }\n`;
+  });
+  return `${renderRemoval(firewall.link)}table inet ${tableOf(firewall.link)} {\n${bodies.join('')}}\n`;
+}
+
+/** Renders the transaction that removes our table. It adds the table first, because deleting one that does not exist is an error. */
+export function renderRemoval(link: string): string {
+  const table = tableOf(link);
+  return `add table inet ${table}\ndelete table inet ${table}\n`;
+}
+
+export function listArgs(link: string): string[] {
+  return ['--json', 'list', 'table', 'inet', tableOf(link)];
+}
+
+/**
+ * Parses `nft --json list table` (libnftables-json(5)) into the sorted `chain comment` of each rule. Settings that disable correct rules
+ * are listed like rules: a dormant table, and a chain with another policy than accept.
+ */
+export function parseRules(text: string): string[] {
+  const objects = readObjects(text);
+  const rules = objects
+    .flatMap(({ rule }) => (isEntry(rule) ? [rule] : []))
+    .map(({ chain, comment }) => `${String(chain)} ${typeof comment === 'string' ? comment : '(no comment)'}`);
+  const policies = objects
+    .flatMap(({ chain }) => (isEntry(chain) ? [chain] : []))
+    .filter(({ policy }) => policy !== undefined && policy !== 'accept')
+    .map(({ name, policy }) => `${String(name)} (policy ${String(policy)})`);
+  // nft 1.0.6 prints a wrong value for flags.
+  const flagged = objects.some(({ table }) => isEntry(table) && table.flags !== undefined);
+  return [...rules, ...policies, ...(flagged ? ['(table with flags)'] : [])].sort();
+}
+
+/** Parses the output of `nft --json`: objects with one key each, such as `chain` or `rule`. @throws InvalidValue */
+export function readObjects(text: string): Entry[] {
+  try {
+    const { nftables } = JSON.parse(text);
+    if (Array.isArray(nftables)) return nftables.filter(isEntry);
+  } catch {}
+  throw new InvalidValue('the output of nft', undefined, 'is not a ruleset in JSON');
+}

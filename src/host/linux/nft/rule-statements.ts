@@ -1,0 +1,81 @@
+import type { Condition, FilterRule, Verdict } from '../../../core/forward/chain.ts';
+import { asList, type Entry, isEntry } from '../ip/json-entry.ts';
+import { readCondition, readMatch, type SetOf } from './rule-conditions.ts';
+
+/** A rule with more alternatives gets an unknown condition. */
+const maxAlternatives = 4096;
+
+/**
+ * Parses the statements of a rule (libnftables-json(5)) into rules without alternatives: a verdict map gives one rule for each element.
+ */
+export function readRuleStatements(statements: readonly unknown[], setOf: SetOf): FilterRule[] {
+  let alternatives: readonly (readonly Condition[])[] = [[]];
+  for (const statement of statements.filter(isEntry)) {
+    const verdict = readVerdict(statement);
+    if (verdict) return alternatives.map((conditions) => ({ conditions, verdict }));
+    if (isEntry(statement.vmap)) return combine(alternatives, readVerdictMap(statement.vmap, setOf));
+    const more = readConditions(statement, setOf);
+    alternatives =
+      alternatives.length * more.length > maxAlternatives
+        ? [[{ on: 'unknown' }]]
+        : alternatives.flatMap((conditions) => more.map((each) => [...conditions, ...each]));
+  }
+  return [];
+}
+
+function combine(alternatives: readonly (readonly Condition[])[], rules: readonly FilterRule[]): FilterRule[] {
+  if (alternatives.length * rules.length > maxAlternatives) return [unreadableRule];
+  return alternatives.flatMap((before) =>
+    rules.map(({ conditions, verdict }) => ({ conditions: [...before, ...conditions], verdict })),
+  );
+}
+
+function readVerdict(statement: Entry): Verdict | null {
+  for (const does of ['accept', 'drop', 'reject', 'return'] as const) if (does in statement) return { does };
+  if ('queue' in statement) return { does: 'unknown' };
+  if ('continue' in statement) return { does: 'none' };
+  for (const does of ['jump', 'goto'] as const) {
+    const to = statement[does];
+    if (isEntry(to) && typeof to.target === 'string') return { does, chain: to.target };
+  }
+  const { xt } = statement;
+  if (!isEntry(xt) || xt.type !== 'target' || nonTerminalTargets.has(String(xt.name))) return null;
+  return { does: xt.name === 'REJECT' ? 'reject' : 'unknown' };
+}
+
+/** Targets of iptables that continue with the next rule (iptables-extensions(8)). */
+const nonTerminalTargets = new Set(
+  'LOG NFLOG TRACE MARK CONNMARK CT NOTRACK TCPMSS CLASSIFY DSCP TOS TTL SET AUDIT CHECKSUM SECMARK CONNSECMARK LED RATEEST TEE'.split(
+    ' ',
+  ),
+);
+
+/** Statements without a condition. */
+const nonMatching = new Set(['counter', 'log', 'mangle', 'notrack', 'last', 'comment', 'ct helper', 'ct timeout']);
+
+/** Alternatives: all conditions of one list must hold. */
+function readConditions(statement: Entry, setOf: SetOf): (readonly Condition[])[] {
+  if (isEntry(statement.match)) return readMatch(statement.match, setOf);
+  if (isEntry(statement.xt)) return [readExtension(statement.xt)];
+  return [Object.keys(statement).every((name) => nonMatching.has(name)) ? [] : [{ on: 'unknown' }]];
+}
+
+/** A condition of an iptables extension, of which nft prints at most the name. */
+function readExtension({ type, name }: Entry): Condition[] {
+  if (type === 'target' || type === 'watcher' || name === 'comment') return [];
+  return [{ on: type === 'match' && (name === 'conntrack' || name === 'state') ? 'some state' : 'unknown' }];
+}
+
+/** It may match any packet, with any verdict. */
+const unreadableRule: FilterRule = { conditions: [{ on: 'unknown' }], verdict: { does: 'unknown' } };
+
+function readVerdictMap({ key, data }: Entry, setOf: SetOf): FilterRule[] {
+  const elements = typeof data === 'string' ? setOf(data.replace(/^@/, '')) : isEntry(data) ? asList(data.set) : [];
+  if (elements === null) return [unreadableRule];
+  return elements.map((element): FilterRule => {
+    const [value, verdict] = asList(element);
+    const read = isEntry(verdict) ? readVerdict(verdict) : null;
+    const conditions = readCondition(key, value, setOf);
+    return read && conditions ? { conditions, verdict: read } : unreadableRule;
+  });
+}

@@ -1,0 +1,97 @@
+import { readFile } from 'node:fs/promises';
+import type { HostLink, Underlay } from '../../core/host-state/actual.ts';
+import { aliasMark, kernelProtocol } from '../../core/host-state/marks.ts';
+import { type Address, familyOf, lengthOf } from '../../core/net/cidr.ts';
+import { readAddress } from '../read-address.ts';
+import type { Shown } from './ip/show.ts';
+import { parseSshClients } from './ssh-clients.ts';
+
+/** The part of the underlay that is in files. */
+export type UnderlayFiles = Pick<Underlay, 'resolvers' | 'sshClients'>;
+
+/**
+ * Reads resolvers and SSH clients. The file of systemd-resolved is read too: where its stub is the resolver, resolv.conf(5) does not
+ * have the servers that it queries.
+ */
+export async function readUnderlayFiles(sshConnection: string | undefined): Promise<UnderlayFiles> {
+  const [configured, uplinks, tcp, tcp6] = await Promise.all(
+    ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf', '/proc/net/tcp', '/proc/net/tcp6'].map(readIfThere),
+  );
+  return {
+    resolvers: parseResolvers(`${configured}\n${uplinks}`),
+    sshClients: parseSshClients(`${tcp}\n${tcp6}`, sshConnection),
+  };
+}
+
+/** The servers of a resolv.conf(5), without those that are no addresses. */
+export function parseResolvers(text: string): Address[] {
+  const names = text.split('\n').map((line) => /^nameserver\s+(\S+)/.exec(line)?.[1] ?? '');
+  return [...new Set(names.flatMap((name) => readAddress(name) ?? []))];
+}
+
+/** Describes the host around the interface `link`. */
+export function gatherUnderlay(link: string, { links, routes, refusing }: Shown): Omit<Underlay, keyof UnderlayFiles> {
+  const others = links.filter((each) => each.name !== link && !each.loopback);
+  const defaults = routes.filter(
+    ({ prefix, table, links: into }) => table === 'main' && lengthOf(prefix) === 0 && !into.includes(link),
+  );
+  const mtus = defaults.flatMap((route) => [
+    ...links.filter((each) => route.links.includes(each.name)).map((each) => each.mtu),
+    ...(route.mtu === null ? [] : [route.mtu]),
+  ]);
+  return {
+    addresses: others
+      .filter(({ alias }) => !alias?.startsWith(aliasMark))
+      .flatMap(({ addresses }) => addresses.filter(isRouted).map(({ address }) => address)),
+    connected: others.flatMap(({ name, addresses }) =>
+      addresses.filter(isRouted).map(({ subnet }) => ({ prefix: subnet, link: name })),
+    ),
+    routed: routes
+      .filter(({ prefix, table, protocol }) => table === 'main' && protocol !== kernelProtocol && lengthOf(prefix) > 0)
+      .flatMap(({ prefix, metric, links: into }) =>
+        into.filter((each) => each !== link).map((each) => ({ prefix, link: each, metric })),
+      ),
+    refusing,
+    reached: routes
+      .filter(isKernelsOrMain)
+      .filter(({ prefix }) => lengthOf(prefix) > 0 && !isLinkLocal(prefix))
+      .flatMap(({ prefix, links: into }) =>
+        into.filter((each) => each !== link).map((each) => ({ prefix, link: each })),
+      ),
+    gateways: [...new Set(defaults.flatMap((route) => route.gateways))],
+    uplinks: [...new Set(defaults.filter(({ prefix }) => familyOf(prefix) === 4).flatMap((route) => route.links))],
+    links: others.map(describeLink),
+    underlayMtu: mtus.length === 0 ? null : Math.min(...mtus),
+  };
+}
+
+/** A bridge that has no carrier has no member now: the containers behind it may come back at any time. */
+function describeLink({ name, kind, mtu, up, carrier }: Shown['links'][number]): HostLink {
+  const isDown = !up || !(carrier || kind === 'bridge');
+  return { name, kind: kindOf(kind), mtu, ...(isDown && { isDown }) };
+}
+
+function kindOf(kind: string | null): HostLink['kind'] {
+  return kind === null || ofCards.has(kind) ? 'card' : kind === 'bridge' ? kind : 'other';
+}
+
+/** Virtual interfaces that consist of cards (ip-link(8)). */
+const ofCards: ReadonlySet<string> = new Set(['bond', 'team', 'vlan', 'ppp']);
+
+/** Every IPv6 link has fe80::/64, and none of them is a network of its own. */
+function isRouted({ address }: { readonly address: Address }): boolean {
+  return !isLinkLocal(address);
+}
+
+function isLinkLocal(text: string): boolean {
+  return text.startsWith('fe80:');
+}
+
+/** With a VRF the kernel's own routes are in another table than the main one. */
+function isKernelsOrMain({ table, protocol }: Shown['routes'][number]): boolean {
+  return table === 'main' || protocol === kernelProtocol;
+}
+
+async function readIfThere(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '');
+}

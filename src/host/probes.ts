@@ -1,0 +1,131 @@
+import { createSocket, type Socket, type SocketType } from 'node:dgram';
+import { lookup } from 'node:dns/promises';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CommandFailed } from '../core/errors/index.ts';
+import { type Address, familyOf } from '../core/net/cidr.ts';
+import { unusableAddress } from '../core/net/endpoint.ts';
+import type { ResolvedTarget } from './host.ts';
+import { stderrOf } from './process/command-error.ts';
+import type { Run } from './process/run.ts';
+import { readAddress } from './read-address.ts';
+
+/** discard (RFC 863): the receiver drops the datagram. */
+const discardPort = 9;
+
+/**
+ * The addresses of a name in the resolver's order of preference (RFC 6724), without those at which no peer can listen. Empty when the
+ * resolver fails or takes longer than `deadlineMs`.
+ */
+export async function resolve(name: string, deadlineMs: number): Promise<Address[]> {
+  const timer = new AbortController();
+  const expiry = sleep(deadlineMs, [], { signal: timer.signal }).catch(() => []);
+  const lookedUp = lookup(name, { all: true, order: 'verbatim' }).catch(() => []);
+  const found = await Promise.race([lookedUp, expiry]);
+  timer.abort();
+  const addresses = found.flatMap(({ address }: { address: string }) => readAddress(address) ?? []);
+  return [...new Set(addresses)].filter((address) => unusableAddress(address) === null);
+}
+
+/** Connects a datagram socket: the kernel looks up the route, and sends nothing. */
+export async function findSourceAddress(destination: Address): Promise<Address | null> {
+  const socket = openSocket(destination);
+  try {
+    await new Promise<void>((done, failed) => {
+      socket.once('error', failed);
+      socket.once('connect', done);
+      socket.connect(discardPort, destination);
+    });
+    return readAddress(socket.address().address);
+  } catch {
+    // ENETUNREACH and similar errors: there is no route.
+    return null;
+  } finally {
+    socket.close();
+  }
+}
+
+/** Binds the port over IPv4 and IPv6, as WireGuard does, and releases it. */
+export async function isPortFree(port: number): Promise<boolean> {
+  const areFree = await Promise.all([canBind('udp4', port), canBind('udp6', port)]);
+  return areFree.every(Boolean);
+}
+
+async function canBind(type: SocketType, port: number): Promise<boolean> {
+  const socket = createSocket({ type, ipv6Only: type === 'udp6' });
+  try {
+    await new Promise<void>((done, failed) => {
+      socket.once('error', failed);
+      socket.bind(port, done);
+    });
+    return true;
+  } catch (error) {
+    // A host without IPv6 fails with another error.
+    return (error as NodeJS.ErrnoException).code !== 'EADDRINUSE';
+  } finally {
+    socket.close();
+  }
+}
+
+/**
+ * Sends one byte to `address`. An error of the socket is no failure: WireGuard returns ENOKEY or EDESTADDRREQ for a peer without keys
+ * or endpoint, after it has started the handshake if it can.
+ */
+export async function triggerHandshake(address: Address): Promise<void> {
+  const socket = openSocket(address);
+  await new Promise<void>((done) => {
+    socket.once('error', () => done());
+    socket.send(Buffer.alloc(1), discardPort, address, () => done());
+  });
+  socket.close();
+}
+
+/** Connects to a port that is rarely open: a reset proves reachability as a connection does. */
+export async function isTcpReachable(address: Address, deadlineMs: number): Promise<boolean> {
+  const outcome = await connectTcp(address, discardPort, deadlineMs);
+  return outcome === 'accepted' || outcome === 'refused';
+}
+
+/** Connects to the port or, without one, sends one echo with `ping`. */
+export async function probe(run: Run, { address, port }: ResolvedTarget, deadlineMs: number): Promise<boolean> {
+  if (port !== null) return (await connectTcp(address, port, deadlineMs)) === 'accepted';
+  try {
+    await run('ping', ['-n', '-q', '-c', '1', '-W', String(deadlineMs / 1000), address], {
+      deadlineMs: deadlineMs + pingGraceMs,
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof CommandFailed && isUnanswered(error)) return false;
+    throw error;
+  }
+}
+
+/** Added to the deadline of `ping` itself. */
+const pingGraceMs = 500;
+
+/** `ping` exits with 1 without an answer, and with 2 for any other error, such as no route (ping(8)). */
+function isUnanswered(error: CommandFailed): boolean {
+  const { exitCode } = error.facts;
+  return exitCode === 1 || exitCode === null || /unreachable|no route/i.test(stderrOf(error));
+}
+
+async function connectTcp(
+  address: Address,
+  port: number,
+  deadlineMs: number,
+): Promise<'accepted' | 'refused' | 'silent'> {
+  const socket = connect({ host: address, port, timeout: deadlineMs });
+  try {
+    return await new Promise((done) => {
+      socket.once('connect', () => done('accepted'));
+      socket.once('timeout', () => done('silent'));
+      socket.once('error', ({ code }: NodeJS.ErrnoException) => done(code === 'ECONNREFUSED' ? 'refused' : 'silent'));
+    });
+  } finally {
+    socket.destroy();
+  }
+}
+
+function openSocket(address: Address): Socket {
+  return createSocket(familyOf(address) === 4 ? 'udp4' : 'udp6');
+}

@@ -1,0 +1,53 @@
+import { Secret } from '../../core/crypto/secret.ts';
+import { CommandFailed, printable } from '../../core/errors/index.ts';
+
+/** How a process ended, as execa reports it. */
+export interface ProcessResult {
+  readonly timedOut: boolean;
+  readonly isMaxBuffer: boolean;
+  readonly exitCode?: number | undefined;
+  readonly signal?: string | undefined;
+  readonly code?: string | undefined;
+}
+
+export interface RunLimits {
+  readonly deadlineMs: number;
+  /** Bytes. */
+  readonly maxOutput: number;
+}
+
+/** A command as messages name it: without most of its arguments. */
+export function formatCommand(tool: string, args: readonly string[]): string {
+  return [tool, ...args.slice(0, 3), ...(args.length > 3 ? ['...'] : [])].join(' ');
+}
+
+/** Why a tool failed, in one line: the limit that it exceeded, or else its error output `stderr`. */
+export function describeFailure(result: ProcessResult, stderr: string, limits: RunLimits): string {
+  const { timedOut, isMaxBuffer, exitCode, signal, code } = result;
+  if (timedOut) return `no end within ${limits.deadlineMs} ms`;
+  if (isMaxBuffer) return `it printed more than ${limits.maxOutput / 1024 / 1024} MiB`;
+  if (stderr !== '') return stderr;
+  return exitCode === undefined ? (signal ?? code ?? 'it could not be started') : '';
+}
+
+/** The error output of a tool in one line, without decoration and without the words of a Secret that it read. */
+export function summarizeStderr(stderr: string, input: string | Secret | undefined): string {
+  const lines = redact(stderr, input)
+    .split('\n')
+    .map((line) => printable(line.trim()));
+  // Without nft's carets, and wireguard-go's banner, which is in a box.
+  const messages = lines.filter((line) => /[\p{L}\p{N}]/u.test(line) && !line.startsWith('│'));
+  return messages.join('; ').slice(0, 2000);
+}
+
+/** `wg` quotes what it cannot parse. Shorter words than these are no keys. */
+function redact(text: string, input: string | Secret | undefined): string {
+  if (!(input instanceof Secret)) return text;
+  const words = input.reveal().match(/[^\s,]{20,}/g) ?? [];
+  return words.reduce((rest, word) => rest.replaceAll(word, '[secret]'), text);
+}
+
+/** What a tool wrote to stderr before it failed; empty for any other error. */
+export function stderrOf(error: unknown): string {
+  return error instanceof CommandFailed ? String(error.facts.stderr) : '';
+}

@@ -1,0 +1,56 @@
+import { access, constants, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { platform } from 'node:process';
+import { MissingTool } from '../../core/errors/index.ts';
+
+/**
+ * Where tools are searched, instead of the PATH of the caller, which may name folders of other users. On macOS wg-quick comes with
+ * Homebrew, whose folder on Apple processors belongs to the user who installed it: that user can become root through cpn.
+ */
+export const toolFolders: readonly string[] =
+  platform === 'win32'
+    ? ['C:\\Program Files\\WireGuard']
+    : [
+        ...['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'],
+        ...(platform === 'darwin' ? ['/opt/homebrew/bin'] : []),
+      ];
+
+/** The tools that are run, and how to install them. */
+export const remedies = {
+  wg: 'install it: apt install wireguard-tools',
+  'wg-quick': 'install wireguard-tools: apt, brew or pkg install wireguard-tools, pkg_add wireguard-tools on OpenBSD',
+  wireguard: 'install WireGuard for Windows',
+  ip: 'install it: apt install iproute2',
+  nft: 'install it: apt install nftables',
+  ping: 'install it: apt install iputils-ping',
+  ufw: 'install it: apt install ufw',
+  'firewall-cmd': 'install it: apt install firewalld',
+  systemctl: 'it is part of systemd: apt install systemd',
+  'systemd-notify': 'it is part of systemd: apt install systemd',
+  'wireguard-go': 'install it: apt install wireguard-go',
+  journalctl: 'it is part of systemd',
+  sh: 'it is part of every Unix',
+  'boringtun-cli': 'install it: cargo install boringtun-cli, into /usr/local/bin',
+} as const;
+
+export type Tool = keyof typeof remedies;
+
+/** The path of a tool: the first regular file of its name that is executable and not world-writable. @throws MissingTool */
+export async function findTool(tool: Tool, folders: readonly string[] = toolFolders): Promise<string> {
+  for (const folder of folders) {
+    const path = join(folder, platform === 'win32' ? `${tool}.exe` : tool);
+    if (await isExecutable(path)) return path;
+  }
+  throw new MissingTool(tool, remedies[tool]);
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    const stats = await stat(path);
+    // The mode means nothing on Windows, where only administrators can write to Program Files.
+    return stats.isFile() && (platform === 'win32' || (stats.mode & 0o002) === 0);
+  } catch {
+    return false;
+  }
+}

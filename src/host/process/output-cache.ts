@@ -1,0 +1,46 @@
+import type { FileHandle } from 'node:fs/promises';
+
+/** Of one call of the decoder: V8 stores longer texts than 1 MB outside of its heap, and then runs full collections often. */
+const pieceBytes = 256 * 1024;
+
+/**
+ * The last output of a tool that runs again and again. The same output is not decoded again, and reading it allocates nothing: with
+ * 10,000 peers it has some MB in each pass.
+ */
+export class OutputCache {
+  #last: { readonly whole: Buffer; readonly bytes: Buffer; readonly text: string } | null = null;
+  /** Null while a read uses it. */
+  #spare: Buffer | null = null;
+
+  /** The text of a file from its beginning. */
+  async read(file: FileHandle): Promise<string> {
+    const length = (await file.stat()).size;
+    const spare = this.#spare;
+    this.#spare = null;
+    const whole = spare !== null && spare.length >= length ? spare : Buffer.allocUnsafeSlow(Math.ceil(length * 1.25));
+    const { bytesRead } = await file.read({ buffer: whole, length, position: 0 });
+    const bytes = whole.subarray(0, bytesRead);
+    const last = this.#last;
+    if (last !== null && bytes.equals(last.bytes)) {
+      this.#spare = whole;
+      return last.text;
+    }
+    const text = decode(bytes);
+    this.#last = { whole, bytes, text };
+    this.#spare = last?.whole ?? null;
+    return text;
+  }
+}
+
+function decode(bytes: Buffer): string {
+  let text = '';
+  let start = 0;
+  while (start < bytes.length) {
+    // Pieces end with a line, and so with a character.
+    const end = bytes.length - start <= pieceBytes ? bytes.length : bytes.lastIndexOf(10, start + pieceBytes) + 1;
+    const piece = end > start ? end : bytes.length;
+    text += bytes.toString('utf8', start, piece);
+    start = piece;
+  }
+  return text;
+}

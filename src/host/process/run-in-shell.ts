@@ -1,0 +1,47 @@
+import type { FileHandle } from 'node:fs/promises';
+import { platform } from 'node:process';
+import { Secret } from '../../core/crypto/secret.ts';
+import { CommandFailed } from '../../core/errors/index.ts';
+import { readAnonymousFile } from './anonymous-file.ts';
+import { publishCheckpoint } from './checkpoint.ts';
+import { describeFailure, formatCommand, summarizeStderr } from './command-error.ts';
+import type { Tool } from './find-tool.ts';
+import type { OutputCache } from './output-cache.ts';
+import { defaultDeadlineMs, maxOutput, maxStderr, type RunOptions } from './run-options.ts';
+import type { ShellPool } from './shell-pool.ts';
+
+/** Runs a tool in a shell of the pool; null where there is none for it. */
+export async function runInShell(
+  shells: ShellPool,
+  path: string,
+  tool: Tool,
+  args: readonly string[],
+  { outputCache: again, input = '', deadlineMs = defaultDeadlineMs }: RunOptions,
+): Promise<string | null> {
+  if (again === undefined || platform !== 'linux' || input instanceof Secret) return null;
+  publishCheckpoint(tool);
+  return shells.ask([path, ...args], input, deadlineMs, async ({ exitCode, stdout, stderr }) => {
+    publishCheckpoint(tool);
+    if (exitCode === 0) return readOutput(stdout, again, tool, args);
+    const said = summarizeStderr(await readAnonymousFile(stderr, maxStderr), undefined);
+    const ending = { timedOut: exitCode === null, isMaxBuffer: false, exitCode: exitCode ?? undefined };
+    throw new CommandFailed(
+      formatCommand(tool, args),
+      exitCode,
+      describeFailure(ending, said, { deadlineMs, maxOutput }),
+    );
+  });
+}
+
+/** Reads the output of a tool from its file. @throws CommandFailed when it is too long */
+export async function readOutput(
+  file: FileHandle,
+  known: OutputCache,
+  tool: Tool,
+  args: readonly string[],
+): Promise<string> {
+  const { size } = await file.stat();
+  if (size <= maxOutput) return known.read(file);
+  const ending = { timedOut: false, isMaxBuffer: true };
+  throw new CommandFailed(formatCommand(tool, args), null, describeFailure(ending, '', { deadlineMs: 0, maxOutput }));
+}

@@ -1,0 +1,24 @@
+import type { Secret } from '../../core/crypto/secret.ts';
+import type { OutputCache } from './output-cache.ts';
+
+export interface RunOptions {
+  /** What the tool reads on stdin. The words of a Secret are redacted in its error output. */
+  readonly input?: string | Secret;
+  /** {@link defaultDeadlineMs} if absent. */
+  readonly deadlineMs?: number;
+  /** Exit codes that are no failure, in addition to 0. */
+  readonly allowExitCodes?: readonly number[];
+  /** The tool leaves a process behind, which may keep inherited pipes open: it gets none, and its output is not returned. */
+  readonly daemon?: boolean;
+  /**
+   * For a tool that runs every few seconds with much output: stdout is a file, so that Node is not woken for every 4 KiB, and from
+   * the third run on a shell of the pool starts the tool.
+   */
+  readonly outputCache?: OutputCache;
+}
+
+export const defaultDeadlineMs = 30_000;
+/** Bytes of stdout. */
+export const maxOutput = 64 * 1024 * 1024;
+/** Bytes of stderr. */
+export const maxStderr = 64 * 1024;

@@ -1,0 +1,172 @@
+import type { FileHandle } from 'node:fs/promises';
+import { Secret } from '../../core/crypto/secret.ts';
+import { CommandFailed } from '../../core/errors/index.ts';
+import { openAnonymousFile, readAnonymousFile } from './anonymous-file.ts';
+import { publishCheckpoint } from './checkpoint.ts';
+import { describeFailure, formatCommand, summarizeStderr } from './command-error.ts';
+import { findTool, type Tool, toolFolders } from './find-tool.ts';
+import { splitLines } from './lines.ts';
+import { readOutput, runInShell } from './run-in-shell.ts';
+import { defaultDeadlineMs, maxOutput, maxStderr, type RunOptions } from './run-options.ts';
+import { type Shell, ShellPool } from './shell-pool.ts';
+
+/** Runs a tool to its end and returns its stdout. @throws MissingTool @throws CommandFailed */
+export type Run = (tool: Tool, args: readonly string[], options?: RunOptions) => Promise<string>;
+
+/** A tool that runs until it is closed. */
+export interface Child {
+  /** Undefined where it could not be started. */
+  readonly pid: number | undefined;
+  /** Resolves after the tool ended and all its lines were passed on. Never rejects. */
+  readonly ended: Promise<void>;
+  /** Ends it, with SIGKILL where it ignores SIGTERM. No line is passed on after this call. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a tool and passes on each line of its stdout and stderr; null for a line of more than 64 KiB. The tool ends with this process,
+ * also when that is killed. @throws MissingTool
+ */
+export type Start = (tool: Tool, args: readonly string[], onLine: (line: string | null) => void) => Promise<Child>;
+
+/** Bytes. */
+const maxLine = 64 * 1024;
+/** From SIGTERM to SIGKILL, for a tool past its deadline. */
+const graceMs = 1000;
+
+const spawnOptions = {
+  env: { PATH: toolFolders.join(':'), LC_ALL: 'C' },
+  extendEnv: false,
+  cwd: '/',
+  // A session of its own: Ctrl-C in our terminal must not interrupt a step, a tunnel in user space or a watch.
+  detached: true,
+  forceKillAfterDelay: graceMs,
+  reject: false,
+} as const;
+
+/** Runs tools of the operating system. Nothing else in the program starts a process, other than {@link start}. */
+export const run: Run = runFrom(toolFolders);
+export const start: Start = startFrom(toolFolders);
+
+/**
+ * A Run that finds its tools in `folders`.
+ *
+ * @param environment additional variables; no secret, because other processes of this user can read them
+ */
+export function runFrom(folders: readonly string[], environment: Readonly<Record<string, string>> = {}): Run {
+  const shells = new ShellPool(startShell);
+  return async (tool, args, options = {}) => {
+    const path = await findTool(tool, folders);
+    const answer = await runInShell(shells, path, tool, args, options);
+    if (answer !== null) return answer;
+    const { input, deadlineMs = defaultDeadlineMs, allowExitCodes = [], daemon = false, outputCache } = options;
+    const stdin =
+      input === undefined ? null : await openAnonymousFile(input instanceof Secret ? input.reveal() : input);
+    const output = daemon || outputCache ? await openAnonymousFile() : null;
+    let overdue: NodeJS.Timeout | undefined;
+    try {
+      const { execa } = await import('execa');
+      publishCheckpoint(tool);
+      const child = execa(path, args, {
+        ...spawnOptions,
+        env: { ...environment, ...spawnOptions.env },
+        // Execa's types allow only the descriptors 0 to 2 here; Node, which gets them as they are, takes any.
+        stdin: (stdin?.fd as 0 | undefined) ?? 'ignore',
+        stdout: (output?.fd as 1 | undefined) ?? 'pipe',
+        stderr: (daemon ? (output?.fd as 2 | undefined) : undefined) ?? 'pipe',
+        timeout: deadlineMs,
+        maxBuffer: maxOutput,
+        stripFinalNewline: false,
+      });
+      // Children of a killed tool may hold our pipes, and execa would wait for them.
+      overdue = setTimeout(() => {
+        child.stdout?.destroy();
+        child.stderr?.destroy();
+      }, deadlineMs + graceMs);
+      const result = await child;
+      publishCheckpoint(tool);
+      const ended = !result.timedOut && !result.isMaxBuffer;
+      if (!result.failed || (ended && allowExitCodes.includes(result.exitCode ?? -1)))
+        return output && outputCache ? await readOutput(output, outputCache, tool, args) : (result.stdout ?? '');
+      const stderr = output && daemon ? await readAnonymousFile(output, maxStderr) : (result.stderr ?? '');
+      // Execa's error is no cause of ours: it holds all of stdout, where `wg show` prints the private key.
+      throw new CommandFailed(
+        formatCommand(tool, args),
+        ended ? (result.exitCode ?? null) : null,
+        describeFailure(result, summarizeStderr(stderr, input), { deadlineMs, maxOutput }),
+      );
+    } finally {
+      clearTimeout(overdue);
+      await stdin?.close();
+      await output?.close();
+    }
+  };
+}
+
+/** Starts a shell that ends with this process: its input ends then. */
+async function startShell(script: string, args: readonly string[], files: readonly FileHandle[]): Promise<Shell> {
+  const { execa } = await import('execa');
+  const child = execa(await findTool('sh'), ['-c', script, 'sh', ...args], {
+    ...spawnOptions,
+    stdio: ['pipe', 'pipe', 'ignore', ...files.map(({ fd }) => fd as 0)],
+    buffer: false,
+  });
+  let isRunning = true;
+  const ended = child.then(() => {
+    isRunning = false;
+  });
+  // A write to a shell that ended fails; `ended` reports it.
+  child.stdin.on('error', () => {});
+  return {
+    write: (text) => child.stdin.write(text),
+    onData: (listen) => child.stdout.setEncoding('utf8').on('data', listen),
+    ended,
+    kill: () => {
+      if (!isRunning || child.pid === undefined) return;
+      try {
+        // The whole process group, which is the session of the shell.
+        process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has just ended.
+      }
+    },
+  };
+}
+
+/**
+ * Becomes the tool, and leaves a shell that waits for the end of its input, which is the end of this process, and then kills both: the
+ * group 0 is its own (kill(2)), and no other process can have that number meanwhile. PR_SET_PDEATHSIG of the kernel would need
+ * setpriv(1), which not every Linux has.
+ */
+const endWithParentScript = `unset PWD
+exec 3<&0
+{ read -r _; kill -KILL 0; } <&3 3<&- >/dev/null 2>&1 &
+exec "$@" </dev/null 3<&-`;
+
+/** A Start that finds its tools in `folders`. */
+export function startFrom(folders: readonly string[]): Start {
+  return async (tool, args, onLine) => {
+    const path = await findTool(tool, folders);
+    const shell = await findTool('sh');
+    const { execa } = await import('execa');
+    publishCheckpoint(tool);
+    const child = execa(shell, ['-c', endWithParentScript, 'sh', path, ...args], {
+      ...spawnOptions,
+      stdin: 'pipe',
+      buffer: false,
+    });
+    publishCheckpoint(tool);
+    const streams = [child.stdout, child.stderr];
+    for (const stream of streams) stream.setEncoding('utf8').on('data', splitLines(maxLine, onLine));
+    // Execa does not end detached processes.
+    const kill = () => child.kill();
+    process.once('exit', kill);
+    const ended = child.then(() => void process.off('exit', kill));
+    const close = () => {
+      for (const stream of streams) stream.destroy();
+      kill();
+      return ended;
+    };
+    return { pid: child.pid, ended, close };
+  };
+}

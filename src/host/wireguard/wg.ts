@@ -1,0 +1,85 @@
+import { parsePublicKey, parseSecretKey } from '../../core/crypto/keys.ts';
+import { Secret } from '../../core/crypto/secret.ts';
+import { formatEndpoint } from '../../core/net/endpoint.ts';
+import type { ConfigureDevice, DeviceChange, RemovePeers, RenewPeers } from '../../core/reconcile/step.ts';
+
+/**
+ * Renders the input of `wg addconf IF /dev/stdin`. Absent settings of a peer are written as empty values, because `addconf` keeps what
+ * is not named; only allowed IPs are always replaced (config.c of wireguard-tools).
+ */
+export function renderDevice({ privateKey, listenPort, fwmark, peers }: ConfigureDevice): Secret {
+  const lines: string[] = [];
+  if (privateKey !== undefined || listenPort !== undefined || fwmark !== undefined) lines.push('[Interface]');
+  if (privateKey !== undefined) lines.push(`PrivateKey = ${revealKey(privateKey, 'private key')}`);
+  if (listenPort !== undefined) lines.push(`ListenPort = ${listenPort}`);
+  if (fwmark !== undefined) lines.push(`FwMark = ${fwmark === null ? 'off' : `0x${fwmark.toString(16)}`}`);
+  for (const peer of peers) lines.push(...renderPeer(peer));
+  return new Secret(`${lines.join('\n')}\n`);
+}
+
+/** The arguments of the `wg` calls that remove peers: one call, unless one argument list is too short. */
+export function removalArgs({ link, publicKeys }: RemovePeers): string[][] {
+  const calls: string[][] = [];
+  for (let start = 0; start < publicKeys.length; start += maxRemovals) {
+    const batch = publicKeys.slice(start, start + maxRemovals);
+    calls.push(['set', link, ...batch.flatMap((key) => ['peer', key, 'remove'])]);
+  }
+  return calls;
+}
+
+interface WgCall {
+  readonly args: string[];
+  readonly input?: Secret;
+}
+
+/**
+ * The calls that remove and add peers again: one for all peers without a preshared key, and one for each other peer, because `wg set`
+ * reads a single stdin.
+ */
+export function renewalCalls({ link, peers }: RenewPeers): WgCall[] {
+  const open = peers.filter((peer) => peer.presharedKey === null);
+  return [
+    ...(open.length === 0 ? [] : [{ args: ['set', link, ...open.flatMap(renewalArgs)] }]),
+    ...peers.flatMap((peer) =>
+      peer.presharedKey === null
+        ? []
+        : [
+            {
+              args: ['set', link, ...renewalArgs(peer)],
+              input: new Secret(revealKey(peer.presharedKey, 'preshared key')),
+            },
+          ],
+    ),
+  ];
+}
+
+function renewalArgs({ publicKey, presharedKey, endpoint, allowedIps, keepalive }: DeviceChange): string[] {
+  return [
+    ...['peer', publicKey, 'remove', 'peer', publicKey],
+    ...(presharedKey === null ? [] : ['preshared-key', '/dev/stdin']),
+    ...(endpoint === null ? [] : ['endpoint', formatEndpoint(endpoint)]),
+    ...['persistent-keepalive', String(keepalive ?? 0), 'allowed-ips', allowedIps.join(',')],
+  ];
+}
+
+/** 60 KB of arguments; execve(2) promises 128 KiB whatever the stack's limit is. */
+const maxRemovals = 1000;
+
+/** 32 zero bytes: WireGuard's "no preshared key". */
+const noKey = `${'A'.repeat(43)}=`;
+
+function renderPeer({ publicKey, presharedKey, allowedIps, endpoint, keepalive }: DeviceChange): string[] {
+  return [
+    '[Peer]',
+    `PublicKey = ${parsePublicKey(publicKey)}`,
+    `PresharedKey = ${presharedKey === null ? noKey : revealKey(presharedKey, 'preshared key')}`,
+    ...(allowedIps.length === 0 ? [] : [`AllowedIPs = ${allowedIps.join(', ')}`]),
+    ...(endpoint === null ? [] : [`Endpoint = ${formatEndpoint(endpoint)}`]),
+    `PersistentKeepalive = ${keepalive ?? 'off'}`,
+  ];
+}
+
+/** Validates the key first, because the error of `wg` quotes a key that it cannot parse. */
+function revealKey(key: Secret, field: string): string {
+  return parseSecretKey(key.reveal(), field).reveal();
+}

@@ -1,0 +1,170 @@
+import { DiskFailed, Locked } from '../core/errors/index.ts';
+
+/** Called once when the disk begins to fail, and once when nothing fails any more. */
+export type ReportDiskFailure = (event: 'failing' | 'recovered', error?: DiskFailed) => void;
+
+/** The failures of a disk at the moment, by name. */
+export class DiskFailures {
+  readonly #report: ReportDiskFailure;
+  readonly #names = new Set<string>();
+
+  constructor(report: ReportDiskFailure) {
+    this.#report = report;
+  }
+
+  begin(name: string, error: DiskFailed): void {
+    const isFirst = this.#names.size === 0;
+    this.#names.add(name);
+    if (isFirst) this.#report('failing', error);
+  }
+
+  end(name: string): void {
+    if (this.#names.delete(name) && this.#names.size === 0) this.#report('recovered');
+  }
+}
+
+/** One kind of content that the disk has for each interface. */
+export interface Disk<T> {
+  /** Its name, by which failures are distinguished. */
+  readonly kind: string;
+  read(link: string): Promise<T | null>;
+  write(link: string, value: T): Promise<void>;
+  /** The same text for the same content. */
+  format(value: T): string;
+}
+
+/** What could not be written. */
+interface Unsaved<T> {
+  readonly value: T;
+  /** What the disk held then; if it holds another text now, another process has written since, and that is newer. */
+  readonly base: string | null;
+  readonly triedAt: number;
+}
+
+/** What the files of one store share. */
+export interface FallbackContext {
+  readonly failures: DiskFailures;
+  /** Milliseconds of a monotonic clock. */
+  now(): number;
+  /** Does work while no other process changes what is on the disk. */
+  alone(work: () => Promise<void>): Promise<void>;
+}
+
+/** Milliseconds between two tries to write what could not be written. */
+const retryEvery = 5_000;
+
+/** The contents of a disk that may fail: what could not be written is kept here, and retried. */
+export class FallbackFiles<T> {
+  readonly #disk: Disk<T>;
+  readonly #around: FallbackContext;
+  readonly #unsaved = new Map<string, Unsaved<T>>();
+  /** What the disk held when it was last read. */
+  readonly #last = new Map<string, T>();
+
+  constructor(disk: Disk<T>, around: FallbackContext) {
+    this.#disk = disk;
+    this.#around = around;
+  }
+
+  /** The newest content; where the disk cannot be read, the last one that could. */
+  async read(link: string): Promise<T | null> {
+    try {
+      const value = await this.#disk.read(link);
+      return await this.overlay(link, value);
+    } catch (error) {
+      const value = this.recall(link, error);
+      if (value === null) throw error;
+      return value;
+    }
+  }
+
+  /** The newest content, for a reader that found `value` on the disk. */
+  async overlay(link: string, value: T | null): Promise<T | null> {
+    this.#around.failures.end(`read ${this.#disk.kind} ${link}`);
+    this.#note(link, value);
+    await this.#retry(link);
+    return this.#unsaved.get(link)?.value ?? this.#last.get(link) ?? null;
+  }
+
+  /** The last content, for a reader for whom the disk failed; null for any other error, and where there is none. */
+  recall(link: string, error: unknown): T | null {
+    const value = this.#unsaved.get(link)?.value ?? this.#last.get(link) ?? null;
+    if (!(error instanceof DiskFailed) || value === null) return null;
+    this.#around.failures.begin(`read ${this.#disk.kind} ${link}`, error);
+    return value;
+  }
+
+  /** Writes, or keeps what cannot be written; earlier unsaved content is replaced. */
+  async write(link: string, value: T): Promise<void> {
+    const unsaved = this.#unsaved.get(link);
+    if (unsaved === undefined) return this.#attempt(link, value);
+    this.#unsaved.set(link, { ...unsaved, value });
+    await this.#retry(link);
+  }
+
+  /** True while the last write has failed. */
+  isUnsaved(link: string): boolean {
+    return this.#unsaved.has(link);
+  }
+
+  forget(link: string): void {
+    this.#last.delete(link);
+    this.#drop(link);
+    this.#around.failures.end(`read ${this.#disk.kind} ${link}`);
+  }
+
+  /** The interfaces with content in memory. */
+  links(): string[] {
+    return [...new Set([...this.#last.keys(), ...this.#unsaved.keys()])];
+  }
+
+  /** Retries to write what is unsaved, if that is due. */
+  async #retry(link: string): Promise<void> {
+    const unsaved = this.#unsaved.get(link);
+    const { now, alone } = this.#around;
+    if (unsaved === undefined || now() - unsaved.triedAt < retryEvery) return;
+    this.#unsaved.set(link, { ...unsaved, triedAt: now() });
+    try {
+      await alone(() => this.#save(link));
+    } catch (error) {
+      if (!(error instanceof DiskFailed || error instanceof Locked)) throw error;
+    }
+  }
+
+  /** Writes what is unsaved, unless another process has written. */
+  async #save(link: string): Promise<void> {
+    this.#note(link, await this.#disk.read(link));
+    const unsaved = this.#unsaved.get(link);
+    if (unsaved !== undefined) await this.#attempt(link, unsaved.value);
+  }
+
+  async #attempt(link: string, value: T): Promise<void> {
+    try {
+      await this.#disk.write(link, value);
+      this.#last.set(link, value);
+      this.#drop(link);
+    } catch (error) {
+      if (!(error instanceof DiskFailed)) throw error;
+      const base = await this.#disk.read(link).catch(() => this.#last.get(link) ?? null);
+      this.#unsaved.set(link, { value, base: this.#format(base), triedAt: this.#around.now() });
+      this.#around.failures.begin(`write ${this.#disk.kind} ${link}`, error);
+    }
+  }
+
+  /** Stores what is on the disk. */
+  #note(link: string, value: T | null): void {
+    if (value === null) this.#last.delete(link);
+    else this.#last.set(link, value);
+    const unsaved = this.#unsaved.get(link);
+    if (unsaved !== undefined && this.#format(value) !== unsaved.base) this.#drop(link);
+  }
+
+  #drop(link: string): void {
+    this.#unsaved.delete(link);
+    this.#around.failures.end(`write ${this.#disk.kind} ${link}`);
+  }
+
+  #format(value: T | null): string | null {
+    return value === null ? null : this.#disk.format(value);
+  }
+}

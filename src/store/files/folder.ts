@@ -1,0 +1,63 @@
+import { constants } from 'node:fs';
+import { mkdir, open, readdir, rmdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { DiskFailed } from '../../core/errors/index.ts';
+import { codeOf, ignore, touch } from './disk.ts';
+
+/** The names in a folder; none when there is no such folder. @throws DiskFailed when it is there and cannot be read */
+export async function listFolder(path: string): Promise<string[]> {
+  try {
+    return await touch('read', path, () => readdir(path), ['ENOENT']);
+  } catch (error) {
+    return ignore(error, ['ENOENT'], []);
+  }
+}
+
+/**
+ * Makes a folder that only its owner can enter, to survive a power cut; returns the folders that were not there before, the
+ * outermost first.
+ *
+ * Not by Node's recursive mkdir, which reports ENOENT on a read-only disk.
+ *
+ * @throws DiskFailed
+ */
+export async function makeFolder(path: string): Promise<string[]> {
+  if (await isFolder(path)) return [];
+  const above = dirname(path);
+  const made = above === path ? [] : await makeFolder(above);
+  try {
+    await touch('mkdir', path, () => mkdir(path, 0o700), ['EEXIST']);
+  } catch (error) {
+    if (await isFolder(path)) return made;
+    throw codeOf(error) === null ? error : new DiskFailed('make the folder', path, error as NodeJS.ErrnoException);
+  }
+  await syncFolder(above);
+  return [...made, path];
+}
+
+/** Removes a folder if it is empty and no mount point. */
+export async function removeFolder(path: string): Promise<void> {
+  const allow = ['ENOTEMPTY', 'ENOENT', 'EBUSY'];
+  await touch('rmdir', path, () => rmdir(path), allow).catch((error) => ignore(error, allow, undefined));
+}
+
+/** Syncs a folder, so that its renames, links and removals survive a power cut. @throws DiskFailed but for the codes in `allow` */
+export async function syncFolder(path: string, allow: readonly string[] = []): Promise<void> {
+  const sync = async () => {
+    const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    try {
+      await folder.sync();
+    } finally {
+      await folder.close();
+    }
+  };
+  await touch('fsync', path, sync, allow).catch((error) => ignore(error, allow, undefined));
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await touch('read', path, () => stat(path), ['ENOENT'])).isDirectory();
+  } catch (error) {
+    return ignore(error, ['ENOENT'], false);
+  }
+}

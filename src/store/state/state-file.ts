@@ -1,0 +1,123 @@
+import * as z from 'zod';
+import type { Peer } from '../../core/map/model.ts';
+import { formatProbeTarget } from '../../core/map/probe-target.ts';
+import type { PeerLabels } from '../../core/names/hosts-label.ts';
+import { formatEndpoint } from '../../core/net/endpoint.ts';
+import type { Pin } from '../../core/pins/match-pins.ts';
+import type { Rotation, State } from './state.ts';
+import { stateSchema, stateVersion } from './state-schema.ts';
+
+/**
+ * Formats a state as the text of its file, secrets in the open. The same state always gives the same text. Peers, pins and labels, of
+ * which there may be thousands, have a line each.
+ */
+export function formatState({ keyPair, identity, rotation, networkSecret, ...state }: State): string {
+  const { membership, pins, labels } = state;
+  const text = {
+    version: stateVersion,
+    ...state,
+    privateKey: keyPair.privateKey.reveal(),
+    identity: identity?.seed.reveal() ?? null,
+    rotation: rotation && formatRotation(rotation),
+    networkSecret: networkSecret?.reveal() ?? null,
+    options: { ...state.options, probes: state.options.probes.map(formatProbeTarget) },
+    enrollment: {
+      ...state.enrollment,
+      endpoint: state.enrollment.endpoint && formatEndpoint(state.enrollment.endpoint),
+    },
+    membership: membership && {
+      ...membership,
+      accessToken: membership.accessToken?.reveal() ?? null,
+      personalToken: membership.personalToken?.reveal() ?? null,
+      map: { ...membership.map, peers: [] },
+    },
+    pins: [],
+    labels: [],
+  };
+  const whole = JSON.stringify(sorted(text), null, 2);
+  const peers = membership?.map.peers.map(formatPeer) ?? [];
+  const withPins = withRows(withRows(whole, 'peers', peers), 'pins', pins.map(formatPin));
+  return `${withRows(withPins, 'labels', labels.map(formatLabels))}\n`;
+}
+
+/** Puts rows into the empty list of this name, the only one: within a text its quotes would be escaped. */
+function withRows(text: string, name: string, rows: readonly string[]): string {
+  if (rows.length === 0) return text;
+  return text.replace(`"${name}": []`, () => `"${name}": [\n${rows.join(',\n')}\n]`);
+}
+
+// The fields of rows stand here in their order in the file: sorting those of 10,000 peers takes longer than formatting them.
+
+function formatPeer({ given, proof, ...peer }: Peer): string {
+  const { address, endpoint, expiresAt, id, identity, name, priority, publicKey } = peer;
+  const { routes, secretTag, servingSince, type, unlisted, withdrawn } = peer;
+  return JSON.stringify({
+    ...{ address, endpoint: endpoint && formatEndpoint(endpoint), expiresAt },
+    given: given && sorted({ ...given, presharedKey: given.presharedKey?.reveal() ?? null }),
+    ...{ id, identity, name, priority },
+    proof: proof && sorted(proof),
+    ...{ publicKey, routes, secretTag, servingSince, type, unlisted, withdrawn },
+  } satisfies Row<Peer>);
+}
+
+function formatPin({ address, claimed, identity, peer, publicKey, serial }: Pin): string {
+  return JSON.stringify({ address, claimed: sorted(claimed), identity, peer, publicKey, serial } satisfies Row<Pin>);
+}
+
+function formatLabels({ labels, peer }: PeerLabels): string {
+  return JSON.stringify({ labels, peer } satisfies Row<PeerLabels>);
+}
+
+/** Every field: one that is missing here would be missing from the file. */
+type Row<T> = Readonly<Record<keyof T, unknown>>;
+
+/** Parses what {@link formatState} wrote; throws for anything else. */
+export function parseState(text: string): State {
+  const { version: _, privateKey, keySince, rotation, ...state } = stateSchema.parse(parseJson(text));
+  return {
+    ...state,
+    keyPair: privateKey,
+    keySince: keySince ?? state.createdAt,
+    rotation: rotation && readRotation(rotation),
+  };
+}
+
+/** The version a text claims to be of, or null when it is no state at all. */
+export function versionOf(text: string): number | null {
+  try {
+    return z.object({ version: z.int() }).parse(JSON.parse(text)).version;
+  } catch {
+    return null;
+  }
+}
+
+/** Node's own message would quote a part of the text, which holds keys. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SyntaxError(text.trim() === '' ? 'it is empty' : 'it is not JSON');
+  }
+}
+
+/** The same value, with the fields of each record in the order of their names. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([one], [other]) => (one < other ? -1 : 1))
+      .map(([name, each]) => [name, sorted(each)]),
+  );
+}
+
+function formatRotation({ keyPair, ...rest }: Rotation) {
+  return { ...rest, privateKey: keyPair.privateKey.reveal() };
+}
+
+function readRotation({
+  privateKey,
+  ...rest
+}: Omit<Rotation, 'keyPair'> & { privateKey: Rotation['keyPair'] }): Rotation {
+  return { ...rest, keyPair: privateKey };
+}

@@ -1,0 +1,27 @@
+import { expect, test, vi } from 'vitest';
+import { readInstant } from '../../../src/api/decode/instant.ts';
+
+test.each<[string | number, string | null]>([
+  ['2030-01-31T12:00:00.000Z', '2030-01-31T12:00:00.000Z'],
+  ['2030-01-31T12:00:00Z', '2030-01-31T12:00:00.000Z'],
+  ['2030-01-31T14:00:00+02:00', '2030-01-31T12:00:00.000Z'],
+  ['2030-01-31T12:00:00.123456Z', '2030-01-31T12:00:00.123Z'],
+  ['2030-01-31 12:00:00', '2030-01-31T12:00:00.000Z'],
+  ['2030-01-31 12:00:00.5', '2030-01-31T12:00:00.500Z'],
+  ['2030-01-31 12:00:00+00', '2030-01-31T12:00:00.000Z'],
+  ['2030-01-31T12:00', '2030-01-31T12:00:00.000Z'],
+  ['2030-01-31', '2030-01-31T00:00:00.000Z'],
+  ['Thu, 31 Jan 2030 12:00:00 GMT', '2030-01-31T12:00:00.000Z'],
+  [1_896_091_200, '2030-01-31T12:00:00.000Z'],
+  [1_896_091_200_000, '2030-01-31T12:00:00.000Z'],
+  ['tomorrow', null],
+  ['', null],
+  [1e300, null],
+  [Number.NaN, null],
+])('%j is written as %j, whatever the time zone of this host', (given, written) => {
+  for (const zone of ['UTC', 'Asia/Kolkata']) {
+    vi.stubEnv('TZ', zone);
+    expect([zone, readInstant(given)]).toEqual([zone, written]);
+  }
+  vi.unstubAllEnvs();
+});

@@ -1,0 +1,79 @@
+import { createServer as createPlainServer } from 'node:http';
+import { createServer } from 'node:https';
+import tls from 'node:tls';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { Unreachable } from '../../../src/core/errors/index.ts';
+import { makeCertificate } from '../certificate.ts';
+import { connectPeerService } from '../described-service.ts';
+import { failureOf, networkBody, unhurried } from '../samples.ts';
+import { listen } from '../server.ts';
+
+const token = new Secret('token-sample');
+
+/** An https server, and whether a request came through to it. */
+async function serveTls(certificate: { cert: string; key: string }) {
+  let requests = 0;
+  const server = createServer(certificate, (_, response) => {
+    requests += 1;
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data: networkBody() }));
+  });
+  const { port } = await listen(server);
+  return { port, requests: () => requests };
+}
+
+function trust(...certificates: string[]): void {
+  const usual = tls.getCACertificates('default');
+  tls.setDefaultCACertificates([...usual, ...certificates]);
+  onTestFinished(() => tls.setDefaultCACertificates(usual));
+}
+
+async function read(port: number, host = 'localhost') {
+  const { options, sleeps } = unhurried();
+  const map = connectPeerService({ url: `https://${host}:${port}`, insecureHttp: false }, options).readMap(
+    7,
+    token,
+    null,
+  );
+  return { map, sleeps };
+}
+
+describe('https', () => {
+  test('to a host whose certificate is trusted works', async () => {
+    const certificate = makeCertificate();
+    trust(certificate.cert);
+    const { port, requests } = await serveTls(certificate);
+    expect((await (await read(port)).map).map?.name).toBe('office');
+    expect(requests()).toBe(1);
+  });
+
+  test.each([
+    ['signed by an unknown authority', makeCertificate(), false, 'localhost', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+    ['expired', makeCertificate({ days: [-3, -2] }), true, 'localhost', 'CERT_HAS_EXPIRED'],
+  ])('to a host whose certificate is %s is given up at once', async (_, certificate, trusted, host, code) => {
+    if (trusted) trust(certificate.cert);
+    const { port, requests } = await serveTls(certificate);
+    const { map, sleeps } = await read(port, host);
+    const failure = await failureOf(map);
+    expect(failure).toBeInstanceOf(Unreachable);
+    expect(failure).toMatchObject({ delivered: false });
+    expect(failure.message).toContain(`its TLS certificate was not accepted (${code})`);
+    expect(requests()).toBe(0);
+    expect(sleeps).toEqual([]);
+  });
+
+  test('to a port where plain http is spoken is given up at once', async () => {
+    let requests = 0;
+    const { port } = await listen(
+      createPlainServer(() => {
+        requests += 1;
+      }),
+    );
+    const { map, sleeps } = await read(port);
+    const failure = await failureOf(map);
+    expect(failure.message).toContain('TLS handshake failed');
+    expect(failure.message).toContain('the port may serve plain http');
+    expect(requests).toBe(0);
+    expect(sleeps).toEqual([]);
+  });
+});

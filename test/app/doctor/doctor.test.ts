@@ -1,0 +1,236 @@
+import { describe, expect, it } from 'vitest';
+import type { DoctorTools } from '../../../src/app/doctor/examination.ts';
+import { type Diagnosis, examine } from '../../../src/app/doctor/examine.ts';
+import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
+import {
+  BadReply,
+  DiskFailed,
+  Intercepted,
+  MissingTool,
+  Refused,
+  Unreachable,
+} from '../../../src/core/errors/index.ts';
+import { nameUnderlay } from '../../../src/core/health/path-mtu.ts';
+import type { NetworkMap } from '../../../src/core/map/model.ts';
+import type { Address } from '../../../src/core/net/cidr.ts';
+import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import type { Inspector } from '../../../src/host/inspector.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
+import { dialled, options, peer } from '../../core/samples.ts';
+import { answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
+
+const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
+
+/** A healthy host that is up and has a handshake with peer 2. */
+async function startDesk(listed: NetworkMap = map, changes: Partial<Joined> = {}, inspects: Partial<Inspector> = {}) {
+  const desk = await Desk.with(
+    joinedTo(listed, { keySince: '2023-11-01T00:00:00.000Z', createdAt: '2023-11-01T00:00:00.000Z', ...changes }),
+  );
+  desk.answers = [answerWith(listed)];
+  desk.echoes = () => true;
+  await reconcileNetworks(desk.tools);
+  desk.touch(2, {
+    latestHandshake: Math.floor(desk.tools.now().getTime() / 1000),
+    endpoint: { ...dialled(2) } as never,
+  });
+  const unused = () => {
+    throw new Error('unexpected call');
+  };
+  const inspector: Inspector = {
+    unexamined: new Set(),
+    tools: async () => [{ tool: 'wg', path: '/usr/bin/wg', version: 'v1', remedy: 'apt install wireguard-tools' }],
+    kernel: async () => ({ release: '6.1', wireguard: true, tun: true }),
+    mayAdminister: async () => true,
+    user: () => 0,
+    managers: async () => [],
+    preparedManagers: async () => [],
+    file: async () => null,
+    space: async (path) => ({ path, bytes: 1e12, files: null }),
+    holder: async () => ({ pid: 7, alive: true }),
+    hasLegacyRules: async () => false,
+    udpPorts: async () => new Set([desk.actual.device?.listenPort ?? 0]),
+    diagnostics: unused,
+    ...inspects,
+  };
+  const tools: DoctorTools = {
+    ...desk.tools,
+    inspector,
+    folders: { config: '/etc/wireguard', state: '/var/lib/cpn', runtime: '/run/cpn' },
+    probeService: async () => ({ date: tools.now().getTime() / 1000, tookMs: 3 }),
+  };
+  return { desk, tools };
+}
+
+it('a host that expires within days is a problem, with what to do', async () => {
+  const expiresAt = 1_700_000_000_000 + 86_400_000;
+  const { tools } = await startDesk({
+    ...map,
+    peers: map.peers.map((each) => (each.id === 1 ? { ...each, expiresAt } : each)),
+  });
+  expect(problemsOf(await examine(tools))).toEqual([
+    expect.objectContaining({
+      subject: 'network',
+      looked: 'how long this host may stay in office',
+      found: expect.stringContaining('expires within a day'),
+      remedy: expect.stringMatching(/cpn peer update \d+ 1 --expires 90d/),
+    }),
+  ]);
+});
+
+const problemsOf = (found: readonly Diagnosis[]) => found.filter(({ verdict }) => verdict === 'problem');
+
+describe('a check-up', () => {
+  it('finds no problem where there is none, and leaves everything as it is', async () => {
+    const { desk, tools } = await startDesk();
+    const before = await desk.state();
+    desk.steps.length = 0;
+    expect(problemsOf(await examine(tools))).toEqual([]);
+    expect([desk.steps, desk.withdrawn, desk.announced, await desk.state()]).toEqual([[], [], [], before]);
+  });
+
+  it('continues after a check that fails, and reports its error as a problem', async () => {
+    const missing = () => {
+      throw new MissingTool('ping', 'install it: apt install iputils-ping');
+    };
+    const { desk, tools } = await startDesk();
+    desk.echoes = missing;
+    tools.host.observe = async () => {
+      throw new DiskFailed('read', '/proc/net/tcp', { name: 'Error', message: '', code: 'EACCES', errno: -13 });
+    };
+    const found = await examine(tools);
+    expect(problemsOf(found)).toMatchObject([
+      { subject: 'network', interface: 'cpn0', remedy: expect.stringContaining('run as root') },
+    ]);
+    expect(found.map(({ subject }) => subject)).toContain('disk');
+    const { desk: other, tools: without } = await startDesk();
+    other.echoes = missing;
+    expect(problemsOf(await examine(without))).toMatchObject([
+      { subject: 'mtu', found: 'ping was not found on this host', remedy: 'install it: apt install iputils-ping' },
+    ]);
+  });
+
+  it('notes what cannot be examined on this kind of host, and does not examine it', async () => {
+    const unexpected = async () => {
+      throw new Error('unexpected call');
+    };
+    const left = ['kernel', 'managers', 'ports', 'mtu'] as const;
+    const kind = { unexamined: new Set(left), kernel: unexpected, managers: unexpected, udpPorts: unexpected };
+    const { desk, tools } = await startDesk(map, {}, kind);
+    desk.echoes = unexpected;
+    const found = await examine(tools);
+    expect(problemsOf(found)).toEqual([]);
+    for (const subject of left) {
+      expect(found.filter((each) => each.subject === subject)).toMatchObject([
+        { verdict: 'note', found: 'is not examined on this kind of host', interface: null },
+      ]);
+    }
+  });
+
+  it('reports an unreachable control plane, a refused token and a wrong clock', async () => {
+    const { desk, tools } = await startDesk();
+    const out = new Unreachable('https://x', 'connection refused', {
+      delivered: false,
+      heard: false,
+      retryAfterMs: null,
+    });
+    const cut = async () => {
+      throw out;
+    };
+    expect(problemsOf(await examine({ ...tools, probeService: cut }))).toMatchObject([
+      { subject: 'api', found: 'is out of reach: connection refused' },
+    ]);
+    const remedyOf = async (error: Unreachable) => {
+      const found = await examine({ ...tools, probeService: async () => Promise.reject(error) });
+      return problemsOf(found)[0]?.remedy;
+    };
+    const heard = { delivered: false, heard: true, retryAfterMs: null };
+    const remedy = 'check its address and port, and that it runs';
+    expect(await remedyOf(new Unreachable('http://x', 'ECONNREFUSED', { ...heard, remedy }))).toBe(remedy);
+    expect(await remedyOf(new Unreachable('https://x', 'its TLS certificate', heard))).toContain('NODE_EXTRA_CA_CERTS');
+    desk.answers = [fail(new Refused(401, 'reading', 'no', 'join again'))];
+    expect(problemsOf(await examine(tools))).toMatchObject([
+      { subject: 'api', remedy: expect.stringContaining('ask an admin') },
+    ]);
+    desk.answers = [fail(new BadReply('https://x', 'is not JSON', 'look'))];
+    expect(problemsOf(await examine(tools))).toMatchObject([
+      { subject: 'api', remedy: expect.stringContaining('later') },
+    ]);
+    desk.answers = [fail(new Intercepted('https://x', 'it answered with HTML', true))];
+    expect((await examine(tools)).filter(({ subject }) => subject === 'api')).toMatchObject([
+      {
+        verdict: 'problem',
+        found: expect.stringContaining('a captive portal'),
+        remedy: expect.stringMatching(/^log in/),
+      },
+    ]);
+    desk.answers = [answerWith(map)];
+    const wrong = async () => ({ date: 0, tookMs: 1 });
+    expect(problemsOf(await examine({ ...tools, probeService: wrong }))).toMatchObject([{ subject: 'clock' }]);
+    const past = () => new Date('2020-01-01');
+    expect(problemsOf(await examine({ ...tools, now: past })).map(({ subject }) => subject)).toContain('clock');
+  });
+
+  it('reports names that do not resolve, peers that do not respond, and drift', async () => {
+    const named = mapAt('"1"', [peer(2, { endpoint: parseEndpoint('edge.example.net:51820') })]);
+    const { desk, tools } = await startDesk(named);
+    desk.touch(2, { latestHandshake: 1, keepalive: 25 });
+    desk.actual = { ...desk.actual, routes: [], link: desk.actual.link && { ...desk.actual.link, mtu: 1000 } };
+    expect(problemsOf(await examine(tools)).map(({ subject, remedy }) => `${subject}: ${remedy}`)).toEqual([
+      'dns: getent ahosts edge.example.net, and see /etc/resolv.conf',
+      'network: cpn plan cpn0, and cpn reconcile cpn0',
+      'network: cpn explain 10.77.0.2',
+    ]);
+  });
+
+  it('reports unfinished joins, and a host without a network', async () => {
+    const { desk, tools } = await startDesk();
+    const { membership: _, ...state } = await desk.state();
+    await tools.store.write({ ...state, membership: null });
+    expect(problemsOf(await examine(tools))).toMatchObject([{ subject: 'state', found: 'was not finished' }]);
+    await tools.store.forget('cpn0', []);
+    expect((await examine(tools)).find(({ subject }) => subject === 'state')).toMatchObject({ remedy: 'cpn join' });
+    await expect(examine(tools, 'office')).rejects.toThrow('has not joined');
+  });
+});
+
+describe('the MTU', () => {
+  it.each([1419, 1300, 576, 100])(
+    'of a path that passes %i bytes is found, though one packet in three is lost',
+    async (limit) => {
+      let asked = 0;
+      const echoes = async (to: Address, bytes: number) => {
+        if (to !== '10.77.0.2') return true;
+        asked += 1;
+        return bytes <= limit && asked % 3 !== 0;
+      };
+      const { desk, tools } = await startDesk();
+      desk.echoes = echoes;
+      const [problem] = problemsOf(await examine(tools)).filter(({ looked }) => looked.includes('through cpn0'));
+      const [, mtu] = /--mtu (\d+)/.exec(problem?.remedy ?? '') ?? [];
+      expect(Math.max(576, limit) - Number(mtu)).toBeLessThanOrEqual(limit < 576 ? 0 : 8);
+      expect(Number(mtu)).toBeLessThanOrEqual(Math.max(576, limit));
+      expect(asked).toBeLessThan(60);
+    },
+  );
+
+  it('is said to be measured where it is, and not to be too large when the daemon can lower it', async () => {
+    const { desk, tools } = await startDesk();
+    desk.echoes = (_, bytes) => bytes <= 1300;
+    const mtuOf = async () => (await examine(tools)).filter(({ subject }) => subject === 'mtu');
+    expect((await mtuOf())[0]?.remedy).toMatch(
+      /^"cpn run" lowers the MTU within minutes; without it: cpn set cpn0 --mtu 1\d+/,
+    );
+    const underlay = nameUnderlay(desk.actual.surroundings);
+    const pathMtu = { mtu: 1296, peer: 2, underlay, measuredAt: '2026-11-22T12:00:00.000Z' };
+    await tools.store.write({ ...(await desk.state()), pathMtu });
+    await reconcileNetworks(tools);
+    expect((await mtuOf())[0]).toMatchObject({
+      verdict: 'ok',
+      found: '1296, measured to peer-2 on 2026-11-22; 1420 fits the underlay',
+    });
+    expect(problemsOf(await mtuOf())).toEqual([]);
+    await tools.store.write({ ...(await desk.state()), options: { ...options, mtu: 1400 } });
+    await reconcileNetworks(tools);
+    expect(problemsOf(await mtuOf())).toMatchObject([{ remedy: expect.stringMatching(/^cpn set cpn0 --mtu 1\d+/) }]);
+  });
+});

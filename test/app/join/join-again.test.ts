@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { joinNetwork } from '../../../src/app/join/join.ts';
+import type { JoinRequest } from '../../../src/app/join/join-request.ts';
+import { leaveNetworks } from '../../../src/app/leave/leave.ts';
+import type { NamedOptions } from '../../../src/app/options/kept-options.ts';
+import { passNetwork } from '../../../src/app/reconcile/pass.ts';
+import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { Refused, Unreachable, WrongUsage } from '../../../src/core/errors/index.ts';
+import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import type { Joined, State } from '../../../src/store/state/state.ts';
+import { dialled, keyPair, options, peer, prefix } from '../../core/samples.ts';
+import { answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
+
+const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) })]);
+const token = new Secret('cpn_x');
+const endpoint = parseEndpoint('203.0.113.1:51999');
+const chosen = {
+  ...options,
+  ...{ listenPort: 51_999, mtu: 1300, acceptRoutes: false, hosts: true, pin: 'strict' as const, rotateEvery: 86_400 },
+  allowRoutes: [prefix('10.9.0.0/16')],
+};
+const secret = new Secret(Buffer.alloc(32, 1).toString('base64'));
+
+/** A host that joined with this key and chose much, and is up. */
+async function startDesk(changes: Partial<State> = {}) {
+  const { enrollment } = joinedTo(map);
+  const tokenHash = createHash('sha256').update(token.reveal()).digest('hex');
+  const state = { enrollment: { ...enrollment, endpoint, tokenHash }, options: chosen, networkSecret: secret };
+  const desk = await Desk.with(joinedTo(map, { ...state, ...(changes as Partial<Joined>) }));
+  desk.answers = [answerWith(map)];
+  if (changes.membership !== null) await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
+  const warnings: string[] = [];
+  desk.tools.warn = (text) => void warnings.push(text);
+  const joinAgain = (named: NamedOptions[] = [], request: Partial<JoinRequest> = {}) =>
+    joinNetwork(desk.tools, {
+      ...{ token, service: joinedTo(map).service, name: 'host', type: 'origin', endpoint: null, interface: null },
+      ...{ options, named: new Set(named), networkSecret: null, personalToken: null },
+      ...{ isUnattended: false, handshakeTimeoutMs: 0, ...request },
+    });
+  return { desk, warnings, joinAgain };
+}
+
+const known = async (desk: Desk) => {
+  const { options, enrollment, networkSecret } = await desk.state();
+  return { options, enrollment, networkSecret: networkSecret?.reveal() };
+};
+
+describe('a join that is repeated with the same key', () => {
+  it('keeps every option that is not given', async () => {
+    const { desk, joinAgain } = await startDesk();
+    const before = await known(desk);
+    await joinAgain();
+    expect(await known(desk)).toEqual(before);
+    expect([desk.actual.link?.mtu, desk.actual.device?.listenPort]).toEqual([1300, 51_999]);
+  });
+
+  it('changes the options that are given, and those alone', async () => {
+    const { desk, joinAgain } = await startDesk();
+    const before = await known(desk);
+    const other = new Secret(Buffer.alloc(32, 2).toString('base64'));
+    const given = { ...options, mtu: 1400, allowRoutes: [prefix('10.8.0.0/16')] };
+    await joinAgain(['mtu', 'allowRoutes', 'networkSecret'], { options: given, networkSecret: other });
+    const { mtu, allowRoutes } = given;
+    const expected = { ...before, options: { ...chosen, mtu, allowRoutes }, networkSecret: other.reveal() };
+    expect(await known(desk)).toEqual(expected);
+  });
+
+  it('accepts name, type and endpoint unchanged', async () => {
+    const { desk, joinAgain } = await startDesk();
+    const before = await known(desk);
+    await joinAgain(['name', 'type', 'endpoint'], { name: 'peer-1', endpoint });
+    expect(await known(desk)).toEqual(before);
+  });
+
+  it.each([
+    ['name', { name: 'edge' }, '--name peer-1, not edge; leave out --name; "cpn set cpn0 --name edge" changes it'],
+    [
+      'endpoint',
+      { endpoint: parseEndpoint('203.0.113.1:52000') },
+      '--endpoint 203.0.113.1:51999, not 203.0.113.1:52000; leave out --endpoint; "cpn set cpn0 --endpoint 203.0.113.1:52000" changes it',
+    ],
+    [
+      'type',
+      { type: 'connector' },
+      '--type origin, not connector; leave out --type; to change it, "cpn leave cpn0" and join with a new key',
+    ],
+  ] as const)('refuses another %s, and changes nothing', async (flag, request, problem) => {
+    const { desk, joinAgain } = await startDesk();
+    const before = await desk.state();
+    const joining = joinAgain([flag, 'mtu'], { ...request, options: { ...options, mtu: 1400 } });
+    await expect(joining).rejects.toThrow(`the join of cpn0 with this key has ${problem}`);
+    await expect(joining).rejects.toBeInstanceOf(WrongUsage);
+    expect(await desk.state()).toEqual(before);
+  });
+});
+
+describe('a join that is repeated after the host was removed or suspended', () => {
+  const { membership } = joinedTo(map);
+  const refusal = (status: number) => new Refused(status, 'reading the network', 'the token is unknown', 'x');
+
+  it.each([401, 404])('fails on a %i with the hint to use a new key, and changes nothing', async (status) => {
+    const { desk, joinAgain } = await startDesk();
+    const before = [await desk.state(), desk.steps.length];
+    desk.answers = [fail(refusal(status))];
+    const joining = joinAgain(['mtu'], { options: { ...options, mtu: 1400 } });
+    await expect(joining).rejects.toThrow(/this host is no longer in network office; .* "cpn join" with a new key/);
+    await expect(joining).rejects.toMatchObject({ name: 'Refused', status });
+    expect([await desk.state(), desk.steps.length]).toEqual(before);
+  });
+
+  it('ends with the reason of the control plane where the host is suspended, and changes nothing', async () => {
+    const { desk, joinAgain, warnings } = await startDesk();
+    const before = [await desk.state(), desk.steps.length];
+    desk.answers = [fail(new Refused(403, 'reading the network', 'this peer is suspended', 'ask an admin'))];
+    const joining = joinAgain(['mtu'], { options: { ...options, mtu: 1400 } });
+    await expect(joining).rejects.toThrow('this peer is suspended');
+    await expect(joining).rejects.toMatchObject({ name: 'Refused', status: 403 });
+    expect([await desk.state(), desk.steps.length, warnings]).toEqual([...before, []]);
+  });
+
+  it('continues with a warning while the control plane is unreachable', async () => {
+    const { desk, joinAgain, warnings } = await startDesk();
+    const attempts = { delivered: false, heard: false, retryAfterMs: null };
+    desk.answers = [fail(new Unreachable('https://x', 'gone', attempts))];
+    const { state } = await joinAgain();
+    expect(state.interface).toBe('cpn0');
+    expect(warnings.join()).toContain('is unreachable: gone; cpn0 uses the last received map of network office');
+  });
+
+  it('reads the network with the personal token that is given, and not with the one that is refused', async () => {
+    const former = { ...membership, accessToken: null, personalToken: new Secret('old') };
+    const { desk, joinAgain } = await startDesk({ membership: former });
+    const { connect } = desk.tools;
+    desk.tools.connect = async (...known) => ({
+      ...(await connect(...known)),
+      async readMap(_, token) {
+        if (token.reveal() !== 'new') throw refusal(401);
+        return { map: null, waited: false };
+      },
+    });
+    await expect(joinAgain()).rejects.toMatchObject({ name: 'Refused', status: 401 });
+    const { state } = await joinAgain([], { personalToken: new Secret('new') });
+    expect(state.membership.personalToken?.reveal()).toBe('new');
+  });
+});
+
+it('leaving a network whose join was not finished names the peer that may stay', async () => {
+  const { desk, joinAgain, warnings } = await startDesk({ membership: null });
+  const lost = { delivered: true, heard: false, retryAfterMs: null };
+  desk.enrols = () => {
+    throw new Unreachable('https://x', 'gone', lost);
+  };
+  await expect(joinAgain()).rejects.toThrow('gone');
+  expect(await leaveNetworks(desk.tools)).toEqual([{ interface: 'cpn0', removed: false, former: false }]);
+  const { publicKey } = keyPair(1);
+  expect(warnings).toEqual([
+    `the join of cpn0 was not finished; a peer peer-1 with the public key ${publicKey} may stay in its network at https://203.0.113.99: "cpn peer list" shows it, and "cpn peer remove" takes it out`,
+  ]);
+});

@@ -1,0 +1,282 @@
+import { describe, expect, it } from 'vitest';
+import type { Enrolled, EnrollmentRequest } from '../../../src/api/service.ts';
+import { findJoined } from '../../../src/app/join/check-membership.ts';
+import { joinNetwork } from '../../../src/app/join/join.ts';
+import type { JoinRequest } from '../../../src/app/join/join-request.ts';
+import { passNetwork } from '../../../src/app/reconcile/pass.ts';
+import { refresh } from '../../../src/app/reconcile/refresh.ts';
+import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
+import { isEnrollmentProven, isProven, makeIdentity } from '../../../src/core/crypto/identity.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { Refused, Unreachable, WrongUsage } from '../../../src/core/errors/index.ts';
+import { type Feature, features } from '../../../src/core/map/features.ts';
+import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import type { State } from '../../../src/store/state/state.ts';
+import { dialled, options, peer, prefix } from '../../core/samples.ts';
+import { answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
+
+const two = peer(2, { endpoint: dialled(2) });
+const map = mapAt('"1"', [two]);
+const endpoint = parseEndpoint('203.0.113.1:51999');
+const kept = {
+  ...options,
+  listenPort: 51_999,
+  mtu: 1300,
+  hosts: true,
+  pin: 'strict' as const,
+  allowRoutes: [prefix('10.9.0.0/16')],
+};
+const gone = new Refused(401, 'reading the network', 'the token is unknown', 'x');
+const inNetwork = new Refused(409, 'the enrolment', 'this host is in it', 'x');
+const request: JoinRequest = {
+  ...{ token: new Secret('cpn_new'), service: joinedTo(map).service, name: 'host', type: 'origin', endpoint: null },
+  ...{ interface: null, options, named: new Set(), networkSecret: null, personalToken: null },
+  ...{ isUnattended: false, handshakeTimeoutMs: 0 },
+};
+
+/** A host that is up in network 7; `answer` is what the control plane says to its token from then on. */
+async function startDesk(answer: Parameters<typeof fail>[0] | null): Promise<Desk> {
+  const createdAt = '2020-01-01T00:00:00.000Z';
+  const state = joinedTo(map, {
+    createdAt,
+    options: kept,
+    networkSecret: new Secret(Buffer.alloc(32, 1).toString('base64')),
+  });
+  const desk = await Desk.with({ ...state, enrollment: { ...state.enrollment, endpoint } });
+  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 20_000 });
+  desk.answers = [answer === null ? answerWith(map) : fail(answer)];
+  return desk;
+}
+
+/** A service that knows which networks a host is in; it gives the host another address. */
+function enrolInto(desk: Desk, asked: EnrollmentRequest[]): void {
+  desk.enrols = (enrolment) => {
+    asked.push(enrolment);
+    if (enrolment.currentNetworks?.includes(Number(map.id))) throw inNetwork;
+    return reply(enrolment);
+  };
+}
+
+/** The service describes these extensions alone. */
+function describeOnly(desk: Desk, ...features: Feature[]): void {
+  desk.describesItself = async () => ({ features, etag: null });
+}
+
+/** The folders that a join made are handed over to the network that stays. */
+const withoutFolders = (state: State) => ({ ...state, receipt: state.receipt.filter(({ made }) => made !== 'folder') });
+
+function reply({ publicKey, name, endpoint: at }: EnrollmentRequest): Enrolled {
+  const self = peer(9, { publicKey, name, endpoint: at });
+  return { peer: self, map: { ...map, revision: '"5"', peers: [self, two] }, accessToken: new Secret('cpp_new') };
+}
+
+describe('a host that was removed from its network', () => {
+  it('counts as joined until the control plane refuses it', async () => {
+    const desk = await startDesk(gone);
+    const { service } = await desk.state();
+    const find = async () => (await findJoined(desk.tools, service, null))?.interface ?? null;
+    expect(await find()).toBe('cpn0');
+    const { notes } = await refresh(desk.tools, await desk.state());
+    await desk.tools.store.amendNotes('cpn0', notes);
+    expect(await find()).toBeNull();
+  });
+
+  it('joins again as the service described it before, where its description cannot be read', async () => {
+    const desk = await startDesk(gone);
+    const { features } = await desk.state();
+    const asked: EnrollmentRequest[] = [];
+    enrolInto(desk, asked);
+    desk.describesItself = async () => {
+      throw new Unreachable('https://203.0.113.99', 'no', { delivered: false, heard: false, retryAfterMs: null });
+    };
+    await joinNetwork(desk.tools, request);
+    expect([asked.length, (await desk.state()).features]).toEqual([2, features]);
+  });
+
+  it('joins again with a new key, on its interface, with its options and those named', async () => {
+    const desk = await startDesk(gone);
+    const before = await desk.state();
+    const asked: EnrollmentRequest[] = [];
+    enrolInto(desk, asked);
+    const { state } = await joinNetwork(desk.tools, {
+      ...{ ...request, options: { ...options, mtu: 1400 }, named: new Set(['mtu'] as const) },
+    });
+    expect(asked.map(({ currentNetworks }) => currentNetworks)).toEqual([[7], []]);
+    expect(asked.at(-1)).toMatchObject({ name: 'peer-1', type: 'origin', endpoint });
+    expect(state).toEqual(await desk.state());
+    expect(state).toMatchObject({
+      ...{ interface: 'cpn0', options: { ...kept, mtu: 1400 }, createdAt: before.createdAt, enrollment: { endpoint } },
+      membership: { peer: { id: 9, address: '10.77.0.9' }, accessToken: {} },
+    });
+    expect(state.networkSecret?.reveal()).toBe(before.networkSecret?.reveal());
+    expect(state.keyPair.publicKey).not.toBe(before.keyPair.publicKey);
+    expect(desk.actual.link).toMatchObject({ name: 'cpn0', mtu: 1400, addresses: [{ address: '10.77.0.9' }] });
+    expect([desk.actual.device?.publicKey, desk.actual.device?.listenPort]).toEqual([state.keyPair.publicKey, 51_999]);
+    expect((await desk.tools.store.list()).states).toHaveLength(1);
+  });
+
+  it.each<[string, readonly Feature[], boolean]>([
+    ['with its identity, which it proves after its last proof', features, true],
+    ['with a new identity, where the service requires no proof', ['enroll-identity', 'enroll-current-networks'], false],
+  ])('joins again %s', async (_, described, isSame) => {
+    const desk = await startDesk(gone);
+    describeOnly(desk, ...described);
+    const identity = makeIdentity(new Uint8Array(32).fill(7));
+    const before = { ...(await desk.state()), identity, keySerial: 5_000_000_000_000 };
+    await desk.tools.store.write(before);
+    const asked: EnrollmentRequest[] = [];
+    enrolInto(desk, asked);
+    const { state } = await joinNetwork(desk.tools, request);
+    const [first, last] = asked;
+    expect([first?.identity === before.identity?.key, first?.keyProof]).toEqual([false, undefined]);
+    expect([last?.identity === before.identity?.key, state.identity?.key]).toEqual([isSame, last?.identity]);
+    expect(state.keySerial).toBe(isSame ? before.keySerial + 1 : 0);
+    expect(last?.keyProof?.serial).toBe(isSame ? state.keySerial : undefined);
+    const { tokenHash } = state.enrollment;
+    for (const { identity: claimed, identityProof, publicKey, keyProof } of asked) {
+      if (claimed === undefined || identityProof === undefined) throw new Error('an enrolment without an identity');
+      expect(isEnrollmentProven(claimed, { publicKey, tokenHash }, identityProof)).toBe(true);
+      if (keyProof) expect(isProven(claimed, publicKey, keyProof)).toBe(true);
+    }
+  });
+
+  it('may name its interface again, and no other', async () => {
+    const desk = await startDesk(gone);
+    enrolInto(desk, []);
+    await expect(joinNetwork(desk.tools, { ...request, interface: 'cpn5' })).rejects.toThrow('leave out --interface');
+    expect((await desk.tools.store.list()).states).toHaveLength(1);
+    const { state } = await joinNetwork(desk.tools, { ...request, interface: 'cpn0' });
+    expect([state.interface, state.membership.peer.id]).toEqual(['cpn0', 9]);
+  });
+
+  it('joins again on its port, which its own interface has', async () => {
+    const desk = await startDesk(gone);
+    desk.takenPorts.add(51_999);
+    enrolInto(desk, []);
+    const again = { ...request, endpoint, named: new Set(['endpoint'] as const) };
+    expect((await joinNetwork(desk.tools, again)).state).toMatchObject({ options: { listenPort: 51_999 } });
+  });
+
+  it('joins again through a service that does not describe Current-Networks', async () => {
+    const desk = await startDesk(gone);
+    desk.enrols = reply;
+    await joinNetwork(desk.tools, request);
+    const { states } = await desk.tools.store.list();
+    expect(states).toMatchObject([
+      { interface: 'cpn0', options: { mtu: 1300, pin: 'strict' }, membership: { peer: { id: 9 } } },
+    ]);
+  });
+
+  it('continues after an interrupt between the enrolment and the change of its state', async () => {
+    const desk = await startDesk(gone);
+    desk.enrols = reply;
+    const store = { ...desk.tools.store, forget: () => Promise.reject(new Error('power cut')) };
+    await expect(joinNetwork({ ...desk.tools, store }, request)).rejects.toThrow('power cut');
+    // The new token is taken, and the former one is not.
+    desk.answers = [answerWith(map), fail(gone)];
+    await joinNetwork(desk.tools, request);
+    const { states } = await desk.tools.store.list();
+    expect(states).toMatchObject([{ interface: 'cpn0', membership: { peer: { id: 9 } } }]);
+  });
+
+  it.each([
+    ['refused', new Refused(403, 'the enrolment', 'the key is used up', 'x')],
+    ['not delivered', new Unreachable('https://x', 'gone', { delivered: false, heard: false, retryAfterMs: null })],
+  ])('keeps what it has where the enrolment is %s', async (_, error) => {
+    const desk = await startDesk(gone);
+    const before = withoutFolders(await desk.state());
+    desk.steps.length = 0;
+    desk.enrols = ({ currentNetworks }) => {
+      throw currentNetworks?.length ? inNetwork : error;
+    };
+    await expect(joinNetwork(desk.tools, request)).rejects.toBe(error);
+    expect([(await desk.tools.store.list()).states.map(withoutFolders), desk.steps]).toEqual([[before], []]);
+  });
+});
+
+describe('a service that carries out a repeated enrolment again', () => {
+  it('marks each enrolment as possibly done, from its request to its reply', async () => {
+    const desk = await startDesk(gone);
+    describeOnly(desk, 'enroll-current-networks');
+    const lost = { delivered: true, perhapsDone: true, heard: false, retryAfterMs: null };
+    const doubts: unknown[] = [];
+    const { connect } = desk.tools;
+    const tools: typeof desk.tools = {
+      ...desk.tools,
+      connect: async (known, patience) => ({
+        ...(await connect(known, patience)),
+        async enroll({ currentNetworks }) {
+          doubts.push((await desk.tools.store.read('cpn1'))?.perhapsEnrolled);
+          throw currentNetworks?.length ? inNetwork : new Unreachable('https://x', 'gone', lost);
+        },
+      }),
+      host: {
+        ...desk.tools.host,
+        async check() {
+          doubts.push((await desk.tools.store.read('cpn1'))?.perhapsEnrolled);
+        },
+      },
+    };
+    await expect(joinNetwork(tools, request)).rejects.toThrow('gone');
+    expect(doubts).toEqual([undefined, true, false, true]);
+    expect(await desk.tools.store.read('cpn1')).toMatchObject({ perhapsEnrolled: true, membership: null });
+    await expect(joinNetwork(tools, { ...request, isUnattended: true })).rejects.toBeInstanceOf(WrongUsage);
+  });
+});
+
+describe('a service that does not describe Current-Networks', () => {
+  it('receives no networks of a host, and a 409 is a plain error', async () => {
+    const desk = await startDesk(gone);
+    describeOnly(desk, 'enroll-idempotently');
+    const asked: EnrollmentRequest[] = [];
+    desk.enrols = (enrolment) => {
+      asked.push(enrolment);
+      throw inNetwork;
+    };
+    await expect(joinNetwork(desk.tools, request)).rejects.toBe(inNetwork);
+    expect(asked.map(({ currentNetworks }) => currentNetworks)).toEqual([[]]);
+  });
+});
+
+describe('a listen port that another program uses', () => {
+  it.each([
+    ['--endpoint', { endpoint }],
+    ['--listen-port', { options: { ...options, listenPort: 51_999 } }],
+  ])('is refused as %s before a use of the key is taken', async (flag, changes) => {
+    const desk = await Desk.empty();
+    desk.takenPorts.add(51_999);
+    await expect(joinNetwork(desk.tools, { ...request, ...changes })).rejects.toMatchObject({
+      name: 'PortTaken',
+      message: expect.stringContaining(`cpn0 cannot listen: UDP port 51999 is in use; choose another with ${flag}`),
+    });
+    expect((await desk.tools.store.list()).states).toEqual([]);
+  });
+
+  it('is refused when an unfinished join is repeated, too', async () => {
+    const desk = await Desk.empty();
+    const lost = { delivered: true, heard: false, retryAfterMs: null };
+    desk.enrols = () => {
+      throw new Unreachable('https://x', 'gone', lost);
+    };
+    await expect(joinNetwork(desk.tools, { ...request, endpoint })).rejects.toThrow('gone');
+    desk.takenPorts.add(51_999);
+    await expect(joinNetwork(desk.tools, { ...request, endpoint })).rejects.toMatchObject({ name: 'PortTaken' });
+    desk.takenPorts.clear();
+    desk.enrols = reply;
+    expect((await joinNetwork(desk.tools, { ...request, endpoint })).state.membership.peer.id).toBe(9);
+  });
+});
+
+describe('a host that is still in its network', () => {
+  it('is not enrolled a second time, and stays unchanged', async () => {
+    const desk = await startDesk(null);
+    const before = withoutFolders(await desk.state());
+    const asked: EnrollmentRequest[] = [];
+    enrolInto(desk, asked);
+    const joining = joinNetwork(desk.tools, request);
+    await expect(joining).rejects.toThrow('this host is in network office already, as cpn0; "cpn leave cpn0" first');
+    await expect(joining).rejects.toBeInstanceOf(WrongUsage);
+    expect(asked).toHaveLength(1);
+    expect((await desk.tools.store.list()).states.map(withoutFolders)).toEqual([before]);
+  });
+});

@@ -1,0 +1,437 @@
+import { describe, expect, it } from 'vitest';
+import { leaveNetworks, takeDown } from '../../../src/app/leave/leave.ts';
+import { passNetwork } from '../../../src/app/reconcile/pass.ts';
+import { bringUp, planNetworks, reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
+import { applyUpdate } from '../../../src/app/reconcile/state-update.ts';
+import { resumeRotation, rotateKeys } from '../../../src/app/rotation/rotate.ts';
+import { readStatus } from '../../../src/app/status/status.ts';
+import { isProven, makeIdentity } from '../../../src/core/crypto/identity.ts';
+import { keyPairOf, makeKeyPair } from '../../../src/core/crypto/keys.ts';
+import {
+  CommandFailed,
+  Interrupted,
+  Locked,
+  Refused,
+  Unreachable,
+  WrongUsage,
+} from '../../../src/core/errors/index.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
+import { dialled, keyPair, peer } from '../../core/samples.ts';
+import { answerWith, Desk, joinedTo, mapAt, self } from '../desk.ts';
+
+const [two, three] = [peer(2, { endpoint: dialled(2) }), peer(3, { endpoint: dialled(3) })];
+const map = mapAt('"1"', [two, three]);
+const [older, newer] = [keyPair(1), makeKeyPair(new Uint8Array(32).fill(200))];
+/** The newest map, once the control plane took the new key. */
+const renamed = mapAt('"2"', [], { peers: [{ ...self, publicKey: newer.publicKey }, two, three] });
+const identity = makeIdentity(new Uint8Array(32).fill(5));
+
+/** The control plane is out of reach; `delivered` tells whether a request may have come there. */
+const unreachable = (delivered: boolean) =>
+  new Unreachable('https://203.0.113.99', 'it is gone', { delivered, heard: false, retryAfterMs: null });
+
+/** A host that is up, with handshakes with its peers; its next key is `newer`. */
+async function startUp(changes: Partial<Joined> = {}): Promise<Desk> {
+  const desk = await Desk.with(joinedTo(map, { identity, ...changes }));
+  desk.answers = [answerWith(map)];
+  desk.onHandshakeTrigger = () => {};
+  Object.assign(desk.tools, { random: () => new Uint8Array(32).fill(200) });
+  await bringUp(desk.tools);
+  const latestHandshake = Math.floor(desk.tools.now().getTime() / 1000) - 5;
+  for (const number of [2, 3]) desk.touch(number, { latestHandshake, endpoint: dialled(number) as never });
+  desk.steps.length = 0;
+  return desk;
+}
+
+/** Makes a peer complete each handshake at once while `accepts` holds. */
+function letAnswer(desk: Desk, number: number, accepts = () => true): void {
+  const before = desk.onHandshakeTrigger;
+  desk.onHandshakeTrigger = (address) => {
+    before(address);
+    if (address !== peer(number).address || !accepts()) return;
+    desk.touch(number, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+  };
+}
+
+const keyInUse = ({ actual }: Desk) => actual.device?.publicKey;
+const configKey = async ({ tools }: Desk) =>
+  /PrivateKey = (\S+)/.exec((await tools.store.readConfig('cpn0')) ?? '')?.[1];
+
+/** Every place that holds a key holds this one, and no rotation is pending. */
+async function expectSettled(desk: Desk, expected: typeof older): Promise<Joined> {
+  const state = await desk.state();
+  expect(state.rotation).toBeNull();
+  expect([state.keyPair.publicKey, keyInUse(desk)]).toEqual([expected.publicKey, expected.publicKey]);
+  expect(await configKey(desk)).toBe(expected.privateKey.reveal());
+  expect(state.membership.map.peers.find(({ id }) => id === 1)?.publicKey).toBe(expected.publicKey);
+  expect(desk.registered.at(-1)?.publicKey ?? older.publicKey).toBe(expected.publicKey);
+  return state;
+}
+
+describe('a new key', () => {
+  it('is registered with a proof, and in use once a peer answered to it; the peers stay as they are', async () => {
+    const desk = await startUp();
+    letAnswer(desk, 2);
+    letAnswer(desk, 3);
+    const [report] = await rotateKeys(desk.tools, undefined);
+    expect(report).toMatchObject({ interface: 'cpn0', answered: 'peer-2', failure: null });
+    // A service that is restored to the revision before the new key is asked for its whole map.
+    expect((await desk.state()).membership.map.revision).toBeNull();
+    const state = await expectSettled(desk, newer);
+    const proof = desk.registered[0]?.proof ?? expect.unreachable('there is a proof');
+    expect(isProven(identity.key, newer.publicKey, proof)).toBe(true);
+    expect(state.keySerial).toBe(proof.serial);
+    expect(state.keySince > '2023').toBe(true);
+    expect(desk.steps).toMatchObject([{ do: 'configure-device', peers: [] }]);
+  });
+
+  it('is on the disk before the control plane receives it', async () => {
+    const desk = await startUp();
+    letAnswer(desk, 2);
+    let saved: Joined | undefined;
+    desk.registers = async () => {
+      saved ??= await desk.state();
+      return true;
+    };
+    await rotateKeys(desk.tools, undefined);
+    expect(saved).toMatchObject({ keyPair: { publicKey: older.publicKey }, rotation: { phase: 'announcing' } });
+    expect(saved?.rotation?.keyPair.privateKey.reveal()).toBe(newer.privateKey.reveal());
+  });
+
+  it('is not sent when the disk does not store it', async () => {
+    const desk = await startUp();
+    const store = { ...desk.tools.store, isOnDisk: () => false };
+    const [report] = await rotateKeys({ ...desk.tools, store }, undefined);
+    expect(report?.failure).toMatchObject({ name: 'CannotRotate' });
+    expect(desk.registered).toEqual([]);
+    await expectSettled(desk, older);
+  });
+
+  it('stays when no peer responded before: the control plane confirms it', async () => {
+    const desk = await startUp();
+    for (const number of [2, 3]) desk.touch(number, { latestHandshake: null });
+    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ answered: null, failure: null }]);
+    await expectSettled(desk, newer);
+  });
+
+  it('makes WireGuard retry at once with a peer that lacks it, and not with one that responded', async () => {
+    const desk = await startUp();
+    letAnswer(desk, 3);
+    letAnswer(desk, 2, () => desk.steps.filter((step) => step.do === 'renew-peers').length >= 2);
+    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: null }]);
+    const renewed = desk.steps.filter((step) => step.do === 'renew-peers');
+    expect(renewed).toHaveLength(2);
+    for (const step of renewed) {
+      expect(step).toMatchObject({ peers: [{ publicKey: two.publicKey, endpoint: two.endpoint }] });
+    }
+    expect(desk.seconds).toBeLessThan(1_003);
+  });
+
+  it('is rolled back when no peer responds; the old one gets a later proof than the new one', async () => {
+    const desk = await startUp();
+    letAnswer(desk, 2, () => keyInUse(desk) === older.publicKey);
+    const [report] = await rotateKeys(desk.tools, undefined, 6_000);
+    expect(report?.failure).toMatchObject({ name: 'NotRotated' });
+    const state = await expectSettled(desk, older);
+    expect(desk.registered.map(({ publicKey }) => publicKey)).toEqual([newer.publicKey, older.publicKey]);
+    const [there, back] = desk.registered.map(({ proof }) => proof?.serial ?? 0) as [number, number];
+    expect(back).toBeGreaterThan(there);
+    expect(state).toMatchObject({ keySerial: back, keySince: '2026-01-01T00:00:00.000Z' });
+  });
+
+  it.each([
+    ['taken down', async (desk: Desk) => takeDown(desk.tools), 'RotationPending'],
+    ['left', async (desk: Desk) => leaveNetworks(desk.tools), 'NotJoined'],
+  ])('is waited for no longer where the network is %s meanwhile', async (_, end, name) => {
+    const desk = await startUp();
+    desk.removes = () => true;
+    let isEnded = false;
+    const { peers } = desk.tools.host;
+    desk.tools.host.peers = async (link) => {
+      if (keyInUse(desk) === newer.publicKey && !isEnded) {
+        isEnded = true;
+        await end(desk);
+      }
+      if (isEnded) throw new CommandFailed('wg show cpn0 dump', 1, 'Unable to access interface');
+      return peers(link);
+    };
+    const [report] = await rotateKeys(desk.tools, undefined);
+    expect(report?.failure?.name).toBe(name);
+  });
+
+  it('is answered by a peer that changes its own key meanwhile: passes go by newer maps while it waits', async () => {
+    const desk = await startUp();
+    const theirs = keyPair(22).publicKey;
+    const both = {
+      ...renamed,
+      revision: '"3"',
+      peers: renamed.peers.map((each) => (each.id === 2 ? { ...each, publicKey: theirs } : each)),
+    };
+    desk.answers = [answerWith(both)];
+    let isNew = false;
+    Object.assign(desk.tools.host, {
+      triggerHandshake: async () => {
+        const { device } = desk.actual;
+        if (!isNew) await passNetwork(desk.tools, 'cpn0', { map: both, resolved: null }, { withinMs: 1_000 });
+        else if (device !== null) {
+          const latestHandshake = Math.floor(desk.tools.now().getTime() / 1000);
+          const peers = device.peers.map((each) => (each.publicKey === theirs ? { ...each, latestHandshake } : each));
+          desk.actual = { ...desk.actual, device: { ...device, peers } };
+        }
+        isNew = true;
+      },
+    });
+    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ answered: 'peer-2', failure: null }]);
+    const state = await expectSettled(desk, newer);
+    expect(state.membership.map.peers.map(({ publicKey }) => publicKey)).toContain(theirs);
+  });
+
+  it('is rolled back after a signal', async () => {
+    const desk = await startUp();
+    const { lock } = desk.tools.store;
+    let locks = 0;
+    Object.assign(desk.tools.store, {
+      lock: async (work: () => Promise<unknown>) => {
+        const result = await lock(work);
+        locks += 1;
+        if (locks === 1) desk.interrupting.abort(new Interrupted('SIGHUP'));
+        return result;
+      },
+    });
+    await expect(rotateKeys(desk.tools, undefined)).rejects.toBeInstanceOf(Interrupted);
+    await expectSettled(desk, older);
+    expect(desk.registered.map(({ publicKey }) => publicKey)).toEqual([newer.publicKey, older.publicKey]);
+  });
+
+  it('does not start after a signal that comes before the key is sent', async () => {
+    const desk = await startUp();
+    desk.interrupting.abort(new Interrupted('SIGINT'));
+    await expect(rotateKeys(desk.tools, undefined)).rejects.toBeInstanceOf(Interrupted);
+    expect(desk.registered).toEqual([]);
+    await expectSettled(desk, older);
+  });
+
+  it('stays when no peer responds and the control plane refuses the old one', async () => {
+    const desk = await startUp();
+    const refusal = new Refused(422, 'changing the key', 'no', 'ask an admin');
+    desk.registers = (publicKey) => {
+      if (publicKey === older.publicKey) throw refusal;
+      desk.answers = [answerWith(renamed)];
+      return true;
+    };
+    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: refusal }]);
+    await expectSettled(desk, newer);
+  });
+});
+
+describe('another peer, listed first, with the old key of this host', () => {
+  const thief = peer(2, { id: 0, publicKey: older.publicKey });
+
+  it('does not make the host roll back to it', async () => {
+    const desk = await startUp();
+    desk.registers = (publicKey) => {
+      if (publicKey === newer.publicKey) return true;
+      desk.answers = [answerWith({ ...renamed, peers: [thief, { ...self, publicKey: newer.publicKey }, three] })];
+      throw new Refused(422, 'changing the key', 'it is taken', 'ask an admin');
+    };
+    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: { name: 'Refused' } }]);
+    const { rotation, keyPair } = await desk.state();
+    expect([rotation, keyPair.publicKey, keyInUse(desk)]).toEqual([null, newer.publicKey, newer.publicKey]);
+  });
+});
+
+describe('nothing changes', () => {
+  it('when the control plane does not support it, or refuses', async () => {
+    const desk = await startUp();
+    const before = await desk.state();
+    const refusal = new Refused(403, 'changing the key', 'no', 'ask an admin');
+    const answers = [() => false, () => Promise.reject(refusal)];
+    for (const registers of answers) {
+      desk.registers = registers;
+      const [report] = await rotateKeys(desk.tools, undefined);
+      expect(['CannotRotate', 'Refused']).toContain(report?.failure?.name);
+      expect(await desk.state()).toEqual(before);
+    }
+    expect(desk.steps).toEqual([]);
+  });
+
+  it('where no request came to the control plane, and all is forgotten', async () => {
+    const desk = await startUp();
+    desk.registers = () => Promise.reject(unreachable(false));
+    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: { name: 'Unreachable' } }]);
+    await expectSettled(desk, older);
+  });
+
+  it('where there is no token, or the service does not list this host, or the network is down', async () => {
+    const { membership } = joinedTo(map);
+    const unlisted = mapAt('"1"', []).peers.map((each) => ({ ...each, unlisted: true as const }));
+    const states: readonly Partial<Joined>[] = [
+      { membership: { ...membership, accessToken: null } },
+      { membership: { ...membership, map: { ...map, peers: [...unlisted, two] } } },
+    ];
+    for (const state of states) {
+      const desk = await startUp(state);
+      expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: { name: 'CannotRotate' } }]);
+      expect(desk.registered).toEqual([]);
+    }
+    const desk = await startUp();
+    await desk.tools.store.write({ ...(await desk.state()), enabled: false });
+    const [report] = await rotateKeys(desk.tools, undefined);
+    expect(report?.failure).toBeInstanceOf(WrongUsage);
+  });
+});
+
+describe('a change that was begun and cannot be ended', () => {
+  /** The reply of the control plane is lost, though it took the key. */
+  async function startPending(): Promise<Desk> {
+    const desk = await startUp();
+    letAnswer(desk, 2);
+    desk.registers = (publicKey) => {
+      desk.registered.push({ publicKey, proof: null });
+      throw unreachable(true);
+    };
+    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: { name: 'RotationPending' } }]);
+    expect((await desk.state()).rotation).toMatchObject({ phase: 'announcing' });
+    return desk;
+  }
+
+  it('is left to the process that is at it', async () => {
+    const desk = await startPending();
+    desk.registered.length = 0;
+    const { change } = desk.tools.store;
+    await change(async () => {
+      await expect(resumeRotation(desk.tools, 'cpn0', { withinMs: 6_000 })).rejects.toBeInstanceOf(Locked);
+    });
+    expect([desk.registered, (await desk.state()).rotation?.phase]).toEqual([[], 'announcing']);
+  });
+
+  it('shows in status and plan', async () => {
+    const desk = await startPending();
+    const warnings: string[] = [];
+    Object.assign(desk.tools, { warn: (text: string) => void warnings.push(text) });
+    const [status] = await readStatus(desk.tools);
+    expect(status?.warnings).toEqual([expect.stringContaining('a change of the key of cpn0 is not over')]);
+    await planNetworks(desk.tools);
+    expect(warnings).toEqual(status?.warnings);
+  });
+
+  it('is the same host in a map that lists it under either key', async () => {
+    const desk = await startPending();
+    desk.answers = [answerWith(renamed)];
+    desk.registers = () => Promise.reject(unreachable(true));
+    await reconcileNetworks(desk.tools);
+    const state = await desk.state();
+    expect(state.membership.map.revision).toBe('"2"');
+    expect(desk.actual.device?.peers.map(({ publicKey }) => publicKey)).toEqual([two.publicKey, three.publicKey]);
+    expect((await readStatus(desk.tools))[0]?.peers.map(({ name }) => name)).toEqual(['peer-2', 'peer-3']);
+  });
+
+  it('costs no second lock when none is pending: `cpn up` takes the lock once', async () => {
+    const desk = await startUp();
+    let locked = 0;
+    const lock: typeof desk.tools.store.lock = (work) => {
+      locked += 1;
+      return desk.tools.store.lock(work);
+    };
+    await bringUp({ ...desk.tools, store: { ...desk.tools.store, lock } });
+    expect(locked).toBe(1);
+  });
+
+  it.each([
+    ['reconcile', reconcileNetworks],
+    ['up', bringUp],
+    ['rotate-key', rotateKeys],
+  ] as const)('is ended by `cpn %s`, with the key that was announced', async (_, command) => {
+    const desk = await startPending();
+    desk.answers = [answerWith(renamed)];
+    desk.registers = () => true;
+    await command(desk.tools, undefined);
+    await expectSettled(desk, newer);
+    expect(new Set(desk.registered.map(({ publicKey }) => publicKey))).toEqual(new Set([newer.publicKey]));
+  });
+
+  it('is dropped when the control plane refuses it and lists the old key, and completed when it lists the new one', async () => {
+    for (const [listed, expected] of [
+      [map, older],
+      [renamed, newer],
+    ] as const) {
+      const desk = await startPending();
+      desk.registered.length = 0;
+      desk.registers = () => Promise.reject(new Refused(422, 'changing the key', 'no', 'ask an admin'));
+      desk.answers = [answerWith(listed)];
+      await reconcileNetworks(desk.tools);
+      const state = await desk.state();
+      expect([state.rotation, state.keyPair.publicKey]).toEqual([null, expected.publicKey]);
+    }
+  });
+
+  it('stays pending while the control plane is unreachable during a rollback, and a response to the new key still counts', async () => {
+    const desk = await startUp();
+    desk.registers = (publicKey) => {
+      if (publicKey === older.publicKey) throw unreachable(false);
+      return true;
+    };
+    expect(await rotateKeys(desk.tools, undefined)).toMatchObject([{ failure: { name: 'RotationPending' } }]);
+    expect(await desk.state()).toMatchObject({
+      keyPair: { publicKey: newer.publicKey },
+      rotation: { phase: 'confirming', keyPair: { publicKey: older.publicKey } },
+    });
+    letAnswer(desk, 3);
+    await bringUp(desk.tools);
+    await expectSettled(desk, newer);
+  });
+
+  it('continues its rollback after an interruption', async () => {
+    const desk = await startUp();
+    desk.registers = (publicKey) => {
+      if (publicKey === older.publicKey) throw unreachable(true);
+      return true;
+    };
+    await rotateKeys(desk.tools, undefined);
+    expect((await desk.state()).rotation?.phase).toBe('returning');
+    desk.registers = () => true;
+    await reconcileNetworks(desk.tools);
+    await expectSettled(desk, older);
+  });
+
+  it('is gone with the network', async () => {
+    const desk = await startPending();
+    desk.removes = () => true;
+    await leaveNetworks(desk.tools);
+    expect([await desk.tools.store.read('cpn0'), desk.actual.link]).toEqual([null, null]);
+  });
+});
+
+describe('after a change', () => {
+  it('a map that was requested before it is ignored, and one that was requested later is applied', async () => {
+    const desk = await startUp();
+    letAnswer(desk, 2);
+    await rotateKeys(desk.tools, undefined);
+    const state = await desk.state();
+    const outdated = { ...map, revision: '"0"' };
+    const news = { map: outdated, resolved: null };
+    expect(applyUpdate(state, { ...news, requestedAs: older.publicKey })).toBe(state);
+    expect(applyUpdate(state, { ...news, requestedAs: newer.publicKey }).membership.map.revision).toBe('"0"');
+  });
+
+  it('an interface that wg-quick made with the other key is ours while the change is not over', async () => {
+    const desk = await startUp();
+    const { rotation: _, ...state } = await desk.state();
+    const begunAt = '2026-01-02T00:00:00.000Z';
+    const rotation = {
+      phase: 'confirming',
+      keyPair: older,
+      proof: null,
+      wayBack: null,
+      begunAt,
+      witnesses: [],
+    } as const;
+    await desk.tools.store.write({ ...state, keyPair: newer, rotation });
+    const { link } = desk.actual;
+    desk.actual = { ...desk.actual, link: link && { ...link, alias: null } };
+    expect(keyPairOf(older.privateKey).publicKey).toBe(keyInUse(desk));
+    await bringUp(desk.tools);
+    expect((await desk.state()).keyPair.publicKey).toBe(newer.publicKey);
+    expect(keyInUse(desk)).toBe(newer.publicKey);
+  });
+});

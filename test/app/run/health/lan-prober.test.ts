@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import { LanProber } from '../../../../src/app/run/health/lan-prober.ts';
+import { describeLan } from '../../../../src/app/status/describe-lan.ts';
+import { MissingTool } from '../../../../src/core/errors/index.ts';
+import type { Peer } from '../../../../src/core/map/model.ts';
+import { parseProbeTarget } from '../../../../src/core/map/probe-target.ts';
+import type { Joined } from '../../../../src/store/state/state.ts';
+import { address, network, options, peer, prefix } from '../../../core/samples.ts';
+import { Desk, joinedTo } from '../../desk.ts';
+import { passOf } from '../pass-of.ts';
+
+const office = prefix('192.168.50.0/24');
+const depot = prefix('192.168.60.0/24');
+
+/** A connector of both routes that probes these targets. */
+function connectorOf(targets: readonly string[], self: Partial<Peer> = {}, changes: Partial<Joined> = {}): Joined {
+  const map = network([peer(1, { type: 'connector', ...self })], { routes: [office, depot] });
+  return joinedTo(map, { options: { ...options, probes: targets.map((text) => parseProbeTarget(text)) }, ...changes });
+}
+
+/** A prober at its desk, and how often it triggered a pass. */
+async function watchOver(state: Joined) {
+  const desk = await Desk.with(state);
+  const seen = { changes: 0 };
+  const watch = new LanProber(desk.tools, 'cpn0', () => {
+    seen.changes += 1;
+  });
+  const notes = () => desk.tools.store.readNotes('cpn0');
+  /** Runs one round for each verdict, which all targets share. */
+  async function go(...verdicts: boolean[]): Promise<void> {
+    const stop = new AbortController();
+    const begins: number[] = [];
+    desk.reaches = async () => {
+      if (begins.at(-1) !== desk.seconds) begins.push(desk.seconds);
+      // Rounds with name lookups take more than one turn of the event loop.
+      await new Promise(setImmediate);
+      if (begins.length >= verdicts.length) stop.abort();
+      return verdicts[begins.length - 1] ?? false;
+    };
+    const watching = watch.run(stop.signal);
+    await watch.onPass(passOf({ state }));
+    await watching;
+  }
+  return { desk, watch, seen, notes, go };
+}
+
+const said = (desk: Desk) => desk.logged.map(({ level, message }) => `${level}: ${message}`);
+
+describe('a connector whose LAN', () => {
+  it('does not answer notes the route, logs it once with its targets, and triggers a pass', async () => {
+    const { desk, seen, notes, go } = await watchOver(connectorOf(['192.168.50.20:80', '192.168.50.21']));
+    await go(false, false);
+    expect([(await notes()).dead, seen.changes, desk.logged]).toEqual([[], 0, []]);
+    await go(false, false);
+    expect([(await notes()).dead, seen.changes]).toEqual([[office], 1]);
+    expect(desk.logged).toEqual([
+      {
+        level: 'warn',
+        message: 'the LAN behind a route does not answer',
+        facts: { interface: 'cpn0', route: office, targets: ['192.168.50.20:80', '192.168.50.21'] },
+      },
+    ]);
+    await go(true, true, true);
+    expect([(await notes()).dead, seen.changes]).toEqual([[], 2]);
+    expect(said(desk).at(-1)).toBe('info: the LAN behind a route answers again');
+  });
+
+  it('was out of service when the daemon started serves it again once it answers, and no sooner', async () => {
+    const { desk, seen, notes, go } = await watchOver(connectorOf(['192.168.50.20'], { withdrawn: [office] }));
+    await go(true, true);
+    expect([(await notes()).dead, seen.changes]).toEqual([[office], 1]);
+    await go(true);
+    expect([(await notes()).dead, seen.changes]).toEqual([[], 2]);
+    expect(said(desk)).toEqual([
+      'info: out of service until the LAN answers',
+      'info: the LAN behind a route answers again',
+    ]);
+  });
+
+  it('could not be reported before a restart of the daemon is still dead', async () => {
+    const { desk, notes, go } = await watchOver(connectorOf(['192.168.50.20']));
+    await desk.tools.store.amendNotes('cpn0', { dead: [office] });
+    await go(true, true);
+    expect((await notes()).dead).toEqual([office]);
+  });
+
+  it('is out of service because the connector is drained does not count as dead', async () => {
+    const withdrawn = [prefix('10.77.0.0/24'), office, depot];
+    const { notes, go } = await watchOver(connectorOf(['192.168.50.20'], { withdrawn }, { drained: true }));
+    await go(true);
+    expect((await notes()).dead).toEqual([]);
+  });
+});
+
+describe('nothing is probed', () => {
+  const unasked = async (state: Joined | null, on = connectorOf(['192.168.50.20'])) => {
+    const { desk, watch, notes } = await watchOver(on);
+    await desk.tools.store.amendNotes('cpn0', { dead: [office] });
+    desk.reaches = () => {
+      throw new Error('this should not be called');
+    };
+    const stop = new AbortController();
+    const watching = watch.run(stop.signal);
+    await watch.onPass(passOf(state && { state }));
+    await new Promise(setImmediate);
+    stop.abort();
+    await watching;
+    expect(desk.logged).toEqual([]);
+    return (await notes()).dead;
+  };
+
+  it('without targets: no route is dead then', async () => {
+    expect(await unasked(connectorOf([]))).toEqual([]);
+  });
+
+  it('on a host that is no connector: it has no route to be dead', async () => {
+    expect(await unasked(connectorOf(['192.168.50.20'], { type: 'origin' }))).toEqual([]);
+  });
+
+  it('while the network is down: the health of its LANs stays the same', async () => {
+    expect(await unasked(null)).toEqual([office]);
+  });
+});
+
+describe('a target', () => {
+  it('that is a name is probed at its first address, and at the last one while the resolver does not answer', async () => {
+    const { desk, notes, go } = await watchOver(connectorOf(['nas.example:80', '192.168.60.1']));
+    desk.names = { 'nas.example': [address('192.168.50.20'), address('192.168.50.21')] };
+    await go(true, true);
+    expect((await notes()).probed).toEqual({ 'nas.example:80': { address: '192.168.50.20', trouble: null } });
+    desk.names = {};
+    await go(false, false, false);
+    expect((await notes()).dead).toEqual([office, depot]);
+  });
+
+  it('that cannot be probed proves nothing, and is logged once', async () => {
+    const { desk, watch, notes, seen } = await watchOver(connectorOf(['192.168.50.20']));
+    const stop = new AbortController();
+    let asked = 0;
+    desk.reaches = () => {
+      asked += 1;
+      if (asked === 5) stop.abort();
+      throw new MissingTool('ping', 'install it');
+    };
+    const watching = watch.run(stop.signal);
+    await watch.onPass(passOf({ state: await desk.state() }));
+    await watching;
+    expect([(await notes()).dead, seen.changes]).toEqual([[], 0]);
+    expect(said(desk)).toEqual(['warn: a probe failed']);
+    const trouble = 'ping was not found on this host; install it';
+    expect((await notes()).probed).toEqual({ '192.168.50.20': { address: '192.168.50.20', trouble } });
+  });
+});
+
+describe('status', () => {
+  const state = connectorOf(['192.168.50.20:80', 'nas.example', '192.0.2.1'], { withdrawn: [office] });
+
+  it('shows which LAN does not answer, and whether that is reported', () => {
+    expect(describeLan(state, { dead: [office, depot], probed: {} })).toEqual([
+      'the LAN behind 192.168.50.0/24 does not answer (target 192.168.50.20:80); the route is out of service here until it does',
+      expect.stringMatching(
+        /^the LAN behind 192\.168\.60\.0\/24 does not answer .*; the control plane still has the route in service here/,
+      ),
+      'probe target 192.0.2.1 lies behind none of the routes that this host serves, and tells nothing of them',
+    ]);
+  });
+
+  it('shows which targets prove nothing', () => {
+    const noted = (at: string | null, trouble: string | null = null) => ({
+      dead: [],
+      probed: { 'nas.example': { address: at === null ? null : address(at), trouble } },
+    });
+    expect(describeLan(state, noted(null))[0]).toContain('its name does not resolve');
+    expect(describeLan(state, noted('192.0.2.7'))[0]).toContain('probe target nas.example lies behind none');
+    expect(describeLan(state, noted('192.168.50.7'))).toHaveLength(1);
+    expect(describeLan(state, noted('192.168.50.7', 'no ping'))[0]).toContain('cannot be asked: no ping');
+  });
+
+  it('shows nothing for a host without probes', () => {
+    expect(describeLan(connectorOf([]), { dead: [office], probed: {} })).toEqual([]);
+  });
+});

@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
+import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
+import { RelayWatcher } from '../../../../src/app/run/health/relay-watcher.ts';
+import type { Tools } from '../../../../src/app/tools.ts';
+import { dialled, peer } from '../../../core/samples.ts';
+import { Desk, joinedTo, mapAt } from '../../desk.ts';
+
+const other = peer(2, { type: 'connector', endpoint: dialled(2) });
+const host = peer(4, { endpoint: dialled(4) });
+const joined = joinedTo(mapAt('"1"', [other, host]));
+/** This host as one of two connectors. */
+const connector = { ...joined, enrollment: { ...joined.enrollment, type: 'connector' as const } };
+const withoutHost = { ...connector, membership: { ...connector.membership, map: mapAt('"2"', [other]) } };
+
+/** Runs a watcher for a while, with events at these seconds. Returns when which hosts were unreachable. */
+async function watch(desk: Desk, seconds: number, events: Readonly<Record<number, (watch: RelayWatcher) => unknown>>) {
+  const begun = desk.seconds;
+  const ended = new AbortController();
+  const reported: { at: number; lost: readonly unknown[] }[] = [];
+  const tools: Tools = {
+    ...desk.tools,
+    sleep: async (milliseconds) => {
+      await desk.tools.sleep(milliseconds);
+      await events[desk.seconds - begun]?.(watcher);
+      if (desk.seconds - begun >= seconds) ended.abort();
+    },
+  };
+  const watcher = new RelayWatcher(tools, 'cpn0', () => {
+    reported.push({ at: desk.seconds - begun, lost: watcher.failed.map((each) => each.peer) });
+  });
+  watcher.follow(await evaluateNetwork(desk.tools, connector));
+  await watcher.run(ended.signal);
+  return reported;
+}
+
+async function up(): Promise<Desk> {
+  const desk = await Desk.with(connector);
+  await passNetwork(desk.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  desk.touch(4, { rxBytes: 100, txBytes: 100 });
+  return desk;
+}
+
+it('a host that answers no packets is unreachable, until it sends one', async () => {
+  const desk = await up();
+  const reported = await watch(desk, 60, {
+    5: () => desk.touch(4, { txBytes: 200 }),
+    40: () => desk.touch(4, { rxBytes: 132 }),
+  });
+  expect(reported).toEqual([
+    { at: 25, lost: [4] },
+    { at: 40, lost: [] },
+  ]);
+});
+
+it('a host that left the network and came back starts without its former traffic', async () => {
+  const desk = await up();
+  const seen = await evaluateNetwork(desk.tools, connector);
+  const reported = await watch(desk, 60, {
+    5: () => desk.touch(4, { txBytes: 200 }),
+    10: async (watcher) => {
+      watcher.follow({ ...seen, state: withoutHost });
+      await desk.tools.sleep(30_000);
+      watcher.follow(seen);
+    },
+  });
+  expect(reported).toEqual([]);
+});

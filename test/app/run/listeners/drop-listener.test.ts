@@ -1,0 +1,187 @@
+import { describe, expect, it } from 'vitest';
+import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
+import { DropListener } from '../../../../src/app/run/listeners/drop-listener.ts';
+import { readStatus } from '../../../../src/app/status/status.ts';
+import { CommandFailed } from '../../../../src/core/errors/index.ts';
+import type { ForwardDrop } from '../../../../src/core/forward/find-drops.ts';
+import type { InboundDrop } from '../../../../src/core/forward/find-inbound-drop.ts';
+import type { ForeignDrops } from '../../../../src/core/forward/foreign-drops.ts';
+import type { ForwardPath } from '../../../../src/core/forward/path.ts';
+import { type Endpoint, parseEndpoint } from '../../../../src/core/net/endpoint.ts';
+import { network, peer, prefix } from '../../../core/samples.ts';
+import { Desk, joinedTo } from '../../desk.ts';
+import { passOf } from '../pass-of.ts';
+
+const rulesChanged = { kind: 'firewall', link: null, removed: false } as const;
+
+const enrollment = { idempotencyKey: 'x', tokenHash: 'y', name: 'peer-1', type: 'connector', endpoint: null } as const;
+const path: ForwardPath = {
+  iif: 'cpn0',
+  oif: null,
+  from: prefix('10.77.0.0/24'),
+  to: prefix('192.168.50.0/24'),
+  state: 'new',
+};
+const by = (table: string): ForwardDrop => ({
+  family: 'ip',
+  table,
+  chain: 'forward',
+  reason: 'policy drop of chain forward',
+  author: null,
+  remedy: 'let cpn0 through there',
+  paths: [path],
+});
+const forward = (...drops: readonly ForwardDrop[]): ForeignDrops => ({ forward: drops, inbound: null });
+const words = (table: string) =>
+  `packets to 192.168.50.0/24 do not get through nft table ip ${table} (policy drop of chain forward); let cpn0 through there`;
+
+/** A connector, or another host, with a listener that checks every 30 s; `look` returns what it logged. */
+async function watchOver(type: 'connector' | 'origin' = 'connector', endpoint: Endpoint | null = null) {
+  const map = network([peer(1, { type, endpoint })]);
+  const desk = await Desk.with(joinedTo(map, { enrollment: { ...enrollment, type, endpoint } }));
+  const watch = new DropListener(desk.tools, 'cpn0', 30);
+  const look = async () => {
+    const before = desk.logged.length;
+    await watch.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
+    return desk.logged.slice(before).map(({ level, message }) => `${level}: ${message}`);
+  };
+  return { desk, watch, look };
+}
+
+const begins = 'warn: packets to be forwarded are dropped';
+const ends = 'info: packets to be forwarded are no longer dropped';
+
+describe('a drop of forwarded packets by another program', () => {
+  it('is logged when it begins, changes and ends', async () => {
+    const { desk, watch, look } = await watchOver();
+    expect(await look()).toEqual([]);
+    watch.onEvent(rulesChanged);
+    desk.drops = forward(by('a'));
+    expect(await look()).toEqual([begins]);
+    expect(desk.logged.at(-1)?.facts).toMatchObject({ interface: 'cpn0', error: words('a') });
+    watch.onEvent(rulesChanged);
+    expect(await look()).toEqual([]);
+    desk.drops = forward(by('a'), by('b'));
+    watch.onEvent(rulesChanged);
+    expect(await look()).toEqual([begins]);
+    await watch.onPass(passOf(null));
+    expect(desk.logged.at(-1)?.message).toBe('packets to be forwarded are no longer dropped');
+  });
+
+  it('is checked once an interval, unless something changed', async () => {
+    const { desk, watch, look } = await watchOver();
+    await look();
+    desk.drops = forward(by('a'));
+    desk.seconds += 20;
+    expect(await look()).toEqual([]);
+    desk.seconds += 5;
+    expect(await look()).toEqual([begins]);
+    desk.drops = forward();
+    expect(await look()).toEqual([]);
+    watch.onEvent(rulesChanged);
+    expect(await look()).toEqual([ends]);
+  });
+
+  it('does not matter on a host that forwards nothing', async () => {
+    const { desk, look } = await watchOver('origin');
+    desk.drops = forward(by('a'));
+    expect(await look()).toEqual([]);
+  });
+
+  it('is unknown when the rules cannot be read, which is logged once and hides nothing else', async () => {
+    const { desk, watch, look } = await watchOver();
+    desk.drops = forward(by('a'));
+    await look();
+    const { foreignDrops } = desk.tools.host;
+    desk.tools.host.foreignDrops = async () => {
+      throw new CommandFailed('nft', 1, 'no');
+    };
+    watch.onEvent(rulesChanged);
+    expect(await look()).toEqual(['warn: the packet rules cannot be read']);
+    watch.onEvent(rulesChanged);
+    expect(await look()).toEqual([]);
+    desk.tools.host.foreignDrops = foreignDrops;
+    watch.onEvent(rulesChanged);
+    expect(await look()).toEqual(['info: the packet rules can be read again']);
+  });
+});
+
+describe('the status of a connector', () => {
+  it('is degraded while another program drops what it forwards, with a warning', async () => {
+    const { desk } = await watchOver();
+    const { steps } = await evaluateNetwork(desk.tools, await desk.state());
+    for (const step of steps) await desk.tools.host.apply(step);
+    const before = (await readStatus(desk.tools))[0];
+    desk.drops = forward(by('a'));
+    const [after] = await readStatus(desk.tools);
+    expect(after).toMatchObject({ state: 'degraded', warnings: [...(before?.warnings ?? []), words('a')] });
+    desk.tools.host.foreignDrops = async () => {
+      throw new CommandFailed('nft', 1, 'no');
+    };
+    expect((await readStatus(desk.tools))[0]?.warnings.at(-1)).toMatch(/^whether packets .* is unknown: /);
+  });
+});
+
+describe('a drop of UDP to the listen port by rules of other programs', () => {
+  const inbound: InboundDrop = {
+    ...{ port: 51820, family: 'ip', table: 'filter', reason: 'policy drop of chain INPUT', rejects: false },
+    ...{ author: 'ufw', command: 'ufw allow 51820/udp' },
+  };
+  const starts = 'warn: UDP to the listen port is dropped';
+  const stops = 'info: UDP to the listen port is no longer dropped';
+
+  /** An origin that others dial, or one that they do not, with its tunnel up. */
+  async function dialled(endpoint: typeof dialledAt | null) {
+    const { desk, watch, look } = await watchOver('origin', endpoint);
+    desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, uplinks: ['eth0'] } };
+    const { steps } = await evaluateNetwork(desk.tools, await desk.state());
+    for (const step of steps) await desk.tools.host.apply(step);
+    let looks = 0;
+    desk.tools.host.foreignDrops = async () => {
+      looks += 1;
+      return desk.drops;
+    };
+    return { desk, watch, look, looks: () => looks };
+  }
+  const dialledAt = parseEndpoint('203.0.113.1:51820');
+
+  it('is logged when it begins and ends; without one, checks are rare', async () => {
+    const { desk, watch, look, looks } = await dialled(dialledAt);
+    expect(await look()).toEqual([]);
+    desk.drops = { forward: [], inbound };
+    desk.seconds += 30;
+    expect(await look()).toEqual([]);
+    expect(looks()).toBe(1);
+    desk.seconds += 270;
+    expect(await look()).toEqual([starts]);
+    desk.drops = forward();
+    desk.seconds += 30;
+    expect(await look()).toEqual([stops]);
+    watch.onEvent(rulesChanged);
+    desk.drops = { forward: [], inbound };
+    expect(await look()).toEqual([starts]);
+  });
+
+  it('degrades the status, which checks only what the daemon detected', async () => {
+    const { desk, look, looks } = await dialled(dialledAt);
+    await look();
+    desk.drops = { forward: [], inbound };
+    expect((await readStatus(desk.tools))[0]).toMatchObject({ inbound: null });
+    expect(looks()).toBe(1);
+    desk.seconds += 300;
+    await look();
+    expect((await readStatus(desk.tools))[0]).toMatchObject({
+      ...{ state: 'degraded', inbound },
+      warnings: [expect.stringMatching(/^ufw drops UDP to port 51820 .*: other hosts cannot start a session/)],
+    });
+    desk.drops = forward();
+    expect((await readStatus(desk.tools))[0]).toMatchObject({ inbound: null, warnings: [] });
+  });
+
+  it('is not checked where no peer dials this host', async () => {
+    const { desk, look, looks } = await dialled(null);
+    desk.drops = { forward: [], inbound };
+    expect(await look()).toEqual([]);
+    expect(looks()).toBe(0);
+  });
+});

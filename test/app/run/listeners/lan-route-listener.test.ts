@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { describeLanRoutes } from '../../../../src/app/drain/lan-routes.ts';
+import { withdrawnBy } from '../../../../src/app/drain/withdraw.ts';
+import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
+import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
+import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
+import { LanRouteListener } from '../../../../src/app/run/listeners/lan-route-listener.ts';
+import type { Prefix } from '../../../../src/core/net/cidr.ts';
+import type { Joined } from '../../../../src/store/state/state.ts';
+import { address, surroundings } from '../../../core/samples.ts';
+import { Desk } from '../../desk.ts';
+import { mapWithout, one, range, serving, two } from '../../serving.ts';
+import { passOf } from '../pass-of.ts';
+
+const lan = [one, two].map((prefix, at) => ({ prefix, link: `eth${at + 1}` }));
+
+/** A connector of two routes with a LAN each, and passes of its daemon. */
+async function watchOver(state: Joined = serving(), reached = lan) {
+  const desk = await Desk.with(state);
+  desk.sourceAddressTo = () => address('203.0.113.22');
+  const see = (now: typeof lan) => {
+    desk.actual = { ...desk.actual, surroundings: { ...surroundings, reached: now } };
+  };
+  see(reached);
+  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
+  const triggers: number[] = [];
+  const watch = new LanRouteListener(desk.tools, 'cpn0', (inMs) => void triggers.push(inMs));
+  /** One more pass; returns what is to be out of service after it. */
+  const pass = async (withdrawn: readonly Prefix[] = []) => {
+    const { membership } = state;
+    const now = { ...state, membership: { ...membership, map: mapWithout(withdrawn) } };
+    await watch.onPass(passOf(await evaluateNetwork(desk.tools, now)));
+    return withdrawnBy(now, await desk.tools.store.readNotes('cpn0'));
+  };
+  const logged = () => desk.logged.filter(({ message }) => message.startsWith('the path')).map((each) => each.message);
+  return { desk, see, watch, triggers, pass, logged };
+}
+
+describe('a connector', () => {
+  it('withdraws the route whose path is gone, logs it once, and serves it again once the path has settled', async () => {
+    const { desk, see, triggers, pass, logged } = await watchOver();
+    expect(await pass()).toEqual([]);
+    see(lan.slice(1));
+    expect(await pass()).toEqual([one]);
+    expect(await pass([one])).toEqual([one]);
+    expect(logged()).toEqual(['the path to the LAN behind a route is gone']);
+    see(lan);
+    expect(await pass([one])).toEqual([one]);
+    expect(triggers).toEqual([5_000]);
+    desk.seconds += 5;
+    expect(await pass([one])).toEqual([]);
+    expect(logged().at(-1)).toBe('the path to the LAN behind a route is back');
+  });
+
+  it('treats changes of the interfaces of its LANs as urgent, and of those that are gone', async () => {
+    const { see, watch, pass } = await watchOver();
+    const event = { kind: 'link', removed: false } as const;
+    await pass();
+    see([]);
+    await pass();
+    expect(['eth1', 'eth2', 'eth9'].map((link) => watch.onEvent({ ...event, link }))).toEqual([true, true, false]);
+  });
+
+  it('withdraws nothing while it does not reach the control plane', async () => {
+    const { desk, see, pass } = await watchOver();
+    await pass();
+    desk.sourceAddressTo = () => null;
+    see([]);
+    expect(await pass()).toEqual([]);
+  });
+
+  it('restores after its start what was out of service, but not what was for another reason', async () => {
+    const lost = await watchOver(serving(), lan.slice(1));
+    expect(await lost.pass([one])).toEqual([one]);
+    const drained = await watchOver(serving(), []);
+    expect(await drained.pass([range, one, two])).toEqual([]);
+  });
+
+  it('shows a route without a path, and whether that is reported', async () => {
+    const { desk, see, pass } = await watchOver();
+    await pass();
+    see(lan.slice(1));
+    await pass();
+    const { ways } = await desk.tools.store.readNotes('cpn0');
+    const what = `this host has no way to the LAN behind ${one} (the route there by eth1 is gone); `;
+    expect(describeLanRoutes(serving(), ways)).toEqual([
+      `${what}the control plane still has the route in service here, and others send to it`,
+    ]);
+  });
+});

@@ -1,0 +1,166 @@
+import { expect, it, vi } from 'vitest';
+import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
+import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
+import { noUpdate } from '../../../../src/app/reconcile/state-update.ts';
+import { RoamingListener } from '../../../../src/app/run/listeners/roaming-listener.ts';
+import type { Underlay } from '../../../../src/core/host-state/actual.ts';
+import { address, dialled, peer, prefix, surroundings } from '../../../core/samples.ts';
+import { Desk, joinedTo, mapAt } from '../../desk.ts';
+import { passOf } from '../pass-of.ts';
+
+const hub = peer(2, { type: 'connector', endpoint: dialled(2) });
+const edge = peer(3, { endpoint: dialled(3) });
+const joined = joinedTo(mapAt('"1"', [edge, hub]));
+
+/** Another LAN than that of the samples. */
+const cafe: Underlay = {
+  ...surroundings,
+  addresses: [address('10.1.0.7')],
+  connected: [{ prefix: prefix('10.1.0.0/24'), link: 'eth0' }],
+  gateways: [address('10.1.0.1')],
+};
+const asleep: Underlay = { ...surroundings, addresses: [], connected: [], gateways: [], uplinks: [] };
+
+/** A host with sessions to both peers, which do not answer yet, and a listener after the first pass. */
+async function start() {
+  const desk = await Desk.with(joined);
+  const nudged: string[] = [];
+  desk.onHandshakeTrigger = (to) => void nudged.push(to);
+  desk.sourceAddressTo = () => (desk.actual.surroundings.uplinks.length > 0 ? address('10.1.0.7') : null);
+  await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
+  const latestHandshake = Math.floor(desk.tools.now().getTime() / 1000);
+  for (const number of [2, 3])
+    desk.touch(number, { latestHandshake, rxBytes: 100, endpoint: dialled(number) as never });
+  let moves = 0;
+  const watch = new RoamingListener(desk.tools, 'cpn0', () => {
+    moves += 1;
+  });
+  const stop = new AbortController();
+  const watching = watch.run(stop.signal);
+  const pass = async (around: Underlay = desk.actual.surroundings) => {
+    desk.actual = { ...desk.actual, surroundings: around };
+    desk.steps.length = 0;
+    watch.onPass(passOf(await evaluateNetwork(desk.tools, await desk.state())));
+    for (let turn = 0; turn < 5; turn += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+      await desk.tools.store.lock(async () => {});
+    }
+  };
+  const listLogged = () => desk.logged.filter(({ message }) => message.startsWith('the underlay changed'));
+  /** The number of probes, once there are so many. */
+  const logged = async (times: number) => {
+    await vi.waitFor(() => expect(listLogged().length).toBeGreaterThanOrEqual(times), { timeout: 20_000 });
+    return listLogged();
+  };
+  await pass();
+  const end = async () => {
+    stop.abort();
+    await watching;
+  };
+  return { desk, watch, nudged, pass, logged, countMoves: () => moves, end };
+}
+
+it('probes the peers in use, connectors first, once the underlay changes, and only then', async () => {
+  const { desk, pass, logged, end } = await start();
+  for (const each of [hub, edge]) desk.alive.add(each.address);
+  await pass();
+  expect(await logged(0)).toEqual([]);
+  await pass(cafe);
+  expect(await logged(1)).toMatchObject([{ facts: { peers: 2, answered: ['peer-2', 'peer-3'], renewed: [] } }]);
+  expect(desk.steps).toEqual([]);
+  await pass();
+  expect(await logged(1)).toHaveLength(1);
+  await end();
+});
+
+it('forces a handshake with a peer that sends nothing, and with no other', async () => {
+  const { desk, nudged, pass, logged, end } = await start();
+  desk.alive.add(hub.address);
+  await pass(cafe);
+  expect(await logged(1)).toMatchObject([{ facts: { answered: ['peer-2'], renewed: ['peer-3'] } }]);
+  expect(desk.steps).toMatchObject([{ do: 'renew-peers', peers: [{ publicKey: edge.publicKey }] }]);
+  expect(nudged).toEqual([edge.address]);
+  await end();
+});
+
+it('keeps the session of a peer whose firewall drops the probe, and which sent other packets', async () => {
+  const { desk, pass, logged, end } = await start();
+  const { isTcpReachable: answers } = desk.tools.host;
+  Object.assign(desk.tools.host, {
+    isTcpReachable: async (to: never, deadline: number) => {
+      for (const number of [2, 3]) desk.touch(number, { rxBytes: 132 });
+      return answers(to, deadline);
+    },
+  });
+  await pass(cafe);
+  expect(await logged(1)).toMatchObject([{ facts: { answered: [], renewed: [] } }]);
+  expect(desk.steps).toEqual([]);
+  await end();
+});
+
+it('probes again after a new default route with the same addresses, and after a sleep', async () => {
+  const { desk, watch, pass, logged, end } = await start();
+  desk.alive.add(hub.address).add(edge.address);
+  const added = { kind: 'route', removed: false, isDefault: true } as const;
+  watch.onEvent({ ...added, link: 'cpn0' });
+  await pass();
+  expect(await logged(0)).toHaveLength(0);
+  watch.onEvent({ ...added, link: 'eth0' });
+  await pass();
+  expect(await logged(1)).toHaveLength(1);
+  watch.reset('wake');
+  await pass();
+  expect(await logged(2)).toHaveLength(2);
+  await end();
+});
+
+it('logs once while the default route does not settle, unless a session had to be renewed', async () => {
+  const { desk, pass, logged, end } = await start();
+  desk.alive.add(hub.address).add(edge.address);
+  const levels = async (times: number) => (await logged(times)).map(({ level }) => level);
+  await pass(cafe);
+  await pass(surroundings);
+  expect(await levels(2)).toEqual(['info', 'debug']);
+  desk.alive.delete(hub.address);
+  await pass(cafe);
+  expect(await levels(3)).toEqual(['info', 'debug', 'info']);
+  desk.alive.add(hub.address);
+  desk.seconds += 30;
+  await pass(surroundings);
+  expect((await levels(4)).at(-1)).toBe('info');
+  await end();
+});
+
+it('probes no peer without a route to it, and none that is not in use', async () => {
+  const { desk, pass, logged, end } = await start();
+  desk.alive.add(hub.address).add(edge.address);
+  await pass(asleep);
+  expect(await logged(0)).toEqual([]);
+  desk.touch(3, { latestHandshake: null });
+  await pass(cafe);
+  expect(await logged(1)).toMatchObject([{ facts: { peers: 1, answered: ['peer-2'] } }]);
+  await end();
+});
+
+it('reports that this host may have moved when its uplink goes, when a default route comes, and once the underlay changed', async () => {
+  const { watch, pass, countMoves, end } = await start();
+  watch.onEvent({ kind: 'address', removed: true, link: 'docker0' });
+  watch.onEvent({ kind: 'address', removed: false, link: 'eth0' });
+  expect(countMoves()).toBe(0);
+  watch.onEvent({ kind: 'address', removed: true, link: 'eth0' });
+  watch.onEvent({ kind: 'link', removed: false, link: 'eth0' });
+  watch.onEvent({ kind: 'route', removed: false, link: 'wlan0', isDefault: true });
+  expect(countMoves()).toBe(3);
+  await pass(cafe);
+  expect(countMoves()).toBe(4);
+  await end();
+});
+
+it('treats changes of the uplink as urgent, and those of other interfaces not', async () => {
+  const { watch, end } = await start();
+  const event = { kind: 'address', removed: false } as const;
+  expect(watch.onEvent({ ...event, link: 'eth0' })).toBe(true);
+  expect(watch.onEvent({ ...event, link: 'docker0' })).toBe(false);
+  expect(watch.onEvent({ ...event, kind: 'route', link: 'wlan0', isDefault: true })).toBe(true);
+  await end();
+});

@@ -1,0 +1,86 @@
+import { expect, it } from 'vitest';
+import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
+import { ServiceListener } from '../../../../src/app/run/listeners/service-listener.ts';
+import { Unreachable } from '../../../../src/core/errors/index.ts';
+import type { Prefix } from '../../../../src/core/net/cidr.ts';
+import type { Joined } from '../../../../src/store/state/state.ts';
+import { eventually } from '../../../lab/eventually.ts';
+import type { Desk } from '../../desk.ts';
+import { one, range, serving, startServing, two } from '../../serving.ts';
+import { passOf } from '../pass-of.ts';
+
+const unreachable = new Unreachable('https://x', 'refused', { delivered: false, heard: true, retryAfterMs: null });
+const warnings = (desk: Desk) => desk.logged.filter(({ level }) => level === 'warn').length;
+
+/** A connector, and a pass over its network after which these routes are noted as dead. */
+async function start(initial: Joined) {
+  const desk = await startServing(initial);
+  const listener = new ServiceListener(desk.tools, 'cpn0');
+  const pass = async (dead: readonly Prefix[], state = initial) => {
+    await desk.tools.store.amendNotes('cpn0', { dead });
+    await listener.onPass(passOf(await evaluateNetwork(desk.tools, state)));
+  };
+  return { desk, pass };
+}
+
+it('withdraws the routes whose LAN is dead, and all routes of a drained connector', async () => {
+  const { desk, pass } = await start(serving());
+  await pass([one]);
+  await eventually('the control plane receives it', () => desk.withdrawn.length === 1);
+  await pass([one], serving({ drained: true }));
+  await eventually('the control plane receives it', () => desk.withdrawn.length === 2);
+  expect(desk.withdrawn).toEqual([[one], [range, one, two]]);
+});
+
+it('sends one report at a time, and then the newest', async () => {
+  const { desk, pass } = await start(serving());
+  const first = Promise.withResolvers<void>();
+  const requests: (readonly string[])[] = [];
+  desk.withdraws = (prefixes) => {
+    requests.push(prefixes);
+    return first.promise;
+  };
+  await pass([one]);
+  await eventually('a request', () => requests.length === 1);
+  await pass([one, two]);
+  await pass([two]);
+  first.resolve();
+  await eventually('the control plane receives it', () => desk.withdrawn.length === 2);
+  expect(requests).toEqual([[one], [two]]);
+});
+
+it('repeats a failed report after the next pass, and logs the failure once', async () => {
+  const { desk, pass } = await start(serving());
+  let requests = 0;
+  desk.withdraws = () => {
+    requests += 1;
+    throw unreachable;
+  };
+  for (const attempt of [1, 2, 3]) {
+    await pass([one]);
+    await eventually('a request', () => requests === attempt);
+  }
+  desk.withdraws = () => {};
+  await pass([one]);
+  await eventually('the control plane receives it', () => desk.withdrawn.length === 1);
+  await eventually('the end of it', () => desk.logged.at(-1)?.message === 'routes out of service are reported again');
+  expect(warnings(desk)).toBe(1);
+});
+
+it('continues after an unexpected error', async () => {
+  const { desk, pass } = await start(serving());
+  desk.withdraws = () => {
+    throw new TypeError('a bug');
+  };
+  await pass([one]);
+  await eventually('the control plane receives it', () => desk.logged.some(({ level }) => level === 'error'));
+  desk.withdraws = () => {};
+  await pass([one]);
+  await eventually('the control plane receives it', () => desk.withdrawn.length === 1);
+});
+
+it('reports nothing for a host that is no connector', async () => {
+  const { desk, pass } = await start(serving({}, 'origin'));
+  await pass([one]);
+  expect(desk.patience).toBeUndefined();
+});

@@ -1,0 +1,398 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { StateUpdate } from '../../../src/app/reconcile/state-update.ts';
+import { MapFollower } from '../../../src/app/run/map-follower.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { Refused, Unreachable } from '../../../src/core/errors/index.ts';
+import type { NetworkMap } from '../../../src/core/map/model.ts';
+import { dialled, peer } from '../../core/samples.ts';
+import { eventually } from '../../lab/eventually.ts';
+import { type Answer, answerWith, Desk, fail, joinedTo, mapAt, self } from '../desk.ts';
+import { passOf } from './pass-of.ts';
+
+const other = peer(2, { endpoint: dialled(2) });
+const first = mapAt('"1"', [other]);
+const second = mapAt('"2"', [other, peer(3, { endpoint: dialled(3) })]);
+const gone = (retryAfterMs: number | null = null) =>
+  new Unreachable('https://203.0.113.99', 'gone', { delivered: false, heard: false, retryAfterMs });
+
+interface Following {
+  readonly desk: Desk;
+  readonly updates: StateUpdate[];
+  /** The seconds at which there was an update. */
+  readonly updatedAt: number[];
+  /** The seconds of the requests. */
+  readonly times: number[];
+}
+
+/**
+ * Follows the map for `most` requests; each update is applied and saved, if `takes`. The service answers in the order of `answers`,
+ * and repeats the last one.
+ */
+async function follow(
+  answers: readonly Answer[],
+  most: number,
+  { state = joinedTo(first), takes = true, holdsFor = 60 } = {},
+): Promise<Following> {
+  const desk = await Desk.with(state);
+  const stop = new AbortController();
+  const times: number[] = [];
+  desk.answers = answers.map(
+    (answer): Answer =>
+      async (revision, wait) => {
+        times.push(desk.seconds);
+        if (times.length >= most) stop.abort();
+        const reading = await answer(revision, wait);
+        // A long poll without a change takes as long as was requested.
+        if (reading.waited && reading.map === null) desk.seconds += Math.min(wait?.seconds ?? 0, holdsFor);
+        return reading;
+      },
+  );
+  const updates: StateUpdate[] = [];
+  const updatedAt: number[] = [];
+  const apply = async (each: StateUpdate) => {
+    updates.push(each);
+    updatedAt.push(desk.seconds);
+    if (takes && each.map) await save(desk, each.map);
+    return takes;
+  };
+  await new MapFollower(desk.tools, 'cpn0', 30, apply).run(stop.signal);
+  return { desk, updates, updatedAt, times };
+}
+
+async function save(desk: Desk, map: NetworkMap): Promise<void> {
+  const state = await desk.state();
+  await desk.tools.store.write({ ...state, membership: { ...state.membership, map } });
+}
+
+const revisions = ({ updates }: Following) => updates.map(({ map }) => map?.revision);
+const warnings = ({ desk }: Following) => desk.logged.filter(({ level }) => level === 'warn');
+const pauses = ({ times }: Following) => times.slice(1).map((time, index) => time - (times[index] ?? 0));
+const notes = ({ desk }: Following) => desk.tools.store.readNotes('cpn0');
+
+describe('a service with long polls', () => {
+  it('has its update applied at once, while its notes are still being written', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const { store } = desk.tools;
+    const handed = Promise.withResolvers<void>();
+    const order: string[] = [];
+    let isNew = false;
+    const amendNotes: typeof store.amendNotes = async (link, part) => {
+      // A disk that takes a second, unless the update is applied before.
+      if (isNew) await Promise.race([handed.promise, delay(1000)]);
+      await store.amendNotes(link, part);
+      if (isNew) order.push('noted');
+    };
+    desk.answers = [
+      answerWith(first, true),
+      (revision, wait) => {
+        isNew = true;
+        return answerWith(second, true)(revision, wait);
+      },
+    ];
+    const stop = new AbortController();
+    const apply = async () => {
+      order.push('applied');
+      handed.resolve();
+      stop.abort();
+      return true;
+    };
+    await new MapFollower({ ...desk.tools, store: { ...store, amendNotes } }, 'cpn0', 30, apply).run(stop.signal);
+    expect(order).toEqual(['applied', 'noted']);
+    expect((await store.readNotes('cpn0')).sync.mode).toBe('push');
+  });
+
+  it('receives a first request without a wait, and from then on long polls for another revision', async () => {
+    const following = await follow([answerWith(first, true), answerWith(second, true)], 3);
+    expect(following.desk.asked.map(({ revision, wait }) => [revision, wait?.seconds])).toEqual([
+      ['"1"', 0],
+      ['"1"', 50],
+      ['"2"', 50],
+    ]);
+    expect(revisions(following)).toEqual(['"2"']);
+    expect((await notes(following)).sync).toMatchObject({ mode: 'push', error: null });
+  });
+
+  it('receives the next request at once after a change', async () => {
+    const maps = Array.from({ length: 5 }, (_, index) => answerWith(mapAt(`"${index + 2}"`, [other]), true));
+    expect(pauses(await follow(maps, 5))).toEqual([0, 0, 0, 0]);
+  });
+
+  it('is not requested in a tight loop when it never waits, or always changes', async () => {
+    let revision = 1;
+    const restless: Answer = () => {
+      revision += 1;
+      return { map: mapAt(`"${revision}"`, [other]), waited: true };
+    };
+    const { times } = await follow([restless], 15);
+    expect((times.at(10) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(9);
+  });
+
+  it('receives the next request later when the update could not be applied', async () => {
+    const following = await follow([answerWith(second, true)], 6, { takes: false });
+    expect(revisions(following).length).toBeGreaterThan(3);
+    expect(Math.min(...pauses(following))).toBeGreaterThan(0.1);
+  });
+});
+
+describe('a service without long polls', () => {
+  it('is polled at the interval', async () => {
+    const following = await follow([answerWith(first)], 6);
+    for (const pause of pauses(following)) {
+      expect(pause).toBeGreaterThanOrEqual(24);
+      expect(pause).toBeLessThanOrEqual(36);
+    }
+    expect((await notes(following)).sync.mode).toBe('poll');
+  });
+
+  it('gives no update when it sends the same map without a revision', async () => {
+    const unnamed = { ...first, revision: null };
+    const following = await follow([() => ({ map: unnamed, waited: false })], 3, { state: joinedTo(unnamed) });
+    expect(following.desk.asked.map(({ revision }) => revision)).toEqual([null, null, null]);
+  });
+});
+
+describe('a failure of the control plane', () => {
+  it.each([
+    ['out of reach', () => gone()],
+    ['401', () => new Refused(401, 'reading', 'no', 'look')],
+    ['404', () => new Refused(404, 'reading', 'no', 'look')],
+  ])('(%s) is logged once, noted, and over when it answers', async (_, error) => {
+    const failing = fail(error());
+    const following = await follow([failing, failing, failing, answerWith(first, true), answerWith(first, true)], 5);
+    expect(warnings(following)).toHaveLength(1);
+    expect(following.desk.logged.at(-1)).toMatchObject({ level: 'info', message: 'the control plane answers again' });
+    expect((await notes(following)).sync.error).toBeNull();
+  });
+
+  it('is not logged when the host leaves the network: the refusal comes before the state is removed', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const { store } = desk.tools;
+    const stop = new AbortController();
+    const refused = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    const leaving = store.lock(async () => {
+      held.resolve();
+      await refused.promise;
+      await store.forget('cpn0', []);
+    });
+    await held.promise;
+    desk.answers = [
+      (revision, wait) => {
+        refused.resolve();
+        return fail(new Refused(401, 'reading', 'no', 'look'))(revision, wait);
+      },
+    ];
+    const tools = {
+      ...desk.tools,
+      async sleep() {
+        stop.abort();
+      },
+    };
+    await new MapFollower(tools, 'cpn0', 30, async () => true).run(stop.signal);
+    await leaving;
+    expect(desk.logged.filter(({ level }) => level === 'warn')).toEqual([]);
+    expect((await store.readNotes('cpn0')).sync.error).toBeNull();
+  });
+
+  it('is noted with its cause', async () => {
+    const following = await follow([fail(gone())], 3);
+    expect((await notes(following)).sync.error).toContain('unreachable');
+    expect(revisions(following)).toEqual([]);
+  });
+
+  it.each([
+    [401, 'token'],
+    [403, 'forbidden'],
+    [404, 'gone'],
+    [422, null],
+  ])(
+    'is a refusal of its own where the answer is %i (%s), also while the service is out of reach later',
+    async (status, refused) => {
+      const refusing = fail(new Refused(status, 'reading', 'no', 'look'));
+      for (const answers of [[refusing], [refusing, fail(gone())]]) {
+        const following = await follow(answers, 3);
+        expect((await notes(following)).sync.refused).toBe(refused);
+      }
+      expect((await notes(await follow([refusing, answerWith(first, true)], 3))).sync.refused).toBeNull();
+    },
+  );
+
+  it('is detected after a few attempts, because more requests follow', async () => {
+    const { desk } = await follow([fail(gone())], 1);
+    expect(desk.patience).toEqual({ deadlineMs: 10_000, attempts: 3 });
+  });
+
+  it('is followed by pauses up to the interval', async () => {
+    const following = await follow([fail(gone())], 40);
+    expect(Math.max(...pauses(following))).toBeLessThanOrEqual(31);
+    expect(Math.min(...pauses(following))).toBeGreaterThanOrEqual(0.2);
+  });
+
+  it('is followed by the pause that the service requests', async () => {
+    const following = await follow([fail(gone(120_000)), answerWith(first, true)], 2);
+    expect(pauses(following)[0]).toBeGreaterThanOrEqual(120);
+  });
+});
+
+describe('an answer that would empty the tunnel', () => {
+  const empty: [string, NetworkMap][] = [
+    ['no other peer', mapAt('"2"', [])],
+    ['not this host', { ...first, revision: '"2"', peers: [other] }],
+    ['no peer', { ...first, revision: '"2"', peers: [] }],
+  ];
+
+  it.each(empty)('(%s) is applied when a second one, an interval later, is the same', async (_, map) => {
+    const following = await follow([answerWith(map, true)], 4);
+    expect(following.desk.asked.map(({ revision, wait }) => [revision, wait?.seconds])).toEqual([
+      ['"1"', 0],
+      ['"2"', 30],
+      ['"1"', 50],
+      ['"2"', 50],
+    ]);
+    expect(revisions(following)).toEqual(['"2"']);
+    expect((following.updatedAt[0] ?? 0) - (following.times[0] ?? 0)).toBeGreaterThanOrEqual(30);
+    expect(warnings(following)).toHaveLength(1);
+    expect((await notes(following)).held).toBeNull();
+  });
+
+  it.each(empty)('(%s) is dropped when the next one differs', async (_, map) => {
+    const following = await follow([answerWith(map, true), answerWith(first, true)], 4);
+    expect((await following.desk.state()).membership.map).toEqual(first);
+    expect(await notes(following)).toMatchObject({ held: null, sync: { error: null } });
+  });
+
+  it('is dropped at once for a map that has peers again', async () => {
+    const third = mapAt('"3"', [other]);
+    const following = await follow([answerWith(mapAt('"2"', []), true), answerWith(third, true)], 3);
+    expect(following.updatedAt).toEqual([following.times[0]]);
+    expect(revisions(following)).toEqual(['"3"']);
+    expect(await notes(following)).toMatchObject({ held: null, sync: { error: null } });
+  });
+
+  it('is not applied sooner when the service ends long polls early', async () => {
+    const following = await follow([answerWith(mapAt('"2"', []), true)], 34, { holdsFor: 1 });
+    expect(revisions(following)).toEqual(['"2"']);
+    expect((following.updatedAt[0] ?? 0) - (following.times[0] ?? 0)).toBeGreaterThanOrEqual(30);
+  });
+
+  it.each([
+    ['cannot wait', mapAt('"2"', []), false],
+    ['has no revisions', mapAt(null, []), true],
+  ])('is requested again at the interval when the service %s', async (_, map, waits) => {
+    const following = await follow([answerWith(map, waits)], 2);
+    expect(following.desk.asked.map(({ revision }) => revision)).toEqual(['"1"', '"1"']);
+    expect(pauses(following)[0]).toBeGreaterThanOrEqual(24);
+  });
+
+  it('is in the notes as long as it is held', async () => {
+    const following = await follow([answerWith(mapAt('"2"', []), true)], 1);
+    const { held, sync } = await notes(following);
+    expect(held).toEqual({ since: 1000 });
+    expect(sync.error).toContain('lists no other peer');
+  });
+});
+
+describe('a host that joins again', () => {
+  const rejoined = joinedTo(first, {
+    membership: { ...joinedTo(first).membership, accessToken: new Secret('cpp_y') },
+  });
+
+  it('is detected in the pause after a refusal, without an event of the host', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const stop = new AbortController();
+    const follower = new MapFollower(desk.tools, 'cpn0', 3600, async () => true);
+    let refusedAt = 0;
+    desk.answers = [
+      async (revision, wait) => {
+        refusedAt = desk.seconds;
+        await desk.tools.store.write(rejoined);
+        return fail(new Refused(401, 'reading', 'no', 'look'))(revision, wait);
+      },
+      (revision, wait) => {
+        stop.abort();
+        return answerWith(first, true)(revision, wait);
+      },
+    ];
+    await follower.run(stop.signal);
+    expect(desk.seconds - refusedAt).toBeLessThan(10);
+  });
+
+  it('sends a request to the new address of the control plane as soon as another process saved it', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const { store } = desk.tools;
+    const stop = new AbortController();
+    const asked: (string | undefined)[] = [];
+    const service = { url: 'https://203.0.113.98', insecureHttp: false };
+    desk.answers = [
+      answerWith(first, true),
+      (_, wait) =>
+        new Promise((_, reject) => {
+          asked.push(desk.known?.service.url);
+          wait?.signal?.addEventListener('abort', () => reject(new Error('ended')));
+          if (asked.length === 1) void store.lock(async () => store.write({ ...(await desk.state()), service }));
+          else stop.abort();
+        }),
+    ];
+    await new MapFollower(desk.tools, 'cpn0', 3600, async () => true).run(stop.signal);
+    expect(asked).toEqual(['https://203.0.113.99', service.url]);
+  });
+
+  it('ends a long poll with the former token', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const stop = new AbortController();
+    const follower = new MapFollower(desk.tools, 'cpn0', 3600, async () => true);
+    desk.answers = [
+      answerWith(first, true),
+      (_, wait) =>
+        new Promise((_, reject) => {
+          wait?.signal?.addEventListener('abort', () => reject(new Error('ended')));
+          follower.onPass(passOf({ state: joinedTo(first) }));
+          expect(wait?.signal?.aborted).toBe(false);
+          follower.onPass(passOf({ state: rejoined }));
+        }),
+      (revision, wait) => {
+        stop.abort();
+        return answerWith(first, true)(revision, wait);
+      },
+    ];
+    await follower.run(stop.signal);
+    expect(desk.asked).toHaveLength(3);
+    expect(desk.logged).toEqual([]);
+  });
+});
+
+it('a host without a token sends no request', async () => {
+  const state = joinedTo(first);
+  const alone = { ...state, membership: { ...state.membership, accessToken: null } };
+  const desk = await Desk.with(alone);
+  const stop = new AbortController();
+  const following = new MapFollower(desk.tools, 'cpn0', 30, async () => true).run(stop.signal);
+  await eventually('some intervals', () => desk.seconds > 1_100);
+  expect(desk.asked).toEqual([]);
+  // After it left and joined again, it has one.
+  desk.answers = [answerWith(first)];
+  await desk.tools.store.write(state);
+  await eventually('a question', () => desk.asked.length > 0);
+  stop.abort();
+  await following;
+});
+
+it('a reset sends a request at once, whatever the pause', async () => {
+  const desk = await Desk.with(joinedTo(mapAt('"1"', [other, self])));
+  const stop = new AbortController();
+  const follower = new MapFollower(desk.tools, 'cpn0', 30, async () => true);
+  let waiting = 0;
+  desk.answers = [
+    (_, wait) =>
+      new Promise((resolve, reject) => {
+        if (wait?.seconds === 0) return resolve({ map: null, waited: true });
+        waiting += 1;
+        wait?.signal?.addEventListener('abort', () => reject(new Error('ended')));
+        if (waiting === 1) follower.reset();
+        else stop.abort();
+      }),
+  ];
+  await follower.run(stop.signal);
+  expect(desk.asked.map(({ wait }) => wait?.seconds)).toEqual([0, 50, 0, 50]);
+});

@@ -1,0 +1,191 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Evaluation, evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
+import { passNetwork } from '../../../src/app/reconcile/pass.ts';
+import { refresh } from '../../../src/app/reconcile/refresh.ts';
+import { applyUpdate, noUpdate } from '../../../src/app/reconcile/state-update.ts';
+import { NameFollower } from '../../../src/app/run/name-follower.ts';
+import { PendingUpdate } from '../../../src/app/run/pending-update.ts';
+import type { Resolved } from '../../../src/core/names/resolved-names.ts';
+import type { Address } from '../../../src/core/net/cidr.ts';
+import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import { address, peer, prefix } from '../../core/samples.ts';
+import { Desk, joinedTo, mapAt } from '../desk.ts';
+
+const [old, moved] = [address('198.51.100.1'), address('198.51.100.2')];
+const named = peer(2, { type: 'connector', endpoint: parseEndpoint('edge.example.net:51820') });
+const resolved: Resolved = { 'edge.example.net': [old] };
+const interval = 30;
+
+let desk: Desk;
+let follower: NameFollower;
+const update = new PendingUpdate(() => {});
+
+/** A host whose one peer, with a name as its endpoint, had a handshake so many seconds ago. */
+async function startWith(handshakeAge: number | null): Promise<void> {
+  desk = await Desk.with(joinedTo(mapAt('"1"', [named]), { resolved }));
+  await passNetwork(desk.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  desk.touch(2, { latestHandshake: handshakeAge === null ? null : now() - handshakeAge });
+  desk.names['edge.example.net'] = [old];
+  follower = new NameFollower(desk.tools, 'cpn0', interval, update);
+}
+
+const now = () => Math.floor(desk.tools.now().getTime() / 1000);
+const look = async (): Promise<Evaluation> => evaluateNetwork(desk.tools, await desk.state());
+/** Resolves what is due; returns the addresses for the next pass, null without a change. */
+const follow = async () => {
+  await follower.resolveDue(await look());
+  const { resolved } = update.take();
+  return resolved !== null && Object.keys(resolved).length > 0 ? resolved : null;
+};
+
+describe('a name is resolved', () => {
+  it.each([
+    ['with a handshake a moment ago', 10, 1],
+    ['with a handshake 135 s ago', 135 - interval, 1],
+    ['without one for longer than that', 135, 2],
+    ['without any handshake', null, 2],
+  ])('at the start, and an interval later again for a peer %s', async (_, age, times) => {
+    await startWith(age);
+    await follow();
+    desk.seconds += interval;
+    await follow();
+    expect(desk.resolved).toHaveLength(times);
+  });
+
+  it('once an interval at most, however many passes there are', async () => {
+    await startWith(null);
+    for (let pass = 0; pass < 10; pass += 1) await follow();
+    expect(desk.resolved).toHaveLength(1);
+  });
+
+  it('at once after a reset, though its peer has a handshake', async () => {
+    await startWith(10);
+    await follow();
+    follower.reset();
+    await follow();
+    expect(desk.resolved).toHaveLength(2);
+  });
+
+  it('every ten minutes in any case', async () => {
+    await startWith(10);
+    await follow();
+    desk.seconds += 600;
+    desk.touch(2, { latestHandshake: now() });
+    await follow();
+    expect(desk.resolved).toHaveLength(2);
+  });
+});
+
+describe('an answer', () => {
+  beforeEach(() => startWith(null));
+
+  it('with the same addresses is no update', async () => {
+    expect(await follow()).toBeNull();
+  });
+
+  it('inside a route of the tunnel takes neither the route away nor the endpoint', async () => {
+    const inside = address('192.168.50.10');
+    expect((await look()).desired.routes).toContain('192.168.50.0/24');
+    for (let time = 0; time < 20; time += 1) {
+      desk.names['edge.example.net'] = [inside, address(`192.168.50.${100 + time}`)];
+      expect(await follow()).toBeNull();
+      desk.seconds += interval;
+    }
+    desk.names['edge.example.net'] = [inside, moved];
+    expect(await follow()).toEqual({ 'edge.example.net': [moved, old] });
+  });
+
+  it('with another address is one, and moves the peer there', async () => {
+    desk.names['edge.example.net'] = [moved];
+    const resolved = await follow();
+    expect(resolved).toEqual({ 'edge.example.net': [moved, old] });
+    const pass = await passNetwork(desk.tools, 'cpn0', { map: null, resolved: resolved }, { withinMs: 1 });
+    expect(pass?.changes.map(({ kind }) => kind).sort()).toEqual(['file', 'peer']);
+    expect(desk.actual.device?.peers[0]?.endpoint).toEqual({ host: moved, port: 51820 });
+  });
+
+  it('that is missing leaves the last address in use', async () => {
+    desk.names = {};
+    expect(await follow()).toBeNull();
+    expect((await look()).desired.config.peers[0]?.endpoint).toEqual({ host: old, port: 51820 });
+  });
+
+  it('leaves a peer that roamed, and had a recent handshake, where it is', async () => {
+    desk.names['edge.example.net'] = [moved];
+    const resolved = await follow();
+    const elsewhere = { host: address('192.0.2.9'), port: 4000 };
+    desk.touch(2, { latestHandshake: now() - 10, endpoint: elsewhere });
+    const next = applyUpdate(await desk.state(), { map: null, resolved: resolved });
+    expect((await evaluateNetwork(desk.tools, next)).steps).toEqual([]);
+  });
+});
+
+describe('an address that the resolver gave once for the control plane', () => {
+  const honest = address('203.0.113.1');
+  const inside = address('192.168.50.7');
+  const service = { url: 'https://control.example.net', insecureHttp: false };
+  const hostname = 'control.example.net';
+
+  /** A host that joined with the wrong answer, before it had a route. */
+  async function startDeceived(answer: readonly Address[]): Promise<void> {
+    desk = await Desk.with(joinedTo(mapAt('"1"', [named]), { service, resolved: { [hostname]: answer } }));
+    await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
+    follower = new NameFollower(desk.tools, 'cpn0', interval, update);
+  }
+
+  const routes = async () => (await look()).desired.routes.includes(prefix('192.168.50.0/24'));
+
+  async function reachAt(reached: Address | undefined): Promise<void> {
+    desk.answers = [(revision) => ({ map: null, waited: revision === null, ...(reached && { from: reached }) })];
+    const { notes } = await refresh(desk.tools, await desk.state());
+    await desk.tools.store.amendNotes('cpn0', notes);
+  }
+
+  async function hear(answer: readonly Address[]): Promise<void> {
+    desk.names[hostname] = answer;
+    desk.seconds += 600;
+    const resolved = await follow();
+    if (resolved) await passNetwork(desk.tools, 'cpn0', { map: null, resolved }, { withinMs: 1 });
+  }
+
+  it.each([[[honest, inside]], [[inside, honest]]])(
+    'costs no route after the next answer without it',
+    async (answer) => {
+      await startDeceived(answer);
+      expect(await routes()).toBe(false);
+      await reachAt(honest);
+      await hear([honest]);
+      expect(await routes()).toBe(true);
+      expect((await desk.state()).resolved[hostname]).toEqual([honest]);
+    },
+  );
+
+  it('stays refused while the service answers there, or answered there last', async () => {
+    await startDeceived([honest, inside]);
+    await hear([honest]);
+    expect(await routes()).toBe(false);
+    await reachAt(inside);
+    await hear([moved]);
+    expect((await desk.state()).resolved[hostname]).toEqual([moved, inside]);
+    await reachAt(undefined);
+    await hear([honest]);
+    expect((await desk.state()).resolved[hostname]).toEqual([honest, inside]);
+    await reachAt(honest);
+    await hear([]);
+    expect(await routes()).toBe(false);
+    await hear([honest]);
+    expect(await routes()).toBe(true);
+  });
+
+  it('leaves the address of a peer that is reached by the same name for one answer more', async () => {
+    const shared = peer(2, { type: 'connector', endpoint: parseEndpoint(`${hostname}:51820`) });
+    desk = await Desk.with(joinedTo(mapAt('"1"', [shared]), { service, resolved: { [hostname]: [old] } }));
+    await passNetwork(desk.tools, 'cpn0', noUpdate, { withinMs: 1 });
+    follower = new NameFollower(desk.tools, 'cpn0', interval, update);
+    await reachAt(honest);
+    await hear([honest]);
+    expect((await desk.state()).resolved[hostname]).toEqual([honest, old]);
+    await hear([honest]);
+    expect((await desk.state()).resolved[hostname]).toEqual([honest]);
+  });
+});

@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { decodeMap } from '../../../src/api/decode/map.ts';
+import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
+import { ExpiryListener } from '../../../src/app/run/listeners/expiry-listener.ts';
+import { readStatus } from '../../../src/app/status/status.ts';
+import { networkBody, peerBody, source } from '../../api/samples.ts';
+import { dialled, peer } from '../../core/samples.ts';
+import { answerWith, Desk, joinedTo, mapAt } from '../desk.ts';
+import { passOf } from '../run/pass-of.ts';
+
+const dayMs = 86_400_000;
+const others = [peer(2, { endpoint: dialled(2) })];
+
+/** The map, in which this host expires after so many days. */
+function endingIn(desk: Desk, revision: string, days: number) {
+  const map = mapAt(revision, others);
+  const expiresAt = desk.tools.now().getTime() + days * dayMs;
+  return { ...map, peers: map.peers.map((each) => (each.id === 1 ? { ...each, expiresAt } : each)) };
+}
+
+it('a host reads its expiry from the map, stores it, and warns when it is near', async () => {
+  const desk = await Desk.with(joinedTo(mapAt('"1"', others)));
+  const watch = new ExpiryListener(desk.tools, 'cpn0');
+  const look = async (days: number) => {
+    const map = endingIn(desk, `"${days}"`, days);
+    desk.answers = [answerWith(map)];
+    await reconcileNetworks(desk.tools);
+    watch.onPass(passOf({ state: await desk.state() }));
+    watch.onPass(passOf({ state: await desk.state() }));
+    const [status] = await readStatus(desk.tools);
+    expect(status?.expiresAt).toBe(new Date(map.peers[0]?.expiresAt ?? 0).toISOString());
+    return status;
+  };
+  const far = await look(30);
+  expect([far?.warnings, desk.logged.filter(({ level }) => level === 'warn')]).toEqual([[], []]);
+  const near = await look(2.5);
+  expect(near?.warnings).toEqual([expect.stringContaining('this host expires in 3 days, on ')]);
+  desk.seconds += 4 * 86_400;
+  watch.onPass(passOf({ state: await desk.state() }));
+  const warned = desk.logged.filter(({ level }) => level === 'warn').map(({ message }) => message);
+  expect(warned).toEqual([expect.stringContaining('expires in 3 days'), expect.stringContaining('expired on ')]);
+});
+
+it.each([
+  ['an instant', '2030-01-01T00:00:00.000Z', Date.parse('2030-01-01T00:00:00.000Z')],
+  ['what another service means by it', 90, undefined],
+  ['a word', 'soon', undefined],
+])('an end that is %s is taken or passed over', (_, expires_at, expected) => {
+  const body = { data: networkBody({ peers: [peerBody(1, { expires_at })] }) };
+  expect(decodeMap(body, source, { network: 7, etag: '"1"' }).peers[0]?.expiresAt).toBe(expected);
+});

@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { describe, expect, test } from 'vitest';
+import { makeCertificate } from '../../api/certificate.ts';
+import { call } from '../../control-plane/harness.ts';
+import { connectRaw } from '../../control-plane/raw.ts';
+import { failServing, makeFolder, owner, runProgram, startServing } from './served-process.ts';
+
+/** Writes a certificate for localhost into the folder, and gives the flags that name it. */
+function writeCertificate(folder: string): string[] {
+  const [certificate, key] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  const pair = makeCertificate();
+  writeFileSync(certificate, pair.cert);
+  writeFileSync(key, pair.key, { mode: 0o600 });
+  return ['--tls-cert', certificate, '--tls-key', key];
+}
+
+/** The certificate that is shown to a new connection. */
+async function certificateAt(url: string): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port), rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const { fingerprint256 } = socket.getPeerCertificate();
+  socket.destroy();
+  return fingerprint256;
+}
+
+describe('with a certificate', () => {
+  test('an administrator logs in over https, who trusts it', async () => {
+    const folder = makeFolder();
+    const { url } = await startServing(folder, ...writeCertificate(folder));
+    expect(url).toMatch(/^https:/);
+    const login = (environment: Record<string, string>) => {
+      const password = ['--email', owner.email, '--password-file', join(folder, 'password')];
+      const where = ['--api', url.replace('127.0.0.1', 'localhost')];
+      return runProgram(['login', ...where, ...password], { XDG_CONFIG_HOME: folder, ...environment });
+    };
+    const stranger = await login({});
+    expect([stranger.code, stranger.stderr]).toEqual([5, expect.stringContaining('NODE_EXTRA_CA_CERTS')]);
+    const known = await login({ NODE_EXTRA_CA_CERTS: join(folder, 'cert.pem') });
+    expect([known.stdout, known.code]).toEqual([expect.stringContaining('logged in'), 0]);
+  });
+
+  test('SIGHUP takes another one, and keeps it where the next cannot be used', async () => {
+    const folder = makeFolder();
+    const { url, child, says, said } = await startServing(folder, ...writeCertificate(folder));
+    const first = await certificateAt(url);
+    writeCertificate(folder);
+    child.kill('SIGHUP');
+    expect(await says('"msg":"certificate reloaded"')).toContain(`"certificate":"${join(folder, 'cert.pem')}"`);
+    const second = await certificateAt(url);
+    expect(second).not.toBe(first);
+    writeFileSync(join(folder, 'key.pem'), 'canary');
+    child.kill('SIGHUP');
+    expect(await says('"msg":"certificate not reloaded"')).toContain('key.pem holds no private key in PEM');
+    expect(await certificateAt(url)).toBe(second);
+    expect(said()).not.toContain('canary');
+  });
+});
+
+test('without a certificate SIGHUP reloads nothing, says so, and ends no connection', async () => {
+  const { url, child, says } = await startServing(makeFolder());
+  const client = await connectRaw(url);
+  client.send('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
+  await client.until('"status":"ok"');
+  child.kill('SIGHUP');
+  await says('"msg":"nothing to reload: there is no TLS certificate"');
+  client.send('GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n');
+  await client.until('"status":"ready"');
+  client.socket.destroy();
+});
+
+describe('beyond loopback', () => {
+  const warning = 'warning: passwords, keys and tokens cross the network unencrypted';
+  const beyond = ['--listen', '0.0.0.0:0'];
+
+  test('plain http is warned about, in one sentence', async () => {
+    const { said, says } = await startServing(makeFolder(), ...beyond);
+    await says(warning);
+    expect(
+      said()
+        .split('\n')
+        .filter((line) => line.includes('warning')),
+    ).toHaveLength(1);
+  });
+
+  test.each([
+    ['a certificate', writeCertificate],
+    ['a trusted proxy', () => ['--trust-proxy', '10.0.0.1']],
+  ])('nothing is, with %s', async (_what, flags) => {
+    const folder = makeFolder();
+    const served = await startServing(folder, ...beyond, ...flags(folder));
+    served.child.kill('SIGTERM');
+    expect(await served.ended()).toBe(0);
+    expect(served.said()).not.toContain('warning');
+  });
+});
+
+test('limits and the address of the metrics are as they were given', async () => {
+  const limits = ['--limit-failed-logins', '1', '--limit-failed-enrollments', '2', '--limit-requests', '9'];
+  const { url, says } = await startServing(makeFolder(), ...limits, '--metrics', '127.0.0.1:0');
+  const metrics = /metrics at (\S+)/.exec(await says('metrics at'))?.[1] ?? '';
+  const login = () => call(url, 'POST', '/api/auth/login', { body: { ...owner, password: 'wrong' } });
+  const body = { enrollment_token: 'cpn_unknown', name: 'edge', public_key: Buffer.alloc(32, 1).toString('base64') };
+  const enroll = () => call(url, 'POST', '/api/networks/enroll', { body });
+  const asked = [login, login, enroll, enroll, enroll];
+  const statuses: number[] = [];
+  for (const ask of [...asked, ...Array.from({ length: 5 }, () => () => call(url, 'GET', '/healthz'))]) {
+    const { status, headers } = await ask();
+    statuses.push(status);
+    if (status === 429) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+  }
+  expect(statuses).toEqual([401, 429, 401, 401, 429, 200, 200, 200, 200, 429]);
+  expect(await (await fetch(metrics)).text()).toContain('cpn_rate_limited_total{route="/healthz"} 1');
+});
+
+test('the addresses of proxies are believed as they were given', async () => {
+  const { url, says } = await startServing(makeFolder(), '--trust-proxy', '10.0.0.0/8,127.0.0.1');
+  await call(url, 'GET', '/api/networks', { headers: { 'x-forwarded-for': '203.0.113.7, 10.1.2.3' } });
+  expect(await says('"route":"/api/networks"')).toContain('"address":"203.0.113.7"');
+});
+
+test.each([
+  [['--trust-proxy', '0.0.0.0/0'], /--trust-proxy "0.0.0.0\/0" would trust every client/],
+  [['--trust-proxy', '10.0.0.1/8'], /--trust-proxy "10.0.0.1\/8" has host bits set/],
+  [['--trust-proxy', 'loopback'], /--trust-proxy "loopback" is not an IP address/],
+  [['--tls-cert', 'cert.pem'], /--tls-cert and --tls-key go together/],
+  [['--metrics', '9090'], /--metrics "9090" is not an address to listen on/],
+  [['--limit-requests', '0'], /--limit-requests "0" is not a number from 1 to 1000000/],
+  [['--limit-peer-changes', 'no'], /--limit-peer-changes "no" is not a number from 1 to 1000000/],
+  [['--listen', '8787'], /--listen "8787" is not an address to listen on/],
+])('%j is wrong usage', async (flags, expected) => {
+  const { code, said } = await failServing(makeFolder(), ...flags);
+  expect([code, said]).toEqual([2, expect.stringMatching(expected)]);
+});

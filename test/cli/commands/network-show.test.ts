@@ -1,0 +1,35 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { showNetwork } from '../../../src/cli/commands/network.ts';
+import { Input } from '../../../src/cli/input/input.ts';
+import { startForeignService } from '../../plain/foreign-service.ts';
+
+afterEach(() => vi.restoreAllMocks());
+
+async function show(flags: Record<string, unknown>) {
+  const written = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    vi.spyOn(process[name], 'write').mockImplementation((text) => {
+      written[name] += String(text);
+      return true;
+    });
+  }
+  const service = await startForeignService();
+  service.peers = [...service.peers, { peer_id: 'p/3', hostname: 'odd\u001b[2J', pubkey: 'no', ip: '10.77.0.3' }];
+  const environment = { CPN_API_TOKEN: 'token', NO_COLOR: '1' };
+  await showNetwork.run(new Input({ api: service.url, network: 'office', ...flags }, showNetwork.flags, environment));
+  return written;
+}
+
+it('a network is shown with the peers that are skipped, by name and reason', async () => {
+  const { stdout, stderr } = await show({});
+  expect(stdout).toContain('gateway');
+  expect(stderr).toContain('peer odd\ufffd[2J (p/3) is skipped: pubkey is not a WireGuard public key');
+});
+
+it('and in JSON too', async () => {
+  const { peers, skipped_peers } = JSON.parse((await show({ json: true })).stdout);
+  expect(peers).toHaveLength(1);
+  expect(skipped_peers).toEqual([
+    { id: 'p/3', name: 'odd\u001b[2J', reason: expect.stringContaining('pubkey is not a WireGuard public key') },
+  ]);
+});

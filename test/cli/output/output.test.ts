@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { describeChange } from '../../../src/cli/output/change-text.ts';
+import { table } from '../../../src/cli/output/output.ts';
+
+import { printable, quote } from '../../../src/core/errors/index.ts';
+
+const hostile = 'a\u001b[31mred\u0007\u009b2J\u202egnp.exe\r\nroot# \u200b';
+
+describe('what came over the wire', () => {
+  it('cannot look like another row of a table, by spaces that reach into the next line', () => {
+    const shown = table(['name', 'id'], [[`x${' '.repeat(60)}764  2026-11-22  user.create`, '7']]);
+    expect(shown.split('\n')[1]).toBe('x 764 2026-11-22 user.create  7');
+  });
+
+  it('cannot make a terminal obey', () => {
+    for (const shown of [
+      printable(hostile),
+      quote(hostile),
+      table(['name'], [[hostile]])
+        .split('\n')
+        .slice(1)
+        .join(''),
+    ]) {
+      expect(shown).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    }
+    const line = describeChange({
+      action: 'add',
+      kind: 'peer',
+      target: hostile,
+      before: null,
+      after: { endpoint: hostile },
+      reason: 'x',
+    });
+    expect(line).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+  });
+
+  it('cannot hide a whole escape sequence in a cell', () => {
+    expect(table(['name'], [['x\u001b[2Jy']]).split('\n')[1]).not.toContain('\u001b[2J');
+  });
+
+  it('cannot style a cell, and our own styling goes around what is shown of it', () => {
+    expect(table(['name'], [['x\u001b[8my']]).split('\n')[1]).toBe('x\ufffd[8my');
+    const red = (text: string) => `\u001b[31m${text}\u001b[39m`;
+    const rows = table(
+      ['name', 'id'],
+      [
+        [['x\u001b[8my', red], '7'],
+        ['longer-name', '8'],
+      ],
+    )
+      .split('\n')
+      .slice(1);
+    expect(rows).toEqual(['\u001b[31mx\ufffd[8my\u001b[39m       7', 'longer-name  8']);
+  });
+
+  it('cannot break a table', () => {
+    expect(
+      table(
+        ['name', 'address'],
+        [
+          ['a\nb', '10.0.0.1'],
+          ['longer name', '10.0.0.2'],
+        ],
+      ).split('\n'),
+    ).toHaveLength(3);
+  });
+});
+
+describe('a table', () => {
+  it('has its columns two spaces apart', () => {
+    expect(
+      table(
+        ['peer', 'state'],
+        [
+          ['edge', 'up'],
+          ['a-long-name', 'down'],
+        ],
+      ),
+    ).toBe('peer         state\nedge         up\na-long-name  down');
+  });
+});

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import type { NetworkStatus, PeerStatus } from '../../../src/app/status/network-status.ts';
+import { rateMeter } from '../../../src/cli/output/rate-meter.ts';
+import { statusToJson, statusToText } from '../../../src/cli/output/show-status.ts';
+import { UnreadableFile } from '../../../src/core/errors/index.ts';
+
+const peer: PeerStatus = {
+  id: 1,
+  name: 'edge-1',
+  type: 'connector',
+  publicKey: 'K1',
+  address: '10.77.0.1',
+  endpoint: '203.0.113.1:51820',
+  endpointRefused: null,
+  allowedIps: ['10.77.0.0/24'],
+  state: 'connected',
+  latestHandshake: 1_800_000_000,
+  rxBytes: 2048,
+  txBytes: 100,
+  pin: 'ok',
+  claim: null,
+  claimedPublicKey: null,
+  secret: null,
+};
+const office: NetworkStatus = {
+  network: { id: 7, name: 'office' },
+  interface: 'cpn0',
+  state: 'up',
+  address: '10.77.0.3',
+  publicKey: 'K3',
+  keySince: '2026-01-01T00:00:00.000Z',
+  expiresAt: null,
+  listenPort: 51820,
+  mtu: 1420,
+  pathMtu: null,
+  peers: [peer],
+  routes: [],
+  drift: [],
+  inbound: null,
+  foreignRoutes: [],
+  sync: { mode: 'push', lastSuccess: null, error: null, refused: null },
+  warnings: [],
+  failure: null,
+};
+const failure = new UnreadableFile('/var/lib/cpn/cpn1.json', 'is damaged', 'restore it');
+const unreadable: NetworkStatus = {
+  ...office,
+  network: null,
+  interface: 'cpn1',
+  state: 'degraded',
+  address: null,
+  publicKey: null,
+  peers: [],
+  failure,
+};
+const now = new Date(1_800_000_060_000);
+
+describe('the status of a network whose MTU was measured', () => {
+  const limited = { ...office, mtu: 1312, pathMtu: { peer: 'edge-1', measuredAt: '2026-11-22T12:00:00.000Z' } };
+
+  it('says so, and to which peer', () => {
+    expect(statusToText(limited, now)).toContain('MTU 1312 (measured to edge-1)');
+    expect(statusToJson(limited)).toMatchObject({
+      mtu: 1312,
+      path_mtu: { peer: 'edge-1', measured_at: '2026-11-22T12:00:00.000Z' },
+    });
+    expect(statusToJson(office)).not.toHaveProperty('path_mtu');
+  });
+});
+
+describe('the status of a host that expires', () => {
+  it('says when', () => {
+    const ending = { ...office, expiresAt: '2030-01-31T12:00:00.000Z' };
+    expect(statusToText(ending, now)).toContain(' · expires 2030-01-31');
+    expect(statusToJson(ending)).toMatchObject({ expires_at: '2030-01-31T12:00:00.000Z' });
+    expect(statusToJson(office)).not.toHaveProperty('expires_at');
+  });
+});
+
+describe('the status as JSON', () => {
+  it('has warnings only where there are some', () => {
+    expect(statusToJson(office)).not.toHaveProperty('warnings');
+    expect(statusToJson({ ...office, warnings: ['route 192.168.50.0/24 keeps coming back'] }).warnings).toEqual([
+      'route 192.168.50.0/24 keeps coming back',
+    ]);
+  });
+
+  it('says of the sync that it is refused, and why, only where it is', () => {
+    const refusal = 'reading was refused (401)';
+    const sync = { ...office.sync, error: refusal, refused: 'token', refusal } as const;
+    expect(statusToJson({ ...office, sync }).sync).toMatchObject({ refused: 'token', error: sync.error });
+    expect(statusToJson(office).sync).not.toHaveProperty('refused');
+    const text = statusToText({ ...office, sync }, now);
+    expect(text.split('\n').at(-1)).toBe('sync refused (token) reading was refused (401)');
+  });
+
+  it('says of a refusal that stands what it was, and the later failure by itself', () => {
+    const sync = { ...office.sync, error: 'out of reach', refused: 'token', refusal: 'refused (401)' } as const;
+    const lines = statusToText({ ...office, sync }, now).split('\n');
+    expect(lines.slice(-2)).toEqual(['sync refused (token) refused (401)', 'sync out of reach']);
+    const { refusal: _, ...ofVersionBefore } = sync;
+    const before = statusToText({ ...office, sync: ofVersionBefore }, now).split('\n');
+    expect(before.slice(-2)).toEqual([
+      'sync refused (token) until the control plane sends a map again',
+      'sync out of reach',
+    ]);
+  });
+
+  it('has every field of a network that cannot be read, and why it cannot', () => {
+    const json = statusToJson(unreadable);
+    expect(Object.keys(json)).toEqual([...Object.keys(statusToJson(office)), 'warnings']);
+    expect(json).toMatchObject({ interface: 'cpn1', state: 'degraded', network: null, warnings: [failure.message] });
+  });
+});
+
+describe('the status as text', () => {
+  it('tells warnings, made printable', () => {
+    const text = statusToText({ ...office, warnings: ['a\u001b[2Jb'] }, now);
+    expect(text.split('\n').at(-1)).toBe('warning a\u{fffd}[2Jb');
+  });
+
+  it('says below each peer what is claimed of it, made printable', () => {
+    const held: PeerStatus = { ...peer, pin: 'held', claim: 'key B\u001b[2J instead of A' };
+    const lines = statusToText({ ...office, peers: [peer, held, peer] }, now).split('\n');
+    expect(lines.slice(-4).map((line) => line.split(' ')[0])).toEqual(['edge-1', 'edge-1', '', 'edge-1']);
+    expect(lines.at(-2)).toBe('  held: key B\u{fffd}[2J instead of A');
+  });
+
+  it('is one line for a network that cannot be read', () => {
+    expect(statusToText(unreadable, now)).toBe('cpn1  degraded');
+  });
+
+  it('shows the rate between two readings, and none for counters that were reset', () => {
+    const measure = rateMeter();
+    const row = (rxBytes: number, at: number) => {
+      const networks = [{ ...office, peers: [{ ...peer, rxBytes }] }];
+      const rates = measure(networks, at);
+      return statusToText(networks[0] ?? office, now, rates)
+        .split('\n')
+        .at(-1);
+    };
+    expect(row(2048, 10)).toMatch(/2\.0 KiB {2,}100 B$/);
+    expect(row(6144, 12)).toMatch(/6\.0 KiB \(2\.0 KiB\/s\) {2,}100 B \(0 B\/s\)$/);
+    expect(row(92, 14)).toMatch(/92 B {2,}100 B \(0 B\/s\)$/);
+    expect(row(92, 14)).toMatch(/92 B {2,}100 B$/);
+  });
+});

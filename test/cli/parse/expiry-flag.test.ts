@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { connectAdminService } from '../../../src/api/admin-service.ts';
+import { resumePeer } from '../../../src/cli/commands/peer-suspension.ts';
+import { Input } from '../../../src/cli/input/input.ts';
+import { readExpiry, requireExpiry } from '../../../src/cli/parse/expiry-flag.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { InvalidValue } from '../../../src/core/errors/index.ts';
+import { peerBody, unhurried } from '../../api/samples.ts';
+import { json, serve } from '../../api/server.ts';
+import { describeForeign } from '../../plain/foreign-description.ts';
+
+const now = new Date('2030-01-31T12:00:00.000Z');
+const read = (expires?: string) => readExpiry(new Input({ expires }, resumePeer.flags, {}), now);
+
+describe('when a peer expires', () => {
+  test.each([
+    [undefined, undefined],
+    ['never', null],
+    ['12h', '2030-02-01T00:00:00.000Z'],
+    ['90d', '2030-05-01T12:00:00.000Z'],
+    ['2030-02-28', '2030-02-28T00:00:00.000Z'],
+    ['2030-02-01T18:00+02:00', '2030-02-01T16:00:00.000Z'],
+  ])('%j is %j', (text, expected) => expect(read(text)).toBe(expected));
+
+  test.each(['90', '90m', 'tomorrow', '2030-02-30', '2030-13-01', '2030-02-01T18:00', '-1d'])(
+    '%j is no time',
+    (text) => {
+      expect(() => read(text)).toThrow(InvalidValue);
+    },
+  );
+});
+
+/** The service with a description that names these fields of a peer. */
+async function connect(change: readonly string[]) {
+  const out = { ...peerBody(9), suspended_at: '2030-01-01T00:00:00.000Z', expires_at: '2030-02-01T00:00:00.000Z' };
+  const { address, asked } = await serve((response, request) =>
+    json(200, request.path.startsWith('/docs') ? describeForeign({ change }) : { data: [out] })(response, request),
+  );
+  return { service: connectAdminService(address, new Secret('token-sample'), unhurried().options), asked, out };
+}
+
+test('a service that does not describe it is not asked to let a peer expire, nor who is suspended', async () => {
+  const { service, asked } = await connect(['name']);
+  await expect(requireExpiry(service)).rejects.toThrow('this control plane cannot let a peer expire');
+  expect(await service.listPeersOut(7)).toEqual([]);
+  expect(asked.map(({ path }) => path)).toEqual(['/docs/api/openapi.json']);
+});
+
+test('one that does is asked', async () => {
+  const { service, asked, out } = await connect(['suspended', 'expires_at']);
+  await requireExpiry(service);
+  const { suspended_at, expires_at } = out;
+  expect(await service.listPeersOut(7)).toMatchObject([{ id: 9, suspended_at, expires_at }]);
+  expect(asked.at(-1)?.path).toBe('/api/networks/7/peers?suspended=true');
+});

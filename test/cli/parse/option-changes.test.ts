@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import { Input } from '../../../src/cli/input/input.ts';
+import { changeFlags, readChanges } from '../../../src/cli/parse/option-changes.ts';
+
+const read = (given: Record<string, unknown>, environment = {}) =>
+  readChanges(new Input(given, changeFlags, environment));
+
+describe('what is to be changed', () => {
+  it('is what the flags name, and nothing else', async () => {
+    const { options, ...others } = await read({ mtu: '1300', 'accept-routes': false, 'rotate-every': '30d' });
+    expect(options).toEqual({ mtu: 1300, acceptRoutes: false, rotateEvery: 30 * 86_400 });
+    expect(others).toEqual({ allowRoutes: [], refuseRoutes: [], addProbes: [], dropProbes: [] });
+  });
+
+  it.each([
+    [{ mtu: 'auto' }, { options: { mtu: null } }],
+    [{ 'listen-port': 'any' }, { options: { listenPort: null } }],
+    [{ 'rotate-every': 'never' }, { options: { rotateEvery: null } }],
+    [{ 'network-secret-file': 'none' }, { networkSecret: null }],
+    [{ endpoint: 'none' }, { endpoint: null }],
+    [{ endpoint: 'auto' }, { endpoint: 'auto' }],
+    [{ endpoint: '203.0.113.1:1' }, { endpoint: { host: '203.0.113.1', port: 1 } }],
+    [{ api: 'https://cp.example.net/' }, { service: { url: 'https://cp.example.net', insecureHttp: false } }],
+    [{ api: 'http://127.0.0.1:8080' }, { service: { url: 'http://127.0.0.1:8080', insecureHttp: false } }],
+    [{ api: 'http://cp.example.net', 'insecure-http': true }, { service: { insecureHttp: true } }],
+    [{ pin: 'strict' }, { options: { pin: 'strict' } }],
+    [{ 'refuse-route': '10.0.0.0/8' }, { refuseRoutes: ['10.0.0.0/8'] }],
+    [
+      { 'drop-probe': ['nas', 'nas:80'] },
+      {
+        dropProbes: [
+          { host: 'nas', port: null },
+          { host: 'nas', port: 80 },
+        ],
+      },
+    ],
+  ])('reads %o', async (given, changes) => {
+    expect(await read(given)).toMatchObject(changes);
+  });
+
+  it('moves no control plane because of a variable, which names one for all commands', async () => {
+    const environment = { CPN_API: 'https://cp.example.net', CPN_API_URL: 'https://cp.example.net' };
+    expect(await read({ mtu: '1300' }, environment)).not.toHaveProperty('service');
+    await expect(read({}, environment)).rejects.toThrow('no option to change was given');
+  });
+
+  it.each([
+    [{}, 'no option to change was given'],
+    [{ mtu: 'large' }, 'is not a number from 576'],
+    [{ pin: 'none' }, 'must be one of'],
+    [{ api: 'http://cp.example.net' }, 'plain http'],
+    [{ api: 'https://cp.example.net', name: 'edge' }, '--api does not go together with --name'],
+    [{ api: 'https://cp.example.net', endpoint: 'auto' }, '--api does not go together with --endpoint'],
+    [{ 'drop-probe': 'a b' }, '--drop-probe "a b"'],
+    [{ 'network-secret-file': '/nowhere' }, '/nowhere'],
+  ])('refuses %o', async (given, problem) => {
+    await expect(read(given)).rejects.toThrow(problem);
+  });
+});

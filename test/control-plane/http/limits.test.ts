@@ -1,0 +1,144 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { verifyPassword } from '../../../src/control-plane/domain/passwords.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { parsePrefix } from '../../../src/core/net/cidr.ts';
+import {
+  enroll,
+  makeKey,
+  makeNetwork,
+  owner,
+  type Plane,
+  publicKey,
+  type Reply,
+  slowPasswords,
+  startPlane,
+} from '../harness.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: new Date('2030-01-01T00:00:00Z') });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const minute = 60_000;
+const statuses = (replies: Reply[]) => replies.map(({ status }) => status);
+const count = (replies: Reply[], status: number) => statuses(replies).filter((is) => is === status).length;
+const many = <Result>(times: number, work: () => Promise<Result>) => Promise.all(Array.from({ length: times }, work));
+const login = (plane: Plane, password: string) =>
+  plane.call('POST', '/api/auth/login', { body: { ...owner, password } });
+
+function expectTooMany(reply: Reply, seconds: number): void {
+  expect(reply.status).toBe(429);
+  expect(reply.headers.get('retry-after')).toBe(String(seconds));
+  expect(reply.body).toEqual({ message: expect.stringContaining(`${seconds} s`) });
+}
+
+test('ten failed logins a minute, even at once, and then not even the right password', async () => {
+  const plane = await startPlane({ limits: {}, passwordCost: slowPasswords });
+  for (let times = 0; times < 3; times += 1) expect((await login(plane, owner.password)).status).toBe(200);
+  const replies = await many(14, () => login(plane, 'wrong'));
+  expect([count(replies, 401), count(replies, 429)]).toEqual([10, 4]);
+  vi.setSystemTime(Date.now() + 20_000);
+  expectTooMany(await login(plane, owner.password), 40);
+  vi.setSystemTime(Date.now() + 40_000);
+  expect((await login(plane, owner.password)).status).toBe(200);
+});
+
+test('twenty failed enrolments a minute, even at once; a refusal for that takes no use of a key', async () => {
+  const plane = await startPlane({ limits: {} });
+  const token = await plane.signIn('owner');
+  const network = await makeNetwork(plane, token);
+  const key = await makeKey(plane, token, network);
+  const replies = await many(30, () => enroll(plane, `cpn_${publicKey()}`));
+  expect([count(replies, 401), count(replies, 429)]).toEqual([20, 10]);
+  expectTooMany(await enroll(plane, key), 60);
+  const keys = await plane.call('GET', `/api/networks/${network}/enrollment-keys?all=true`, { token });
+  expect(keys.body.data[0].uses).toBe(0);
+  vi.setSystemTime(Date.now() + minute);
+  expect((await enroll(plane, key)).status).toBe(201);
+});
+
+test('a used-up key counts as a failure, a broken field does not', async () => {
+  const plane = await startPlane({ limits: { failedEnrollments: 2 } });
+  const token = await plane.signIn('owner');
+  const key = await makeKey(plane, token, await makeNetwork(plane, token), { max_uses: 1 });
+  await enroll(plane, key);
+  const replies: Reply[] = [];
+  for (const endpoint of ['bad', 'bad', 'bad', undefined, undefined, undefined]) {
+    replies.push(await enroll(plane, key, { endpoint }));
+  }
+  expect(statuses(replies)).toEqual([422, 422, 422, 403, 403, 429]);
+});
+
+test('a used-up key counts as a failure also where it comes with the networks that the host is in', async () => {
+  const plane = await startPlane({ limits: { failedEnrollments: 2 } });
+  const token = await plane.signIn('owner');
+  const network = await makeNetwork(plane, token);
+  const key = await makeKey(plane, token, network, { max_uses: 1 });
+  await enroll(plane, key);
+  const headers = { 'current-networks': `${network}`, 'current-peers': 'x'.repeat(43) };
+  const body = { enrollment_token: key, name: 'x', public_key: publicKey() };
+  const replies: Reply[] = [];
+  for (let times = 0; times < 3; times += 1) {
+    replies.push(await plane.call('POST', '/api/networks/enroll', { body, headers }));
+  }
+  expect(statuses(replies)).toEqual([403, 403, 429]);
+});
+
+test('a whole rack behind one address enrols at once', async () => {
+  const plane = await startPlane({ limits: {} });
+  const token = await plane.signIn('owner');
+  const network = await makeNetwork(plane, token);
+  const keys = await Promise.all(Array.from({ length: 6 }, () => makeKey(plane, token, network)));
+  const replies = await Promise.all(keys.flatMap((key) => Array.from({ length: 10 }, () => enroll(plane, key))));
+  expect(count(replies, 201)).toBe(60);
+});
+
+test('requests of every kind count, those that match no route too', async () => {
+  const plane = await startPlane({ limits: { requests: 5 } });
+  const replies: Reply[] = [];
+  for (const path of ['/healthz', '/nowhere', '/api/networks', '/docs/api/openapi.json', '/healthz']) {
+    replies.push(await plane.call('GET', path));
+  }
+  expect(statuses(replies)).toEqual([200, 404, 401, 200, 200]);
+  for (const path of ['/healthz', '/nowhere', '/api/networks']) expectTooMany(await plane.call('GET', path), 60);
+  vi.setSystemTime(Date.now() + minute);
+  expect((await plane.call('GET', '/healthz')).status).toBe(200);
+});
+
+test('a key works from elsewhere, however many guesses are made at one that begins like it', async () => {
+  const plane = await startPlane({ limits: { failedEnrollments: 3 }, proxies: [parsePrefix('127.0.0.1/32')] });
+  const token = await plane.signIn('owner');
+  const key = await makeKey(plane, token, await makeNetwork(plane, token));
+  const from = (address: string, enrollmentKey: string) => {
+    const headers = { 'x-forwarded-for': address };
+    const call: Plane['call'] = (method, path, options) => plane.call(method, path, { ...options, headers });
+    return enroll({ call }, enrollmentKey);
+  };
+  const guess = () => key.slice(0, 12) + publicKey().slice(0, 35).replaceAll(/[+/]/g, 'x');
+  const guesses = await many(4, () => from('203.0.113.7', guess()));
+  expect([count(guesses, 401), count(guesses, 429)]).toEqual([3, 1]);
+  expect((await from('203.0.113.8', key)).status).toBe(201);
+});
+
+test('a flood of logins from one prefix keeps no login from elsewhere waiting', async () => {
+  const plane = await startPlane({ proxies: [parsePrefix('127.0.0.1/32')] });
+  let over = false;
+  // More than run and wait at once, each from an address of its own, and at it again as soon as it was answered.
+  const flood = Array.from({ length: 80 }, async (_, index) => {
+    while (!over) {
+      const attempt = verifyPassword(new Secret('x'), null, { N: 2 ** 12, r: 8, p: 1 }, `203.0.113.${index}`);
+      await attempt.catch(() => sleep(1));
+    }
+  });
+  const statusFrom = async (address: string) => {
+    const headers = { 'x-forwarded-for': address };
+    return (await plane.call('POST', '/api/auth/login', { body: owner, headers })).status;
+  };
+  const elsewhere = ['198.51.100.7', '198.51.100.8', '203.0.114.1', '2001:db8:0:1::7'];
+  expect(await Promise.all(elsewhere.map(statusFrom))).toEqual([200, 200, 200, 200]);
+  over = true;
+  await Promise.all(flood);
+});

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parsePrefix } from '../../../src/core/net/cidr.ts';
+import { eventually } from '../../lab/eventually.ts';
+import { closePlane, makeNetwork, openPlane, owner, type Plane, startPlane } from '../harness.ts';
+import { connectRaw, refusalIn } from '../raw.ts';
+
+const proxies = [parsePrefix('127.0.0.1/32'), parsePrefix('10.20.0.0/16')];
+
+let plane: Plane;
+beforeAll(async () => {
+  plane = await openPlane({ proxies, limits: { failedLogins: 2 } });
+});
+afterAll(() => closePlane(plane));
+
+/** Sends a request from an address of this machine, and returns the client's address in the log. */
+async function seenAs(on: Plane, from: string, headers: Record<string, string>): Promise<string> {
+  const before = on.log().length;
+  const client = await connectRaw(on.url, from);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  client.send(`GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines.join('')}\r\n`);
+  await client.ended();
+  const line = await eventually('a line of the log', () => on.log().slice(before) || null);
+  return JSON.parse(line).address;
+}
+
+test.each([
+  ['alone', '203.0.113.7', '203.0.113.7'],
+  ['after what the client claims', '198.51.100.1, 203.0.113.7', '203.0.113.7'],
+  ['before another trusted proxy', '203.0.113.7, 10.20.0.3', '203.0.113.7'],
+  ['as IPv6', '2001:db8::7', '2001:db8::7'],
+  ['with a port', '203.0.113.7:4711', '203.0.113.7'],
+  ['as IPv6 in brackets', '[2001:db8::7]', '2001:db8::7'],
+  ['as IPv6 in brackets with a port', '[2001:db8::7]:4711', '2001:db8::7'],
+  ['before another trusted proxy with a port', '203.0.113.7:4711, 10.20.0.3:80', '203.0.113.7'],
+])('a trusted proxy says who calls: %s', async (_where, forwarded, address) => {
+  expect(await seenAs(plane, '127.0.0.1', { 'X-Forwarded-For': forwarded })).toBe(address);
+});
+
+test('the last address that is no trusted proxy counts, however many a client claims to be', async () => {
+  expect(await seenAs(plane, '127.0.0.1', { 'X-Forwarded-For': '127.0.0.1, 10.20.0.1, 203.0.113.7' })).toBe(
+    '203.0.113.7',
+  );
+});
+
+test.each([
+  ['X-Forwarded-For', { 'X-Forwarded-For': '203.0.113.7' }],
+  ['Forwarded', { Forwarded: 'for=203.0.113.7' }],
+  ['X-Real-IP', { 'X-Real-IP': '203.0.113.7' }],
+])('the header of any other client is ignored: %s', async (_name, headers) => {
+  expect(await seenAs(plane, '127.0.0.2', headers)).toBe('127.0.0.2');
+});
+
+test('without trusted proxies the header is ignored, on this machine too', async () => {
+  const trusting = await startPlane();
+  expect(await seenAs(trusting, '127.0.0.1', { 'X-Forwarded-For': '203.0.113.7' })).toBe('127.0.0.1');
+});
+
+test.each(['unknown', '203.0.113.7:x', '[2001:db8::7', '_hidden'])(
+  'a trusted proxy that says %j of who calls is refused',
+  async (forwarded) => {
+    const { status, body } = await plane.call('GET', '/healthz', {
+      headers: { 'x-forwarded-for': `203.0.113.7, ${forwarded}` },
+    });
+    expect([status, body.errors]).toEqual([422, { 'x-forwarded-for': ['must end in the IP address of the client'] }]);
+  },
+);
+
+test('limits hold for each address behind the proxy, whatever else the header claims', async () => {
+  const login = async (forwarded: string) => {
+    const headers = { 'x-forwarded-for': forwarded };
+    return (await plane.call('POST', '/api/auth/login', { body: { ...owner, password: 'wrong' }, headers })).status;
+  };
+  const claims = [1, 2, 3, 4].map((last) => `198.51.100.${last}, 203.0.113.8`);
+  const statuses: number[] = [];
+  for (const claim of claims) statuses.push(await login(claim));
+  expect(statuses).toEqual([401, 401, 429, 429]);
+  expect(await login('203.0.113.9')).toBe(401);
+});
+
+test('limits hold for a direct client that claims another address each time', async () => {
+  const body = JSON.stringify({ ...owner, password: 'wrong' });
+  const statuses: number[] = [];
+  for (const last of [1, 2, 3]) {
+    const client = await connectRaw(plane.url, '127.0.0.3');
+    const head = ['POST /api/auth/login HTTP/1.1', 'Host: x', 'Connection: close', 'Content-Type: application/json'];
+    const headers = [`Content-Length: ${body.length}`, `X-Forwarded-For: 198.51.100.${last}`];
+    client.send([...head, ...headers, '', body].join('\r\n'));
+    statuses.push(refusalIn(await client.ended()).status);
+  }
+  expect(statuses).toEqual([401, 401, 429]);
+});
+
+test('the audit names who is behind the proxy', async () => {
+  const token = await plane.signIn('owner');
+  const from = { 'x-forwarded-for': '203.0.113.10' };
+  const behind = {
+    call: (method: string, path: string, options: object) => plane.call(method, path, { ...options, headers: from }),
+  };
+  await makeNetwork(behind, token);
+  const { body } = await plane.call('GET', '/api/audit?limit=1', { token });
+  expect(body.data[0]).toMatchObject({ action: 'network.create', address: '203.0.113.10' });
+});
+
+test('who comes by a proxy on this machine may be anywhere: a peer at loopback is refused', async () => {
+  const token = await plane.signIn('owner');
+  const network = await makeNetwork(plane, token, { name: 'lab' });
+  const keys = await plane.call('POST', `/api/networks/${network}/enrollment-keys`, { token, body: { name: 'rack' } });
+  const body = {
+    enrollment_token: keys.body.data.enrollment_token,
+    name: 'edge',
+    public_key: Buffer.alloc(32, 1).toString('base64'),
+    endpoint: '127.0.0.1:51820',
+  };
+  const reply = await plane.call('POST', '/api/networks/enroll', { body });
+  expect([reply.status, Object.keys(reply.body.errors)]).toEqual([422, ['endpoint']]);
+});

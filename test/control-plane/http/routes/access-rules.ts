@@ -1,0 +1,159 @@
+import type { Role } from '../../../../src/contract/auth.ts';
+
+/** What requests are about: of the first organization, and made by its owner. */
+export interface Things {
+  readonly network: number;
+  readonly key: number;
+  readonly keyToken: string;
+  /** The peer whose path is called, and its own token. */
+  readonly peer: number;
+  readonly peerToken: string;
+  /** The token of another peer of the same network. */
+  readonly siblingToken: string;
+  /** A user that is not an owner, and none of those who call. */
+  readonly user: number;
+  /** A personal token of that user. */
+  readonly personalToken: number;
+}
+
+/** What one operation of the control plane lets whom do. */
+export interface Rule {
+  /** Anyone: each caller gets `success`. */
+  readonly anyone?: true;
+  readonly roles?: readonly Role[];
+  /** What a peer may do with it: to its own network, or to itself alone. */
+  readonly peer?: 'network' | 'self';
+  /** A personal token will not do. */
+  readonly sessionOnly?: true;
+  readonly path?: (things: Things) => string;
+  readonly body?: (things: Things) => object;
+  /** The status for who may. */
+  readonly success: number;
+  /**
+   * The reply to a user of another organization with the same role: a path that leads to a thing of ours leads
+   * nowhere for them, whereas a list is theirs.
+   */
+  readonly foreign?: number;
+  /** What the caller came with is void afterwards. */
+  readonly endsCredential?: true;
+}
+
+const all: Role[] = ['owner', 'admin', 'member', 'viewer'];
+const oam: Role[] = ['owner', 'admin', 'member'];
+const oa: Role[] = ['owner', 'admin'];
+
+const network = ({ network }: Things) => `/api/networks/${network}`;
+const keys = (things: Things) => `${network(things)}/enrollment-keys`;
+const peer = (things: Things) => `${network(things)}/peers/${things.peer}`;
+let made = 0;
+
+/** The rules of access, by operation of the served description. One that is not here fails the test that reads them. */
+export const rules: Readonly<Record<string, Rule>> = {
+  'GET /healthz': { anyone: true, success: 200 },
+  'GET /readyz': { anyone: true, success: 200 },
+  // For this machine, which is where the test is.
+  'GET /metrics': { anyone: true, success: 200 },
+  'GET /docs/api/openapi.json': { anyone: true, success: 200 },
+  // What stands in the body lets in, and it is looked at whatever the header says.
+  'POST /api/auth/login': { anyone: true, body: () => ({}), success: 422 },
+  'POST /api/networks/enroll': { anyone: true, body: () => ({}), success: 422 },
+
+  'GET /api/auth/me': { roles: all, success: 200, foreign: 200 },
+  'POST /api/auth/logout': { roles: all, success: 200, foreign: 200, endsCredential: true },
+  'GET /api/auth/tokens': { roles: all, success: 200, foreign: 200 },
+  'POST /api/auth/tokens': {
+    roles: all,
+    sessionOnly: true,
+    body: () => ({ name: 'token' }),
+    success: 201,
+    foreign: 201,
+  },
+  'DELETE /api/auth/tokens/{id}': {
+    roles: all,
+    path: ({ personalToken }) => `/api/auth/tokens/${personalToken}`,
+    // The token belongs to another user in each case: not even an owner sees the tokens of others.
+    success: 404,
+    foreign: 404,
+  },
+
+  'GET /api/auth/sessions': { roles: all, success: 200, foreign: 200 },
+  'DELETE /api/auth/sessions/{id}': {
+    roles: all,
+    // There is none of this id.
+    path: () => '/api/auth/sessions/999999',
+    success: 404,
+    foreign: 404,
+  },
+  'PUT /api/auth/password': {
+    roles: all,
+    sessionOnly: true,
+    // The users of this test have no password.
+    body: () => ({}),
+    success: 422,
+    foreign: 422,
+  },
+
+  'GET /api/users': { roles: oa, success: 200, foreign: 200 },
+  'POST /api/users': {
+    roles: oa,
+    body: () => ({ email: `made-${++made}@example.net`, password: 'a long enough password', role: 'viewer' }),
+    success: 201,
+    foreign: 201,
+  },
+  'PATCH /api/users/{user}': {
+    roles: ['owner'],
+    path: ({ user }) => `/api/users/${user}`,
+    body: () => ({ role: 'viewer' }),
+    success: 200,
+    foreign: 404,
+  },
+  'DELETE /api/users/{user}': { roles: oa, path: ({ user }) => `/api/users/${user}`, success: 200, foreign: 404 },
+  'GET /api/audit': { roles: oa, success: 200, foreign: 200 },
+
+  'GET /api/networks': { roles: all, success: 200, foreign: 200 },
+  'POST /api/networks': {
+    roles: oam,
+    body: () => ({ name: 'n', private_cidr: '10.1.0.0/24' }),
+    success: 201,
+    foreign: 201,
+  },
+  'GET /api/networks/{network}': { roles: all, peer: 'network', path: network, success: 200, foreign: 404 },
+  'PATCH /api/networks/{network}': {
+    roles: oam,
+    path: network,
+    body: () => ({ description: `${++made}` }),
+    success: 200,
+    foreign: 404,
+  },
+  'DELETE /api/networks/{network}': { roles: oam, path: network, success: 200, foreign: 404 },
+  'GET /api/networks/{network}/enrollment-keys': { roles: oam, path: keys, success: 200, foreign: 404 },
+  'POST /api/networks/{network}/enrollment-keys': {
+    roles: oam,
+    path: keys,
+    body: () => ({ name: 'k' }),
+    success: 201,
+    foreign: 404,
+  },
+  'DELETE /api/networks/{network}/enrollment-keys/{key}': {
+    roles: oam,
+    path: (things) => `${keys(things)}/${things.key}`,
+    success: 200,
+    foreign: 404,
+  },
+  'GET /api/networks/{network}/peers': {
+    roles: all,
+    peer: 'network',
+    path: (things) => `${network(things)}/peers`,
+    success: 200,
+    foreign: 404,
+  },
+  'PATCH /api/networks/{network}/peers/{peer}': {
+    roles: oam,
+    peer: 'self',
+    path: peer,
+    body: () => ({ name: `peer ${++made}` }),
+    success: 200,
+    foreign: 404,
+  },
+  'DELETE /api/networks/{network}/peers/{peer}': { roles: oam, peer: 'self', path: peer, success: 200, foreign: 404 },
+};

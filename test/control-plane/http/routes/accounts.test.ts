@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Role } from '../../../../src/contract/auth.ts';
+import { parsePrefix } from '../../../../src/core/net/cidr.ts';
+import { closePlane, hour, openPlane, owner, type Plane, startPlane, withDatabase } from '../../harness.ts';
+
+let plane: Plane;
+let token: string;
+beforeAll(async () => {
+  plane = await openPlane();
+  token = await plane.signIn('owner');
+});
+afterAll(() => closePlane(plane));
+
+const first = 'the first long password';
+const second = 'the second long password';
+let made = 0;
+
+/** A user with the first password, and its sessions. */
+async function makeUser(role: Role, sessions = 1) {
+  const email = `person-${++made}@example.net`;
+  const body = { email, password: first, role };
+  const { id } = (await plane.call('POST', '/api/users', { token, body })).body.data as { id: number };
+  const tokens: string[] = [];
+  for (let count = 0; count < sessions; count += 1) tokens.push((await login(email, first)).body.data.access_token);
+  return { id, email, tokens, session: tokens[0] ?? '' };
+}
+
+const login = (email: string, password: string, device_name = 'laptop') =>
+  plane.call('POST', '/api/auth/login', { body: { email, password, device_name } });
+const passwd = (as: string, current_password: string, new_password = second) =>
+  plane.call('PUT', '/api/auth/password', { token: as, body: { current_password, new_password } });
+const listSessions = (as: string) => plane.call('GET', '/api/auth/sessions', { token: as });
+const endSession = (as: string, id: number) => plane.call('DELETE', `/api/auth/sessions/${id}`, { token: as });
+const setRole = (as: string, id: number, role?: string) =>
+  plane.call('PATCH', `/api/users/${id}`, { token: as, body: { role } });
+const status = async (as: string) => (await plane.call('GET', '/api/auth/me', { token: as })).status;
+const newest = async () => (await plane.call('GET', '/api/audit?limit=1', { token })).body.data[0];
+
+describe('the own password', () => {
+  test('is changed with the current one; the other sessions end, this one and personal tokens stay', async () => {
+    const { id, email, tokens } = await makeUser('viewer', 3);
+    const [own = '', ...others] = tokens;
+    const body = { name: 'ci' };
+    const personal = (await plane.call('POST', '/api/auth/tokens', { token: own, body })).body.data.access_token;
+    expect(await passwd(own, first)).toMatchObject({ status: 200, body: { data: null } });
+    expect(await newest()).toMatchObject({
+      actor: { kind: 'user', id, name: email },
+      action: 'password.change',
+      target: { kind: 'user', id, name: email },
+      details: { sessions_ended: 2 },
+    });
+    expect(await Promise.all([own, personal, ...others].map(status))).toEqual([200, 200, 401, 401]);
+    expect([(await login(email, first)).status, (await login(email, second)).status]).toEqual([401, 200]);
+    expect(plane.log()).not.toMatch(/long password/);
+  });
+
+  test('stays with a wrong current one, which is a 403 and in the audit', async () => {
+    const { email, tokens, session } = await makeUser('viewer', 2);
+    const refused = await passwd(session, 'wrong');
+    expect([refused.status, refused.body]).toEqual([403, { message: 'the current password is wrong' }]);
+    expect(await newest()).toMatchObject({ action: 'password.refused', target: { kind: 'user', name: email } });
+    expect(await Promise.all(tokens.map(status))).toEqual([200, 200]);
+    expect((await login(email, first)).status).toBe(200);
+  });
+
+  test('is long enough, and every field that is not in order is named', async () => {
+    const { session } = await makeUser('viewer');
+    const { status, body } = await passwd(session, '', 'short');
+    expect([status, body.errors]).toEqual([
+      422,
+      { current_password: ['must not be empty'], new_password: ['must be at least 12 characters'] },
+    ]);
+  });
+
+  test('cannot be guessed faster than by logging in', async () => {
+    const strict = await startPlane({ limits: { failedLogins: 2 } });
+    const body = { ...owner, device_name: 'x' };
+    const session = (await strict.call('POST', '/api/auth/login', { body })).body.data.access_token;
+    const guess = { current_password: 'wrong', new_password: second };
+    const statuses = [];
+    for (let times = 0; times < 3; times += 1) {
+      statuses.push((await strict.call('PUT', '/api/auth/password', { token: session, body: guess })).status);
+    }
+    statuses.push((await strict.call('POST', '/api/auth/login', { body })).status);
+    expect(statuses).toEqual([403, 403, 429, 429]);
+  });
+
+  test('leaves no session that the one before it opens at the same time', async () => {
+    const slow = await startPlane({ passwordCost: { N: 2 ** 12, r: 8, p: 1 }, proxies: [parsePrefix('127.0.0.1/32')] });
+    const from = (address: number) => ({ 'x-forwarded-for': `203.0.${address}.1` });
+    const enter = (address: number) => slow.call('POST', '/api/auth/login', { body: owner, headers: from(address) });
+    const session = (await enter(0)).body.data.access_token;
+    const change = slow.call('PUT', '/api/auth/password', {
+      token: session,
+      body: { current_password: owner.password, new_password: second },
+      headers: from(0),
+    });
+    const logins = await Promise.all(Array.from({ length: 8 }, (_, index) => enter(1 + index)));
+    expect((await change).status).toBe(200);
+    const opened = logins.flatMap(({ body }) => body.data?.access_token ?? []);
+    const left = await Promise.all(opened.map((each) => slow.call('GET', '/api/auth/me', { token: each })));
+    expect(left.filter(({ status }) => status === 200)).toEqual([]);
+  });
+});
+
+describe('sessions', () => {
+  test('are listed without their tokens, and ended one by one', async () => {
+    const { session } = await makeUser('member');
+    const { email } = (await plane.call('GET', '/api/auth/me', { token: session })).body.data;
+    const phone = (await login(email, first, 'phone')).body.data.access_token;
+    const { body } = await listSessions(session);
+    const created_at = plane.clock.now().toISOString();
+    const expires_at = new Date(plane.clock.now().getTime() + 7 * 24 * hour).toISOString();
+    const entry = { id: expect.any(Number), created_at, expires_at, address: '127.0.0.1' };
+    expect(body.data).toEqual([
+      { ...entry, device_name: 'laptop', is_current: true },
+      { ...entry, device_name: 'phone', is_current: false },
+    ]);
+    const { id } = body.data[1];
+    expect(await endSession(session, id)).toMatchObject({ status: 200, body: { data: null } });
+    expect(await newest()).toMatchObject({ action: 'session.revoke', target: { kind: 'session', id, name: 'phone' } });
+    expect([await status(session), await status(phone), (await endSession(session, id)).status]).toEqual([
+      200, 401, 404,
+    ]);
+    plane.clock.advance(1);
+    expect((await listSessions(session)).body.data).toHaveLength(1);
+  });
+
+  test('of another are not there, not even for an owner', async () => {
+    const { session } = await makeUser('member');
+    const [{ id }] = (await listSessions(session)).body.data;
+    expect((await endSession(token, id)).status).toBe(404);
+    expect((await listSessions(token)).body.data).toHaveLength(1);
+    expect(await status(session)).toBe(200);
+  });
+
+  test('have names of any length, of which the beginning is kept', async () => {
+    const { email } = await makeUser('member');
+    const name = `\u{1f4bb}\0${'x'.repeat(40_000)}`;
+    const session = (await login(email, first, name)).body.data.access_token;
+    const kept = `\u{1f4bb}\u{fffd}${'x'.repeat(253)}`;
+    const { device_name } = (await listSessions(session)).body.data.at(-1);
+    expect([...device_name].length).toBe(255);
+    expect(device_name).toBe(kept);
+    expect((await newest()).target.name).toBe(kept);
+  });
+});
+
+describe('the role of a user', () => {
+  test('is changed by an owner, and holds at once', async () => {
+    const { id, email, session } = await makeUser('viewer');
+    const make = () =>
+      plane.call('POST', '/api/networks', { token: session, body: { name: 'n', private_cidr: '10.3.0.0/24' } });
+    expect((await make()).status).toBe(403);
+    const changed = await setRole(token, id, 'member');
+    expect([changed.status, changed.body.data]).toEqual([
+      200,
+      { id, email, role: 'member', created_at: expect.any(String) },
+    ]);
+    expect(await newest()).toMatchObject({
+      action: 'user.update',
+      target: { kind: 'user', id, name: email },
+      details: { role: 'member', role_before: 'viewer' },
+    });
+    expect((await make()).status).toBe(201);
+    const before = (await newest()).id;
+    expect((await setRole(token, id, 'member')).status).toBe(200);
+    expect((await setRole(token, id)).status).toBe(200);
+    expect((await newest()).id).toBe(before);
+  });
+
+  test('is not for an admin to change, not even their own', async () => {
+    const admin = await makeUser('admin');
+    const other = await makeUser('member');
+    for (const [id, role] of [
+      [admin.id, 'owner'],
+      [other.id, 'viewer'],
+    ] as const) {
+      expect((await setRole(admin.session, id, role)).status).toBe(403);
+    }
+    const refused = await setRole(token, other.id, 'king');
+    expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ['role']]);
+  });
+
+  test('leaves an owner: the last one stays, also of several who demote each other at once', async () => {
+    const organization = await plane.addOrganization('contested');
+    const owners = await Promise.all(Array.from({ length: 4 }, () => plane.signIn('owner', organization)));
+    const ids = await Promise.all(
+      owners.map(async (each) => (await plane.call('GET', '/api/auth/me', { token: each })).body.data.id as number),
+    );
+    await Promise.all(owners.flatMap((each) => ids.map((id) => setRole(each, id, 'viewer'))));
+    const left = await withDatabase(plane.dataDir, (db) =>
+      db
+        .selectFrom('users')
+        .select(['id', 'email'])
+        .where('organization_id', '=', organization)
+        .where('role', '=', 'owner')
+        .execute(),
+    );
+    expect(left).toHaveLength(1);
+    const last = owners[ids.indexOf(left[0]?.id ?? 0)] ?? '';
+    const refused = await setRole(last, left[0]?.id ?? 0, 'admin');
+    expect([refused.status, refused.body.message]).toEqual([
+      403,
+      `${left[0]?.email} is the last owner; make another user an owner first`,
+    ]);
+  });
+});

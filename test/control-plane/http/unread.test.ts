@@ -1,0 +1,59 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, onTestFinished, test } from 'vitest';
+import { eventually } from '../../lab/eventually.ts';
+import { makeNetwork, type Plane, startPlane, withDatabase } from '../harness.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+
+/** More than the kernel takes off the hands of a server whose client does not read. */
+const bytes = 12 * 1024 * 1024;
+
+/** A client that requests the networks, and does not read the reply. */
+async function ask({ url }: Plane, token: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  onTestFinished(() => void socket.destroy());
+  socket.write(`GET /api/networks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  await once(socket, 'readable');
+  return socket;
+}
+
+async function openLarge(limits: { unreadBytes?: number } = {}) {
+  const plane = await startPlane({ limits });
+  const token = await plane.signIn('owner');
+  await makeNetwork(plane, token);
+  const description = 'x'.repeat(bytes);
+  await withDatabase(plane.dataDir, (db) => db.updateTable('networks').set({ description }).execute());
+  return plane;
+}
+
+test('a caller who does not read its replies gets no other until it does; others are answered', async () => {
+  const plane = await openLarge({ unreadBytes: 1024 * 1024 });
+  const [slow, other] = [await plane.signIn('viewer'), await plane.signIn('viewer')];
+  const socket = await ask(plane, slow);
+  const refused = await plane.call('GET', '/api/auth/me', { token: slow });
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
+  expect(refused.body.message).toBe('too many replies that wait to be read; try again in 5 s');
+  expect((await plane.call('GET', '/api/auth/me', { token: other })).status).toBe(200);
+  socket.resume();
+  await eventually('it is answered again', async () => {
+    return (await plane.call('GET', '/api/auth/me', { token: slow })).status === 200;
+  });
+});
+
+test('a list that many do not read is one in memory', async () => {
+  const plane = await openLarge();
+  const tokens = await Promise.all(Array.from({ length: 12 }, () => plane.signIn('viewer')));
+  await plane.call('GET', '/api/networks', { token: tokens[0] });
+  const before = process.memoryUsage().arrayBuffers;
+  for (const token of tokens) await ask(plane, token);
+  // The rest is garbage, and what the clients of this process have received.
+  await eventually('one is left', () => {
+    collectGarbage();
+    return process.memoryUsage().arrayBuffers - before < 4 * bytes;
+  });
+});

@@ -1,0 +1,181 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeMap } from '../../../src/api/decode/map.ts';
+import { rememberedRevisions } from '../../../src/control-plane/store/changes.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { connectPeerService } from '../../api/described-service.ts';
+import { closePlane, enroll, makeKey, makeNetwork, withDatabase } from '../harness.ts';
+import { long, makeOffice, openWaiting, tagged, untagged, untilWaiting, type Waiting } from './long-poll.ts';
+
+let on: Waiting;
+beforeAll(async () => {
+  on = await openWaiting();
+});
+afterAll(() => closePlane(on.plane));
+
+const call = (method: string, path: string, body?: object) =>
+  on.plane.call(method, `/api/networks/${path}`, { token: on.token, body });
+
+/** Requests the changes since the revision in If-None-Match. */
+async function readSince(
+  network: number,
+  named: string | null,
+  headers: Record<string, string> = {},
+  token = on.token,
+) {
+  const since = named === null ? {} : { 'if-none-match': await tagged(on.plane, network, named) };
+  return on.plane.call('GET', `/api/networks/${network}`, {
+    token,
+    headers: { 'a-im': 'cpn-delta', ...since, ...headers },
+  });
+}
+
+describe('what is different since a revision', () => {
+  test.each([
+    ['a change of a peer', 'PATCH', '/peers/PEER', { name: 'moved' }, [{ name: 'moved' }], 0],
+    ['a removal', 'DELETE', '/peers/PEER', undefined, [], 1],
+    ['a change of the network', 'PATCH', '', { name: 'moved' }, [], 0],
+  ] as const)('%s is all that the delta has', async (_, method, path, body, peers, removed) => {
+    const { network, key, peer } = await makeOffice(on);
+    await enroll(on.plane, key);
+    await call(method, `${network}${path.replace('PEER', String(peer))}`, body);
+    const { status, headers, body: reply } = await readSince(network, '"3"');
+    const tags = [headers.get('delta-base'), headers.get('etag')].map(untagged);
+    expect([status, headers.get('im'), ...tags]).toEqual([226, 'cpn-delta', '"3"', '"4"']);
+    const { peers: _peers, ...summary } = (await call('GET', `${network}`)).body.data;
+    expect(reply.data).toMatchObject({ ...summary, peers });
+    expect([reply.data.peers.length, reply.data.removed]).toEqual([peers.length, removed ? [peer] : []]);
+  });
+
+  test('comes after a wait, to the peer itself too', async () => {
+    const { network, key, peerToken } = await makeOffice(on);
+    const replies = [on.token, peerToken].map((token) => readSince(network, '"2"', { prefer: long }, token));
+    await untilWaiting(on, network, 2);
+    const { peer } = (await enroll(on.plane, key)).body.data;
+    for (const { status, headers, body } of await Promise.all(replies)) {
+      expect([status, headers.get('preference-applied')]).toEqual([226, long]);
+      expect(body.data).toMatchObject({ revision: 3, peers: [peer], removed: [] });
+    }
+  });
+
+  test('is nothing while nothing is', async () => {
+    const { network } = await makeOffice(on);
+    expect((await readSince(network, '"2"')).status).toBe(304);
+  });
+
+  test.each<[string, string | null, Record<string, string>]>([
+    ['does not ask for it', '"2"', { 'a-im': 'vcdiff, gzip' }],
+    ['will not have it', '"2"', { 'a-im': 'cpn-delta;q=0' }],
+    ['names no revision', null, {}],
+    ['names one of several', '"2", "1"', {}],
+    ['names one that is only like the one it has', 'W/"2"', {}],
+    ['names one that is none', '"x"', {}],
+    ['names one that is yet to come', '"9"', {}],
+    ['names one from before the network was', '"0"', {}],
+  ])('is not sent to a client that %s: the whole network is', async (_, named, headers) => {
+    const { network, key } = await makeOffice(on);
+    await enroll(on.plane, key);
+    const reply = await readSince(network, named, headers);
+    expect([reply.status, reply.headers.get('im'), reply.headers.get('delta-base')]).toEqual([200, null, null]);
+    expect(reply.body.data.peers).toHaveLength(2);
+  });
+
+  test('is sent for a list of instance manipulations that has it', async () => {
+    const { network } = await makeOffice(on);
+    expect((await readSince(network, '"1"', { 'a-im': 'vcdiff;q=0.5, CPN-Delta;q=0.7' })).status).toBe(226);
+  });
+
+  test('reaches back to the oldest recorded revision', async () => {
+    const { network, peer } = await makeOffice(on);
+    for (let count = 0; count < rememberedRevisions; count++) {
+      await call('PATCH', `${network}/peers/${peer}`, { endpoint: `203.0.113.1:${1024 + count}` });
+    }
+    expect([(await readSince(network, '"1"')).status, (await readSince(network, '"2"')).status]).toEqual([200, 226]);
+    const kept = await withDatabase(on.plane.dataDir, (db) =>
+      db.selectFrom('changes').selectAll().where('network_id', '=', network).orderBy('revision').execute(),
+    );
+    // The oldest one is the earliest base of a delta.
+    const now = 2 + rememberedRevisions;
+    expect([kept.length, kept[0]?.revision, kept.at(-1)?.revision]).toEqual([rememberedRevisions + 1, 2, now]);
+  });
+
+  test('is not sent where a revision in between is not recorded: it may be about anything', async () => {
+    const { network, key } = await makeOffice(on);
+    await enroll(on.plane, key);
+    await enroll(on.plane, key);
+    // Of the one that is not known the ETag is still the right one.
+    await tagged(on.plane, network, '"3"');
+    await withDatabase(on.plane.dataDir, (db) =>
+      db.deleteFrom('changes').where('network_id', '=', network).where('revision', '=', 3).execute(),
+    );
+    const statuses = ['"1"', '"2"', '"3"'].map(async (named) => (await readSince(network, named)).status);
+    expect(await Promise.all(statuses)).toEqual([200, 200, 200]);
+  });
+
+  test('is not sent for an ETag in another spelling', async () => {
+    const { network, key } = await makeOffice(on);
+    await enroll(on.plane, key);
+    const statuses = ['"2"', '"02"', '"0002"'].map(async (named) => (await readSince(network, named)).status);
+    expect(await Promise.all(statuses)).toEqual([226, 200, 200]);
+  });
+
+  test('goes with its network', async () => {
+    const { network } = await makeOffice(on);
+    await call('DELETE', `${network}`);
+    expect((await readSince(network, '"1"')).status).toBe(404);
+    const left = await withDatabase(on.plane.dataDir, (db) =>
+      db.selectFrom('changes').select('revision').where('network_id', '=', network).execute(),
+    );
+    expect(left).toEqual([]);
+  });
+});
+
+/** One change of a network; `pick` selects the peer. */
+const anyStep = fc.record({
+  kind: fc.constantFrom('enroll', 'rename', 'limit', 'withdraw', 'remove', 'routes', 'name'),
+  pick: fc.nat({ max: 99 }),
+  value: fc.nat({ max: 2 }),
+});
+const routes = ['192.168.1.0/24', '192.168.2.0/24'];
+
+test('the delta between any two revisions turns the earlier map into the later one', { timeout: 120_000 }, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { minLength: 4, maxLength: 12 }), async (steps) => {
+      const network = await makeNetwork(on.plane, on.token, { routes });
+      const keys = [await makeKey(on.plane, on.token, network), await makeKey(on.plane, on.token, network)];
+      // No delta may be refused and the whole map read instead.
+      const onRetry = ({ problem }: { problem: string }) => expect.unreachable(problem);
+      const service = connectPeerService({ url: on.plane.url, insecureHttp: false }, { onRetry });
+      const bodies = new Map<string, unknown>();
+      const look = async () => {
+        const { body, headers } = await call('GET', `${network}`);
+        bodies.set(headers.get('etag') ?? '', body);
+        return body.data;
+      };
+      await look();
+      for (const [index, { kind, pick, value }] of steps.entries()) {
+        const { peers } = await look();
+        const peer = peers[pick % Math.max(1, peers.length)]?.id;
+        const some = routes.slice(0, value);
+        if (kind === 'enroll' || peer === undefined) {
+          await enroll(on.plane, keys[index % 2] as string, { peer_type: 'connector' });
+        } else if (kind === 'rename') await call('PATCH', `${network}/peers/${peer}`, { name: `n${value}-${peer}` });
+        else if (kind === 'limit') await call('PATCH', `${network}/peers/${peer}`, { routes: value ? some : null });
+        else if (kind === 'withdraw') await call('PATCH', `${network}/peers/${peer}`, { withdrawn: some });
+        else if (kind === 'remove') await call('DELETE', `${network}/peers/${peer}`);
+        else if (kind === 'routes') await call('PATCH', `${network}`, { routes: some });
+        else await call('PATCH', `${network}`, { name: `n${value}` });
+      }
+      await look();
+      const source = { url: on.plane.url, secrets: [] };
+      const maps = [...bodies].map(([etag, body]) => decodeMap(body, source, { network, etag }));
+      const last = maps.at(-1);
+      for (const map of maps.slice(0, -1)) {
+        const { map: changed } = await service.readMap(network, new Secret(on.token), map);
+        expect(changed).toEqual(last);
+      }
+    }),
+    { numRuns: 12 },
+  );
+  expect(on.plane.log()).toContain('"status":226');
+});

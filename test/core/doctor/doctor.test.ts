@@ -1,0 +1,249 @@
+import { describe, expect, it } from 'vitest';
+import { checkOwnClock, checkServiceClock } from '../../../src/core/doctor/check-clock.ts';
+import { checkDaemon, checkFile, type FileFacts } from '../../../src/core/doctor/check-files.ts';
+import {
+  checkKernel,
+  checkManagers,
+  checkPrivilege,
+  checkSpace,
+  checkTools,
+  type ToolFound,
+} from '../../../src/core/doctor/check-host.ts';
+import { checkOuterEchoes, checkTunnelEchoes } from '../../../src/core/doctor/check-mtu.ts';
+import {
+  checkConflicts,
+  checkForwarding,
+  checkPorts,
+  type ExaminedNetwork,
+} from '../../../src/core/doctor/check-network.ts';
+import { firewallMarks } from '../../../src/core/forward/nft-rules.ts';
+import type { Peer } from '../../../src/core/map/model.ts';
+import {
+  address,
+  bare,
+  desireFor,
+  dialled,
+  keyPair,
+  network,
+  options,
+  peer,
+  prefix,
+  surroundings,
+} from '../samples.ts';
+
+const tool = (name: string, path: string | null = `/usr/bin/${name}`): ToolFound => {
+  return { tool: name, path, version: path && '1.0', remedy: `apt install ${name}` };
+};
+const ready = { forwards: false, pings: false };
+
+describe('tools', () => {
+  it.each([
+    ['wg', ready, 'problem'],
+    ['nft', ready, 'note'],
+    ['nft', { ...ready, forwards: true }, 'problem'],
+    ['ping', ready, 'note'],
+    ['ping', { ...ready, pings: true }, 'problem'],
+  ])('%s that is not there, on a host that needs %o, is a %s', (name, needs, verdict) => {
+    expect(checkTools([tool(name, null)], needs)).toMatchObject([{ verdict, remedy: `apt install ${name}` }]);
+  });
+
+  it('that are installed are reported with their versions', () => {
+    expect(checkTools([tool('wg')], ready)).toMatchObject([{ verdict: 'ok', found: '/usr/bin/wg, 1.0' }]);
+  });
+});
+
+describe('the kernel', () => {
+  const kernel = { release: '6.1', wireguard: false, tun: true };
+  it.each([
+    ['has the module', { ...kernel, wireguard: true }, [], 'ok'],
+    ['has none, and nothing stands in for it', kernel, [tool('wireguard-go', null)], 'problem'],
+    ['has none, and wireguard-go does', kernel, [tool('wireguard-go')], 'note'],
+    ['has none, and wireguard-go has no tun', { ...kernel, tun: false }, [tool('wireguard-go')], 'problem'],
+  ])('%s', (_, found, tools, verdict) => {
+    expect(checkKernel(found, tools).verdict).toBe(verdict);
+  });
+});
+
+describe('the host', () => {
+  it('needs its privileges', () => {
+    expect([checkPrivilege(true).verdict, checkPrivilege(false).verdict]).toEqual(['ok', 'problem']);
+  });
+
+  it('may have network managers that are configured to ignore our interface', () => {
+    const found = checkManagers(['NetworkManager (pid 7)', 'dockerd (pid 8)'], ['NetworkManager']);
+    expect(found.map(({ verdict }) => verdict)).toEqual(['ok', 'note']);
+    expect(checkManagers(['NetworkManager (pid 7)'], [])[0]?.remedy).toContain('managed=0');
+    expect(checkManagers([], [])).toMatchObject([{ verdict: 'ok' }]);
+  });
+
+  it.each([
+    [100, null, 'ok'],
+    [100, 1000, 'ok'],
+    [1, null, 'problem'],
+    [100, 3, 'problem'],
+  ])('with %i MiB and %s files left: %s', (mebibytes, files, verdict) => {
+    expect(checkSpace({ path: '/x', bytes: mebibytes * 1024 * 1024, files }).verdict).toBe(verdict);
+  });
+
+  it('runs a daemon, or reports that none runs', () => {
+    expect(checkDaemon({ pid: 7, alive: true }, 1)).toMatchObject({
+      verdict: 'ok',
+      found: expect.stringContaining('7'),
+    });
+    expect(checkDaemon({ pid: 7, alive: false }, 1)).toMatchObject({
+      verdict: 'note',
+      found: expect.stringContaining('left its lock'),
+    });
+    expect(checkDaemon(null, 1).verdict).toBe('note');
+    expect(checkDaemon(null, 0).verdict).toBe('ok');
+  });
+});
+
+describe('a file', () => {
+  const file: FileFacts = { kind: 'file', mode: 0o600, uid: 0 };
+  const kept = { path: '/x', kind: 'file', isSecret: true } as const;
+  it.each([
+    ['is well', file, undefined],
+    ['of this user is well', { ...file, uid: 1000 }, undefined],
+    ['of another user', { ...file, uid: 1001 }, 'chown root /x'],
+    ['that others may read', { ...file, mode: 0o640 }, 'chmod 600 /x'],
+    ['that others may write', { ...file, mode: 0o622 }, 'chmod go-w /x'],
+    ['that is a link', { ...file, kind: 'other' as const }, 'ls -ld /x'],
+  ])('%s', (_, facts, remedy) => {
+    const found = checkFile(kept, facts, 1000);
+    expect(found?.verdict).toBe(remedy === undefined ? 'ok' : 'problem');
+    expect(found?.remedy ?? '').toContain(remedy ?? '');
+  });
+
+  it('that is of another kind, or of another user, is wrong', () => {
+    const kept = { path: '/etc/x', kind: 'file', isSecret: false } as const;
+    expect(checkFile(kept, { kind: 'other', mode: 0o600, uid: 0 }, 0)?.found).toBe('is no regular file');
+    expect(checkFile({ ...kept, kind: 'folder' }, { kind: 'file', mode: 0o600, uid: 0 }, 0)?.found).toBe(
+      'is no folder',
+    );
+    expect(checkFile(kept, { kind: 'file', mode: 0o1666, uid: 0 }, 0)?.verdict).toBe('problem');
+    expect(checkFile(kept, { kind: 'file', mode: 0o644, uid: 0 }, 1000)?.found).toBe('mode 0644, of root');
+    expect(checkFile(kept, { kind: 'file', mode: 0o644, uid: 1000 }, 1000)?.found).toBe('mode 0644, of this user');
+  });
+
+  it('that does not exist is no problem; a folder may be readable, or shared like /tmp', () => {
+    const folder = { path: '/x', kind: 'folder', isSecret: false } as const;
+    expect(checkFile(kept, null, 0)).toBeNull();
+    expect(checkFile(folder, { kind: 'folder', mode: 0o755, uid: 0 }, 0)?.verdict).toBe('ok');
+    expect(checkFile(folder, { kind: 'folder', mode: 0o1777, uid: 0 }, 0)?.verdict).toBe('ok');
+    expect(checkFile(folder, { kind: 'folder', mode: 0o777, uid: 0 }, 0)?.verdict).toBe('problem');
+  });
+});
+
+describe('the clock', () => {
+  it.each([
+    [0, 'ok', 'agrees'],
+    [60, 'ok', 'agrees'],
+    [90, 'problem', '90 s ahead'],
+    [-600, 'problem', '10 min behind'],
+    [86_400 * 400, 'problem', '400 days ahead'],
+  ])('that differs by %i s', (seconds, verdict, found) => {
+    expect(checkServiceClock('https://x', 2e9 + seconds, 2e9)).toMatchObject({
+      verdict,
+      found: expect.stringContaining(found),
+    });
+  });
+
+  it('that went back is detected by an earlier recorded time', () => {
+    const moments = [
+      { what: 'the join', at: 1000 },
+      { what: 'a handshake', at: 9000 },
+    ];
+    expect(checkOwnClock(moments, 9000).verdict).toBe('ok');
+    expect(checkOwnClock(moments, 2000)).toMatchObject({
+      verdict: 'problem',
+      found: expect.stringContaining('a handshake is 117 min in the future'),
+    });
+    expect(checkOwnClock([], 0).verdict).toBe('ok');
+  });
+});
+
+describe('the MTU', () => {
+  it('is too large where large packets vanish and small ones do not', () => {
+    const echoes = { target: 'x', full: 1420 };
+    expect(checkTunnelEchoes({ ...echoes, passed: 1420 }, 'cpn0', false).verdict).toBe('ok');
+    expect(checkTunnelEchoes({ ...echoes, passed: null }, 'cpn0', false).verdict).toBe('note');
+    expect(checkTunnelEchoes({ ...echoes, passed: 1300 }, 'cpn0', false)).toMatchObject({
+      verdict: 'problem',
+      remedy: 'cpn set cpn0 --mtu 1300, on both ends',
+    });
+    expect(checkOuterEchoes({ ...echoes, passed: 1300 }, 'cpn0')).toMatchObject({
+      verdict: 'note',
+      remedy: expect.stringContaining('--mtu 1240'),
+    });
+  });
+});
+
+/** This host, number 1, with its interface up on port 51820. */
+function scene(
+  self: Partial<Peer> = {},
+  changes: Partial<ExaminedNetwork> = {},
+  listenPort: number | null = 51820,
+): ExaminedNetwork {
+  const own = peer(1, self);
+  const map = network([own, peer(2)]);
+  const device = { publicKey: keyPair(1).publicKey, listenPort: 51820, fwmark: null, peers: [] };
+  const desired = desireFor(own, map, { options: { ...options, listenPort } });
+  return { map, self: own, enabled: true, desired, actual: { ...bare, device }, ...changes };
+}
+const open = new Set([51820]);
+
+describe('ports', () => {
+  it.each([
+    ['nowhere', null, 'ok'],
+    ['by a name', { host: 'edge.example.net', port: 1 }, 'ok'],
+    ['at its own address', { host: address('203.0.113.22'), port: 51820 }, 'ok'],
+    ['at its own address, and another port', { host: address('203.0.113.22'), port: 1 }, 'problem'],
+    ['at the address of a router', { host: address('198.51.100.7'), port: 1 }, 'note'],
+  ])('of a host that is dialled %s', (_, endpoint, verdict) => {
+    const found = checkPorts(scene({ endpoint }), open);
+    expect(found.map((each) => each.verdict)).toEqual(['ok', verdict]);
+  });
+
+  it('without a listener, or used by another program', () => {
+    expect(checkPorts(scene(), new Set())[0]?.verdict).toBe('problem');
+    expect(checkPorts(scene({}, { actual: bare }), open)).toMatchObject([
+      { remedy: expect.stringContaining('ss -lunp') },
+    ]);
+    expect(checkPorts(scene({}, { actual: bare, enabled: false }), open)).toEqual([]);
+    expect(checkPorts(scene({}, { actual: bare }, null), open)).toEqual([]);
+  });
+});
+
+describe('forwarding', () => {
+  it('is checked on a connector only: it must be on, and no rule may drop its packets', () => {
+    const connector = scene({ type: 'connector', endpoint: dialled(1) });
+    const sysctls = { 'net.ipv4.conf.cpn0.forwarding': '1', 'net.ipv4.conf.eth0.forwarding': '1' };
+    const firewall = connector.desired.firewall && firewallMarks(connector.desired.firewall);
+    const on = { ...connector, actual: { ...connector.actual, firewall, sysctls } };
+    const verdicts = (found: ReturnType<typeof checkForwarding>) => found.map(({ verdict }) => verdict);
+    expect(checkForwarding(scene(), [])).toEqual([]);
+    expect(verdicts(checkForwarding(connector, []))).toEqual(['problem', 'problem', 'problem', 'ok']);
+    expect(verdicts(checkForwarding(on, []))).toEqual(['ok', 'ok', 'ok']);
+    expect(verdicts(checkForwarding(on, ['docker drops all']))).toEqual(['ok', 'ok', 'problem']);
+  });
+});
+
+describe('networks', () => {
+  it('that claim the same addresses are reported', () => {
+    const connected = [{ prefix: prefix('10.77.0.2/32'), link: 'cpn1' }];
+    const overlapping = { ...surroundings, connected };
+    const { desired, ...rest } = scene();
+    const refused = { prefix: prefix('192.168.50.0/24'), via: null, state: 'refused' as const };
+    const report = [
+      { ...refused, reason: 'covers a resolver (192.168.50.1)' },
+      { ...refused, reason: 'not accepted' },
+    ];
+    const seen = { ...rest, desired: { ...desired, report }, actual: { ...bare, surroundings: overlapping } };
+    expect(checkConflicts(seen)).toMatchObject([
+      { verdict: 'problem', found: expect.stringContaining('peer-2 is out of reach') },
+      { verdict: 'note', remedy: 'cpn set cpn0 --allow-route 192.168.50.0/24, if that is meant to be' },
+    ]);
+    expect(checkConflicts(scene({}, { desired: { ...desired, report: [] } }))).toMatchObject([{ verdict: 'ok' }]);
+  });
+});

@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest';
+import { type Check, findStop } from '../../../src/core/explain/check.ts';
+import type { View } from '../../../src/core/explain/view.ts';
+import type { ActualPeer } from '../../../src/core/host-state/actual.ts';
+import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
+import type { Rule } from '../../../src/core/host-state/policy-rule.ts';
+import type { NetworkMap } from '../../../src/core/map/model.ts';
+import type { Prefix } from '../../../src/core/net/cidr.ts';
+import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
+import { address, keyPair, network, peer, prefix } from '../samples.ts';
+import { away, check, connector, explain, heard, into, now, office, viewOf, withFilter } from './samples.ts';
+
+describe('the route', () => {
+  const stop = (to: string, view: View, there: KernelRoute) => findStop(explain(to, view, there));
+
+  it('stops a packet that a narrower route, a rule, a refusal or an own address draws away', () => {
+    const view = viewOf(office);
+    const ruled = {
+      ...view,
+      actual: { ...view.actual, rules: [{ ...tunnelRule, priority: 100, not: false, fwmark: null, table: '100' }] },
+    };
+    const found: [Check | null, RegExp, RegExp][] = [
+      [
+        stop('192.168.50.200', view, away('192.168.50.128/25')),
+        /by eth0 .*not into cpn0$/,
+        /the route to 192\.168\.50\.128\/25 by eth0/,
+      ],
+      // Where the system does not tell by which route.
+      [
+        stop('192.168.50.200', view, away('0.0.0.0/0', { prefix: null })),
+        /^leaves by eth0[^,]*, not into cpn0$/,
+        /cpn up/,
+      ],
+      [stop('192.168.50.200', view, away('0.0.0.0/0')), /the way by 192\.168\.50\.0\/24 is gone$/, /cpn reconcile/],
+      [
+        stop('10.77.0.1', ruled, away('0.0.0.0/0', { table: '100' })),
+        /policy rule "100: from all lookup 100" leads there$/,
+        /take away that rule/,
+      ],
+      [stop('10.77.0.1', view, { link: null, why: 'blackhole' }), /^a blackhole route or rule/, /take away/],
+      [stop('10.77.0.1', view, { link: null, why: 'none' }), /no route there$/, /cpn reconcile/],
+      [
+        stop('10.77.0.1', view, away('10.77.0.1/32', { local: true, table: '255' })),
+        /has that address itself$/,
+        /take the address away/,
+      ],
+      [
+        stop('10.77.0.1', view, into('10.77.0.0/24', { source: address('203.0.113.22') })),
+        /instead of 10\.77\.0\.3/,
+        /cpn reconcile/,
+      ],
+    ];
+    for (const [at, detail, remedy] of found)
+      expect(at).toMatchObject({
+        check: 'route',
+        detail: expect.stringMatching(detail),
+        remedy: expect.stringMatching(remedy),
+      });
+  });
+
+  it('names a policy rule only where it leads this packet there, and is not ours', () => {
+    const view = viewOf(office);
+    const leading: Rule = { ...tunnelRule, priority: 100, not: false, fwmark: null, table: '100' };
+    const detail = (rules: readonly Rule[], { desired } = view) =>
+      stop('10.77.0.1', { ...view, desired, actual: { ...view.actual, rules } }, away('0.0.0.0/0', { table: '100' }))
+        ?.detail;
+    for (const to of [null, prefix('10.77.0.0/16')])
+      expect(detail([{ ...leading, to }])).toContain('policy rule "100: ');
+    for (const other of [
+      { table: '101' },
+      { suppress: 0 },
+      { from: prefix('10.0.0.0/8') },
+      { to: prefix('192.168.0.0/16') },
+    ])
+      expect(detail([{ ...leading, ...other }])).not.toContain('policy rule');
+    expect(detail([leading], { ...view, desired: { ...view.desired, rules: [leading] } })).not.toContain('policy rule');
+  });
+
+  it('may have no source of its own, and does not matter for what this host serves or took out of service', () => {
+    const view = viewOf(office);
+    expect(stop('10.77.0.1', view, into('10.77.0.0/24', { source: null }))?.check).not.toBe('route');
+    const edge = { ...connector, withdrawn: [prefix('192.168.50.0/24')] };
+    const drained = viewOf(network([edge, peer(3)]), {}, {}, {}, edge);
+    expect(check(explain('192.168.50.9', drained, away('192.168.50.0/24', { link: 'eth1' })), 'route')?.ok).toBe(true);
+    expect(stop('192.168.50.9', drained, { link: null, why: 'none' })?.remedy).toMatch(/a route to its LAN$/);
+    expect(stop('192.168.50.9', drained, { link: null, why: 'prohibit' })?.remedy).toMatch(/the one to the LAN$/);
+  });
+
+  it('of another table is no reason to take away a route that is as narrow as ours', () => {
+    const remedy = (table: string) => stop('10.77.0.1', viewOf(office), away('10.77.0.0/28', { table }))?.remedy;
+    expect(remedy('main')).toMatch(/^take away the route to 10\.77\.0\.0\/28/);
+    expect(remedy('100')).toMatch(/cpn reconcile/);
+  });
+
+  it('stops where the interface is not there, is down or has no address', () => {
+    const view = viewOf(office);
+    const { link } = view.actual;
+    const gone = { ...view, actual: { ...view.actual, link: null, device: null } };
+    const down = { ...view, actual: { ...view.actual, link: link && { ...link, up: false } } };
+    const naked = { ...view, actual: { ...view.actual, link: link && { ...link, addresses: [] } } };
+    expect(stop('10.77.0.1', gone, away('0.0.0.0/0'))?.detail).toMatch(
+      /^there is no interface cpn0: the packet leaves by eth0/,
+    );
+    expect(stop('10.77.0.1', down, away('0.0.0.0/0'))?.detail).toMatch(/^cpn0 is down/);
+    expect(stop('10.77.0.3', naked, away('0.0.0.0/0'))?.detail).toMatch(/^cpn0 does not have the address 10\.77\.0\.3/);
+  });
+});
+
+describe('WireGuard', () => {
+  const way = into('10.77.0.0/24');
+  const owning = (number: number, allowedIps: readonly Prefix[]): View => {
+    const view = viewOf(office);
+    const { device } = view.actual;
+    const peers = device?.peers.map((each) =>
+      each.publicKey === keyPair(number).publicKey ? { ...each, allowedIps } : each,
+    );
+    return { ...view, actual: { ...view.actual, device: device && { ...device, peers: peers ?? [] } } };
+  };
+
+  it('stops an address that no peer owns, or that the wrong peer owns', () => {
+    expect(check(explain('192.168.50.9', owning(1, []), way), 'allowed_ips')).toMatchObject({
+      ok: false,
+      detail: 'no peer of cpn0 has it among its allowed IPs; it should be edge-1',
+    });
+    expect(
+      check(explain('10.77.0.1', owning(2, [prefix('10.77.0.1/32'), prefix('10.77.0.2/32')]), way), 'allowed_ips')?.ok,
+    ).toBe(true);
+    expect(check(explain('192.168.50.9', owning(2, [prefix('192.168.50.0/25')]), way), 'allowed_ips')).toMatchObject({
+      ok: false,
+      detail: '192.168.50.0/25 belongs to edge-2; it should be edge-1',
+    });
+  });
+
+  it.each<[string, Partial<ActualPeer>, Partial<View>, boolean | null, RegExp]>([
+    [
+      'was idle',
+      { latestHandshake: now - 900, keepalive: null },
+      {},
+      null,
+      /last handshake 15 min ago, at 203.*starts a new one$/,
+    ],
+    ['does not renew', { latestHandshake: now - 900, keepalive: 25 }, {}, false, /and it does not answer$/],
+    ['is noted as silent', {}, { silent: { [connector.publicKey]: 500 } }, false, /and it does not answer$/],
+    ['was seen to fail', {}, { failed: [1] }, false, /and it does not answer$/],
+    [
+      'never answered',
+      { latestHandshake: null, rxBytes: 0, txBytes: 296 },
+      {},
+      false,
+      /never a handshake, at 203\.0\.113\.11:51820, 296 bytes sent$/,
+    ],
+    ['was never asked', { latestHandshake: null, rxBytes: 0, txBytes: 0 }, {}, null, /nothing was sent yet$/],
+    [
+      'cannot be asked',
+      { latestHandshake: null, rxBytes: 0, txBytes: 0, endpoint: null },
+      {},
+      false,
+      /no endpoint is known$/,
+    ],
+  ])('reports a peer that %s', (_, seen, changes, ok, detail) => {
+    const view = viewOf(office);
+    const checks = explain('10.77.0.1', { ...view, actual: heard(view.actual, seen), ...changes }, way);
+    expect(check(checks, 'handshake')).toMatchObject({ ok, detail: expect.stringMatching(detail) });
+  });
+
+  it('reports a network secret on one side only, which stops every handshake, unless a session still lives', () => {
+    const tagged = network(office.peers.map((each) => ({ ...each, secretTag: '00112233445566ff' })));
+    const handshake = (map: NetworkMap, seen: Partial<ActualPeer>, secretTag: string | null) => {
+      const view = { ...viewOf(map), secretTag };
+      const checks = explain('10.77.0.1', { ...view, actual: heard(view.actual, seen) }, way);
+      return check(checks, 'handshake');
+    };
+    const silence = { latestHandshake: null, rxBytes: 0, txBytes: 148 };
+    for (const seen of [silence, { latestHandshake: now - 900, keepalive: null }])
+      expect(handshake(tagged, seen, null)).toMatchObject({
+        ok: false,
+        detail: expect.stringMatching(/edge-1 has a network secret and this host has none: no handshake comes about$/),
+        remedy: expect.stringMatching(/^join here again with the same key, and --network-secret-file/),
+      });
+    expect(handshake(tagged, {}, null)?.ok).toBe(true);
+    expect(handshake(tagged, silence, '00112233445566ff')?.remedy).toMatch(/UDP to 203\.0\.113\.11/);
+    expect(handshake(office, { ...silence, rxBytes: 148 }, null)?.detail).toMatch(/of which none was completed/);
+  });
+
+  it('fits its packets into the underlay’s MTU, or reports it as unknown', () => {
+    const view = viewOf(office);
+    const over = (underlayMtu: number | null, host: string, mtu?: number) => {
+      const actual = heard(view.actual, { endpoint: { host: address(host), port: 51820 } });
+      const lan = mtu && {
+        connected: [{ prefix: prefix('203.0.113.0/24'), link: 'eth0' }],
+        links: [{ name: 'eth0', kind: 'card' as const, mtu }],
+      };
+      const around = { ...actual, surroundings: { ...actual.surroundings, connected: [], underlayMtu, ...lan } };
+      return check(explain('10.77.0.1', { ...view, actual: around }, way), 'mtu')?.ok;
+    };
+    expect(over(1480, '203.0.113.11')).toBe(true);
+    expect(over(1479, '203.0.113.11')).toBeNull();
+    expect(over(1480, '2001:db8::11')).toBeNull();
+    expect(over(1500, '2001:db8::11')).toBe(true);
+    expect(over(null, '203.0.113.11')).toBeNull();
+    // Without a default route, by that of the link in whose subnet the endpoint is.
+    expect(over(null, '203.0.113.11', 1480)).toBe(true);
+    expect(over(null, '203.0.113.11', 1479)).toBeNull();
+    expect(over(null, '198.51.100.11', 1480)).toBeNull();
+    const pathMtu = { mtu: 1420, peer: 1, underlay: '', measuredAt: '2026-11-22T12:00:00.000Z' };
+    const limited = { ...view, desired: { ...view.desired, pathMtu }, actual: heard(view.actual, {}) };
+    expect(check(explain('10.77.0.1', limited, way), 'mtu')?.detail).toMatch(
+      /^packets up to 1420 bytes, measured to \S+ on 2026-11-22/,
+    );
+  });
+});
+
+describe('the reverse path filter', () => {
+  const filtered = (all: string, own: string, back: KernelRoute | null) => {
+    const view = viewOf(office);
+    const seen = { ...view, actual: withFilter(view.actual, all, own) };
+    return check(explain('10.77.0.1', seen, into('10.77.0.0/24'), { back }), 'rp_filter');
+  };
+
+  it('is the larger of two keys', () => {
+    const elsewhere = away('0.0.0.0/0', { table: '100' });
+    expect(filtered('1', '0', elsewhere)).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/^strict, and drops the answers .* the way back leaves by eth0/),
+      remedy: expect.stringContaining('"sysctl -w net.ipv4.conf.cpn0.rp_filter=2"'),
+    });
+    expect(filtered('0', '1', elsewhere)?.ok).toBe(false);
+    expect(filtered('1', '2', elsewhere)?.ok).toBe(true);
+    expect(filtered('0', '0', elsewhere)?.ok).toBe(true);
+    expect(filtered('1', '1', into('10.77.0.0/24'))?.ok).toBe(true);
+  });
+
+  it('drops in loose mode too if no route leads back', () => {
+    expect(filtered('2', '0', { link: null, why: 'none' })?.ok).toBe(false);
+    expect(filtered('1', '0', null)?.ok).toBeNull();
+  });
+});

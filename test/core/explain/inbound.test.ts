@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { checkInboundDrop } from '../../../src/core/doctor/check-network.ts';
+import { CommandFailed, type CpnError } from '../../../src/core/errors/index.ts';
+import type { InboundDrop } from '../../../src/core/forward/find-inbound-drop.ts';
+import type { ForeignDrops } from '../../../src/core/forward/foreign-drops.ts';
+import { bare } from '../samples.ts';
+import { connector, explain, heard, into, laptop, office, viewOf } from './samples.ts';
+
+const inbound: InboundDrop = {
+  port: 51820,
+  family: 'ip',
+  table: 'filter',
+  reason: 'policy drop of chain INPUT',
+  rejects: false,
+  author: 'ufw',
+  command: 'ufw allow 51820/udp',
+};
+const dropped: ForeignDrops = { forward: [], inbound };
+const cause = 'ufw drops UDP to port 51820 (nft table ip filter, policy drop of chain INPUT)';
+const remedy = '"cpn set cpn0 --open-firewall" or "ufw allow 51820/udp" lets it in';
+
+/** What the connector, which others dial, says of the way to `to`. */
+const seen = viewOf(office, {}, {}, { listenPort: 51820 }, connector);
+const surroundings = { ...bare.surroundings, uplinks: ['eth0'] };
+const view: typeof seen = { ...seen, actual: { ...seen.actual, surroundings } };
+const silent = { ...view, actual: heard(view.actual, { latestHandshake: null, rxBytes: 0 }) };
+const check = (to: string, drops: ForeignDrops | null, at = view) =>
+  explain(to, at, into('10.77.0.0/24', { source: connector.address }), { drops }).find(
+    (each) => each.check === 'firewall',
+  );
+
+describe('packet rules of others that drop what peers send to the listen port', () => {
+  it('block a peer that must start the session, and has none', () => {
+    expect(check(laptop.address, dropped, silent)).toEqual({
+      check: 'firewall',
+      ok: false,
+      detail: `${cause}: laptop cannot start a session with this host, which cannot dial it`,
+      remedy,
+    });
+  });
+
+  it('are worth a remark where this host dials the peer, or has a session with it', () => {
+    const remark = { ok: null, detail: `${cause}: other hosts cannot start a session with this one`, remedy };
+    expect(check('10.77.0.2', dropped, silent)).toMatchObject(remark);
+    expect(check(laptop.address, dropped)).toMatchObject(remark);
+  });
+
+  it('are none, or unknown', () => {
+    expect(check(laptop.address, { forward: [], inbound: null })?.detail).toMatch(
+      /^no rule of others is seen to drop UDP to port 51820;/,
+    );
+    expect(check(laptop.address, null)).toMatchObject({
+      ok: null,
+      detail: expect.stringMatching(/could not be read$/),
+    });
+  });
+
+  it('do not matter to a host that others do not dial', () => {
+    const [firewall] = explain(laptop.address, viewOf(office), into('10.77.0.0/24'), { drops: dropped }).filter(
+      (each) => each.check === 'firewall',
+    );
+    expect(firewall?.detail).toBe('the packet rules of others on this host are not looked at');
+  });
+
+  it('are a problem for doctor, and rules that nft does not show are worth a note', () => {
+    const judge = (...given: [InboundDrop | CpnError | null, boolean]) =>
+      checkInboundDrop({ ...view, self: connector }, ...given).map(({ verdict, found, remedy: to }) => [
+        verdict,
+        found,
+        to,
+      ]);
+    expect(judge(inbound, true)).toEqual([['problem', cause, remedy]]);
+    expect(judge(new CommandFailed('nft', 1, 'no'), false)).toEqual([
+      ['note', expect.stringMatching(/^they cannot be read: nft /), 'sudo cpn doctor, with nft installed'],
+    ]);
+    expect(judge(null, false)).toEqual([['ok', 'none is seen to drop it', null]]);
+    expect(judge(null, true)).toEqual([
+      ['note', expect.stringMatching(/iptables-legacy/), 'see what they say: iptables-legacy -S INPUT'],
+    ]);
+  });
+});

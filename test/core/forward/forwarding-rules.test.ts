@@ -1,0 +1,224 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Forwarding, forwardingRules } from '../../../src/core/forward/forwarding-rules.ts';
+import { packetRules } from '../../../src/core/forward/nft-rules.ts';
+import type { Underlay } from '../../../src/core/host-state/actual.ts';
+import { overlaps, type Prefix } from '../../../src/core/net/cidr.ts';
+import { desireFor, dialled, network, networksWithExit, peer, prefix, surroundings } from '../samples.ts';
+
+const [lan, annex] = [prefix('192.168.50.0/24'), prefix('192.168.60.0/24')];
+const self = peer(1, { type: 'connector', endpoint: dialled(1), routes: [lan] });
+const other = peer(2, { type: 'connector', endpoint: dialled(2), routes: [annex] });
+const laptop = peer(3);
+const map = network([self, other, laptop], { routes: [lan, annex] });
+
+/** A host in the LAN, with the way to the internet on another interface. */
+const around: Underlay = {
+  ...surroundings,
+  connected: [...surroundings.connected, { prefix: lan, link: 'eth1' }],
+  routed: [],
+};
+const masquerading = { masquerade: true, acceptRoutes: true };
+const plain = { ...masquerading, masquerade: false };
+
+/** The rules as nft gets them, without their comments. */
+function textsOf(changes: Partial<Forwarding> = {}): string[] {
+  const given = { map, self, options: masquerading, detours: [], surroundings: around, ingress: [], ...changes };
+  return packetRules({ link: 'cpn0', rules: forwardingRules(given) }).map(({ chain, text }) => `${chain}: ${text}`);
+}
+
+const [known, ours] = ['ct status & (confirmed|snat)', 'ct mark & 0x20000000'];
+
+describe('the packet rules of a connector', () => {
+  it('let through what is advertised, in this order', () => {
+    const network = '10.77.0.0/24, 192.168.60.0/24';
+    const inward = `ct original ip saddr { ${network} } ct original ip daddr 192.168.50.0/24`;
+    const outward = `ct original ip saddr 192.168.50.0/24 ct original ip daddr { ${network} }`;
+    expect(textsOf()).toEqual([
+      'forward: oifname "cpn0" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu',
+      'forward: iifname "cpn0" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu',
+      `forward: ct original ip saddr 10.77.0.0/24 ct original ip daddr 192.168.50.0/24 ${known} == confirmed drop`,
+      `forward: ${outward} ${known} == confirmed drop`,
+      'forward: iifname "cpn0" ct status dnat ct original ip daddr 10.77.0.1 accept',
+      `forward: iifname "cpn0" oifname "cpn0" ct direction reply ct original ip saddr { ${network} } ct original ip daddr { ${network} } accept`,
+      `forward: iifname "cpn0" ct direction reply ${outward} accept`,
+      `forward: iifname "cpn0" oifname != { "eth0", "eth1" } ct direction reply ${known} == (confirmed|snat) ${ours} != 0x20000000 accept`,
+      'forward: iifname "cpn0" ct direction reply drop',
+      `forward: iifname "cpn0" oifname "cpn0" ip saddr { ${network} } ip daddr { ${network} } accept`,
+      `forward: iifname "cpn0" ip saddr { ${network} } ip daddr 192.168.50.0/24 accept`,
+      'forward: iifname "cpn0" reject with icmpx admin-prohibited',
+      `forward: oifname "cpn0" ct direction reply ${inward} accept`,
+      'forward: oifname "cpn0" ct direction reply ct status dnat ct original ip daddr 10.77.0.1 accept',
+      'forward: oifname "cpn0" ct direction reply drop',
+      `forward: iifname "eth1" oifname "cpn0" ip saddr 192.168.50.0/24 ip daddr { ${network} } accept`,
+      'forward: oifname "cpn0" ip saddr { 10.77.0.0/24, 192.168.60.0/24, 192.168.50.0/24 } drop',
+      'forward: iifname { "eth0", "eth1" } oifname "cpn0" drop',
+      `forward: oifname "cpn0" ${known} == (confirmed|snat) ${ours} == 0x20000000 drop`,
+      `postrouting: oifname "cpn0" ip saddr { ${network} } ip saddr != 10.77.0.1 masquerade`,
+      'postrouting: ip saddr 10.77.0.0/24 ip daddr 192.168.50.0/24 oifname != "cpn0" ct mark set ct mark | 0x20000000 masquerade',
+      `postrouting: oifname "cpn0" ip saddr 192.168.50.0/24 ip daddr { ${network} } ct mark set ct mark | 0x20000000 masquerade`,
+      'leaving: oifname "cpn0" ct direction reply accept',
+      'leaving: oifname "cpn0" ip saddr != { 10.77.0.0/24, 192.168.60.0/24, 192.168.50.0/24 } fib saddr type != local drop',
+    ]);
+  });
+
+  it('end the connections of the other mode: with masquerading those that are not, without it those that we masqueraded', () => {
+    const stale = (options: Forwarding['options']) =>
+      textsOf({ options }).filter((text) => text.startsWith('forward: ct original'));
+    for (const text of stale(masquerading)) expect(text).toContain(`${known} == confirmed drop`);
+    for (const text of stale(plain)) {
+      expect(text).toContain(`${known} == (confirmed|snat) ${ours} == 0x20000000 drop`);
+    }
+    expect(stale(plain)).toHaveLength(2);
+  });
+
+  it('let nothing that an interface forwards for this connector alone go where it did not go before', () => {
+    const opening = { link: 'eth1', all: '0', links: ['eth0', 'eth1'] };
+    const ingress = [
+      { link: 'eth1', closed: ['eth0', 'eth1'], opening },
+      { link: 'eth2', closed: null, opening },
+    ];
+    const passing = textsOf({ ingress }).filter((text) => !textsOf().includes(text));
+    expect(passing).toEqual([
+      'forward: meta nfproto ipv4 iifname "eth1" oifname { "eth0", "eth1" } ct direction reply accept',
+      'forward: meta nfproto ipv4 iifname "eth1" oifname { "eth0", "eth1" } drop',
+    ]);
+  });
+
+  it('let a LAN in by the interfaces that lead to it, and not where there are none', () => {
+    const entrances = (changes: Partial<Underlay>) =>
+      textsOf({ surroundings: { ...around, ...changes } })
+        .filter((text) => /^forward: iifname (?!!).* oifname "cpn0" ip saddr .* accept$/.test(text))
+        .filter((text) => !text.startsWith('forward: iifname "cpn0"'));
+    expect(entrances({ connected: [] })).toEqual([
+      expect.stringContaining('iifname "eth0" oifname "cpn0" ip saddr 192'),
+    ]);
+    expect(entrances({ connected: [], uplinks: [] })).toEqual([]);
+  });
+
+  it('masquerade relayed packets only if masquerading is off', () => {
+    const texts = textsOf({ options: plain }).filter((text) => text.includes('masquerade'));
+    expect(texts).toEqual([expect.stringContaining('ip saddr != 10.77.0.1 masquerade')]);
+  });
+
+  it('refuse, before anything is accepted, what other connectors hand on for peers that do not answer here either', () => {
+    const detour = textsOf({ detours: [laptop] }).filter((text) => !textsOf().includes(text));
+    expect(detour).toEqual([
+      'forward: iifname "cpn0" oifname "cpn0" ip saddr 10.77.0.2/32 ip daddr 10.77.0.3/32 reject with icmpx host-unreachable',
+    ]);
+    const verdicts = textsOf({ detours: [laptop] }).map((text) => text.split(' ').at(-1));
+    expect(verdicts.indexOf('host-unreachable')).toBeLessThan(verdicts.indexOf('accept'));
+  });
+
+  it('follow from what is seen to fail', () => {
+    const failing = (back: boolean) =>
+      desireFor(
+        self,
+        { ...map, peers: [self, other, peer(3, { endpoint: dialled(3) })] },
+        {
+          failed: [{ peer: 3, back }],
+        },
+      ).firewall?.rules.map(({ rule }) => rule);
+    expect(failing(false)).toContain('refuse-detour');
+    expect(failing(true)).not.toContain('refuse-detour');
+  });
+
+  it('keep forwarding to a route that this connector took out of service', () => {
+    expect(textsOf({ self: { ...self, withdrawn: [lan, map.cidr] } })).toEqual(textsOf());
+  });
+
+  it('are none for a LAN where no route is served', () => {
+    const texts = textsOf({ self: { ...self, routes: [] } });
+    expect(texts.filter((text) => text.includes('ip daddr 192.168.50.0/24'))).toEqual([]);
+    expect(texts.filter((text) => text.includes('ip saddr 192.168.50.0/24'))).toEqual([]);
+    expect(texts.filter((text) => text.endsWith(' accept'))).toEqual([
+      expect.stringContaining('ct status dnat'),
+      expect.stringContaining('oifname "cpn0" ct direction reply'),
+      expect.stringContaining('oifname != "eth0" ct direction reply'),
+      expect.stringContaining('iifname "cpn0" oifname "cpn0" ip saddr'),
+      expect.stringContaining('ct status dnat'),
+      'leaving: oifname "cpn0" ct direction reply accept',
+    ]);
+  });
+
+  it('use an advertised default route outbound only', () => {
+    const all = prefix('0.0.0.0/0');
+    const texts = textsOf({ map: { ...map, routes: [lan, all] }, self: { ...self, routes: [lan] } });
+    expect(texts).toContain('forward: iifname "cpn0" oifname "cpn0" ip saddr 10.77.0.0/24 ip daddr 0.0.0.0/0 accept');
+    const exit = textsOf({ map: { ...map, routes: [lan, all] }, self: { ...self, routes: null } });
+    expect(exit).toContain('forward: iifname "cpn0" ip saddr 10.77.0.0/24 ip daddr 192.168.50.0/24 accept');
+    expect(exit.filter((text) => /saddr (\{[^}]*)?0\.0\.0\.0\/0/.test(text))).toEqual([]);
+    for (const half of ['0.0.0.0/1', '128.0.0.0/1'].map(prefix)) {
+      const texts = textsOf({ map: { ...map, routes: [half] }, self: { ...self, routes: null } });
+      expect(texts.filter((text) => text.includes(`saddr ${half}`))).toEqual([]);
+    }
+  });
+
+  describe('of an advertised default route', () => {
+    const all = prefix('0.0.0.0/0');
+    const special = '{ 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4, 240.0.0.0/4 }';
+    const [from, to] = ['ip saddr 10.77.0.0/24', 'ip daddr 0.0.0.0/0'];
+    /** What names the route, of the rules that let through what comes out of the tunnel, and what goes into it. */
+    const ways = (routes: readonly Prefix[], changes: Partial<Underlay> = {}) =>
+      textsOf({
+        map: { ...map, routes },
+        self: { ...self, routes: null },
+        surroundings: { ...around, ...changes },
+      }).filter(
+        (text) =>
+          / daddr (\{ )?(0\.0\.0\.0|128\.0\.0\.0)\/[01].* accept$/.test(text) &&
+          !text.includes('"cpn0" oifname "cpn0"'),
+      );
+
+    it('lead out by the default routes of the host alone, and to no special range', () => {
+      const toward = (links: string) => [
+        `forward: iifname "cpn0" oifname ${links} ${from} ${to} ip daddr != ${special} accept`,
+        `forward: iifname ${links} oifname "cpn0" ct direction reply ct original ${from} ct original ${to} ct original ip daddr != ${special} accept`,
+      ];
+      expect(ways([lan, all])).toEqual(toward('"eth0"'));
+      expect(ways([lan, all], { uplinks: ['eth2'] })).toEqual(toward('"eth2"'));
+      expect(ways([all], { routed: [{ prefix: prefix('0.0.0.0/1'), link: 'tun0' }] })).toEqual(
+        toward('{ "eth0", "tun0" }'),
+      );
+      expect(ways([lan, all], { uplinks: [] })).toEqual([]);
+    });
+
+    it('do so for its halves too', () => {
+      const texts = ways(['0.0.0.0/1', '128.0.0.0/1'].map(prefix));
+      expect(texts).toHaveLength(2);
+      for (const text of texts) {
+        expect(text).toContain('ifname "eth0"');
+        expect(text).toContain(`ip daddr != ${special}`);
+      }
+    });
+
+    it('are no bound of a prefix that is advertised by itself', () => {
+      const link = prefix('169.254.0.0/16');
+      const texts = textsOf({ map: { ...map, routes: [link, all] }, self: { ...self, routes: null } });
+      const specific = texts.indexOf(`forward: iifname "cpn0" ${from} ip daddr ${link} accept`);
+      expect(specific).toBeGreaterThan(0);
+      expect(specific).toBeLessThan(texts.findIndex((text) => text.includes('ip daddr !=')));
+    });
+  });
+
+  it('leave out a route of another family than the network', () => {
+    expect(textsOf({ map: { ...map, routes: [lan, annex, prefix('fd00::/64')] } })).toEqual(textsOf());
+  });
+
+  it('never name ranges that overlap side by side, which no nft set takes', () => {
+    const isDisjoint = (prefixes: readonly Prefix[]) =>
+      prefixes.every((one, at) => prefixes.slice(at + 1).every((two) => !overlaps(one, two)));
+    fc.assert(
+      fc.property(networksWithExit, fc.nat(), (any, at) => {
+        const chosen = any.peers[at % any.peers.length] ?? self;
+        const connector = { ...chosen, type: 'connector' as const };
+        const given = { options: masquerading, detours: any.peers, surroundings: around, ingress: [] };
+        const rules = forwardingRules({ map: any, self: connector, ...given });
+        for (const rule of rules) {
+          if ('from' in rule) expect(isDisjoint(rule.from) && rule.from.length > 0).toBe(true);
+          if ('to' in rule) expect(isDisjoint(rule.to) && rule.to.length > 0).toBe(true);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import {
+  acceptDefaultRoute,
+  findGone,
+  initialLanRoutes,
+  type LanObservation,
+  type LanRoutes,
+  trackLanRoutes,
+} from '../../../src/core/health/lan-routes.ts';
+import type { Underlay } from '../../../src/core/host-state/actual.ts';
+import { prefix, surroundings } from '../samples.ts';
+
+const lan = prefix('192.168.50.0/24');
+const half = prefix('192.168.50.128/25');
+const onLan = { prefix: lan, link: 'eth1' };
+
+/** A host with a default route by eth0, that reaches these subnets. */
+function around(reached: Underlay['reached'], changes: Partial<Underlay> = {}): Underlay {
+  return { ...surroundings, reached, ...changes } as Underlay;
+}
+const atLan = around([onLan]);
+const links = (...down: readonly string[]): Underlay['links'] =>
+  ['eth0', 'eth1'].map((name) => ({ name, kind: 'card', ...(down.includes(name) && { isDown: true as const }) }));
+const offline = { uplinks: [] };
+
+const usual: LanObservation = {
+  surroundings: atLan,
+  isOnline: true,
+  withdrawn: [],
+  since: new Map(),
+  now: 100,
+  settling: 5,
+};
+const follow = (before: LanRoutes, to: Underlay, changes: Partial<LanObservation> = {}, routes = [lan]) =>
+  trackLanRoutes(before, routes, { ...usual, surroundings: to, ...changes });
+const begun = follow({}, atLan).ways;
+const reasonAt = (to: Underlay, before: LanRoutes = begun) => follow(before, to).ways[lan]?.gone;
+
+describe('the path to the LAN behind a route', () => {
+  it.each([
+    ['its interface was set down', around([], { links: links('eth1') }), 'eth1 is down, or has no carrier'],
+    ['its card has no carrier', around([onLan], { links: links('eth1') }), 'eth1 is down, or has no carrier'],
+    ['its interface is gone', around([], { links: links().slice(0, 1) }), 'there is no interface eth1 any more'],
+    ['its route is gone', around([], { links: links() }), 'the route there by eth1 is gone'],
+  ])('is gone at once where %s, though a default route is there', (_what, to, why) => {
+    expect(reasonAt(to)).toBe(why);
+    expect(reasonAt({ ...to, ...offline })).toBe(why);
+  });
+
+  it.each([
+    ['there is a second one', around([onLan, { prefix: lan, link: 'eth2' }], { links: links('eth1') })],
+    ['a part of it is still there', around([{ prefix: half, link: 'eth1' }], { links: links() })],
+    ['parts make it up', around([half, prefix('192.168.50.0/25')].map((part) => ({ prefix: part, link: 'tun9' })))],
+    ['a wider route leads there', around([{ prefix: prefix('192.168.0.0/16'), link: 'eth2' }])],
+  ])('is there as long as %s', (_what, to) => {
+    expect(reasonAt(to)).toBeNull();
+  });
+
+  it('may be the default route alone, and is gone with that', () => {
+    const { ways } = follow({}, around([]));
+    expect(ways[lan]).toEqual({ isOwn: false, links: [], gone: null });
+    expect(reasonAt(around([], offline), ways)).toBe('this host has no route there');
+  });
+
+  it('stays the default route where containers or a VPN come to a part of it, and go', () => {
+    const { ways } = follow({}, around([]));
+    const part = { prefix: half, link: 'br-1234' };
+    const met = follow(ways, around([part])).ways;
+    expect(met[lan]).toEqual({ isOwn: false, links: ['br-1234'], gone: null });
+    expect(follow(met, around([])).ways).toEqual(ways);
+    expect(follow({}, around([part])).ways).toEqual(met);
+  });
+
+  it('is not a part by containers where its own is gone, and the reason names its own', () => {
+    const part = { prefix: half, link: 'br-1234' };
+    const both = follow({}, around([part, onLan])).ways;
+    expect(reasonAt(around([part], { links: links('eth1') }), both)).toBe('eth1 is down, or has no carrier');
+  });
+
+  it('may be parts by containers where there is no default route, and then the default route', () => {
+    const { ways } = follow({}, around([{ prefix: half, link: 'br-1234' }], offline));
+    expect(ways[lan]).toEqual({ isOwn: false, links: ['br-1234'], gone: null });
+    expect(reasonAt(around([]), ways)).toBeNull();
+    expect(reasonAt(around([], offline), ways)).toBe('there is no interface br-1234 any more');
+  });
+
+  it('of a default route that is served is the default route', () => {
+    const exit = prefix('0.0.0.0/0');
+    const { ways } = follow({}, atLan, {}, [exit]);
+    expect(ways[exit]).toEqual({ isOwn: false, links: [], gone: null });
+    expect(findGone(follow(ways, around([onLan], offline), {}, [exit]).ways, [exit])).toEqual([exit]);
+  });
+
+  it('is not judged where it was never there, if the host is offline, or if the platform does not report it', () => {
+    expect(follow({}, around([], offline)).ways).toEqual({});
+    expect(follow(begun, around([]), { isOnline: false }).ways).toEqual(begun);
+    expect(follow(begun, surroundings).ways).toBe(begun);
+  });
+});
+
+describe('a path that is back', () => {
+  const gone = follow(begun, around([], { links: links('eth1') })).ways;
+  const withdrawn = [lan];
+
+  it('settles for a while before its route is served, and not longer', () => {
+    const first = follow(gone, atLan, { withdrawn });
+    expect([findGone(first.ways, [lan]), [...first.since]]).toEqual([[lan], [[lan, 100]]]);
+    const soon = follow(first.ways, atLan, { withdrawn, since: first.since, now: 104 });
+    expect([findGone(soon.ways, [lan]), [...soon.since]]).toEqual([[lan], [[lan, 100]]]);
+    const later = follow(soon.ways, atLan, { withdrawn, since: soon.since, now: 105 });
+    expect([later.ways, later.since.size]).toEqual([begun, 0]);
+  });
+
+  it('settles from the start where it was gone again meanwhile', () => {
+    const first = follow(gone, atLan, { withdrawn });
+    const again = follow(first.ways, around([]), { withdrawn, since: first.since, now: 103 });
+    expect(again.since.size).toBe(0);
+    expect(follow(again.ways, atLan, { withdrawn, since: again.since, now: 106 }).since.get(lan)).toBe(106);
+  });
+
+  it('is served at once if its loss was never reported', () => {
+    expect(follow(gone, atLan).ways).toEqual(begun);
+  });
+
+  it('has its own route again: the default route alone is not enough, also after a reboot', () => {
+    expect(findGone(follow(gone, around([]), { withdrawn }).ways, [lan])).toEqual([lan]);
+    const booted = initialLanRoutes([lan]);
+    expect(findGone(follow(booted, around([]), { withdrawn, settling: 0 }).ways, [lan])).toEqual([lan]);
+    expect(findGone(follow(booted, atLan, { withdrawn, settling: 0 }).ways, [lan])).toEqual([]);
+  });
+
+  it('may be any if an operator accepts it', () => {
+    const any = acceptDefaultRoute(gone);
+    expect(findGone(follow(any, around([], offline), { withdrawn, settling: 0 }).ways, [lan])).toEqual([lan]);
+    expect(follow(any, around([]), { withdrawn, settling: 0 }).ways).toEqual(follow({}, around([])).ways);
+    expect(acceptDefaultRoute(begun)).toEqual(begun);
+  });
+});

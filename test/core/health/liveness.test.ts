@@ -1,0 +1,155 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  isDoubtful,
+  type Liveness,
+  needsHandshake,
+  recordAnswer,
+  recordTime,
+  resetSilence,
+  unknownLiveness,
+} from '../../../src/core/health/liveness.ts';
+
+const trusted = recordAnswer(unknownLiveness('trusted'), 'answer');
+
+const pace = { seconds: 0.5, every: 0.5, inService: false, hasOther: false };
+
+/** Looks every half second, at a connector that answers or not. */
+function look(liveness: Liveness, seconds: number, answers: boolean): Liveness {
+  let now = liveness;
+  for (let at = 0; at < seconds; at += 0.5) {
+    now = recordTime(now, pace);
+    if (answers) now = recordAnswer(now, 'answer');
+  }
+  return now;
+}
+
+describe('the liveness of a connector', () => {
+  it('ends after three probes without an answer', () => {
+    expect(look(trusted, 1, false).state).toBe('trusted');
+    expect(look(trusted, 1.5, false).state).toBe('silent');
+  });
+
+  it('is in doubt before that, so that counters are read', () => {
+    const doubted = look(trusted, 1, false);
+    expect(isDoubtful(doubted, pace)).toBe(true);
+    expect(isDoubtful(look(trusted, 60, true), pace)).toBe(false);
+    expect(look(recordAnswer(doubted, 'traffic'), 1, false).state).toBe('trusted');
+  });
+
+  it('is not in doubt until half a pace after the answer is due, or a whole one of a mute peer', () => {
+    const doubt = (silence: number, answers: boolean) => isDoubtful({ ...trusted, silence, answers }, { every: 2 });
+    expect([doubt(3, true), doubt(3.1, true)]).toEqual([false, true]);
+    expect([doubt(2, false), doubt(2.1, false)]).toEqual([false, true]);
+  });
+
+  it('does not count silence at the pace before, except of a silent one', () => {
+    const doubted = look(trusted, 1, false);
+    expect(resetSilence(doubted)).toEqual({ ...doubted, silence: 0 });
+    const silent = look(trusted, 10, false);
+    expect(resetSilence(silent)).toBe(silent);
+  });
+
+  it('ends later if a firewall drops the probes', () => {
+    const mute = recordAnswer(unknownLiveness('trusted'), 'traffic');
+    expect(look(mute, 14.5, false).state).toBe('trusted');
+    expect(look(mute, 15, false).state).toBe('silent');
+  });
+
+  it.each([
+    ['2 s where another is heard', { inService: true, hasOther: true }, 2],
+    ['15 s where no other is heard', { inService: true, hasOther: false }, 15],
+    ['15 s while it stands by', { inService: false, hasOther: true }, 15],
+  ])('ends before it was ever heard after %s', (_, circumstances, seconds) => {
+    const stateAfter = (until: number) => {
+      let now = unknownLiveness('trusted');
+      for (let at = 0; at < until; at += 0.5) now = recordTime(now, { ...pace, ...circumstances });
+      return now.state;
+    };
+    expect([stateAfter(seconds - 0.5), stateAfter(seconds)]).toEqual(['trusted', 'silent']);
+  });
+
+  it('counts, before it was ever heard, from the time that another is heard', () => {
+    let now = unknownLiveness('trusted');
+    const pass = (seconds: number, hasOther: boolean) => {
+      for (let at = 0; at < seconds; at += 0.5) now = recordTime(now, { ...pace, inService: true, hasOther });
+      return now.state;
+    };
+    expect([pass(10, false), pass(1.5, true), pass(0.5, true)]).toEqual(['trusted', 'trusted', 'silent']);
+  });
+
+  it('of a new one is contested after a second, in service and where another is heard', () => {
+    const missed = (seconds: number) => ({ ...unknownLiveness('trusted'), missed: seconds });
+    expect([0.5, 1].map((seconds) => needsHandshake(missed(seconds), true))).toEqual([false, true]);
+    expect(needsHandshake(missed(1), false)).toBe(false);
+    expect(needsHandshake(recordAnswer(missed(1), 'traffic'), true)).toBe(false);
+  });
+
+  it('of a new one is in doubt at once, and ends later once it was heard', () => {
+    const fresh = unknownLiveness('trusted');
+    expect(isDoubtful(fresh, pace)).toBe(true);
+    let now = recordAnswer(fresh, 'traffic');
+    expect(isDoubtful({ ...now, silence: 0.5 }, pace)).toBe(false);
+    for (let at = 0; at < 14.5; at += 0.5) now = recordTime(now, { ...pace, inService: true, hasOther: true });
+    expect(now.state).toBe('trusted');
+  });
+
+  it('does not count the time between two distant observations', () => {
+    expect(recordTime(trusted, { ...pace, seconds: 3600 }).state).toBe('trusted');
+  });
+
+  it('comes back after five seconds, and is trusted after a healthy minute', () => {
+    const silent = look(trusted, 10, false);
+    expect(look(silent, 4.5, true).state).toBe('silent');
+    expect(look(silent, 5.5, true).state).toBe('back');
+    expect(look(silent, 59, true).state).toBe('back');
+    expect(look(silent, 61, true).state).toBe('trusted');
+  });
+
+  it('comes back after twenty seconds where it is only heard', () => {
+    const silent = unknownLiveness('silent');
+    expect(silent).toMatchObject({ answers: false, failures: 1 });
+    const heard = (seconds: number) => {
+      let now: Liveness = silent;
+      for (let at = 0; at < seconds; at += 0.5) now = recordTime(recordAnswer(now, 'traffic'), pace);
+      return now.state;
+    };
+    expect([heard(19.5), heard(20)]).toEqual(['silent', 'back']);
+  });
+
+  it('is trusted at once when it had to step in: another that comes back does not send it away', () => {
+    const back = look(look(trusted, 10, false), 10, true);
+    expect(recordTime(back, { ...pace, inService: true }).state).toBe('trusted');
+  });
+
+  it('is trusted later each time that it fails, and at last forgiven', () => {
+    let flapping = trusted;
+    const waits = [1, 2, 3, 4, 5, 6].map(() => {
+      flapping = look(flapping, 2, false);
+      let waited = 0;
+      for (; flapping.state !== 'trusted'; waited += 0.5) flapping = look(flapping, 0.5, true);
+      return Math.floor(waited / 60);
+    });
+    expect(waits).toEqual([1, 2, 4, 8, 16, 16]);
+    expect(look(flapping, 2600, true).failures).toBeGreaterThan(0);
+    expect(look(flapping, 3601, true).failures).toBe(0);
+  });
+
+  it('is lost on probation as fast as else', () => {
+    const back = look(look(trusted, 10, false), 20, true);
+    expect(look(back, 1.5, false).state).toBe('silent');
+  });
+
+  it('never ends for one that answers two of three probes', () => {
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { maxLength: 300 }), (answers) => {
+        let now = trusted;
+        for (const [index, answered] of answers.entries()) {
+          now = recordTime(now, pace);
+          if (answered || index % 3 !== 0) now = recordAnswer(now, 'answer');
+          expect(now.state).toBe('trusted');
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { emptiesTunnel, identifyMap, withoutUnlisted } from '../../../src/core/map/map-validation.ts';
+import type { NetworkMap } from '../../../src/core/map/model.ts';
+import { dialled, network, peer } from '../samples.ts';
+
+const self = peer(1);
+const full = network([self, peer(2), peer(3)]);
+const empties = (known = full, newer = full) => emptiesTunnel(known, newer, [self.publicKey]);
+
+describe('a newer map empties the tunnel', () => {
+  it('when it lists no peer', () => expect(empties(full, network([]))).toBe(true));
+  it('when it lists this host alone', () => expect(empties(full, network([self]))).toBe(true));
+  it('when it lists all peers but this host', () => expect(empties(full, network([peer(2), peer(3)]))).toBe(true));
+  it('not when it lists one peer less', () => expect(empties(full, network([self, peer(2)]))).toBe(false));
+  it('not when there was no other peer before', () => expect(empties(network([self]), network([self]))).toBe(false));
+  it('not when this host was not in the one before either', () => {
+    expect(empties(network([]), network([]))).toBe(false);
+    expect(empties(network([peer(2)]), network([peer(2)]))).toBe(false);
+  });
+});
+
+describe('a service that lists the others alone', () => {
+  const own = peer(1, { unlisted: true });
+  const keep = (known: NetworkMap, newer: NetworkMap) => withoutUnlisted(known, newer, [self.publicKey]);
+
+  it('removes no peer by not listing this host', () => {
+    const kept = keep(network([peer(2), own]), network([peer(3)]));
+    expect(kept.peers).toEqual([peer(3), own]);
+    expect(keep(kept, network([peer(4)])).peers).toEqual([peer(4), own]);
+  });
+
+  it('is believed when it once listed this host, and when it does now', () => {
+    expect(keep(full, network([peer(2)])).peers).toEqual([peer(2)]);
+    expect(keep(network([own]), full)).toBe(full);
+  });
+
+  it('is believed when it gave the address of this host to another', () => {
+    const newOwner = peer(5, { address: own.address });
+    expect(keep(network([own]), network([newOwner])).peers).toEqual([newOwner]);
+  });
+});
+
+describe('the name of a map', () => {
+  const unnamed = { revision: null };
+
+  it('is its revision', () => expect(identifyMap(full)).toBe('"1"'));
+
+  it('without a revision is the same for the same content, in whatever order its fields came', () => {
+    const one = network([peer(1, { endpoint: dialled(1) })], unnamed);
+    const turned = network(
+      one.peers.map((each) => Object.fromEntries(Object.entries(each).reverse()) as typeof each),
+      unnamed,
+    );
+    expect(identifyMap(turned)).toBe(identifyMap(one));
+  });
+
+  it('without a revision is another for other content', () => {
+    const names = [
+      network([peer(1)], unnamed),
+      network([peer(1, { endpoint: dialled(1) })], unnamed),
+      network([peer(1), peer(2)], unnamed),
+      network([peer(1)], { ...unnamed, routes: [] }),
+    ].map(identifyMap);
+    expect(new Set(names).size).toBe(names.length);
+  });
+});

@@ -1,0 +1,108 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { InvalidValue } from '../../../src/core/errors/index.ts';
+import {
+  formatEndpoint,
+  isLiteral,
+  parseEndpoint,
+  sameEndpoint,
+  unusableAddress,
+} from '../../../src/core/net/endpoint.ts';
+import { address } from '../samples.ts';
+
+describe('endpoints', () => {
+  it.each([
+    ['203.0.113.22:51820', '203.0.113.22', 51820],
+    ['[2001:DB8::1]:1', '2001:db8::1', 1],
+    ['edge-1.Example.net:65535', 'edge-1.example.net', 65535],
+    ['localhost:80', 'localhost', 80],
+  ])('reads %s', (text, host, port) => {
+    expect(parseEndpoint(text)).toEqual({ host, port });
+  });
+
+  it.each([
+    '',
+    ':51820',
+    '203.0.113.22',
+    '203.0.113.22:0',
+    '203.0.113.22:65536',
+    '203.0.113.22:080',
+    '2001:db8::1:51820',
+    '[203.0.113.22]:1',
+    '[fe80::1%eth0]:1',
+    '0x7f.1:53',
+    '0x7f000001:53',
+    '127.1:53',
+    '2130706433:53',
+    '1.2.3.4.5:53',
+    'a b:1',
+    'a\nPostUp=x:1',
+    '-a.b:1',
+    'a..b:1',
+    `${'a'.repeat(64)}.net:1`,
+    '$(reboot):1',
+    '*.example.net:1',
+    'x[::1]:1',
+    'example.net:1 ',
+    '[::1:51820',
+    'é.net:1',
+  ])('refuses %j, whatever wg would make of it', (text) => {
+    expect(() => parseEndpoint(text)).toThrow(InvalidValue);
+  });
+
+  it('are the same where host and port are, and both may be none', () => {
+    const [one, port, host] = ['a.net:1', 'a.net:2', 'b.net:1'].map((each) => parseEndpoint(each));
+    const same = [one, port, host, null].map((each) => sameEndpoint(one ?? null, each ?? null));
+    expect(same).toEqual([true, false, false, false]);
+    expect([sameEndpoint(null, null), sameEndpoint(null, host ?? null)]).toEqual([true, false]);
+  });
+
+  it('never throws anything else, and reads back what it formats', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.webAuthority({ withPort: true }),
+          fc.ipV6().map((ip) => `[${ip}]:9`),
+        ),
+        (text) => {
+          try {
+            const endpoint = parseEndpoint(text);
+            expect(parseEndpoint(formatEndpoint(endpoint))).toEqual(endpoint);
+          } catch (error) {
+            expect(error).toBeInstanceOf(InvalidValue);
+          }
+        },
+      ),
+    );
+  });
+
+  it('distinguishes names from addresses', () => {
+    expect(isLiteral(parseEndpoint('203.0.113.22:1'))).toBe(true);
+    expect(isLiteral(parseEndpoint('[2001:db8::1]:1'))).toBe(true);
+    expect(isLiteral(parseEndpoint('example.net:1'))).toBe(false);
+  });
+
+  it.each([
+    ['127.0.0.1', 'loopback'],
+    ['0.0.0.0', 'unspecified'],
+    ['169.254.169.254', 'link-local'],
+    ['224.0.0.1', 'multicast'],
+    ['239.255.255.255', 'multicast'],
+    ['255.255.255.255', 'reserved'],
+    ['::', 'unspecified'],
+    ['::1', 'loopback'],
+    ['fe80::1', 'link-local'],
+    ['febf::1', 'link-local'],
+    ['ff02::1', 'multicast'],
+  ])('rejects %s as an endpoint', (text, kind) => {
+    expect(unusableAddress(address(text))).toBe(kind);
+  });
+
+  it.each(['203.0.113.22', '10.0.0.1', '223.255.255.255', '2001:db8::1', 'fec0::1', 'fd00::1'])(
+    'lets %s be dialled',
+    (text) => {
+      expect(unusableAddress(address(text))).toBeNull();
+    },
+  );
+});

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import { presharedKeyOf } from '../../../src/core/crypto/network-secret.ts';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import type { DesiredInputs } from '../../../src/core/reconcile/desired.ts';
+import {
+  address,
+  desireFor,
+  dialled,
+  ground,
+  keyPair,
+  network,
+  options,
+  peer,
+  prefix,
+  surroundings,
+} from '../samples.ts';
+
+const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
+const laptop = peer(3, { type: 'admin_device' });
+const office = network([connector, laptop]);
+const lan = {
+  ...ground,
+  surroundings: { ...surroundings, connected: [{ prefix: prefix('192.168.50.0/24'), link: 'wlan0' }] },
+};
+
+describe('what a host should be', () => {
+  it('has its address in the range of the network, so that only routes beyond it are needed', () => {
+    const desired = desireFor(laptop, office);
+    expect(desired.config.address).toEqual({ address: '10.77.0.3', length: 24 });
+    expect(desired.routes).toEqual(['192.168.50.0/24']);
+    expect(desired.report).toEqual([{ prefix: '192.168.50.0/24', via: 'peer-1', state: 'taken', reason: null }]);
+  });
+
+  it('leaves out one refused route, reports the reason, and keeps the rest', () => {
+    const desired = desireFor(laptop, office, {}, lan);
+    expect(desired.routes).toEqual([]);
+    expect(desired.config.peers[0]?.allowedIps).toEqual(['10.77.0.0/24', '10.77.0.1/32']);
+    expect(desired.report[0]).toMatchObject({
+      state: 'refused',
+      reason: 'overlaps 192.168.50.0/24, which this host is in (wlan0)',
+    });
+  });
+
+  it('routes single addresses if the range of the network is refused', () => {
+    const connected = [{ prefix: prefix('10.77.0.0/25'), link: 'eth1' }];
+    const far = peer(200);
+    const desired = desireFor(
+      laptop,
+      network([connector, laptop, far]),
+      {},
+      { ...ground, surroundings: { ...surroundings, connected } },
+    );
+    expect(desired.config.address.length).toBe(32);
+    expect(desired.config.peers[0]?.allowedIps).toEqual(['10.77.0.200/32', '192.168.50.0/24']);
+    expect(desired.routes).toEqual(['10.77.0.200/32', '192.168.50.0/24']);
+    expect(desired.report[0]).toMatchObject({ prefix: '10.77.0.0/24', state: 'refused' });
+  });
+
+  it('forwards on a connector, and nowhere else', () => {
+    const sysctls = (link: string) => desireFor(connector, office, { link }).sysctls;
+    expect(sysctls('cpn0')).toEqual({ 'net.ipv4.conf.cpn0.rp_filter': '2' });
+    expect(sysctls('wg.7')).toEqual({ 'net.ipv4.conf.wg/7.rp_filter': '2' });
+    expect(desireFor(connector, office).firewall?.link).toBe('cpn0');
+    expect(desireFor(laptop, office)).toMatchObject({ firewall: null, sysctls: {} });
+  });
+
+  it('writes the last resolved address of an endpoint that is a name, and none where it never resolved', () => {
+    const map = network([peer(1, { type: 'connector', endpoint: parseEndpoint('cp.example.net:51820') }), laptop]);
+    const resolved = { 'cp.example.net': [address('198.51.100.7'), address('198.51.100.8')] };
+    expect(desireFor(laptop, map, { resolved }).config.peers[0]?.endpoint).toEqual({
+      host: '198.51.100.7',
+      port: 51820,
+    });
+    expect(desireFor(laptop, map).config.peers[0]?.endpoint).toBeNull();
+  });
+
+  it('shares a key of the network secret with each peer, in the place of one that the service gave', () => {
+    const networkSecret = new Secret(Buffer.alloc(32, 7).toString('base64'));
+    const given = { allowedIps: [prefix('10.77.0.0/24')], presharedKey: keyPair(9).privateKey, keepalive: null };
+    const map = network([peer(1, { endpoint: dialled(1), given }), laptop]);
+    const keyWith = (changes: Partial<DesiredInputs>) => desireFor(laptop, map, changes).config.peers[0]?.presharedKey;
+    expect(keyWith({})).toBe(given.presharedKey);
+    const shared = presharedKeyOf(networkSecret, 7, keyPair(1).publicKey, keyPair(3).publicKey);
+    expect(keyWith({ networkSecret })?.reveal()).toBe(shared.reveal());
+    // A new key pair comes with new keys for every pair.
+    const renewed = presharedKeyOf(networkSecret, 7, keyPair(1).publicKey, keyPair(5).publicKey);
+    expect(keyWith({ networkSecret, keyPair: keyPair(5) })?.reveal()).toBe(renewed.reveal());
+  });
+
+  it.each(['127.0.0.1', '169.254.169.254', '0.0.0.0', '224.0.0.1'])('dials no peer at %s', (host) => {
+    const map = network([peer(1, { type: 'connector', endpoint: parseEndpoint(`${host}:51820`) }), laptop]);
+    expect(desireFor(laptop, map).config.peers[0]?.endpoint).toBeNull();
+  });
+
+  it.each([
+    [1500, 1420],
+    [1400, 1320],
+    [9000, 1420],
+    [1300, 1280],
+    [null, 1420],
+  ])('fits the MTU to an underlay of %s', (underlayMtu, mtu) => {
+    expect(
+      desireFor(laptop, office, {}, { ...ground, surroundings: { ...surroundings, underlayMtu } }).config.mtu,
+    ).toBe(mtu);
+  });
+
+  it('uses the MTU and the port that a person chose', () => {
+    const chosen = { ...options, mtu: 1300, listenPort: 51821 };
+    expect(desireFor(laptop, office, { options: chosen }).config).toMatchObject({ mtu: 1300, listenPort: 51821 });
+  });
+});
+
+describe('conflicting data of a network', () => {
+  it('does not lead the address of one peer to another', () => {
+    const dialledLaptop = peer(3, { type: 'admin_device', endpoint: dialled(3) });
+    const map = network([connector, dialledLaptop, peer(5)], { routes: [prefix('10.77.0.3/32')] });
+    const { config, report } = desireFor(peer(5), map);
+    expect(config.peers.map(({ allowedIps }) => allowedIps)).toEqual([
+      ['10.77.0.0/24', '10.77.0.1/32'],
+      ['10.77.0.3/32'],
+    ]);
+    expect(report).toMatchObject([{ prefix: '10.77.0.3/32', state: 'refused' }]);
+  });
+
+  it('has no peer listen at the address of a peer: its packets would go into the tunnel again', () => {
+    const inside = peer(3, { endpoint: parseEndpoint('10.77.0.1:51820') });
+    const self = peer(5, { endpoint: dialled(5) });
+    const { config } = desireFor(self, network([connector, inside, self]));
+    expect(config.peers.map(({ endpoint }) => endpoint?.host ?? null)).toEqual(['203.0.113.1', null]);
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { added, removed, updated } from '../../../src/core/reconcile/change.ts';
+import {
+  findRecurringDrift,
+  noteRepairs,
+  pauseBefore,
+  type Repairs,
+} from '../../../src/core/reconcile/drift-damping.ts';
+
+const route = [removed('route', '192.168.50.0/24', 'cpn0', 'gone')];
+const peer = [removed('peer', 'abc', null, 'gone')];
+
+/** The repairs of one who repairs as soon as it may, and whose work is undone at once, for so many seconds. */
+function repairFor(seconds: number): { repairs: Repairs; times: number[] } {
+  let repairs: Repairs = new Map();
+  const times: number[] = [];
+  for (let now = 0; now < seconds; now += 1) {
+    if (pauseBefore(repairs, route, now) > 0) continue;
+    repairs = noteRepairs(repairs, route, now);
+    times.push(now);
+  }
+  return { repairs, times };
+}
+
+describe('repairs of the same', () => {
+  it('are made at once three times, and then with growing pauses', () => {
+    expect(repairFor(200).times).toEqual([0, 1, 2, 3, 5, 9, 17, 33, 65, 125, 185]);
+  });
+
+  it('never wait longer than a minute', () => {
+    const { times } = repairFor(3600);
+    const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0));
+    expect(Math.max(...pauses)).toBe(60);
+  });
+
+  it('are counted per object: new drift is repaired at once, together with the old', () => {
+    const { repairs } = repairFor(10);
+    expect(pauseBefore(repairs, route, 10)).toBeGreaterThan(0);
+    expect(pauseBefore(repairs, peer, 10)).toBe(0);
+    expect(pauseBefore(repairs, [...route, ...peer], 10)).toBe(0);
+  });
+
+  it('never wait where they protect the host: packet rules, and forwarding that is turned off', () => {
+    const rules = [added('firewall', 'inet cpn_cpn0', [], 'a connector forwards packets')];
+    const shut = [updated('sysctl', 'net.ipv4.conf.cpn0.forwarding', '1', '0', 'nothing is forwarded here')];
+    const open = [updated('sysctl', 'net.ipv4.conf.cpn0.forwarding', '0', '1', 'a connector forwards packets')];
+    const often = (changes: typeof rules) =>
+      Array.from({ length: 9 }).reduce<Repairs>((noted) => noteRepairs(noted, changes, 0), new Map());
+    for (const each of [rules, shut]) expect(pauseBefore(often(each), each, 1)).toBe(0);
+    expect(pauseBefore(often(rules), [...rules, ...route], 1)).toBe(0);
+    expect(pauseBefore(often(open), open, 1)).toBeGreaterThan(0);
+    expect(findRecurringDrift(often(rules), 1)).toEqual([{ what: 'firewall inet cpn_cpn0', repairs: 9, pause: 0 }]);
+  });
+
+  it('wait where another setting of the kernel is turned off, or forwarding is turned on again', () => {
+    const filter = [updated('sysctl', 'net.ipv4.conf.cpn0.rp_filter', '2', '0', 'differs')];
+    const often = [0, 1, 2, 3].reduce<Repairs>((noted) => noteRepairs(noted, filter, 0), new Map());
+    expect(pauseBefore(often, filter, 0)).toBe(2);
+    expect(pauseBefore(often, [], 0)).toBe(0);
+  });
+
+  it('of an interface as a whole are one thing', () => {
+    const gone = [removed('interface', 'cpn0', { mtu: 1420 }, 'not joined')];
+    const often = [0, 1, 2, 3].reduce<Repairs>((noted) => noteRepairs(noted, gone, 0), new Map());
+    expect(findRecurringDrift(often, 0)).toEqual([{ what: 'interface cpn0', repairs: 4, pause: 2 }]);
+    expect(findRecurringDrift(often, 599)).not.toEqual([]);
+    expect(findRecurringDrift(often, 600)).toEqual([]);
+  });
+
+  it('are counted per setting of an interface', () => {
+    const mend = (setting: string) => [updated('interface', 'cpn0', { [setting]: 1 }, { [setting]: 2 }, 'differs')];
+    const repairs = ['mtu', 'listen port', 'state'].reduce(
+      (noted: Repairs, setting) => noteRepairs(noted, mend(setting), 0),
+      new Map(),
+    );
+    expect(findRecurringDrift(repairs, 0)).toEqual([]);
+  });
+
+  it('are dropped after ten minutes without drift', () => {
+    const { repairs } = repairFor(10);
+    expect(findRecurringDrift(repairs, 10)).toEqual([{ what: 'route 192.168.50.0/24', repairs: 6, pause: 8 }]);
+    expect(findRecurringDrift(repairs, 610)).toEqual([]);
+    expect(noteRepairs(repairs, [], 610).size).toBe(0);
+  });
+
+  it('are no recurring drift while they are few', () => {
+    expect(findRecurringDrift(repairFor(2).repairs, 2)).toEqual([]);
+  });
+});

@@ -1,0 +1,240 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Actual } from '../../../src/core/host-state/actual.ts';
+import { mainPriority, rulePriority } from '../../../src/core/host-state/marks.ts';
+import { formatRule, type Rule, sameRule } from '../../../src/core/host-state/policy-rule.ts';
+import { plan } from '../../../src/core/reconcile/plan.ts';
+import { planCleanup } from '../../../src/core/reconcile/plan-cleanup.ts';
+import { recordSteps } from '../../../src/core/reconcile/record-receipt.ts';
+import type { Step } from '../../../src/core/reconcile/step.ts';
+import type { RouteConstraints } from '../../../src/core/routing/guard.ts';
+import { isOfPair } from '../../../src/core/routing/route-table.ts';
+import { findOurRules, mainRule, tunnelRule, tunnelRules } from '../../../src/core/routing/tunnel-rules.ts';
+import { address, bare, desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
+import { simulate } from '../simulate.ts';
+
+const now = 1_800_000_000;
+const everything = prefix('0.0.0.0/0');
+const allowing = (...texts: string[]): RouteConstraints => ({ ...ground, allowed: texts.map(prefix) });
+const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
+const laptop = peer(3, { type: 'admin_device' });
+const exit = network([connector, laptop], { routes: [everything] });
+const host: Actual = { ...bare, sysctls: { 'net.ipv4.conf.all.src_valid_mark': '0' } };
+const full = desireFor(laptop, exit, {}, allowing('0.0.0.0/0'));
+const split = desireFor(laptop, network([connector, laptop]));
+
+const settle = (desired: typeof full, from = host) => simulate(from, plan(desired, from, now));
+const targets = (desired: typeof full, actual: Actual) =>
+  plan(desired, actual, now)
+    .flatMap((step) => step.changes)
+    .map(({ action, kind, target }) => `${action} ${kind} ${target}`);
+const by = (rule: Rule, priority: number, protocol = '0'): Rule => ({ ...rule, priority, protocol });
+
+/** What wg-quick makes of our file: neither priorities nor protocols. */
+const quick = [by(mainRule, 32764), by(tunnelRule, 32765)];
+
+describe('a full tunnel', () => {
+  it('is marked, has its route in a table of its own, and sends nothing in before everything is ready', () => {
+    expect(full.config).toMatchObject({ fwmark: 0x209d });
+    expect(full.report).toEqual([
+      {
+        prefix: '0.0.0.0/0',
+        via: 'peer-1',
+        state: 'taken',
+        reason: 'IPv6 and DNS queries to the resolver go outside the tunnel',
+      },
+    ]);
+    const steps = plan(full, host, now);
+    expect(steps.map((step) => step.do)).toEqual(['create-link', 'configure-device', 'configure-link', 'set-sysctl']);
+    expect(steps[1]).toMatchObject({ fwmark: 0x209d });
+    const commands = steps[2]?.do === 'configure-link' ? steps[2].commands : [];
+    expect(commands.slice(-5)).toMatchObject([
+      { add: 'route', prefix: '0.0.0.0/0', table: '8349' },
+      { add: 'rule', rule: { from: '203.0.113.22/32', table: 'main' } },
+      { add: 'rule', rule: { to: '198.51.100.53/32', table: 'main' } },
+      { add: 'rule', rule: mainRule },
+      { add: 'rule', rule: tunnelRule },
+    ]);
+  });
+
+  it('is taken down in the opposite order: the rule into the tunnel first, the mark last', () => {
+    const steps = plan(split, settle(full), now).filter((step) => step.do !== 'set-firewall');
+    const commands = steps.flatMap((step) => (step.do === 'configure-link' ? step.commands : []));
+    expect(commands).toMatchObject([
+      { add: 'route', prefix: '192.168.50.0/24' },
+      { remove: 'rule', rule: tunnelRule },
+      { remove: 'rule', rule: mainRule },
+      { remove: 'rule', rule: { to: '198.51.100.53/32' } },
+      { remove: 'rule', rule: { from: '203.0.113.22/32' } },
+      { remove: 'route', prefix: '0.0.0.0/0', table: '8349' },
+    ]);
+    expect(steps.at(-1)).toMatchObject({ do: 'configure-device', fwmark: null, peers: [] });
+  });
+
+  it.each([
+    ['it is not allowed', desireFor(laptop, exit), 'is the default route'],
+    [
+      'another network has it',
+      desireFor(
+        laptop,
+        exit,
+        {},
+        { ...allowing('0.0.0.0/0'), taken: [{ prefix: everything, by: 'network lab (cpn1)' }] },
+      ),
+      'overlaps 0.0.0.0/0 of network lab (cpn1)',
+    ],
+    [
+      'it is one of IPv6',
+      desireFor(laptop, network([connector, laptop], { routes: [prefix('::/0')] }), {}, allowing('::/0')),
+      'is a default route of IPv6, for which this host has no address in the network',
+    ],
+  ])('is not made where %s', (_why, desired, reason) => {
+    expect(desired).toMatchObject({ routes: [], rules: [], sysctls: {}, config: { fwmark: null } });
+    expect(desired.report[0]).toMatchObject({ state: 'refused', reason });
+  });
+
+  it('of another network takes the default route', () => {
+    const taken = [{ prefix: everything, by: 'network lab (cpn1)' }];
+    expect(desireFor(laptop, network([connector, laptop]), {}, { ...ground, taken }).report[0]?.state).toBe('taken');
+  });
+
+  it('is made of two halves where those are allowed by name', () => {
+    const halves = ['0.0.0.0/1', '128.0.0.0/1'];
+    const map = network([connector, laptop], { routes: halves.map(prefix) });
+    expect(desireFor(laptop, map).report.map((route) => route.reason)).toEqual([
+      'is half of the default route',
+      'is half of the default route',
+    ]);
+    const desired = desireFor(laptop, map, {}, allowing(...halves));
+    const actual = settle(desired);
+    expect(actual.routes.map(({ table }) => table)).toEqual(['8349', '8349']);
+    expect(desired.rules.at(-1)).toEqual(tunnelRule);
+    // wg-quick puts them into the main table, where they would swallow the tunnel's own packets.
+    const inMain = {
+      ...actual,
+      routes: halves.map((each) => ({ prefix: prefix(each), table: 'main', protocol: 'boot', metric: 0 })),
+    };
+    expect(targets(desired, inMain)).toEqual(
+      ['add', 'remove'].flatMap((action) => halves.map((each) => `${action} route ${each}`)),
+    );
+  });
+
+  it('keeps out this host’s addresses, the control plane and the resolvers: IPv4 ones, each once', () => {
+    const addresses = ['203.0.113.22', '2001:db8::22', '192.168.1.2'].map(address);
+    const resolvers = ['127.0.0.53', '198.51.100.53', '198.51.100.53'].map(address);
+    const rules = tunnelRules({
+      surroundings: { ...surroundings, addresses, resolvers },
+      api: [address('192.0.2.80')],
+    });
+    expect(rules.map((rule) => `${rule.priority} ${formatRule(rule)}`)).toEqual([
+      '31570 from 192.168.1.2/32 lookup main',
+      '31570 from 203.0.113.22/32 lookup main',
+      '31571 from all to 192.0.2.80/32 lookup main',
+      '31572 from all to 198.51.100.53/32 lookup main',
+      '31573 from all lookup main suppress_prefixlength 0',
+      '31574 not from all fwmark 0x209d lookup 8349',
+    ]);
+  });
+});
+
+describe('the rules of a full tunnel', () => {
+  const actual = settle(full);
+  const withRules = (rules: readonly Rule[]): Actual => ({ ...actual, rules });
+
+  it.each(full.rules.map((rule) => [formatRule(rule), rule] as const))('are put back: %s', (words, lost) => {
+    const spoiled = withRules(actual.rules.filter((rule) => rule !== lost));
+    expect(targets(full, spoiled)).toEqual([`add rule ${lost.priority}: ${words}`]);
+  });
+
+  it.each([
+    ['bears our mark', by(mainRule, 100, '157'), ['remove rule 100: from all lookup main suppress_prefixlength 0']],
+    ['leads into our table', by(tunnelRule, 100), ['remove rule 100: not from all fwmark 0x209d lookup 8349']],
+    [
+      'bears our mark, and says what we never say',
+      { ...by(mainRule, rulePriority.main, '157'), more: ['iif'] },
+      ['remove rule 31573: from all lookup main suppress_prefixlength 0 iif'],
+    ],
+    ['another program owns', by(mainRule, 100), []],
+  ])('are cleared of one that %s', (_what, rule, expected) => {
+    expect(targets(full, withRules([...actual.rules, rule]))).toEqual(expected);
+  });
+
+  it('follow this host’s addresses, the new before the old', () => {
+    const moved = { ...surroundings, addresses: [address('203.0.113.23')] };
+    const desired = desireFor(laptop, exit, {}, { ...allowing('0.0.0.0/0'), surroundings: moved });
+    expect(targets(desired, actual)).toEqual([
+      'add rule 31570: from 203.0.113.23/32 lookup main',
+      'remove rule 31570: from 203.0.113.22/32 lookup main',
+    ]);
+  });
+
+  it('may be wg-quick’s, which stay; only the rules for excluded addresses are added', () => {
+    const routes = actual.routes.map((route) => ({ ...route, protocol: 'boot' }));
+    const started = { ...withRules(quick), routes };
+    expect(targets(full, started)).toEqual([
+      'add rule 31570: from 203.0.113.22/32 lookup main',
+      'add rule 31572: from all to 198.51.100.53/32 lookup main',
+    ]);
+    expect(targets(full, settle(full, started))).toEqual([]);
+  });
+
+  it.each([
+    ['ahead of what is kept out', [by(mainRule, 5000), by(tunnelRule, 5001)]],
+    ['next to ours', [...full.rules.slice(-2), ...quick]],
+    ['without the one of the main table', [by(tunnelRule, 32765)]],
+    ['in the wrong order', [by(tunnelRule, 32764), by(mainRule, 32765)]],
+  ])('are ours again where wg-quick’s are %s', (_what, rules) => {
+    const mended = settle(full, withRules(rules));
+    const left = mended.rules.filter((rule) => !full.rules.some((wanted) => sameRule(wanted, rule)));
+    expect(findOurRules(left)).toEqual([]);
+    expect(full.rules.every((wanted) => mended.rules.some((rule) => sameRule(wanted, rule)))).toBe(true);
+  });
+
+  it('settle, whatever rules there are, and leave those of others alone', () => {
+    const words = fc.constantFrom(...full.rules, { ...mainRule, from: prefix('10.0.0.0/8') });
+    const priorities = fc.oneof(
+      fc.integer({ min: 1, max: mainPriority - 1 }),
+      fc.constantFrom(...Object.values(rulePriority), 32764, 32765),
+    );
+    const rule = fc
+      .tuple(words, priorities, fc.constantFrom('0', '157', 'static'), fc.constantFrom([], ['iif']))
+      .map(([each, priority, protocol, more]): Rule => ({ ...each, priority, protocol, more }));
+    const rules = fc.uniqueArray(rule, { comparator: (a, b) => a.priority === b.priority });
+    fc.assert(
+      fc.property(rules, (present) => {
+        const before = withRules(present);
+        const after = settle(full, before);
+        expect(plan(full, after, now)).toEqual([]);
+        // Rules of a pair belong to the accepted routes of some network, and to no full tunnel.
+        const others = present.filter((each) => !findOurRules(present).includes(each) || isOfPair(each));
+        expect(after.rules.filter((each) => others.includes(each))).toEqual(others);
+        const gone = simulate(after, planCleanup([{ made: 'rules', link: 'cpn0' }], after));
+        expect(gone.rules).toEqual(others);
+      }),
+    );
+  });
+
+  it('are another network’s business where this one has no tunnel', () => {
+    expect(targets(split, { ...settle(split), rules: actual.rules })).toEqual([]);
+  });
+});
+
+describe('the receipt of a full tunnel', () => {
+  it('names the rules, which do not go with the interface', () => {
+    const receipt = recordSteps([], plan(full, host, now), host);
+    expect(receipt.map(({ made }) => made)).toEqual(['interface', 'rules', 'sysctl']);
+    const remove: Step = { do: 'delete-link', link: 'cpn0', changes: [] };
+    const lost = simulate(settle(full), [remove]);
+    expect(simulate(lost, planCleanup(receipt, lost))).toEqual(host);
+  });
+
+  it('is struck out when the tunnel is given up, and is the same where nothing is new', () => {
+    const receipt = recordSteps([], plan(full, host, now), host);
+    const actual = settle(full);
+    expect(recordSteps(receipt, plan(full, { ...actual, rules: [] }, now), actual)).toBe(receipt);
+    expect(recordSteps(receipt, plan(split, actual, now), actual).map(({ made }) => made)).toEqual([
+      'interface',
+      'sysctl',
+    ]);
+  });
+});

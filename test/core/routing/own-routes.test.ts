@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { checkForeignRoutes } from '../../../src/core/doctor/check-network.ts';
+import { checkForeign } from '../../../src/core/explain/check-route.ts';
+import type { View } from '../../../src/core/explain/view.ts';
+import type { Actual, Route } from '../../../src/core/host-state/actual.ts';
+import { acceptedMetric } from '../../../src/core/host-state/marks.ts';
+import { withFormerRoutes } from '../../../src/core/reconcile/desired.ts';
+import { plan } from '../../../src/core/reconcile/plan.ts';
+import { describeForeignRoute, findForeignRoutes } from '../../../src/core/routing/own-routes.ts';
+import { bare, desireFor, dialled, ground, network, peer, prefix } from '../samples.ts';
+import { simulate } from '../simulate.ts';
+
+const now = 1_800_000_000;
+const connector = peer(1, { type: 'connector', endpoint: dialled(1) });
+const laptop = peer(3, { type: 'admin_device' });
+const office = network([connector, laptop]);
+const desired = desireFor(laptop, office);
+const settled = simulate(bare, plan(desired, bare, now));
+
+const route = (to: string, changes: Partial<Route> = {}): Route => ({
+  prefix: prefix(to),
+  table: 'main',
+  protocol: 'boot',
+  metric: to.includes(':') ? 1024 : 0,
+  ...changes,
+});
+const withRoutes = (...routes: readonly Route[]): Actual => ({ ...settled, routes: [...settled.routes, ...routes] });
+const inPlace = (changed: Route): Actual => ({
+  ...settled,
+  routes: settled.routes.map((each) => (each.prefix === changed.prefix ? changed : each)),
+});
+const lan = '192.168.50.0/24';
+const changes = (actual: Actual, wanted = desired) => plan(wanted, actual, now).flatMap((step) => step.changes);
+
+describe('a route into our interface that is none of ours', () => {
+  it.each([
+    ['by hand', route('10.9.0.0/16'), 'ip route del 10.9.0.0/16 dev cpn0'],
+    ['of a routing daemon', route('10.9.0.0/16', { protocol: 'bird' }), 'ip route del 10.9.0.0/16 dev cpn0'],
+    ['in another table', route('0.0.0.0/0', { table: '77' }), 'ip route del default dev cpn0 table 77'],
+    ['to a part of a route', route('192.168.50.128/25'), 'ip route del 192.168.50.128/25 dev cpn0'],
+    [
+      'for a type of service',
+      route(lan, { tos: '0x10', metric: 5 }),
+      'ip route del 192.168.50.0/24 dev cpn0 tos 0x10 metric 5',
+    ],
+    [
+      'that comes after ours',
+      route(lan, { metric: 20_000, isOutdone: true, deviation: 'src 192.0.2.7' }),
+      'ip route del 192.168.50.0/24 dev cpn0 metric 20000',
+    ],
+    ['a default route that another one outdoes', route('0.0.0.0/0', { metric: 900, isOutdone: true }), /metric 900$/],
+  ])('stays, and is shown with what removes it: %s', (_what, foreign, remedy) => {
+    const actual = withRoutes(foreign);
+    expect(changes(actual)).toEqual([]);
+    const [found, ...others] = findForeignRoutes(desired, actual);
+    expect(others).toEqual([]);
+    expect(found).toMatchObject({ prefix: foreign.prefix, problem: null, remedy: expect.stringMatching(remedy) });
+  });
+
+  it.each([
+    ['0.0.0.0/0', 'ip route del default dev cpn0'],
+    ['128.0.0.0/1', 'ip route del 128.0.0.0/1 dev cpn0'],
+    ['::/0', 'ip -6 route del default dev cpn0'],
+  ])('is a problem where it is a default route in force: %s', (to, remedy) => {
+    const actual = withRoutes(route(to));
+    expect(changes(actual)).toEqual([]);
+    const [found] = findForeignRoutes(desired, actual);
+    expect(found).toMatchObject({ problem: expect.stringContaining('no --allow-route'), remedy });
+    expect(found && describeForeignRoute(found, 'cpn0')).toBe(
+      `the route to ${to} into cpn0 (boot) is not of this network: it sends into the tunnel what has no other route, and no --allow-route allows that; "${remedy}" removes it`,
+    );
+  });
+
+  it('is checked by the doctor: a default route is a problem, another one a note, and none is ok', () => {
+    const judge = (actual: Actual) =>
+      checkForeignRoutes({ map: office, self: laptop, enabled: true, desired, actual }).map((each) => each.verdict);
+    expect(judge(settled)).toEqual(['ok']);
+    expect(judge(withRoutes(route('10.9.0.0/16'), route('0.0.0.0/0')))).toEqual(['note', 'problem']);
+  });
+
+  it('is what stops a packet that it leads into the tunnel', () => {
+    const view = { desired, actual: withRoutes(route('0.0.0.0/0')) } as unknown as View;
+    const way = { link: 'cpn0', local: false, source: null, gateway: null, table: 'main', protocol: 'boot' };
+    expect(checkForeign([view], { ...way, prefix: prefix('0.0.0.0/0') })).toMatchObject({
+      ok: false,
+      remedy: '"ip route del default dev cpn0" takes that route away',
+    });
+    expect(checkForeign([view], { ...way, prefix: prefix('0.0.0.0/0'), link: 'eth0' })).toBeNull();
+    expect(checkForeign([view], { ...way, prefix: prefix(lan) })).toBeNull();
+  });
+});
+
+describe('a route that contradicts one of ours', () => {
+  it.each([
+    ['another source', 'src 192.0.2.7'],
+    ['another interface too', 'shared with eth0'],
+  ])('is replaced at once where it stands in its place: %s', (_what, deviation) => {
+    const actual = inPlace(route(lan, { deviation, metric: acceptedMetric }));
+    const steps = plan(desired, actual, now);
+    expect(steps).toMatchObject([{ commands: [{ add: 'route', prefix: lan, replaces: acceptedMetric }] }]);
+    expect(changes(actual)).toMatchObject([{ action: 'update', kind: 'route', target: lan, before: deviation }]);
+    expect(plan(desired, simulate(actual, steps), now)).toEqual([]);
+  });
+
+  it('is removed where it wins by its type of service or metric, and no other route to the same prefix', () => {
+    const service = route(lan, { tos: '0x10', deviation: 'src 192.0.2.7' });
+    const actual = withRoutes(service);
+    const steps = plan(desired, actual, now);
+    expect(steps).toMatchObject([{ commands: [{ remove: 'route', prefix: lan, protocol: 'boot', tos: '0x10' }] }]);
+    expect(simulate(actual, steps).routes).toEqual(settled.routes);
+  });
+
+  it('stands for the range of our address no more', () => {
+    const range = '10.77.0.0/24';
+    const twisted = route(range, { deviation: 'src 192.0.2.7' });
+    const actual: Actual = { ...settled, onLink: [], routes: [...settled.routes, twisted] };
+    expect(plan(desired, actual, now)).toMatchObject([
+      { commands: [{ add: 'route', prefix: range, source: laptop.address, replaces: 0 }] },
+    ]);
+  });
+
+  it('is a default route in the main table while a full tunnel has one in its own', () => {
+    const exit = network([connector, laptop], { routes: [prefix('0.0.0.0/0')] });
+    const full = desireFor(laptop, exit, {}, { ...ground, allowed: [prefix('0.0.0.0/0')] });
+    const on = simulate(bare, plan(full, bare, now));
+    const actual = { ...on, routes: [...on.routes, route('0.0.0.0/0')] };
+    expect(changes(actual, full)).toMatchObject([{ action: 'remove', target: '0.0.0.0/0' }]);
+  });
+});
+
+it('a route of wg-quick goes where the last file led there, also after a try that failed halfway', () => {
+  const without = withFormerRoutes(desireFor(laptop, network([connector, laptop], { routes: [] })), desired.config);
+  const actual = { ...settled, routes: [route(lan), route('10.9.0.0/16')] };
+  expect(changes(actual, without).filter(({ kind }) => kind === 'route')).toMatchObject([
+    { action: 'remove', target: lan },
+  ]);
+  expect(findForeignRoutes(without, actual).map((each) => each.prefix)).toEqual(['10.9.0.0/16']);
+  expect(withFormerRoutes(desired, desired.config)).toEqual(desired);
+});

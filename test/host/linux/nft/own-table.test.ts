@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { CpnError, InvalidValue } from '../../../../src/core/errors/index.ts';
+import type { Firewall } from '../../../../src/core/forward/firewall-rule.ts';
+import { firewallMarks } from '../../../../src/core/forward/nft-rules.ts';
+import { parsePrefix } from '../../../../src/core/net/cidr.ts';
+import { parseRules, renderFirewall, renderRemoval } from '../../../../src/host/linux/nft/own-table.ts';
+
+const firewall: Firewall = {
+  link: 'cpn0.7-a',
+  rules: [
+    { rule: 'masquerade', from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix('192.168.7.0/24')] },
+    { rule: 'masquerade', from: [parsePrefix('fd77::/64')], to: [parsePrefix('fd07::/64')] },
+    { rule: 'clamp-mss', way: 'out' },
+  ],
+};
+
+describe('renderFirewall', () => {
+  test('replaces the table as a whole', () => {
+    const text = renderFirewall(firewall);
+    expect(text.replaceAll(/ [0-9a-f]{8}"/g, ' HASH"')).toBe(`add table inet cpn_cpn0.7-a
+delete table inet cpn_cpn0.7-a
+table inet cpn_cpn0.7-a {
+  chain forward {
+    type filter hook forward priority -150; policy accept;
+    oifname "cpn0.7-a" tcp flags & (syn|rst) == syn tcp option maxseg size set rt mtu comment "cpn clamp-mss HASH"
+  }
+  chain postrouting {
+    type nat hook postrouting priority 100; policy accept;
+    ip saddr 10.77.0.0/24 ip daddr 192.168.7.0/24 oifname != "cpn0.7-a" ct mark set ct mark | 0x20000000 masquerade comment "cpn masquerade HASH"
+    ip6 saddr fd77::/64 ip6 daddr fd07::/64 oifname != "cpn0.7-a" ct mark set ct mark | 0x20000000 masquerade comment "cpn masquerade HASH"
+  }
+}
+`);
+  });
+
+  test('renders no chain without a rule, because a nat chain alone enables connection tracking', () => {
+    expect(renderFirewall({ link: 'a', rules: [{ rule: 'clamp-mss', way: 'out' }] })).not.toContain('postrouting');
+    expect(renderFirewall({ link: 'a', rules: [] })).toBe(`${renderRemoval('a')}table inet cpn_a {\n}\n`);
+  });
+
+  test('refuses a rule of two families', () => {
+    const rule = { rule: 'masquerade', from: [parsePrefix('10.0.0.0/8')], to: [parsePrefix('fd00::/64')] } as const;
+    expect(() => renderFirewall({ link: 'a', rules: [rule] })).toThrow(InvalidValue);
+  });
+});
+
+describe('firewallMarks', () => {
+  test('differ with each part of a rule', () => {
+    const marks = (link: string, to: string) =>
+      firewallMarks({
+        link,
+        rules: [{ rule: 'masquerade', from: [parsePrefix('10.77.0.0/24')], to: [parsePrefix(to)] }],
+      });
+    const all = [marks('a', '10.0.0.0/24'), marks('a', '10.0.1.0/24'), marks('b', '10.0.0.0/24')].flat();
+    expect(new Set(all).size).toBe(3);
+    expect(marks('a', '10.0.0.0/24')).toEqual(marks('a', '10.0.0.0/24'));
+    for (const mark of all) expect(mark).toMatch(/^postrouting cpn masquerade [0-9a-f]{8}$/);
+  });
+});
+
+describe('parseRules', () => {
+  test('reads the comments of rules, and shows a rule that has none', () => {
+    const text = `{"nftables": [{"metainfo": {"version": "1.0.6"}}, {"table": {"name": "cpn_a"}}, {"chain": {"name": "forward", "comment": "x"}},
+      {"rule": {"family": "inet", "chain": "postrouting", "handle": 3, "comment": "cpn masquerade 1a2b3c4d", "expr": []}},
+      {"rule": {"family": "inet", "chain": "forward", "handle": 4, "expr": [{"accept": null}]}}]}`;
+    expect(parseRules(text)).toEqual(['forward (no comment)', 'postrouting cpn masquerade 1a2b3c4d']);
+  });
+
+  test.each(['', '[]', 'null', '{"nftables": 1}', 'x'])('refuses %j', (text) => {
+    expect(() => parseRules(text)).toThrow(InvalidValue);
+  });
+
+  test('throws nothing but a CpnError', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), fc.jsonValue(), (nftables, rule) => {
+        try {
+          parseRules(JSON.stringify({ nftables: [...nftables, { rule }] }));
+        } catch (error) {
+          expect(error).toBeInstanceOf(CpnError);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,262 @@
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import { CommandFailed, MissingTool } from '../../../src/core/errors/index.ts';
+import type { Tool } from '../../../src/host/process/find-tool.ts';
+import { OutputCache } from '../../../src/host/process/output-cache.ts';
+import { type Run, runFrom } from '../../../src/host/process/run.ts';
+
+vi.setConfig({ testTimeout: 30_000 });
+
+let folder: string;
+let run: Run;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cpn-run-'));
+  await mkdir(join(folder, 'first'));
+  await mkdir(join(folder, 'second'));
+  run = runFrom([join(folder, 'first'), join(folder, 'second')]);
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function install(tool: Tool, script: string, where = 'second'): Promise<void> {
+  await writeFile(join(folder, where, tool), `#!/bin/sh\n${script}\n`);
+  await chmod(join(folder, where, tool), 0o755);
+}
+
+async function failureOf(attempt: Promise<unknown>): Promise<CommandFailed> {
+  const error = await attempt.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(CommandFailed);
+  return error as CommandFailed;
+}
+
+describe('finding a tool', () => {
+  test('skips folders and files that are not executable', async () => {
+    await mkdir(join(folder, 'first', 'nft'));
+    await writeFile(join(folder, 'first', 'ip'), '');
+    await install('nft', 'echo the real nft');
+    await install('ip', 'echo the real ip');
+    expect(await run('nft', [])).toBe('the real nft\n');
+    expect(await run('ip', [])).toBe('the real ip\n');
+  });
+
+  test('skips a file that is world-writable', async () => {
+    await install('ping', 'echo a false ping', 'first');
+    await chmod(join(folder, 'first', 'ping'), 0o777);
+    await install('ping', 'echo the real ping');
+    expect(await run('ping', [])).toBe('the real ping\n');
+  });
+
+  test('reports how to install a missing tool', async () => {
+    const attempt = runFrom([folder])('nft', []);
+    await expect(attempt).rejects.toThrow(MissingTool);
+    await expect(attempt).rejects.toThrow('nft was not found on this host; install it: apt install nftables');
+  });
+
+  test('ignores PATH', async () => {
+    vi.stubEnv('PATH', join(folder, 'second'));
+    await install('wg', 'echo a false wg');
+    await expect(runFrom([join(folder, 'nowhere')])('wg', [])).rejects.toThrow(MissingTool);
+    vi.unstubAllEnvs();
+  });
+});
+
+describe('what a tool gets', () => {
+  test('its environment has no variable of this process', async () => {
+    vi.stubEnv('CANARY', 'of-the-caller');
+    await install('wg', 'tr "\\0" "\\n" </proc/$$/environ; pwd');
+    const said = await run('wg', []);
+    expect(said.trim().split('\n').sort()).toEqual([
+      '/',
+      'LC_ALL=C',
+      'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    ]);
+    vi.unstubAllEnvs();
+  });
+
+  test('its arguments are passed on without a shell', async () => {
+    await install('wg', 'for each; do echo "<$each>"; done');
+    expect(await run('wg', ['a b', '', '$(id)', ';'])).toBe('<a b>\n<>\n<$(id)>\n<;>\n');
+  });
+
+  test('its input can be read from descriptor 0, and by the name /dev/stdin', async () => {
+    const input = 'line\n'.repeat(50_000);
+    await install('wg', 'cat');
+    expect(await run('wg', [], { input })).toBe(input);
+    await install('wg', 'cat /dev/stdin');
+    expect(await run('wg', [], { input: new Secret(input) })).toBe(input);
+  });
+
+  test('without input, stdin is empty', async () => {
+    await install('wg', 'cat; echo end');
+    expect(await run('wg', [])).toBe('end\n');
+  });
+});
+
+describe('a tool that fails', () => {
+  test('is reported with its exit code and its error output in one line', async () => {
+    await install(
+      'ip',
+      'echo "RTNETLINK answers: File exists" >&2; printf "  ^^^^\\n\\nCommand failed\\033[31m -:3\\n" >&2; exit 2',
+    );
+    const error = await failureOf(run('ip', ['link', 'add', 'dev', 'cpn0', 'type', 'wireguard']));
+    expect(error.message).toBe(
+      'ip link add dev ... exited with 2: RTNETLINK answers: File exists; Command failed\u{fffd}[31m -:3',
+    );
+    expect(error.facts).toMatchObject({ exitCode: 2, command: 'ip link add dev ...' });
+  });
+
+  test('succeeds with an allowed exit code', async () => {
+    await install('ip', 'echo found nothing; exit 3');
+    expect(await run('ip', [], { allowExitCodes: [3] })).toBe('found nothing\n');
+    await failureOf(run('ip', [], { allowExitCodes: [4] }));
+  });
+
+  test('shows neither its output nor its input anywhere', async () => {
+    const canary = 'canary0123456789canary';
+    await install('wg', `echo ${canary}out; echo "Key is not the correct length or format: \\\`$(cat)'" >&2; exit 1`);
+    const error = await failureOf(run('wg', ['addconf', 'cpn0', '/dev/stdin'], { input: new Secret(canary) }));
+    expect(error.message).toContain("Key is not the correct length or format: `[secret]'");
+    expect(inspect(error, { depth: 10, showHidden: true })).not.toContain('canary');
+    expect(JSON.stringify(error.facts)).not.toContain('canary');
+  });
+
+  test('is reported with the signal that ended it', async () => {
+    await install('ip', 'kill -KILL $$');
+    expect((await failureOf(run('ip', []))).message).toBe('ip did not finish: SIGKILL');
+  });
+
+  test('is reported when it cannot be started', async () => {
+    await writeFile(join(folder, 'second', 'ip'), '#!/no/such/interpreter\n');
+    expect((await failureOf(run('ip', []))).message).toContain('ENOENT');
+  });
+
+  test('is ended when it prints too much', async () => {
+    await install('ip', 'exec yes 0123456789012345678901234567890123456789');
+    expect((await failureOf(run('ip', []))).message).toBe('ip did not finish: it printed more than 64 MiB');
+  });
+});
+
+describe('a tool past its deadline', () => {
+  test('is ended, though it ignores SIGTERM', async () => {
+    const pidFile = join(folder, 'pid');
+    await install('ip', `trap '' TERM; echo $$ >${pidFile}; while :; do sleep 0.1; done`);
+    const error = await failureOf(run('ip', ['monitor'], { deadlineMs: 300, allowExitCodes: [0] }));
+    expect(error.message).toBe('ip monitor did not finish: no end within 300 ms');
+    const pid = Number(await readFile(pidFile, 'utf8'));
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  });
+
+  test('ends the call, although a child holds the pipes', async () => {
+    const pidFile = join(folder, 'child');
+    await install('ip', `sleep 600 & echo $! >${pidFile}`);
+    const error = await failureOf(run('ip', [], { deadlineMs: 300 }));
+    process.kill(Number(await readFile(pidFile, 'utf8')));
+    expect(error.message).toBe('ip did not finish: no end within 300 ms');
+  });
+});
+
+describe('a tool that leaves a process behind', () => {
+  test('ends with its first process, and the other lives on in a session of its own', async () => {
+    const pidFile = join(folder, 'daemon');
+    await install('wireguard-go', `sleep 600 & echo $! >${pidFile}`);
+    expect(await run('wireguard-go', ['cpn0'], { daemon: true })).toBe('');
+    const pid = Number(await readFile(pidFile, 'utf8'));
+    const session = Number((await readFile(`/proc/${pid}/stat`, 'utf8')).split(' ')[5]);
+    const ours = Number((await readFile('/proc/self/stat', 'utf8')).split(' ')[5]);
+    process.kill(pid);
+    expect(session).not.toBe(ours);
+  });
+
+  test('is reported with stdout and stderr, without the banner, when it fails', async () => {
+    await install('wireguard-go', 'printf "┌──┐\\n│ You are │\\n└──┘\\n" >&2; echo "ERROR: no TUN device"; exit 1');
+    const error = await failureOf(run('wireguard-go', ['cpn0'], { daemon: true }));
+    expect(error.message).toBe('wireguard-go cpn0 exited with 1: ERROR: no TUN device');
+  });
+});
+
+describe('a tool with an output cache', () => {
+  const again = () => new OutputCache();
+
+  test('is run by one shell of the pool from the third time on, and returns the current output', async () => {
+    const counter = join(folder, 'count');
+    await writeFile(counter, '');
+    await install('wg', `echo x >>${counter}; wc -l <${counter}; echo "$PPID $*" >>${counter}.parents`);
+    const known = again();
+    for (const count of ['1', '2', '3', '4', '5']) {
+      expect((await run('wg', ['show', '$(date)', "a 'b'"], { outputCache: known })).trim()).toBe(count);
+    }
+    const parents = (await readFile(`${counter}.parents`, 'utf8')).trim().split('\n');
+    expect(parents.every((line) => line.endsWith(" show $(date) a 'b'"))).toBe(true);
+    const [first, second, ...others] = parents.map((line) => line.split(' ')[0]);
+    expect([first, second]).toEqual([String(process.pid), String(process.pid)]);
+    expect(new Set(others).size).toBe(1);
+    expect(others[0]).not.toBe(first);
+  });
+
+  test('reads its whole input each time, and may print nothing, less or more', async () => {
+    await install('ip', 'read -r line; read -r number <"$line"; yes "$number" | head -n "$number"');
+    const count = join(folder, 'number');
+    const known = again();
+    for (const number of [2, 70_000, 0, 1, 1, 0, 3]) {
+      await writeFile(count, `${number}\n`);
+      const text = await run('ip', ['-batch', '-'], { input: `${count}\nand more\n`, outputCache: known });
+      expect(text).toBe(`${number}\n`.repeat(number));
+    }
+  });
+
+  test('fails like any other tool, and runs again after that', async () => {
+    const broken = join(folder, 'broken');
+    await install('wg', `[ ! -e ${broken} ] || { echo 'No such device' >&2; exit 3; }; echo well`);
+    const known = again();
+    for (const isBroken of [false, false, true, false, true, true, false]) {
+      await (isBroken ? writeFile(broken, '') : rm(broken, { force: true }));
+      const attempt = run('wg', ['show', 'cpn0', 'dump'], { outputCache: known });
+      if (!isBroken) expect(await attempt).toBe('well\n');
+      else
+        expect((await failureOf(attempt)).facts).toMatchObject({
+          command: 'wg show cpn0 dump',
+          stderr: 'No such device',
+        });
+    }
+  });
+
+  test('that hangs is ended with its children at its deadline, and runs again after that', async () => {
+    const hanging = join(folder, 'hanging');
+    await install('nft', `[ ! -e ${hanging} ] || { echo $$ >${hanging}; sleep 1000; }; echo well`);
+    const options = { outputCache: again(), deadlineMs: 3000 };
+    for (let round = 0; round < 3; round += 1) expect(await run('nft', ['list'], options)).toBe('well\n');
+    await writeFile(hanging, '');
+    expect((await failureOf(run('nft', ['list'], options))).message).toContain('no end within 3000 ms');
+    const pid = Number(await readFile(hanging, 'utf8'));
+    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow(), { timeout: 10_000 });
+    await rm(hanging);
+    for (let round = 0; round < 3; round += 1) expect(await run('nft', ['list'], options)).toBe('well\n');
+  });
+
+  test('runs although its shell was killed', async () => {
+    await install('wg', 'echo "$PPID"');
+    const options = { outputCache: again() };
+    const ask = async () => Number(await run('wg', ['show'], options));
+    await ask();
+    await ask();
+    process.kill(await ask(), 'SIGKILL');
+    const next = await ask();
+    expect([process.pid, await ask(), await ask(), await ask()]).toContain(next);
+  });
+
+  test('runs for several callers at once', async () => {
+    await install('ip', 'echo "$*"');
+    const words = ['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c'];
+    const said = words.map((word) => run('ip', [word], { outputCache: again() }));
+    expect(await Promise.all(said)).toEqual(words.map((word) => `${word}\n`));
+    expect(await Promise.all(words.map((word) => run('ip', [word], { outputCache: again() })))).toHaveLength(9);
+  });
+});

@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { Secret } from '../../../src/core/crypto/secret.ts';
+import type { Peer } from '../../../src/core/map/model.ts';
+import type { PeerLabels } from '../../../src/core/names/hosts-label.ts';
+import type { Pin } from '../../../src/core/pins/match-pins.ts';
+import { formatState } from '../../../src/store/state/state-file.ts';
+import { state } from '../samples.ts';
+
+const [first] = state.membership?.map.peers ?? [];
+const peer = {
+  ...(first as Peer),
+  ...{ withdrawn: [], unlisted: true, type: 'connector', servingSince: 1, secretTag: 'tag', routes: null, priority: 1 },
+  ...{ proof: { serial: 1, key: 'key' }, identity: 'id', expiresAt: 2 },
+  given: { presharedKey: new Secret('psk'), keepalive: 25, allowedIps: [] },
+} as unknown as Peer;
+const pin = { serial: 0, publicKey: peer.publicKey, peer: peer.id, identity: null, address: peer.address } as const;
+
+it('has the fields of each row in the order of their names, and leaves none out', () => {
+  const membership = state.membership && { ...state.membership, map: { ...state.membership.map, peers: [peer] } };
+  const pins: Pin[] = [{ ...pin, claimed: { ...pin } }];
+  const labels: PeerLabels[] = [{ peer: peer.id, labels: ['one'] }];
+  const rows = formatState({ ...state, membership, pins, labels })
+    .split('\n')
+    .filter((line) => line.startsWith('{"'));
+  const sources: object[] = [peer, ...pins, ...labels];
+  expect(
+    rows
+      .map((row) => Object.keys(JSON.parse(row)).sort())
+      .map(String)
+      .sort(),
+  ).toEqual(sources.map((source) => String(Object.keys(source).sort())).sort());
+  for (const row of rows) expect(row).toBe(JSON.stringify(JSON.parse(row), byName));
+});
+
+function byName(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
+}
