@@ -6,7 +6,7 @@ import { reversePathKeys } from '../core/explain/check-reverse-path.ts';
 import { usesTunnel } from '../core/explain/check-route.ts';
 import { explainOther, explainPath } from '../core/explain/explain-path.ts';
 import { type Found, findNetwork } from '../core/explain/find-target.ts';
-import type { View } from '../core/explain/view.ts';
+import { findActualPeer, type View } from '../core/explain/view.ts';
 import type { ForeignDrops, PacketPaths } from '../core/forward/foreign-drops.ts';
 import type { Id } from '../core/map/model.ts';
 import { findOwnPeer } from '../core/map/own-peer.ts';
@@ -89,9 +89,12 @@ async function readView(tools: Tools, state: Joined): Promise<{ createdAt: strin
 async function checkNetworkPath(tools: Tools, address: Address, { view, target }: Found): Promise<Check[]> {
   const { link } = view.desired;
   const checksReturn = usesTunnel(target) && view.actual.link?.addresses.some((each) => each.address === view.address);
-  const [there, back, actual] = await Promise.all([
+  const endpoint = usesTunnel(target) ? findActualPeer(address, view)?.endpoint : null;
+  const mark = view.actual.device?.fwmark ?? undefined;
+  const [there, back, outer, actual] = await Promise.all([
     tools.host.route(address),
-    checksReturn ? tools.host.route(address, view.address) : null,
+    checksReturn ? tools.host.route(address, { source: view.address }) : null,
+    endpoint ? tools.host.route(endpoint.host, { mark }) : null,
     tools.host.observe({ link, firewall: false, hosts: false, sysctls: Object.values(reversePathKeys(link)) }),
   ]);
   const sysctls = { ...view.actual.sysctls, ...actual.sysctls };
@@ -100,7 +103,7 @@ async function checkNetworkPath(tools: Tools, address: Address, { view, target }
   const forward = findForwardPaths(address, found, there);
   const inbound = usesTunnel(target) ? findInboundPaths(seen) : [];
   const drops = await readDrops(tools, link, { forward, inbound });
-  return explainPath(address, found, { there, back, drops }, secondsNow(tools));
+  return explainPath(address, found, { there, back, outer, drops }, secondsNow(tools));
 }
 
 /** What others drop on these ways; null where their rules cannot be read, which is no reason to tell nothing of the rest. */

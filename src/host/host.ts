@@ -21,10 +21,10 @@ export interface Observer {
   /** The names of all network interfaces. */
   links(): Promise<ReadonlySet<string>>;
   /**
-   * The route of an unmarked packet to `destination`, from `source`, an address of this host, where
-   * it is given. Other platforms than Linux ignore `source`.
+   * The route of a packet to `destination`: from `source`, an address of this host, and with `mark`
+   * where they are given. Other platforms than Linux ignore both.
    */
-  route(destination: Address, source?: Address): Promise<KernelRoute>;
+  route(destination: Address, packet?: PacketOrigin): Promise<KernelRoute>;
   /** The address from which this host sends to `destination`; null without a route. */
   sourceAddress(destination: Address): Promise<Address | null>;
   /** True where no socket has this UDP port, over IPv4 or IPv6. */
@@ -106,6 +106,12 @@ export interface Watcher {
    * before this resolves. Never throws.
    */
   watchDevices(listener: (event: HostEvent) => void, everyMs?: number): Promise<Watch>;
+}
+
+/** What a route may depend on in addition to the destination. */
+export interface PacketOrigin {
+  readonly source?: Address | undefined;
+  readonly mark?: number | undefined;
 }
 
 /** What a pass observes in addition to the interface itself. */

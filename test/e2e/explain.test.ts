@@ -213,6 +213,17 @@ END`;
     expect(await explain(connector, lanHost)).toMatchObject({ exitCode: 0, ok: { firewall: true } });
   });
 
+  it('where no route leads to the endpoint of the peer', async () => {
+    const subnet = '203.0.113.0/24 dev eth0';
+    const undo = `ip route add ${subnet} proto kernel scope link src 203.0.113.22`;
+    await meanwhile(origin, `ip route delete ${subnet}`, undo, async () => {
+      const seen = await explain(origin, '10.77.0.1');
+      expect(seen).toMatchObject({ exitCode: 3, stops_at: 'endpoint', ok: { route: true, endpoint: false } });
+      expect(seen.detail.endpoint).toMatch(/^connector at 203\.0\.113\.11:51820: this host has no route there; /);
+    });
+    expect(await explain(origin, '10.77.0.1')).toMatchObject({ exitCode: 0, ok: { endpoint: true } });
+  });
+
   it('where the interface is down, and where the network was taken down', async () => {
     await meanwhile(origin, 'ip link set cpn0 down', 'ip link set cpn0 up', async () => {
       const seen = await explain(origin, '10.77.0.1');

@@ -4,7 +4,7 @@ import { type InboundPath, inboundPaths } from '../forward/inbound-path.ts';
 import { peerStateOf } from '../health/peer-health.ts';
 import type { Address } from '../net/cidr.ts';
 import { type Check, inconclusive, stops } from './check.ts';
-import { findWantedOwner, namePeer, type View } from './view.ts';
+import { findActualPeer, findWantedOwner, namePeer, type View } from './view.ts';
 
 /** The ways by which the peers start a session with this host; none where they do not dial it. */
 export function findInboundPaths({ map, address, desired, actual }: View): InboundPath[] {
@@ -32,11 +32,11 @@ export function checkInbound(address: Address, view: View, drops: ForeignDrops |
   const remedy = describeRemedy(inbound, view.desired.link);
   const cause = describeCause(inbound);
   const owner = findWantedOwner(address, view);
-  const peer = view.actual.device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey);
+  const peer = findActualPeer(address, view);
   const isDialled = view.map.peers.some(
     ({ publicKey, endpoint }) => publicKey === owner?.publicKey && endpoint !== null,
   );
-  const isUp = peer !== undefined && peerStateOf(peer, now, view.silent[peer.publicKey]) === 'connected';
+  const isUp = peer !== null && peerStateOf(peer, now, view.silent[peer.publicKey]) === 'connected';
   if (owner === null || isDialled || isUp) {
     return inconclusive('firewall', `${cause}: other hosts cannot start a session with this one`, remedy);
   }

@@ -2,11 +2,13 @@ import { findSecretMismatches } from '../health/compare-secrets.ts';
 import { describePathMtu } from '../health/path-mtu.ts';
 import { peerStateOf } from '../health/peer-health.ts';
 import type { ActualPeer, Underlay } from '../host-state/actual.ts';
+import type { KernelRoute } from '../host-state/kernel-route.ts';
 import { type Address, covers, familyOf, lengthOf } from '../net/cidr.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
 import { describeAge } from '../util/age.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';
-import { findOwner, findWantedOwner, namePeer, type View } from './view.ts';
+import { describeRefusal, describeRoute } from './check-route.ts';
+import { findActualPeer, findOwner, findWantedOwner, namePeer, type View } from './view.ts';
 
 const reconcile = '"cpn reconcile" puts it right';
 
@@ -26,19 +28,36 @@ export function checkAllowedIps(address: Address, view: View): Check {
   return stops('allowed_ips', `${said}; ${should}`, reconcile);
 }
 
+/**
+ * Tells whether WireGuard's packets to the peer leave this host; nothing where no endpoint is known.
+ *
+ * @param way what the kernel does with them; null where it was not looked up
+ */
+export function checkEndpoint(address: Address, view: View, way: KernelRoute | null): Check[] {
+  const peer = findActualPeer(address, view);
+  if (!peer?.endpoint || way === null) return [];
+  const { link } = view.desired;
+  const where = `${namePeer(peer.publicKey, view)} at ${formatEndpoint(peer.endpoint)}`;
+  const { host } = peer.endpoint;
+  if (way.link === null)
+    return [stops('endpoint', `${where}: ${describeRefusal(way)}`, `give this host a route to ${host}`)];
+  if (way.link !== link || way.local) return [passes('endpoint', `${where}: ${describeRoute(way)}`)];
+  const loop = `${where}: ${describeRoute(way)}, back into the tunnel`;
+  return [stops('endpoint', loop, `give this host a route to ${host} that does not lead into ${link}`)];
+}
+
 /** Tells whether the peer that gets the packet can be reached, as far as WireGuard's own table and the daemon know. */
 export function checkHandshake(address: Address, view: View, now: number): Check {
-  const owner = findWantedOwner(address, view);
-  const peer = view.actual.device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey);
-  if (owner === null || peer === undefined) return inconclusive('handshake', 'there is no such peer to ask');
-  const name = namePeer(owner.publicKey, view);
-  const failed = view.map.peers.some(({ id, publicKey }) => publicKey === owner.publicKey && view.failed.includes(id));
-  const state = failed ? 'stale' : peerStateOf(peer, now, view.silent[owner.publicKey]);
+  const peer = findActualPeer(address, view);
+  if (peer === null) return inconclusive('handshake', 'there is no such peer to ask');
+  const name = namePeer(peer.publicKey, view);
+  const failed = view.map.peers.some(({ id, publicKey }) => publicKey === peer.publicKey && view.failed.includes(id));
+  const state = failed ? 'stale' : peerStateOf(peer, now, view.silent[peer.publicKey]);
   const said = `${name}: ${describeHandshake(peer, now)}`;
   if (state === 'connected') return passes('handshake', said);
   const [trouble] = findSecretMismatches(
     { map: view.map, tag: view.secretTag, seen: [peer] },
-    view.map.peers.filter(({ publicKey }) => publicKey === owner.publicKey),
+    view.map.peers.filter(({ publicKey }) => publicKey === peer.publicKey),
   );
   if (trouble) return stops('handshake', `${said}; ${trouble.detail}`, trouble.remedy);
   if (state === 'idle') return inconclusive('handshake', `${said}; the next packet starts a new one`);
@@ -49,11 +68,10 @@ export function checkHandshake(address: Address, view: View, now: number): Check
 
 /** Tells how large a packet may be, and whether it still fits when WireGuard has wrapped it. */
 export function checkMtu(address: Address, view: View): Check {
-  const { link, device, surroundings } = view.actual;
+  const { link, surroundings } = view.actual;
   const { pathMtu } = view.desired;
   if (link === null) return inconclusive('mtu', 'there is no interface');
-  const owner = findWantedOwner(address, view);
-  const peer = device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey);
+  const peer = findActualPeer(address, view);
   const measured = pathMtu === null ? '' : `, ${describePathMtu(pathMtu, view.map.peers)}`;
   const largest = `packets up to ${link.mtu} bytes${measured}`;
   if (!peer?.endpoint) return inconclusive('mtu', `${largest}; no endpoint is known, and so no way to it`);

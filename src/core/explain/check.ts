@@ -1,5 +1,13 @@
 /** What a packet meets on its way, in this order. */
-export type CheckName = 'network' | 'route' | 'allowed_ips' | 'rp_filter' | 'firewall' | 'handshake' | 'mtu';
+export type CheckName =
+  | 'network'
+  | 'route'
+  | 'allowed_ips'
+  | 'rp_filter'
+  | 'firewall'
+  | 'endpoint'
+  | 'handshake'
+  | 'mtu';
 
 /** What became of a packet at one place of its way. */
 export interface Check {

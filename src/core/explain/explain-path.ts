@@ -7,7 +7,7 @@ import { checkInbound } from './check-inbound.ts';
 import { checkNetwork } from './check-network.ts';
 import { checkReversePath } from './check-reverse-path.ts';
 import { checkForeign, checkRoute, describeElsewhere, describeInstead, usesTunnel } from './check-route.ts';
-import { checkAllowedIps, checkHandshake, checkMtu } from './check-tunnel.ts';
+import { checkAllowedIps, checkEndpoint, checkHandshake, checkMtu } from './check-tunnel.ts';
 import { explainOutside, type Found } from './find-target.ts';
 import type { View } from './view.ts';
 
@@ -17,6 +17,8 @@ export interface PathFacts {
   readonly there: KernelRoute;
   /** What it does with one from our own address, as the reverse path filter sees the answer; null when that cannot be asked. */
   readonly back: KernelRoute | null;
+  /** What it does with WireGuard's own packets to the endpoint of the peer; null where none is known. */
+  readonly outer: KernelRoute | null;
   /** What others' packet rules drop of what this host forwards there, or of what its peers send it; null when they could not be read. */
   readonly drops: ForeignDrops | null;
 }
@@ -26,7 +28,12 @@ export interface PathFacts {
  *
  * @param now seconds since the epoch
  */
-export function explainPath(address: Address, found: Found, { there, back, drops }: PathFacts, now: number): Check[] {
+export function explainPath(
+  address: Address,
+  found: Found,
+  { there, back, outer, drops }: PathFacts,
+  now: number,
+): Check[] {
   const network = checkNetwork(address, found);
   if (network.ok === false) return [network, describeInstead(there)];
   const begin = [network, checkRoute(address, found, there)];
@@ -37,6 +44,7 @@ export function explainPath(address: Address, found: Found, { there, back, drops
     checkAllowedIps(address, found.view),
     checkReversePath(address, found.view, back),
     checkInbound(address, found.view, drops, now),
+    ...checkEndpoint(address, found.view, outer),
     checkHandshake(address, found.view, now),
     checkMtu(address, found.view),
   ];

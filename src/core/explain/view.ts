@@ -1,5 +1,5 @@
 import type { PublicKey } from '../crypto/keys.ts';
-import type { Actual } from '../host-state/actual.ts';
+import type { Actual, ActualPeer } from '../host-state/actual.ts';
 import type { NetworkMap, PeerId } from '../map/model.ts';
 import type { SyncRefusal } from '../map/sync-refusal.ts';
 import { type Address, covers, lengthOf, type Prefix } from '../net/cidr.ts';
@@ -45,6 +45,12 @@ export function findOwner(
 /** The owner that the desired state gives an address. */
 export function findWantedOwner(address: Address, { desired }: View): Owner | null {
   return findOwner(address, desired.config.peers);
+}
+
+/** The entry of WireGuard's table for the wanted owner of an address; null where there is none. */
+export function findActualPeer(address: Address, view: View): ActualPeer | null {
+  const owner = findWantedOwner(address, view);
+  return view.actual.device?.peers.find(({ publicKey }) => publicKey === owner?.publicKey) ?? null;
 }
 
 /** A peer as people know it: by its name, or by its key where the network has no such peer. */

@@ -45,7 +45,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     apply: (step) => applyStep(run, step),
     links: readLinkNames,
     resolve,
-    route: (destination, source) => getRoute(run, destination, source ?? null),
+    route: (destination, packet) => getRoute(run, destination, packet),
     sourceAddress: findSourceAddress,
     isPortFree,
     triggerHandshake,

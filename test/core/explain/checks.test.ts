@@ -163,6 +163,30 @@ describe('WireGuard', () => {
     expect(check(checks, 'handshake')).toMatchObject({ ok, detail: expect.stringMatching(detail) });
   });
 
+  it('cannot send to a peer at whose endpoint no route leads, or one that leads back into the tunnel', () => {
+    const view = viewOf(office);
+    const outer = (outer: KernelRoute | null, seen: Partial<ActualPeer> = {}) =>
+      explain('10.77.0.1', { ...view, actual: heard(view.actual, seen) }, way, { outer });
+    const checks = outer({ link: null, why: 'none' });
+    expect(findStop(checks)).toEqual({
+      check: 'endpoint',
+      ok: false,
+      detail: 'edge-1 at 203.0.113.11:51820: this host has no route there',
+      remedy: 'give this host a route to 203.0.113.11',
+    });
+    expect(findStop(outer({ link: null, why: 'blackhole' }))?.detail).toMatch(/a blackhole route or rule/);
+    expect(findStop(outer(into('0.0.0.0/0')))).toMatchObject({
+      check: 'endpoint',
+      detail: expect.stringMatching(/by the default route .*, back into the tunnel$/),
+    });
+    expect(check(outer(away('0.0.0.0/0')), 'endpoint')).toMatchObject({
+      ok: true,
+      detail: expect.stringMatching(/^edge-1 at 203\.0\.113\.11:51820: leaves by eth0 /),
+    });
+    expect(check(outer(null), 'endpoint')).toBeUndefined();
+    expect(check(outer(away('0.0.0.0/0'), { endpoint: null }), 'endpoint')).toBeUndefined();
+  });
+
   it('reports a network secret on one side only, which stops every handshake, unless a session still lives', () => {
     const tagged = network(office.peers.map((each) => ({ ...each, secretTag: '00112233445566ff' })));
     const handshake = (map: NetworkMap, seen: Partial<ActualPeer>, secretTag: string | null) => {

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { parseAddress } from '../../../src/core/net/cidr.ts';
+import type { PacketOrigin } from '../../../src/host/host.ts';
 import { addRoutes, startTunnel } from '../steps.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -12,8 +13,7 @@ describe('what the kernel does with a packet', () => {
       ip route add default via 192.0.2.1 dev eth0; ip -6 route add default via 2001:db8::1 dev eth0 proto static
       ip route add 10.1.2.0/24 dev eth0 proto static; ip route add 10.5.0.0/16 via inet6 fe80::1 dev eth0
       ip rule add to 10.6.0.0/16 lookup 100; ip route add default via 192.0.2.2 dev eth0 table 100`);
-    const route = (to: string, ...from: string[]) =>
-      machine.host.route(parseAddress(to), ...from.map((text) => parseAddress(text)));
+    const route = (to: string, packet: PacketOrigin = {}) => machine.host.route(parseAddress(to), packet);
     const byTunnel = { link: 'cpn0', local: false, source: '10.77.0.5', gateway: null, table: 'main' };
     const byCard = { ...byTunnel, link: 'eth0', source: '192.0.2.10' };
     expect(await route('10.1.9.9')).toEqual({ ...byTunnel, prefix: '10.1.0.0/16', protocol: '157' });
@@ -39,7 +39,13 @@ describe('what the kernel does with a packet', () => {
     // From our own address the way may be another, as the reverse path filter would see it.
     await machine.sh('ip rule add from 10.77.0.5 lookup 100');
     expect(await route('10.77.0.9')).toMatchObject({ link: 'cpn0' });
-    expect(await route('10.77.0.9', '10.77.0.5')).toMatchObject({ link: 'eth0', table: '100' });
+    expect(await route('10.77.0.9', { source: parseAddress('10.77.0.5') })).toMatchObject({
+      link: 'eth0',
+      table: '100',
+    });
+    // And so may the way of WireGuard's own packets, which have a mark.
+    await machine.sh('ip rule add fwmark 0x2053 lookup 100');
+    expect(await route('10.1.9.9', { mark: 0x2053 })).toMatchObject({ link: 'eth0', table: '100' });
   });
 
   test('may be to refuse it, with a reason', async () => {

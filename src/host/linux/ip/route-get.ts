@@ -1,5 +1,6 @@
 import type { KernelRoute, RefusedRoute } from '../../../core/host-state/kernel-route.ts';
 import { type Address, familyOf, maskPrefix } from '../../../core/net/cidr.ts';
+import type { PacketOrigin } from '../../host.ts';
 import { stderrOf } from '../../process/command-error.ts';
 import type { Run } from '../../process/run.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';
@@ -9,8 +10,10 @@ import { asList, type Entry, invalidIpOutput, isEntry, protocolName, tableName }
 const getArgs = ['-json', '-details', '-Numeric', '-batch', '-'];
 
 /** {@link Host.route}, in one process: the path of the packet (`route get`), and the matching route (`fibmatch`). */
-export async function getRoute(run: Run, destination: Address, source: Address | null): Promise<KernelRoute> {
-  const query = source === null ? destination : `${destination} from ${source}`;
+export async function getRoute(run: Run, destination: Address, packet: PacketOrigin = {}): Promise<KernelRoute> {
+  const { source, mark } = packet;
+  const from = source === undefined ? '' : ` from ${source}`;
+  const query = `${destination}${from}${mark === undefined ? '' : ` mark ${mark}`}`;
   try {
     return parseRouteGet(await run('ip', getArgs, { input: `route get ${query}\nroute get fibmatch ${query}\n` }));
   } catch (error) {
