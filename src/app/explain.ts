@@ -109,7 +109,8 @@ async function checkNetworkPath(tools: Tools, address: Address, { view, target }
 /** What others drop on these ways; null where their rules cannot be read, which is no reason to tell nothing of the rest. */
 async function readDrops(tools: Tools, link: string, ways: PacketPaths): Promise<ForeignDrops | null> {
   const { host } = tools;
-  if (ways.forward.length + ways.inbound.length === 0 || !host.foreignDrops) return { forward: [], inbound: null };
+  if (ways.forward.length + ways.inbound.length === 0) return { forward: [], inbound: null };
+  if (!host.foreignDrops) return null;
   return host.foreignDrops(link, ways).catch((error) => {
     if (error instanceof CpnError) return null;
     throw error;

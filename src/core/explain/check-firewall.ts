@@ -35,9 +35,12 @@ export function checkForwarding({ view: { desired, actual } }: Found, drops: rea
   const [drop] = drops ?? [];
   if (drop) return stops('firewall', describeDrop(drop), drop.remedy);
   const own = 'our own table lets it through from the peers';
-  if (drops === null) return inconclusive('firewall', `${own}; the packet rules of others could not be read`);
+  if (drops === null) return inconclusive('firewall', `${own}; ${unreadRules}`);
   return passes('firewall', `${own}, and no rule of others is seen to drop it`);
 }
+
+/** Where `nft` is missing or fails. */
+export const unreadRules = 'the packet rules of others could not be read; "nft list ruleset" as root shows them';
 
 function describeDrop({ family, table, author, reason }: ForwardDrop): string {
   const by = author === null ? '' : `, probably made by ${author}`;

@@ -3,7 +3,8 @@ import type { ForeignDrops } from '../forward/foreign-drops.ts';
 import { type InboundPath, inboundPaths } from '../forward/inbound-path.ts';
 import { peerStateOf } from '../health/peer-health.ts';
 import type { Address } from '../net/cidr.ts';
-import { type Check, inconclusive, stops } from './check.ts';
+import { type Check, inconclusive, passes, stops } from './check.ts';
+import { unreadRules } from './check-firewall.ts';
 import { findActualPeer, findWantedOwner, namePeer, type View } from './view.ts';
 
 /** The ways by which the peers start a session with this host; none where they do not dial it. */
@@ -16,19 +17,16 @@ export function findInboundPaths({ map, address, desired, actual }: View): Inbou
 
 /**
  * Tells whether other packet rules of this host keep the peer of an address from starting a session: one that this host cannot dial
- * must do so before any packet goes there.
+ * must do so before any packet goes there. Nothing where peers do not dial this host, and so nothing is looked at.
  *
  * @param drops what such rules drop; null when they could not be read
  */
-export function checkInbound(address: Address, view: View, drops: ForeignDrops | null, now: number): Check {
+export function checkInbound(address: Address, view: View, drops: ForeignDrops | null, now: number): Check[] {
   const [path] = findInboundPaths(view);
-  if (path === undefined) return inconclusive('firewall', 'the packet rules of others on this host are not looked at');
-  if (drops === null) return inconclusive('firewall', 'the packet rules of others could not be read');
+  if (path === undefined) return [];
+  if (drops === null) return [inconclusive('firewall', unreadRules)];
   const { inbound } = drops;
-  if (inbound === null) {
-    const seen = `no rule of others is seen to drop UDP to port ${path.port}`;
-    return inconclusive('firewall', `${seen}; what they do with other packets is not looked at`);
-  }
+  if (inbound === null) return [passes('firewall', `no rule of others is seen to drop UDP to port ${path.port}`)];
   const remedy = describeRemedy(inbound, view.desired.link);
   const cause = describeCause(inbound);
   const owner = findWantedOwner(address, view);
@@ -38,8 +36,8 @@ export function checkInbound(address: Address, view: View, drops: ForeignDrops |
   );
   const isUp = peer !== null && peerStateOf(peer, now, view.silent[peer.publicKey]) === 'connected';
   if (owner === null || isDialled || isUp) {
-    return inconclusive('firewall', `${cause}: other hosts cannot start a session with this one`, remedy);
+    return [inconclusive('firewall', `${cause}: other hosts cannot start a session with this one`, remedy)];
   }
   const name = namePeer(owner.publicKey, view);
-  return stops('firewall', `${cause}: ${name} cannot start a session with this host, which cannot dial it`, remedy);
+  return [stops('firewall', `${cause}: ${name} cannot start a session with this host, which cannot dial it`, remedy)];
 }

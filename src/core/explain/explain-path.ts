@@ -43,7 +43,7 @@ export function explainPath(
     ...begin,
     checkAllowedIps(address, found.view),
     checkReversePath(address, found.view, back),
-    checkInbound(address, found.view, drops, now),
+    ...checkInbound(address, found.view, drops, now),
     ...checkEndpoint(address, found.view, outer),
     checkHandshake(address, found.view, now),
     checkMtu(address, found.view),

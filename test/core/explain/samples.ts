@@ -87,7 +87,6 @@ export const allPass = Object.entries({
   route: true,
   allowed_ips: true,
   rp_filter: true,
-  firewall: null,
   handshake: true,
   mtu: true,
 });

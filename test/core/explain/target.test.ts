@@ -19,7 +19,6 @@ describe('the path to a peer', () => {
       'leaves by cpn0 from 10.77.0.3, by the route to 10.77.0.0/24 (made by cpn)',
       '10.77.0.1/32 belongs to edge-1',
       'off',
-      'the packet rules of others on this host are not looked at',
       'edge-1: last handshake 30 s ago, at 203.0.113.11:51820',
       'packets up to 1420 bytes; wrapped they fit (1420 + 60 ≤ 1500)',
     ]);
