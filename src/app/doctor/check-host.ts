@@ -1,7 +1,10 @@
-import { checkKernel, checkManagers, checkPrivilege, checkTools } from '../../core/doctor/check-host.ts';
-import type { HostCheck } from './examination.ts';
+import { checkDaemon, checkFile, type KeptFile } from '../../core/doctor/check-files.ts';
+import { checkKernel, checkManagers, checkPrivilege, checkSpace, checkTools } from '../../core/doctor/check-host.ts';
+import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
+import { isJoined } from '../select.ts';
+import type { DoctorInputs, DoctorTools, HostCheck } from './examination.ts';
 
-/** What of the operating system is there, and what this process may do with it. */
+/** What of the operating system is there and allowed, and what this host keeps: where, how safely, and who looks after it. */
 export const hostChecks: readonly HostCheck[] = [
   {
     subject: 'tools',
@@ -23,4 +26,80 @@ export const hostChecks: readonly HostCheck[] = [
     subject: 'managers',
     examine: async ({ inspector }) => checkManagers(await inspector.managers(), await inspector.preparedManagers()),
   },
+  {
+    subject: 'disk',
+    async examine({ inspector, folders }) {
+      const spaces = await Promise.all(Object.values(folders).map((path) => inspector.space(path)));
+      return spaces.map(checkSpace);
+    },
+  },
+  { subject: 'files', examine: examineFiles },
+  { subject: 'state', examine: examineStates },
+  {
+    subject: 'daemon',
+    examine: async ({ inspector, folders }, { states }) => [
+      checkDaemon(await inspector.holder(`${folders.runtime}/daemon.pid`), states.length),
+    ],
+  },
 ];
+
+async function examineFiles({ inspector, folders, store }: DoctorTools, { states, unreadable }: DoctorInputs) {
+  const links = [...states, ...unreadable].map((each) => each.interface);
+  const kept: KeptFile[] = [
+    ...Object.values(folders).map((path): KeptFile => ({ path, kind: 'folder', isSecret: false })),
+    ...links.flatMap((link): KeptFile[] => [
+      { path: store.configPath(link), kind: 'file', isSecret: true },
+      { path: `${folders.state}/${link}.json`, kind: 'file', isSecret: true },
+    ]),
+  ];
+  const user = inspector.user();
+  const findings = await Promise.all(kept.map(async (each) => checkFile(each, await inspector.file(each.path), user)));
+  return findings.filter((finding) => finding !== null);
+}
+
+/** The networks that were left while their control planes were out of reach. */
+async function examineFormer({ store }: DoctorTools): Promise<Finding[]> {
+  const { memberships } = await store.readFormer();
+  return memberships.map(({ interface: link, network, peer }) => {
+    const remedy = 'cpn leave, once the control plane is reachable; cpn leave --forget drops what is kept for that';
+    return noteFinding('state', `network ${network.name}, left as ${link}`, `${peer.name} stays in it`, remedy);
+  });
+}
+
+async function examineStates(tools: DoctorTools, { states, unreadable, failure }: DoctorInputs): Promise<Finding[]> {
+  const { store } = tools;
+  if (failure !== null)
+    return [problemFinding('state', 'what is known of the networks', failure.message, 'sudo cpn doctor')];
+  const bad = unreadable.map(({ interface: link, error }) =>
+    problemFinding(
+      'state',
+      `what is known of ${link}`,
+      error.message,
+      `see that file; cpn leave ${link}, and join again`,
+    ),
+  );
+  const damaged = [...store.damaged]
+    .filter((link) => states.some((state) => state.interface === link))
+    .map((link) =>
+      noteFinding(
+        'state',
+        `what is known of ${link}`,
+        'its file is damaged, or was open to others; the previous copy of it, or what it says, is used',
+        `cpn reconcile ${link}`,
+      ),
+    );
+  const unfinished = states
+    .filter((state) => !isJoined(state))
+    .map(({ interface: link }) =>
+      problemFinding(
+        'state',
+        `the join of ${link}`,
+        'was not finished',
+        `cpn join with the same key again, or cpn leave ${link}`,
+      ),
+    );
+  const found = [...bad, ...damaged, ...unfinished, ...(await examineFormer(tools))];
+  if (found.length > 0) return found;
+  if (states.length > 0) return [okFinding('state', 'what is known of the networks', 'can be read')];
+  return [noteFinding('state', 'what is known of the networks', 'this host has joined none', 'cpn join')];
+}

@@ -3,7 +3,6 @@ import { CpnError, DiskFailed, NotOurs } from '../../core/errors/index.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { isJoined, selectStates } from '../select.ts';
 import { hostChecks } from './check-host.ts';
-import { keepingChecks } from './check-keeping.ts';
 import { mtuChecks } from './check-mtu.ts';
 import { networkChecks } from './check-network.ts';
 import { serviceChecks } from './check-service.ts';
@@ -24,7 +23,7 @@ export async function examine(tools: DoctorTools, network?: string): Promise<Dia
   const chart = await readInputs(tools, network);
   const { unexamined } = tools.inspector;
   const isExaminable = ({ subject }: { readonly subject: Subject }) => !unexamined.has(subject);
-  const ofHost = [...hostChecks, ...keepingChecks]
+  const ofHost = hostChecks
     .filter(isExaminable)
     .map(({ subject, examine: look }) => guarded(subject, null, () => look(tools, chart)));
   const checks = [...serviceChecks, ...networkChecks, ...mtuChecks].filter(isExaminable);

@@ -1,5 +1,5 @@
 import { printable } from '../../core/errors/index.ts';
-import { type Inflow, measureInflow } from '../../core/health/inflow.ts';
+import { type Inflow, measureInflow } from '../../core/health/traffic.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
 import type { Tools } from '../tools.ts';

@@ -2,7 +2,7 @@ import { CpnError } from '../../core/errors/index.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { comparePrefixes, type Prefix } from '../../core/net/cidr.ts';
 import { assignedRoutes } from '../../core/routing/route-owner.ts';
-import { sameMembers } from '../../core/util/same-members.ts';
+import { sameMembers } from '../../core/util/same-data.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';

@@ -8,16 +8,15 @@ import { applyEvaluation, findUnloaded, save, withoutRules } from '../reconcile/
 import { type ConfirmOptions, canBeConfirmed } from '../reconcile/await-confirmation.ts';
 import { applyTentatively, mayCutOff, throwIfInterrupted } from '../reconcile/confirm.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
-import { explainChanges } from '../reconcile/explain-changes.ts';
 import { preparePorts, syncPorts } from '../reconcile/open-ports.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
-import { type PassReport, reconcileNetworks } from '../reconcile/reconcile.ts';
+import { explainChanges, type PassReport, reconcileNetworks } from '../reconcile/reconcile.ts';
 import { reportSecret } from '../reconcile/report-secret.ts';
 import { resolveNames } from '../reconcile/resolve-names.ts';
 import { refuseUnreadable, selectJoined } from '../select.ts';
 import { withExtensions } from '../service-features.ts';
+import { checkInbound } from '../status/foreign-drops.ts';
 import type { Tools } from '../tools.ts';
-import { checkInbound } from './check-inbound.ts';
 import { findNetworkAt, withMove } from './move-service.ts';
 import {
   describeIneffective,

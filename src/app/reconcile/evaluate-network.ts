@@ -8,7 +8,9 @@ import {
   forwardingKey,
   sourceFilterKey,
 } from '../../core/host-state/sysctl-keys.ts';
+import { comparePeerIds, type Id } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { chooseLabels } from '../../core/names/hosts-label.ts';
 import { isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
 import { isPlainLinkName } from '../../core/net/link-name.ts';
 import { added, type Change, updated } from '../../core/reconcile/change.ts';
@@ -20,9 +22,9 @@ import { markedSourceKey } from '../../core/routing/tunnel-rules.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import type { ObserveOptions } from '../../host/host.ts';
 import type { Joined, State } from '../../store/state/state.ts';
+import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { type DesiredNetwork, othersOf, planInputs } from './desire-network.ts';
-import { labelNetwork } from './label-network.ts';
 import { readEarlier } from './route-constraints.ts';
 import { parseSaved } from './saved-config.ts';
 
@@ -130,4 +132,26 @@ function planFile(tools: Tools, link: string, present: string | null, config: st
   // The file holds the private key: its text is never shown.
   if (present === null) return [added('file', target, 'wg-quick', 'the file is not there')];
   return [updated('file', target, 'wg-quick', 'wg-quick', 'the text differs')];
+}
+
+/**
+ * The label of a network in this host's hosts file: its name, made to fit. Of two that are alike the network with the lower id keeps
+ * it, or where two services gave the same id, the one that was joined earlier.
+ */
+export async function labelNetwork(tools: Tools, state: Joined): Promise<string> {
+  const { states } = await tools.store.list();
+  const others = states.filter(isJoined).filter((other) => other.options.hosts && other.interface !== state.interface);
+  const all = [state, ...others].toSorted(
+    (a, b) => comparePeerIds(idOf(a), idOf(b)) || (a.createdAt < b.createdAt ? -1 : 1),
+  );
+  const labels = chooseLabels(
+    all.map((each) => ({ id: idOf(each), name: each.membership.map.name })),
+    'network',
+  );
+  return labels[all.indexOf(state)] as string;
+}
+
+/** One without an id comes first: those of our own control plane begin at 1. */
+function idOf({ membership }: Joined): Id {
+  return membership.map.id ?? 0;
 }

@@ -1,13 +1,14 @@
 import { CpnError, Interrupted } from '../../core/errors/index.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import type { Change } from '../../core/reconcile/change.ts';
+import { diffConfig, type SectionDiff } from '../../core/wg-quick/diff.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
 import { updateLanRoutes } from '../drain/lan-routes.ts';
 import { reportLoading, reportWithdrawn, withdrawnBy } from '../drain/withdraw.ts';
 import { cleanUp } from '../leave/cleanup.ts';
 import { finishLeaving } from '../leave/former-networks.ts';
-import { describeRotation } from '../rotation/describe.ts';
+import { describeRotation } from '../rotation/begin.ts';
 import { resumeRotation } from '../rotation/rotate.ts';
 import { selectJoined } from '../select.ts';
 import { readFeatures, saveFeatures } from '../service-features.ts';
@@ -16,7 +17,6 @@ import type { Tools } from '../tools.ts';
 import { findUnloaded, save, withoutRules } from './apply.ts';
 import { applyKnownMap } from './confirm.ts';
 import { type Evaluation, evaluateNetwork } from './evaluate-network.ts';
-import { type Explanation, explainChanges } from './explain-changes.ts';
 import { syncPorts } from './open-ports.ts';
 import { defaultConfirmMs, passNetwork } from './pass.ts';
 import { refresh } from './refresh.ts';
@@ -25,13 +25,29 @@ import { resolveNames } from './resolve-names.ts';
 import { applyUpdate } from './state-update.ts';
 
 /** What a pass changed, or would change, in one network. */
-export interface PassReport extends Explanation {
+export interface PassReport {
   readonly interface: string;
   readonly changes: readonly Change[];
+  /** Names of the peers of the map before and after, by public key: for people, and not in JSON. */
+  readonly names: ReadonlyMap<string, string>;
+  /** How the wg-quick file differed, without secrets; empty where there was none. For people too. */
+  readonly fileDiff: readonly SectionDiff[];
   /** What kept the newest map away; the pass went by the last known one. */
   readonly unsynced: CpnError | null;
   /** What stopped the pass of this network; the others went on. */
   readonly failure: CpnError | null;
+}
+
+/** What makes the changes of a pass readable for people. */
+export function explainChanges(
+  { membership }: Joined,
+  planned: Evaluation | null,
+): Pick<PassReport, 'names' | 'fileDiff'> {
+  const peers = [...membership.map.peers, ...(planned?.state.membership.map.peers ?? [])];
+  return {
+    names: new Map(peers.map(({ publicKey, name }) => [publicKey, name])),
+    fileDiff: planned?.savedText ? diffConfig(planned.savedText, planned.config) : [],
+  };
 }
 
 /** What a pass over the networks would change, and why. Changes nothing. */

@@ -7,12 +7,10 @@ import { defaultHoldSeconds } from '../reconcile/refresh.ts';
 import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 import { CoalescingTimer, withJitter } from './coalescing-timer.ts';
-import { countCalls } from './count-calls.ts';
 import { LoopHealth } from './loop-health.ts';
-import { NetworkController } from './network-controller.ts';
+import { countCalls, NetworkController } from './network-controller.ts';
 import { StatusReporter } from './status-reporter.ts';
 import { TransitionLogger } from './transition-logger.ts';
-import { watchClock } from './watch-clock.ts';
 
 export interface RunOptions {
   /** Seconds between two passes without another trigger, give or take a fifth; {@link defaultHoldSeconds} by default. */
@@ -177,4 +175,27 @@ class Daemon {
 /** True of a connector, and of another host that forwards and has packet rules. */
 function hasRules({ enrollment, receipt }: State): boolean {
   return enrollment.type === 'connector' || receipt.some(({ made }) => made === 'firewall');
+}
+
+/** Seconds between two readings of the clocks, and the difference between them that counts as a jump. */
+const clockEvery = 5;
+const clockTolerance = 2;
+
+/**
+ * Calls `onJump` when the host slept, or its clock was set: then the wall clock, or the clock that includes sleep, advanced further
+ * than the one that stops during sleep. Resolves when `signal` aborts.
+ */
+export async function watchClock(tools: Tools, signal: AbortSignal, onJump: (seconds: number) => void): Promise<void> {
+  const read = () => {
+    const awake = tools.monotonic();
+    return [tools.now().getTime() / 1000 - awake, tools.uptime() - awake] as const;
+  };
+  let [wall, boot] = read();
+  while (!signal.aborted) {
+    await tools.sleep(clockEvery * 1000, signal);
+    const [wallNow, bootNow] = read();
+    const jump = [wallNow - wall, bootNow - boot].find((seconds) => Math.abs(seconds) > clockTolerance);
+    if (jump !== undefined) onJump(Math.round(jump));
+    [wall, boot] = [wallNow, bootNow];
+  }
 }

@@ -1,6 +1,5 @@
 import { Refused, Unreachable } from '../../core/errors/index.ts';
-import { type Backoff, backoffDelay } from '../../core/util/backoff.ts';
-import { pauseFor, type RateLimit } from '../../core/util/rate-limit.ts';
+import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../core/util/backoff.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
 import type { Pass } from '../reconcile/pass.ts';

@@ -1,4 +1,5 @@
-import { describeDrop } from '../../core/forward/describe-drop.ts';
+import { CpnError } from '../../core/errors/index.ts';
+import { describeDrop, describeInbound } from '../../core/forward/describe-drop.ts';
 import type { ForeignDrops } from '../../core/forward/foreign-drops.ts';
 import { inboundPaths } from '../../core/forward/inbound-path.ts';
 import { forwardPaths } from '../../core/forward/path.ts';
@@ -42,4 +43,22 @@ export async function findDrops(
   if (count === 0 || !tools.host.foreignDrops) return noDrops;
   const { forward, inbound } = await tools.host.foreignDrops(link, ways);
   return { forward: forward.map(describeDrop), inbound };
+}
+
+/**
+ * Warns where another program's packet rules drop packets to the listen port, and notes it for "cpn status". Where the rules
+ * cannot be read, it does nothing: "cpn doctor" reports that.
+ */
+export async function checkInbound(
+  tools: Tools,
+  evaluation: Pick<Evaluation, 'state' | 'desired' | 'actual'>,
+): Promise<void> {
+  const { interface: link } = evaluation.state;
+  try {
+    const { inbound } = await findDrops(tools, evaluation);
+    await tools.store.amendNotes(link, { inboundDropped: inbound !== null });
+    if (inbound !== null) tools.warn(describeInbound(inbound, link));
+  } catch (error) {
+    if (!(error instanceof CpnError)) throw error;
+  }
 }

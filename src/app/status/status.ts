@@ -1,6 +1,7 @@
 import { CpnError } from '../../core/errors/index.ts';
-import { describeInbound } from '../../core/forward/describe-inbound-drop.ts';
+import { describeInbound } from '../../core/forward/describe-drop.ts';
 import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
+import { findExpiry } from '../../core/map/expiry.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
@@ -9,7 +10,6 @@ import { selectJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { describeEvaluation } from './describe-evaluation.ts';
 import { describeLan } from './describe-lan.ts';
-import { findExpiry } from './find-expiry.ts';
 import { findDrops } from './foreign-drops.ts';
 import type { NetworkStatus } from './network-status.ts';
 

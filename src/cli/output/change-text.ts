@@ -1,4 +1,4 @@
-import type { Explanation } from '../../app/reconcile/explain-changes.ts';
+import type { PassReport } from '../../app/reconcile/reconcile.ts';
 import { printable } from '../../core/errors/index.ts';
 import type { Change, ChangeValue } from '../../core/reconcile/change.ts';
 import { dim, green, red, yellow } from './output.ts';
@@ -17,13 +17,16 @@ export function describeChange(change: Change, names: ReadonlyMap<string, string
 }
 
 /** The change, and below it the lines of a file or the packet rules that differ. */
-export function describeWithLines(change: Change, explanation: Explanation): string {
+export function describeWithLines(change: Change, explanation: Pick<PassReport, 'names' | 'fileDiff'>): string {
   const lines = linesOf(change, explanation).map((line) => `      ${printable(line)}`);
   const more = lines.length > maxLines ? [dim(`      and ${lines.length - maxLines} more lines`)] : [];
   return [describeChange(change, explanation.names), ...lines.slice(0, maxLines), ...more].join('\n');
 }
 
-function linesOf({ kind, before, after }: Change, { names, fileDiff }: Explanation): string[] {
+function linesOf(
+  { kind, before, after }: Change,
+  { names, fileDiff }: Pick<PassReport, 'names' | 'fileDiff'>,
+): string[] {
   if (kind === 'hosts') return diffLines(listOf(before), listOf(after));
   if (kind === 'firewall' && isListed(before, after)) return diffRules(listOf(before), listOf(after));
   if (kind !== 'file') return [];

@@ -1,5 +1,5 @@
 import { CpnError, printable } from '../errors/index.ts';
-import { describeCause, describeRemedy } from '../forward/describe-inbound-drop.ts';
+import { describeCause, describeRemedy } from '../forward/describe-drop.ts';
 import type { InboundDrop } from '../forward/find-inbound-drop.ts';
 import { isLoaded, tableOf } from '../forward/nft-rules.ts';
 import type { Actual } from '../host-state/actual.ts';

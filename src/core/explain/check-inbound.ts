@@ -1,4 +1,4 @@
-import { describeCause, describeRemedy } from '../forward/describe-inbound-drop.ts';
+import { describeCause, describeRemedy } from '../forward/describe-drop.ts';
 import type { ForeignDrops } from '../forward/foreign-drops.ts';
 import { type InboundPath, inboundPaths } from '../forward/inbound-path.ts';
 import { peerStateOf } from '../health/peer-health.ts';

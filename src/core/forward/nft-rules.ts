@@ -3,7 +3,7 @@ import { InvalidValue } from '../errors/index.ts';
 import type { Actual } from '../host-state/actual.ts';
 import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
-import { sameMembers } from '../util/same-members.ts';
+import { sameMembers } from '../util/same-data.ts';
 import type { Firewall, FirewallRule } from './firewall-rule.ts';
 
 /** A packet rule in nft's words, with the comment by which it is known again. */

@@ -1,3 +1,4 @@
+import type { PublicKey } from '../crypto/keys.ts';
 import type { ActualPeer } from '../host-state/actual.ts';
 
 /** What became of a peer's counters from look to look; times in seconds of a clock that never jumps. */
@@ -53,4 +54,38 @@ function areKeepalives(bytes: number, seconds: number, keepalive: number | null)
 /** True when the peer was sent to and should have been heard by now, whatever a firewall behind it drops. */
 export function isSilent({ askedAt }: Traffic, now: number): boolean {
   return askedAt !== null && now - askedAt > answersWithin;
+}
+
+/** What a peer sends here, in bytes a second. */
+export interface Inflow {
+  readonly publicKey: PublicKey;
+  readonly rate: number;
+}
+
+/**
+ * Bytes a second that a peer sends without any use of this host. A question whether it lives costs 96 bytes where it is refused, and
+ * four such packets where it is accepted: 500 at three questions in two seconds. A keepalive is 32 bytes, a handshake 148
+ * (drivers/net/wireguard/messages.h). Each peer is measured by itself, so that a hundred idle ones are idle still.
+ */
+const idleRate = 1_000;
+
+/**
+ * Who sent more than small talk between two looks, the most first.
+ *
+ * @param seconds between the looks
+ */
+export function measureInflow(
+  before: readonly ActualPeer[],
+  after: readonly ActualPeer[],
+  seconds: number,
+): readonly Inflow[] {
+  const known = new Map(before.map((peer) => [peer.publicKey, peer.rxBytes]));
+  return after
+    .map(({ publicKey, rxBytes }) => {
+      const earlier = known.get(publicKey) ?? 0;
+      // Counters that grew smaller are those of a peer that was taken out and added again.
+      return { publicKey, rate: (rxBytes < earlier ? rxBytes : rxBytes - earlier) / seconds };
+    })
+    .filter(({ rate }) => rate > idleRate)
+    .sort((a, b) => b.rate - a.rate);
 }

@@ -1,4 +1,5 @@
-import type { Id, PeerId } from './model.ts';
+import type { Id, NetworkMap, PeerId } from './model.ts';
+import { findOwnPeer, type OwnHost } from './own-peer.ts';
 
 const dayMs = 86_400_000;
 /** How long before its end a host warns of it. */
@@ -15,7 +16,6 @@ export interface Expiry {
  * Says when this host leaves its network, where that is soon or past; null where it is not.
  *
  * @param expiresAt milliseconds since 1970; undefined for never
- * @param own the ids of the network and of this host in it
  */
 export function describeExpiry(
   expiresAt: number | undefined,
@@ -31,4 +31,18 @@ export function describeExpiry(
   const days = Math.ceil(left / dayMs);
   const when = days === 1 ? 'within a day' : `in ${days} days`;
   return { isOver: false, found: `this host expires ${when}, on ${at}: no other host talks to it then`, remedy };
+}
+
+type JoinedHost = OwnHost & { readonly membership: { readonly map: NetworkMap } };
+
+/** When this host expires, in milliseconds since 1970, by the newest map; undefined where it does not. */
+export function findExpiry(host: JoinedHost): number | undefined {
+  return findOwnPeer(host.membership.map, host)?.expiresAt;
+}
+
+/** That this host leaves its network soon, or has left it; null where neither is so. */
+export function findExpiryWarning(host: JoinedHost, now: Date): Expiry | null {
+  const { map, peer } = host.membership;
+  const network = typeof map.id === 'number' ? map.id : 'NETWORK';
+  return describeExpiry(findExpiry(host), now, { network, peer: peer.id });
 }

@@ -4,7 +4,7 @@ import { isRenewed } from '../health/peer-health.ts';
 import type { Actual, ActualPeer } from '../host-state/actual.ts';
 import { comparePrefixes, type Prefix } from '../net/cidr.ts';
 import { type Endpoint, formatEndpoint, type SocketEndpoint, sameEndpoint } from '../net/endpoint.ts';
-import { sameMembers } from '../util/same-members.ts';
+import { sameMembers } from '../util/same-data.ts';
 import type { DesiredPeer } from '../wg-quick/tunnel-config.ts';
 import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';

@@ -31,3 +31,15 @@ export function readRetryAfter(header: string | null, nowMs: number, maxMs: numb
 const secondsPattern = /^\d+$/;
 /** The one form that a server may still generate; `Date.parse` alone also takes "-5" for a year. */
 const datePattern = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/** How many of something may come within a time; more are put off. */
+export interface RateLimit {
+  readonly most: number;
+  readonly withinMs: number;
+}
+
+/** Milliseconds to wait before the next one, when the last ones were at `times` on the clock of `now`, the oldest first. */
+export function pauseFor(times: readonly number[], now: number, { most, withinMs }: RateLimit): number {
+  const oldest = times.at(-most);
+  return oldest === undefined ? 0 : Math.max(0, oldest + withinMs - now);
+}

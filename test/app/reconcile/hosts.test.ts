@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { takeDown } from '../../../src/app/leave/leave.ts';
 import { withOptions } from '../../../src/app/pins.ts';
-import { evaluateNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
-import { labelNetwork } from '../../../src/app/reconcile/label-network.ts';
+import { evaluateNetwork, labelNetwork } from '../../../src/app/reconcile/evaluate-network.ts';
 import { passNetwork } from '../../../src/app/reconcile/pass.ts';
 import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { describeEvaluation } from '../../../src/app/status/describe-evaluation.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { watchClock } from '../../../src/app/run/watch-clock.ts';
+import { watchClock } from '../../../src/app/run/daemon.ts';
 import type { Tools } from '../../../src/app/tools.ts';
 
 /** Seconds by which clocks advanced further than the one that stops while a host sleeps. */

@@ -1,14 +1,20 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import type { Underlay } from '../../../src/core/host-state/actual.ts';
+import type { Peer } from '../../../src/core/map/model.ts';
 import { added, removed, updated } from '../../../src/core/reconcile/change.ts';
 import {
+  type Aimed,
   findRecurringDrift,
+  haveSameAim,
   noteRepairs,
   pauseBefore,
   type Repairs,
 } from '../../../src/core/reconcile/drift-damping.ts';
+import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
+import { address, desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
 
 const route = [removed('route', '192.168.50.0/24', 'cpn0', 'gone')];
-const peer = [removed('peer', 'abc', null, 'gone')];
+const other = [removed('peer', 'abc', null, 'gone')];
 
 /** The repairs of one who repairs as soon as it may, and whose work is undone at once, for so many seconds. */
 function repairFor(seconds: number): { repairs: Repairs; times: number[] } {
@@ -36,8 +42,8 @@ describe('repairs of the same', () => {
   it('are counted per object: new drift is repaired at once, together with the old', () => {
     const { repairs } = repairFor(10);
     expect(pauseBefore(repairs, route, 10)).toBeGreaterThan(0);
-    expect(pauseBefore(repairs, peer, 10)).toBe(0);
-    expect(pauseBefore(repairs, [...route, ...peer], 10)).toBe(0);
+    expect(pauseBefore(repairs, other, 10)).toBe(0);
+    expect(pauseBefore(repairs, [...route, ...other], 10)).toBe(0);
   });
 
   it('never wait where they protect the host: packet rules, and forwarding that is turned off', () => {
@@ -85,5 +91,49 @@ describe('repairs of the same', () => {
 
   it('are no recurring drift while they are few', () => {
     expect(findRecurringDrift(repairFor(2).repairs, 2)).toEqual([]);
+  });
+});
+
+const lan = prefix('192.168.50.0/24');
+const edge = peer(2, { type: 'connector', endpoint: dialled(2), routes: [lan] });
+const laptop = peer(1);
+
+/** What a pass of one of the two works towards with this around it. */
+function aim(self: Peer, around: Partial<Underlay> = {}): Aimed {
+  const there = { ...surroundings, ...around };
+  const on = { ...ground, surroundings: there };
+  const desired = desireFor(self, network([laptop, edge]), { routeTable: '8350' }, on);
+  return { desired, actual: { rules: [], surroundings: there } };
+}
+
+const inLan = { connected: [...surroundings.connected, { prefix: lan, link: 'eth1' }] };
+
+describe('the aim of two passes', () => {
+  test.each<[string, Peer, Partial<Underlay>]>([
+    ['the host is in a network that a route leads to', laptop, inLan],
+    [
+      'a VPN takes everything',
+      laptop,
+      { routed: ['0.0.0.0/1', '128.0.0.0/1'].map((wide) => ({ prefix: prefix(wide), link: 'tun0' })) },
+    ],
+    ['the underlay has another MTU', laptop, { underlayMtu: 1400 }],
+    ['a connector has an address in its LAN', edge, inLan],
+  ])('is another where %s', (_, self, around) => {
+    expect(haveSameAim(aim(self), aim(self, around))).toBe(false);
+    expect(haveSameAim(aim(self, around), aim(self, around))).toBe(true);
+  });
+
+  test('is another where rules of others are asked before ours', () => {
+    const here = aim(laptop);
+    const ruled = { ...here, actual: { ...here.actual, rules: [{ ...tunnelRule, table: '52', protocol: 'kernel' }] } };
+    expect(haveSameAim(here, ruled)).toBe(false);
+  });
+
+  test('is the same whatever else comes and goes', () => {
+    const more = {
+      links: [...surroundings.links, { name: 'veth7', kind: 'other' } as const],
+      sshClients: [{ address: address('198.51.100.9'), local: null }],
+    };
+    expect(haveSameAim(aim(laptop), aim(laptop, more))).toBe(true);
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
-import { backoffDelay, readRetryAfter } from '../../../src/core/util/backoff.ts';
+import { describe, expect, it, test } from 'vitest';
+import { backoffDelay, pauseFor, readRetryAfter } from '../../../src/core/util/backoff.ts';
 
 const backoff = { baseMs: 500, capMs: 8_000 };
 const now = Date.parse('2026-03-01T12:00:00Z');
@@ -72,4 +72,13 @@ describe('readRetryAfter', () => {
       }),
     );
   });
+});
+
+it('lets so many pass within a time, and puts the next one off until the oldest of them is past', () => {
+  const pace = { most: 3, withinMs: 1000 };
+  expect(pauseFor([], 0, pace)).toBe(0);
+  expect(pauseFor([0, 10], 20, pace)).toBe(0);
+  expect(pauseFor([0, 10, 20], 30, pace)).toBe(970);
+  expect(pauseFor([0, 10, 20], 1500, pace)).toBe(0);
+  expect(pauseFor([0, 10, 20, 500], 600, pace)).toBe(410);
 });

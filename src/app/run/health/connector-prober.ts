@@ -14,8 +14,7 @@ import {
   type ProbedConnector,
   updateProbed,
 } from './probed-connector.ts';
-import { readTraffic } from './read-traffic.ts';
-import { renewPeers } from './renew-peers.ts';
+import { readTraffic, renewPeers } from './renew-peers.ts';
 
 /** Milliseconds after which an answer no longer counts. */
 const answerWithin = 2_000;

@@ -6,6 +6,7 @@ import {
   type Probe,
   trackLanHealth,
 } from '../../../core/health/lan-health.ts';
+import type { Address } from '../../../core/net/cidr.ts';
 import type { Joined } from '../../../store/state/state.ts';
 import type { Notes } from '../../../store/store.ts';
 import { findLan, type Lan, type Target } from '../../drain/lan.ts';
@@ -14,7 +15,6 @@ import type { Tools } from '../../tools.ts';
 import { CoalescingTimer } from '../coalescing-timer.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
-import { ProbeTargetFinder } from './probe-target-finder.ts';
 
 /** Milliseconds from the start of a round to the next, at least from its end, and for each probe in it. */
 const every = 2_000;
@@ -131,5 +131,39 @@ export class LanProber implements PassListener {
     if (JSON.stringify(before) === JSON.stringify(this.#noted)) return;
     await this.#tools.store.amendNotes(this.#link, this.#noted);
     if (JSON.stringify(before.dead) !== JSON.stringify(health.dead)) this.#trigger();
+  }
+}
+
+/** Milliseconds. A lookup holds a thread for as long as the resolver takes; there is one at a time. */
+const lookupDeadline = 10_000;
+
+/** Resolves the names of probe targets apart from the probes: a resolver in a dead LAN must not delay those. */
+class ProbeTargetFinder {
+  readonly #tools: Tools;
+  readonly #found = new Map<string, Address | null>();
+  #isBusy = false;
+
+  constructor(tools: Tools) {
+    this.#tools = tools;
+  }
+
+  /** The last address of a target: null if its name has none, undefined before the first lookup. */
+  find({ address, host }: Target): Address | null | undefined {
+    return address ?? this.#found.get(host);
+  }
+
+  /** Resolves the names among the targets, one call at a time. A name without an address keeps its last one. */
+  async lookUp(targets: readonly Target[]): Promise<void> {
+    const names = new Set(targets.filter(({ address }) => address === null).map(({ host }) => host));
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    try {
+      for (const name of names) {
+        const [first] = await this.#tools.host.resolve(name, lookupDeadline);
+        this.#found.set(name, first ?? this.#found.get(name) ?? null);
+      }
+    } finally {
+      this.#isBusy = false;
+    }
   }
 }

@@ -3,7 +3,7 @@ import { isSilent, type Traffic, trackTraffic } from '../../../core/health/traff
 import type { Peer, PeerFailure } from '../../../core/map/model.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import type { Tools } from '../../tools.ts';
-import { readTraffic } from './read-traffic.ts';
+import { readTraffic } from './renew-peers.ts';
 
 /** Milliseconds between two readings of the counters. */
 const every = 5_000;

@@ -2,7 +2,6 @@ import type { PublicKey } from '../../../core/crypto/keys.ts';
 import { CpnError } from '../../../core/errors/index.ts';
 import type { ActualPeer } from '../../../core/host-state/actual.ts';
 import type { Tools } from '../../tools.ts';
-import { readTraffic } from './read-traffic.ts';
 
 /**
  * Forces a handshake with some peers of an interface, which lose their session; WireGuard itself retries only every 5 s. Holds the
@@ -25,5 +24,15 @@ export async function renewPeers(
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
     return [];
+  }
+}
+
+/** The peers of an interface with their counters; none if the interface is missing, which a pass repairs. */
+export async function readTraffic({ host }: Tools, link: string): Promise<ReadonlyMap<PublicKey, ActualPeer>> {
+  try {
+    return new Map((await host.peers(link)).map((peer) => [peer.publicKey, peer]));
+  } catch (error) {
+    if (error instanceof CpnError) return new Map();
+    throw error;
   }
 }

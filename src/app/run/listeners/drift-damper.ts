@@ -1,7 +1,8 @@
-import { type Aimed, haveSameAim } from '../../../core/reconcile/aim.ts';
 import type { Change } from '../../../core/reconcile/change.ts';
 import {
+  type Aimed,
   findRecurringDrift,
+  haveSameAim,
   isProtective,
   noteRepairs,
   pauseBefore,

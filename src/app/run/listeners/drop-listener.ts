@@ -1,5 +1,5 @@
 import { CpnError, ForwardingDropped, InboundDropped } from '../../../core/errors/index.ts';
-import { describeInbound } from '../../../core/forward/describe-inbound-drop.ts';
+import { describeInbound } from '../../../core/forward/describe-drop.ts';
 import type { HostEvent } from '../../../host/host.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import { findDrops } from '../../status/foreign-drops.ts';

@@ -1,5 +1,5 @@
+import { findExpiry, findExpiryWarning } from '../../../core/map/expiry.ts';
 import type { Pass } from '../../reconcile/pass.ts';
-import { findExpiry, findExpiryWarning } from '../../status/find-expiry.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 

@@ -8,8 +8,7 @@ import type { HostEvent } from '../../../host/host.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import { secondsNow, type Tools } from '../../tools.ts';
-import { readTraffic } from '../health/read-traffic.ts';
-import { renewPeers } from '../health/renew-peers.ts';
+import { readTraffic, renewPeers } from '../health/renew-peers.ts';
 import type { PassListener, ResetCause } from '../pass-listener.ts';
 
 /** Peers that are probed; the others, where there are more, receive one packet. */

@@ -1,4 +1,3 @@
-import { isDue } from '../../../core/crypto/key-age.ts';
 import { Locked } from '../../../core/errors/index.ts';
 import { accessOf } from '../../access.ts';
 import type { ConfirmOptions } from '../../reconcile/await-confirmation.ts';
@@ -10,6 +9,9 @@ import { TransitionLogger } from '../transition-logger.ts';
 
 /** Seconds after a rotation that failed, or could not be completed, until the next try: it interrupts a tunnel that works. */
 const restAfterFailure = { begun: 30, new: 3_600 } as const;
+
+/** The share of its lifetime by which a key may live longer, so that hosts do not all change theirs at once. */
+const mostJitter = 0.1;
 
 /** Rotates a network's key when it is old enough, and completes rotations that were begun; one at a time, without delaying passes. */
 export class RotationListener implements PassListener {
@@ -90,4 +92,9 @@ export class RotationListener implements PassListener {
       this.#trigger();
     }
   }
+}
+
+/** True when a key made at `since` (ISO 8601) is due to be changed, after `every` seconds; null for never. */
+function isDue(since: string, every: number | null, now: Date, jitter: number): boolean {
+  return every !== null && now.getTime() - Date.parse(since) >= every * 1000 * (1 + mostJitter * jitter);
 }

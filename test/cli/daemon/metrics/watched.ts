@@ -1,5 +1,4 @@
-import { countCalls } from '../../../../src/app/run/count-calls.ts';
-import { NetworkController } from '../../../../src/app/run/network-controller.ts';
+import { countCalls, NetworkController } from '../../../../src/app/run/network-controller.ts';
 import { readStatus } from '../../../../src/app/status/status.ts';
 import { createMetrics, type Metrics } from '../../../../src/cli/daemon/metrics/metrics.ts';
 import { removed } from '../../../../src/core/reconcile/change.ts';
