@@ -26,7 +26,10 @@ export async function needsNoToken(
   if (operation === undefined) return false;
   // Each entry is one way in, and an empty one takes nothing (OpenAPI 3.1, Security Requirement Object). Without entries all may enter.
   const ways = member(operation, 'security') ?? member(document, 'security') ?? [];
-  return Array.isArray(ways) && (ways.length === 0 || ways.some(isEmpty));
+  return (
+    Array.isArray(ways) &&
+    (ways.length === 0 || ways.some((way) => typeof way === 'object' && way !== null && Object.keys(way).length === 0))
+  );
 }
 
 async function read(http: HttpClient): Promise<unknown> {
@@ -51,10 +54,6 @@ function matches(template: string, path: string): boolean {
   const [wanted, parts] = [template.split('/'), path.split('/')];
   if (wanted.length !== parts.length) return false;
   return wanted.every((word, index) => word === parts[index] || (/^\{[^{}]+\}$/.test(word) && parts[index] !== ''));
-}
-
-function isEmpty(way: unknown): boolean {
-  return typeof way === 'object' && way !== null && Object.keys(way).length === 0;
 }
 
 function member(value: unknown, name: string): unknown {

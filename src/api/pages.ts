@@ -51,7 +51,8 @@ export async function* readPages<One extends Page>(
   for (let path = first; ; ) {
     seen.add(path);
     const page = await read(path);
-    const url = addressOf(service.base, path);
+    const { origin, pathname } = service.base;
+    const url = new URL(`${origin}${pathname.replace(/\/$/, '')}${path}`);
     const wrong = (problem: string) => new BadReply(`${url.origin}${url.pathname}`, problem, remedy);
     bytes += page.size;
     if (bytes > limits.bytes) throw wrong(`and the pages before it have more than ${limits.bytes} bytes`);
@@ -131,10 +132,6 @@ function pathBelow({ base, secrets }: Lister, url: URL, next: string, wrong: (pr
   const basePath = base.pathname.replace(/\/$/, '');
   if (!target.pathname.startsWith(`${basePath}/`)) throw wrong('names a next page outside of the base address');
   return `${target.pathname.slice(basePath.length)}${target.search}`;
-}
-
-function addressOf(base: URL, path: string): URL {
-  return new URL(`${base.origin}${base.pathname.replace(/\/$/, '')}${path}`);
 }
 
 /** The first property of these names that is there and not null. */

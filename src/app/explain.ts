@@ -48,7 +48,7 @@ export async function explainAddress(tools: Tools, text: string): Promise<Explan
   const place = findNetwork(found.address, views);
   const checks = place
     ? await checkNetworkPath(tools, found.address, place)
-    : await checkOtherPath(tools, found.address, views);
+    : explainOther(found.address, views, await tools.host.route(found.address));
   const view = place?.view;
   return {
     ...found,
@@ -115,8 +115,4 @@ async function readDrops(tools: Tools, link: string, ways: PacketPaths): Promise
     if (error instanceof CpnError) return null;
     throw error;
   });
-}
-
-async function checkOtherPath(tools: Tools, address: Address, views: readonly View[]): Promise<Check[]> {
-  return explainOther(address, views, await tools.host.route(address));
 }

@@ -19,7 +19,9 @@ export interface Selection<S extends State = State> {
 export async function selectStates(store: Store, network: string | undefined): Promise<Selection> {
   const { states, unreadable } = await store.list();
   if (network === undefined) return { states, unreadable };
-  const chosen = states.filter((state) => namesOf(state).includes(network));
+  const chosen = states.filter(({ interface: link, membership }) =>
+    [link, ...(membership ? [String(membership.map.id), membership.map.name] : [])].includes(network),
+  );
   if (chosen.length > 0) return { states: chosen, unreadable: [] };
   for (const { interface: link, error } of unreadable) if (link === network) throw error;
   const joined = states.map((state) => state.interface).join(', ') || 'none';
@@ -49,8 +51,4 @@ export function refuseUnreadable(unreadable: Listing['unreadable']): void {
 
 export function isJoined(state: State): state is Joined {
   return state.membership !== null;
-}
-
-function namesOf({ interface: link, membership }: State): string[] {
-  return membership === null ? [link] : [link, String(membership.map.id), membership.map.name];
 }

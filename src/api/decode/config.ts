@@ -62,7 +62,7 @@ export function readGivenPeers(
   const read = withOwn.map(({ peer, own }) => {
     const address = own ?? presumeAddress(field, peer, place, taken);
     taken.add(address);
-    const beyond = peer.allowedIps.filter((prefix) => isRoute(prefix, address, place));
+    const beyond = peer.allowedIps.filter((prefix) => prefix !== hostPrefix(address) && !covers(place.cidr, prefix));
     if (!config.isTableOff) return { routes: beyond, peer: toPeer(peer, address, beyond) };
     const allowedIps = peer.allowedIps.filter((prefix) => !beyond.includes(prefix));
     return { routes: [], peer: toPeer({ ...peer, allowedIps }, address, []) };
@@ -148,9 +148,4 @@ function presumeAddress(
     if (!taken.has(address)) return address;
   }
   throw field.wrong('has a peer whose AllowedIPs are all given to others');
-}
-
-/** True of what lies outside the network's range, and is not the peer's own address. */
-function isRoute(prefix: Prefix, address: Address, { cidr }: Place): boolean {
-  return prefix !== hostPrefix(address) && !covers(cidr, prefix);
 }

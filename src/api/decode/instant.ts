@@ -3,7 +3,8 @@
  * it comes from a database, and it does not depend on this host's time zone.
  */
 export function readInstant(given: string | number): string | null {
-  const time = typeof given === 'number' ? fromEpoch(given) : Date.parse(withOffset(given.trim()));
+  const isSeconds = typeof given === 'number' && Math.abs(given) < mostSeconds;
+  const time = typeof given === 'number' ? given * (isSeconds ? 1000 : 1) : Date.parse(withOffset(given.trim()));
   return Number.isNaN(time) || Math.abs(time) > mostMs ? null : new Date(time).toISOString();
 }
 
@@ -12,10 +13,6 @@ const mostSeconds = 1e11;
 
 /** ECMA-262, 21.4.1.1: what a Date can hold. */
 const mostMs = 8.64e15;
-
-function fromEpoch(count: number): number {
-  return Math.abs(count) < mostSeconds ? count * 1000 : count;
-}
 
 /** `2030-01-31 12:00:00`, as SQL writes it, and ISO 8601 without an offset, are local time to Date.parse. */
 function withOffset(text: string): string {

@@ -56,7 +56,9 @@ export class AttemptFailed extends Error {
         heard: true,
       });
     }
-    if (!unconnected && notHttp(error, code)) {
+    const isNotHttp =
+      (error instanceof Error && error.name === 'HTTPParserError') || code === 'UND_ERR_HEADERS_OVERFLOW';
+    if (!unconnected && isNotHttp) {
       return new AttemptFailed('what answers there does not speak HTTP', {
         retry: false,
         sent: true,
@@ -111,10 +113,6 @@ function tlsProblem(code: string): string {
   }
   const remedy = "check this host's clock, or name the issuer's certificate in NODE_EXTRA_CA_CERTS";
   return `its TLS certificate was not accepted (${code}): ${remedy}`;
-}
-
-function notHttp(error: unknown, code: string): boolean {
-  return (error instanceof Error && error.name === 'HTTPParserError') || code === 'UND_ERR_HEADERS_OVERFLOW';
 }
 
 /** The first name of a trusted certificate that is for another host. */

@@ -114,7 +114,9 @@ export async function attempt(connection: Connection, call: Call, circumstances:
   if (call.answered && (status === 205 || status === 206)) throw partial(response, reading);
   if (status >= 200 && status < 300 && call.answered)
     return answer(await (call.receive ?? readJson)(response, reading));
-  if (status >= 400 && status < 500 && status !== 429 && !isGone(call, status, perhapsDone)) {
+  // A deletion is done when there is nothing to delete, if not by this attempt then by one whose reply was lost.
+  const isGone = status === 404 && call.method === 'DELETE' && (call.goneIsDone === true || perhapsDone);
+  if (status >= 400 && status < 500 && status !== 429 && !isGone) {
     throw await refusedReply(response, { ...call, repeated: perhapsDone }, reading);
   }
   if (status === 429 || status >= 500) throw busy(response, now, await readBriefReason(response, reading));
@@ -123,11 +125,6 @@ export async function attempt(connection: Connection, call: Call, circumstances:
   const unchanged = status === 304 && call.headers?.['if-none-match'] !== undefined;
   if (status >= 300 && status < 400 && !unchanged) throw redirect(response, reading);
   return answer(null);
-}
-
-/** A deletion is done when there is nothing to delete, if not by this attempt then by one whose reply was lost. */
-function isGone(call: Call, status: number, perhapsDone: boolean): boolean {
-  return status === 404 && call.method === 'DELETE' && (call.goneIsDone === true || perhapsDone);
 }
 
 function busy(response: Response, now: number, reason: string | null): AttemptFailed {

@@ -70,7 +70,10 @@ export class HttpClient {
     for (let number = 1; ; number++) {
       const message = compose(call, basePath, clock.monotonic() - started);
       const circumstances: Attempt = { message, reading, now: clock.wall(), perhapsDone };
-      const failed: Answer | AttemptFailed = await attempt(connection, call, circumstances).catch(attemptFailure);
+      const failed = await attempt(connection, call, circumstances).catch((error: unknown) => {
+        if (error instanceof AttemptFailed) return error;
+        throw error;
+      });
       if (!(failed instanceof AttemptFailed)) return failed;
       const { outcome, message: problem }: AttemptFailed = failed;
       sent ||= outcome.sent;
@@ -120,9 +123,4 @@ interface Ending {
   readonly sent: boolean;
   /** Of the last attempt. */
   readonly outcome: AttemptFailed['outcome'];
-}
-
-function attemptFailure(error: unknown): AttemptFailed {
-  if (error instanceof AttemptFailed) return error;
-  throw error;
 }

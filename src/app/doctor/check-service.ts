@@ -21,12 +21,13 @@ export const serviceChecks: readonly NetworkCheck[] = [
 async function examineService(tools: DoctorTools, state: Joined): Promise<Finding[]> {
   const { url } = state.service;
   const looked = `the control plane at ${url}`;
+  const transport = url.startsWith('https:') ? 'by TLS with a trusted certificate' : 'without TLS';
   try {
     const begun = tools.now().getTime() / 1000;
     const { date, tookMs } = await tools.probeService(state.service, deadline);
     const middle = begun + tookMs / 2000;
     return [
-      okFinding('api', looked, `answers within ${Math.ceil(tookMs)} ms, ${describeTransport(url)}`),
+      okFinding('api', looked, `answers within ${Math.ceil(tookMs)} ms, ${transport}`),
       ...(date === null ? [] : [checkServiceClock(url, middle, date)]),
       await examineToken(tools, state),
     ];
@@ -44,10 +45,6 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
 function remedyOf(url: string, { heard, remedy }: Unreachable): string {
   if (!heard) return `curl -v ${url}; the tunnel stays as it is meanwhile`;
   return remedy ?? `curl -v ${url}: a certificate or a proxy is in the way; NODE_EXTRA_CA_CERTS names a CA of your own`;
-}
-
-function describeTransport(url: string): string {
-  return url.startsWith('https:') ? 'by TLS with a trusted certificate' : 'without TLS';
 }
 
 /** Reads the map of the host's own network. @throws Intercepted */

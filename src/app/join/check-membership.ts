@@ -58,7 +58,7 @@ export async function checkMembership(tools: Tools, state: Joined): Promise<void
     await service.readMap(access.network, access.token, map);
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
-    if (isForbidden(error)) throw error;
+    if (error instanceof Refused && error.status === 403) throw error;
     if (!isRefused(error)) {
       tools.warn(`${error.message}; ${link} uses the last received map of network ${map.name}`);
       return;
@@ -75,8 +75,4 @@ export async function checkMembership(tools: Tools, state: Joined): Promise<void
 
 function isRefused(error: CpnError): error is Refused {
   return error instanceof Refused && (error.status === 401 || error.status === 404);
-}
-
-function isForbidden(error: CpnError): boolean {
-  return error instanceof Refused && error.status === 403;
 }

@@ -4,7 +4,7 @@ import { sameFeatures } from '../../core/map/features.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { isDefaultRoute } from '../../core/net/cidr.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
-import { type RouteReport, remedyOfRefused } from '../../core/routing/route-report.ts';
+import { remedyOfRefused } from '../../core/routing/route-report.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { explainNoAccess, withPersonalToken } from '../access.ts';
 import { reportLoading } from '../drain/withdraw.ts';
@@ -98,7 +98,12 @@ async function plan(
 ): Promise<Evaluation> {
   const { interface: link } = state;
   const planned = await evaluateNetwork(tools, state, { actual, disallowed });
-  for (const route of planned.desired.report.filter(isUnexpected)) tools.warn(describeRefusedRoute(route, link));
+  for (const route of planned.desired.report) {
+    // What only the options keep out is expected.
+    if (route.state !== 'refused' || route.reason === 'not accepted') continue;
+    const remedy = remedyOfRefused(route, link);
+    tools.warn(`${route.prefix} does not lead into ${link}: it ${route.reason}${remedy === null ? '' : `; ${remedy}`}`);
+  }
   const hostsProblem = explainHosts(planned.desired, planned.actual);
   if (hostsProblem !== null) tools.warn(new HostsFileNotUpdated(link, hostsProblem).message);
   return planned;
@@ -192,14 +197,4 @@ async function keepToken(tools: Tools, state: Joined, { personalToken }: JoinReq
   const noAccess = explainNoAccess(next);
   if (noAccess !== null) tools.warn(noAccess);
   return next;
-}
-
-/** True for a route that the guard refused, and not only the options. */
-function isUnexpected({ state, reason }: RouteReport): boolean {
-  return state === 'refused' && reason !== 'not accepted';
-}
-
-function describeRefusedRoute(route: RouteReport, link: string): string {
-  const remedy = remedyOfRefused(route, link);
-  return `${route.prefix} does not lead into ${link}: it ${route.reason}${remedy === null ? '' : `; ${remedy}`}`;
 }

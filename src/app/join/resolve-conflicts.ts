@@ -78,7 +78,11 @@ async function refuseConflict(tools: Tools, enrolled: EnrolledNetwork, former: J
   const { states: all } = await tools.store.list();
   const states = all.filter((other) => other.interface !== former?.interface);
   const others = states.filter(isJoined).filter((other) => other.interface !== state.interface);
-  const conflict = findExisting(state, others) ?? findMoved(state, others) ?? findHiddenPeer(state, others);
+  const existing = others.find((other) => isSameNetwork(state, other));
+  const moved = others.filter((other) => isMovedNetwork(state, other));
+  const conflict =
+    (existing && describeExisting(existing)) ??
+    (moved.length > 0 ? describePossibleMove(moved, state) : findHiddenPeer(state, others));
   const refusal = await findAddressRefusal(tools, enrolled, states);
   if (conflict === null && refusal === null) return;
   await undoEnrollment(tools, state);
@@ -106,17 +110,6 @@ async function findAddressRefusal(
   });
   const reason = findAddressConflict(peer.address, constraints, endpoints);
   return reason === null ? null : new AddressRefused(map.name, peer.address, reason);
-}
-
-function findExisting(state: Joined, others: readonly Joined[]): string | null {
-  const existing = others.find((other) => isSameNetwork(state, other));
-  return existing ? describeExisting(existing) : null;
-}
-
-/** A network that this host joined at another address of its control plane. */
-function findMoved(state: Joined, others: readonly Joined[]): string | null {
-  const same = others.filter((other) => isMovedNetwork(state, other));
-  return same.length === 0 ? null : describePossibleMove(same, state);
 }
 
 function isSameNetwork({ service, membership: { map } }: Joined, other: Joined): boolean {

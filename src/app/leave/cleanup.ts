@@ -25,7 +25,8 @@ export async function cleanUp(tools: Tools, state: State): Promise<State> {
     tools.warn(new NotOurs('the interface', state.interface, 'it is left as it is').message);
   }
   const shared = state.receipt.filter((entry) => entry.made === 'sysctl' && isForwardingKey(entry.key));
-  const successor = await findSuccessor(tools, state);
+  const others = (await tools.store.list()).states.filter((other) => other.interface !== state.interface);
+  const successor = others.find(isForwarder) ?? null;
   if (successor && shared.length > 0) await transferSysctls(tools, successor, shared);
   const own = state.receipt.filter(
     (entry) =>
@@ -37,7 +38,7 @@ export async function cleanUp(tools: Tools, state: State): Promise<State> {
   const link: OwnedResource[] = foreign ? [] : [{ made: 'interface', link: state.interface }];
   const written = state.receipt.filter((entry) => entry.made === 'rules');
   const isTunnel = written.some(({ table }) => table === undefined) || (!foreign && holdsTunnel(actual));
-  const table = findRouteTable(state, (await tools.store.list()).states, actual);
+  const table = findRouteTable(state, others, actual);
   const rules: OwnedResource[] = [
     ...(isTunnel ? [{ made: 'rules', link: state.interface } as const] : []),
     ...(table === null ? [] : [{ made: 'rules', link: state.interface, table } as const]),
@@ -81,10 +82,4 @@ async function transferSysctls(tools: Tools, successor: Joined, entries: readonl
     if (!(error instanceof CpnError)) throw error;
     tools.warn(error.message);
   }
-}
-
-/** Another network of this host that is up and forwards packets. */
-async function findSuccessor(tools: Tools, state: State): Promise<Joined | null> {
-  const { states: others } = await tools.store.list();
-  return others.filter(isForwarder).find((other) => other.interface !== state.interface) ?? null;
 }

@@ -163,11 +163,8 @@ async function isListed(service: PeerService, access: Access, state: Joined): Pr
     return map === null || (findOwnPeer(map, state) ?? findOwnSkipped(map, state)) !== undefined;
   } catch (error) {
     // Its own token is void with the peer, and a network that is not there has none.
-    if (membership.accessToken !== null ? isTokenVoid(error) : isNetworkGone(error)) return false;
+    const isGone = error instanceof Refused && error.status === 404 && error.reasoned;
+    if (membership.accessToken !== null ? isTokenVoid(error) : isGone) return false;
     throw error;
   }
-}
-
-function isNetworkGone(error: unknown): boolean {
-  return error instanceof Refused && error.status === 404 && error.reasoned;
 }

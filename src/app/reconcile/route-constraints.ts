@@ -68,7 +68,10 @@ export function constrainRoutes({
       present: findNested(around, later).filter(isBelieved),
       accepted: saved === null ? [] : acceptedBy(saved).filter(isBelieved),
     },
-    taken: earlier.flatMap(({ by, config }) => prefixesOf(config).map((prefix) => ({ prefix, by }))),
+    taken: earlier.flatMap(({ by, config: { address, peers } }) => {
+      const prefixes = [maskPrefix(formatInterfaceAddress(address)), ...peers.flatMap((each) => each.allowedIps)];
+      return prefixes.map((prefix) => ({ prefix, by }));
+    }),
     later,
     advertised: advertisedBy(map),
     allowed: state.options.allowRoutes,
@@ -80,8 +83,4 @@ function withoutLinks(surroundings: Underlay, links: readonly string[]): Underla
   const isOther = ({ link }: { readonly link: string }) => !links.includes(link);
   const { connected, routed } = surroundings;
   return { ...surroundings, connected: connected.filter(isOther), routed: routed.filter(isOther) };
-}
-
-function prefixesOf({ address, peers }: TunnelConfig): Prefix[] {
-  return [maskPrefix(formatInterfaceAddress(address)), ...peers.flatMap((peer) => peer.allowedIps)];
 }

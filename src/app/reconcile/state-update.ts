@@ -33,7 +33,9 @@ export function applyUpdate(
   { map, requestedAs = null, resolved, failed = null, pathMtu }: StateUpdate,
 ): Joined {
   const listed = map === null || isOutdated(map, state, requestedAs) ? state : withMap(state, map);
-  const mapped = withPathMtu(withFailures(listed, failed), pathMtu);
+  const checked = withFailures(listed, failed);
+  const isMeasured = pathMtu !== undefined && JSON.stringify(pathMtu) !== JSON.stringify(state.pathMtu);
+  const mapped = isMeasured ? { ...checked, pathMtu } : checked;
   if (resolved === null) return mapped;
   const names = new Set(namesOf(mapped));
   const entries = Object.entries({ ...mapped.resolved, ...resolved }).filter(([name]) => names.has(name));
@@ -55,11 +57,6 @@ function withFailures(state: Joined, failures: readonly PeerFailure[] | null): J
     .filter(({ peer }) => listed.has(peer))
     .toSorted((one, other) => comparePeerIds(one.peer, other.peer));
   return JSON.stringify(failed) === JSON.stringify(state.failed) ? state : { ...state, failed };
-}
-
-function withPathMtu(state: Joined, pathMtu: StateUpdate['pathMtu']): Joined {
-  if (pathMtu === undefined || JSON.stringify(pathMtu) === JSON.stringify(state.pathMtu)) return state;
-  return { ...state, pathMtu };
 }
 
 function withMap(state: Joined, received: NetworkMap): Joined {

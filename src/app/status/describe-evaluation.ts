@@ -46,6 +46,8 @@ export function describeEvaluation(
   now: number,
 ): EvaluatedStatus {
   const { state, listed, desired, actual, changes } = seen;
+  const { pathMtu } = desired;
+  const { map } = state.membership;
   // A network that was taken down is as it should be.
   const drift = state.enabled ? changes : [];
   const peers = describePeers(seen, notes.silent, now);
@@ -69,26 +71,28 @@ export function describeEvaluation(
   const names = explainHosts(desired, actual);
   const pending = describeRotation(state);
   const ending = findExpiryWarning(state, new Date(now * 1000));
-  const rangeDetour = detours.get(state.membership.map.cidr);
+  const rangeDetour = detours.get(map.cidr);
   return {
     state: actual.link === null ? 'down' : troubled ? 'degraded' : 'up',
     listenPort: actual.device?.listenPort ?? null,
     mtu: actual.link?.mtu ?? null,
-    pathMtu: describeLimit(seen),
+    pathMtu: pathMtu && { peer: nameLimiting(pathMtu, map.peers), measuredAt: pathMtu.measuredAt },
     peers,
     routes,
     drift,
     foreignRoutes,
     warnings: [
       ...(listed ? [] : [describeUnlisted(state)]),
-      ...(rangeDetour ? [`${state.membership.map.cidr}: ${describeBypassRoute(rangeDetour)}`] : []),
-      ...findHiddenPeers(state.membership.map, state.membership.peer.address, actual.surroundings).map(describeHidden),
+      ...(rangeDetour ? [`${map.cidr}: ${describeBypassRoute(rangeDetour)}`] : []),
+      ...findHiddenPeers(map, state.membership.peer.address, actual.surroundings).map(describeHidden),
       ...describeProvidedConfig(state),
-      ...describeAllSkipped(state.membership.map.skipped),
+      ...describeAllSkipped(map.skipped),
       ...describePinMismatches(state),
       ...(ending === null ? [] : [`${ending.found}; ${ending.remedy}`]),
       ...(state.refused === null ? [] : [describeRefused(state)]),
-      ...(state.drained ? [describeDrained(state)] : []),
+      ...(state.drained
+        ? [`out of service since "cpn drain"; "cpn drain ${state.interface} --undo" puts it back`]
+        : []),
       ...(pending === null ? [] : [pending]),
       ...findSecretMismatches(state, actual).map(describeSecretMismatch),
       ...desired.detours.map(
@@ -101,11 +105,6 @@ export function describeEvaluation(
       ...notes.troubles,
     ],
   };
-}
-
-function describeLimit({ state, desired }: Evaluation): EvaluatedStatus['pathMtu'] {
-  const { pathMtu } = desired;
-  return pathMtu && { peer: nameLimiting(pathMtu, state.membership.map.peers), measuredAt: pathMtu.measuredAt };
 }
 
 function describePeers({ state, desired, actual }: Evaluation, silent: Notes['silent'], now: number): PeerStatus[] {
@@ -170,10 +169,6 @@ function describeUnloaded({ state, desired, actual }: Evaluation, { unloaded }: 
   const { link, firewall, isConnector } = desired;
   if (!state.enabled || unloaded === null || firewall === null || isLoaded(firewall, actual)) return [];
   return [new RulesNotLoaded(link, unloaded, isConnector).message];
-}
-
-function describeDrained({ interface: link }: Joined): string {
-  return `out of service since "cpn drain"; "cpn drain ${link} --undo" puts it back`;
 }
 
 function describeHidden({ peer, link }: HiddenPeer): string {

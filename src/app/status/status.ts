@@ -17,7 +17,8 @@ import type { NetworkStatus } from './network-status.ts';
 export async function readStatus(tools: Tools, network?: string): Promise<NetworkStatus[]> {
   const { states, unreadable } = await selectJoined(tools, network);
   const read = await Promise.all(states.map((state) => readNetwork(tools, state)));
-  return [...read, ...unreadable.map(describeUnreadable)].toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
+  const unread = unreadable.map(({ interface: link, error }) => ({ ...unknown, interface: link, failure: error }));
+  return [...read, ...unread].toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
 }
 
 async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> {
@@ -69,10 +70,6 @@ function describeState(state: Joined, { sync }: Notes): NetworkStatus {
     expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     sync: accessOf(state) === null ? { ...sync, mode: 'local' } : sync,
   };
-}
-
-function describeUnreadable({ interface: link, error }: { interface: string; error: CpnError }): NetworkStatus {
-  return { ...unknown, interface: link, failure: error };
 }
 
 /** A network of which nothing is known. */

@@ -7,7 +7,8 @@ import type { DesiredPeer, TunnelConfig } from '../wg-quick/tunnel-config.ts';
  */
 export function renderUci(config: TunnelConfig, link: string, banner: string): string {
   const { privateKey, listenPort, mtu, address, peers } = config;
-  const name = nameSection(link);
+  // UCI takes fewer characters in the name of a section than the kernel in that of an interface.
+  const name = link.replace(/[^a-zA-Z0-9_]/g, '_');
   const lines = [
     banner,
     `config interface '${name}'`,
@@ -30,11 +31,6 @@ function renderPeer({ publicKey, presharedKey, endpoint, keepalive, allowedIps }
     option('route_allowed_ips', 1),
     ...allowedIps.map((prefix) => item('allowed_ips', prefix)),
   ];
-}
-
-/** UCI takes fewer characters in the name of a section than the kernel in that of an interface. */
-function nameSection(link: string): string {
-  return link.replace(/[^a-zA-Z0-9_]/g, '_');
 }
 
 const option = (name: string, value: string | number) => `\toption ${name} '${value}'`;

@@ -92,8 +92,12 @@ function evaluateCondition(condition: Condition, path: PacketPath, verdict: Verd
       return negate(condition.not, condition.states.includes(path.state) ? 'yes' : 'no');
     case 'protocol':
       return path.port === undefined ? 'maybe' : negate(condition.not, condition.names.includes('udp') ? 'yes' : 'no');
-    case 'port':
-      return negate(condition.not, matchPort(path.port, condition.ranges));
+    case 'port': {
+      const { port } = path;
+      if (port === undefined) return 'maybe';
+      const isIn = condition.ranges.some(({ first, last }) => first <= port && port <= last);
+      return negate(condition.not, isIn ? 'yes' : 'no');
+    }
     case 'redirected':
       return path.isRedirected === false ? negate(condition.not, 'no') : 'maybe';
     case 'some state':
@@ -110,11 +114,6 @@ function matchName(name: string | null, names: readonly string[]): RuleMatch {
   if (name === null) return 'maybe';
   const fits = (each: string) => (each.endsWith('*') ? name.startsWith(each.slice(0, -1)) : name === each);
   return names.some(fits) ? 'yes' : 'no';
-}
-
-function matchPort(port: number | undefined, ranges: readonly PortRange[]): RuleMatch {
-  if (port === undefined) return 'maybe';
-  return ranges.some(({ first, last }) => first <= port && port <= last) ? 'yes' : 'no';
 }
 
 function matchRange(prefix: Prefix, ranges: readonly AddressRange[]): RuleMatch {

@@ -43,7 +43,8 @@ export function forwardingRules({
   const assigned = assignedRoutes(map, self);
   const served = assigned.filter(ofFamily);
   const elsewhere = acceptRoutes ? map.routes.filter((route) => ofFamily(route) && !assigned.includes(route)) : [];
-  const range = rangeOf(map);
+  // Where the range is not known: the network's addresses one by one.
+  const range = lengthOf(map.cidr) < 32 ? [map.cidr] : widest([map.cidr, ...addresses(map.peers)]);
   const there = widest([...range, ...elsewhere]);
   // A default route is for connections that begin within the network.
   const members = widest([...range, ...elsewhere.filter((route) => !isDefaultRoute(route))]);
@@ -142,11 +143,6 @@ function entrances(
 /** What a default route leads nowhere for: a gateway answers there, as with the credentials of a cloud, and the host itself. */
 function specialOf(cidr: Prefix): Prefix[] {
   return specialRanges.map(([range]) => range).filter((range) => familyOf(range) === familyOf(cidr));
-}
-
-/** The network's own addresses; one by one where its range is not known. */
-function rangeOf({ cidr, peers }: NetworkMap): Prefix[] {
-  return lengthOf(cidr) < 32 ? [cidr] : widest([cidr, ...addresses(peers)]);
 }
 
 function addresses(peers: readonly Peer[]): Prefix[] {

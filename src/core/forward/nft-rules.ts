@@ -34,7 +34,7 @@ export function packetRules({ link, rules }: Firewall): PacketRule[] {
   return rules.map((rule) => {
     const chain = chainOf(rule);
     const text = writeRule(link, rule);
-    return { chain, text, comment: `cpn ${rule.rule} ${digest(`${chains[chain]} ${text}`)}` };
+    return { chain, text, comment: `cpn ${rule.rule} ${digestOf(`${chains[chain]} ${text}`, 4)}` };
   });
 }
 
@@ -173,8 +173,4 @@ function writeOne(field: 'saddr' | 'daddr', prefixes: readonly Prefix[], not: '!
 
 function protocolOf(value: Address | Prefix): 'ip' | 'ip6' {
   return familyOf(value) === 4 ? 'ip' : 'ip6';
-}
-
-function digest(text: string): string {
-  return digestOf(text, 4);
 }

@@ -38,25 +38,19 @@ export interface ForwardingNetwork {
 export function forwardPaths({ link, map, self, surroundings }: ForwardingNetwork): ForwardPath[] {
   const { cidr } = map;
   const linksToward = linkFinder(surroundings);
-  const routes = assignedRoutes(map, self).flatMap((route) =>
-    orUnknown(linksToward(route)).flatMap((lan): ForwardPath[] => [
+  const routes = assignedRoutes(map, self).flatMap((route) => {
+    const links = linksToward(route);
+    return (links.length > 0 ? links : [null]).flatMap((lan): ForwardPath[] => [
       { iif: link, oif: lan, from: cidr, to: route, state: 'new' },
       { iif: lan, oif: link, from: route, to: cidr, state: 'established' },
-    ]),
-  );
-  return [...routes, ...(relays(map, self) ? relayed(link, cidr) : [])];
-}
-
-function relayed(link: string, cidr: Prefix): ForwardPath[] {
-  const states = ['new', 'established'] as const;
-  return states.map((state) => ({ iif: link, oif: link, from: cidr, to: cidr, state }));
+    ]);
+  });
+  if (!relays(map, self)) return routes;
+  const relayed = { iif: link, oif: link, from: cidr, to: cidr };
+  return [...routes, { ...relayed, state: 'new' }, { ...relayed, state: 'established' }];
 }
 
 function relays(map: NetworkMap, self: Peer): boolean {
   const hidden = map.peers.filter((peer) => peer.id !== self.id && peer.endpoint === null);
   return hidden.length > 1 && !self.withdrawn.includes(map.cidr);
-}
-
-function orUnknown(links: readonly string[]): readonly (string | null)[] {
-  return links.length > 0 ? links : [null];
 }

@@ -28,11 +28,10 @@ export function findUnmet(
   if (actual.link === null) return `there is no interface ${link}`;
   if (!actual.link.up) return `${link} is down`;
   if (condition.for === 'route') return explainBypassRoute(condition.prefix, link, actual);
-  if (condition.for === 'handshake') return lacksHandshake(actual, now) ? 'no peer has a fresh handshake' : null;
+  if (condition.for === 'handshake') {
+    const isHeard = actual.device?.peers.some((peer) => isFresh(peer.latestHandshake, now));
+    return isHeard ? null : 'no peer has a fresh handshake';
+  }
   const present = actual.link.addresses.some((each) => each.address === address);
   return present ? null : `${link} does not have the address ${address}`;
-}
-
-function lacksHandshake({ device }: Actual, now: number): boolean {
-  return !device?.peers.some((peer) => isFresh(peer.latestHandshake, now));
 }

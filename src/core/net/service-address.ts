@@ -8,7 +8,11 @@ import { InvalidValue } from '../errors/index.ts';
  */
 export function parseServiceAddress(text: string, insecureHttp: boolean): ServiceAddress {
   const url = /^https?:\/\/[^\s\p{Cc}]+$/iu.test(text) ? URL.parse(text) : null;
-  if (!url) throw invalid(withoutSecrets(text), 'is not an http(s) URL', 'write it like https://api.example.com');
+  if (!url) {
+    // What stands before an "@" or after a "?" or "#" may be secret.
+    const shown = maskTokens(text.replace(/^.*@/s, '[credentials]@').replace(/[?#].*$/s, ''));
+    throw invalid(shown, 'is not an http(s) URL', 'write it like https://api.example.com');
+  }
   const plain = `${url.origin}${url.pathname}`;
   if (url.username !== '' || url.password !== '') {
     throw invalid(plain, 'came with credentials, which would end up in logs', 'leave out what stands before the "@"');
@@ -27,11 +31,6 @@ const httpRemedy = 'use https, or say --insecure-http if that network is trusted
 /** `URL` has already turned 0x7f.1 and the like into dotted decimal. */
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
-}
-
-/** What can be shown of a text that is no URL: not what stands before an "@" or after a "?" or "#", and no key. */
-function withoutSecrets(text: string): string {
-  return maskTokens(text.replace(/^.*@/s, '[credentials]@').replace(/[?#].*$/s, ''));
 }
 
 function invalid(value: string, rule: string, remedy: string): InvalidValue {

@@ -35,7 +35,10 @@ export function applyPins(received: NetworkMap, pins: readonly Pin[], { rule, se
     .flatMap((peer) => settled.get(peer) ?? (used.has(peer) ? pinOf(peer) : []))
     .toSorted((one, other) => comparePeerIds(one.peer, other.peer));
   const isListed = new Set(matched.values());
-  const gone = pins.filter((pin) => !isListed.has(pin)).map(dropClaim);
+  // Of a peer that is not listed the service says nothing.
+  const gone = pins
+    .filter((pin) => !isListed.has(pin))
+    .map((pin) => (pin.claimed === null ? pin : { ...pin, claimed: null }));
   return { map: mapOf(received, used), pins: unlessSame(pins, [...listed, ...gone].slice(0, mostPins)) };
 }
 
@@ -139,11 +142,6 @@ function sameRows(one: NetworkMap, other: NetworkMap): boolean {
   const rows = ({ peers }: NetworkMap) =>
     JSON.stringify(peers.map(({ id, publicKey, address }) => [id, publicKey, address]));
   return one === other || rows(one) === rows(other);
-}
-
-/** Of a peer that is not listed the service says nothing. */
-function dropClaim(pin: Pin): Pin {
-  return pin.claimed === null ? pin : { ...pin, claimed: null };
 }
 
 function unlessSame(before: readonly Pin[], after: readonly Pin[]): readonly Pin[] {

@@ -1,7 +1,7 @@
 import { presharedKeyOf } from '../crypto/network-secret.ts';
 import type { Secret } from '../crypto/secret.ts';
 import { forwardingRules, localRules } from '../forward/forwarding-rules.ts';
-import { findIngresses, type HostForwarding } from '../forward/ingress.ts';
+import { findIngresses } from '../forward/ingress.ts';
 import { findLimit } from '../health/path-mtu.ts';
 import { tunnelMark } from '../host-state/marks.ts';
 import { allForwardingKey, looseFilter, sourceFilterKey } from '../host-state/sysctl-keys.ts';
@@ -58,9 +58,11 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
   const served = assignedRoutes(map, self).filter((route) => familyOf(route) === familyOf(map.cidr));
   const ingresses = findIngresses(served, surroundings, intent.forwarding);
   const { ingress } = ingresses;
+  // A host that forwards on its own account, as for containers, and can be given packet rules.
+  const isForwarder = intent.forwarding.sysctls[allForwardingKey] === '1' && intent.forwarding.hasNft;
   const rules = isConnector
     ? forwardingRules({ map, self, options, detours: topology.detours, surroundings, ingress })
-    : forwardsLocally(intent.forwarding)
+    : isForwarder
       ? localRules(self)
       : null;
   const fittedMtu = fitMtu(surroundings.underlayMtu);
@@ -97,11 +99,6 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     fittedMtu,
     pathMtu,
   };
-}
-
-/** True of a host that forwards on its own account, as for containers, and can be given packet rules. */
-function forwardsLocally({ sysctls, hasNft }: HostForwarding): boolean {
-  return sysctls[allForwardingKey] === '1' && hasNft;
 }
 
 /** The map without routes that would give one peer's addresses to another, and what is said of those. */

@@ -25,17 +25,19 @@ export function planPorts({ link, port, ours, states }: PortRequest): PortPlan {
   const opening = here.filter(({ is }) => is === 'closed').map(({ at }) => at);
   const found = here.filter(({ is }) => is === 'ours').map(({ at }) => at);
   const fresh = [...found, ...opening].filter((at) => !ours.some((each) => isSame(each, at)));
-  const kept = ours.filter((at) => !states.some((each) => isSame(each.at, at) && isOfPerson(each)));
+  // A rule of a person took the place of ours; firewalld has no comments, so that our ports there are not distinguishable.
+  const replaced = states.filter(({ at, is }) => at.by === 'ufw' && is === 'open');
+  const kept = ours.filter((at) => !replaced.some((each) => isSame(each.at, at)));
   const closing = kept.filter((at) => at.port !== port);
-  return {
-    steps: [...opening.map((at) => open(link, at)), ...closing.map((at) => close(link, at))],
-    ours: [...kept, ...fresh],
-  };
-}
-
-/** True of a rule that took the place of ours; firewalld has no comments, so that our ports there are not distinguishable. */
-function isOfPerson({ at, is }: PortState): boolean {
-  return at.by === 'ufw' && is === 'open';
+  const opened = opening.map((at): Step => {
+    const change = added('firewall', nameOf(at), `${at.port}/udp`, 'others dial this port');
+    return { do: 'open-port', link, at, changes: [change] };
+  });
+  const closed = closing.map((at): Step => {
+    const change = removed('firewall', nameOf(at), `${at.port}/udp`, 'it was opened for this network alone');
+    return { do: 'close-port', link, at, changes: [change] };
+  });
+  return { steps: [...opened, ...closed], ours: [...kept, ...fresh] };
 }
 
 /** The steps that close what is ours. */
@@ -46,16 +48,6 @@ export function planClosing(link: string, ours: readonly OpenPort[]): readonly S
 /** Without a port that was closed, or that could not be opened. */
 export function without(ports: readonly OpenPort[], gone: OpenPort): readonly OpenPort[] {
   return ports.filter((each) => !isSame(each, gone));
-}
-
-function open(link: string, at: OpenPort): Step {
-  const change = added('firewall', nameOf(at), `${at.port}/udp`, 'others dial this port');
-  return { do: 'open-port', link, at, changes: [change] };
-}
-
-function close(link: string, at: OpenPort): Step {
-  const change = removed('firewall', nameOf(at), `${at.port}/udp`, 'it was opened for this network alone');
-  return { do: 'close-port', link, at, changes: [change] };
 }
 
 function nameOf({ by, zone, permanent }: OpenPort): string {

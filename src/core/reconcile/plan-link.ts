@@ -24,7 +24,7 @@ export function planSettings(desired: Desired, actual: Actual): Step[] {
   const isUsed = desired.routes.some((prefix) => place(prefix).table === desired.routeTable);
   const rules = [...planPair(desired.routeTable, isUsed, actual), ...planRules(desired, actual)];
   const commands: Planned[] = [
-    ...planMark(desired, actual),
+    ...(actual.link === null ? [[{ set: 'alias', value: desired.alias }, null] as const] : []),
     ...planMtu(desired, actual),
     ...planAddresses(desired, actual.link),
     ...planUp(desired, actual),
@@ -52,10 +52,6 @@ function adds([command]: Planned): boolean {
   return 'add' in command;
 }
 
-function planMark({ alias }: Desired, { link }: Actual): Planned[] {
-  return link === null ? [[{ set: 'alias', value: alias }, null]] : [];
-}
-
 function planMtu({ link, config: { mtu } }: Desired, actual: Actual): Planned[] {
   if (actual.link?.mtu === mtu) return [];
   const before = actual.link?.mtu;
@@ -74,7 +70,7 @@ function planUp({ link }: Desired, actual: Actual): Planned[] {
  * secondaries with the primary.
  */
 function planAddresses({ link, config }: Desired, actual: Link | null): Planned[] {
-  const present = actual?.addresses.filter((address) => !isLinkLocal(address)) ?? [];
+  const present = actual?.addresses.filter(({ address }) => !address.startsWith('fe80:')) ?? [];
   const surplus = present.filter((address) => !isSameAddress(address, config.address));
   const removals = surplus.map((address): Planned => {
     const target = formatInterfaceAddress(address);
@@ -134,7 +130,8 @@ function planRoutes(desired: Desired, actual: Actual, place: RoutePlacement, cla
     const command: LinkCommand = { remove: 'route', prefix, protocol, table, ...key };
     if (isMoved(route)) return [command, null];
     const isExplained = isInTable(route) || !isPlain(route);
-    const why = !wanted.has(prefix) ? 'no peer serves it' : isExplained ? explain(route) : 'it is in another table';
+    const other = route.deviation === undefined ? 'another metric' : `it gives packets another way: ${route.deviation}`;
+    const why = !wanted.has(prefix) ? 'no peer serves it' : isExplained ? other : 'it is in another table';
     return [command, removed('route', prefix, nameTarget(link, table), why)];
   });
   return [...additions, ...removals];
@@ -144,23 +141,17 @@ function isPlain({ tos, deviation }: Route): boolean {
   return tos === undefined && deviation === undefined;
 }
 
-function explain({ deviation }: Route): string {
-  return deviation === undefined ? 'another metric' : `it gives packets another way: ${deviation}`;
-}
-
 /** Of a route that comes to another table, its metric is of no interest. */
 function describeMove(before: Route, { table, metric }: Place, { allowed }: Desired): Change {
   const { prefix } = before;
   if (before.table !== table) {
-    const why = allowed.includes(prefix) ? 'it is let through' : reasonOf(table);
+    const other =
+      table === 'main' ? 'another rule or route would come before its table' : 'a local network comes first';
+    const why = allowed.includes(prefix) ? 'it is let through' : other;
     return updated('route', prefix, { table: before.table }, { table }, why);
   }
   const why = metric === acceptedMetric ? 'a local network with this prefix comes first' : 'it is let through';
   return updated('route', prefix, { metric: before.metric }, { metric }, why);
-}
-
-function reasonOf(table: string): string {
-  return table === 'main' ? 'another rule or route would come before its table' : 'a local network comes first';
 }
 
 /** Adds a route, or takes it over. */
@@ -199,8 +190,4 @@ function nameTarget(link: string, table: string): string {
 
 function isSameAddress(one: InterfaceAddress, other: InterfaceAddress): boolean {
   return one.address === other.address && one.length === other.length;
-}
-
-function isLinkLocal({ address }: InterfaceAddress): boolean {
-  return address.startsWith('fe80:');
 }

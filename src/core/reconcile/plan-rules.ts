@@ -16,7 +16,8 @@ type PlannedRule = readonly [LinkCommand, Change];
 export function planRules({ rules }: Pick<Desired, 'rules'>, actual: Pick<Actual, 'routes' | 'rules'>): PlannedRule[] {
   if (rules.length === 0 && !holdsTunnel(actual)) return [];
   const stand = findPairs(actual.rules).find((pair) => rules.length > 0 && isInPlace(pair, actual.rules)) ?? null;
-  const wanted = stand === null ? rules : rules.filter((rule) => !isOfTunnel(rule));
+  const wanted =
+    stand === null ? rules : rules.filter((rule) => !sameRule(rule, mainRule) && !sameRule(rule, tunnelRule));
   const additions = wanted
     .filter((rule) => !actual.rules.some((present) => sameRule(present, rule)))
     .map((rule): PlannedRule => [{ add: 'rule', rule }, added('rule', nameRule(rule), 'ip rule', reasonOf(rule))]);
@@ -61,10 +62,6 @@ function findTunnelRules(rules: readonly Rule[]): Rule[] {
 function isInPlace([tunnel, main]: Pair, rules: readonly Rule[]): boolean {
   const ours = rules.some((rule) => sameRule(rule, tunnelRule)) && rules.some((rule) => sameRule(rule, mainRule));
   return !ours && main.priority > rulePriority.resolver && tunnel.priority < mainPriority;
-}
-
-function isOfTunnel(rule: Rule): boolean {
-  return sameRule(rule, mainRule) || sameRule(rule, tunnelRule);
 }
 
 function planRemoval(rule: Rule, reason: string): PlannedRule {

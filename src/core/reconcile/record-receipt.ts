@@ -25,7 +25,10 @@ export function recordSteps(receipt: Receipt, steps: readonly Step[], actual: Ac
   const reopened = new Set(steps.flatMap((step) => (enablesForwarding(step) ? [step.key] : [])));
   const kept = receipt.filter((entry) => {
     if (entry.made === 'rules') return entry.table !== undefined || !isGivenUp;
-    return entry.made !== 'sysctl' || !(reopened.has(entry.key) || isVoid(entry, actual));
+    if (entry.made !== 'sysctl') return true;
+    // Forwarding as a whole, which only earlier versions turned on, went off with a reboot: another tool turned it on again.
+    const isVoid = entry.key === allForwardingKey && actual.sysctls[entry.key] === entry.before;
+    return !(reopened.has(entry.key) || isVoid);
   });
   const entries = new Map(kept.map((entry) => [nameOf(entry), entry]));
   for (const entry of made) if (!entries.has(nameOf(entry))) entries.set(nameOf(entry), entry);
@@ -43,11 +46,6 @@ export function dropReverted(receipt: Receipt, steps: readonly Step[]): Receipt 
 
 function enablesForwarding(step: Step): step is Step & SetSysctl {
   return step.do === 'set-sysctl' && typeof step.receipt === 'object';
-}
-
-/** Forwarding as a whole, which only earlier versions turned on, went off with a reboot: it was turned on again by another tool. */
-function isVoid({ key, before }: OwnedResource & { made: 'sysctl' }, { sysctls }: Actual): boolean {
-  return key === allForwardingKey && sysctls[key] === before;
 }
 
 function rulesOf(step: ConfigureLink): OwnedResource[] {

@@ -40,7 +40,8 @@ type Host = Pick<Actual, 'rules' | 'surroundings'>;
  */
 export function placeRoutes(desired: Placed, host: Host): RoutePlacement {
   const { routeTable } = desired;
-  const own = routeTable !== null && findForeignRules(host).length === 0 ? routeTable : null;
+  // Rules of others may be asked before ours, or be meant to be asked before the main table.
+  const own = routeTable !== null && findOurRules(host.rules).length === host.rules.length ? routeTable : null;
   const shadows = own === null ? null : indexShadows(host.surroundings, desired.later);
   return (prefix) => {
     if (isDefaultRoute(prefix)) return { table: tunnelTable, metric: usualMetric(prefix) };
@@ -48,12 +49,6 @@ export function placeRoutes(desired: Placed, host: Host): RoutePlacement {
     if (own === null || familyOf(prefix) === 6 || desired.allowed.includes(prefix)) return inMain;
     return shadows?.(prefix) ? inMain : { table: own, metric: usualMetric(prefix) };
   };
-}
-
-/** Rules of others may be asked before ours, or be meant to be asked before the main table. */
-function findForeignRules({ rules }: Pick<Actual, 'rules'>) {
-  const ours = new Set(findOurRules(rules));
-  return rules.filter((rule) => !ours.has(rule));
 }
 
 /** Tells of a prefix whether the main table leads it elsewhere as a whole, by a route that is no local network's. */

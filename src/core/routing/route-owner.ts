@@ -77,7 +77,11 @@ function findServing(map: NetworkMap, ranked: readonly Peer[]): (prefix: Prefix)
   const ofAll = connectors.filter(servesAll);
   const others = connectors.filter((peer) => !servesAll(peer));
   const places = placesOf(map);
-  const pairs = others.flatMap((peer) => servedRoutes(map, peer, places).map((prefix) => ({ prefix, peer })));
+  const pairs = others.flatMap((peer) => {
+    const withdrawn = new Set(peer.withdrawn);
+    const served = assignedRoutes(map, peer, places).filter((route) => !withdrawn.has(route));
+    return served.map((prefix) => ({ prefix, peer }));
+  });
   const ofSome = Map.groupBy(pairs, ({ prefix }) => prefix);
   return (prefix) => {
     const some = ofSome.get(prefix)?.map(({ peer }) => peer);
@@ -89,11 +93,6 @@ function findServing(map: NetworkMap, ranked: readonly Peer[]): (prefix: Prefix)
 
 function servesAll({ routes, withdrawn }: Peer): boolean {
   return routes === null && withdrawn.length === 0;
-}
-
-function servedRoutes(map: NetworkMap, peer: Peer, places: ReadonlyMap<Prefix, number>): readonly Prefix[] {
-  const withdrawn = new Set(peer.withdrawn);
-  return assignedRoutes(map, peer, places).filter((route) => !withdrawn.has(route));
 }
 
 /** Where a host stands in its network: the map, which peer it is, and what it last saw. */

@@ -1,4 +1,3 @@
-import type { Change } from '../../../core/reconcile/change.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Log } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
@@ -19,12 +18,10 @@ export class PassLogger implements PassListener {
   onPass({ changes, isDrift }: Pass): void {
     if (changes.length === 0) return;
     const more = changes.length - mostLogged;
-    const logged = changes.slice(0, mostLogged).map(describe);
+    const logged = changes
+      .slice(0, mostLogged)
+      .map(({ action, kind, target, reason }) => `${action} ${kind} ${target}: ${reason}`);
     const facts = { interface: this.#link, changes: logged, ...(more > 0 && { more }) };
     this.#log.info(facts, isDrift ? 'drift repaired' : 'change applied');
   }
-}
-
-function describe({ action, kind, target, reason }: Change): string {
-  return `${action} ${kind} ${target}: ${reason}`;
 }
