@@ -152,7 +152,7 @@ describe('a mistake on a terminal ends with the fault and the remedy', () => {
       'https where http is spoken',
       () => wrongly(`file:key ${api.replace('http:', 'https:')}`),
       5,
-      /the TLS handshake failed .*: the port may serve plain http/,
+      /the TLS handshake failed .*: https was tried, and the port may serve plain http/,
       'enrolling bare at https://203.0.113.1:8787',
     ],
     [

@@ -36,8 +36,12 @@ export class AttemptFailed extends Error {
     this.outcome = outcome;
   }
 
-  /** Puts an error of undici, of the resolver, of TCP or of TLS into our words. */
-  static from(error: unknown, unconnected: boolean): AttemptFailed {
+  /**
+   * Puts an error of undici, of the resolver, of TCP or of TLS into our words.
+   *
+   * @param isPlain plain http was tried, and no reply began
+   */
+  static from(error: unknown, unconnected: boolean, isPlain = false): AttemptFailed {
     const code = codeOf(error);
     if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
       return new AttemptFailed(`its certificate is for ${nameIn(error)}`, {
@@ -64,16 +68,18 @@ export class AttemptFailed extends Error {
         sent: true,
         perhapsDone: false,
         heard: true,
-        remedy: 'check that its address and port are those of the control plane',
+        remedy: isPlain ? useHttps : 'check that its address and port are those of the control plane',
       });
     }
     const problem = problems[code] ?? `the connection failed (${code})`;
-    return new AttemptFailed(problem, {
+    // A TLS server closes the connection of a client that speaks plain http.
+    const isTlsLikely = isPlain && !unconnected && closedCodes.includes(code);
+    return new AttemptFailed(isTlsLikely ? `${problem}: http was tried, and the port may serve https` : problem, {
       retry: true,
       sent: !unconnected,
       perhapsDone: !unconnected,
       heard: code === 'ECONNREFUSED' || code === 'ECONNRESET',
-      remedy: remedies[code] ?? 'try again, and see what "cpn doctor" says of this host',
+      remedy: (isTlsLikely ? useHttps : remedies[code]) ?? 'try again, and see what "cpn doctor" says of this host',
     });
   }
 }
@@ -93,6 +99,10 @@ const problems: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no connection came about in 10 seconds',
 };
 
+const closedCodes: readonly string[] = ['ECONNRESET', 'UND_ERR_SOCKET'];
+/** For a port that was tried with plain http, and may serve https. */
+export const useHttps = 'check the port, or set --api to an https:// URL';
+
 const noWay = 'check its address, and with "cpn doctor" the routes of this host';
 const silent = 'check its address and port, that it runs, and that no firewall is in between';
 
@@ -109,7 +119,7 @@ const remedies: Readonly<Record<string, string>> = {
 
 function tlsProblem(code: string): string {
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) {
-    return `the TLS handshake failed (${code}): the port may serve plain http; check the port, or use http://`;
+    return `the TLS handshake failed (${code}): https was tried, and the port may serve plain http; check the port, or set --api to an http:// URL`;
   }
   const remedy = "check this host's clock, or name the issuer's certificate in NODE_EXTRA_CA_CERTS";
   return `its TLS certificate was not accepted (${code}): ${remedy}`;

@@ -34,12 +34,14 @@ const connectTimeoutMs = 10_000;
  */
 export class Connection {
   readonly #client: Client;
+  readonly #isPlain: boolean;
   /** Errors from before there was a connection: nothing was sent. */
   readonly #unconnected = new WeakSet<Error>();
   #peer: string | null = null;
 
   constructor(origin: string, signal: AbortSignal) {
     const connect = buildConnector({ allowH2: false, timeout: connectTimeoutMs, signal, lookup: findAddresses });
+    this.#isPlain = origin.startsWith('http:');
     this.#client = new Client(origin, {
       // The deadline of the whole call bounds these.
       headersTimeout: 0,
@@ -64,7 +66,7 @@ export class Connection {
     try {
       return await this.#client.request(message);
     } catch (error) {
-      throw AttemptFailed.from(error, this.#unconnected.has(error as Error));
+      throw AttemptFailed.from(error, this.#unconnected.has(error as Error), this.#isPlain);
     }
   }
 

@@ -7,7 +7,7 @@ import { Unreachable } from '../../../src/core/errors/index.ts';
 import { makeCertificate } from '../certificate.ts';
 import { connectPeerService } from '../described-service.ts';
 import { failureOf, networkBody, unhurried } from '../samples.ts';
-import { listen } from '../server.ts';
+import { bytes, listen, serve } from '../server.ts';
 
 const token = new Secret('token-sample');
 
@@ -71,9 +71,26 @@ describe('https', () => {
     );
     const { map, sleeps } = await read(port);
     const failure = await failureOf(map);
-    expect(failure.message).toContain('TLS handshake failed');
-    expect(failure.message).toContain('the port may serve plain http');
+    expect(failure.message).toMatch(
+      /the TLS handshake failed \(\S+\): https was tried, and the port may serve plain http; .*set --api to an http:/,
+    );
     expect(requests).toBe(0);
     expect(sleeps).toEqual([]);
+  });
+});
+
+describe('plain http', () => {
+  test('to a port of https says what was tried, and what to set', async () => {
+    const { port, requests } = await serveTls(makeCertificate());
+    const address = { url: `http://127.0.0.1:${port}`, insecureHttp: false };
+    const { message } = await failureOf(connectPeerService(address, unhurried().options).readMap(7, token, null));
+    expect(message).toMatch(/: http was tried, and the port may serve https \(.*; .*set --api to an https:\/\/ URL$/);
+    expect(requests()).toBe(0);
+  });
+
+  test('that nginx or Go refuses at a port of https says it too', async () => {
+    const { address } = await serve(bytes(400, 'Client sent an HTTP request to an HTTPS server.\n'));
+    const { message } = await failureOf(connectPeerService(address).readMap(7, token, null));
+    expect(message).toMatch(/\(400\): Bad Request; http was tried: .*set --api to an https:\/\/ URL$/);
   });
 });
