@@ -53,7 +53,10 @@ it('a suspended host loses every other host, at once, and is back once it is res
   await admin('peer', 'suspend', 'office', 'web', '--yes');
   await eventually('dropped', async () => !(await peersOfEdge()).includes(other));
   expect(await eventually('refused', async () => (await status(web)).sync.refused)).toBe('forbidden');
-  expect((await status(web)).sync.error).toContain('this peer is suspended');
+  expect((await status(web)).sync.error).toMatch(/this peer is suspended; an admin resumes it with "cpn peer resume"$/);
+  const doctor = await web.cpn(['doctor'], { allowFailure: true });
+  expect(doctor.stdout).toContain('this peer is suspended');
+  expect(doctor.stdout).not.toContain('new key');
   await eventually('not reached', () => reaches(false));
   await admin('peer', 'resume', 'office', 'web', '--expires', '3d');
   await eventually('back', () => reaches(true));

@@ -60,18 +60,24 @@ export async function refusedReply(
   }
   const body = bytes && parseReason(response, bytes, bounded);
   const reason = reasonIn(body, reading);
-  const remedy = asked.remedies?.[status] ?? usualRemedy(status, reason, reading.url);
+  const remedy = hasHint(status, reason)
+    ? null
+    : (asked.remedies?.[status] ?? usualRemedy(status, reason, reading.url));
   const what = asked.repeated ? `${asked.what}, sent again because the first reply was lost,` : asked.what;
   const circumstances = { repeated: asked.repeated, reasoned: reason !== null };
   return new Refused(status, what, reason ?? statusName(status), remedy, circumstances);
 }
 
-/** Our own control plane ends a 403 with what to do, after a semicolon; another service names its reason at the most. */
+/** Our own control plane ends a 403 with what to do, after a semicolon. */
+function hasHint(status: number, reason: string | null): boolean {
+  return status === 403 && reason?.includes('; ') === true;
+}
+
 function usualRemedy(status: number, reason: string | null, url: string): string | null {
   // As nginx and Go answer plain http at a port of https.
   if (status === 400 && reason === null && url.startsWith('http:')) return `http was tried: ${useHttps}`;
   if (status !== 403 || reason === null) return usualRemedies[status] ?? otherRemedy;
-  return reason.includes('; ') ? null : 'ask an owner or an admin';
+  return 'ask an owner or an admin';
 }
 
 const maxBriefBytes = 4_096;

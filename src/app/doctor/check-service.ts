@@ -66,6 +66,9 @@ async function examineToken(tools: DoctorTools, state: Joined): Promise<Finding>
     return okFinding('api', looked, 'is good');
   } catch (error) {
     if (!(error instanceof CpnError) || error instanceof Intercepted) throw error;
+    // A 403 says who lets the host back in: it may be suspended, and needs no new key.
+    if (error instanceof Refused && error.status === 403 && error.remedy !== null)
+      return problemFinding('api', looked, error.problem, error.remedy);
     const remedy =
       error instanceof Refused
         ? 'ask an admin whether this host is still in the network; else cpn join with a new key'

@@ -8,6 +8,10 @@ export class Refused extends CpnError {
   readonly repeated: boolean;
   /** False where the reply has no reason in the contract's form: a proxy may have sent it. */
   readonly reasoned: boolean;
+  /** The message without its hint. */
+  readonly problem: string;
+  /** The hint, which the reason may have after a semicolon. */
+  readonly remedy: string | null;
 
   /** @param remedy the hint; null where the reason has one */
   constructor(
@@ -17,9 +21,11 @@ export class Refused extends CpnError {
     remedy: string | null,
     { repeated = false, reasoned = true }: { readonly repeated?: boolean; readonly reasoned?: boolean } = {},
   ) {
-    super(`${what} was refused (${status}): ${reason}${remedy === null ? '' : `; ${remedy}`}`, {
-      facts: { status, what },
-    });
+    const [cause, ...hints] = remedy === null ? reason.split('; ') : [reason, remedy];
+    const problem = `${what} was refused (${status}): ${cause}`;
+    super([problem, ...hints].join('; '), { facts: { status, what } });
+    this.problem = problem;
+    this.remedy = hints.join('; ') || null;
     this.status = status;
     this.repeated = repeated;
     this.reasoned = reasoned;

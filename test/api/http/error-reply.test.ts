@@ -83,6 +83,13 @@ describe('a refusal', () => {
     expect(failure.message).toContain(`reading network 7 was refused (${status}): no; the tunnel stays as it is`);
   });
 
+  test('of a suspended host has the one hint of the control plane', async () => {
+    const message = 'this peer is suspended; an admin resumes it with "cpn peer resume"';
+    const { address } = await serve(json(403, { message }));
+    const failure = await failureOf(connectPeerService(address).readMap(7, token, null));
+    expect(failure.message).toBe(`reading network 7 was refused (403): ${message}`);
+  });
+
   test.each([401, 403, 405])('of a removal with %i says nothing of a tunnel that stays', async (status) => {
     const { address } = await serve(json(status, { message: 'no' }));
     const { message } = await failureOf(connectPeerService(address).removePeer(7, 1, token));

@@ -151,6 +151,15 @@ describe('a check-up', () => {
     expect(problemsOf(await examine(tools))).toMatchObject([
       { subject: 'api', remedy: expect.stringContaining('ask an admin') },
     ]);
+    const suspended = 'this peer is suspended; an admin resumes it with "cpn peer resume"';
+    desk.answers = [fail(new Refused(403, 'reading', suspended, null))];
+    expect(problemsOf(await examine(tools))).toMatchObject([
+      {
+        subject: 'api',
+        found: 'reading was refused (403): this peer is suspended',
+        remedy: 'an admin resumes it with "cpn peer resume"',
+      },
+    ]);
     desk.answers = [fail(new BadReply('https://x', 'is not JSON', 'look'))];
     expect(problemsOf(await examine(tools))).toMatchObject([
       { subject: 'api', remedy: expect.stringContaining('later') },
