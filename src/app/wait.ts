@@ -1,6 +1,8 @@
 import { CpnError, NotJoined } from '../core/errors/index.ts';
 import { type Condition, findUnmet } from '../core/health/readiness.ts';
-import type { State } from '../store/state/state.ts';
+import type { Actual } from '../core/host-state/actual.ts';
+import type { Address } from '../core/net/cidr.ts';
+import type { Joined, State } from '../store/state/state.ts';
 import { observeOptionsFor } from './reconcile/evaluate-network.ts';
 import { isJoined, selectStates } from './select.ts';
 import { secondsNow, type Tools } from './tools.ts';
@@ -15,9 +17,20 @@ export interface Readiness {
 /** Seconds between two looks at the host. */
 const pause = 0.25;
 
+/** Seconds between two datagrams to a peer. WireGuard sends an unanswered handshake again after 5 s (REKEY_TIMEOUT). */
+const triggerInterval = 5;
+/** Of one network: one answer is enough. */
+const mostTriggered = 16;
+
+interface Observed extends Readiness {
+  /** Where a handshake is missing: the peers with which a datagram starts one. */
+  readonly silent?: readonly Address[];
+}
+
 /**
  * Waits until the condition holds for the networks that `network` names, and tells how each of them is then. Looks at the host
- * only, and changes nothing. It also waits for a join that has begun.
+ * only, and changes nothing. It also waits for a join that has begun. WireGuard makes a handshake only when there is something
+ * to send: while it waits for one, it sends datagrams to the peers with an endpoint.
  *
  * @param timeout seconds, after which it returns what it saw last; 0 looks once
  * @throws NotJoined when something is named that this host has not joined, or when it has joined no network
@@ -30,6 +43,7 @@ export async function waitFor(
 ): Promise<Readiness[]> {
   const deadline = tools.monotonic() + timeout;
   let reported = '';
+  let nextTrigger = tools.monotonic();
   for (;;) {
     const networks = await readNetworks(tools, network, condition);
     const left = deadline - tools.monotonic();
@@ -37,6 +51,11 @@ export async function waitFor(
     const missing = describeMissing(networks);
     if (missing !== reported) tools.progress(`waiting: ${missing}`);
     reported = missing;
+    const addresses = networks.flatMap(({ silent = [] }) => silent);
+    if (addresses.length > 0 && tools.monotonic() >= nextTrigger) {
+      for (const address of addresses) await tools.host.triggerHandshake(address);
+      nextTrigger = tools.monotonic() + triggerInterval;
+    }
     await tools.sleep(1000 * Math.min(pause, left));
   }
 }
@@ -51,29 +70,35 @@ export function describeMissing(networks: readonly Readiness[]): string {
   return networks.flatMap(({ missing }) => missing ?? []).join('; ');
 }
 
-async function readNetworks(tools: Tools, network: string | undefined, condition: Condition): Promise<Readiness[]> {
+async function readNetworks(tools: Tools, network: string | undefined, condition: Condition): Promise<Observed[]> {
   const { states, unreadable } = await selectStates(tools.store, network);
   if (states.length + unreadable.length === 0) throw new NotJoined('no network is joined; join one with "cpn join"');
   const seen = states.map(async (state) => ({
     interface: state.interface,
-    missing: await findMissing(tools, state, condition),
+    ...(await findMissing(tools, state, condition)),
   }));
   const unseen = unreadable.map(({ interface: link, error }) => ({ interface: link, missing: error.message }));
   return [...(await Promise.all(seen)), ...unseen];
 }
 
-async function findMissing(tools: Tools, state: State, condition: Condition): Promise<string | null> {
+async function findMissing(tools: Tools, state: State, condition: Condition): Promise<Omit<Observed, 'interface'>> {
   const { interface: link } = state;
-  if (!isJoined(state)) return `the join of ${link} is not finished`;
+  if (!isJoined(state)) return { missing: `the join of ${link} is not finished` };
   try {
     const actual = await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] });
     const { address } = state.membership.peer;
     const lack = findUnmet(condition, { link, address }, actual, secondsNow(tools));
-    if (lack === null || state.enabled) return lack;
-    return `${link} was taken down; "cpn up ${link}" brings it up`;
+    if (lack !== null && !state.enabled) return { missing: `${link} was taken down; "cpn up ${link}" brings it up` };
+    const isSilent = lack !== null && condition.for === 'handshake' && actual.link?.up === true;
+    return { missing: lack, silent: isSilent ? findDialled(state, actual) : [] };
   } catch (error) {
     // While a host boots, what fails now may work at the next look.
-    if (error instanceof CpnError) return error.message;
+    if (error instanceof CpnError) return { missing: error.message };
     throw error;
   }
+}
+
+function findDialled({ membership: { map } }: Joined, { device }: Actual): Address[] {
+  const dialled = new Set(device?.peers.flatMap((peer) => (peer.endpoint === null ? [] : [peer.publicKey])));
+  return map.peers.flatMap((peer) => (dialled.has(peer.publicKey) ? [peer.address] : [])).slice(0, mostTriggered);
 }

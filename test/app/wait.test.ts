@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { reconcileNetworks } from '../../src/app/reconcile/reconcile.ts';
+import { waitFor } from '../../src/app/wait.ts';
+import { dialled, peer } from '../core/samples.ts';
+import { answerWith, Desk, joinedTo, mapAt } from './desk.ts';
+
+/** A host with a peer that it dials and one that it does not, and the addresses that were sent a datagram. */
+async function startDesk() {
+  const map = mapAt('"1"', [peer(2, { endpoint: dialled(2) }), peer(4)]);
+  const desk = await Desk.with(joinedTo(map));
+  desk.answers = [answerWith(map)];
+  await reconcileNetworks(desk.tools);
+  const sent: string[] = [];
+  desk.onHandshakeTrigger = (address) => sent.push(address);
+  return { desk, sent };
+}
+
+describe('to wait for a handshake', () => {
+  it('starts one with the peers that have an endpoint', async () => {
+    const { desk, sent } = await startDesk();
+    desk.onHandshakeTrigger = (address) => {
+      sent.push(address);
+      desk.touch(2, { latestHandshake: desk.tools.now().getTime() / 1000 });
+    };
+    expect(await waitFor(desk.tools, undefined, { for: 'handshake' }, 60)).toMatchObject([{ missing: null }]);
+    expect(sent).toEqual(['10.77.0.2']);
+  });
+
+  it('sends now and then until the time is over', async () => {
+    const { desk, sent } = await startDesk();
+    const [seen] = await waitFor(desk.tools, undefined, { for: 'handshake' }, 12);
+    expect(seen?.missing).toBe('no peer has a fresh handshake');
+    expect(sent).toHaveLength(3);
+  });
+
+  it('sends nothing for one look, for another condition, or where the interface is down', async () => {
+    const { desk, sent } = await startDesk();
+    await waitFor(desk.tools, undefined, { for: 'handshake' }, 0);
+    const { link } = desk.actual;
+    desk.actual = { ...desk.actual, link: link && { ...link, addresses: [] } };
+    await waitFor(desk.tools, undefined, { for: 'address' }, 12);
+    desk.actual = { ...desk.actual, link: link && { ...link, up: false } };
+    await waitFor(desk.tools, undefined, { for: 'handshake' }, 12);
+    expect(sent).toEqual([]);
+  });
+});
