@@ -1,7 +1,7 @@
 import { exitCodes } from '../../src/cli/exit-code.ts';
 import type { Flag } from '../../src/cli/input/flags.ts';
 import { variableOf } from '../../src/cli/input/input.ts';
-import type { Command } from '../../src/cli/parse/command.ts';
+import { type Command, summarize } from '../../src/cli/parse/command.ts';
 import { exitMeanings, files, variables } from './facts.ts';
 import { bold, entry, italic, plain, type Roff, reference, section, typed } from './roff.ts';
 
@@ -67,7 +67,7 @@ function describeCommand(command: Command): [string, Roff] {
     ...section(
       'description',
       plain(`${command.summary}.`),
-      ...(argument ? ['.PP', `${shape(argument.usage)}: ${plain(argument.summary)}.`] : []),
+      ...(argument ? ['.PP', `${shape(argument.usage)}: ${plain(summarize(argument))}.`] : []),
     ),
     ...section(
       'options',

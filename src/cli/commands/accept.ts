@@ -14,7 +14,10 @@ export const accept: Command = {
   name: 'accept',
   argument: {
     usage: '<peer> [network]',
-    summary: 'id, address or name of a peer; an interface, or the id or name of a network, if the peer is in several',
+    summary: {
+      peer: 'id, address or name of a peer',
+      network: 'interface, or id or name of a network; needed if the peer is in several',
+    },
   },
   summary: 'Accept the changed key or address of a peer',
   flags: { ...jsonFlag, ...yesFlag },

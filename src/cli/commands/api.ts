@@ -17,7 +17,7 @@ export const api: Command = {
   name: 'api',
   argument: {
     usage: '<method> <path>',
-    summary: 'GET, HEAD, POST, PUT, PATCH or DELETE, and a path of the API',
+    summary: { method: 'GET, HEAD, POST, PUT, PATCH or DELETE', path: 'path of the API' },
     choices: { method: methods },
   },
   summary: 'Call any API operation with your login, and print the reply',

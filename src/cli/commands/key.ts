@@ -166,7 +166,10 @@ function describeLimits({ peer_types, routes = [], peer_expires_in_hours: hours 
 
 export const revokeKey: Command = {
   name: 'key revoke',
-  argument: { usage: '<network> <key>', summary: 'id or name of a network, and of one of its keys' },
+  argument: {
+    usage: '<network> <key>',
+    summary: { network: theNetwork.summary, key: 'id or name of one of its keys' },
+  },
   summary: 'Revoke an enrolment key; hosts that joined with it stay',
   flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
   examples: ['cpn key revoke office edge-1 --yes'],

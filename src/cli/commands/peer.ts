@@ -13,7 +13,10 @@ import { peerTable } from '../output/peer-table.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
 import { expiresFlag, readExpiry, requireExpiry } from '../parse/expiry-flag.ts';
 
-export const thePeer = { usage: '<network> <peer>', summary: 'id or name of a network, and of a peer in it' } as const;
+export const thePeer = {
+  usage: '<network> <peer>',
+  summary: { network: theNetwork.summary, peer: 'id or name of a peer in it' },
+} as const;
 
 export const listPeers: Command = {
   name: 'peer list',

@@ -9,7 +9,10 @@ import { type Command, networkArgument } from '../parse/command.ts';
 
 export const wait: Command = {
   name: 'wait',
-  argument: { usage: '[network] [cidr]', summary: `${networkArgument.summary}; after "--for route", the route` },
+  argument: {
+    usage: '[network] [cidr]',
+    summary: { network: networkArgument.summary, cidr: 'route to wait for, after "--for route"' },
+  },
   summary: 'Wait until an address is up, a peer has a handshake, or a route is active; changes nothing',
   flags: {
     ...jsonFlag,

@@ -11,7 +11,8 @@ export interface Command {
   /** Its argument as yargs writes it: `[network]` may be left out, `<network>` may not. */
   readonly argument?: {
     readonly usage: string;
-    readonly summary: string;
+    /** Of several words, one by the name of each. */
+    readonly summary: string | Readonly<Record<string, string>>;
     /** As the `choices` of a flag, by the name of each word. */
     readonly choices?: Readonly<Record<string, readonly string[]>>;
   };
@@ -20,6 +21,14 @@ export interface Command {
   readonly examples: readonly string[];
   /** Resolves to the exit code. */
   run(input: Input): Promise<number>;
+}
+
+/** What is said of all words of an argument together. */
+export function summarize({ summary }: NonNullable<Command['argument']>): string {
+  if (typeof summary === 'string') return summary;
+  return Object.entries(summary)
+    .map(([word, text]) => `${word}: ${text}`)
+    .join('; ');
 }
 
 export const networkArgument = {

@@ -1,6 +1,6 @@
 import { maskTokens } from '../../core/crypto/secret.ts';
 import { quote, WrongUsage } from '../../core/errors/index.ts';
-import type { Command } from './command.ts';
+import { type Command, summarize } from './command.ts';
 import { groups } from './groups.ts';
 import { findMeant, findSimilar } from './suggest.ts';
 
@@ -36,7 +36,8 @@ export function explainMistake(message: string, argv: readonly string[], command
     return new WrongUsage(`--${valueless} needs a value: --${valueless} ${value}`);
   }
   if (said.startsWith('Not enough non-option') && command?.argument) {
-    const { usage, summary } = command.argument;
+    const { usage } = command.argument;
+    const summary = summarize(command.argument);
     return new WrongUsage(`${title} needs an argument: ${usage} (${summary}); example: ${command.examples[0]}`);
   }
   const [, unknown] = /^Unknown arguments?: (.*)$/.exec(said) ?? [];

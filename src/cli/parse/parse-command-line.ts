@@ -70,7 +70,9 @@ function describeCommand(program: Argv, command: Command, perform: PerformGiven)
     (described) => {
       for (const [name, flag] of Object.entries(command.flags)) described.option(name, describeFlag(flag));
       for (const name of argument?.usage.match(/[a-z]+/g) ?? []) {
-        described.positional(name, { type: 'string', describe: argument?.summary });
+        const summary = argument?.summary;
+        const describe = typeof summary === 'object' ? summary[name] : summary;
+        described.positional(name, { type: 'string', ...(describe !== undefined && { describe }) });
       }
       for (const example of command.examples) described.example(example, '');
       return described.strict();

@@ -75,6 +75,16 @@ describe('the examples in help', () => {
   });
 });
 
+describe('the help of a command with two arguments', () => {
+  const wordsOf = ({ argument }: Command) => argument?.usage.match(/[a-z]+/g) ?? [];
+  it.each(commands.filter((command) => wordsOf(command).length > 1))('$name describes each', async (command) => {
+    const { summary } = command.argument ?? {};
+    expect(Object.keys(summary ?? {})).toEqual(wordsOf(command));
+    const help = await helpOf(...command.name.split(' '));
+    for (const [word, text] of Object.entries(summary ?? {})) expect(help).toContain(`${word} ${text} `);
+  });
+});
+
 /** They reach out, go on, or write, or look at more of the host than a test should wait for. */
 const active = [
   'join',
