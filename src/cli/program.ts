@@ -1,5 +1,6 @@
 import { exitCodeOf, exitCodes } from './exit-code.ts';
 import { Input } from './input/input.ts';
+import { nameFlags } from './input/name-flags.ts';
 import { endStep, printError } from './output/output.ts';
 import { showGroup, showStart } from './output/start-screen.ts';
 import type { Command } from './parse/command.ts';
@@ -10,7 +11,9 @@ import { groups } from './parse/groups.ts';
 export async function runProgram(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   let exitCode: number = exitCodes.done;
   const perform: Perform = async (command, input) => {
-    exitCode = await command.run(input);
+    exitCode = await command.run(input).catch((error) => {
+      throw nameFlags(error, command.flags);
+    });
   };
   try {
     if (argv.length === 0) {
