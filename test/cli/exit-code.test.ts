@@ -8,6 +8,7 @@ const cases: [number, Error][] = [
   [1, new errors.MissingTool('wg', 'install it')],
   [1, new errors.CommandFailed('wg', 1, 'no')],
   [1, new errors.PortTaken('cpn0', 51820)],
+  [1, new errors.UnreadableOutput('wg', 'it is cut off')],
   [1, new errors.BadReply('https://x', 'is not JSON', 'look')],
   [1, new errors.NotConverged('cpn0', [])],
   [1, new errors.NotConfirmed('cpn0', { revision: '"7"', loss: null, again: 'changed', withinMs: 20_000 })],

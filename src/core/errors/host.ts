@@ -53,6 +53,15 @@ export class CommandFailed extends CpnError {
   }
 }
 
+/** A tool of the operating system printed what cannot be parsed; its next output may be whole. */
+export class UnreadableOutput extends CpnError {
+  override readonly name = 'UnreadableOutput';
+
+  constructor(tool: string, problem: string) {
+    super(`${tool} printed what cannot be parsed: ${problem}`, { facts: { tool, problem }, isRetryable: true });
+  }
+}
+
 /** Another program listens on the UDP port of an interface. */
 export class PortTaken extends CpnError {
   override readonly name = 'PortTaken';

@@ -9,7 +9,7 @@ import { isPlainLinkName, parseLinkName } from '../../core/net/link-name.ts';
 import type { Host, ObserveOptions } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
 import { findSourceAddress, isPortFree, isTcpReachable, probe, resolve, triggerHandshake } from '../probes.ts';
-import { stderrOf } from '../process/command-error.ts';
+import { parseOutput, stderrOf } from '../process/command-error.ts';
 import { findTool } from '../process/find-tool.ts';
 import { OutputCache } from '../process/output-cache.ts';
 import { type Run, run as runHere, type Start, start as startHere } from '../process/run.ts';
@@ -40,7 +40,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     observe: (options) => observe(run, options, caches),
     peers: async (link) => {
       const outputCache = caches.of(parseLinkName(link)).dump;
-      return parseDump(await run('wg', ['show', link, 'dump'], { outputCache })).peers;
+      return parseOutput('wg', await run('wg', ['show', link, 'dump'], { outputCache }), parseDump).peers;
     },
     apply: (step) => applyStep(run, step),
     links: readLinkNames,
@@ -57,7 +57,8 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     watchFirewall: (listener) => watchFirewall(listener, start),
     watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs, new OutputCache()),
     foreignDrops: async (link, ways) => {
-      const tables = parseFilterTables(await run('nft', rulesetArgs, { outputCache: caches.ruleset }));
+      const text = await run('nft', rulesetArgs, { outputCache: caches.ruleset });
+      const tables = parseOutput('nft', text, parseFilterTables);
       return findForeignDrops(tables, parseLinkName(link), ways);
     },
     portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
@@ -72,7 +73,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   const cache = caches.of(link);
   const [device, view, rules, values, isSealed, files, hostsFile] = await Promise.all([
     readDevice(run, link, cache),
-    run('ip', showArgs, { input: showInput, outputCache: caches.shown }).then(cache.readView),
+    readView(run, cache, caches),
     firewall ? readFirewall(run, link, cache, firewall) : null,
     readSysctls(sysctls),
     areSysctlsSealed(),
@@ -96,12 +97,16 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   };
 }
 
+async function readView(run: Run, { readView: read }: LinkCache, { shown }: ObservationCache) {
+  return parseOutput('ip', await run('ip', showArgs, { input: showInput, outputCache: shown }), read);
+}
+
 /** ENODEV, and the errors for an interface that is not WireGuard: with the kernel module, and without it. */
 const noDeviceMessage = /No such device|Operation not supported|Protocol not supported/;
 
 async function readDevice(run: Run, link: string, { dump, readDump }: LinkCache): Promise<Device | null> {
   try {
-    return readDump(await run('wg', ['show', link, 'dump'], { outputCache: dump }));
+    return parseOutput('wg', await run('wg', ['show', link, 'dump'], { outputCache: dump }), readDump);
   } catch (error) {
     if (noDeviceMessage.test(stderrOf(error))) return null;
     throw error;
@@ -117,7 +122,7 @@ async function readFirewall(
 ): Promise<string[] | null> {
   try {
     if (mode === 'if-forwarding' && !(await isForwarding())) return null;
-    return parseRules(await run('nft', listArgs(link), { outputCache: table }));
+    return parseOutput('nft', await run('nft', listArgs(link), { outputCache: table }), parseRules);
   } catch (error) {
     if (stderrOf(error).includes('No such file or directory')) return null;
     if (error instanceof MissingTool) return mode === true ? null : [withoutTool];

@@ -1,5 +1,6 @@
 import { Secret } from '../../core/crypto/secret.ts';
-import { CommandFailed, printable } from '../../core/errors/index.ts';
+import { CommandFailed, InvalidValue, printable, UnreadableOutput } from '../../core/errors/index.ts';
+import type { Tool } from './find-tool.ts';
 
 /** How a process ended, as execa reports it. */
 export interface ProcessResult {
@@ -45,6 +46,15 @@ function redact(text: string, input: string | Secret | undefined): string {
   if (!(input instanceof Secret)) return text;
   const words = input.reveal().match(/[^\s,]{20,}/g) ?? [];
   return words.reduce((rest, word) => rest.replaceAll(word, '[secret]'), text);
+}
+
+/** Parses what a tool printed. @throws UnreadableOutput where `parse` throws InvalidValue */
+export function parseOutput<T>(tool: Tool, text: string, parse: (text: string) => T): T {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw error instanceof InvalidValue ? new UnreadableOutput(tool, error.message) : error;
+  }
 }
 
 /** What a tool wrote to stderr before it failed; empty for any other error. */

@@ -8,6 +8,7 @@ import { onLinkRange } from '../../core/net/interface-address.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
 import type { ObserveOptions } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
+import { parseOutput } from '../process/command-error.ts';
 import type { Run } from '../process/run.ts';
 import { parseDump } from '../wireguard/dump.ts';
 import { routesOf, type TunnelFile } from './tunnel-file.ts';
@@ -51,10 +52,15 @@ export async function observeTunnel(
       interfaces,
     };
   }
-  const [key = ''] = text.split('\t', 1);
-  const privateKey = key === '(none)' ? null : parseSecretKey(key);
+  const privateKey = parseOutput('wg', text, readPrivateKey);
   const hasSameKey = written !== null && written.config.privateKey.reveal() === privateKey?.reveal();
-  return { kernelName, device: parseDump(text), privateKey, file: hasSameKey ? written : null, interfaces };
+  return {
+    kernelName,
+    device: parseOutput('wg', text, parseDump),
+    privateKey,
+    file: hasSameKey ? written : null,
+    interfaces,
+  };
 }
 
 /**
@@ -107,6 +113,11 @@ async function findOtherTunnels(
     if (file !== null && kernelName !== null && kernelName in interfaces) others.set(kernelName, file);
   }
   return others;
+}
+
+function readPrivateKey(text: string): Secret | null {
+  const [key = ''] = text.split('\t', 1);
+  return key === '(none)' ? null : parseSecretKey(key);
 }
 
 /** Null without such a WireGuard interface; the error text for that differs between platforms. */

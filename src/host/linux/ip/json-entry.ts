@@ -28,7 +28,7 @@ export function protocolName(protocol: unknown): string {
 }
 
 export function invalidIpOutput(rule: string): InvalidValue {
-  return new InvalidValue('the output of ip', undefined, rule, 'is this iproute2 4.20 or newer?');
+  return new InvalidValue('it', undefined, rule, 'is this iproute2 4.20 or newer?');
 }
 
 /** RT_TABLE_MAIN. Some versions of `ip` omit it. */

@@ -1,7 +1,7 @@
 import type { KernelRoute, RefusedRoute } from '../../../core/host-state/kernel-route.ts';
 import { type Address, familyOf, maskPrefix } from '../../../core/net/cidr.ts';
 import type { PacketOrigin } from '../../host.ts';
-import { stderrOf } from '../../process/command-error.ts';
+import { parseOutput, stderrOf } from '../../process/command-error.ts';
 import type { Run } from '../../process/run.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';
 import { asList, type Entry, invalidIpOutput, isEntry, protocolName, tableName } from './json-entry.ts';
@@ -15,7 +15,8 @@ export async function getRoute(run: Run, destination: Address, packet: PacketOri
   const from = source === undefined ? '' : ` from ${source}`;
   const query = `${destination}${from}${mark === undefined ? '' : ` mark ${mark}`}`;
   try {
-    return parseRouteGet(await run('ip', getArgs, { input: `route get ${query}\nroute get fibmatch ${query}\n` }));
+    const input = `route get ${query}\nroute get fibmatch ${query}\n`;
+    return parseOutput('ip', await run('ip', getArgs, { input }), parseRouteGet);
   } catch (error) {
     const [, why] = refusals.find(([text]) => stderrOf(error).includes(text)) ?? [];
     if (why === undefined) throw error;

@@ -48,5 +48,5 @@ export function readObjects(text: string): Entry[] {
     const { nftables } = JSON.parse(text);
     if (Array.isArray(nftables)) return nftables.filter(isEntry);
   } catch {}
-  throw new InvalidValue('the output of nft', undefined, 'is not a ruleset in JSON');
+  throw new InvalidValue('it', undefined, 'is not a ruleset in JSON');
 }

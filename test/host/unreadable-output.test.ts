@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { UnreadableOutput } from '../../src/core/errors/index.ts';
+import { parseAddress } from '../../src/core/net/cidr.ts';
+import { linuxHost } from '../../src/host/linux/linux-host.ts';
+import type { Run } from '../../src/host/process/run.ts';
+
+const shown = '[]\n[]\n[]\n[]\n';
+const dump = `(none)\t(none)\t51820\toff\n`;
+
+/** A host whose tools print these. */
+function hostOf(printed: Readonly<Partial<Record<'ip' | 'wg' | 'nft', string>>>) {
+  const all: Readonly<Record<string, string>> = { ip: shown, wg: dump, nft: '{"nftables":[]}', ...printed };
+  const run: Run = async (tool) => all[tool] ?? '';
+  return linuxHost(run);
+}
+
+const options = { link: 'cpn0', firewall: true, sysctls: [], hosts: false };
+
+describe('output that cannot be parsed', () => {
+  it.each([
+    ['ip', '[]\n[]\n[{"dst":"10.0'],
+    ['ip', '[]\n[{"dst":"10.0.0.0.0/8","dev":"eth0"}]\n[]\n[]\n'],
+    ['wg', 'garbled\n'],
+    ['wg', `${dump}not-a-key\t(none)\t(none)\t(none)\t0\t0\t0\toff\n`],
+    ['nft', '{"nftables":'],
+  ] as const)('of %s is no bad input of a user, and another try may succeed: %j', async (tool, text) => {
+    await expect(hostOf({}).observe(options)).resolves.toMatchObject({ link: null });
+    const error = await hostOf({ [tool]: text })
+      .observe(options)
+      .catch((failure: unknown) => failure);
+    expect(error).toBeInstanceOf(UnreadableOutput);
+    expect(error).toMatchObject({
+      isRetryable: true,
+      message: expect.stringMatching(`^${tool} printed what cannot be`),
+    });
+  });
+
+  it('is the same where a single fact is looked up', async () => {
+    const ways = { forward: [], inbound: [] };
+    await expect(hostOf({ wg: 'garbled' }).peers('cpn0')).rejects.toThrow(UnreadableOutput);
+    await expect(hostOf({ nft: '' }).foreignDrops('cpn0', ways)).rejects.toThrow(UnreadableOutput);
+    await expect(hostOf({ ip: '[{' }).route(parseAddress('10.77.0.2'))).rejects.toThrow(
+      'ip printed what cannot be parsed: it is not a list in JSON; is this iproute2 4.20 or newer?',
+    );
+  });
+});
