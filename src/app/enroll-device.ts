@@ -2,7 +2,7 @@ import type { AdminService, Enrolled } from '../api/service.ts';
 import { type KeyPair, makeKeyPair } from '../core/crypto/keys.ts';
 import { tagOf } from '../core/crypto/network-secret.ts';
 import { Secret } from '../core/crypto/secret.ts';
-import { BadReply, CpnError, printable } from '../core/errors/index.ts';
+import { BadReply, expectCpnError, printable } from '../core/errors/index.ts';
 import { noForwarding } from '../core/forward/ingress.ts';
 import type { Underlay } from '../core/host-state/actual.ts';
 import type { Id, NetworkMap, PeerId } from '../core/map/model.ts';
@@ -79,7 +79,7 @@ async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPa
     });
   } catch (error) {
     // Best effort: it ends by itself within the hour.
-    if (key.id !== null) await admin.revokeKey(network, key.id).catch(ignoreCpnError);
+    if (key.id !== null) await admin.revokeKey(network, key.id).catch(expectCpnError);
     throw error;
   }
 }
@@ -161,13 +161,9 @@ async function removeEnrolled(tools: Tools, { admin, network, name }: DeviceRequ
   try {
     await admin.removePeer(network, id);
   } catch (error) {
-    ignoreCpnError(error);
+    expectCpnError(error);
     tools.warn(
       `${printable(name)} stays in the network without anybody who has its keys; type: cpn peer remove ${network} ${id}`,
     );
   }
-}
-
-function ignoreCpnError(error: unknown): void {
-  if (!(error instanceof CpnError)) throw error;
 }

@@ -1,5 +1,5 @@
 import type { PeerService } from '../api/service.ts';
-import { CpnError, Refused } from '../core/errors/index.ts';
+import { CpnError, expectCpnError, Refused } from '../core/errors/index.ts';
 import { type Feature, sameFeatures } from '../core/map/features.ts';
 import type { State } from '../store/state/state.ts';
 import type { ConnectOptions, KnownService, Tools } from './tools.ts';
@@ -33,21 +33,17 @@ export async function saveFeatures(tools: Tools, link: string, features: readonl
   });
 }
 
-interface ExtensionOptions extends ConnectOptions {
-  /** The caller holds the lock, and what is read of the service is not saved. */
-  readonly isLocked?: boolean;
-}
-
 /**
  * Runs `work` with a client that uses what the service of a network describes. The description is read before where it never was, and
  * afterwards where an operation in it turns out not to be there.
+ * Where the caller holds the lock (`isLocked`), what is read of the service is not saved.
  *
  * @throws why the description cannot be read, where it never was
  */
 export async function withExtensions<T>(
   tools: Tools,
   state: KnownService & Pick<State, 'interface'>,
-  { isLocked = false, ...patience }: ExtensionOptions,
+  { isLocked = false, ...patience }: ConnectOptions & { readonly isLocked?: boolean },
   work: (service: PeerService) => Promise<T>,
 ): Promise<T> {
   let features = state.features ?? (await readFirst(tools, state));
@@ -59,7 +55,7 @@ export async function withExtensions<T>(
     return await work(await tools.connect({ ...state, features }, { ...patience, onAbsent }));
   } finally {
     if (isAbsent) features = (await readFeatures(tools, { ...state, features })) ?? features;
-    if (!isLocked) await saveFeatures(tools, state.interface, features).catch(ignoreCpnError);
+    if (!isLocked) await saveFeatures(tools, state.interface, features).catch(expectCpnError);
   }
 }
 
@@ -71,9 +67,4 @@ async function readFirst(tools: Tools, { service }: KnownService): Promise<reado
     if (error instanceof Refused) return [];
     throw error;
   }
-}
-
-/** What cannot be saved now is read again by the next one. */
-function ignoreCpnError(error: unknown): void {
-  if (!(error instanceof CpnError)) throw error;
 }

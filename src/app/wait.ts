@@ -1,4 +1,4 @@
-import { CpnError, NotJoined } from '../core/errors/index.ts';
+import { expectCpnError, NotJoined } from '../core/errors/index.ts';
 import { type Condition, findUnmet } from '../core/health/readiness.ts';
 import type { Actual } from '../core/host-state/actual.ts';
 import type { Address } from '../core/net/cidr.ts';
@@ -93,8 +93,7 @@ async function findMissing(tools: Tools, state: State, condition: Condition): Pr
     return { missing: lack, silent: isSilent ? findDialled(state, actual) : [] };
   } catch (error) {
     // While a host boots, what fails now may work at the next look.
-    if (error instanceof CpnError) return { missing: error.message };
-    throw error;
+    return { missing: expectCpnError(error).message };
   }
 }
 

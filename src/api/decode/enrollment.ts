@@ -1,5 +1,5 @@
 import type { KeyPair } from '../../core/crypto/keys.ts';
-import type { NetworkMap, Peer, SkippedPeer } from '../../core/map/model.ts';
+import type { NetworkMap, Peer } from '../../core/map/model.ts';
 import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
 import { covers, hostPrefix, type Prefix } from '../../core/net/cidr.ts';
 import type { ProvidedConfig } from '../../core/wg-quick/provided-config.ts';
@@ -37,7 +37,9 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Asked): E
   const { network, config } = parts;
   refuseOtherTunnels(network);
   const { own, place } = findPlace(parts);
-  const { peers, routes, skipped } = readPeers(parts, place, asked);
+  const listed = parts.list && { ...decodePeers(parts.list, place.cidr), routes: [] };
+  const given = config && readGivenPeers(config.field, config.text, asked.publicKey, place);
+  const { peers, routes, skipped } = listed ?? given ?? { peers: [], routes: [], skipped: [] };
   const advertised = decodeNetworkRoutes(network);
   const isFlat = network.value === reply.value && (own === null || own.value === reply.value);
   const named = network.find(isFlat ? aliases.network.flatId : aliases.network.id);
@@ -55,7 +57,7 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Asked): E
     peers,
     ...withSkipped(skipped),
   };
-  const peer = decodeOwnPeer(own ?? config?.field ?? reply, own, { map, place, asked });
+  const peer = decodeOwnPeer(own ?? config?.field ?? reply, own, peers, place, asked);
   refuseOwnSkipped(map, peer, asked, own ?? reply);
   const token = reply.find(names.accessToken);
   const served = config && asked.type === 'connector' ? advertised.filter((route) => !routes.includes(route)) : null;
@@ -119,25 +121,7 @@ function findPlace({ network, peer, config }: Parts): { own: Field | null; place
   return { own: peer, place: { address, cidr } };
 }
 
-interface ReadPeers {
-  readonly peers: Peer[];
-  readonly routes: Prefix[];
-  readonly skipped: SkippedPeer[];
-}
-
-function readPeers({ list, config }: Parts, place: Place, { publicKey }: Asked): ReadPeers {
-  if (list) return { ...decodePeers(list, place.cidr), routes: [] };
-  if (config) return readGivenPeers(config.field, config.text, publicKey, place);
-  return { peers: [], routes: [], skipped: [] };
-}
-
-interface Light {
-  readonly map: NetworkMap;
-  readonly place: Place;
-  readonly asked: Asked;
-}
-
-function decodeOwnPeer(at: Field, own: Field | null, { map: { peers }, place, asked }: Light): Enrolled['peer'] {
+function decodeOwnPeer(at: Field, own: Field | null, peers: readonly Peer[], place: Place, asked: Asked) {
   const key = own?.find(aliases.peer.publicKey);
   if (key && key.value !== asked.publicKey) throw key.wrong('is not the key that was sent');
   const listed = peers.find((one) => one.publicKey === asked.publicKey);

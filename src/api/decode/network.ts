@@ -63,7 +63,7 @@ export function decodePeers(list: Field, cidr: Prefix): PeerList {
   const range = new BlockList();
   range.addSubnet(addressOf(cidr), lengthOf(cidr));
   const read = list.items(maxPeers).map((field) =>
-    field.attempt<Entry>(
+    field.attempt<{ field: Field; peer?: Peer; reason?: string }>(
       (at) => {
         const peer = decodePeer(at);
         if (lengthOf(cidr) < 32 && !range.check(peer.address)) throw outside(at.need(aliases.peer.address));
@@ -81,12 +81,6 @@ export function decodePeers(list: Field, cidr: Prefix): PeerList {
     else skipped.push(describeSkipped(field, clash ?? reason ?? ''));
   }
   return { peers: good.map(({ peer }) => peer), fields: good.map(({ field }) => field), skipped };
-}
-
-interface Entry {
-  readonly field: Field;
-  readonly peer?: Peer;
-  readonly reason?: string;
 }
 
 /** Why peers cannot stand side by side, of each that cannot. */
@@ -177,25 +171,20 @@ export function decodePeer(field: Field): Peer {
     ...(identity && { identity: identity.parse((text) => parseIdentityKey(text)) }),
     ...(proof && { proof: decodeProof(proof) }),
     ...(secretTag && { secretTag: decodeTag(secretTag) }),
-    ...decodeRank(field),
-    ...decodeExpiry(field),
+    ...decodeOptional(field),
   };
 }
 
-/** What connectors are ranked by. A service may mean something else by these words: what is of another type is passed over. */
-function decodeRank(field: Field): Pick<Peer, 'servingSince' | 'priority'> {
+/** What connectors are ranked by, and the expiry. A service may mean something else by these words: another type is passed over. */
+function decodeOptional(field: Field): Pick<Peer, 'servingSince' | 'priority' | 'expiresAt'> {
   const servingSince = findMoment(field, aliases.peer.servingSince);
   const priority = field.find(aliases.peer.priority)?.value;
+  const expiresAt = findMoment(field, aliases.peer.expiresAt);
   return {
     ...(servingSince !== null && { servingSince }),
     ...(Number.isSafeInteger(priority) && priority !== 0 && { priority: priority as number }),
+    ...(expiresAt !== null && { expiresAt }),
   };
-}
-
-/** Passed over where it is of another type, as {@link decodeRank}. */
-function decodeExpiry(field: Field): Pick<Peer, 'expiresAt'> {
-  const expiresAt = findMoment(field, aliases.peer.expiresAt);
-  return expiresAt === null ? {} : { expiresAt };
 }
 
 /** An instant in milliseconds since 1970; null where there is none. */

@@ -7,7 +7,7 @@ import {
   type ExaminedNetwork,
 } from '../../core/doctor/check-network.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
-import { CpnError, printable } from '../../core/errors/index.ts';
+import { type CpnError, expectCpnError, printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
 import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
@@ -15,6 +15,7 @@ import { findExpiryWarning } from '../../core/map/expiry.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { acceptCommand, describeDifference, findPinMismatches } from '../../core/pins/pin-mismatch.ts';
 import { describeLanRoutes } from '../drain/lan-routes.ts';
+import { findSelf } from '../reconcile/desire-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { describeRotation } from '../rotation/begin.ts';
 import { findSecretMismatches } from '../status/find-secret-mismatches.ts';
@@ -63,19 +64,13 @@ async function findInbound(tools: Tools, seen: Evaluation): Promise<InboundDrop 
   try {
     return (await findDrops(tools, seen)).inbound;
   } catch (error) {
-    if (error instanceof CpnError) return error;
-    throw error;
+    return expectCpnError(error);
   }
 }
 
 function sceneOf({ state, desired, actual }: Evaluation): ExaminedNetwork {
-  const { map, peer } = state.membership;
-  const { type, endpoint } = state.enrollment;
-  const self = findOwnPeer(map, state) ?? {
-    ...{ ...peer, type, endpoint, publicKey: state.keyPair.publicKey },
-    ...{ routes: [], withdrawn: [] },
-  };
-  return { map, self, enabled: state.enabled, desired, actual };
+  const { self } = findSelf(state);
+  return { map: state.membership.map, self, enabled: state.enabled, desired, actual };
 }
 
 function examineTunnel({ state, listed, changes, actual }: Evaluation): Finding {

@@ -1,5 +1,5 @@
 import { type Finding, notExamined, problemFinding, type Subject, subjects } from '../../core/doctor/finding.ts';
-import { CpnError, DiskFailed, NotOurs } from '../../core/errors/index.ts';
+import { CpnError, DiskFailed, expectCpnError, NotOurs } from '../../core/errors/index.ts';
 import { evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { isJoined, selectStates } from '../select.ts';
 import { hostChecks } from './check-host.ts';
@@ -41,10 +41,7 @@ export async function examine(tools: DoctorTools, network?: string): Promise<Dia
 async function readInputs(tools: DoctorTools, network: string | undefined): Promise<DoctorInputs> {
   const { states, unreadable, failure } = await select(tools, network);
   const cases = states.filter(isJoined).map(async (state): Promise<ExaminedNetwork> => {
-    const seen = await evaluateNetwork(tools, state).catch((error) => {
-      if (error instanceof CpnError) return error;
-      throw error;
-    });
+    const seen = await evaluateNetwork(tools, state).catch(expectCpnError);
     return { state, evaluation: seen };
   });
   return { states, unreadable, failure, networks: await Promise.all(cases) };

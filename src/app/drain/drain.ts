@@ -1,11 +1,11 @@
-import { CannotWithdraw, CpnError, NotJoined, WrongUsage } from '../../core/errors/index.ts';
+import { CannotWithdraw, type CpnError, expectCpnError, NotJoined, WrongUsage } from '../../core/errors/index.ts';
 import { acceptDefaultRoute } from '../../core/health/lan-routes.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';
 import { takeDown } from '../leave/leave.ts';
-import { reconcileNetworks } from '../reconcile/reconcile.ts';
+import { readReported } from '../reconcile/reconcile.ts';
 import { isJoined, selectJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 import { awaitIdle, describeInflow, isUp } from './await-idle.ts';
@@ -82,7 +82,7 @@ export async function undoDrain(tools: Tools, network: string | undefined): Prom
     if (known.ways !== null) await tools.store.amendNotes(state.interface, { ways: acceptDefaultRoute(known.ways) });
     const serving = { ...state, drained: false };
     const failure = await withdraw(tools, serving, withdrawnBy(serving, known));
-    if (failure === null) await readMap(tools, state.interface);
+    if (failure === null) await readReported(tools, state.interface);
     const notes = await tools.store.readNotes(state.interface);
     const withdrawn = withdrawnBy(serving, notes);
     const reasons = withdrawn.map((route) => explainWithdrawn(route, notes));
@@ -128,7 +128,7 @@ async function takeOutOfService(tools: Tools, state: Joined): Promise<CpnError |
   // Saved first: a pass that comes in between must not put it back.
   await setDrained(tools, link, true);
   const failure = await withdraw(tools, drained, wanted);
-  if (failure === null) await readMap(tools, link);
+  if (failure === null) await readReported(tools, link);
   else if (!state.drained) await setDrained(tools, link, false);
   return failure;
 }
@@ -140,14 +140,6 @@ async function setDrained(tools: Tools, link: string, drained: boolean): Promise
   });
 }
 
-/** Reads the map with the change, as a host may have no daemon that does. */
-async function readMap(tools: Tools, link: string): Promise<void> {
-  for (const { failure, unsynced } of await reconcileNetworks(tools, link)) {
-    const error = failure ?? unsynced;
-    if (error) tools.warn(error.message);
-  }
-}
-
 async function report(
   tools: Tools,
   state: Joined,
@@ -156,9 +148,4 @@ async function report(
   const { interface: link } = state;
   const now = (await isUp(tools, state)) ? 'up' : 'down';
   return { interface: link, withdrawn: [], reasons: [], idle: null, traffic: null, state: now, ...details };
-}
-
-function expectCpnError(error: unknown): CpnError {
-  if (!(error instanceof CpnError)) throw error;
-  return error;
 }

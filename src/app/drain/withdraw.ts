@@ -1,4 +1,4 @@
-import { CpnError } from '../../core/errors/index.ts';
+import { type CpnError, expectCpnError } from '../../core/errors/index.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { comparePrefixes, type Prefix } from '../../core/net/cidr.ts';
 import { assignedRoutes } from '../../core/routing/route-owner.ts';
@@ -72,7 +72,6 @@ export async function withdraw(tools: Tools, state: Joined, wanted: readonly Pre
     );
     return null;
   } catch (error) {
-    if (!(error instanceof CpnError)) throw error;
-    return error;
+    return expectCpnError(error);
   }
 }

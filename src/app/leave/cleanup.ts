@@ -1,4 +1,4 @@
-import { CpnError, NotOurs } from '../../core/errors/index.ts';
+import { expectCpnError, NotOurs } from '../../core/errors/index.ts';
 import type { OwnedResource } from '../../core/host-state/receipt.ts';
 import { isForwardingKey } from '../../core/host-state/sysctl-keys.ts';
 import { aliasOf } from '../../core/reconcile/desired.ts';
@@ -79,7 +79,6 @@ async function transferSysctls(tools: Tools, successor: Joined, entries: readonl
     const planned = await evaluateNetwork(tools, known);
     await save(tools, await applyEvaluation(tools, planned, known), known, planned);
   } catch (error) {
-    if (!(error instanceof CpnError)) throw error;
-    tools.warn(error.message);
+    tools.warn(expectCpnError(error).message);
   }
 }

@@ -1,5 +1,5 @@
 import type { PeerService } from '../../api/service.ts';
-import { CpnError, NotJoined, quote, Unreachable } from '../../core/errors/index.ts';
+import { CpnError, expectCpnError, NotJoined, quote, Unreachable } from '../../core/errors/index.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { isTokenVoid } from '../access.ts';
@@ -15,8 +15,7 @@ export async function listFormer({ store, warn }: Pick<Tools, 'store' | 'warn'>)
   try {
     return (await store.readFormer()).memberships;
   } catch (error) {
-    if (!(error instanceof CpnError)) throw error;
-    warn(error.message);
+    warn(expectCpnError(error).message);
     return [];
   }
 }
@@ -38,8 +37,7 @@ export async function recordFormer(tools: Tools, state: Joined): Promise<FormerM
     });
     return former;
   } catch (error) {
-    if (!(error instanceof CpnError)) throw error;
-    tools.warn(error.message);
+    tools.warn(expectCpnError(error).message);
     return null;
   }
 }

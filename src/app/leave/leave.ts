@@ -1,5 +1,5 @@
 import type { PeerService } from '../../api/service.ts';
-import { CpnError, NotConverged, NotJoined, Refused } from '../../core/errors/index.ts';
+import { expectCpnError, NotConverged, NotJoined, Refused } from '../../core/errors/index.ts';
 import { tableOf } from '../../core/forward/nft-rules.ts';
 import { formatRule } from '../../core/host-state/policy-rule.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
@@ -143,8 +143,7 @@ async function tryRemoval(tools: Tools, state: State): Promise<string | null> {
   } catch (error) {
     // The token of a peer that is gone is refused: an earlier, interrupted leave got this far.
     if (accessToken !== null && isTokenVoid(error)) return null;
-    if (!(error instanceof CpnError)) throw error;
-    return error.message;
+    return expectCpnError(error).message;
   }
 }
 

@@ -14,8 +14,6 @@ interface RequestedOptions {
   readonly named: ReadonlySet<NamedOptions>;
 }
 
-type KeptOptions = Pick<State, 'options' | 'networkSecret'>;
-
 /**
  * What an earlier join decided for this host, except for what is given now. A listen port that came from the endpoint follows
  * `endpoint`, which this host has from now on.
@@ -24,7 +22,7 @@ export function keepOptions(
   { options, enrollment, networkSecret }: Pick<State, 'options' | 'enrollment' | 'networkSecret'>,
   { named, options: asked, networkSecret: secret }: RequestedOptions,
   endpoint: Endpoint | null,
-): KeptOptions {
+): Pick<State, 'options' | 'networkSecret'> {
   const given = Object.entries(asked).filter(([name]) => named.has(name as keyof Options));
   const isFollowing = options.listenPort === (enrollment.endpoint?.port ?? null);
   const kept: Options = { ...options, ...(isFollowing && { listenPort: null }), ...Object.fromEntries(given) };

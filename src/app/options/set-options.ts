@@ -10,7 +10,7 @@ import { applyTentatively, mayCutOff, throwIfInterrupted } from '../reconcile/co
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
 import { preparePorts, syncPorts } from '../reconcile/open-ports.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
-import { explainChanges, type PassReport, reconcileNetworks } from '../reconcile/reconcile.ts';
+import { explainChanges, type PassReport, readReported } from '../reconcile/reconcile.ts';
 import { reportSecret } from '../reconcile/report-secret.ts';
 import { resolveNames } from '../reconcile/resolve-names.ts';
 import { refuseUnreadable, selectJoined } from '../select.ts';
@@ -132,7 +132,7 @@ export async function setOptions(
   if (planned !== null) await checkInbound(tools, { ...planned, state });
   // What was doubted of the former control plane says nothing of this one.
   if (moved.length > 0) await tools.store.amendNotes(link, { held: null });
-  const later = (isReported || moved.length > 0) && state.enabled ? await readMap(tools, link) : [];
+  const later = (isReported || moved.length > 0) && state.enabled ? await readReported(tools, link) : [];
   const unloaded = planned && (await findUnloaded(tools, planned));
   const made = withoutRules(planned?.changes ?? [], unloaded);
   return { ...report(chosen, planned, [...moved, ...made, ...ports, ...later]), failure: unloaded };
@@ -222,14 +222,6 @@ async function reportFormer(
       `the control plane still has the new name or endpoint of this host, and the host does not: ${error.message}`,
     );
   }
-}
-
-/** Reads the map with the change, as a host may have no daemon that does. */
-async function readMap(tools: Tools, link: string): Promise<PassReport['changes']> {
-  const [pass] = await reconcileNetworks(tools, link);
-  const error = pass?.failure ?? pass?.unsynced;
-  if (error) tools.warn(error.message);
-  return pass?.changes ?? [];
 }
 
 function report(state: Joined, planned: Evaluation | null, changes: PassReport['changes']): PassReport {

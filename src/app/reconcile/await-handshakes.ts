@@ -24,12 +24,6 @@ export interface AwaitedPeer {
   readonly latestHandshake: number | null;
 }
 
-export interface WaitOptions {
-  readonly withinMs: number;
-  /** Ends the wait at once. */
-  readonly signal?: AbortSignal;
-}
-
 /** The peers that are to answer. */
 export interface HandshakeQuery {
   readonly link: string;
@@ -48,7 +42,7 @@ export interface HandshakeQuery {
 export async function awaitHandshakes(
   tools: Tools,
   { link, find, exclusively }: HandshakeQuery,
-  { withinMs, signal }: WaitOptions,
+  { withinMs, signal }: { readonly withinMs: number; readonly signal?: AbortSignal },
 ): Promise<Peer | null> {
   const renewed = new Set<PublicKey>();
   const answered = new Set<Peer['id']>();

@@ -146,7 +146,7 @@ export function isForwarder(state: State): state is Joined {
 }
 
 /** This host in the map. One that is not listed keeps its address, and has no peers. */
-function findSelf(state: Joined): { self: Peer; map: NetworkMap; listed: boolean } {
+export function findSelf(state: Joined): { self: Peer; map: NetworkMap; listed: boolean } {
   const { membership, keyPair, enrollment } = state;
   const { map, peer } = membership;
   const self = findOwnPeer(map, state);

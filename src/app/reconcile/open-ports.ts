@@ -1,4 +1,4 @@
-import { CpnError, WrongUsage } from '../../core/errors/index.ts';
+import { expectCpnError, WrongUsage } from '../../core/errors/index.ts';
 import type { Actual } from '../../core/host-state/actual.ts';
 import type { OpenPort, PortState } from '../../core/host-state/open-port.ts';
 import type { Options } from '../../core/map/options.ts';
@@ -57,8 +57,7 @@ export async function syncPorts(
     if (settled !== planned) await tools.store.write(settled);
     return { state: settled, changes: done.flatMap(({ changes }) => changes) };
   } catch (error) {
-    if (!(error instanceof CpnError)) throw error;
-    tools.warn(error.message);
+    tools.warn(expectCpnError(error).message);
     return { state, changes: [] };
   }
 }
@@ -78,8 +77,7 @@ async function doSteps(tools: Tools, steps: readonly Step[], ours: readonly Open
       done.push(step);
       if (step.do === 'close-port') openPorts = without(openPorts, step.at);
     } catch (error) {
-      if (!(error instanceof CpnError)) throw error;
-      tools.warn(error.message);
+      tools.warn(expectCpnError(error).message);
       if (step.do === 'open-port') openPorts = without(openPorts, step.at);
     }
   }

@@ -59,10 +59,10 @@ async function passLocked(tools: Tools, link: string, news: StateUpdate, options
   if (known === null) return null;
   const confirming = { ...options, isMapRepeated: news.isRepeated === true };
   const next = applyUpdate(known, news);
-  if (!known.enabled) return applyAndSave(tools, { known, next }, null, confirming);
+  if (!known.enabled) return applyAndSave(tools, known, next, null, confirming);
   const planned = await evaluateNetwork(tools, next);
   if (sameData(next, known) && isPostponed(planned, options)) return unchangedPass(planned);
-  return applyAndSave(tools, { known, next }, planned, confirming);
+  return applyAndSave(tools, known, next, planned, confirming);
 }
 
 async function readJoined(tools: Tools, link: string): Promise<Joined | null> {
@@ -71,12 +71,6 @@ async function readJoined(tools: Tools, link: string): Promise<Joined | null> {
   forgetEvaluation(link);
   parseSaved(link, null);
   return null;
-}
-
-/** What is on disk, and what it becomes with the news. */
-interface StateTransition {
-  readonly known: Joined;
-  readonly next: Joined;
 }
 
 /** True of drift that is left to a later pass. */
@@ -90,7 +84,8 @@ function unchangedPass(planned: Evaluation | null): Pass {
 
 async function applyAndSave(
   tools: Tools,
-  { known, next }: StateTransition,
+  known: Joined,
+  next: Joined,
   planned: Evaluation | null,
   options: PassOptions,
 ): Promise<Pass> {

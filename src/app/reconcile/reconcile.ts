@@ -1,4 +1,4 @@
-import { CpnError, Interrupted } from '../../core/errors/index.ts';
+import { CpnError, expectCpnError, Interrupted } from '../../core/errors/index.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import { diffConfig, type SectionDiff } from '../../core/wg-quick/diff.ts';
@@ -90,6 +90,14 @@ export async function reconcileNetworks(
   return reports;
 }
 
+/** Reads the map with a change that this host reported, as there may be no daemon that does. Returns what that changed here. */
+export async function readReported(tools: Tools, link: string): Promise<PassReport['changes']> {
+  const [pass] = await reconcileNetworks(tools, link);
+  const error = pass?.failure ?? pass?.unsynced;
+  if (error) tools.warn(error.message);
+  return pass?.changes ?? [];
+}
+
 /**
  * Brings networks up from what was last known, asking no control plane, but for one that is in the middle of a change of keys, or
  * whose packet rules do not load, or load again. A connector that was drained is to be in service again: a
@@ -149,8 +157,7 @@ async function finishRotation(tools: Tools, link: string, withinMs: number): Pro
   try {
     await resumeRotation(tools, link, { withinMs });
   } catch (error) {
-    if (!(error instanceof CpnError)) throw error;
-    tools.warn(error.message);
+    tools.warn(expectCpnError(error).message);
   }
 }
 

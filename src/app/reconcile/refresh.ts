@@ -1,6 +1,6 @@
 import type { Wait } from '../../api/service.ts';
 import type { PublicKey } from '../../core/crypto/keys.ts';
-import { BadReply, CpnError, Unconfirmed } from '../../core/errors/index.ts';
+import { BadReply, type CpnError, expectCpnError, Unconfirmed } from '../../core/errors/index.ts';
 import { emptiesTunnel, movesRange, withoutUnlisted } from '../../core/map/map-validation.ts';
 import type { NetworkMap } from '../../core/map/model.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
@@ -85,14 +85,7 @@ export async function refresh(
       : service.readMap(access.network, access.token, named, wait));
     const { waited } = answer;
     if (isHeld && answer.map === null) {
-      const { failure } = heldMap;
-      return {
-        update: noUpdate,
-        notes: withFailure(failure, { sync, held }),
-        waited,
-        failure,
-        heldMap: waited ? heldMap : null,
-      };
+      return { ...failWith(heldMap.failure, { sync, held }), waited, heldMap: waited ? heldMap : null };
     }
     const isReclaimed = answer.map !== null && (await reclaimKey(tools, state, answer.map));
     const { map: received } = isReclaimed ? await service.readMap(access.network, access.token, null) : answer;
@@ -111,13 +104,7 @@ export async function refresh(
         const failure = describeUnconfirmed(state, map, holdSeconds);
         const { revision } = map;
         const next = waited && revision !== null ? { revision, failure } : null;
-        return {
-          update: noUpdate,
-          notes: withFailure(failure, { sync, held: { since } }),
-          waited,
-          failure,
-          heldMap: next,
-        };
+        return { ...failWith(failure, { sync, held: { since } }), waited, heldMap: next };
       }
     }
     const mode = wait === undefined ? sync.mode : waited ? 'push' : 'poll';
@@ -128,14 +115,7 @@ export async function refresh(
     return { update: { ...news, isRepeated: isDoubted }, notes, waited, failure: null, heldMap: null };
   } catch (error) {
     wait?.signal?.throwIfAborted();
-    if (!(error instanceof CpnError)) throw error;
-    return {
-      update: noUpdate,
-      notes: withFailure(error, { sync, held }),
-      waited: false,
-      failure: error,
-      heldMap: null,
-    };
+    return failWith(expectCpnError(error), { sync, held });
   }
 }
 
@@ -188,10 +168,11 @@ async function readOwnKeys(tools: Tools, state: Joined, received: NetworkMap): P
   return now === null ? ownKeys(state) : [...ownKeys(state), ...ownKeys(now)];
 }
 
-function withFailure(error: CpnError, { sync, held }: Pick<Notes, 'sync' | 'held'>): Pick<Notes, 'sync' | 'held'> {
-  const refused = refusalOf(error);
-  const stands = refused === null ? {} : { refused, refusal: error.message };
-  return { sync: { ...sync, error: error.message, ...stands }, held };
+function failWith(failure: CpnError, { sync, held }: Pick<Notes, 'sync' | 'held'>): RefreshResult {
+  const refused = refusalOf(failure);
+  const stands = refused === null ? {} : { refused, refusal: failure.message };
+  const notes = { sync: { ...sync, error: failure.message, ...stands }, held };
+  return { update: noUpdate, notes, waited: false, failure, heldMap: null };
 }
 
 async function resolveNewNames(tools: Tools, state: Joined, map: NetworkMap | null): Promise<StateUpdate> {

@@ -1,5 +1,5 @@
 import { tagOf } from '../../core/crypto/network-secret.ts';
-import { CpnError } from '../../core/errors/index.ts';
+import { type CpnError, expectCpnError } from '../../core/errors/index.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
@@ -37,7 +37,6 @@ export async function reportSecret(tools: Tools, state: Joined): Promise<CpnErro
     );
     return isKnown ? null : 'unknown';
   } catch (error) {
-    if (!(error instanceof CpnError)) throw error;
-    return error;
+    return expectCpnError(error);
   }
 }

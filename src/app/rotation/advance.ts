@@ -29,18 +29,12 @@ const recoveryMs = 5_000;
 /** Peers that are waited for, at the most. */
 const mostConfirmingPeers = 64;
 
-/** A change of keys to bring to its end, and whether it is new, so that no other host has received it. */
-export interface PendingRotation {
-  readonly state: Rotating;
-  readonly isNew: boolean;
-}
-
 /**
  * Brings a change of keys to its end from wherever it is. Each step is saved before it is taken, so that it can go on after any crash. It
  * is for the one that holds {@link Store.change}. The lock is held for its steps alone: while it waits for answers, passes go by newer
  * maps, because the peers may be changing their keys too.
  *
- * @param begin gives the change, under the lock; null for none
+ * @param begin gives the change, under the lock, and whether it is new, so that no other host has received it; null for none
  * @returns null where there is none, the network is down or not joined any more, or `signal` aborted without a signal to this process:
  *   it goes on later
  * @throws NotRotated when no peer answered, and the old key is in use again; Interrupted when a signal came before that
@@ -50,7 +44,7 @@ export interface PendingRotation {
 export async function advanceRotation(
   tools: Tools,
   confirming: ConfirmOptions,
-  begin: () => Promise<PendingRotation | null>,
+  begin: () => Promise<{ readonly state: Rotating; readonly isNew: boolean } | null>,
 ): Promise<RotationResult | null> {
   const { lock } = tools.store;
   const { signal } = confirming;

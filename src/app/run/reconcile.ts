@@ -8,12 +8,6 @@ import type { Tools } from '../tools.ts';
 import type { DriftDamper } from './listeners/drift-damper.ts';
 import type { NextPass } from './pass-scheduler.ts';
 
-/** What one pass did, and what to do next. */
-export interface PassResult extends NextPass {
-  /** Null when the pass failed. */
-  readonly pass: Pass | null;
-}
-
 /** What the passes over one network have in common. */
 export interface ReconcileContext {
   readonly tools: Tools;
@@ -26,13 +20,13 @@ export interface ReconcileContext {
 /**
  * Makes one pass over a network.
  *
- * @returns null when the network is no longer joined
+ * @returns what it did, and what to do next; its `pass` is null when it failed. Null when the network is no longer joined
  */
 export async function reconcile(
   { tools, link, confirmMs, damper }: ReconcileContext,
   update: StateUpdate,
   signal: AbortSignal,
-): Promise<PassResult | null> {
+): Promise<(NextPass & { readonly pass: Pass | null }) | null> {
   const start = tools.monotonic();
   let pause = 0;
   const mayRepair = (planned: Evaluation) => {

@@ -17,18 +17,16 @@ export interface Drops {
 
 const noDrops: Drops = { forward: [], inbound: null };
 
-/** Which hosts are worth a look: it costs a process, for which reason a survey holds none of it. */
-export type ForeignDropsScope = 'at connectors' | 'at all';
-
 /**
  * Finds what the packet rules of other programs drop; looks only where this host forwards, or where other hosts dial it.
+ * It costs a process, for which reason an evaluation holds none of it.
  *
  * @throws CpnError where the rules of this host cannot be read
  */
 export async function findDrops(
   tools: Tools,
   { state, desired, actual }: Pick<Evaluation, 'state' | 'desired' | 'actual'>,
-  look: ForeignDropsScope = 'at all',
+  look: 'at connectors' | 'at all' = 'at all',
 ): Promise<Drops> {
   const { map } = state.membership;
   const self = findOwnPeer(map, state);

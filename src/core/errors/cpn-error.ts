@@ -24,6 +24,12 @@ export abstract class CpnError extends Error {
   }
 }
 
+/** The error where it is an expected failure; throws any other. */
+export function expectCpnError(error: unknown): CpnError {
+  if (!(error instanceof CpnError)) throw error;
+  return error;
+}
+
 /** A value for a message: short, and without control characters. */
 export function quote(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));

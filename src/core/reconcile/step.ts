@@ -19,13 +19,16 @@ export type Step = (
   | RemovePeers
   | RenewPeers
   | ConfigureLink
-  | SetFirewall
-  | RemoveFirewall
   | SetSysctl
-  | SetHosts
-  | RemoveHosts
-  | SetPort
-  | DeleteLink
+  /** Replaces our table of packet rules as a whole, in one transaction. */
+  | { readonly do: 'set-firewall'; readonly firewall: Firewall }
+  | { readonly do: 'remove-firewall'; readonly link: string }
+  /** Puts our block into the hosts file, in place of the one that is there. A host works without it. */
+  | { readonly do: 'set-hosts'; readonly link: string; readonly block: string }
+  | { readonly do: 'remove-hosts'; readonly link: string }
+  /** Lets UDP to the listen port in through a firewall program, or not any more. A tunnel works without, as far as it did before. */
+  | { readonly do: 'open-port' | 'close-port'; readonly link: string; readonly at: OpenPort }
+  | { readonly do: 'delete-link'; readonly link: string }
 ) & { readonly changes: readonly Change[] };
 
 /** Makes a WireGuard interface, in user space where the kernel has no module. */
@@ -102,18 +105,6 @@ export type LinkCommand =
   | { readonly add: 'rule'; readonly rule: Rule }
   | { readonly remove: 'rule'; readonly rule: Rule };
 
-/** Replaces our table of packet rules as a whole, in one transaction. */
-export interface SetFirewall {
-  readonly do: 'set-firewall';
-  readonly firewall: Firewall;
-}
-
-export interface RemoveFirewall {
-  readonly do: 'remove-firewall';
-  /** The interface whose table goes. */
-  readonly link: string;
-}
-
 export interface SetSysctl {
   readonly do: 'set-sysctl';
   /** Dotted, as `sysctl` prints it. */
@@ -124,30 +115,4 @@ export interface SetSysctl {
    * and for what another step of the plan undoes; `remove` takes back what the receipt names.
    */
   readonly receipt?: 'none' | 'remove' | OpenedForwarding;
-}
-
-/** Puts our block into the hosts file, in place of the one that is there. A host works without it. */
-export interface SetHosts {
-  readonly do: 'set-hosts';
-  readonly link: string;
-  readonly block: string;
-}
-
-export interface RemoveHosts {
-  readonly do: 'remove-hosts';
-  /** The interface whose block goes. */
-  readonly link: string;
-}
-
-/** Lets UDP to the listen port in through a firewall program of the host, or not any more. A tunnel works without, as far as it did before. */
-export interface SetPort {
-  readonly do: 'open-port' | 'close-port';
-  /** The interface whose port it is. */
-  readonly link: string;
-  readonly at: OpenPort;
-}
-
-export interface DeleteLink {
-  readonly do: 'delete-link';
-  readonly link: string;
 }

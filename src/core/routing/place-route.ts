@@ -30,15 +30,15 @@ export interface TunnelRoutes {
   readonly later: readonly string[];
 }
 
-type Placed = Pick<TunnelRoutes, 'routeTable' | 'later' | 'allowed'>;
-type Host = Pick<Actual, 'rules' | 'surroundings'>;
-
 /**
  * Says where each route into the interface belongs. A default route has a table of its own, so that the host keeps its own. An accepted
  * route has its network's table, which is asked after the local networks in the main table, whatever their length is. Where that table
  * would lose the route to something that is no local network, and for what a person lets through, it is the main table.
  */
-export function placeRoutes(desired: Placed, host: Host): RoutePlacement {
+export function placeRoutes(
+  desired: Pick<TunnelRoutes, 'routeTable' | 'later' | 'allowed'>,
+  host: Pick<Actual, 'rules' | 'surroundings'>,
+): RoutePlacement {
   const { routeTable } = desired;
   // Rules of others may be asked before ours, or be meant to be asked before the main table.
   const own = routeTable !== null && findOurRules(host.rules).length === host.rules.length ? routeTable : null;

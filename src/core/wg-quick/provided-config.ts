@@ -94,10 +94,10 @@ function readSections(text: string): { sections: Section[]; remarks: Remarks } {
   const remarks = new Remarks();
   for (const [index, raw] of text.split(/\r?\n/).entries()) {
     const line = index + 1;
-    const content = cutComment(raw).trim();
-    if (content === '') continue;
-    const [, heading] = /^\[([A-Za-z]+)\]$/.exec(content) ?? [];
-    if (heading === undefined) addValue(sections.at(-1), { raw: cutComment(raw), content, line }, remarks);
+    const [content = ''] = raw.split('#', 1);
+    if (content.trim() === '') continue;
+    const [, heading] = /^\[([A-Za-z]+)\]$/.exec(content.trim()) ?? [];
+    if (heading === undefined) addValue(sections.at(-1), content, line, remarks);
     else sections.push({ name: readName(heading, line, remarks), line, values: new Map() });
   }
   return { sections, remarks };
@@ -105,25 +105,15 @@ function readSections(text: string): { sections: Section[]; remarks: Remarks } {
 
 const notALine = 'is neither a section, nor "Key = value"';
 
-function cutComment(line: string): string {
-  const at = line.indexOf('#');
-  return at < 0 ? line : line.slice(0, at);
-}
-
 function readName(heading: string, line: number, remarks: Remarks): Name | null {
   const name = (['Interface', 'Peer'] as const).find((each) => each.toLowerCase() === heading.toLowerCase());
   if (name === undefined) remarks.add(`line ${line} begins neither [Interface] nor [Peer], and the section is skipped`);
   return name ?? null;
 }
 
-interface Line {
-  /** Without its comment. */
-  readonly raw: string;
-  readonly content: string;
-  readonly line: number;
-}
-
-function addValue(section: Section | undefined, { raw, content, line }: Line, remarks: Remarks): void {
+/** @param raw a line without its comment */
+function addValue(section: Section | undefined, raw: string, line: number, remarks: Remarks): void {
+  const content = raw.trim();
   // Cut rather than matched: a text of a service is long, and a pattern could look at its spaces again and again.
   const at = content.indexOf('=');
   const [key, text] = [content.slice(0, Math.max(at, 0)).trim(), content.slice(at + 1).trim()];

@@ -1,4 +1,4 @@
-import { CpnError } from '../../core/errors/index.ts';
+import { type CpnError, expectCpnError } from '../../core/errors/index.ts';
 
 /** Does `work`, and afterwards `last` in any case; where both fail, it throws the error of `work`. */
 export async function finallyDo<T>(work: () => Promise<T>, last: () => Promise<unknown>): Promise<T> {
@@ -15,6 +15,5 @@ export async function finallyDo<T>(work: () => Promise<T>, last: () => Promise<u
 
 /** Returns an error of the program's catalogue, for a promise's `catch`; throws any other. */
 export function expectedError(error: unknown): CpnError {
-  if (error instanceof CpnError) return error;
-  throw error;
+  return expectCpnError(error);
 }

@@ -1,4 +1,4 @@
-import { CpnError } from '../../../core/errors/index.ts';
+import { expectCpnError } from '../../../core/errors/index.ts';
 import {
   findNarrowest,
   isPathDue,
@@ -132,8 +132,7 @@ export class MtuProber implements PassListener {
       sizes = await measurePaths(this.#tools, survey, due, signal);
       this.#transitions.update(null);
     } catch (error) {
-      if (!(error instanceof CpnError)) throw error;
-      this.#transitions.update(error);
+      this.#transitions.update(expectCpnError(error));
     }
     if (signal.aborted || place !== this.#place) return;
     const now = this.#tools.monotonic();
