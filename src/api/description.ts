@@ -25,7 +25,9 @@ export async function readDescription(
   const features = findFeatures(body, basePathOf(address));
   if (features === null)
     throw new BadReply(reading.url, 'is no OpenAPI description', 'only the public contract is used');
-  return { features, etag: usable(etag) };
+  // Only an entity tag that can be sent back as it came; a weak one does for a description.
+  const isUsable = etag !== null && /^(W\/)?"[\x21\x23-\x7e]{0,128}"$/.test(etag);
+  return { features, etag: isUsable ? etag : null };
 }
 
 /**
@@ -67,9 +69,4 @@ function fetchDescription(address: ServiceAddress, known: string | null, options
 
 function basePathOf({ url, insecureHttp }: ServiceAddress): string {
   return new URL(parseServiceAddress(url, insecureHttp).url).pathname.replace(/\/$/, '');
-}
-
-/** An entity tag that can be sent back as it came; a weak one does for a description. */
-function usable(etag: string | null): string | null {
-  return etag !== null && /^(W\/)?"[\x21\x23-\x7e]{0,128}"$/.test(etag) ? etag : null;
 }

@@ -13,7 +13,7 @@ import { readIfJson } from './http/body.ts';
 import { HttpClient } from './http/client.ts';
 import type { ClientOptions } from './http/client-options.ts';
 import { readMap } from './read-map.ts';
-import type { PeerService, Wait } from './service.ts';
+import type { PeerService } from './service.ts';
 
 const ownRemedies = {
   401: 'the tunnel stays as it is; if this host was removed from the network, "cpn join" with a new key brings it back; if it goes by a personal token, join again with the same key and --token-file',
@@ -84,7 +84,8 @@ export function connectPeerService(
         ...{ network, token, remedies: ownRemedies },
         known: has('map-revision') ? known : null,
         changes: has('map-revision') && has('map-changes'),
-        wait: has('map-revision') && has('map-wait') ? wait : withoutWaiting(wait),
+        // The signal of a wait holds for any call.
+        wait: has('map-revision') && has('map-wait') ? wait : wait?.signal && { seconds: null, signal: wait.signal },
         onRefused: ({ message }) => options.onRetry?.({ attempt: 1, delayMs: 0, problem: message }),
       }),
 
@@ -193,11 +194,6 @@ export function connectPeerService(
       return (body as { data?: unknown } | null)?.data === null;
     },
   };
-}
-
-/** The signal of a wait holds for any call. */
-function withoutWaiting(wait: Wait | undefined): Wait | undefined {
-  return wait?.signal && { seconds: null, signal: wait.signal };
 }
 
 function pathOf(network: Id, peer: PeerId): string {

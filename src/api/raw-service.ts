@@ -98,7 +98,6 @@ export function connectRawService(
   return service;
 }
 
-/** The JSON of a reply; null where it is none. */
 function parsed({ json, bytes }: RawReply): unknown {
   if (!json) return null;
   try {

@@ -21,7 +21,9 @@ export interface FoundAddress {
  */
 export async function findAddress(tools: Tools, states: readonly Joined[], text: string): Promise<FoundAddress> {
   if (isIP(text) !== 0) return { address: parseAddress(text), origin: null };
-  const [named, ...others] = findPeers(states, text);
+  const [named, ...others] = states.flatMap(({ membership: { map } }) =>
+    map.peers.filter((peer) => peer.name === text).map(({ address }) => ({ address, network: map.name })),
+  );
   if (named && others.length > 0) {
     const places = [named, ...others].map(({ address, network }) => `${address} in ${network}`).join(', ');
     throw new InvalidValue('address', text, `is the name of several peers (${places})`, 'give one of the addresses');
@@ -31,12 +33,6 @@ export async function findAddress(tools: Tools, states: readonly Joined[], text:
   if (address === undefined) throw notFound(text);
   const rest = more.length === 0 ? '' : `; it has ${more.join(', ')} too`;
   return { address, origin: `the address that the resolver gives for ${text}${rest}` };
-}
-
-function findPeers(states: readonly Joined[], name: string): { address: Address; network: string }[] {
-  return states.flatMap(({ membership: { map } }) =>
-    map.peers.filter((peer) => peer.name === name).map(({ address }) => ({ address, network: map.name })),
-  );
 }
 
 function readName(text: string): string {

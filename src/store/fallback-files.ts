@@ -118,7 +118,6 @@ export class FallbackFiles<T> {
     return [...new Set([...this.#last.keys(), ...this.#unsaved.keys()])];
   }
 
-  /** Retries to write what is unsaved, if that is due. */
   async #retry(link: string): Promise<void> {
     const unsaved = this.#unsaved.get(link);
     const { now, alone } = this.#around;
@@ -151,7 +150,6 @@ export class FallbackFiles<T> {
     }
   }
 
-  /** Stores what is on the disk. */
   #note(link: string, value: T | null): void {
     if (value === null) this.#last.delete(link);
     else this.#last.set(link, value);

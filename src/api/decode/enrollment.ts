@@ -103,7 +103,6 @@ function firstOf(places: readonly Field[], names: Names): Field | null {
   return null;
 }
 
-/** The address and range of this host: from the reply, else from the text. */
 function findPlace({ network, peer, config }: Parts): { own: Field | null; place: Place } {
   const field = peer && (config?.text.address ? peer.find(aliases.peer.address) : peer.need(aliases.peer.address));
   const decoded = field && decodePlace(field);

@@ -98,7 +98,6 @@ export async function readBriefReason(response: Response, reading: Reading): Pro
   return reasonIn(body, reading);
 }
 
-/** What the body of a refusal says; null where it is no JSON. */
 function parseReason(response: Response, bytes: Buffer, reading: Reading): unknown {
   try {
     return parseJson(response, bytes, reading);

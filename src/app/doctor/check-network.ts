@@ -118,7 +118,6 @@ async function examinePeers(tools: Tools, { state, actual }: Evaluation): Promis
   return heard > 0 ? [okFinding('network', looked, sum)] : [noteFinding('network', looked, sum, 'cpn explain ADDRESS')];
 }
 
-/** The LANs to which this connector has no way any more. */
 async function examineLanRoutes(tools: Tools, { state }: Evaluation): Promise<Finding[]> {
   const { ways } = await tools.store.readNotes(state.interface);
   const looked = `the ways to the LANs behind ${state.interface}`;

@@ -96,7 +96,6 @@ function explainWithdrawn(route: Prefix, { unloaded, ways }: Pick<Notes, 'unload
   return `${route} (${ways?.[route]?.gone ?? 'no host there answers the probes'})`;
 }
 
-/** The connectors that are meant, and what of it cannot be read. */
 async function selectConnectors(tools: Tools, network: string | undefined) {
   const { states, unreadable } = await selectJoined(tools, network);
   const connectors = states.filter((state) => state.enrollment.type === 'connector');

@@ -7,6 +7,7 @@ import type { Tools } from '../tools.ts';
 /** Milliseconds. WireGuard sends an unanswered handshake again after 5 s (REKEY_TIMEOUT): this allows two. */
 const defaultTimeout = 7_000;
 const pause = 250;
+const mostNamed = 3;
 
 export interface HandshakeResult {
   /** Whether a peer answered; null where no peer has an endpoint. */
@@ -22,7 +23,9 @@ export async function awaitHandshake(tools: Tools, state: Joined, timeout: numbe
   const dialled = map.peers.filter((peer) => !own.includes(peer.publicKey) && peer.endpoint !== null);
   if (dialled.length === 0) return { handshake: null, answered: null };
   if (timeout === 0) return { handshake: false, answered: null };
-  tools.progress(`waiting for a first handshake with ${describePeers(dialled)}`);
+  const more = dialled.length > mostNamed ? ` or ${dialled.length - mostNamed} more` : '';
+  const named = dialled.slice(0, mostNamed).map(({ name }) => name);
+  tools.progress(`waiting for a first handshake with ${named.join(', ')}${more}`);
   for (const peer of dialled.slice(0, 16)) await tools.host.triggerHandshake(peer.address);
   for (let waited = 0; waited < (timeout ?? defaultTimeout); waited += pause) {
     const { device } = await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] });
@@ -33,12 +36,4 @@ export async function awaitHandshake(tools: Tools, state: Joined, timeout: numbe
     await tools.sleep(pause);
   }
   return { handshake: false, answered: null };
-}
-
-const mostNamed = 3;
-
-function describePeers(peers: readonly Peer[]): string {
-  const names = peers.slice(0, mostNamed).map(({ name }) => name);
-  const more = peers.length > names.length ? ` or ${peers.length - names.length} more` : '';
-  return `${names.join(', ')}${more}`;
 }

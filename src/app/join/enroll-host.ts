@@ -13,7 +13,7 @@ import { ownTag } from '../reconcile/report-secret.ts';
 import type { Tools } from '../tools.ts';
 import { isRemoved } from './check-membership.ts';
 import type { JoinRequest } from './join-request.ts';
-import { describePossibleMove, findNetworksOfOtherServices } from './moved-networks.ts';
+import { describePossibleMove, findOtherNetworks } from './moved-networks.ts';
 import { findRejoinable, rejoinLeft, rejoinRemoved } from './rejoin.ts';
 import { describeExisting, type EnrolledNetwork, resolveConflicts } from './resolve-conflicts.ts';
 
@@ -113,7 +113,8 @@ async function enrollUnlessMember(
   const { publicKey } = state.keyPair;
   const mayRepeat = !state.perhapsEnrolled && !describes(state, 'enroll-idempotently');
   const currentNetworks = describes(state, 'enroll-current-networks') ? current : [];
-  const elsewhere = describes(state, 'enroll-current-peers') ? await findNetworksOfOtherServices(tools, state) : [];
+  const isCompared = describes(state, 'enroll-current-peers');
+  const elsewhere = isCompared ? (await findOtherNetworks(tools, state)).elsewhere : [];
   if (mayRepeat) await tools.store.write({ ...state, perhapsEnrolled: true });
   try {
     tools.progress(`enrolling ${name} at ${state.service.url}`);

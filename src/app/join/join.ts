@@ -27,7 +27,7 @@ import { awaitHandshake, type HandshakeResult } from './await-handshake.ts';
 import { createState } from './create-state.ts';
 import { enrollHost } from './enroll-host.ts';
 import type { JoinRequest, PendingJoin } from './join-request.ts';
-import { findNetworksOfService } from './rejoin.ts';
+import { findOtherNetworks } from './moved-networks.ts';
 import { type EnrolledNetwork, resolveConflicts } from './resolve-conflicts.ts';
 import { findEarlierJoin, resumeJoin } from './resume-join.ts';
 
@@ -83,7 +83,7 @@ async function enroll(
 ): Promise<EnrolledNetwork> {
   const state = await withFeatures(tools, stored);
   throwIfInterrupted(signal);
-  const others = await findNetworksOfService(tools, state);
+  const { here: others } = await findOtherNetworks(tools, state);
   const enrolled = isJoined(state)
     ? await resolveConflicts(tools, state, others, request)
     : await enrollHost(tools, state, request, others, before === null);

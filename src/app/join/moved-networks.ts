@@ -4,19 +4,18 @@ import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 
 /**
- * The networks joined at other addresses than that of a join. Where the control plane of one has moved to the join's address, the
- * join would make a second peer of this host.
+ * The other networks of this host: those joined at the address of a join, and those joined `elsewhere`. Where the control plane of one
+ * of these has moved to the join's address, the join would make a second peer of this host.
  *
  * The service at that address gets no token of theirs, and takes over no network: it may be an impostor. It gets digests of
  * public keys with addresses, which are of no use without the keys, and can refuse the join. Only a user moves a network, with
  * `cpn set --api`.
  */
-export async function findNetworksOfOtherServices(
-  tools: Tools,
-  { interface: link, service }: State,
-): Promise<readonly Joined[]> {
+export async function findOtherNetworks(tools: Tools, { interface: link, service }: State) {
   const { states } = await tools.store.list();
-  return states.filter(isJoined).filter((other) => other.interface !== link && other.service.url !== service.url);
+  const others = states.filter(isJoined).filter((other) => other.interface !== link);
+  const isHere = (other: Joined) => other.service.url === service.url;
+  return { here: others.filter(isHere), elsewhere: others.filter((other) => !isHere(other)) };
 }
 
 /** True where the network of a join lists this host with the key and address that it has in a network of another service. */

@@ -11,18 +11,8 @@ import { deleteState } from '../leave/leave.ts';
 import { keepOptions } from '../options/kept-options.ts';
 import { findOwnEndpoint } from '../options/own-endpoint.ts';
 import { holderOf } from '../pins.ts';
-import { isJoined } from '../select.ts';
 import type { Tools } from '../tools.ts';
 import type { JoinRequest } from './join-request.ts';
-
-/** The networks that this host joined through the same service. */
-export async function findNetworksOfService(
-  tools: Tools,
-  { interface: link, service }: State,
-): Promise<readonly Joined[]> {
-  const { states } = await tools.store.list();
-  return states.filter(isJoined).filter((other) => other.interface !== link && other.service.url === service.url);
-}
 
 /** The networks that the host left, and that it can rejoin as the same peer. */
 export async function findRejoinable(

@@ -92,7 +92,6 @@ export async function finishLeaving(tools: Tools, left?: readonly FormerMembersh
 /** Milliseconds for one control plane; what a person asked for waits that long. */
 const removalDeadline = 3_000;
 
-/** True where the network does not list the peer any more. */
 async function removeLeft(
   service: PeerService,
   { network, peer, publicKey }: FormerMembership,

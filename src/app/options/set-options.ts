@@ -175,7 +175,6 @@ async function applyOptions(
   return planned;
 }
 
-/** The one network that is meant. */
 async function selectOne(tools: Tools, network: string | undefined): Promise<Joined> {
   const { states, unreadable } = await selectJoined(tools, network);
   const [state, other] = states;

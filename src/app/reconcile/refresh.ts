@@ -80,9 +80,10 @@ export async function refresh(
     const isBase = state.refused === null && !isMapAltered(state.pins, state.options.pin);
     const named = known.revision && (isBase ? known : (state.refused ?? known.revision));
     const isHeld = heldMap !== null && left > 0;
-    const answer = await (isHeld
-      ? service.readMap(access.network, access.token, heldMap.revision, wait && limitWait(wait, left))
-      : service.readMap(access.network, access.token, named, wait));
+    // Until a map may be believed there is nothing to wait for beyond that.
+    const limited = wait && { ...wait, seconds: wait.seconds && Math.min(wait.seconds, Math.ceil(left)) };
+    const [asked, waiting] = isHeld ? [heldMap.revision, limited] : [named, wait];
+    const answer = await service.readMap(access.network, access.token, asked, waiting);
     const { waited } = answer;
     if (isHeld && answer.map === null) {
       return { ...failWith(heldMap.failure, { sync, held }), waited, heldMap: waited ? heldMap : null };
@@ -117,11 +118,6 @@ export async function refresh(
     wait?.signal?.throwIfAborted();
     return failWith(expectCpnError(error), { sync, held });
   }
-}
-
-/** Until a map may be believed there is nothing to wait for beyond that. */
-function limitWait({ seconds, ...wait }: Wait, left: number): Wait {
-  return { ...wait, seconds: seconds && Math.min(seconds, Math.ceil(left)) };
 }
 
 /** An address is given once, at the enrolment, where it is judged: another one may be the gateway's, or no host's at all. */

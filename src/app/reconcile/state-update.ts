@@ -32,7 +32,10 @@ export function applyUpdate(
   state: Joined,
   { map, requestedAs = null, resolved, failed = null, pathMtu }: StateUpdate,
 ): Joined {
-  const listed = map === null || isOutdated(map, state, requestedAs) ? state : withMap(state, map);
+  // A map sent before this host changed its key does not list the new key.
+  const isOtherKey = requestedAs !== null && !ownKeys(state).includes(requestedAs);
+  const isOutdated = map === null || (isOtherKey && findOwnPeer(map, state) === undefined);
+  const listed = isOutdated ? state : withMap(state, map);
   const checked = withFailures(listed, failed);
   const isMeasured = pathMtu !== undefined && JSON.stringify(pathMtu) !== JSON.stringify(state.pathMtu);
   const mapped = isMeasured ? { ...checked, pathMtu } : checked;
@@ -41,11 +44,6 @@ export function applyUpdate(
   const entries = Object.entries({ ...mapped.resolved, ...resolved }).filter(([name]) => names.has(name));
   const merged = Object.fromEntries(entries);
   return sameResolved(merged, mapped.resolved) ? mapped : { ...mapped, resolved: merged };
-}
-
-/** True of a map sent before this host changed its key: it does not list the new key. */
-function isOutdated(map: NetworkMap, state: Joined, requestedAs: PublicKey | null): boolean {
-  return requestedAs !== null && !ownKeys(state).includes(requestedAs) && findOwnPeer(map, state) === undefined;
 }
 
 /** A peer that the map does not list any more is forgotten. */

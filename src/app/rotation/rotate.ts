@@ -39,7 +39,6 @@ export async function rotateKeys(
   return reports.toSorted((a, b) => (a.interface < b.interface ? -1 : 1));
 }
 
-/** Why a change of keys ended without a result. */
 async function explainEnd(tools: Tools, link: string): Promise<CpnError> {
   const state = await tools.store.read(link);
   if (state === null) return new NotJoined(`${link} was left while its key was being changed`);

@@ -164,7 +164,6 @@ function findDetours({ state, desired, actual }: Evaluation): Map<Prefix, Bypass
   );
 }
 
-/** Why nothing is forwarded, where the packet rules do not load. */
 function describeUnloaded({ state, desired, actual }: Evaluation, { unloaded }: Pick<Notes, 'unloaded'>): string[] {
   const { link, firewall, isConnector } = desired;
   if (!state.enabled || unloaded === null || firewall === null || isLoaded(firewall, actual)) return [];

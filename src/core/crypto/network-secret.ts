@@ -27,7 +27,8 @@ export function parseNetworkSecret(file: Uint8Array, field = 'network secret'): 
   const isText = /^[\t\n\r\x20-\x7e]*$/.test(text);
   const secret = isText ? Buffer.from(text.replace(/\s/g, ''), 'latin1') : Buffer.from(file);
   if (secret.length === 0) throw wrong(field, 'is empty');
-  if (secret.length < fewestOf(secret, isText)) {
+  const fewestOfText = /^[0-9a-f]*$/i.test(secret.toString('latin1')) ? fewestDigits : fewestCharacters;
+  if (secret.length < (isText ? fewestOfText : fewestBytes)) {
     const unit = isText ? 'characters' : 'bytes';
     throw wrong(field, `is too short: ${secret.length} ${unit} do not hold ${fewestBytes} random bytes`);
   }
@@ -62,11 +63,6 @@ export function tagOf(secret: Secret): string {
 /** HKDF-SHA256 (RFC 5869) without a salt, which a secret that is random does not need. */
 function derive(secret: Secret, label: string, bytes: number): Buffer {
   return Buffer.from(hkdfSync('sha256', Buffer.from(secret.reveal(), 'base64'), '', label, bytes));
-}
-
-function fewestOf(secret: Buffer, isText: boolean): number {
-  if (!isText) return fewestBytes;
-  return /^[0-9a-f]*$/i.test(secret.toString('latin1')) ? fewestDigits : fewestCharacters;
 }
 
 /** True of what is plainly not random: few different bytes, the same again and again, or one count up or down. */

@@ -29,7 +29,11 @@ export function checkRoute(address: Address, { view, target }: Found, way: Kerne
     if (way.local) return passes('route', 'stays on this host');
     return stops('route', `${link} does not have the address: the packet ${describeRoute(way)}`, reconcile);
   }
-  if (!usesTunnel(target)) return checkOwnLan(way, link);
+  if (!usesTunnel(target)) {
+    // A route that this host serves leads to its LAN, and never back into the tunnel.
+    if (way.link !== link) return passes('route', describeRoute(way));
+    return stops('route', `${describeRoute(way)}, back into the tunnel`, routeToLan);
+  }
   if (way.link !== link) return checkDiversion(address, view, way);
   if (way.source === null || way.source === view.address) return passes('route', describeRoute(way));
   const problem = `${describeRoute(way)}; from ${way.source} instead of ${view.address}, which peers do not take`;
@@ -94,12 +98,6 @@ function refused(way: RefusedRoute, target: Target, link: string): Check {
     return stops('route', problem, `take away that route or rule, which stands before ${place}`);
   }
   return stops('route', problem, usesTunnel(target) ? reconcile : routeToLan);
-}
-
-/** A route that this host serves leads to its LAN, and never back into the tunnel. */
-function checkOwnLan(way: TakenRoute, link: string): Check {
-  if (way.link !== link) return passes('route', describeRoute(way));
-  return stops('route', `${describeRoute(way)}, back into the tunnel`, routeToLan);
 }
 
 /** Says who draws a packet away that belongs into the tunnel: another address, a rule, or a route. */

@@ -31,7 +31,9 @@ export function adviseAdmission(
     case 'ufw':
       return `ufw allow ${port}/udp`;
     case 'firewalld': {
-      const add = `--zone=${zoneOf(culprit)} --add-port=${port}/udp`.replace(/^--zone= /, '');
+      // firewalld names chains by zone, such as `filter_IN_public`.
+      const zone = /^filter_IN_([a-zA-Z0-9-]+)(?:_[a-z]+)?$/.exec(culprit.name)?.[1];
+      const add = `${zone ? `--zone=${zone} ` : ''}--add-port=${port}/udp`;
       return `firewall-cmd ${add} && firewall-cmd --permanent ${add}`;
     }
     case 'iptables':
@@ -41,9 +43,4 @@ export function adviseAdmission(
       return isPlain ? `nft insert rule ${table.family} ${table.name} ${base.name} udp dport ${port} accept` : null;
     }
   }
-}
-
-/** firewalld names chains by zone, such as `filter_IN_public`; empty where it is another chain. */
-function zoneOf({ name }: FilterChain): string {
-  return /^filter_IN_([a-zA-Z0-9-]+)(?:_[a-z]+)?$/.exec(name)?.[1] ?? '';
 }

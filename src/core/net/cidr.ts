@@ -101,7 +101,10 @@ function readPrefix(text: string, field: string): { canonical: Prefix; given: st
     throw new InvalidValue(field, text, 'is not an address range', 'write it like 10.77.0.0/24');
   }
   const given = `${spell(address, family as Family, field)}/${bits}`;
-  if (family === 4) return { canonical: `${spell4(maskNumber(numberOf(address), bits))}/${bits}` as Prefix, given };
+  if (family === 4) {
+    const number = numberOf(address);
+    return { canonical: `${spell4(number - (number % 2 ** (32 - bits)))}/${bits}` as Prefix, given };
+  }
   const start = new IPCIDR(given).start<string>();
   return { canonical: `${spell(start, family as Family, field)}/${bits}` as Prefix, given };
 }
@@ -119,11 +122,6 @@ function readRange4(prefix: Prefix): AddressRange {
 
 function numberOf(address: string): number {
   return address.split('.').reduce((number, octet) => number * 256 + Number(octet), 0);
-}
-
-function maskNumber(number: number, bits: number): number {
-  const size = 2 ** (32 - bits);
-  return number - (number % size);
 }
 
 function spell4(number: number): Address {

@@ -20,10 +20,12 @@ export function findPinMismatches(map: NetworkMap, pins: readonly Pin[]): PinMis
 
 /** The differences from the pin, as in `key B instead of A`. */
 export function describeDifference({ pin, claimed }: Pick<PinMismatch, 'pin' | 'claimed'>): string {
+  // Where a service tells no ids a peer goes by its key, of which enough is said.
+  const goesByKey = pin.peer === pin.publicKey && claimed.peer === claimed.publicKey;
   const differences = [
     claimed.publicKey === pin.publicKey ? [] : `key ${claimed.publicKey} instead of ${pin.publicKey}`,
     claimed.address === pin.address ? [] : `address ${claimed.address} instead of ${pin.address}`,
-    isOtherId(pin, claimed) ? `id ${claimed.peer} instead of ${pin.peer}` : [],
+    claimed.peer === pin.peer || goesByKey ? [] : `id ${claimed.peer} instead of ${pin.peer}`,
     pin.identity === null || claimed.identity === null || claimed.identity === pin.identity
       ? []
       : `identity ${claimed.identity} instead of ${pin.identity}`,
@@ -42,9 +44,4 @@ export function describePinMismatch(claim: PinMismatch, rule: PinRule, link: str
 /** The command that accepts it. */
 export function acceptCommand({ pin }: Pick<PinMismatch, 'pin'>, link: string): string {
   return `cpn accept ${pin.address} ${link}`;
-}
-
-/** Where a service tells no ids a peer goes by its key, of which enough is said. */
-function isOtherId(pin: KnownPeer, claimed: KnownPeer): boolean {
-  return claimed.peer !== pin.peer && !(pin.peer === pin.publicKey && claimed.peer === claimed.publicKey);
 }

@@ -104,18 +104,14 @@ function chooseRows(
   const taken = new Set<string>();
   const used = new Map<Peer, Peer>();
   for (const peer of [...(own ? [own] : []), ...others.toSorted((one, other) => rank(one) - rank(other))]) {
-    const row = inUse(peer, settled.get(peer));
+    const pin = settled.get(peer);
+    const isPinned = pin !== undefined && !matchesPeer(pin, peer);
+    const row = isPinned ? { ...peer, publicKey: pin.publicKey, address: pin.address } : peer;
     if (taken.has(row.publicKey) || taken.has(row.address)) continue;
     taken.add(row.publicKey).add(row.address);
     used.set(peer, row);
   }
   return used;
-}
-
-function inUse(peer: Peer, pin: Pin | undefined): Peer {
-  return pin === undefined || matchesPeer(pin, peer)
-    ? peer
-    : { ...peer, publicKey: pin.publicKey, address: pin.address };
 }
 
 /** The map as the service sent it, but for peers that were left out. */

@@ -22,7 +22,9 @@ function planReversal(entry: OwnedResource, actual: Actual): Step[] {
   const reason = 'taken back';
   switch (entry.made) {
     case 'sysctl': {
-      if (actual.sysctls[entry.key] !== entry.after || isTheirs(entry, actual)) return [];
+      // Another tool set the forwarding of every interface after one was turned on.
+      const isTheirs = entry.opening !== undefined && entry.opening.all !== (actual.sysctls[allForwardingKey] ?? '0');
+      if (actual.sysctls[entry.key] !== entry.after || isTheirs) return [];
       const change = updated('sysctl', entry.key, entry.after, entry.before, reason);
       return [{ do: 'set-sysctl', key: entry.key, value: entry.before, changes: [change] }];
     }
@@ -48,9 +50,4 @@ function planReversal(entry: OwnedResource, actual: Actual): Step[] {
     case 'folder':
       return [];
   }
-}
-
-/** True when another tool set the forwarding of every interface after one was turned on. */
-function isTheirs({ opening }: OwnedResource & { made: 'sysctl' }, { sysctls }: Actual): boolean {
-  return opening !== undefined && opening.all !== (sysctls[allForwardingKey] ?? '0');
 }

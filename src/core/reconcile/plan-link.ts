@@ -154,11 +154,11 @@ function describeMove(before: Route, { table, metric }: Place, { allowed }: Desi
   return updated('route', prefix, { metric: before.metric }, { metric }, why);
 }
 
-/** Adds a route, or takes it over. */
 function planRoute(desired: Desired, actual: Actual, classify: Classify, command: AddRoute, reason: string): Planned {
   const { link, later } = desired;
   const { prefix, table = 'main' } = command;
-  const altered = findAltered(command, actual, classify);
+  const inPlace = actual.routes.filter((route) => route.prefix === prefix && route.table === table);
+  const altered = inPlace.find((route) => classify(route) === 'altered');
   if (altered?.deviation !== undefined) {
     const why = 'a route in its place gives packets another way';
     const replaces = altered.metric ?? usualMetric(prefix);
@@ -177,11 +177,6 @@ function findHolder(prefix: Prefix, later: readonly string[], { surroundings }: 
   const ways: Underlay['routed'] = [...surroundings.routed, ...surroundings.connected];
   const way = ways.find((each) => each.prefix === prefix && later.includes(each.link));
   return way ? { link: way.link, metric: way.metric ?? usualMetric(prefix) } : null;
-}
-
-/** The route that stands in the place of this one. */
-function findAltered({ prefix, table = 'main' }: AddRoute, { routes }: Actual, classify: Classify): Route | undefined {
-  return routes.find((route) => route.prefix === prefix && route.table === table && classify(route) === 'altered');
 }
 
 function nameTarget(link: string, table: string): string {

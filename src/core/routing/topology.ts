@@ -1,4 +1,4 @@
-import { comparePeerIds, type NetworkMap, type Peer, type PeerFailure } from '../map/model.ts';
+import { comparePeerIds, type Peer, type PeerFailure } from '../map/model.ts';
 import { comparePrefixes, hostPrefix, type Prefix } from '../net/cidr.ts';
 import type { Endpoint } from '../net/endpoint.ts';
 import { assignedRoutes, type NetworkView, ownRoutes, type RouteOwner } from './route-owner.ts';
@@ -43,7 +43,8 @@ export function reachPeers(standpoint: NetworkView): Topology {
   const silent = direct.filter((peer) => peer.type !== 'connector' && ranking.isSilent(peer));
   // With an endpoint of our own every peer is direct, and a relay is for those alone that do not answer.
   const needsRelay = self.endpoint === null || silent.length > 0;
-  const [relay = null] = needsRelay ? direct.filter(relays(map)).toSorted(ranking.compare) : [];
+  const relays = direct.filter((peer) => peer.type === 'connector' && !peer.withdrawn.includes(map.cidr));
+  const [relay = null] = needsRelay ? relays.toSorted(ranking.compare) : [];
   const detours = relay !== null && !ranking.isSilent(relay) ? silent : [];
   const way = { direct: new Set(direct), relay };
   const relayed = [
@@ -76,10 +77,6 @@ function relayedPrefixes(
 ): Prefix[] {
   if (takesRange) return [map.cidr];
   return others.filter((peer) => !direct.has(peer)).map((peer) => hostPrefix(peer.address));
-}
-
-function relays(map: NetworkMap) {
-  return (peer: Peer) => peer.type === 'connector' && !peer.withdrawn.includes(map.cidr);
 }
 
 /**

@@ -23,7 +23,8 @@ export function renderConfig(config: TunnelConfig, { heading = banner, saved = n
     return sameData(known.get(section), peer) ? [] : [{ peer, section }];
   });
   const text = [own, ...unread.map(({ section }) => section)].join('\n');
-  check(text, { ...config, peers: unread.map(({ peer }) => peer) });
+  if (reveal(parseConfig(`${text}\n`)) !== reveal({ ...config, peers: unread.map(({ peer }) => peer) }))
+    throw new Error('a wg-quick file does not read back as written');
   return `${[own, ...sections].join('\n')}\n`;
 }
 
@@ -34,11 +35,6 @@ function indexSections(saved: RenderOptions['saved']): ReadonlyMap<string, Desir
   const peers = saved?.config.peers ?? [];
   if (bodies.length !== peers.length) return new Map();
   return new Map(peers.map((peer, at) => [`${start}${bodies[at]}`, peer]));
-}
-
-function check(text: string, config: TunnelConfig): void {
-  if (reveal(parseConfig(`${text}\n`)) !== reveal(config))
-    throw new Error('a wg-quick file does not read back as written');
 }
 
 function renderInterface({ privateKey, address, listenPort, fwmark, mtu }: TunnelConfig): string {

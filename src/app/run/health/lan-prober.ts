@@ -123,7 +123,6 @@ export class LanProber implements PassListener {
     }
   }
 
-  /** Sets the health, and writes it to the notes. */
   async #set(health: LanHealth, probed: Notes['probed']): Promise<void> {
     const before = this.#noted;
     this.#health = health;

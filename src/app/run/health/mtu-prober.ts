@@ -146,7 +146,6 @@ export class MtuProber implements PassListener {
     this.#settle();
   }
 
-  /** Compares the measured MTU with the present one. */
   #settle(): void {
     if (this.#survey === null) return;
     const now = this.#tools.monotonic();
