@@ -119,12 +119,13 @@ const TABLE: readonly Rule[] = [
 
   {
     files: 'src/store/*',
-    may: [...CORE, 'src/store/state/', 'src/store/files/', 'zod', 'node:'],
+    may: [...CORE, 'src/store/state/', 'src/store/files/', 'valibot', 'node:'],
     types: ['src/contract/'],
   },
   { files: 'src/store/lock.ts', may: [...CORE, 'src/store/files/', 'node:', 'node:sqlite'] },
-  { files: 'src/store/state/', may: [...CORE, 'src/store/files/', 'zod', 'node:'], types: ['src/contract/'] },
+  { files: 'src/store/state/', may: [...CORE, 'src/store/files/', 'valibot', 'node:'], types: ['src/contract/'] },
   { files: 'src/store/files/', may: ['src/core/errors/', 'node:'] },
+  { files: 'src/store/files/file-schema.ts', may: [...CORE, 'valibot'] },
 
   { files: 'src/host/*', may: [...HOST, 'src/host/linux/', 'src/host/wg-quick/', 'src/host/windows/'] },
   { files: 'src/host/process/', may: [...BASICS, 'node:'] },

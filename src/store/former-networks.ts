@@ -1,12 +1,13 @@
-import * as z from 'zod';
+import * as v from 'valibot';
 import { type Identity, identityOf } from '../core/crypto/identity.ts';
 import { type PublicKey, parsePublicKey } from '../core/crypto/keys.ts';
-import { Secret } from '../core/crypto/secret.ts';
+import type { Secret } from '../core/crypto/secret.ts';
 import { UnreadableFile } from '../core/errors/index.ts';
-import { type Feature, knownFeatures } from '../core/map/features.ts';
+import type { Feature } from '../core/map/features.ts';
 import type { Id, PeerId } from '../core/map/model.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import { readText, removeFile, replaceFile } from './files/atomic-file.ts';
+import { features, instant, int, parseAs, peerId, secret, serviceAddress } from './files/file-schema.ts';
 import { refuseForeign } from './files/file-trust.ts';
 
 /** A network that this host left, and whose control plane may still list its peer. */
@@ -45,30 +46,21 @@ export const formerName = 'former-memberships';
 
 const formerVersion = 1;
 
-const secret = z
-  .string()
-  .min(1)
-  .transform((text) => new Secret(text));
-const id = z.union([z.number(), z.string()]);
-
-const schema = z.object({
-  version: z.literal(formerVersion),
-  folders: z.array(z.string()),
-  memberships: z.array(
-    z.object({
-      interface: z.string(),
-      leftAt: z.iso.datetime(),
-      service: z.object({ url: z.string(), insecureHttp: z.boolean() }),
-      features: z
-        .array(z.string())
-        .transform((names) => knownFeatures(names))
-        .nullable(),
-      network: z.object({ id, name: z.string() }),
-      peer: z.object({ id, name: z.string() }),
-      publicKey: z.string().transform((text) => parsePublicKey(text)),
-      identity: secret.transform((seed) => identityOf(seed)).nullable(),
-      keySerial: z.int(),
-      accessToken: secret.nullable(),
+const schema = v.object({
+  version: v.literal(formerVersion),
+  folders: v.array(v.string()),
+  memberships: v.array(
+    v.object({
+      interface: v.string(),
+      leftAt: instant,
+      service: serviceAddress,
+      features: v.nullable(features),
+      network: v.object({ id: peerId, name: v.string() }),
+      peer: v.object({ id: peerId, name: v.string() }),
+      publicKey: v.pipe(v.string(), v.transform(parsePublicKey)),
+      identity: v.nullable(v.pipe(secret, v.transform(identityOf))),
+      keySerial: int,
+      accessToken: v.nullable(secret),
     }),
   ),
 });
@@ -83,7 +75,7 @@ export async function readFormer(path: string): Promise<Former> {
   const text = await readText(path, (stats) => refuseForeign(path, stats));
   if (text === null) return noFormer;
   try {
-    const { memberships, folders } = schema.parse(JSON.parse(text));
+    const { memberships, folders } = parseAs(schema, JSON.parse(text));
     return { memberships, folders };
   } catch {
     // The cause would quote what is in it.

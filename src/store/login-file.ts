@@ -1,10 +1,11 @@
 import { join } from 'node:path';
-import * as z from 'zod';
-import { Secret } from '../core/crypto/secret.ts';
+import * as v from 'valibot';
+import type { Secret } from '../core/crypto/secret.ts';
 import { UnreadableFile } from '../core/errors/index.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import { readText, removeFile, replaceFile } from './files/atomic-file.ts';
 import { expectedError } from './files/do-then.ts';
+import { parseAs, secret, serviceAddress } from './files/file-schema.ts';
 import { closeFile, type OnExposure, refuseForeign, secureFolder } from './files/file-trust.ts';
 import { makeFolder } from './files/folder.ts';
 
@@ -16,14 +17,11 @@ export interface Login {
   readonly session?: boolean;
 }
 
-const schema = z.object({
-  version: z.literal(1),
-  service: z.object({ url: z.string(), insecureHttp: z.boolean() }),
-  token: z
-    .string()
-    .min(1)
-    .transform((text) => new Secret(text)),
-  session: z.boolean().default(false),
+const schema = v.object({
+  version: v.literal(1),
+  service: serviceAddress,
+  token: secret,
+  session: v.optional(v.boolean(), false),
 });
 
 /** The stored login, or null when there is none; one that others could read is closed to them. */
@@ -33,7 +31,7 @@ export async function readLogin(folder: string, onExposure: OnExposure = () => {
   if (text === null) return null;
   await closeFile({ path, isOwn: true }, onExposure).catch(expectedError);
   try {
-    const { version: _, ...login } = schema.parse(JSON.parse(text));
+    const { version: _, ...login } = parseAs(schema, JSON.parse(text));
     return login;
   } catch (error) {
     throw new UnreadableFile(path, 'is damaged', 'run "cpn login" again', error);

@@ -1,8 +1,9 @@
-import * as z from 'zod';
+import * as v from 'valibot';
 import type { LanRoutes } from '../core/health/lan-routes.ts';
 import type { SyncRefusal } from '../core/map/sync-refusal.ts';
 import { type Address, type Prefix, parseAddress, parsePrefix } from '../core/net/cidr.ts';
 import { replaceFile, setTime } from './files/atomic-file.ts';
+import { instant, parseAs } from './files/file-schema.ts';
 import { withRegular } from './files/regular-file.ts';
 
 /** How the daemon receives newer maps of a network, and the result of the last attempt. */
@@ -60,29 +61,29 @@ export const noNotes: Notes = {
   probed: {},
 };
 
-const address = z.string().transform((text) => parseAddress(text));
+const address = v.pipe(v.string(), v.transform(parseAddress));
+const prefix = v.pipe(v.string(), v.transform(parsePrefix));
+const lanRoute = v.object({ isOwn: v.boolean(), links: v.array(v.string()), gone: v.nullable(v.string()) });
+const probed = v.object({ address: v.nullable(address), trouble: v.nullable(v.string()) });
 
-const schema = z.object({
-  sync: z.object({
-    mode: z.enum(['push', 'poll']),
+const schema = v.object({
+  sync: v.object({
+    mode: v.picklist(['push', 'poll']),
     /** Left out where it is the file's own time. */
-    lastSuccess: z.iso.datetime().nullable().optional(),
-    error: z.string().nullable(),
-    refused: z.enum(['token', 'forbidden', 'gone']).nullable().default(null),
-    refusal: z.string().optional(),
-    reached: address.optional(),
+    lastSuccess: v.optional(v.nullable(instant)),
+    error: v.nullable(v.string()),
+    refused: v.optional(v.nullable(v.picklist(['token', 'forbidden', 'gone'])), null),
+    refusal: v.optional(v.string()),
+    reached: v.optional(address),
   }),
-  held: z.object({ since: z.number() }).nullable(),
-  silent: z.record(z.string(), z.number()),
-  troubles: z.array(z.string()),
-  dead: z.array(z.string().transform((text) => parsePrefix(text))).default([]),
-  ways: z
-    .record(z.string(), z.object({ isOwn: z.boolean(), links: z.array(z.string()), gone: z.string().nullable() }))
-    .nullable()
-    .default(null),
-  unloaded: z.string().nullable().default(null),
-  inboundDropped: z.boolean().default(false),
-  probed: z.record(z.string(), z.object({ address: address.nullable(), trouble: z.string().nullable() })).default({}),
+  held: v.nullable(v.object({ since: v.number() })),
+  silent: v.record(v.string(), v.number()),
+  troubles: v.array(v.string()),
+  dead: v.optional(v.array(prefix), () => []),
+  ways: v.optional(v.nullable(v.record(v.string(), lanRoute)), null),
+  unloaded: v.optional(v.nullable(v.string()), null),
+  inboundDropped: v.optional(v.boolean(), false),
+  probed: v.optional(v.record(v.string(), probed), () => ({})),
 });
 
 /**
@@ -100,7 +101,7 @@ export function formatNotes({ sync, silent, probed, ways, ...plain }: Notes): st
 
 /** Parses what {@link formatNotes} wrote; throws for anything else. */
 export function parseNotes(text: string, modified: Date): Notes {
-  const notes = schema.parse(JSON.parse(text));
+  const notes = parseAs(schema, JSON.parse(text));
   const { lastSuccess = modified.toISOString() } = notes.sync;
   return { ...notes, sync: { ...notes.sync, lastSuccess } };
 }

@@ -1,9 +1,10 @@
-import * as z from 'zod';
+import * as v from 'valibot';
 import type { Peer } from '../../core/map/model.ts';
 import { formatProbeTarget } from '../../core/map/probe-target.ts';
 import type { PeerLabels } from '../../core/names/hosts-label.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import type { Pin } from '../../core/pins/match-pins.ts';
+import { int, parseAs } from '../files/file-schema.ts';
 import type { Rotation, State } from './state.ts';
 import { stateSchema, stateVersion } from './state-schema.ts';
 
@@ -73,7 +74,7 @@ type Row<T> = Readonly<Record<keyof T, unknown>>;
 
 /** Parses what {@link formatState} wrote; throws for anything else. */
 export function parseState(text: string): State {
-  const { version: _, privateKey, keySince, rotation, ...state } = stateSchema.parse(parseJson(text));
+  const { version: _, privateKey, keySince, rotation, ...state } = parseAs(stateSchema, parseJson(text));
   return {
     ...state,
     keyPair: privateKey,
@@ -85,7 +86,7 @@ export function parseState(text: string): State {
 /** The version a text claims to be of, or null when it is no state at all. */
 export function versionOf(text: string): number | null {
   try {
-    return z.object({ version: z.int() }).parse(JSON.parse(text)).version;
+    return parseAs(v.object({ version: int }), JSON.parse(text)).version;
   } catch {
     return null;
   }

@@ -1,171 +1,165 @@
-import * as z from 'zod';
+import * as v from 'valibot';
 import { identityOf, parseIdentityKey } from '../../core/crypto/identity.ts';
 import { keyPairOf, parsePublicKey } from '../../core/crypto/keys.ts';
-import { Secret } from '../../core/crypto/secret.ts';
-import { knownFeatures } from '../../core/map/features.ts';
 import { peerTypes } from '../../core/map/model.ts';
 import { pinRules } from '../../core/map/options.ts';
 import { parseProbeTarget } from '../../core/map/probe-target.ts';
 import { parseAddress, parsePrefix } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
+import { features, instant, int, peerId, secret, serviceAddress } from '../files/file-schema.ts';
 import { rotationPhases } from './state.ts';
 
 /** The version of the format of a state file; a file of a later version is left alone. */
 export const stateVersion = 1;
 
-const address = z.string().transform((text) => parseAddress(text));
-const prefix = z.string().transform((text) => parsePrefix(text));
-const endpoint = z.string().transform((text) => parseEndpoint(text));
-const probeTarget = z.string().transform((text) => parseProbeTarget(text));
-const publicKey = z.string().transform((text) => parsePublicKey(text));
-const secret = z
-  .string()
-  .min(1)
-  .transform((text) => new Secret(text));
-const peerType = z.enum(peerTypes);
-const peerId = z.union([z.number(), z.string()]);
+const address = v.pipe(v.string(), v.transform(parseAddress));
+const prefix = v.pipe(v.string(), v.transform(parsePrefix));
+const endpoint = v.pipe(v.string(), v.transform(parseEndpoint));
+const probeTarget = v.pipe(v.string(), v.transform(parseProbeTarget));
+const publicKey = v.pipe(v.string(), v.transform(parsePublicKey));
+const identityKey = v.pipe(v.string(), v.transform(parseIdentityKey));
+const keyPair = v.pipe(secret, v.transform(keyPairOf));
+const peerType = v.picklist(peerTypes);
 
-const identityKey = z.string().transform((text) => parseIdentityKey(text));
-const keyPair = secret.transform((privateKey) => keyPairOf(privateKey));
-const keyProof = z.object({ serial: z.int(), signature: z.string() });
-const known = z.object({ peer: peerId, address, publicKey, identity: identityKey.nullable(), serial: z.int() });
+const keyProof = v.object({ serial: int, signature: v.string() });
+const known = v.object({ peer: peerId, address, publicKey, identity: v.nullable(identityKey), serial: int });
 
-const peer = z.object({
+const peer = v.object({
   id: peerId,
-  name: z.string(),
+  name: v.string(),
   type: peerType,
   publicKey,
   address,
-  endpoint: endpoint.nullable(),
-  routes: z.array(prefix).nullable(),
-  withdrawn: z.array(prefix).default([]),
-  identity: identityKey.exactOptional(),
-  proof: keyProof.exactOptional(),
-  secretTag: z.string().exactOptional(),
-  given: z
-    .object({ allowedIps: z.array(prefix), presharedKey: secret.nullable(), keepalive: z.int().nullable() })
-    .exactOptional(),
-  servingSince: z.int().exactOptional(),
-  priority: z.int().exactOptional(),
-  expiresAt: z.int().exactOptional(),
-  unlisted: z.literal(true).exactOptional(),
+  endpoint: v.nullable(endpoint),
+  routes: v.nullable(v.array(prefix)),
+  withdrawn: v.optional(v.array(prefix), () => []),
+  identity: v.exactOptional(identityKey),
+  proof: v.exactOptional(keyProof),
+  secretTag: v.exactOptional(v.string()),
+  given: v.exactOptional(
+    v.object({ allowedIps: v.array(prefix), presharedKey: v.nullable(secret), keepalive: v.nullable(int) }),
+  ),
+  servingSince: v.exactOptional(int),
+  priority: v.exactOptional(int),
+  expiresAt: v.exactOptional(int),
+  unlisted: v.exactOptional(v.literal(true)),
 });
 
-const map = z.object({
-  id: peerId.nullable(),
-  name: z.string(),
+const skippedPeer = v.object({
+  id: v.nullable(peerId),
+  name: v.nullable(v.string()),
+  publicKey: v.nullable(v.string()),
+  address: v.nullable(v.string()),
+  reason: v.string(),
+});
+
+const map = v.object({
+  id: v.nullable(peerId),
+  name: v.string(),
   cidr: prefix,
-  routes: z.array(prefix),
-  revision: z.string().nullable(),
-  peers: z.array(peer),
-  skipped: z
-    .array(
-      z.object({
-        id: peerId.nullable(),
-        name: z.string().nullable(),
-        publicKey: z.string().nullable(),
-        address: z.string().nullable(),
-        reason: z.string(),
-      }),
-    )
-    .exactOptional(),
+  routes: v.array(prefix),
+  revision: v.nullable(v.string()),
+  peers: v.array(peer),
+  skipped: v.exactOptional(v.array(skippedPeer)),
 });
 
-const made = z.discriminatedUnion('made', [
-  z.object({ made: z.literal('interface'), link: z.string() }),
-  z.object({ made: z.literal('firewall'), link: z.string() }),
-  z.object({ made: z.literal('rules'), link: z.string(), table: z.string().exactOptional() }),
-  z.object({
-    made: z.literal('sysctl'),
-    key: z.string(),
-    before: z.string(),
-    after: z.string(),
-    opening: z.object({ link: z.string(), all: z.string(), links: z.array(z.string()) }).exactOptional(),
+const made = v.variant('made', [
+  v.object({ made: v.literal('interface'), link: v.string() }),
+  v.object({ made: v.literal('firewall'), link: v.string() }),
+  v.object({ made: v.literal('rules'), link: v.string(), table: v.exactOptional(v.string()) }),
+  v.object({
+    made: v.literal('sysctl'),
+    key: v.string(),
+    before: v.string(),
+    after: v.string(),
+    opening: v.exactOptional(v.object({ link: v.string(), all: v.string(), links: v.array(v.string()) })),
   }),
-  z.object({ made: z.literal('hosts'), link: z.string() }),
-  z.object({ made: z.literal('folder'), path: z.string() }),
+  v.object({ made: v.literal('hosts'), link: v.string() }),
+  v.object({ made: v.literal('folder'), path: v.string() }),
 ]);
 
+const openPort = v.object({
+  by: v.picklist(['ufw', 'firewalld']),
+  port: int,
+  zone: v.nullable(v.string()),
+  permanent: v.boolean(),
+});
+
 /** What a state file holds, and what becomes of it as it is read: nothing in it is used as it came. */
-export const stateSchema = z.object({
-  version: z.literal(stateVersion),
-  interface: z.string(),
-  createdAt: z.iso.datetime(),
+export const stateSchema = v.object({
+  version: v.literal(stateVersion),
+  interface: v.string(),
+  createdAt: instant,
   privateKey: keyPair,
-  keySince: z.iso.datetime().nullable().default(null),
-  keySerial: z.int().default(0),
-  identity: secret
-    .transform((seed) => identityOf(seed))
-    .nullable()
-    .default(null),
-  rotation: z
-    .object({
-      phase: z.enum(rotationPhases),
-      privateKey: keyPair,
-      proof: keyProof.nullable(),
-      wayBack: keyProof.nullable(),
-      begunAt: z.iso.datetime(),
-      witnesses: z.array(z.object({ publicKey, latestHandshake: z.int(), peer: peerId.optional() })),
-    })
-    .nullable()
-    .default(null),
-  networkSecret: secret.nullable().default(null),
-  service: z.object({ url: z.string(), insecureHttp: z.boolean() }),
-  features: z
-    .array(z.string())
-    .transform((names) => knownFeatures(names))
-    .nullable()
-    .default(null),
-  perhapsEnrolled: z.boolean().default(false),
-  enrollment: z.object({
-    idempotencyKey: z.string(),
-    tokenHash: z.string(),
-    name: z.string(),
-    type: peerType,
-    endpoint: endpoint.nullable(),
-  }),
-  membership: z
-    .object({
-      peer: z.object({ id: peerId, name: z.string(), address }),
-      accessToken: secret.nullable(),
-      personalToken: secret.nullable().default(null),
-      map,
-      text: z.object({ dns: z.array(z.string()), remarks: z.array(z.string()) }).exactOptional(),
-    })
-    .nullable(),
-  options: z.object({
-    listenPort: z.int().nullable(),
-    mtu: z.int().nullable(),
-    acceptRoutes: z.boolean(),
-    masquerade: z.boolean(),
-    allowRoutes: z.array(prefix),
-    probes: z.array(probeTarget).default([]),
-    hosts: z.boolean().default(false),
-    pin: z.enum(pinRules).default('report'),
-    rotateEvery: z.int().nullable().default(null),
-    openFirewall: z.boolean().default(false),
-  }),
-  enabled: z.boolean(),
-  // Before there was `cpn run`, a name had one address. What has a default came later than the format.
-  resolved: z.record(z.string(), z.union([z.array(address), address.transform((one) => [one])])),
-  refused: z.string().nullable().default(null),
-  failed: z.array(z.object({ peer: peerId, back: z.boolean() })).default([]),
-  pathMtu: z
-    .object({ mtu: z.int(), peer: peerId, underlay: z.string(), measuredAt: z.iso.datetime() })
-    .nullable()
-    .default(null),
-  drained: z.boolean().default(false),
-  pins: z.array(known.extend({ claimed: known.nullable().default(null) })).default([]),
-  labels: z.array(z.object({ peer: peerId, labels: z.array(z.string()) })).default([]),
-  receipt: z.array(made),
-  openPorts: z
-    .array(
-      z.object({
-        by: z.enum(['ufw', 'firewalld']),
-        port: z.int(),
-        zone: z.string().nullable(),
-        permanent: z.boolean(),
+  keySince: v.optional(v.nullable(instant), null),
+  keySerial: v.optional(int, 0),
+  identity: v.optional(v.nullable(v.pipe(secret, v.transform(identityOf))), null),
+  rotation: v.optional(
+    v.nullable(
+      v.object({
+        phase: v.picklist(rotationPhases),
+        privateKey: keyPair,
+        proof: v.nullable(keyProof),
+        wayBack: v.nullable(keyProof),
+        begunAt: instant,
+        witnesses: v.array(v.object({ publicKey, latestHandshake: int, peer: v.optional(peerId) })),
       }),
-    )
-    .default([]),
+    ),
+    null,
+  ),
+  networkSecret: v.optional(v.nullable(secret), null),
+  service: serviceAddress,
+  features: v.optional(v.nullable(features), null),
+  perhapsEnrolled: v.optional(v.boolean(), false),
+  enrollment: v.object({
+    idempotencyKey: v.string(),
+    tokenHash: v.string(),
+    name: v.string(),
+    type: peerType,
+    endpoint: v.nullable(endpoint),
+  }),
+  membership: v.nullable(
+    v.object({
+      peer: v.object({ id: peerId, name: v.string(), address }),
+      accessToken: v.nullable(secret),
+      personalToken: v.optional(v.nullable(secret), null),
+      map,
+      text: v.exactOptional(v.object({ dns: v.array(v.string()), remarks: v.array(v.string()) })),
+    }),
+  ),
+  options: v.object({
+    listenPort: v.nullable(int),
+    mtu: v.nullable(int),
+    acceptRoutes: v.boolean(),
+    masquerade: v.boolean(),
+    allowRoutes: v.array(prefix),
+    probes: v.optional(v.array(probeTarget), () => []),
+    hosts: v.optional(v.boolean(), false),
+    pin: v.optional(v.picklist(pinRules), 'report'),
+    rotateEvery: v.optional(v.nullable(int), null),
+    openFirewall: v.optional(v.boolean(), false),
+  }),
+  enabled: v.boolean(),
+  // Before there was `cpn run`, a name had one address. What has a default came later than the format.
+  resolved: v.record(
+    v.string(),
+    v.union([
+      v.array(address),
+      v.pipe(
+        address,
+        v.transform((one) => [one]),
+      ),
+    ]),
+  ),
+  refused: v.optional(v.nullable(v.string()), null),
+  failed: v.optional(v.array(v.object({ peer: peerId, back: v.boolean() })), () => []),
+  pathMtu: v.optional(
+    v.nullable(v.object({ mtu: int, peer: peerId, underlay: v.string(), measuredAt: instant })),
+    null,
+  ),
+  drained: v.optional(v.boolean(), false),
+  pins: v.optional(v.array(v.object({ ...known.entries, claimed: v.optional(v.nullable(known), null) })), () => []),
+  labels: v.optional(v.array(v.object({ peer: peerId, labels: v.array(v.string()) })), () => []),
+  receipt: v.array(made),
+  openPorts: v.optional(v.array(openPort), () => []),
 });

@@ -202,4 +202,14 @@ describe('a list', () => {
     const shown = `${unreadable?.error.stack}${JSON.stringify(unreadable?.error)}${unreadable?.error.cause}`;
     expect(shown).not.toContain(key.slice(0, 6));
   });
+
+  it('names a field that does not fit, without its value', async () => {
+    await store.write(state);
+    const key = state.keyPair.privateKey.reveal();
+    const text = (await readFile(pathOf(''), 'utf8')).replace(/"membership": \{/, `"membership": "${key}", "was": {`);
+    await spoil(text);
+    const [unreadable] = (await store.list()).unreadable;
+    expect((unreadable?.error.cause as Error).message).toBe('membership has another form');
+    expect(`${unreadable?.error.stack}${JSON.stringify(unreadable?.error)}`).not.toContain(key.slice(0, 6));
+  });
 });

@@ -1,0 +1,32 @@
+import * as v from 'valibot';
+import { Secret } from '../../core/crypto/secret.ts';
+import { knownFeatures } from '../../core/map/features.ts';
+
+/**
+ * Values that several of our files hold. Their schemas are of valibot, and not of zod as the contract's: each command reads these files,
+ * and zod takes ten times as long to load and to make the schemas.
+ *
+ * @module
+ */
+export const int = v.pipe(v.number(), v.safeInteger());
+/** ISO 8601. */
+export const instant = v.pipe(v.string(), v.isoTimestamp());
+export const secret = v.pipe(
+  v.string(),
+  v.minLength(1),
+  v.transform((text) => new Secret(text)),
+);
+export const peerId = v.union([v.number(), v.string()]);
+export const serviceAddress = v.object({ url: v.string(), insecureHttp: v.boolean() });
+export const features = v.pipe(
+  v.array(v.string()),
+  v.transform((names) => knownFeatures(names)),
+);
+
+/** The value as the schema makes it; the error names the first field that does not fit. @throws SyntaxError */
+export function parseAs<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema> {
+  const { success, output, issues } = v.safeParse(schema, value, { abortEarly: true });
+  if (success) return output;
+  // The library's own message would quote the value, which may be a key.
+  throw new SyntaxError(`${v.getDotPath(issues[0]) ?? 'it'} has another form`);
+}
