@@ -105,6 +105,7 @@ async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPa
   const resolved = await resolveEndpoints(tools, map);
   const ground = {
     surroundings: nowhere,
+    sshClients: [],
     api: [],
     inside: { range: map.cidr, own: self.address, present: [], accepted: [] },
     taken: [],
@@ -140,7 +141,6 @@ const nowhere: Underlay = {
   uplinks: [],
   links: [],
   resolvers: [],
-  sshClients: [],
   underlayMtu: null,
 };
 

@@ -18,7 +18,7 @@ import type { PublicKey } from '../../src/core/crypto/keys.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { CommandFailed } from '../../src/core/errors/index.ts';
 import type { ForeignDrops } from '../../src/core/forward/foreign-drops.ts';
-import type { Actual, ActualPeer } from '../../src/core/host-state/actual.ts';
+import type { Actual, ActualPeer, SshClient } from '../../src/core/host-state/actual.ts';
 import type { PortState } from '../../src/core/host-state/open-port.ts';
 import { features } from '../../src/core/map/features.ts';
 import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
@@ -40,6 +40,9 @@ function unexpected(): never {
 /** A host of one network, in memory except for its files. Its clock advances only during sleep. */
 export class Desk {
   actual: Actual = bare;
+  sshClients: readonly SshClient[] = [];
+  /** How often the SSH sessions were read. */
+  sessionReads = 0;
   /** All steps that were applied to the host, in order. */
   readonly steps: Step[] = [];
   /** The number of observations. */
@@ -174,6 +177,10 @@ export class Desk {
       observe: async () => {
         this.observations += 1;
         return this.actual;
+      },
+      sshClients: async () => {
+        this.sessionReads += 1;
+        return this.sshClients;
       },
       peers: async () => this.actual.device?.peers ?? [],
       apply: async (step) => {

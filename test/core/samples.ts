@@ -67,12 +67,12 @@ export const surroundings: Underlay = {
   uplinks: ['eth0'],
   links: ['eth0', 'eth1'].map((name) => ({ name, kind: 'other' })),
   resolvers: [address('198.51.100.53')],
-  sshClients: [],
   underlayMtu: 1500,
 };
 
 export const ground: RouteConstraints = {
   surroundings,
+  sshClients: [],
   api: [],
   inside: { range: prefix('10.77.0.0/24'), own: address('10.77.0.3'), present: [], accepted: [] },
   taken: [],

@@ -105,6 +105,7 @@ async function findAddressRefusal(
     others: othersOf(state, states),
     earlier,
     around: actual,
+    sshClients: await tools.host.sshClients(),
     saved: null,
     disallowed: [],
   });

@@ -1,7 +1,7 @@
 import { NotOurs } from '../../core/errors/index.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { tableOf } from '../../core/forward/nft-rules.ts';
-import type { Actual } from '../../core/host-state/actual.ts';
+import type { Actual, Device } from '../../core/host-state/actual.ts';
 import {
   allForwardingKey,
   commonFilterKey,
@@ -11,7 +11,8 @@ import {
 import { comparePeerIds, type Id } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { chooseLabels } from '../../core/names/hosts-label.ts';
-import { isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
+import { covers, isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
+import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
 import { isPlainLinkName } from '../../core/net/link-name.ts';
 import { added, type Change, updated } from '../../core/reconcile/change.ts';
 import { aliasOf } from '../../core/reconcile/desired.ts';
@@ -24,7 +25,7 @@ import type { ObserveOptions } from '../../host/host.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
-import { type DesiredNetwork, othersOf, planInputs } from './desire-network.ts';
+import { type DesiredNetwork, type DesireInputs, othersOf, planInputs } from './desire-network.ts';
 import { readEarlier } from './route-constraints.ts';
 import { parseSaved } from './saved-config.ts';
 
@@ -74,18 +75,34 @@ export async function evaluateNetwork(
     );
   }
   const { device, ...around } = actual;
-  const { wanted, steps } = planInputs(
-    {
-      ...{ state, around, text, saved, applied: applied ?? null, disallowed },
-      others: othersOf(state, states),
-      earlier: await readEarlier(tools, state, states),
-      label: state.options.hosts ? await labelNetwork(tools, state) : null,
-    },
-    device,
-    secondsNow(tools),
-  );
+  const inputs = {
+    ...{ state, around, text, saved, applied: applied ?? null, disallowed },
+    others: othersOf(state, states),
+    earlier: await readEarlier(tools, state, states),
+    label: state.options.hosts ? await labelNetwork(tools, state) : null,
+  };
+  const { wanted, steps } = await planWithSessions(tools, inputs, device);
   const changes = [...planFile(tools, link, text, wanted.config), ...steps.flatMap((step) => step.changes)];
   return { ...wanted, state, actual, steps, saved, savedText: text, changes };
+}
+
+/**
+ * Plans, and reads the SSH sessions only where a route or an address is to be added: what the tunnel has taken already cuts off
+ * nobody, and a look at the sessions takes as long as the rest of the observation. Plans again where a session is at stake.
+ */
+async function planWithSessions(tools: Tools, inputs: Omit<DesireInputs, 'sshClients'>, device: Device | null) {
+  const now = secondsNow(tools);
+  const planned = planInputs({ ...inputs, sshClients: [] }, device, now);
+  if (!planned.steps.some((step) => step.changes.some(takesAddresses))) return planned;
+  const sshClients = await tools.host.sshClients();
+  const { config, routes } = planned.wanted.desired;
+  const taken = [maskPrefix(formatInterfaceAddress(config.address)), ...routes];
+  const isAtStake = sshClients.some(({ address }) => taken.some((prefix) => covers(prefix, address)));
+  return isAtStake ? planInputs({ ...inputs, sshClients }, device, now) : planned;
+}
+
+function takesAddresses({ action, kind }: Change): boolean {
+  return action !== 'remove' && (kind === 'route' || kind === 'address' || kind === 'rule');
 }
 
 /** True when an interface of our name is one that we made; while the keys change, it may have either of them. */

@@ -1,4 +1,4 @@
-import type { Actual, Underlay } from '../../core/host-state/actual.ts';
+import type { Actual, SshClient, Underlay } from '../../core/host-state/actual.ts';
 import { maskPrefix, type Prefix } from '../../core/net/cidr.ts';
 import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
 import type { RouteConstraints } from '../../core/routing/guard.ts';
@@ -41,6 +41,8 @@ export interface ConstraintInputs {
   readonly earlier: readonly EarlierNetwork[];
   /** The host without the WireGuard device, whose counters change all the time. */
   readonly around: Omit<Actual, 'device'>;
+  /** Read only where a route or an address is to be added: see {@link evaluateNetwork}. */
+  readonly sshClients: readonly SshClient[];
   /** The last-known-good wg-quick file; null where there is none, or one that cpn would not write. */
   readonly saved: TunnelConfig | null;
   /** Prefixes that `--allow-route` named before, and no longer does. */
@@ -53,6 +55,7 @@ export function constrainRoutes({
   others,
   earlier,
   around,
+  sshClients,
   saved,
   disallowed,
 }: ConstraintInputs): RouteConstraints {
@@ -61,6 +64,7 @@ export function constrainRoutes({
   const isBelieved = (prefix: Prefix) => !disallowed.includes(prefix);
   return {
     surroundings: withoutLinks(around.surroundings, later),
+    sshClients,
     api: locateApi(state),
     inside: {
       range: map.cidr,

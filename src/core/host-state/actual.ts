@@ -116,7 +116,6 @@ export interface Underlay {
   /** All interfaces but loopback and our own. */
   readonly links: readonly HostLink[];
   readonly resolvers: readonly Address[];
-  readonly sshClients: readonly SshClient[];
   /** The smallest MTU of the links with a default route; null when there is no default route. */
   readonly underlayMtu: number | null;
 }

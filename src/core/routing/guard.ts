@@ -18,6 +18,7 @@ import { guardShare, type RouteGuard } from './public-prefixes.ts';
 /** Everything that a route into the tunnel must not take away from this host. */
 export interface RouteConstraints {
   readonly surroundings: Underlay;
+  readonly sshClients: readonly SshClient[];
   /** The addresses of the control plane. */
   readonly api: readonly Address[];
   /** What is reached through the tunnel itself, and so is not taken away by it. */
@@ -57,13 +58,13 @@ export function guardRoutes(constraints: RouteConstraints): RouteGuard {
  */
 export function findAddressConflict(
   address: Address,
-  { surroundings, api, allowed }: RouteConstraints,
+  { surroundings, sshClients, api, allowed }: RouteConstraints,
   endpoints: readonly Address[],
 ) {
   const prefix = hostPrefix(address);
   if (allowed.includes(prefix)) return null;
   const needed: ProtectedAddresses = [
-    ...protectedAddresses({ ...surroundings, api }),
+    ...protectedAddresses({ ...surroundings, sshClients, api }),
     ["a peer's endpoint", endpoints],
   ];
   return findKindRefusal(prefix) ?? findCovered(prefix, needed);
@@ -117,7 +118,10 @@ function findCovered(prefix: Prefix, kept: ProtectedAddresses): string | null {
 type ProtectedAddresses = readonly (readonly [what: string, addresses: readonly Address[]])[];
 
 /** What this host reaches outside the tunnel now. */
-function findKept({ api, inside, surroundings, allowed }: RouteConstraints, refuseAny: RouteGuard): ProtectedAddresses {
+function findKept(
+  { api, inside, surroundings, sshClients, allowed }: RouteConstraints,
+  refuseAny: RouteGuard,
+): ProtectedAddresses {
   const { range } = inside;
   const takesRange = allowed.includes(range) || refuseAny(range) === null;
   const isServer = (address: Address) => !isServerInside(address, inside, surroundings, takesRange);
@@ -125,12 +129,12 @@ function findKept({ api, inside, surroundings, allowed }: RouteConstraints, refu
     api: api.filter(isServer),
     gateways: surroundings.gateways,
     resolvers: surroundings.resolvers.filter(isServer),
-    sshClients: surroundings.sshClients.filter((each) => !isSessionInside(each, inside, surroundings, takesRange)),
+    sshClients: sshClients.filter((each) => !isSessionInside(each, inside, surroundings, takesRange)),
   });
 }
 
 function protectedAddresses(
-  needed: Pick<RouteConstraints, 'api'> & Pick<Underlay, 'gateways' | 'resolvers' | 'sshClients'>,
+  needed: Pick<RouteConstraints, 'api' | 'sshClients'> & Pick<Underlay, 'gateways' | 'resolvers'>,
 ): ProtectedAddresses {
   return [
     ['the control plane', needed.api],

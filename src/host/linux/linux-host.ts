@@ -26,8 +26,9 @@ import { readPortStates } from './nft/firewall-programs.ts';
 import { listArgs, parseRules } from './nft/own-table.ts';
 import { type LinkCache, ObservationCache } from './observation-cache.ts';
 import { checkPrivilege } from './privilege.ts';
+import { readSshClients } from './ssh-clients.ts';
 import { areSysctlsSealed, readSysctls } from './sysctl.ts';
-import { readUnderlayFiles } from './underlay.ts';
+import { readResolvers } from './underlay.ts';
 
 /** This Linux host, through `ip`, `wg`, `nft` and /proc. */
 export function linuxHost(run: Run = runHere, start: Start = startHere): Required<Host> {
@@ -38,6 +39,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
       await Promise.all([findTool('wg'), findTool('ip'), ...(firewall ? [findTool('nft')] : [])]);
     },
     observe: (options) => observe(run, options, caches),
+    sshClients: () => readSshClients(process.env.SSH_CONNECTION),
     peers: async (link) => {
       const outputCache = caches.of(parseLinkName(link)).dump;
       return parseOutput('wg', await run('wg', ['show', link, 'dump'], { outputCache }), parseDump).peers;
@@ -71,17 +73,17 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   const { link, firewall, sysctls, served = [], hosts } = options;
   parseLinkName(link);
   const cache = caches.of(link);
-  const [device, view, rules, values, isSealed, files, hostsFile] = await Promise.all([
+  const [device, view, rules, values, isSealed, resolvers, hostsFile] = await Promise.all([
     readDevice(run, link, cache),
     readView(run, cache, caches),
     firewall ? readFirewall(run, link, cache, firewall) : null,
     readSysctls(sysctls),
     areSysctlsSealed(),
-    readUnderlayFiles(process.env.SSH_CONNECTION),
+    readResolvers(),
     hosts ? readHosts(link) : null,
   ]);
   if (device === null) caches.forget(link);
-  const surroundings = { ...view.surroundings, ...files };
+  const surroundings = { ...view.surroundings, resolvers };
   const ways = served.flatMap(linkFinder(surroundings)).filter(isPlainLinkName);
   const unread = [...new Set(ways.map(forwardingKey))].filter((key) => !(key in values));
   const all = unread.length === 0 ? values : { ...values, ...(await readSysctls(unread)) };

@@ -5,7 +5,7 @@ import { OutputCache } from '../process/output-cache.ts';
 import { dumpReader } from '../wireguard/dump.ts';
 import { type Shown, shownReader } from './ip/show.ts';
 import { findOnLink, findRoutes } from './link-routes.ts';
-import { gatherUnderlay, type UnderlayFiles } from './underlay.ts';
+import { gatherUnderlay } from './underlay.ts';
 
 /**
  * The cache of parsed tool output. Every observation runs the tools; what they print is parsed only as far as it differs from their
@@ -34,7 +34,7 @@ export class ObservationCache {
 
 /** What `ip` shows of one interface and around it. */
 interface LinkView extends Pick<Actual, 'link' | 'routes' | 'onLink' | 'rules'> {
-  readonly surroundings: Omit<Underlay, keyof UnderlayFiles>;
+  readonly surroundings: Omit<Underlay, 'resolvers'>;
 }
 
 class LinkCache {

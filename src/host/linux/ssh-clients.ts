@@ -3,6 +3,7 @@ import type { SshClient } from '../../core/host-state/actual.ts';
 import { type Address, addressAt } from '../../core/net/cidr.ts';
 import { readAddress } from '../read-address.ts';
 import { readSshConnection } from '../ssh-connection.ts';
+import { readIfThere } from './underlay.ts';
 
 /**
  * A line of /proc/net/tcp or tcp6 in state TCP_ESTABLISHED (include/net/tcp_states.h): local address and port, remote address. Other
@@ -12,6 +13,12 @@ const established = /^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} 0
 
 /** The prefix of an IPv4 address in an IPv6 socket. */
 const mapped = '00000000000000000000FFFF';
+
+/** Reads the SSH sessions to this host. A machine with much memory has large tables: it takes the kernel milliseconds to print them. */
+export async function readSshClients(sshConnection: string | undefined): Promise<SshClient[]> {
+  const tables = await Promise.all(['/proc/net/tcp', '/proc/net/tcp6'].map(readIfThere));
+  return parseSshClients(tables.join('\n'), sshConnection);
+}
 
 /**
  * Finds the SSH sessions to this host: the established connections to port 22, or to the port of our own session, in /proc/net/tcp and

@@ -4,23 +4,14 @@ import { aliasMark, kernelProtocol } from '../../core/host-state/marks.ts';
 import { type Address, familyOf, lengthOf } from '../../core/net/cidr.ts';
 import { readAddress } from '../read-address.ts';
 import type { Shown } from './ip/show.ts';
-import { parseSshClients } from './ssh-clients.ts';
-
-/** The part of the underlay that is in files. */
-export type UnderlayFiles = Pick<Underlay, 'resolvers' | 'sshClients'>;
 
 /**
- * Reads resolvers and SSH clients. The file of systemd-resolved is read too: where its stub is the resolver, resolv.conf(5) does not
- * have the servers that it queries.
+ * Reads the resolvers. The file of systemd-resolved is read too: where its stub is the resolver, resolv.conf(5) does not have the
+ * servers that it queries.
  */
-export async function readUnderlayFiles(sshConnection: string | undefined): Promise<UnderlayFiles> {
-  const [configured, uplinks, tcp, tcp6] = await Promise.all(
-    ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf', '/proc/net/tcp', '/proc/net/tcp6'].map(readIfThere),
-  );
-  return {
-    resolvers: parseResolvers(`${configured}\n${uplinks}`),
-    sshClients: parseSshClients(`${tcp}\n${tcp6}`, sshConnection),
-  };
+export async function readResolvers(): Promise<Address[]> {
+  const texts = await Promise.all(['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].map(readIfThere));
+  return parseResolvers(texts.join('\n'));
 }
 
 /** The servers of a resolv.conf(5), without those that are no addresses. */
@@ -30,7 +21,7 @@ export function parseResolvers(text: string): Address[] {
 }
 
 /** Describes the host around the interface `link`. */
-export function gatherUnderlay(link: string, { links, routes, refusing }: Shown): Omit<Underlay, keyof UnderlayFiles> {
+export function gatherUnderlay(link: string, { links, routes, refusing }: Shown): Omit<Underlay, 'resolvers'> {
   const others = links.filter((each) => each.name !== link && !each.loopback);
   const defaults = routes.filter(
     ({ prefix, table, links: into }) => table === 'main' && lengthOf(prefix) === 0 && !into.includes(link),
@@ -92,6 +83,7 @@ function isKernelsOrMain({ table, protocol }: Shown['routes'][number]): boolean 
   return table === 'main' || protocol === kernelProtocol;
 }
 
-async function readIfThere(path: string): Promise<string> {
+/** The text of a file; empty where it is not there. */
+export async function readIfThere(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => '');
 }

@@ -88,7 +88,6 @@ export async function observe(context: PortableContext, { link, hosts }: Observe
       observed.kernelName,
       observed.interfaces,
       await findOtherTunnels(context, link, observed.interfaces),
-      process.env.SSH_CONNECTION,
     ),
   };
 }

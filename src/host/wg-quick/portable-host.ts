@@ -6,6 +6,7 @@ import { parseLinkName } from '../../core/net/link-name.ts';
 import type { Host, Requirements, ResolvedTarget } from '../host.ts';
 import { findSourceAddress, isPortFree, isTcpReachable, probe, resolve, triggerHandshake } from '../probes.ts';
 import { findTool } from '../process/find-tool.ts';
+import { readSshConnection } from '../ssh-connection.ts';
 import { watchDevices } from '../wireguard/watch-devices.ts';
 import { applyStep, type PendingDevices, unsupported } from './apply-step.ts';
 import { observe, observeTunnel, type PortableContext } from './observe.ts';
@@ -31,6 +32,7 @@ export function portableHost(context: PortableContext): Host {
       if (device === null) throw new CommandFailed(`wg show ${link}`, null, 'there is no such interface');
       return device.peers;
     },
+    sshClients: async () => readSshConnection(process.env.SSH_CONNECTION),
     apply: (step) => applyStep(context, pending, step),
     async links() {
       const known = await run('wg', ['show', 'interfaces']);

@@ -4,7 +4,6 @@ import type { Underlay } from '../../core/host-state/actual.ts';
 import { maskPrefix } from '../../core/net/cidr.ts';
 import type { InterfaceAddress } from '../../core/net/interface-address.ts';
 import { readAddress } from '../read-address.ts';
-import { readSshConnection } from '../ssh-connection.ts';
 import { routesOf, type TunnelFile } from './tunnel-file.ts';
 
 /** `os.networkInterfaces()`: interfaces that are up and have an address, by the kernel's names. */
@@ -20,17 +19,15 @@ export function addressesOf(interfaces: Interfaces, link: string): InterfaceAddr
 
 /**
  * The underlay as Node reports it. The guard is weaker than on Linux: it lacks routes of other programs, default gateways (which are in
- * a connected subnet, and no route may overlap that), SSH clients other than that of our own session, and resolvers of single interfaces.
+ * a connected subnet, and no route may overlap that), and resolvers of single interfaces.
  *
  * @param own the kernel's name of our interface
  * @param tunnels the files of our other tunnels, by the kernel's names of their interfaces
- * @param sshConnection the variable SSH_CONNECTION, of ssh(1)
  */
 export function readUnderlay(
   own: string | null,
   interfaces: Interfaces,
   tunnels: ReadonlyMap<string, TunnelFile>,
-  sshConnection = '',
 ): Underlay {
   const others = Object.entries(interfaces)
     .filter(([name, card]) => name !== own && !card?.some(({ internal }) => internal))
@@ -52,7 +49,6 @@ export function readUnderlay(
     resolvers: getServers().flatMap(
       (server) => readAddress(server.replace(/^\[([^\]]*)\].*$|^([\d.]+):\d+$/, '$1$2')) ?? [],
     ),
-    sshClients: readSshConnection(sshConnection),
     underlayMtu: null,
   };
 }

@@ -74,11 +74,26 @@ describe('a pass', () => {
   it('restores the route to the range, though a session comes through it', async () => {
     const desk = await settledDesk();
     const sshClients = [{ address: parseAddress('10.77.0.9'), local: null }];
-    desk.actual = { ...desk.actual, onLink: [], surroundings: { ...desk.actual.surroundings, sshClients } };
+    desk.sshClients = sshClients;
+    desk.actual = { ...desk.actual, onLink: [] };
     const pass = await passNetwork(desk.tools, 'cpn0', noUpdate, options);
     expect(pass?.changes).toMatchObject([{ action: 'add', kind: 'route', target: '10.77.0.0/24' }]);
     expect(desk.actual.onLink).toEqual(['10.77.0.0/24']);
     expect(desk.actual.link?.addresses).toMatchObject([{ length: 24 }]);
+  });
+
+  it('reads the SSH sessions only where it adds a route, and refuses one that would cut a session off', async () => {
+    const desk = await settledDesk();
+    desk.sshClients = [{ address: parseAddress('192.168.60.7'), local: null }];
+    desk.sessionReads = 0;
+    await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    expect(desk.sessionReads).toBe(0);
+    const pass = await passNetwork(desk.tools, 'cpn0', news, options);
+    expect(pass?.evaluation?.desired.report).toContainEqual(
+      expect.objectContaining({ prefix: '192.168.60.0/24', reason: 'covers an SSH client (192.168.60.7)' }),
+    );
+    expect(routesOf(desk)).toEqual(['192.168.50.0/24']);
+    expect(desk.sessionReads).toBe(1);
   });
 
   it('that repairs drift leaves the files as they are', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { refresh } from '../../../src/app/reconcile/refresh.ts';
 import { applyUpdate, noUpdate } from '../../../src/app/reconcile/state-update.ts';
-import type { Underlay } from '../../../src/core/host-state/actual.ts';
+import type { SshClient, Underlay } from '../../../src/core/host-state/actual.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { renderConfig } from '../../../src/core/wg-quick/render.ts';
 import type { TunnelConfig } from '../../../src/core/wg-quick/tunnel-config.ts';
@@ -117,11 +117,16 @@ describe('a network that moves to another range', () => {
   /** Refreshes twice, 31 s apart, on a host that joined with 10.77.0.0/24 and is up. */
   async function refreshTwice(
     range: string,
-    { around = {}, state: changes = {} }: { around?: Partial<Underlay>; state?: Partial<Joined> } = {},
+    {
+      around = {},
+      sshClients = [],
+      state: changes = {},
+    }: { around?: Partial<Underlay>; sshClients?: readonly SshClient[]; state?: Partial<Joined> } = {},
   ) {
     const state = joinedTo(known, changes);
     const desk = await Desk.with(state);
     await desk.tools.store.writeConfig('cpn0', renderConfig(up));
+    desk.sshClients = sshClients;
     desk.actual = { ...desk.actual, surroundings: { ...surroundings, ...around } };
     desk.answers = [answerWith(movedTo(range))];
     const first = await refresh(desk.tools, state);
@@ -144,7 +149,7 @@ describe('a network that moves to another range', () => {
   const sshClients = [{ address: address('10.9.9.5'), local: address('203.0.113.22') }];
   it.each<[string, string, Parameters<typeof refreshTwice>[1]]>([
     ['10.0.0.0/8', 'covers a resolver (10.9.9.5)', { around: { resolvers } }],
-    ['10.0.0.0/8', 'covers an SSH client (10.9.9.5)', { around: { sshClients } }],
+    ['10.0.0.0/8', 'covers an SSH client (10.9.9.5)', { sshClients }],
     ['10.0.0.0/8', 'covers the default gateway (10.1.1.1)', { around: { gateways: [address('10.1.1.1')] } }],
     [
       '10.0.0.0/8',

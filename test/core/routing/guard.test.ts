@@ -61,7 +61,7 @@ describe('the guard', () => {
     ['the control plane', { api: [address('198.51.100.1')] }],
     ['the default gateway', { surroundings: { ...surroundings, connected: [], gateways: [address('198.51.100.1')] } }],
     ['a resolver', { surroundings: { ...surroundings, resolvers: [address('198.51.100.1')] } }],
-    ['an SSH client', { surroundings: { ...surroundings, resolvers: [], sshClients: [ssh('198.51.100.1')] } }],
+    ['an SSH client', { surroundings: { ...surroundings, resolvers: [] }, sshClients: [ssh('198.51.100.1')] }],
   ])('refuses what covers %s', (what, changes) => {
     expect(findRefusal(prefix('198.51.100.0/24'), on(changes))).toBe(`covers ${what} (198.51.100.1)`);
     expect(findRefusal(prefix('192.0.2.0/24'), on(changes))).toBeNull();
@@ -82,7 +82,7 @@ describe('what is reached through the tunnel itself', () => {
   const server = address('192.168.50.53');
   const around = (changes: Partial<Underlay>): Underlay => ({ ...surroundings, ...changes });
   const resolvedBy = (...resolvers: string[]) => around({ resolvers: resolvers.map(address) });
-  const reachedFrom = (...sshClients: SshClient[]) => around({ sshClients, resolvers: [] });
+  const reachedFrom = (...sshClients: SshClient[]) => ({ sshClients, surroundings: around({ resolvers: [] }) });
   /** The tunnel is up, and leads there. */
   const up = { ...inside, present: [range, route], accepted: [range, route] };
   /** It is down, and only the file tells where it led. */
@@ -126,7 +126,7 @@ describe('what is reached through the tunnel itself', () => {
     ['to another address of this host, from a LAN', ssh('192.168.50.10'), [up]],
   ])('is no matter for a session %s', (_, session, states) => {
     for (const known of states) {
-      const ground = on({ surroundings: reachedFrom(session), inside: known });
+      const ground = on({ ...reachedFrom(session), inside: known });
       for (const each of [range, route, wider, hostPrefix(session.address)])
         expect(findRefusal(each, ground)).toBeNull();
     }
@@ -135,25 +135,19 @@ describe('what is reached through the tunnel itself', () => {
   it('is a session to an address in the range that this host had when it was in the network before', () => {
     const left = ssh('10.77.0.2', '10.77.0.9');
     for (const each of [range, hostPrefix(left.address)]) {
-      expect(findRefusal(each, on({ surroundings: reachedFrom(left) }))).toBeNull();
+      expect(findRefusal(each, on(reachedFrom(left)))).toBeNull();
       const addresses = [address('10.77.0.9')];
-      const alive = on({ surroundings: around({ sshClients: [left], addresses }) });
+      const alive = on({ surroundings: around({ addresses }), sshClients: [left] });
       expect(findRefusal(each, alive)).toMatch(/^covers (an SSH client|an address of)/);
     }
   });
 
   it('is not a session that may have come outside', () => {
     const fromLan = reachedFrom(ssh('192.168.50.10'));
-    expect(findRefusal(route, on({ surroundings: fromLan, inside: down }))).toBe(
-      'covers an SSH client (192.168.50.10)',
-    );
-    expect(findRefusal(route, on({ surroundings: reachedFrom({ ...ssh('192.168.50.10'), local: null }) }))).toMatch(
-      /SSH/,
-    );
-    expect(findRefusal(range, on({ surroundings: reachedFrom(ssh('10.77.0.2')) }))).toBe(
-      'covers an SSH client (10.77.0.2)',
-    );
-    const outside = on({ surroundings: reachedFrom(ssh('198.51.100.7')), inside: up });
+    expect(findRefusal(route, on({ ...fromLan, inside: down }))).toBe('covers an SSH client (192.168.50.10)');
+    expect(findRefusal(route, on(reachedFrom({ ...ssh('192.168.50.10'), local: null })))).toMatch(/SSH/);
+    expect(findRefusal(range, on(reachedFrom(ssh('10.77.0.2'))))).toBe('covers an SSH client (10.77.0.2)');
+    const outside = on({ ...reachedFrom(ssh('198.51.100.7')), inside: up });
     expect(findRefusal(prefix('198.51.100.0/24'), outside)).toBe('covers an SSH client (198.51.100.7)');
   });
 
@@ -168,7 +162,7 @@ describe('what is reached through the tunnel itself', () => {
     const connected = [{ prefix: prefix('10.5.0.0/24'), link: 'eth0' }];
     const sshClients = [ssh('10.9.9.7')];
     const resolvers = [address('10.9.9.53')];
-    const ground = on({ surroundings: around({ connected, sshClients, resolvers }), inside: claimed });
+    const ground = on({ surroundings: around({ connected, resolvers }), sshClients, inside: claimed });
     expect(findRefusal(claimed.range, ground)).toMatch(/overlaps/);
     expect(findRefusal(prefix('10.9.9.53/32'), ground)).toBe('covers a resolver (10.9.9.53)');
     expect(findRefusal(prefix('10.9.9.7/32'), ground)).toBe('covers an SSH client (10.9.9.7)');
@@ -216,7 +210,7 @@ describe('an address of this host', () => {
     ['198.51.100.7', /SSH client/],
   ])('is not %s', (own, reason) => {
     const around = on({
-      surroundings: { ...surroundings, sshClients: [ssh('198.51.100.7')] },
+      sshClients: [ssh('198.51.100.7')],
       api: [address('203.0.113.9')],
     });
     const endpoints = [address('203.0.113.11')];

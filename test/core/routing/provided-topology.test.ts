@@ -58,10 +58,7 @@ describe('a map of a ready wg-quick text', () => {
   });
 
   test('brings no route that the guard refuses, and all of the others', () => {
-    const ssh = {
-      ...ground,
-      surroundings: { ...surroundings, sshClients: [{ address: address('192.168.50.7'), local: null }] },
-    };
+    const ssh = { ...ground, sshClients: [{ address: address('192.168.50.7'), local: null }] };
     const desired = desireFor(self, map, {}, ssh);
     expect(allowed(desired)).toEqual({ 2: ['10.77.0.0/24'], 3: ['10.77.0.3/32'] });
     expect(desired.report).toMatchObject([{ state: 'refused', reason: 'covers an SSH client (192.168.50.7)' }]);

@@ -31,7 +31,7 @@ test('the underlay has other interfaces and our other tunnels, but not the tunne
   const other = applyCommands({ file: null, device, addresses: [address] }, [
     { add: 'route', prefix: prefix('10.9.0.0/16') },
   ]);
-  const seen = readUnderlay('utun4', cards, new Map([['utun5', other]]), '198.51.100.7 50000 192.0.2.10 22');
+  const seen = readUnderlay('utun4', cards, new Map([['utun5', other]]));
   expect(seen).toMatchObject({
     addresses: ['192.0.2.10', '2001:db8::10'],
     connected: [
@@ -41,7 +41,6 @@ test('the underlay has other interfaces and our other tunnels, but not the tunne
     ],
     routed: [{ prefix: '10.9.0.0/16', link: 'utun5' }],
     gateways: [],
-    sshClients: [{ address: '198.51.100.7', local: '192.0.2.10' }],
     underlayMtu: null,
   });
 });

@@ -209,7 +209,7 @@ describe('a list', () => {
     const text = (await readFile(pathOf(''), 'utf8')).replace(/"membership": \{/, `"membership": "${key}", "was": {`);
     await spoil(text);
     const [unreadable] = (await store.list()).unreadable;
-    expect((unreadable?.error.cause as Error).message).toBe('membership has another form');
+    expect(unreadable?.error.cause).toMatchObject({ message: 'membership has another form' });
     expect(`${unreadable?.error.stack}${JSON.stringify(unreadable?.error)}`).not.toContain(key.slice(0, 6));
   });
 });

@@ -20,10 +20,4 @@ describe('another underlay', () => {
     expect(seen(surroundings, { ...surroundings, gateways: [] })).toEqual([0, 1]);
     expect(seen(surroundings, { ...surroundings, resolvers: [address('192.0.2.53')] })).toEqual([0, 1]);
   });
-
-  it('is not one with another SSH session', () => {
-    expect(
-      seen(surroundings, { ...surroundings, sshClients: [{ address: address('192.0.2.7'), local: null }] }),
-    ).toEqual([0, 0]);
-  });
 });
