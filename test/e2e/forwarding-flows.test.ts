@@ -67,7 +67,7 @@ class Flow {
     await to.exec(['nft', '-f', '-'], { input: counting('prerouting') });
     const process = from.spawn(['ping', '-n', '-i', '0.05', '-s', String(size), address]);
     const flow = new Flow(process, from, to, table);
-    await eventually(`${address} answers ${from.name}`, () => flow.#answered.length > 3, { timeoutMs: 20_000 });
+    await eventually(`${address} answers ${from.name}`, () => flow.#answered.length > 3);
     return flow;
   }
 

@@ -101,7 +101,7 @@ describe('SSH through the tunnel', () => {
       [laptop, webAddress],
       [dc, webAddress],
     ] as const) {
-      await eventually('they meet', async () => (await from.ping(to, patiently)).received === 1, { timeoutMs: 30_000 });
+      await eventually('they meet', async () => (await from.ping(to, patiently)).received === 1);
     }
     for (const [from, to] of [
       [laptop, webAddress],

@@ -53,7 +53,7 @@ export async function measureOutages(center: DataCenter, rounds: number): Promis
 /** Waits for answers that come after now. */
 async function goesOn(flow: Process): Promise<void> {
   const seen = flow.output.stdout.length;
-  await eventually('the flow goes on', () => flow.output.stdout.length > seen + 200, { timeoutMs: 30_000 });
+  await eventually('the flow goes on', () => flow.output.stdout.length > seen + 200);
 }
 
 /** Waits until the standby is usable again. */

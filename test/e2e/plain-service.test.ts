@@ -175,7 +175,7 @@ describe('a host with a personal token', () => {
     const peers = [gateAsPeer(), { ...later, endpoint: '203.0.113.99:51820', last_seen: null }];
     await service.answer({ readPrivateNetwork: { data: { ...network, peers }, meta: {} } });
     const daemon = await startDaemon(laptop, '--interval', '1');
-    await eventually('the new peer', async () => (await status(laptop)).peers.length === 2, { timeoutMs: 30_000 });
+    await eventually('the new peer', async () => (await status(laptop)).peers.length === 2);
     await eventually('a second request', () => service.requests.length > 1);
     const { sync, peers: seen, state } = await status(laptop);
     expect(seen).toMatchObject([{ name: '10.77.0.1', state: 'connected' }, { name: 'later' }]);

@@ -43,7 +43,7 @@ async function rotateWhilePinging(host: Host, pairs: readonly (readonly [Host, H
   const { stdout } = await host.cpn(['rotate-key', '--json']);
   for (const { name, ping } of flows) {
     const seen = ping.output.stdout.length;
-    await eventually(`${name} goes on`, () => ping.output.stdout.length > seen + 600, { timeoutMs: 30_000 });
+    await eventually(`${name} goes on`, () => ping.output.stdout.length > seen + 600);
     const { stdout: replies } = await ping.stop();
     losses.set(name, [...(losses.get(name) ?? []), longestPause(replies)]);
   }

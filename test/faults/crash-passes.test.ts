@@ -60,7 +60,7 @@ async function runThroughChange(lane: Lane, start: Start): Promise<Outcome> {
     ended = true;
   });
   const isOver = () => ended || daemon.log.some(({ msg }) => msg === 'change applied');
-  await eventually('the change is applied', isOver, { timeoutMs: 30_000 });
+  await eventually('the change is applied', isOver);
   // Where a SIGTERM is pending, a second one would end it at once.
   if (!ended) process.signal('SIGINT');
   return process.endWithin(10_000);
@@ -79,7 +79,7 @@ async function recover(member: Member): Promise<void> {
   }
   const daemon = await startDaemon(member);
   await daemon.awaitLog('the start', ({ msg }) => msg === 'reconciling the network');
-  await eventually('all is right', () => isRight(member), { timeoutMs: 30_000 });
+  await eventually('all is right', () => isRight(member));
   expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
 }
 

@@ -57,7 +57,7 @@ async function expectWhole(lane: Lane): Promise<void> {
   expect(await readFile(path(host.configDir, 'cpn0.conf'), 'utf8')).toContain(`PrivateKey = ${inUse}\n`);
   expect((await host.exec(['wg', 'pubkey'], { input: inUse })).stdout.trim()).toBe(await readListed(lane));
   const answers = async () => (await host.ping(edgeAddress, patiently)).received === 1;
-  await eventually('the tunnel answers', answers, { timeoutMs: 20_000 });
+  await eventually('the tunnel answers', answers);
   expect(await isConverged(host)).toBe(true);
 }
 

@@ -86,7 +86,7 @@ it('24: a daemon that starts uses the previous copy', () =>
   damaging(hostOf(2), 'cpn run starts', async (host) => {
     const daemon = await startDaemon(host, '--interval', '3600');
     const isWhole = async () => JSON.parse(await readFile(statePath(host), 'utf8')).version !== undefined;
-    await eventually('the state is whole', isWhole, { timeoutMs: 30_000 });
+    await eventually('the state is whole', isWhole);
     await eventually('it waits for updates', async () => (await status(host)).sync.mode === 'push');
     expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
     return daemon.log.map(({ text }) => text).join('\n');
@@ -99,7 +99,7 @@ it('24: a daemon that runs uses the previous copy', async () => {
   let mark = daemon.mark();
   await damaging({ host }, 'cpn run', async () => {
     const isWhole = async () => JSON.parse(await readFile(statePath(host), 'utf8')).version !== undefined;
-    await eventually('the state is whole', isWhole, { timeoutMs: 30_000 });
+    await eventually('the state is whole', isWhole);
     const texts = daemon.since(mark).map(({ text }) => text);
     mark = daemon.mark();
     expect(texts.filter((text) => text === copyNotice(host))).toHaveLength(1);

@@ -43,7 +43,7 @@ export function repairing(number: number, scene: Scene, drift: Drift): Promise<v
       const line = await daemon.awaitLog('the repair', ({ msg }) => msg === repairs, mark);
       row.detected();
       expect(line.changes).toEqual(changes);
-      await eventually('all works again', works, { timeoutMs: 30_000 });
+      await eventually('all works again', works);
       row.repaired();
       expect(await plan(kept.host)).toEqual({ exitCode: 0, changes: [] });
       expect(findActs(daemon, mark)).toEqual([line]);

@@ -50,7 +50,7 @@ describe('without a pass for an hour, endpoints are resolved again', () => {
       await lab.awaitMove(daemon, second, mark, () => {});
       await daemon.awaitLog('the return', ({ msg }) => msg === faultEnds, mark);
       for (const member of [untouched, first]) {
-        await eventually(`${member.host.name} answers`, () => lab.works(member), { timeoutMs: 30_000 });
+        await eventually(`${member.host.name} answers`, () => lab.works(member));
       }
       row.repaired();
       expect(await plan(kept.host)).toEqual({ exitCode: 0, changes: [] });

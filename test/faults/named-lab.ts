@@ -82,7 +82,7 @@ export class NamedLab {
     found();
     const file = `update file ${this.kept.host.configDir}/cpn0.conf: the text differs`;
     expect(line.changes).toEqual([file, `update peer ${joined.public_key}: endpoint differ`]);
-    await eventually(`${host.name} answers`, () => answers(this.kept.host, joined.address), { timeoutMs: 30_000 });
+    await eventually(`${host.name} answers`, () => answers(this.kept.host, joined.address));
     expect(await plan(this.kept.host)).toEqual({ exitCode: 0, changes: [] });
     expect(findActs(daemon, mark)).toEqual([line]);
   }

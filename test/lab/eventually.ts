@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 /** The time limits of {@link eventually}. */
 export interface Patience {
-  /** 30,000 by default. */
+  /** 60,000 by default. */
   readonly timeoutMs?: number;
   /** Between two probes; without it, from 50 to 400: most probes start processes. */
   readonly everyMs?: number;
@@ -18,7 +18,7 @@ const LONGEST_PAUSE_MS = 400;
 export async function eventually<T>(
   what: string,
   probe: () => T | Promise<T>,
-  { timeoutMs = 30_000, everyMs }: Patience = {},
+  { timeoutMs = 60_000, everyMs }: Patience = {},
 ): Promise<Exclude<T, false | null | undefined>> {
   const deadline = performance.now() + timeoutMs;
   let pauseMs = everyMs ?? FIRST_PAUSE_MS;
