@@ -139,7 +139,7 @@ export class DataCenter {
         const seen: PeerSeen[] = (await status(host)).peers;
         return names.every((name) => seen.some((peer) => peer.name === name && peer.state === 'connected'));
       },
-      { timeoutMs: 30_000, everyMs: 300 },
+      { timeoutMs: 60_000, everyMs: 300 },
     );
   }
 

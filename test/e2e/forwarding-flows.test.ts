@@ -34,7 +34,7 @@ beforeAll(async () => {
   daemon = await startDaemon(router, '--interval', '3600');
   for (const host of [member, other]) {
     await eventually(`${host.name} reaches the LAN`, async () => (await host.ping(inLan, patiently)).received === 1, {
-      timeoutMs: 30_000,
+      timeoutMs: 60_000,
     });
   }
 }, 90_000);

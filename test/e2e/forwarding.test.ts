@@ -36,7 +36,7 @@ beforeAll(async () => {
   await join(office, origin, '--endpoint', '203.0.113.12:51820');
   await Promise.all([printer, server, vault, origin].map(listen));
   await eventually('the LAN answers', async () => (await origin.ping('192.168.50.10', patiently)).received === 1, {
-    timeoutMs: 30_000,
+    timeoutMs: 60_000,
   });
 }, 90_000);
 

@@ -82,7 +82,7 @@ describe('a control plane that moves', () => {
         const { stdout: log } = await moved.host.exec(['ss', '-Htn', 'state', 'established', 'sport', '= :8787']);
         return log.includes(`${edge.address}:`);
       },
-      { timeoutMs: 10_000 },
+      { timeoutMs: 60_000 },
     );
     const late = await newHost('late');
     await joinHost(moved, late, { network: 'office', flags: ['--wait', '0'] });

@@ -133,7 +133,7 @@ describe('a host that gets its address and the peers, and no token', () => {
     await daemon.awaitLog('that it is local', ({ msg }) => msg === 'the newest map cannot be read');
     await edge.exec(['ip', 'link', 'del', 'cpn0']);
     await eventually('the tunnel again', async () => (await edge.ping('10.77.0.1')).received === 1, {
-      timeoutMs: 30_000,
+      timeoutMs: 60_000,
     });
     expect(daemon.log.filter(({ msg }) => msg === 'the newest map cannot be read')).toHaveLength(1);
     expect((await daemon.stop()).exitCode).toBe(0);

@@ -162,7 +162,7 @@ describe('cpn rotate-key', () => {
     await expectSettled(origin, before.public_key);
     for (const host of [connector, laptop]) center.daemons.set(host, await startDaemon(host));
     await eventually('the laptop answers', async () => (await origin.ping(center.address(laptop))).received === 1, {
-      timeoutMs: 30_000,
+      timeoutMs: 60_000,
     });
   });
 

@@ -45,6 +45,6 @@ export function call(from: Host, address: string, bytes = 0): Promise<string> {
       const [seen, got] = stdout.trim().split(' ');
       return got === String(bytes) && seen;
     },
-    { timeoutMs: 30_000 },
+    { timeoutMs: 60_000 },
   );
 }

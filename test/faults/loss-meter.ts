@@ -21,7 +21,7 @@ export class LossMeter {
   /** Starts to ping, and waits for the first reply: from then on the tunnel works. */
   static async start(from: Host, address: string): Promise<LossMeter> {
     const meter = new LossMeter(from.spawn(['ping', '-n', '-i', String(everySeconds), address]));
-    await eventually(`a reply from ${address}`, () => meter.#received().length > 0, { timeoutMs: 20_000 });
+    await eventually(`a reply from ${address}`, () => meter.#received().length > 0, { timeoutMs: 60_000 });
     return meter;
   }
 
