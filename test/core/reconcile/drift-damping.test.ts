@@ -11,7 +11,7 @@ import {
   type Repairs,
 } from '../../../src/core/reconcile/drift-damping.ts';
 import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
-import { address, desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
+import { desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
 
 const route = [removed('route', '192.168.50.0/24', 'cpn0', 'gone')];
 const other = [removed('peer', 'abc', null, 'gone')];
@@ -130,10 +130,7 @@ describe('the aim of two passes', () => {
   });
 
   test('is the same whatever else comes and goes', () => {
-    const more = {
-      links: [...surroundings.links, { name: 'veth7', kind: 'other' } as const],
-      sshClients: [{ address: address('198.51.100.9'), local: null }],
-    };
+    const more = { links: [...surroundings.links, { name: 'veth7', kind: 'other' } as const] };
     expect(haveSameAim(aim(laptop), aim(laptop, more))).toBe(true);
   });
 });
