@@ -87,8 +87,8 @@ export async function evaluateNetwork(
 }
 
 /**
- * Plans, and reads the SSH sessions only where a route or an address is to be added: what the tunnel has taken already cuts off
- * nobody, and a look at the sessions takes as long as the rest of the observation. Plans again where a session is at stake.
+ * Plans, and reads the SSH sessions only where a route or an address is to be added: what the tunnel has taken already cuts no
+ * session off, and a look at the sessions takes as long as the rest of the observation. Plans again where a session is at stake.
  */
 async function planWithSessions(tools: Tools, inputs: Omit<DesireInputs, 'sshClients'>, device: Device | null) {
   const now = secondsNow(tools);
