@@ -93,10 +93,7 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
     },
 
     async changePassword(current, next) {
-      const json = checkRequest(ChangePassword, {
-        current_password: current.reveal(),
-        new_password: next.reveal(),
-      });
+      const json = checkRequest(ChangePassword, { current_password: current.reveal(), new_password: next.reveal() });
       // After a lost reply, a second request would be refused for a current password that is so no more.
       await call({
         method: 'PUT',

@@ -132,7 +132,6 @@ export interface Profile {
 
 export type User = Named<UserReply>;
 export type CreateUser = Omit<CreateUserRequest, 'password'> & { readonly password: Secret };
-export type CreateToken = CreatePersonalToken;
 /** A session of the caller, without its token. */
 export type OpenSession = Named<OpenSessionReply>;
 /** A personal token of the caller, without its value. */
@@ -199,7 +198,7 @@ export interface AdminService {
   deleteSession(session: Id): Promise<void>;
   /** The personal tokens of the caller. */
   listTokens(): Promise<Token[]>;
-  createToken(token: CreateToken): Promise<NewToken>;
+  createToken(token: CreatePersonalToken): Promise<NewToken>;
   deleteToken(token: Id): Promise<void>;
   /** What was done in the organisation, newest first: up to `limit` entries, or as many as the service gives. */
   readAudit(page?: AuditPage): Promise<AuditEntry[]>;

@@ -16,7 +16,7 @@ import type { Desired } from '../core/reconcile/desired.ts';
 import { advertisedBy } from '../core/routing/public-prefixes.ts';
 import { resolveDeadline } from './reconcile/resolve-names.ts';
 import { readFeatures } from './service-features.ts';
-import type { KnownService, Tools } from './tools.ts';
+import type { Tools } from './tools.ts';
 
 /** A device on which `cpn` does not run, such as a phone, that is to be a peer of its own. */
 export interface DeviceRequest {
@@ -66,7 +66,9 @@ async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPa
     peer_types: ['admin_device'],
   });
   try {
-    const features = await readFeatures(tools, await findKnown(tools, address));
+    const { states } = await tools.store.list();
+    const known = states.find((each) => each.service.url === address.url && each.features !== null);
+    const features = await readFeatures(tools, { service: address, features: known?.features ?? null });
     const service = await tools.connect({ service: address, features });
     return await service.enroll({
       token: new Secret(key.enrollment_token),
@@ -82,13 +84,6 @@ async function enroll(tools: Tools, request: DeviceRequest, { publicKey }: KeyPa
     if (key.id !== null) await admin.revokeKey(network, key.id).catch(expectCpnError);
     throw error;
   }
-}
-
-/** What any of this host's networks knows of the service. */
-async function findKnown(tools: Tools, address: ServiceAddress): Promise<KnownService> {
-  const { states } = await tools.store.list();
-  const same = states.find(({ service, features }) => service.url === address.url && features !== null);
-  return { service: address, features: same?.features ?? null };
 }
 
 /** What the device should be; nothing is known of what is around it. */
@@ -115,33 +110,16 @@ async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPa
   };
   return computeDesired(
     {
-      link,
-      map,
-      self,
-      keyPair,
-      networkSecret,
-      options,
-      resolved,
-      failed: [],
-      label: null,
-      labels: [],
-      pathMtu: null,
-      routeTable: null,
-      forwarding: noForwarding,
+      ...{ link, map, self, keyPair, networkSecret, options, resolved, forwarding: noForwarding },
+      ...{ failed: [], label: null, labels: [], pathMtu: null, routeTable: null },
     },
     ground,
   );
 }
 
 const nowhere: Underlay = {
-  addresses: [],
-  connected: [],
-  routed: [],
-  gateways: [],
-  uplinks: [],
-  links: [],
-  resolvers: [],
-  underlayMtu: null,
+  ...{ addresses: [], connected: [], routed: [], gateways: [], uplinks: [] },
+  ...{ links: [], resolvers: [], underlayMtu: null },
 };
 
 /** The file names addresses only, as that of every host does. */

@@ -5,20 +5,18 @@ import type { Joined } from '../store/state/state.ts';
 import { refuseUnreadable, selectJoined } from './select.ts';
 import type { Tools } from './tools.ts';
 
-/** A tunnel of this host as its wg-quick file has it, which is the last that was known to be good. */
-export interface Tunnel {
-  readonly interface: string;
-  readonly config: TunnelConfig;
-}
-
 /**
  * Reads the tunnel to the network that is named, or to the only one; queries neither a control plane nor the kernel.
+ * Its wg-quick file is the last that was known to be good.
  *
  * @throws NotJoined where there is none
  * @throws WrongUsage where there are several and none is named
  * @throws UnreadableFile where its file is gone, or says what we would not write
  */
-export async function readTunnel(tools: Tools, network: string | undefined): Promise<Tunnel> {
+export async function readTunnel(
+  tools: Tools,
+  network: string | undefined,
+): Promise<{ readonly interface: string; readonly config: TunnelConfig }> {
   const { interface: link } = await selectOne(tools, network);
   const path = tools.store.configPath(link);
   const remedy = `"cpn reconcile ${link}" writes it again`;

@@ -24,11 +24,7 @@ export function fallbackStore(
   /** The end of the work that is done without a lock, one after the other. */
   let queue: Promise<unknown> = Promise.resolve();
 
-  const around = {
-    failures,
-    now,
-    alone: (work: () => Promise<void>) => (inside.getStore() ? work() : lock(work)),
-  };
+  const around = { failures, now, alone: (work: () => Promise<void>) => (inside.getStore() ? work() : lock(work)) };
   const states = new FallbackFiles<State>(
     {
       kind: 'state',

@@ -82,8 +82,5 @@ function toEntry(entry: Field): AuditEntry {
 
 function nameAndId(party: Field): { id: Id | null; name: string | null } {
   const id = party.find(aliases.audit.id);
-  return {
-    id: id && decodeId(id),
-    name: party.find(aliases.audit.name)?.text(maxName) ?? null,
-  };
+  return { id: id && decodeId(id), name: party.find(aliases.audit.name)?.text(maxName) ?? null };
 }

@@ -80,9 +80,7 @@ function hasAddress({ allowedIps }: ProvidedPeer): boolean {
 function skippedOf({ peers, skipped }: ProvidedConfig): SkippedPeer[] {
   const without = peers
     .filter((peer) => !hasAddress(peer))
-    .map(({ publicKey }) => {
-      return { publicKey, reason: 'it has no IPv4 address in its AllowedIPs' };
-    });
+    .map(({ publicKey }) => ({ publicKey, reason: 'it has no IPv4 address in its AllowedIPs' }));
   return [...without, ...skipped].map((peer) => ({ id: null, name: null, address: null, ...peer }));
 }
 

@@ -3,7 +3,7 @@ import type { NetworkMap, Peer } from '../../core/map/model.ts';
 import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
 import { covers, hostPrefix, type Prefix } from '../../core/net/cidr.ts';
 import type { ProvidedConfig } from '../../core/wg-quick/provided-config.ts';
-import { aliases, type Names } from '../aliases.ts';
+import { aliases } from '../aliases.ts';
 import type { Enrolled, EnrollmentRequest } from '../service.ts';
 import { decodeConfig, type Place, rangeOfConfig, readGivenPeers, readRemarks } from './config.ts';
 import { Field, type Source } from './field.ts';
@@ -84,7 +84,7 @@ function findParts(reply: Field, { publicKey }: Asked): Parts {
   const peer = reply.find(names.peer) ?? (reply.find(aliases.peer.address) && reply.as(names.peer[0]));
   const inside = reply.find(names.network);
   const places = [reply, ...(inside ? [inside] : []), ...(reply.find(names.peer) && peer ? [peer] : [])];
-  const text = firstOf(places, names.config);
+  const text = places.map((place) => place.find(names.config)).find((found) => found !== null) ?? null;
   const list = (inside ?? reply).find(aliases.network.peers) ?? reply.find(aliases.network.peers);
   const isListed = list !== null && !(text !== null && Array.isArray(list.value) && list.value.length === 0);
   const isNetwork = isListed || text !== null || reply.find(aliases.network.cidr) !== null;
@@ -93,14 +93,6 @@ function findParts(reply: Field, { publicKey }: Asked): Parts {
   if (peer === null && text === null) reply.need(names.peer);
   const config = isListed || text === null ? null : { field: text, text: decodeConfig(text, publicKey) };
   return { reply, network, peer, list: isListed ? list : null, config };
-}
-
-function firstOf(places: readonly Field[], names: Names): Field | null {
-  for (const place of places) {
-    const found = place.find(names);
-    if (found) return found;
-  }
-  return null;
 }
 
 function findPlace({ network, peer, config }: Parts): { own: Field | null; place: Place } {

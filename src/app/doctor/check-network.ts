@@ -7,8 +7,7 @@ import {
   type ExaminedNetwork,
 } from '../../core/doctor/check-network.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
-import { type CpnError, expectCpnError, printable } from '../../core/errors/index.ts';
-import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
+import { expectCpnError, printable } from '../../core/errors/index.ts';
 import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
@@ -34,7 +33,7 @@ export const networkChecks: readonly NetworkCheck[] = [
     async examine(tools, seen) {
       const isDialled = findOwnPeer(seen.state.membership.map, seen.state)?.endpoint != null;
       if (seen.actual.link === null || !isDialled) return [];
-      const inbound = await findInbound(tools, seen);
+      const inbound = await findDrops(tools, seen).then((drops) => drops.inbound, expectCpnError);
       return checkInboundDrop(sceneOf(seen), inbound, await tools.inspector.hasLegacyRules());
     },
   },
@@ -59,14 +58,6 @@ export const networkChecks: readonly NetworkCheck[] = [
   { subject: 'pins', examine: async (_, seen) => examinePins(seen) },
   { subject: 'key', examine: async (_, { state }) => examineKey(state) },
 ];
-
-async function findInbound(tools: Tools, seen: Evaluation): Promise<InboundDrop | CpnError | null> {
-  try {
-    return (await findDrops(tools, seen)).inbound;
-  } catch (error) {
-    return expectCpnError(error);
-  }
-}
 
 function sceneOf({ state, desired, actual }: Evaluation): ExaminedNetwork {
   const { self } = findSelf(state);

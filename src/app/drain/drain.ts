@@ -27,23 +27,17 @@ export interface DrainReport {
   readonly failure: CpnError | null;
 }
 
-export interface DrainOptions {
-  /** Seconds to wait for peers that still send. */
-  readonly timeout: number;
-  /** Takes the interface down at the end. */
-  readonly down: boolean;
-}
-
 /**
  * Takes connectors out of service: has the control plane withdraw what they serve, waits until the peers send elsewhere, and takes
  * them down where that is asked for. What comes in meanwhile is forwarded as ever.
  *
+ * @param options the seconds to wait for peers that still send, and whether to take the interface down at the end
  * @throws WrongUsage when there is no connector to drain
  */
 export async function drainNetworks(
   tools: Tools,
   network: string | undefined,
-  { timeout, down }: DrainOptions,
+  { timeout, down }: { readonly timeout: number; readonly down: boolean },
 ): Promise<DrainReport[]> {
   const { states, failed } = await selectConnectors(tools, network);
   const reports: DrainReport[] = [...failed];

@@ -1,7 +1,7 @@
 import type { PeerService } from '../../api/service.ts';
 import { CpnError, expectCpnError, NotJoined, quote, Unreachable } from '../../core/errors/index.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
-import type { Joined, State } from '../../store/state/state.ts';
+import type { Joined } from '../../store/state/state.ts';
 import { isTokenVoid } from '../access.ts';
 import { withExtensions } from '../service-features.ts';
 import type { Tools } from '../tools.ts';
@@ -31,10 +31,7 @@ export async function recordFormer(tools: Tools, state: Joined): Promise<FormerM
     const { memberships, folders } = await tools.store.readFormer();
     const others = memberships.filter((each) => !isSamePeer(each, former)).slice(0, mostFormer - 1);
     const made = state.receipt.flatMap((entry) => (entry.made === 'folder' ? entry.path : []));
-    await tools.store.writeFormer({
-      memberships: [former, ...others],
-      folders: [...new Set([...folders, ...made])],
-    });
+    await tools.store.writeFormer({ memberships: [former, ...others], folders: [...new Set([...folders, ...made])] });
     return former;
   } catch (error) {
     tools.warn(expectCpnError(error).message);
@@ -158,16 +155,9 @@ async function dropFormer(tools: Tools, dropped: readonly FormerMembership[]): P
   const left = memberships.filter((former) => !isDropped(former));
   if (left.length === memberships.length) return;
   const successor = left.length > 0 ? undefined : (await tools.store.list()).states[0];
-  if (successor) await transferFolders(tools, successor, folders);
+  const made = folders.map((path) => ({ made: 'folder', path }) as const);
+  if (successor) await transferOwnership(tools, successor, made);
   await tools.store.writeFormer({ memberships: left, folders });
-}
-
-function transferFolders(tools: Tools, successor: State, folders: readonly string[]): Promise<void> {
-  return transferOwnership(
-    tools,
-    successor,
-    folders.map((path) => ({ made: 'folder', path })),
-  );
 }
 
 function isSamePeer(one: FormerMembership, other: FormerMembership): boolean {

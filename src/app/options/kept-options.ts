@@ -26,10 +26,7 @@ export function keepOptions(
   const given = Object.entries(asked).filter(([name]) => named.has(name as keyof Options));
   const isFollowing = options.listenPort === (enrollment.endpoint?.port ?? null);
   const kept: Options = { ...options, ...(isFollowing && { listenPort: null }), ...Object.fromEntries(given) };
-  return {
-    options: fixPort(kept, endpoint),
-    networkSecret: named.has('networkSecret') ? secret : networkSecret,
-  };
+  return { options: fixPort(kept, endpoint), networkSecret: named.has('networkSecret') ? secret : networkSecret };
 }
 
 /** A host with an endpoint listens on its port unless another is given: a router may map one to the other. */

@@ -1,4 +1,4 @@
-import { CannotReport, CpnError, NotJoined, NotKept, WrongUsage } from '../../core/errors/index.ts';
+import { CannotReport, expectCpnError, NotJoined, NotKept, WrongUsage } from '../../core/errors/index.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { type Change, updated } from '../../core/reconcile/change.ts';
 import type { Step } from '../../core/reconcile/step.ts';
@@ -204,23 +204,15 @@ async function reportChanges(
 }
 
 /** Tells the network again what it knew before options that this host does not have after all. */
-async function reportFormer(
-  tools: Tools,
-  { enrollment, membership, ...known }: Joined,
-  reported: ResolvedChanges,
-): Promise<void> {
+async function reportFormer(tools: Tools, known: Joined, reported: ResolvedChanges): Promise<void> {
   const former = {
-    ...(reported.name !== undefined && { name: membership.peer.name }),
-    ...(reported.endpoint !== undefined && { endpoint: enrollment.endpoint }),
+    ...(reported.name !== undefined && { name: known.membership.peer.name }),
+    ...(reported.endpoint !== undefined && { endpoint: known.enrollment.endpoint }),
   };
-  try {
-    await reportChanges(tools, { ...known, enrollment, membership }, former);
-  } catch (error) {
-    if (!(error instanceof CpnError)) throw error;
-    tools.warn(
-      `the control plane still has the new name or endpoint of this host, and the host does not: ${error.message}`,
-    );
-  }
+  const outcome = 'the control plane still has the new name or endpoint of this host, and the host does not';
+  await reportChanges(tools, known, former).catch((error) => {
+    tools.warn(`${outcome}: ${expectCpnError(error).message}`);
+  });
 }
 
 function report(state: Joined, planned: Evaluation | null, changes: PassReport['changes']): PassReport {

@@ -74,21 +74,9 @@ function describeState(state: Joined, { sync }: Notes): NetworkStatus {
 
 /** A network of which nothing is known. */
 const unknown = {
-  network: null,
   state: 'degraded',
-  address: null,
-  publicKey: null,
-  keySince: null,
-  expiresAt: null,
-  listenPort: null,
-  mtu: null,
-  pathMtu: null,
-  peers: [],
-  routes: [],
-  drift: [],
-  inbound: null,
-  foreignRoutes: [],
+  ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null },
+  ...{ listenPort: null, mtu: null, pathMtu: null, inbound: null, failure: null },
+  ...{ peers: [], routes: [], drift: [], foreignRoutes: [], warnings: [] },
   sync: { mode: 'local', lastSuccess: null, error: null, refused: null },
-  warnings: [],
-  failure: null,
 } as const satisfies Omit<NetworkStatus, 'interface'>;

@@ -126,18 +126,12 @@ function entrances(
   prefixes: readonly Prefix[],
   linksToward: (route: Prefix) => readonly string[],
 ): { readonly by: readonly string[]; readonly from: readonly Prefix[] }[] {
-  const ways = prefixes.map((prefix) => ({
-    prefix,
-    by: linksToward(prefix).filter(isPlainLinkName).toSorted(),
-  }));
+  const ways = prefixes.map((prefix) => ({ prefix, by: linksToward(prefix).filter(isPlainLinkName).toSorted() }));
   const groups = Map.groupBy(
     ways.filter(({ by }) => by.length > 0),
     ({ by }) => by.join(),
   );
-  return [...groups.values()].map((group) => ({
-    by: group[0]?.by ?? [],
-    from: group.map(({ prefix }) => prefix),
-  }));
+  return [...groups.values()].map((group) => ({ by: group[0]?.by ?? [], from: group.map(({ prefix }) => prefix) }));
 }
 
 /** What a default route leads nowhere for: a gateway answers there, as with the credentials of a cloud, and the host itself. */

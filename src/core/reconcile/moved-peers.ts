@@ -4,12 +4,6 @@ import type { Resolved } from '../names/resolved-names.ts';
 import { type Endpoint, isLiteral, type SocketEndpoint, sameEndpoint } from '../net/endpoint.ts';
 import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
 
-/** Where the network says that its peers are. */
-interface Place {
-  readonly map: NetworkMap;
-  readonly resolved: Resolved;
-}
-
 const none: ReadonlySet<PublicKey> = new Set();
 
 /**
@@ -20,7 +14,7 @@ const none: ReadonlySet<PublicKey> = new Set();
 export function findMovedPeers(
   config: TunnelConfig,
   applied: TunnelConfig | null,
-  { map, resolved }: Place,
+  { map, resolved }: { readonly map: NetworkMap; readonly resolved: Resolved },
 ): ReadonlySet<PublicKey> {
   if (applied === null || applied === config) return none;
   const before = new Map(applied.peers.map((peer) => [peer.publicKey, peer.endpoint]));

@@ -3,7 +3,7 @@ import type { Secret } from '../crypto/secret.ts';
 import { isRenewed } from '../health/peer-health.ts';
 import type { Actual, ActualPeer } from '../host-state/actual.ts';
 import { comparePrefixes, type Prefix } from '../net/cidr.ts';
-import { type Endpoint, formatEndpoint, type SocketEndpoint, sameEndpoint } from '../net/endpoint.ts';
+import { formatEndpoint, type SocketEndpoint, sameEndpoint } from '../net/endpoint.ts';
 import { sameMembers } from '../util/same-data.ts';
 import type { DesiredPeer } from '../wg-quick/tunnel-config.ts';
 import { added, type Change, type ChangeValue, removed, updated } from './change.ts';
@@ -166,7 +166,7 @@ function sameSecret(one: Secret | null, other: Secret | null): boolean {
   return one?.reveal() === other?.reveal();
 }
 
-function describe(peer: DescribedPeer): ChangeValue {
+function describe(peer: Pick<DesiredPeer, 'endpoint' | 'allowedIps' | 'keepalive' | 'presharedKey'>): ChangeValue {
   const { endpoint, allowedIps, keepalive } = peer;
   return {
     endpoint: endpoint && formatEndpoint(endpoint),
@@ -174,13 +174,6 @@ function describe(peer: DescribedPeer): ChangeValue {
     keepalive,
     preshared_key: peer.presharedKey === null ? null : 'set',
   };
-}
-
-interface DescribedPeer {
-  readonly endpoint: Endpoint | null;
-  readonly allowedIps: readonly string[];
-  readonly keepalive: number | null;
-  readonly presharedKey: Secret | null;
 }
 
 function differs(link: string, what: string, before: string | number | null, after: string | number | null): Change {

@@ -36,12 +36,6 @@ function placesOf({ routes }: NetworkMap): ReadonlyMap<Prefix, number> {
   return new Map(routes.map((route, place) => [route, place]));
 }
 
-/** Whom this host can send to: directly, or through the relay. */
-interface Reachability {
-  readonly direct: ReadonlySet<Peer>;
-  readonly relay: Peer | null;
-}
-
 /**
  * The owner of each route of the network, in the order of the map.
  *
@@ -50,7 +44,7 @@ interface Reachability {
 export function ownRoutes(
   { map, self, acceptRoutes }: NetworkView,
   ranked: readonly Peer[],
-  way: Reachability,
+  way: { readonly direct: ReadonlySet<Peer>; readonly relay: Peer | null },
 ): RouteOwner[] {
   const { direct, relay } = way;
   const serving = findServing(

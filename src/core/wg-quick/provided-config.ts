@@ -72,10 +72,7 @@ class Remarks {
 const mostRemarks = 20;
 
 /** The keys that are read, in addition to those of our own files. */
-const readKeys = {
-  Interface: [...allowedKeys.Interface, 'DNS', 'Table'],
-  Peer: allowedKeys.Peer,
-} as const;
+const readKeys = { Interface: [...allowedKeys.Interface, 'DNS', 'Table'], Peer: allowedKeys.Peer } as const;
 
 type Name = keyof typeof readKeys;
 
