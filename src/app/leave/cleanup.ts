@@ -38,7 +38,7 @@ export async function cleanUp(tools: Tools, state: State): Promise<State> {
   const link: OwnedResource[] = foreign ? [] : [{ made: 'interface', link: state.interface }];
   const written = state.receipt.filter((entry) => entry.made === 'rules');
   const isTunnel = written.some(({ table }) => table === undefined) || (!foreign && holdsTunnel(actual));
-  const table = findRouteTable(state, others, actual);
+  const table = findRouteTable(state, (await tools.store.list()).states, actual);
   const rules: OwnedResource[] = [
     ...(isTunnel ? [{ made: 'rules', link: state.interface } as const] : []),
     ...(table === null ? [] : [{ made: 'rules', link: state.interface, table } as const]),
