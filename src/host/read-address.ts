@@ -1,4 +1,5 @@
 import { InvalidValue } from '../core/errors/index.ts';
+import type { SshClient } from '../core/host-state/actual.ts';
 import { type Address, maskPrefix, type Prefix, parseAddress } from '../core/net/cidr.ts';
 
 /**
@@ -20,4 +21,11 @@ export function readPrefix(text: string): Prefix {
   const range = text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`;
   // An operator may have set an IPv4-mapped prefix, which core does not parse: unparsed, it is drift that a pass repairs.
   return /^::ffff:[\d.]{7,15}\/\d{1,3}$/i.test(range) ? (range as Prefix) : maskPrefix(range);
+}
+
+/** The session in SSH_CONNECTION (ssh(1)), `CLIENT PORT SERVER PORT`; empty without a client address. */
+export function readSshConnection(variable = ''): SshClient[] {
+  const [client = '', , server = ''] = variable.split(' ');
+  const address = readAddress(client);
+  return address === null ? [] : [{ address, local: readAddress(server) }];
 }

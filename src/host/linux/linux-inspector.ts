@@ -3,11 +3,11 @@ import { release } from 'node:os';
 import { basename } from 'node:path';
 import type { LockHolder } from '../../core/doctor/check-files.ts';
 import type { Kernel } from '../../core/doctor/check-host.ts';
+import { CpnError } from '../../core/errors/index.ts';
 import { inspectTool, readDiskSpace, readFileFacts } from '../inspections.ts';
 import type { Inspector } from '../inspector.ts';
 import type { Tool } from '../process/find-tool.ts';
 import { type Run, run as runHere } from '../process/run.ts';
-import { collectDiagnostics } from './collect-diagnostics.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
 import { isUfwEnabled } from './nft/firewall-programs.ts';
 import { checkPrivilege } from './privilege.ts';
@@ -83,6 +83,34 @@ async function readHolder(path: string): Promise<LockHolder | null> {
   if (text === undefined) return null;
   const args = (await readOrEmpty(`/proc/${text}/cmdline`)).split('\0').map((arg) => basename(arg));
   return { pid: Number(text), alive: args.includes('run') && args.some((arg) => cpnPrograms.test(arg)) };
+}
+
+/** Commands for the debug bundle. `wg show` without `dump` hides private and preshared keys. */
+const diagnosticCommands: readonly (readonly [string, Tool, readonly string[]])[] = [
+  ['wg-show.txt', 'wg', ['show']],
+  ['ip-address.txt', 'ip', ['-details', 'address', 'show']],
+  ['ip-route.txt', 'ip', ['route', 'show', 'table', 'all']],
+  ['ip-route-6.txt', 'ip', ['-6', 'route', 'show', 'table', 'all']],
+  ['ip-rule.txt', 'ip', ['rule', 'show']],
+  ['ip-netconf.txt', 'ip', ['-4', 'netconf', 'show']],
+  ['nft-ruleset.txt', 'nft', ['list', 'ruleset']],
+  ['journal.txt', 'journalctl', ['--unit', 'cpn', '--lines', '2000', '--no-pager', '--output', 'short-iso']],
+];
+
+/** Of the end of each output: the newest lines of the journal. */
+const maxCharacters = 2 * 1024 * 1024;
+
+/** {@link Inspector.diagnostics} */
+async function collectDiagnostics(run: Run): Promise<Map<string, string>> {
+  const outputs = diagnosticCommands.map(async ([name, tool, args]): Promise<[string, string]> => {
+    try {
+      return [name, (await run(tool, args, { deadlineMs: 10_000 })).slice(-maxCharacters)];
+    } catch (error) {
+      if (!(error instanceof CpnError)) throw error;
+      return [name, `not available: ${error.message}\n`];
+    }
+  });
+  return new Map(await Promise.all(outputs));
 }
 
 /** Parses /proc/net/udp and udp6 (proc_net_udp(5)): the local port is in hex after the colon. */

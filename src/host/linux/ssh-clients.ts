@@ -1,8 +1,7 @@
 import { endianness } from 'node:os';
 import type { SshClient } from '../../core/host-state/actual.ts';
 import { type Address, addressAt } from '../../core/net/cidr.ts';
-import { readAddress } from '../read-address.ts';
-import { readSshConnection } from '../ssh-connection.ts';
+import { readAddress, readSshConnection } from '../read-address.ts';
 import { readIfThere } from './underlay.ts';
 
 /**

@@ -3,7 +3,7 @@ import { Unsupported } from '../../core/errors/index.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
 import type { ConfigureDevice, ConfigureLink, LinkCommand, Step } from '../../core/reconcile/step.ts';
 import { writeHosts } from '../hosts-file.ts';
-import type { DeviceStep } from '../wireguard/change-device.ts';
+import type { DeviceStep } from '../wireguard/wg.ts';
 import { applyCommands, type DeviceConfig, mergePeers, needsRestart } from './apply-commands.ts';
 import { observeTunnel, type PortableContext, type TunnelObservation } from './observe.ts';
 import { bringUp, completeDevice, ownAddresses, takeDown } from './restart.ts';

@@ -1,17 +1,17 @@
 import { networkInterfaces } from 'node:os';
+import { isDeepStrictEqual } from 'node:util';
 import { CommandFailed, MissingPrivilege } from '../../core/errors/index.ts';
 import type { KernelRoute } from '../../core/host-state/kernel-route.ts';
 import type { Address } from '../../core/net/cidr.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
-import type { Host, Requirements, ResolvedTarget } from '../host.ts';
+import type { Host, HostEvent, Requirements, ResolvedTarget, Watch } from '../host.ts';
 import { findSourceAddress, isPortFree, isTcpReachable, probe, resolve, triggerHandshake } from '../probes.ts';
 import { findTool } from '../process/find-tool.ts';
-import { readSshConnection } from '../ssh-connection.ts';
-import { watchDevices } from '../wireguard/watch-devices.ts';
+import { readSshConnection } from '../read-address.ts';
+import { pollUntilClosed, watchDevices } from '../wireguard/watch-devices.ts';
 import { applyStep, type PendingDevices, unsupported } from './apply-step.ts';
 import { observe, observeTunnel, type PortableContext } from './observe.ts';
 import { addressesOf } from './underlay.ts';
-import { watchLinks } from './watch-links.ts';
 
 /**
  * A host without the tools of Linux, through `wg`, a {@link TunnelManager} and Node. It can be an origin or an admin device; `check`
@@ -91,4 +91,36 @@ async function check(context: PortableContext, { forwarding, fullTunnel }: Requi
 async function probeTarget(context: PortableContext, target: ResolvedTarget, deadlineMs: number): Promise<boolean> {
   if (target.port === null) throw unsupported(context, 'a probe by ping');
   return probe(context.run, target, deadlineMs);
+}
+
+/** Cheap, because it starts no process. */
+const defaultIntervalMs = 2000;
+
+/**
+ * {@link Host.watch} by polling interfaces and their addresses. It reports no changes of routes: the daemon finds these in the passes of
+ * its interval.
+ */
+export async function watchLinks(
+  listener: (event: HostEvent) => void,
+  everyMs = defaultIntervalMs,
+  read = networkInterfaces,
+): Promise<Watch> {
+  let known = read();
+  return pollUntilClosed(everyMs, () => {
+    const found = read();
+    for (const event of compare(known, found)) listener(event);
+    known = found;
+  });
+}
+
+type Interfaces = ReturnType<typeof networkInterfaces>;
+
+function compare(before: Interfaces, after: Interfaces): HostEvent[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    .filter((link) => !isDeepStrictEqual(before[link], after[link]))
+    .map((link) => ({
+      kind: link in before && link in after ? 'address' : 'link',
+      link,
+      removed: !(link in after),
+    }));
 }

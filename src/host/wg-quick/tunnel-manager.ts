@@ -5,8 +5,8 @@ import { parseLinkName } from '../../core/net/link-name.ts';
 import { stderrOf } from '../process/command-error.ts';
 import type { Tool } from '../process/find-tool.ts';
 import type { Run } from '../process/run.ts';
-import { changeDevice, type DeviceStep } from '../wireguard/change-device.ts';
 import { waitForExit } from '../wireguard/userspace.ts';
+import { changeDevice, type DeviceStep } from '../wireguard/wg.ts';
 import type { TunnelFile } from './tunnel-file.ts';
 
 /** Creates and removes a whole tunnel from a file, and changes its device while it is up. */

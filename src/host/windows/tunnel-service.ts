@@ -5,8 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandFailed } from '../../core/errors/index.ts';
 import type { Run } from '../process/run.ts';
 import type { TunnelManager } from '../wg-quick/tunnel-manager.ts';
-import type { DeviceStep } from '../wireguard/change-device.ts';
-import { removalArgs, renderDevice } from '../wireguard/wg.ts';
+import { type DeviceStep, removalArgs, renderDevice } from '../wireguard/wg.ts';
 
 /** Waiting for a service to start or stop: 80 polls of 250 ms. */
 const pollIntervalMs = 250;

@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { InvalidValue } from '../../core/errors/index.ts';
 import type { HostEvent, Watch } from '../host.ts';
 import type { OutputCache } from '../process/output-cache.ts';
 import type { Run } from '../process/run.ts';
-import { type Digests, digestDevices } from './digest-devices.ts';
-import { pollUntilClosed } from './poll.ts';
 
 /** Detects a change within 10 s, with the time to read many peers. */
 const defaultIntervalMs = 7000;
@@ -10,9 +11,7 @@ const defaultIntervalMs = 7000;
 /** Of one poll: a WireGuard in user space that hangs must not delay the end of the watch. */
 const deadlineMs = 4000;
 
-/**
- * {@link Host.watchDevices}: polls all WireGuard tables, never two at once.
- */
+/** {@link Host.watchDevices}: polls all WireGuard tables. */
 export async function watchDevices(
   run: Run,
   listener: (event: HostEvent) => void,
@@ -40,4 +39,67 @@ function compare(before: Digests, after: Digests): HostEvent[] {
   return links
     .filter((link) => before.get(link) !== after.get(link))
     .map((link) => ({ kind: 'device', link, removed: !after.has(link) }));
+}
+
+/**
+ * Calls `poll`, which must not throw, every `everyMs` until the watch is closed, never two at once. After its signal is aborted, a poll
+ * must report nothing.
+ */
+export function pollUntilClosed(everyMs: number, poll: (signal: AbortSignal) => Promise<void> | void): Watch {
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  const loop = async () => {
+    while (!signal.aborted) {
+      await sleep(everyMs, undefined, { signal }).catch(() => {});
+      if (!signal.aborted) await poll(signal);
+    }
+  };
+  const ended = loop();
+
+  return {
+    close: async () => {
+      closing.abort();
+      await ended;
+    },
+  };
+}
+
+/** A digest of the configuration of each WireGuard interface. */
+type Digests = ReadonlyMap<string, string>;
+
+/**
+ * Parses `wg show all dump` (wg(8)) into a digest of the configuration of each interface: keys, listen port, fwmark, and of each peer its
+ * key, preshared key, allowed IPs and keepalive, in any order. It leaves out endpoints, handshakes and counters, which change by
+ * themselves.
+ */
+export function digestDevices(text: string): Digests {
+  const links = new Map<string, string[]>();
+  for (const line of text.split('\n')) {
+    if (line === '') continue;
+    const fields = line.split('\t');
+    const [link = ''] = fields;
+    const known = links.get(link);
+    if (fields.length === linkFields && known === undefined) links.set(link, [line]);
+    else if (fields.length === peerFields && known !== undefined) known.push(describePeer(fields));
+    // Without the line, which may have a private key.
+    else
+      throw new InvalidValue('wg show all dump', undefined, 'has a line with another number of fields than in wg(8)');
+  }
+  return new Map([...links].map(([link, lines]) => [link, digest(lines)]));
+}
+
+/** Link, private key, public key, listen port, fwmark. */
+const linkFields = 5;
+/** Link, public key, preshared key, endpoint, allowed IPs, latest handshake, bytes in, bytes out, keepalive. */
+const peerFields = 9;
+
+function describePeer([, publicKey, presharedKey, , allowedIps = '', , , , keepalive]: readonly string[]): string {
+  return [publicKey, presharedKey, allowedIps.split(',').sort().join(','), keepalive].join('\t');
+}
+
+function digest(lines: readonly string[]): string {
+  return createHash('sha256')
+    .update([...lines].sort().join('\n'))
+    .digest('base64');
 }

@@ -1,7 +1,36 @@
 import { parsePublicKey, parseSecretKey } from '../../core/crypto/keys.ts';
 import { Secret } from '../../core/crypto/secret.ts';
+import { CommandFailed, PortTaken } from '../../core/errors/index.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import type { ConfigureDevice, DeviceChange, RemovePeers, RenewPeers } from '../../core/reconcile/step.ts';
+import { stderrOf } from '../process/command-error.ts';
+import type { Run } from '../process/run.ts';
+
+/** A change of a device that interrupts no other peer. */
+export type DeviceStep = ConfigureDevice | RemovePeers | RenewPeers;
+
+/** Applies a step with `wg`; `link` of the step is the kernel's name. @throws CommandFailed @throws PortTaken */
+export async function changeDevice(run: Run, step: DeviceStep): Promise<void> {
+  if (step.do === 'configure-device') return configureDevice(run, step);
+  if (step.do === 'remove-peers') {
+    for (const args of removalArgs(step)) await run('wg', args);
+    return;
+  }
+  for (const { args, input } of renewalCalls(step)) await run('wg', args, input && { input });
+}
+
+async function configureDevice(run: Run, step: ConfigureDevice): Promise<void> {
+  try {
+    await run('wg', ['addconf', step.link, '/dev/stdin'], { input: renderDevice(step) });
+  } catch (error) {
+    if (error instanceof CommandFailed && /Address already in use/.test(stderrOf(error)))
+      throw new PortTaken(step.link, step.listenPort ?? null, error);
+    // Without a control socket, wg uses netlink, whose error is misleading where the kernel has no WireGuard.
+    if (!(error instanceof CommandFailed) || !/Protocol not supported/.test(stderrOf(error))) throw error;
+    const ended = `the program that is ${step.link} has ended; wireguard-go does so where its user has no inotify instances left (sysctl fs.inotify.max_user_instances)`;
+    throw new CommandFailed('wg addconf', error.facts.exitCode as number | null, `${stderrOf(error).trim()}; ${ended}`);
+  }
+}
 
 /**
  * Renders the input of `wg addconf IF /dev/stdin`. Absent settings of a peer are written as empty values, because `addconf` keeps what
@@ -27,29 +56,19 @@ export function removalArgs({ link, publicKeys }: RemovePeers): string[][] {
   return calls;
 }
 
-interface WgCall {
-  readonly args: string[];
-  readonly input?: Secret;
-}
-
 /**
  * The calls that remove and add peers again: one for all peers without a preshared key, and one for each other peer, because `wg set`
  * reads a single stdin.
  */
-export function renewalCalls({ link, peers }: RenewPeers): WgCall[] {
+export function renewalCalls({ link, peers }: RenewPeers): { readonly args: string[]; readonly input?: Secret }[] {
   const open = peers.filter((peer) => peer.presharedKey === null);
   return [
     ...(open.length === 0 ? [] : [{ args: ['set', link, ...open.flatMap(renewalArgs)] }]),
-    ...peers.flatMap((peer) =>
-      peer.presharedKey === null
-        ? []
-        : [
-            {
-              args: ['set', link, ...renewalArgs(peer)],
-              input: new Secret(revealKey(peer.presharedKey, 'preshared key')),
-            },
-          ],
-    ),
+    ...peers.flatMap((peer) => {
+      if (peer.presharedKey === null) return [];
+      const input = new Secret(revealKey(peer.presharedKey, 'preshared key'));
+      return [{ args: ['set', link, ...renewalArgs(peer)], input }];
+    }),
   ];
 }
 

@@ -1,4 +1,6 @@
 import { InvalidValue } from '../../../core/errors/index.ts';
+import type { Address } from '../../../core/net/cidr.ts';
+import { readAddress } from '../../read-address.ts';
 
 /** A JSON object in the output of `ip` or `nft`. */
 export type Entry = Readonly<Record<string, unknown>>;
@@ -25,6 +27,12 @@ export function tableName(table: unknown): string {
 /** The name of a protocol in rtnetlink.h, or its number. */
 export function protocolName(protocol: unknown): string {
   return protocolNames[String(protocol)] ?? String(protocol);
+}
+
+/** An IPv6 gateway of an IPv4 route is printed as `via`. */
+export function readGateway({ gateway, via }: Entry): Address | null {
+  const text = gateway ?? (isEntry(via) ? via.host : undefined);
+  return typeof text === 'string' ? readAddress(text) : null;
 }
 
 export function invalidIpOutput(rule: string): InvalidValue {

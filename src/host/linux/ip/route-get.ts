@@ -4,7 +4,7 @@ import type { PacketOrigin } from '../../host.ts';
 import { parseOutput, stderrOf } from '../../process/command-error.ts';
 import type { Run } from '../../process/run.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';
-import { asList, type Entry, invalidIpOutput, isEntry, protocolName, tableName } from './json-entry.ts';
+import { asList, type Entry, invalidIpOutput, isEntry, protocolName, readGateway, tableName } from './json-entry.ts';
 
 /** Numbers, because a host may rename tables and protocols; details, which include the type. */
 const getArgs = ['-json', '-details', '-Numeric', '-batch', '-'];
@@ -58,12 +58,6 @@ const refusals: readonly (readonly [string, RefusedRoute['why']])[] = [
   ['Permission denied', 'prohibit'],
   ['Invalid argument', 'blackhole'],
 ];
-
-/** An IPv6 gateway of an IPv4 route is printed as `via`. */
-function readGateway({ gateway, via }: Entry): Address | null {
-  const text = gateway ?? (isEntry(via) ? via.host : undefined);
-  return typeof text === 'string' ? readAddress(text) : null;
-}
 
 function parseLine(line: string): Entry | undefined {
   try {

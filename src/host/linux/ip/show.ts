@@ -4,8 +4,16 @@ import { type Address, maskPrefix, type Prefix } from '../../../core/net/cidr.ts
 import type { InterfaceAddress } from '../../../core/net/interface-address.ts';
 import { memoizeLast } from '../../../core/util/memo.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';
-import { asList, type Entry, invalidIpOutput, isEntry, numberOf, protocolName, tableName } from './json-entry.ts';
-import { readRule } from './read-rule.ts';
+import {
+  asList,
+  type Entry,
+  invalidIpOutput,
+  isEntry,
+  numberOf,
+  protocolName,
+  readGateway,
+  tableName,
+} from './json-entry.ts';
 
 /** What `ip` prints of all links, of the routes of all tables, and of the IPv4 policy rules. */
 export interface Shown {
@@ -149,10 +157,31 @@ function readRoute(entry: Entry, whole: Prefix): ShownRoute {
   };
 }
 
-/** An IPv4 route may go by an IPv6 gateway, which is then printed as `via`. */
-function readGateway({ gateway, via }: Entry): Address | null {
-  const text = gateway ?? (isEntry(via) ? via.host : undefined);
-  return typeof text === 'string' ? readAddress(text) : null;
+/** Parses an IPv4 rule as `ip -json -details -Numeric rule show` prints it (print_rule in ip/iprule.c of iproute2). */
+function readRule(entry: Entry): Rule {
+  const { priority, src, srclen, dst, dstlen, fwmark, table, suppress_prefixlen: suppress, protocol } = entry;
+  // A masked mark is another condition.
+  const masked = 'fwmask' in entry;
+  return {
+    priority: numberOf(priority, 'priority'),
+    // A flag is printed as a key without a value.
+    not: 'not' in entry,
+    from: readSelector(src, srclen),
+    to: readSelector(dst, dstlen),
+    fwmark: fwmark === undefined || masked ? null : numberOf(Number(fwmark), 'fwmark'),
+    table: table === undefined ? null : tableName(table),
+    suppress: suppress === undefined ? null : numberOf(suppress, 'suppress_prefixlen'),
+    protocol: protocolName(protocol ?? '0'),
+    more: Object.keys(entry).filter((key) => !knownKeys.has(key) || (masked && key === 'fwmark')),
+  };
+}
+
+/** The names of all other keys are returned in `more`. */
+const knownKeys = new Set('priority not src srclen dst dstlen fwmark table suppress_prefixlen protocol'.split(' '));
+
+function readSelector(address: unknown, length: unknown): Prefix | null {
+  if (address === undefined || address === 'all') return null;
+  return readPrefix(length === undefined ? String(address) : `${address}/${numberOf(length, 'a prefix length')}`);
 }
 
 function parseList(line: string): readonly Entry[] {

@@ -1,9 +1,9 @@
+import { tableOf } from '../../../core/forward/nft-rules.ts';
 import type { Backoff } from '../../../core/util/backoff.ts';
 import type { HostEvent, Watch } from '../../host.ts';
 import { type Start, start as startHere } from '../../process/run.ts';
 import { type Monitor, runMonitor } from './monitor.ts';
 import { isLossReport, parseEvent } from './parse-event.ts';
-import { isFirewallLossReport, parseFirewallEvent } from './parse-firewall-event.ts';
 
 /**
  * One line for each event. Text, because `ip -json monitor` prints text too (6.1) or invalid JSON, by version. Without details, because
@@ -42,3 +42,28 @@ export function watchEvents(listener: Listener, start: Start = startHere, backof
 export function watchFirewall(listener: Listener, start: Start = startHere, backoff?: Backoff): Promise<Watch> {
   return runMonitor(nftMonitor, listener, start, backoff);
 }
+
+/**
+ * Parses a line of `nft monitor ruleset` (nftables 1.0.6); null for a line that belongs neither to a table of ours nor to a base chain or
+ * table of another program for forwarded or incoming packets. `nft` reports each deleted rule and table of a flushed ruleset.
+ */
+export function parseFirewallEvent(line: string): HostEvent | null {
+  const [, verb = '', link] = objectLine.exec(line) ?? [];
+  if (link !== undefined) return { kind: 'firewall', link, removed: removals.has(verb) };
+  const [, change = ''] = filterChainLine.exec(line) ?? deletedTableLine.exec(line) ?? [];
+  return change === '' ? null : { kind: 'firewall', link: null, removed: removals.has(change) };
+}
+
+/** ENOBUFS; `nft` continues after it. */
+export function isFirewallLossReport(line: string): boolean {
+  return line.startsWith('# ERROR: ');
+}
+
+const removals: ReadonlySet<string> = new Set(['delete', 'destroy']);
+
+/** `add chain ip filter FORWARD { type filter hook forward priority filter; policy drop; }`, printed for each change of the policy. */
+const filterChainLine = /^([a-z]{1,20}) chain (?:ip|inet) [^"]{1,300} \{ type filter hook (?:forward|input) /;
+/** `delete table ip filter`; rules and chains of other programs change too often. */
+const deletedTableLine = /^(delete|destroy) table (?:ip|inet) /;
+/** `delete rule inet cpn_wg0 forward handle 3`: verb, kind of object, family, table with the name of an interface as in parseLinkName. */
+const objectLine = new RegExp(`^([a-z]{1,20}) [a-z]{1,20} inet ${tableOf('')}([a-zA-Z0-9_.-]{1,15})(?: |$)`);
