@@ -1,4 +1,4 @@
-import { leaveMemoryOutOfCoreDumps } from './cli/daemon/core-dump.ts';
+import { writeFileSync } from 'node:fs';
 import { exitCodes } from './cli/exit-code.ts';
 import { note, printError } from './cli/output/output.ts';
 import { findLostOutput, watchOutput } from './cli/output/stdout.ts';
@@ -24,4 +24,17 @@ function judgeOutput(exitCode: number): number {
   printError(lost);
   if (exitCode === exitCodes.done) note('the command succeeded; only its output is lost');
   return exitCodes.failed;
+}
+
+/**
+ * Keeps the memory of this process, and of what it starts, out of core dumps: they would hold the keys and tokens that it works
+ * with (core(5), coredump_filter). The kernel may still write a file with registers and the list of what was mapped. Systems
+ * without such a filter are left as they are.
+ */
+function leaveMemoryOutOfCoreDumps(): void {
+  try {
+    writeFileSync('/proc/self/coredump_filter', '0');
+  } catch {
+    // No such file: another system, or a /proc that may not be written.
+  }
 }

@@ -2,7 +2,7 @@ import type { DoctorTools } from '../app/doctor/examination.ts';
 import { redact } from '../core/crypto/redact.ts';
 import { CpnError } from '../core/errors/index.ts';
 import { packTar } from '../core/util/tar.ts';
-import { escapeUnshapely } from './output/json-text.ts';
+import { toJson } from './output/output.ts';
 import { diagnosesToJson } from './output/show-diagnoses.ts';
 import { explanationToJson } from './output/show-explanation.ts';
 import { statusToJson } from './output/show-status.ts';
@@ -62,5 +62,5 @@ async function attempt(work: () => Promise<object>): Promise<string> {
 }
 
 function toText(document: object): string {
-  return `${escapeUnshapely(JSON.stringify(document, null, 2))}\n`;
+  return `${toJson(document)}\n`;
 }

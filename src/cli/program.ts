@@ -3,9 +3,8 @@ import { Input } from './input/input.ts';
 import { nameFlags } from './input/name-flags.ts';
 import { endStep, printError } from './output/output.ts';
 import { showGroup, showStart } from './output/start-screen.ts';
-import type { Command } from './parse/command.ts';
+import { type Command, groups } from './parse/command.ts';
 import { commands } from './parse/commands.ts';
-import { groups } from './parse/groups.ts';
 
 /** Runs the command that `argv` names and returns the exit code. */
 export async function runProgram(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { topics } from '../../src/cli/output/start-screen.ts';
+import { groups } from '../../src/cli/parse/command.ts';
 import { commands } from '../../src/cli/parse/commands.ts';
-import { groups } from '../../src/cli/parse/groups.ts';
 import { runProgram } from '../../src/cli/program.ts';
 
 async function say(...argv: string[]) {

@@ -1,5 +1,4 @@
-import { describeBytes } from '../output/bytes.ts';
-import { dim } from '../output/output.ts';
+import { describeBytes, dim } from '../output/output.ts';
 
 /** How often it speaks, in milliseconds: what is over sooner says nothing. */
 const every = { terminal: 200, elsewhere: 5_000 };

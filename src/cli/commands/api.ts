@@ -1,15 +1,14 @@
 import type { RawReply, RawService } from '../../api/raw-service.ts';
 import { WrongUsage } from '../../core/errors/index.ts';
 import { openRaw } from '../admin.ts';
+import { checkPlace, saveReply } from '../api/files.ts';
 import { type ApiRequest, methods, readRequest } from '../api/request.ts';
-import { checkPlace, saveReply } from '../api/save-reply.ts';
 import { headToText, replyToBytes } from '../api/show-reply.ts';
 import { transferMeter } from '../api/transfer-meter.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
-import { describeBytes } from '../output/bytes.ts';
-import { note } from '../output/output.ts';
+import { describeBytes, note } from '../output/output.ts';
 import { deliver } from '../output/stdout.ts';
 import type { Command } from '../parse/command.ts';
 

@@ -1,7 +1,6 @@
-import { InvalidValue } from '../../core/errors/index.ts';
 import { exitCodes } from '../exit-code.ts';
-import type { Command } from '../parse/command.ts';
-import { groups } from '../parse/groups.ts';
+import { parseChoice } from '../input/input.ts';
+import { type Command, groups } from '../parse/command.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 
@@ -17,9 +16,7 @@ export const completionOf = (commands: () => readonly Command[]): Command => ({
     'cpn completion fish | source',
   ],
   async run(input) {
-    const given = input.argument('shell') ?? '';
-    const shell = shells.find((each) => each === given);
-    if (shell === undefined) throw new InvalidValue('SHELL', given, `must be one of ${shells.join(', ')}`);
+    const shell = parseChoice('SHELL', input.argument('shell') ?? '', shells);
     process.stdout.write(await completionFor(shell, commands()));
     return exitCodes.done;
   },

@@ -3,7 +3,6 @@ import type { ControlPlane } from '../../control-plane/serve.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { openSupervisor } from '../context.ts';
-import { startHeartbeat } from '../daemon/heartbeat.ts';
 import { untilStopped } from '../daemon/stop-signals.ts';
 import { exitCodes } from '../exit-code.ts';
 import { type Flag, jsonFlag } from '../input/flags.ts';
@@ -32,11 +31,7 @@ export const serveControlPlane: Command = {
     data: dataFlag,
     database: databaseFlag,
     'owner-email': { kind: 'text', value: 'EMAIL', summary: 'create this owner if there is no user yet' },
-    'owner-password-file': {
-      kind: 'text',
-      value: 'PATH',
-      summary: "file that holds only the owner's password",
-    },
+    'owner-password-file': { kind: 'text', value: 'PATH', summary: "file that holds only the owner's password" },
     'audit-days': { kind: 'text', value: 'DAYS', summary: 'how long audit entries are kept', byDefault: '365' },
     ...operationFlags,
     'allow-public-routes': { kind: 'switch', summary: 'let networks advertise public routes and 0.0.0.0/0' },
@@ -69,7 +64,9 @@ export const serveControlPlane: Command = {
     note(`control plane listening on ${server.url}`);
     const supervisor = await openSupervisor(input, logger);
     await supervisor?.report({ state: 'ready', status: `listening on ${server.url}` });
-    const heart = startHeartbeat(supervisor);
+    const watchdogMs = supervisor?.watchdogMs ?? null;
+    const alive = () => void supervisor?.report({ isAlive: true });
+    const heart = watchdogMs === null ? undefined : setInterval(alive, watchdogMs / 2);
     if (server.metricsUrl !== null) note(`metrics at ${server.metricsUrl}`);
     if (!isLoopback(address.host) && operation.tls === null && operation.proxies.length === 0) warn(plainHttp);
     await stopped;

@@ -1,4 +1,4 @@
-import { InvalidValue, printable, WrongUsage } from '../../core/errors/index.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
 import type { Format } from '../../core/export/format.ts';
 import type { Options } from '../../core/map/options.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
@@ -7,7 +7,7 @@ import { findRecipient, type Recipient } from '../api/hand-over.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, type Flags } from '../input/flags.ts';
-import type { Input } from '../input/input.ts';
+import { type Input, parseChoice } from '../input/input.ts';
 import { note, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 import { optionFlags, readAllowedRoutes, readNetworkSecret } from '../parse/host-options.ts';
@@ -65,7 +65,7 @@ export const exportTunnel: Command = {
     'cpn export cpn0 --format networkd --output /etc/systemd/network/70-wg0.netdev',
   ],
   async run(input) {
-    const format = readFormat(input);
+    const format = parseChoice('--format', input.text('format') ?? 'wg-quick', formats);
     const recipient = await findRecipient(input, format);
     try {
       await (input.text('new-peer') === undefined ? exportOwn : exportDevice)(input, format, recipient);
@@ -127,13 +127,6 @@ const hints: Readonly<Record<Format, string | null>> = {
     'systemd-networkd reads files as its own user; run: chgrp systemd-network on both, chmod 640, networkctl reload',
   openwrt: 'add it to /etc/config/network; then run: service network reload',
 };
-
-function readFormat(input: Input): Format {
-  const text = input.text('format') ?? 'wg-quick';
-  const format = formats.find((each) => each === text);
-  if (format) return format;
-  throw new InvalidValue('--format', text, `must be one of ${formats.join(', ')}`);
-}
 
 async function readLink(input: Input, byDefault: string): Promise<string> {
   const { parseLinkName } = await import('../../core/net/link-name.ts');

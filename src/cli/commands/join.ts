@@ -3,9 +3,8 @@ import { hostname } from 'node:os';
 import type { JoinRequest } from '../../app/join/join-request.ts';
 import type { NamedOptions } from '../../app/options/kept-options.ts';
 import type { Tools } from '../../app/tools.ts';
-import type { PeerType } from '../../contract/peer.ts';
 import { maskTokens } from '../../core/crypto/secret.ts';
-import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
+import { WrongUsage } from '../../core/errors/index.ts';
 import { peerTypes } from '../../core/map/model.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { openTools } from '../context.ts';
@@ -13,7 +12,7 @@ import { enableDaemon } from '../daemon/daemon-unit.ts';
 import { explainEnding } from '../daemon/stop-signals.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
-import type { Input } from '../input/input.ts';
+import { type Input, parseChoice } from '../input/input.ts';
 import { keyVariable, readJoinFile } from '../input/join-file.ts';
 import { readSecret, readSecretFile } from '../input/secrets.ts';
 import { needServiceAddress } from '../input/service-address.ts';
@@ -109,7 +108,7 @@ async function readRequest(input: Input): Promise<JoinRequest> {
   const endpoint = input.text('endpoint');
   const patience = input.number('wait', 0, 3600);
   const tokenFile = input.text('token-file');
-  const type = readType(input.text('type') ?? 'origin');
+  const type = parseChoice('--type', input.text('type') ?? 'origin', peerTypes);
   return {
     service: needServiceAddress(input),
     name: input.text('name') ?? hostname(),
@@ -144,12 +143,6 @@ const names: Readonly<Record<string, NamedOptions>> = {
   'open-firewall': 'openFirewall',
   'network-secret-file': 'networkSecret',
 };
-
-function readType(text: string): PeerType {
-  const type = peerTypes.find((each) => each === text);
-  if (type) return type;
-  throw new InvalidValue('--type', text, `must be one of ${peerTypes.join(', ')}`);
-}
 
 async function readKey(input: Input) {
   const given = input.argument('key') ?? input.environment[keyVariable] ?? findCredential(input);

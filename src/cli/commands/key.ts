@@ -9,7 +9,7 @@ import { findNamed, findNetwork, openAdmin, openAdminAt } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
-import type { Input } from '../input/input.ts';
+import { type Input, parseChoice } from '../input/input.ts';
 import { note, print, printJson, printOnlyCopy, table, toJson, warn } from '../output/output.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
 
@@ -28,12 +28,7 @@ export const createKey: Command = {
       byDefault: 'origin and admin_device',
       choices: peerTypes,
     },
-    route: {
-      kind: 'list',
-      value: 'CIDR',
-      summary: 'the only routes that connectors may serve',
-      byDefault: 'any',
-    },
+    route: { kind: 'list', value: 'CIDR', summary: 'the only routes that connectors may serve', byDefault: 'any' },
     'max-uses': { kind: 'text', value: '1..10', summary: 'how many hosts may join with it', byDefault: '1' },
     'expires-in-hours': { kind: 'text', value: '1..168', summary: 'how long it is valid', byDefault: '24' },
     'peer-expires': {
@@ -98,11 +93,7 @@ function describeJoin({ url, insecureHttp }: ServiceAddress, types: readonly Pee
 
 /** What hosts may join as with the key. By default no connector: one serves routes, and is trusted with what goes there. */
 function readLimits(input: Input) {
-  const types = input.list('type').map((text) => {
-    const type = peerTypes.find((each) => each === text);
-    if (!type) throw new InvalidValue('--type', text, `must be one of ${peerTypes.join(', ')}`);
-    return type;
-  });
+  const types = input.list('type').map((text) => parseChoice('--type', text, peerTypes));
   const routes = input.list('route').map((text) => parsePrefix(text, '--route'));
   if (routes.length > 0 && !types.includes('connector')) {
     throw new WrongUsage('--route is for connectors; add --type connector');

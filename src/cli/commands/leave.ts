@@ -9,7 +9,7 @@ import { confirm } from '../input/confirm.ts';
 import { jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { noNetwork, note, printJson } from '../output/output.ts';
-import { formerToJson } from '../output/show-former.ts';
+import { formerToJson } from '../output/show-status.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
 
 export const leave: Command = {

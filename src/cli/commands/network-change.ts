@@ -17,16 +17,8 @@ export const updateNetwork: Command = {
     ...yesFlag,
     name: { kind: 'text', value: 'NAME', summary: 'new name, up to 120 characters' },
     description: { kind: 'text', value: 'TEXT', summary: 'what the network is for' },
-    'add-route': {
-      kind: 'list',
-      value: 'CIDR',
-      summary: 'add an advertised route',
-    },
-    'remove-route': {
-      kind: 'list',
-      value: 'CIDR',
-      summary: 'remove an advertised route',
-    },
+    'add-route': { kind: 'list', value: 'CIDR', summary: 'add an advertised route' },
+    'remove-route': { kind: 'list', value: 'CIDR', summary: 'remove an advertised route' },
     route: { kind: 'list', value: 'CIDR', summary: 'replace all advertised routes' },
     routes: { kind: 'switch', summary: '--no-routes: remove all advertised routes' },
   },

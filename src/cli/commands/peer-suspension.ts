@@ -1,6 +1,5 @@
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { findNamed, openAdmin, readWholeNetwork } from '../admin.ts';
-import { noteKeys } from '../count-keys.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
@@ -8,7 +7,7 @@ import type { Input } from '../input/input.ts';
 import { note, printJson } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 import { expiresFlag, readExpiry, requireExpiry } from '../parse/expiry-flag.ts';
-import { thePeer } from './peer.ts';
+import { noteKeys, thePeer } from './peer.ts';
 
 export const suspendPeer: Command = {
   name: 'peer suspend',

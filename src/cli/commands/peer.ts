@@ -1,9 +1,10 @@
+import type { AdminService } from '../../api/service.ts';
 import type { ChangePeer } from '../../contract/peer.ts';
-import { printable, WrongUsage } from '../../core/errors/index.ts';
+import { CpnError, printable, WrongUsage } from '../../core/errors/index.ts';
+import type { Id } from '../../core/map/model.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
 import { formatEndpoint, parseEndpoint } from '../../core/net/endpoint.ts';
 import { findNamed, openAdmin, readWholeNetwork } from '../admin.ts';
-import { noteKeys } from '../count-keys.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
@@ -43,11 +44,7 @@ export const updatePeer: Command = {
     ...jsonFlag,
     name: { kind: 'text', value: 'NAME', summary: 'new name, up to 120 characters' },
     endpoint: { kind: 'text', value: 'HOST:PORT', summary: 'where other peers dial it; "none" removes it' },
-    route: {
-      kind: 'list',
-      value: 'CIDR',
-      summary: 'serve only these routes of the network',
-    },
+    route: { kind: 'list', value: 'CIDR', summary: 'serve only these routes of the network' },
     priority: {
       kind: 'text',
       value: '0..1000',
@@ -126,4 +123,25 @@ function readServed(input: Input): string[] | null | undefined {
   if (all === undefined) return named.length > 0 ? named : undefined;
   if (named.length > 0) throw new WrongUsage('--route excludes --routes and --no-routes; give one of them');
   return all ? null : [];
+}
+
+/** Says how many enrolment keys of a network have uses left, with which a peer that is kept out can join again; nothing where none has. */
+export async function noteKeys(service: AdminService, network: Id): Promise<void> {
+  const count = await countKeys(service, network);
+  if (count === 0) return;
+  const keys = count === null ? 'unknown number' : String(count);
+  note(
+    `usable enrolment keys: ${keys}; a holder can join again; list them with "cpn key list", revoke with "cpn key revoke"`,
+  );
+}
+
+/** Null where the service does not say. */
+async function countKeys(service: AdminService, network: Id): Promise<number | null> {
+  try {
+    return (await service.listKeys(network)).length;
+  } catch (error) {
+    // The peer is changed all the same.
+    if (!(error instanceof CpnError)) throw error;
+    return null;
+  }
 }

@@ -1,4 +1,4 @@
-import type { NetworkStatus } from '../../app/status/network-status.ts';
+import type { NetworkStatus, PeerStatus } from '../../app/status/network-status.ts';
 import type { Tools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { openTools, readDaemon } from '../context.ts';
@@ -6,10 +6,8 @@ import { exitCodeOf, exitCodes } from '../exit-code.ts';
 import { jsonFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { noNetwork, note, print, printError, printJson, red, yellow } from '../output/output.ts';
-import { rateMeter } from '../output/rate-meter.ts';
 import { redraw } from '../output/redraw.ts';
-import { formerToJson } from '../output/show-former.ts';
-import { statusToJson, statusToText } from '../output/show-status.ts';
+import { formerToJson, type Rates, statusToJson, statusToText } from '../output/show-status.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
 
 export const status: Command = {
@@ -82,4 +80,42 @@ async function watch(tools: Tools, input: Input): Promise<number> {
     return [...(networks.length === 0 ? [noNetwork] : texts), ...warned].join('\n\n');
   });
   return exitCodes.done;
+}
+
+interface Reading {
+  readonly rxBytes: number;
+  readonly txBytes: number;
+}
+
+/**
+ * A meter that is read again and again, and tells how fast the counters of each peer grew since it was read last.
+ *
+ * The function returned takes the networks and the time, in seconds of a clock that never jumps.
+ */
+export function rateMeter() {
+  let last: { readonly at: number; readonly readings: ReadonlyMap<string, Reading> } | null = null;
+  return (networks: readonly Pick<NetworkStatus, 'interface' | 'peers'>[], at: number) => {
+    const before = last;
+    const named = networks.flatMap(({ interface: link, peers }) =>
+      peers.map((peer): [string, Reading] => [nameOf(link, peer), peer]),
+    );
+    last = { at, readings: new Map(named) };
+    return (link: string, peer: PeerStatus): Rates => {
+      const known = before?.readings.get(nameOf(link, peer));
+      const seconds = at - (before?.at ?? at);
+      return {
+        received: growth(known?.rxBytes, peer.rxBytes, seconds),
+        sent: growth(known?.txBytes, peer.txBytes, seconds),
+      };
+    };
+  };
+}
+
+/** Counters that grew smaller are those of a peer that was taken out and added again. */
+function growth(before: number | undefined, now: number, seconds: number): number | null {
+  return before === undefined || now < before || seconds <= 0 ? null : (now - before) / seconds;
+}
+
+function nameOf(link: string, { publicKey }: Pick<PeerStatus, 'publicKey'>): string {
+  return `${link} ${publicKey}`;
 }

@@ -1,11 +1,11 @@
 import type { AdminService, User } from '../../api/service.ts';
 import type { Role } from '../../contract/auth.ts';
-import { InvalidValue, printable } from '../../core/errors/index.ts';
+import { printable } from '../../core/errors/index.ts';
 import { findNamed, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
-import type { Input } from '../input/input.ts';
+import { type Input, parseChoice } from '../input/input.ts';
 import { obtainPassword } from '../input/password.ts';
 import { bold, green, note, print, printJson, table } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
@@ -46,7 +46,7 @@ export const createUser: Command = {
   examples: ['cpn user create --email you@example.net --role member --password-file password'],
   async run(input) {
     const email = input.need('email');
-    const role = readRole(input.need('role'));
+    const role = parseChoice('--role', input.need('role'), roles);
     const service = await openAdmin(input);
     const user = await service.createUser({ email, role, password: await obtainPassword(input, { isNew: true }) });
     if (input.switch('json')) printJson(user);
@@ -66,7 +66,7 @@ export const updateUser: Command = {
   },
   examples: ['cpn user update you@example.net --role admin'],
   async run(input) {
-    const role = readRole(input.need('role'));
+    const role = parseChoice('--role', input.need('role'), roles);
     const service = await openAdmin(input);
     const user = await service.updateUser((await findUser(service, input)).id, { role });
     if (input.switch('json')) printJson(user);
@@ -114,10 +114,4 @@ export const removeUser: Command = {
 async function findUser(service: AdminService, input: Input): Promise<User> {
   const users = (await service.listUsers()).map((user) => ({ ...user, name: user.email }));
   return findNamed(users, input.argument('user') ?? '', 'user');
-}
-
-function readRole(text: string): Role {
-  const role = roles.find((each) => each === text);
-  if (role === undefined) throw new InvalidValue('--role', text, `must be one of ${roles.join(', ')}`);
-  return role;
 }

@@ -1,11 +1,13 @@
-import { InvalidValue, printable, quote, WrongUsage } from '../../core/errors/index.ts';
+import { printable, quote, WrongUsage } from '../../core/errors/index.ts';
 import type { Condition } from '../../core/health/readiness.ts';
 import { openTools } from '../context.ts';
 import { exitCodes } from '../exit-code.ts';
 import { jsonFlag } from '../input/flags.ts';
-import type { Input } from '../input/input.ts';
+import { type Input, parseChoice } from '../input/input.ts';
 import { endStep, note, printJson, yellow } from '../output/output.ts';
 import { type Command, networkArgument } from '../parse/command.ts';
+
+const conditions = ['address', 'handshake', 'route'] as const;
 
 export const wait: Command = {
   name: 'wait',
@@ -21,7 +23,7 @@ export const wait: Command = {
       value: 'WHAT',
       summary: 'address, handshake, or route with its CIDR',
       byDefault: 'address',
-      choices: ['address', 'handshake', 'route'],
+      choices: conditions,
     },
     timeout: { kind: 'text', value: 'SECONDS', summary: 'exit with 3 when it takes longer', byDefault: '60' },
   },
@@ -50,11 +52,9 @@ export const wait: Command = {
 
 /** What is waited for and where. To the command line the CIDR after `--for route` is one more argument. */
 async function readCondition(input: Input): Promise<{ network: string | undefined; condition: Condition }> {
-  const kind = input.text('for') ?? 'address';
+  const kind = parseChoice('--for', input.text('for') ?? 'address', conditions);
   const words = [input.argument('network'), input.argument('cidr')].filter((word) => word !== undefined);
   if (kind === 'route') return readRoute(words);
-  if (kind !== 'address' && kind !== 'handshake')
-    throw new InvalidValue('--for', kind, 'must be one of address, handshake, route');
   const [network, surplus] = words;
   if (surplus !== undefined)
     throw new WrongUsage(`only --for route takes a CIDR, not --for ${kind}; leave out the second argument`);

@@ -134,6 +134,13 @@ export class Input {
   }
 }
 
+/** The one of `choices` that a text is. @throws InvalidValue */
+export function parseChoice<Choice extends string>(name: string, text: string, choices: readonly Choice[]): Choice {
+  const choice = choices.find((each) => each === text);
+  if (choice !== undefined) return choice;
+  throw new InvalidValue(name, text, `must be one of ${choices.join(', ')}`);
+}
+
 /** The variable that stands in for a flag: `--listen-port` is `CPN_LISTEN_PORT`. */
 export function variableOf(flag: string): string {
   return `CPN_${flag.replaceAll('-', '_').toUpperCase()}`;

@@ -1,6 +1,5 @@
 import { printable } from '../../core/errors/index.ts';
-import { escapeUnshapely } from './json-text.ts';
-import { dim, red, yellow } from './output.ts';
+import { dim, escapeUnshapely, red, yellow } from './output.ts';
 
 /** What a line of the log says; the rest are facts. */
 interface Line {

@@ -1,9 +1,8 @@
 import { constants, fstatSync, openSync } from 'node:fs';
 import pino, { type Level, type Logger } from 'pino';
-import { InvalidValue } from '../../core/errors/index.ts';
-import type { Input } from '../input/input.ts';
-import { escapeUnshapely } from './json-text.ts';
+import { type Input, parseChoice } from '../input/input.ts';
 import { lineForJournal, lineForPeople } from './log-line.ts';
+import { escapeUnshapely } from './output.ts';
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
@@ -19,8 +18,7 @@ const farewellMs = 500;
  * its reader: what does not fit is dropped, and counted.
  */
 export function openLog(input: Input, byDefault: Level | 'silent'): Logger {
-  const level = input.environment.CPN_LOG_LEVEL ?? byDefault;
-  if (!levels.includes(level)) throw new InvalidValue('CPN_LOG_LEVEL', level, `must be one of ${levels.join(', ')}`);
+  const level = parseChoice('CPN_LOG_LEVEL', input.environment.CPN_LOG_LEVEL ?? byDefault, levels);
   const stderr = openStderr();
   const shape = shapeFor(input.environment.JOURNAL_STREAM);
   const log = pino({ level, base: null }, { write: (line: string) => stderr.write(shape(line)) });

@@ -1,6 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { CpnError, printable } from '../../core/errors/index.ts';
-import { escapeUnshapely } from './json-text.ts';
 import { deliver } from './stdout.ts';
 import { type Ending, StepLine } from './step-line.ts';
 
@@ -12,7 +11,7 @@ export function printJson(document: unknown): void {
   print(toJson(document));
 }
 
-/** The text of a JSON document, as {@link printJson} shows it. */
+/** The text of a JSON document. */
 export function toJson(document: unknown): string {
   return escapeUnshapely(JSON.stringify(document, null, 2));
 }
@@ -139,4 +138,29 @@ function width(text: string): number {
 
 function describeUnforeseen(error: unknown): string {
   return `internal error, please report it\n${error instanceof Error ? error.stack : String(error)}`;
+}
+
+/**
+ * What a terminal would obey or show in another order, in JSON: DEL and the C1 controls, characters without a shape such as the
+ * bidirectional ones, and line separators. JSON.stringify escapes only the C0 controls.
+ */
+const unshapely = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** JSON that means the same, with such characters as escapes. */
+export function escapeUnshapely(json: string): string {
+  return json.replace(unshapely, (character) =>
+    [...Array(character.length).keys()].map((unit) => escapeUnit(character.charCodeAt(unit))).join(''),
+  );
+}
+
+function escapeUnit(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, '0')}`;
+}
+
+/** An amount of bytes as people read it: `512 B`, `1.4 MiB`. */
+export function describeBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  const power = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const amount = bytes / 1024 ** power;
+  return `${power === 0 ? amount : amount.toFixed(1)} ${units[power]}`;
 }

@@ -3,9 +3,9 @@ import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
 import { describeForeignRoute } from '../../core/routing/own-routes.ts';
 import { describeAge } from '../../core/util/age.ts';
-import { describeBytes } from './bytes.ts';
+import type { FormerMembership } from '../../store/former-networks.ts';
 import { describeChange } from './change-text.ts';
-import { bold, type Cell, dim, green, red, table, yellow } from './output.ts';
+import { bold, type Cell, describeBytes, dim, green, red, table, yellow } from './output.ts';
 
 /** Bytes a second of a peer; null where they are not known. */
 export interface Rates {
@@ -71,6 +71,19 @@ export function statusToJson(status: NetworkStatus) {
 
 function inboundToJson({ port, author, family, table, reason, command }: InboundDrop) {
   return { state: 'dropped', port, by: author, table: `${family} ${table}`, reason, remedy: command };
+}
+
+/** The networks that were left while their control planes were out of reach, as scripts rely on it; no field where there are none. */
+export function formerToJson(memberships: readonly FormerMembership[]) {
+  if (memberships.length === 0) return {};
+  const former = memberships.map(({ interface: link, network, peer, service, leftAt }) => ({
+    interface: link,
+    network,
+    peer,
+    service: service.url,
+    left_at: leftAt,
+  }));
+  return { former };
 }
 
 /** The status of a network as people read it. */

@@ -38,3 +38,14 @@ export const networkArgument = {
 
 /** The network that an administrator's command is about. */
 export const theNetwork = { usage: '<network>', summary: 'id or name of a network' } as const;
+
+/** The first words of commands that have two, and what help says of them. */
+export const groups: Readonly<Record<string, string>> = {
+  network: 'Manage private networks',
+  key: 'Manage enrolment keys',
+  peer: 'Manage the peers of a network',
+  user: 'Manage the users of the organisation',
+  token: 'Manage your personal tokens',
+  debug: 'Collect diagnostics',
+  'control-plane': 'Run the embedded control plane',
+};

@@ -1,9 +1,9 @@
 import type { PeerType } from '../../contract/peer.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
-import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
+import { WrongUsage } from '../../core/errors/index.ts';
 import { type Options, type PinRule, pinRules } from '../../core/map/options.ts';
 import type { Flags } from '../input/flags.ts';
-import type { Input } from '../input/input.ts';
+import { type Input, parseChoice } from '../input/input.ts';
 import { readSecretBytes } from '../input/secrets.ts';
 
 /** The local options of this host in one network. */
@@ -85,10 +85,7 @@ export async function readOptions(input: Input, type: PeerType): Promise<Options
 
 /** What `--pin` names; `report` where it was left out. */
 export function readPinRule(input: Input): PinRule {
-  const text = input.text('pin') ?? 'report';
-  const rule = pinRules.find((each) => each === text);
-  if (rule) return rule;
-  throw new InvalidValue('--pin', text, `must be one of ${pinRules.join(', ')}`);
+  return parseChoice('--pin', input.text('pin') ?? 'report', pinRules);
 }
 
 /** What `--allow-route` names. */

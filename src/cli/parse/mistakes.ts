@@ -1,7 +1,6 @@
 import { maskTokens } from '../../core/crypto/secret.ts';
 import { quote, WrongUsage } from '../../core/errors/index.ts';
-import { type Command, summarize } from './command.ts';
-import { groups } from './groups.ts';
+import { type Command, groups, summarize } from './command.ts';
 import { findMeant, findSimilar } from './suggest.ts';
 
 /** Throws what is wrong with the words at the beginning of a command line, where they name no command. @throws WrongUsage */

@@ -22,12 +22,7 @@ export const operationFlags: Flags = {
     value: 'HOST:PORT',
     summary: 'serve /metrics here over plain http, without authentication; default: on --listen, for loopback clients',
   },
-  'limit-failed-logins': {
-    kind: 'text',
-    value: 'N',
-    summary: 'failed logins per address and minute',
-    byDefault: '10',
-  },
+  'limit-failed-logins': { kind: 'text', value: 'N', summary: 'failed logins per address and minute', byDefault: '10' },
   'limit-failed-enrollments': {
     kind: 'text',
     value: 'N',

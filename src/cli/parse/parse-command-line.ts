@@ -3,8 +3,7 @@ import { WrongUsage } from '../../core/errors/index.ts';
 import type { Flag } from '../input/flags.ts';
 import { programExamples } from '../output/start-screen.ts';
 import { version } from '../version.ts';
-import type { Command } from './command.ts';
-import { groups } from './groups.ts';
+import { type Command, groups } from './command.ts';
 import { explainMistake, refuseUnknownCommand } from './mistakes.ts';
 
 /** Parses a command line and runs its command, or prints the requested help. @throws WrongUsage */

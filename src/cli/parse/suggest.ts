@@ -1,6 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein';
-import type { Command } from './command.ts';
-import { groups } from './groups.ts';
+import { type Command, groups } from './command.ts';
 
 /** The candidate that is probably meant: with few other letters, or the only one that begins so; null without one. */
 export function findSimilar(word: string, candidates: readonly string[]): string | null {

@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { escapeUnshapely } from '../../../src/cli/output/json-text.ts';
-import { printJson } from '../../../src/cli/output/output.ts';
+import { escapeUnshapely, printJson } from '../../../src/cli/output/output.ts';
 
 /** DEL, two C1 controls, an override of the writing direction, a line separator, a byte order mark, an invisible tag. */
 const evil = 'a\u007f\u0085\u009b31m\u202e\u2028\ufeff\u{e0041}z';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { NetworkStatus, PeerStatus } from '../../../src/app/status/network-status.ts';
-import { rateMeter } from '../../../src/cli/output/rate-meter.ts';
+import { rateMeter } from '../../../src/cli/commands/status.ts';
 import { statusToJson, statusToText } from '../../../src/cli/output/show-status.ts';
 import { UnreadableFile } from '../../../src/core/errors/index.ts';
 
