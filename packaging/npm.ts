@@ -2,10 +2,12 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { completionFor } from '../src/cli/commands/completion.ts';
-import { commands } from '../src/cli/parse/commands.ts';
+import { loadCommands } from '../src/cli/parse/commands.ts';
 import { command } from './command.ts';
 import { manualPages } from './manual/pages.ts';
 import { dist, manifest, root, sourceDate } from './source.ts';
+
+const commands = await loadCommands();
 
 /**
  * Builds the npm package in a folder, and returns its path. The bundle holds all that it needs; only the private Node remains a

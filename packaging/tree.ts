@@ -11,12 +11,14 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { completionFor } from '../src/cli/commands/completion.ts';
-import { commands } from '../src/cli/parse/commands.ts';
+import { loadCommands } from '../src/cli/parse/commands.ts';
 import type { Architecture } from './architecture.ts';
 import { command } from './command.ts';
 import { manualPages } from './manual/pages.ts';
 import { findNode } from './private-node.ts';
 import { dist, manifest, root, sourceDate } from './source.ts';
+
+const commands = await loadCommands();
 
 /** The units that a package brings, by their file names: those of `packaging/systemd`, whatever is there. */
 export function listUnits(): string[] {

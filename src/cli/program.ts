@@ -2,9 +2,8 @@ import { exitCodeOf, exitCodes } from './exit-code.ts';
 import { Input } from './input/input.ts';
 import { nameFlags } from './input/name-flags.ts';
 import { endStep, printError } from './output/output.ts';
-import { showGroup, showStart } from './output/start-screen.ts';
 import { type Command, groups } from './parse/command.ts';
-import { commands } from './parse/commands.ts';
+import { loadCommands, loadNamed } from './parse/commands.ts';
 
 /** Runs the command that `argv` names and returns the exit code. */
 export async function runProgram(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
@@ -16,11 +15,15 @@ export async function runProgram(argv: readonly string[], environment: NodeJS.Pr
   };
   try {
     if (argv.length === 0) {
+      const { showStart } = await import('./output/start-screen.ts');
       await showStart(environment);
       return exitCodes.usage;
     }
     const [group = ''] = argv;
-    if (argv.length === 1 && Object.hasOwn(groups, group)) showGroup(group, commands);
+    if (argv.length === 1 && Object.hasOwn(groups, group)) {
+      const { showGroup } = await import('./output/start-screen.ts');
+      showGroup(group, await loadCommands());
+    }
     await readCommandLine(argv, environment, perform);
     return exitCode;
   } catch (error) {
@@ -45,6 +48,7 @@ export async function readCommandLine(
   perform: Perform,
 ): Promise<void> {
   const argv = withHelpFlag(given);
+  const commands = await loadNamed(argv);
   const performGiven = (command: Command, values: Readonly<Record<string, unknown>>) =>
     perform(command, new Input(values, command.flags, environment));
   const bare = commands.find(({ name, argument }) => name === argv.join(' ') && !argument?.usage.includes('<'));

@@ -2,8 +2,10 @@ import { afterEach, expect, it, vi } from 'vitest';
 import { listKeys } from '../../src/cli/commands/key.ts';
 import { wait } from '../../src/cli/commands/wait.ts';
 import { Input } from '../../src/cli/input/input.ts';
-import { commands } from '../../src/cli/parse/commands.ts';
+import { loadCommands } from '../../src/cli/parse/commands.ts';
 import { json, startForeignService } from '../plain/foreign-service.ts';
+
+const commands = await loadCommands();
 
 afterEach(() => {
   vi.restoreAllMocks();

@@ -1,8 +1,10 @@
 import { describe, expect, it, vi } from 'vitest';
 import { topics } from '../../src/cli/output/start-screen.ts';
 import { groups } from '../../src/cli/parse/command.ts';
-import { commands } from '../../src/cli/parse/commands.ts';
+import { loadCommands } from '../../src/cli/parse/commands.ts';
 import { runProgram } from '../../src/cli/program.ts';
+
+const commands = await loadCommands();
 
 async function say(...argv: string[]) {
   const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);

@@ -1,9 +1,11 @@
 import { copyFile, mkdir, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commands } from '../../src/cli/parse/commands.ts';
+import { loadCommands } from '../../src/cli/parse/commands.ts';
 import type { Host } from '../lab/host.ts';
 import { Lab } from '../lab/lab.ts';
+
+const commands = await loadCommands();
 
 const repository = join(import.meta.dirname, '../..');
 let lab: Lab;

@@ -6,9 +6,11 @@ import { architectures, readMachine } from '../../packaging/architecture.ts';
 import { readHead } from '../../packaging/private-node.ts';
 import { manifest } from '../../packaging/source.ts';
 import { listUnits } from '../../packaging/tree.ts';
-import { commands } from '../../src/cli/parse/commands.ts';
+import { loadCommands } from '../../src/cli/parse/commands.ts';
 import { builtProgram, REPOSITORY } from '../lab/built-program.ts';
 import { run } from '../lab/run.ts';
+
+const commands = await loadCommands();
 
 const { version } = manifest;
 const own = process.arch === 'x64' ? 'amd64' : 'arm64';

@@ -2,8 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { commands } from '../../src/cli/parse/commands.ts';
+import { loadCommands } from '../../src/cli/parse/commands.ts';
 import { run } from '../lab/run.ts';
+
+const commands = await loadCommands();
 
 const program = join(import.meta.dirname, '../../dist/start.cjs');
 const names = commands.map(({ name }) => name);

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { variables } from '../../packaging/manual/facts.ts';
 import { manualPages } from '../../packaging/manual/pages.ts';
-import { commands } from '../../src/cli/parse/commands.ts';
+import { loadCommands } from '../../src/cli/parse/commands.ts';
 import { run } from '../lab/run.ts';
+
+const commands = await loadCommands();
 
 const pages = manualPages(commands, { version: '1.2.3', date: '2025-01-31' });
 const environment = { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8', MANWIDTH: '78', MANROFFOPT: '-wmac' };

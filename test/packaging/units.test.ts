@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listUnits } from '../../packaging/tree.ts';
-import { commands } from '../../src/cli/parse/commands.ts';
+import { loadCommands } from '../../src/cli/parse/commands.ts';
 import { run } from '../lab/run.ts';
+
+const commands = await loadCommands();
 
 const folder = join(import.meta.dirname, '../../packaging/systemd');
 const units = listUnits();

@@ -5,7 +5,7 @@ import { type Command, groups } from '../parse/command.ts';
 const shells = ['bash', 'zsh', 'fish'] as const;
 
 /** The command that prints a shell's completion of all commands, which it is one of itself. */
-export const completionOf = (commands: () => readonly Command[]): Command => ({
+export const completionOf = (loadCommands: () => Promise<readonly Command[]>): Command => ({
   name: 'completion',
   argument: { usage: '<shell>', summary: 'bash, zsh or fish', choices: { shell: shells } },
   summary: 'Print the shell completion script',
@@ -17,7 +17,7 @@ export const completionOf = (commands: () => readonly Command[]): Command => ({
   ],
   async run(input) {
     const shell = parseChoice('SHELL', input.argument('shell') ?? '', shells);
-    process.stdout.write(await completionFor(shell, commands()));
+    process.stdout.write(await completionFor(shell, await loadCommands()));
     return exitCodes.done;
   },
 });

@@ -9,7 +9,6 @@ import { type Flag, jsonFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { parseListenAddress } from '../input/listen-address.ts';
 import { readSecret, readSecretFile } from '../input/secrets.ts';
-import { openLog } from '../output/log.ts';
 import { green, note, print, printJson, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 import { operationFlags, readOperation } from '../parse/operation-flags.ts';
@@ -45,6 +44,7 @@ export const serveControlPlane: Command = {
     const { isLoopback } = await import('../../core/net/loopback.ts');
     const address = parseListenAddress(input.nameOf('listen'), input.text('listen') ?? '127.0.0.1:8787');
     const operation = readOperation(input);
+    const { openLog } = await import('../output/log.ts');
     const logger = openLog(input, 'info');
     const starting = serve({
       ...address,

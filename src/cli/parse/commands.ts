@@ -1,82 +1,71 @@
-import { accept } from '../commands/accept.ts';
-import { api } from '../commands/api.ts';
-import { audit } from '../commands/audit.ts';
-import { completionOf } from '../commands/completion.ts';
-import { backUpControlPlane, resetOwner, serveControlPlane } from '../commands/control-plane.ts';
-import { debugBundle } from '../commands/debug.ts';
-import { doctor } from '../commands/doctor.ts';
-import { down } from '../commands/down.ts';
-import { drain } from '../commands/drain.ts';
-import { explain } from '../commands/explain.ts';
-import { exportTunnel } from '../commands/export.ts';
-import { join } from '../commands/join.ts';
-import { createKey, listKeys, revokeKey } from '../commands/key.ts';
-import { leave } from '../commands/leave.ts';
-import { login } from '../commands/login.ts';
-import { createNetwork, listNetworks, showNetwork } from '../commands/network.ts';
-import { deleteNetwork, updateNetwork } from '../commands/network-change.ts';
-import { listPeers, removePeer, updatePeer } from '../commands/peer.ts';
-import { resumePeer, suspendPeer } from '../commands/peer-suspension.ts';
-import { plan } from '../commands/plan.ts';
-import { reconcile } from '../commands/reconcile.ts';
-import { rotateKey } from '../commands/rotate-key.ts';
-import { run } from '../commands/run.ts';
-import { logout, whoami } from '../commands/session.ts';
-import { set } from '../commands/set.ts';
-import { status } from '../commands/status.ts';
-import { createToken, listTokens, revokeToken } from '../commands/token.ts';
-import { up } from '../commands/up.ts';
-import { changePassword, createUser, listUsers, removeUser, updateUser } from '../commands/user.ts';
-import { wait } from '../commands/wait.ts';
 import type { Command } from './command.ts';
 
+/** Where each command is, in the order in which help lists them. Only what a command line names is loaded. */
+const sources: Readonly<Record<string, () => Promise<Command>>> = {
+  join: async () => (await import('../commands/join.ts')).join,
+  status: async () => (await import('../commands/status.ts')).status,
+  wait: async () => (await import('../commands/wait.ts')).wait,
+  explain: async () => (await import('../commands/explain.ts')).explain,
+  doctor: async () => (await import('../commands/doctor.ts')).doctor,
+  'debug bundle': async () => (await import('../commands/debug.ts')).debugBundle,
+  plan: async () => (await import('../commands/plan.ts')).plan,
+  reconcile: async () => (await import('../commands/reconcile.ts')).reconcile,
+  run: async () => (await import('../commands/run.ts')).run,
+  up: async () => (await import('../commands/up.ts')).up,
+  down: async () => (await import('../commands/down.ts')).down,
+  set: async () => (await import('../commands/set.ts')).set,
+  drain: async () => (await import('../commands/drain.ts')).drain,
+  'rotate-key': async () => (await import('../commands/rotate-key.ts')).rotateKey,
+  accept: async () => (await import('../commands/accept.ts')).accept,
+  leave: async () => (await import('../commands/leave.ts')).leave,
+  export: async () => (await import('../commands/export.ts')).exportTunnel,
+  login: async () => (await import('../commands/login.ts')).login,
+  whoami: async () => (await import('../commands/session.ts')).whoami,
+  logout: async () => (await import('../commands/session.ts')).logout,
+  'network list': async () => (await import('../commands/network.ts')).listNetworks,
+  'network create': async () => (await import('../commands/network.ts')).createNetwork,
+  'network show': async () => (await import('../commands/network.ts')).showNetwork,
+  'network update': async () => (await import('../commands/network-change.ts')).updateNetwork,
+  'network delete': async () => (await import('../commands/network-change.ts')).deleteNetwork,
+  'key create': async () => (await import('../commands/key.ts')).createKey,
+  'key list': async () => (await import('../commands/key.ts')).listKeys,
+  'key revoke': async () => (await import('../commands/key.ts')).revokeKey,
+  'peer list': async () => (await import('../commands/peer.ts')).listPeers,
+  'peer update': async () => (await import('../commands/peer.ts')).updatePeer,
+  'peer suspend': async () => (await import('../commands/peer-suspension.ts')).suspendPeer,
+  'peer resume': async () => (await import('../commands/peer-suspension.ts')).resumePeer,
+  'peer remove': async () => (await import('../commands/peer.ts')).removePeer,
+  'user list': async () => (await import('../commands/user.ts')).listUsers,
+  'user create': async () => (await import('../commands/user.ts')).createUser,
+  'user update': async () => (await import('../commands/user.ts')).updateUser,
+  'user passwd': async () => (await import('../commands/user.ts')).changePassword,
+  'user remove': async () => (await import('../commands/user.ts')).removeUser,
+  'token list': async () => (await import('../commands/token.ts')).listTokens,
+  'token create': async () => (await import('../commands/token.ts')).createToken,
+  'token revoke': async () => (await import('../commands/token.ts')).revokeToken,
+  audit: async () => (await import('../commands/audit.ts')).audit,
+  api: async () => (await import('../commands/api.ts')).api,
+  'control-plane serve': async () => (await import('../commands/control-plane.ts')).serveControlPlane,
+  'control-plane backup': async () => (await import('../commands/control-plane.ts')).backUpControlPlane,
+  'control-plane reset-owner': async () => (await import('../commands/control-plane.ts')).resetOwner,
+  completion: async () => (await import('../commands/completion.ts')).completionOf(loadCommands),
+};
+
 /** Every command there is, in the order in which help lists them. */
-export const commands: readonly Command[] = [
-  join,
-  status,
-  wait,
-  explain,
-  doctor,
-  debugBundle,
-  plan,
-  reconcile,
-  run,
-  up,
-  down,
-  set,
-  drain,
-  rotateKey,
-  accept,
-  leave,
-  exportTunnel,
-  login,
-  whoami,
-  logout,
-  listNetworks,
-  createNetwork,
-  showNetwork,
-  updateNetwork,
-  deleteNetwork,
-  createKey,
-  listKeys,
-  revokeKey,
-  listPeers,
-  updatePeer,
-  suspendPeer,
-  resumePeer,
-  removePeer,
-  listUsers,
-  createUser,
-  updateUser,
-  changePassword,
-  removeUser,
-  listTokens,
-  createToken,
-  revokeToken,
-  audit,
-  api,
-  serveControlPlane,
-  backUpControlPlane,
-  resetOwner,
-  completionOf(() => commands),
-];
+export function loadCommands(): Promise<readonly Command[]> {
+  return Promise.all(Object.values(sources).map((load) => load()));
+}
+
+/** The commands that a command line may be about: the one that its first words name, or else every one. */
+export async function loadNamed(argv: readonly string[]): Promise<readonly Command[]> {
+  const words = leadingWords(argv);
+  const name = [words.slice(0, 2).join(' '), words[0] ?? ''].find((each) => Object.hasOwn(sources, each));
+  const load = name === undefined ? undefined : sources[name];
+  return load === undefined ? loadCommands() : [await load()];
+}
+
+/** The words before the first flag. */
+export function leadingWords(argv: readonly string[]): readonly string[] {
+  const end = argv.findIndex((word) => word.startsWith('-'));
+  return end < 0 ? argv : argv.slice(0, end);
+}

@@ -1,6 +1,7 @@
 import { maskTokens } from '../../core/crypto/secret.ts';
 import { quote, WrongUsage } from '../../core/errors/index.ts';
 import { type Command, groups, summarize } from './command.ts';
+import { leadingWords } from './commands.ts';
 import { findMeant, findSimilar } from './suggest.ts';
 
 /** Throws what is wrong with the words at the beginning of a command line, where they name no command. @throws WrongUsage */
@@ -63,12 +64,6 @@ function explainUnknown(
   const similar = findSimilar(flag.replace(/^no-/, ''), known);
   const remedy = similar === null ? `"${title} --help" lists its flags` : `did you mean --${similar}?`;
   return `${title} has no flag ${flag.length === 1 ? '-' : '--'}${maskTokens(flag)}; ${remedy}`;
-}
-
-/** The words before the first flag. */
-function leadingWords(argv: readonly string[]): readonly string[] {
-  const end = argv.findIndex((word) => word.startsWith('-'));
-  return end < 0 ? argv : argv.slice(0, end);
 }
 
 function oneOf(names: readonly string[]): string {

@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
 import type { Flags } from '../../../src/cli/input/flags.ts';
 import { nameFlags } from '../../../src/cli/input/name-flags.ts';
-import { commands } from '../../../src/cli/parse/commands.ts';
+import { loadCommands } from '../../../src/cli/parse/commands.ts';
 import { Refused } from '../../../src/core/errors/index.ts';
+
+const commands = await loadCommands();
 
 const flagsOf = (name: string): Flags => commands.find((command) => command.name === name)?.flags ?? {};
 const said = (command: string, reason: string, status = 422) =>

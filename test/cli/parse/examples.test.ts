@@ -5,9 +5,11 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Input } from '../../../src/cli/input/input.ts';
 import { programExamples } from '../../../src/cli/output/start-screen.ts';
 import type { Command } from '../../../src/cli/parse/command.ts';
-import { commands } from '../../../src/cli/parse/commands.ts';
+import { loadCommands } from '../../../src/cli/parse/commands.ts';
 import { readCommandLine } from '../../../src/cli/program.ts';
 import { NotJoined } from '../../../src/core/errors/index.ts';
+
+const commands = await loadCommands();
 
 let folder: string;
 
