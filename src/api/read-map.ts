@@ -1,9 +1,8 @@
-import { isIP } from 'node:net';
 import { deltaManipulation } from '../contract/network.ts';
 import type { Secret } from '../core/crypto/secret.ts';
 import { BadReply } from '../core/errors/index.ts';
 import type { Id, NetworkMap } from '../core/map/model.ts';
-import { parseAddress } from '../core/net/cidr.ts';
+import { tryParseAddress } from '../core/net/cidr.ts';
 import { decodeDelta, isBase } from './decode/delta.ts';
 import { decodeMap } from './decode/map.ts';
 import type { Answer } from './http/attempt.ts';
@@ -49,8 +48,8 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
 
 /** The address that answered; IPv4 in IPv6 clothing (RFC 4291, section 2.5.5.2) is read as what it stands for. */
 function readFrom({ from }: Answer): Pick<MapReading, 'from'> {
-  const text = from?.replace(/^::ffff:(?=[\d.]+$)/, '') ?? '';
-  return isIP(text) === 0 ? {} : { from: parseAddress(text.replace(/%.*$/, '')) };
+  const address = tryParseAddress(from?.replace(/^::ffff:(?=[\d.]+$)|%.*$/g, '') ?? '');
+  return address === null ? {} : { from: address };
 }
 
 function ask(

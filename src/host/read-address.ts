@@ -1,6 +1,5 @@
-import { InvalidValue } from '../core/errors/index.ts';
 import type { SshClient } from '../core/host-state/actual.ts';
-import { type Address, maskPrefix, type Prefix, parseAddress } from '../core/net/cidr.ts';
+import { type Address, maskPrefix, type Prefix, tryParseAddress } from '../core/net/cidr.ts';
 
 /**
  * Parses an address as the kernel, a resolver or a file writes it: drops the zone, and converts an IPv4-mapped IPv6 address (RFC 4291,
@@ -8,12 +7,8 @@ import { type Address, maskPrefix, type Prefix, parseAddress } from '../core/net
  */
 export function readAddress(text: string): Address | null {
   const [bare = ''] = text.split('%', 1);
-  try {
-    return parseAddress(bare.replace(/^::ffff:(?=\d+\.)/i, ''));
-  } catch (error) {
-    if (error instanceof InvalidValue) return null;
-    throw error;
-  }
+  const address = tryParseAddress(bare.replace(/^::ffff:(?=\d+\.)/i, ''));
+  return address?.includes(':') && address.includes('.') ? null : address;
 }
 
 /** Parses a prefix, or an address as its host prefix, as the tools of the kernel print it. */

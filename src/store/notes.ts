@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { LanRoutes } from '../core/health/lan-routes.ts';
 import type { SyncRefusal } from '../core/map/sync-refusal.ts';
-import { type Address, type Prefix, parseAddress, parsePrefix } from '../core/net/cidr.ts';
+import { type Address, type Prefix, parseAddress, restorePrefix } from '../core/net/cidr.ts';
 import { replaceFile, setTime } from './files/atomic-file.ts';
 import { instant, parseAs } from './files/file-schema.ts';
 import { withRegular } from './files/regular-file.ts';
@@ -62,7 +62,10 @@ export const noNotes: Notes = {
 };
 
 const address = v.pipe(v.string(), v.transform(parseAddress));
-const prefix = v.pipe(v.string(), v.transform(parsePrefix));
+const prefix = v.pipe(
+  v.string(),
+  v.transform((text) => restorePrefix(text)),
+);
 const lanRoute = v.object({ isOwn: v.boolean(), links: v.array(v.string()), gone: v.nullable(v.string()) });
 const probed = v.object({ address: v.nullable(address), trouble: v.nullable(v.string()) });
 

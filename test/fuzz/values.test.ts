@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import fc from 'fast-check';
+import IPCIDR from 'ip-cidr';
 import { expect } from 'vitest';
 import { parseField, toObject, typed } from '../../src/cli/api/fields.ts';
 import { Input } from '../../src/cli/input/input.ts';
@@ -10,7 +11,16 @@ import { keyPairOf, parsePublicKey } from '../../src/core/crypto/keys.ts';
 import { maskTokens, Secret } from '../../src/core/crypto/secret.ts';
 import { InvalidValue, WrongUsage } from '../../src/core/errors/index.ts';
 import { formatProbeTarget, parseProbeTarget } from '../../src/core/map/probe-target.ts';
-import { hostPrefix, maskPrefix, parseAddress, parsePrefix, rangeOf } from '../../src/core/net/cidr.ts';
+import {
+  hostPrefix,
+  maskPrefix,
+  parseAddress,
+  parsePrefix,
+  parseRange,
+  rangeOf,
+  restorePrefix,
+  tryParseAddress,
+} from '../../src/core/net/cidr.ts';
 import { formatEndpoint, parseEndpoint, parseHost } from '../../src/core/net/endpoint.ts';
 import { parseLinkName } from '../../src/core/net/link-name.ts';
 import { parseServiceAddress } from '../../src/core/net/service-address.ts';
@@ -43,6 +53,7 @@ const names = fc.oneof(
 
 fuzz('an address has one spelling, and is one for the kernel too', 1500, [addressTexts], (text) => {
   expectOneSpelling(text, parseAddress, asIs);
+  expect(tryParseAddress(text) !== null).toBe(isIP(text) !== 0 && !text.includes('%'));
   expectOneSpelling(text, (given) => readAddress(given) ?? parseAddress(given), asIs);
   const address = survive(() => parseAddress(text));
   if (address)
@@ -50,6 +61,21 @@ fuzz('an address has one spelling, and is one for the kernel too', 1500, [addres
       isIP(address),
       true,
     ]);
+});
+
+const prefixTexts = mutated(
+  fc.tuple(fc.oneof(fc.ipV4(), addresses, fc.ipV6()), fc.integer({ min: 0, max: 129 })).map((each) => each.join('/')),
+  1,
+);
+
+fuzz('a prefix of our own files is what ip-cidr makes of it, where it takes it', 1500, [prefixTexts], (text) => {
+  const range = survive(() => parseRange(text));
+  if (range === null) return;
+  // With dots in it ip-cidr takes an IPv6 prefix for one of IPv4.
+  if (text.includes(':') && text.includes('.')) return;
+  expect(range).toBe(`${parseAddress(new IPCIDR(text).start<string>())}/${text.split('/')[1]}`);
+  expect(restorePrefix(range)).toBe(range);
+  expect(maskPrefix(text)).toBe(range);
 });
 
 fuzz(

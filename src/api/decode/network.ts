@@ -8,10 +8,10 @@ import {
   addressOf,
   familyOf,
   lengthOf,
-  maskPrefix,
   type Prefix,
   parseAddress,
   parsePrefix,
+  parseRange,
 } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
 import { aliases, type Names } from '../aliases.ts';
@@ -133,7 +133,7 @@ function decodeAddress(field: Field): Address {
 
 /** An IPv4 address, and the range that it is written with, if it is with one. */
 export function decodePlace(field: Field): { readonly address: Address; readonly range: Prefix | null } {
-  const range = field.parse((text) => (/\/(?!32$)/.test(text) ? maskPrefix(text) : null));
+  const range = field.parse((text) => (/\/(?!32$)/.test(text) ? parseRange(text) : null));
   const address = field.parse((text) => parseAddress(text.replace(/\/\d+$/, '')));
   if (familyOf(address) !== 4) throw field.wrong('is not an IPv4 address');
   return { address, range };
@@ -220,5 +220,5 @@ export function decodeRange(field: Field): Prefix {
 }
 
 function decodeRoutes(field: Field): Prefix[] {
-  return [...new Set(field.items(maxRoutes).map((route) => route.parse((text) => maskPrefix(text))))];
+  return [...new Set(field.items(maxRoutes).map((route) => route.parse((text) => parseRange(text))))];
 }

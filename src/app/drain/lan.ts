@@ -1,8 +1,7 @@
-import { isIP } from 'node:net';
 import type { Peer } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { formatProbeTarget, type ProbeTarget } from '../../core/map/probe-target.ts';
-import { type Address, type Prefix, parseAddress } from '../../core/net/cidr.ts';
+import { type Address, type Prefix, tryParseAddress } from '../../core/net/cidr.ts';
 import { assignedRoutes } from '../../core/routing/route-owner.ts';
 import type { Joined } from '../../store/state/state.ts';
 
@@ -31,6 +30,5 @@ export function findLan(state: Joined): Lan | null {
 }
 
 function describeTarget(probe: ProbeTarget): Target {
-  const address = isIP(probe.host) === 0 ? null : parseAddress(probe.host);
-  return { ...probe, name: formatProbeTarget(probe), address };
+  return { ...probe, name: formatProbeTarget(probe), address: tryParseAddress(probe.host) };
 }

@@ -1,7 +1,6 @@
-import { isIP } from 'node:net';
 import { WrongUsage } from '../../core/errors/index.ts';
 import type { Options } from '../../core/map/options.ts';
-import { hostPrefix, parseAddress } from '../../core/net/cidr.ts';
+import { hostPrefix, tryParseAddress } from '../../core/net/cidr.ts';
 import { type Endpoint, unusableAddress } from '../../core/net/endpoint.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { isPrivate } from '../../core/routing/public-prefixes.ts';
@@ -26,7 +25,7 @@ export async function findOwnEndpoint(
 ): Promise<Endpoint | null> {
   if (endpoint !== 'auto') return endpoint;
   const name = new URL(service.url).hostname.replace(/^\[|\]$/g, '');
-  const [destination] = isIP(name) ? [parseAddress(name)] : await tools.host.resolve(name, 3_000);
+  const [destination] = [tryParseAddress(name) ?? (await tools.host.resolve(name, 3_000))].flat();
   const source = destination === undefined ? null : await tools.host.sourceAddress(destination);
   if (source === null || unusableAddress(source) !== null) {
     throw new WrongUsage(

@@ -1,6 +1,5 @@
-import { isIP } from 'node:net';
 import { InvalidValue } from '../errors/index.ts';
-import { type Address, familyOf, parseAddress } from './cidr.ts';
+import { type Address, familyOf, parseAddress, tryParseAddress } from './cidr.ts';
 
 /** Where a peer listens: a DNS name or an address, and a UDP port. Names are resolved by us, never by `wg`. */
 export interface Endpoint {
@@ -23,17 +22,17 @@ export function parseEndpoint(text: string, field = 'endpoint'): Endpoint {
   const port = Number(portText);
   if (portText === undefined || port > 65535) throw notAnEndpoint(field, text);
   if (bracketed !== undefined) {
-    if (isIP(bracketed) !== 6) throw notAnEndpoint(field, text);
+    if (!bracketed.includes(':') || tryParseAddress(bracketed) === null) throw notAnEndpoint(field, text);
     return { host: parseAddress(bracketed, field), port };
   }
-  if (isIP(plain ?? '') === 4) return { host: parseAddress(plain ?? '', field), port };
-  if (!namePattern.test(plain ?? '')) throw notAnEndpoint(field, text);
-  return { host: (plain ?? '').toLowerCase(), port };
+  const host = tryParseAddress(plain ?? '');
+  if (host === null && !namePattern.test(plain ?? '')) throw notAnEndpoint(field, text);
+  return { host: host ?? (plain ?? '').toLowerCase(), port };
 }
 
 /** Parses a DNS name, or an address without brackets. */
 export function parseHost(text: string, field = 'host'): string {
-  if (isIP(text) !== 0) return parseAddress(text, field);
+  if (text.includes(':') || tryParseAddress(text) !== null) return parseAddress(text, field);
   if (!namePattern.test(text)) throw new InvalidValue(field, text, 'is neither a name nor an address');
   return text.toLowerCase();
 }
@@ -45,7 +44,7 @@ export function formatEndpoint({ host, port }: Endpoint): string {
 
 /** True when the endpoint needs no resolver. */
 export function isLiteral(endpoint: Endpoint): endpoint is SocketEndpoint {
-  return isIP(endpoint.host) !== 0;
+  return tryParseAddress(endpoint.host) !== null;
 }
 
 export function sameEndpoint(a: Endpoint | null, b: Endpoint | null): boolean {

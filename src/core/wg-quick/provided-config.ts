@@ -1,7 +1,7 @@
 import { keyPairOf, type PublicKey, parsePeerKey, parseSecretKey } from '../crypto/keys.ts';
 import { Secret } from '../crypto/secret.ts';
 import { InvalidValue } from '../errors/index.ts';
-import { type Address, familyOf, maskPrefix, type Prefix, parseAddress } from '../net/cidr.ts';
+import { type Address, familyOf, type Prefix, parseAddress, parseRange } from '../net/cidr.ts';
 import { type Endpoint, parseEndpoint } from '../net/endpoint.ts';
 import type { InterfaceAddress } from '../net/interface-address.ts';
 import { allowedKeys } from './parse.ts';
@@ -219,7 +219,7 @@ function read<T>({ values }: Section, key: string, parse: (text: string) => T): 
 
 /** An address alone is a prefix too: `wg` takes it for the one that holds nothing else. */
 function readPrefix(text: string): Prefix {
-  return maskPrefix(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
+  return parseRange(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
 }
 
 /** Seconds; `off` and 0 are none. */

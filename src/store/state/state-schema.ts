@@ -4,7 +4,7 @@ import { keyPairOf, parsePublicKey } from '../../core/crypto/keys.ts';
 import { peerTypes } from '../../core/map/model.ts';
 import { pinRules } from '../../core/map/options.ts';
 import { parseProbeTarget } from '../../core/map/probe-target.ts';
-import { parseAddress, parsePrefix } from '../../core/net/cidr.ts';
+import { parseAddress, restorePrefix } from '../../core/net/cidr.ts';
 import { parseEndpoint } from '../../core/net/endpoint.ts';
 import { features, instant, int, peerId, secret, serviceAddress } from '../files/file-schema.ts';
 import { rotationPhases } from './state.ts';
@@ -13,7 +13,10 @@ import { rotationPhases } from './state.ts';
 export const stateVersion = 1;
 
 const address = v.pipe(v.string(), v.transform(parseAddress));
-const prefix = v.pipe(v.string(), v.transform(parsePrefix));
+const prefix = v.pipe(
+  v.string(),
+  v.transform((text) => restorePrefix(text)),
+);
 const endpoint = v.pipe(v.string(), v.transform(parseEndpoint));
 const probeTarget = v.pipe(v.string(), v.transform(parseProbeTarget));
 const publicKey = v.pipe(v.string(), v.transform(parsePublicKey));
