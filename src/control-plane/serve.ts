@@ -9,8 +9,7 @@ import type { Random } from './domain/tokens.ts';
 import { CannotListen } from './errors.ts';
 import type { App } from './http/app.ts';
 import { defaultLimits, type Limits } from './http/limits.ts';
-import { createMetrics, type Metrics } from './http/metrics.ts';
-import { type ListenAddress, serveMetrics } from './http/metrics-server.ts';
+import { createMetrics, type ListenAddress, type Metrics, serveMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
 import type { TlsFiles } from './http/tls-files.ts';
 import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './http/transport.ts';
@@ -103,8 +102,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       logger.warn({ email: owner.email }, 'first owner not made: the database has users, and this is no owner of it');
     const metricsElsewhere = Boolean(options.metrics);
     const app = await createServer(context, { transport, limits, proxies, metrics, metricsElsewhere, logger });
-    const url = await startListening(app, transport, options);
-    const showing = options.metrics && (await showMetrics(app, metrics, transport, options.metrics));
+    const { url, showing } = await startListening(app, metrics, transport, options);
     const pruning = pruneAuditDaily(context, options.auditDays ?? 365, (error) =>
       logger.error({ err: error }, 'audit not pruned'),
     );
@@ -142,20 +140,15 @@ async function open({ dataDir, database, logger }: ServeOptions, notifier: Chang
 /** All connectors of a network come back at once after each change; Node lets 511 stand before the door. */
 const backlog = 4096;
 
-async function startListening(app: App, { scheme }: Transport, { host, port }: ServeOptions): Promise<string> {
+/** Listens, also at the address of the metrics where they have one; what cannot be done leaves nothing listening. */
+async function startListening(app: App, metrics: Metrics, transport: Transport, options: ServeOptions) {
+  const { host, port } = options;
   try {
-    const url = await app.listen({ host, port, backlog, listenTextResolver: () => 'listening' });
-    return url.replace(/^http:/, `${scheme}:`);
-  } catch (error) {
-    await app.close();
-    throw new CannotListen(host, port, error);
-  }
-}
-
-/** Serves the metrics at their own address; what cannot be done leaves nothing listening. */
-async function showMetrics(app: App, metrics: Metrics, { deadlines }: Transport, address: ListenAddress) {
-  try {
-    return await serveMetrics(metrics, address, deadlines);
+    const url = await app.listen({ host, port, backlog, listenTextResolver: () => 'listening' }).catch((error) => {
+      throw new CannotListen(host, port, error);
+    });
+    const showing = options.metrics && (await serveMetrics(metrics, options.metrics, transport.deadlines));
+    return { url: url.replace(/^http:/, `${transport.scheme}:`), showing };
   } catch (error) {
     await app.close();
     throw error;

@@ -1,8 +1,10 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import http from 'node:http';
+import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { OutcomeUnknown, Unavailable } from '../errors.ts';
+import { CannotListen, OutcomeUnknown, Unavailable } from '../errors.ts';
 import type { ChangeNotifier } from '../push/change-notifier.ts';
 import type { App } from './app.ts';
+import type { Deadlines } from './transport.ts';
 
 /** What the control plane counts. No label is of a caller's making: routes are templates, methods those that Node parses. */
 export interface Metrics {
@@ -95,4 +97,31 @@ function processRegistry(): Registry {
   ofProcess = new Registry();
   collectDefaultMetrics({ register: ofProcess });
   return ofProcess;
+}
+
+/** An address to listen on; port 0 takes any free one. */
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Serves the metrics, and nothing else, in plain HTTP to all clients of an address. */
+export async function serveMetrics(metrics: Metrics, { host, port }: ListenAddress, deadlines: Deadlines) {
+  const options = {
+    headersTimeout: deadlines.headers,
+    requestTimeout: deadlines.request,
+    connectionsCheckingInterval: deadlines.checkInterval,
+  };
+  const app = fastify({
+    forceCloseConnections: true,
+    serverFactory: (handler) => http.createServer(options, handler).setTimeout(deadlines.idle),
+  });
+  app.get('/metrics', async (_request, reply) => reply.type(metrics.contentType).send(await metrics.format()));
+  try {
+    const url = await app.listen({ host, port, listenTextResolver: () => 'listening' });
+    return { url: `${url}/metrics`, close: () => app.close() };
+  } catch (error) {
+    await app.close();
+    throw new CannotListen(host, port, error, '--metrics');
+  }
 }

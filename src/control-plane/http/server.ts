@@ -1,18 +1,17 @@
-import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { type FastifyBaseLogger, type FastifyRequest, fastify, LogController } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Prefix } from '../../core/net/cidr.ts';
-import { NotFound, UnsupportedEncoding } from '../errors.ts';
+import { InvalidRequest, MethodNotAllowed, NotFound, UnsupportedEncoding } from '../errors.ts';
 import { createMapCache } from '../push/map-cache.ts';
 import type { Context } from '../service/context.ts';
-import { refuseOtherMethods } from './allowed-methods.ts';
 import type { App } from './app.ts';
 import { authenticate } from './authenticate.ts';
-import { createClientErrorHandler } from './client-error.ts';
 import { describeRoutes } from './description.ts';
 import { sendError } from './error-reply.ts';
 import { type Limits, limitFailures, limitRequests, limitUnreadReplies } from './limits.ts';
 import { type Metrics, measureRequests } from './metrics.ts';
-import { readForwarded, requireAddress } from './proxies.ts';
 import { addAuditRoute } from './routes/audit.ts';
 import { addEnrollmentRoute } from './routes/enrollment.ts';
 import { addEnrollmentKeyRoutes } from './routes/enrollment-keys.ts';
@@ -24,7 +23,7 @@ import { addPersonalTokenRoutes } from './routes/personal-tokens.ts';
 import { addSessionRoutes } from './routes/session.ts';
 import { addUserRoutes } from './routes/users.ts';
 import { createPageSender } from './send-page.ts';
-import { closePromptly, type Transport } from './transport.ts';
+import { closePromptly, createClientErrorHandler, type Transport } from './transport.ts';
 import { nameAllFields, validateRequest } from './validation.ts';
 
 const bodyLimit = 64 * 1024;
@@ -140,4 +139,62 @@ function logRequests(app: App): void {
     const level = routeOptions.config.isHealthCheck ? 'debug' : 'info';
     request.log[level]({ ...facts, ms: Math.round(reply.elapsedTime) }, 'request answered');
   });
+}
+
+/** The methods of the path of a request, as an Allow header lists them; empty where there is no such path. */
+type MethodsOf = (request: Pick<FastifyRequest, 'url'>) => readonly string[];
+
+/** Refuses a request with a method that its path does not take. Sees the routes that are added from now on. */
+function refuseOtherMethods(app: App): MethodsOf {
+  const methods = new Map<string, Set<string>>();
+  app.addHook('onRoute', ({ url, method }) => {
+    const known = methods.get(url) ?? new Set();
+    methods.set(
+      url,
+      [method].flat().reduce((all, each) => all.add(each), known),
+    );
+  });
+  const list = (template: string | undefined) =>
+    template === undefined ? [] : [...(methods.get(template) ?? []), 'OPTIONS'].sort();
+  const findTemplate = (path: string) =>
+    methods.has(path) ? path : [...methods.keys()].find((each) => isOf(path, each));
+  app.addHook('onRequest', async (request) => {
+    const path = pathOf(request);
+    // A path without parameters may stand where another route has one: /api/networks/enroll is no network.
+    const allowed = request.is404 ? list(findTemplate(path)) : methods.has(path) ? list(path) : [];
+    if (allowed.length > 0 && !allowed.includes(request.method)) throw new MethodNotAllowed(request.method, allowed);
+  });
+  return (request) => list(findTemplate(pathOf(request)));
+}
+
+function pathOf({ url }: Pick<FastifyRequest, 'url'>): string {
+  return url.split('?', 1)[0] ?? url;
+}
+
+/** True where the path has the segments of the template, whatever stands for its parameters. */
+function isOf(path: string, template: string): boolean {
+  const [given, wanted] = [path.split('/'), template.split('/')];
+  return (
+    given.length === wanted.length && wanted.every((segment, index) => segment[0] === ':' || segment === given[index])
+  );
+}
+
+/** Refuses a request of a trusted proxy without a client address: limits and audit would use unverified text as the address. */
+function requireAddress(app: App): void {
+  app.addHook('onRequest', async ({ ip }) => {
+    if (isIP(ip) === 0) throw new InvalidRequest({ 'x-forwarded-for': ['must end in the IP address of the client'] });
+  });
+}
+
+/** Writes the addresses of a request's X-Forwarded-For without ports and brackets, which some proxies add. */
+function readForwarded({ headers }: IncomingMessage): void {
+  const given = headers['x-forwarded-for'];
+  if (given === undefined) return;
+  headers['x-forwarded-for'] = [given].flat().join(',').split(',').map(bareAddress).join(', ');
+}
+
+/** `203.0.113.7:4711` is an address with a port; of IPv6 that needs brackets, because all of `2001:db8::7:4711` may be one. */
+function bareAddress(text: string): string {
+  const [, inBrackets, ipv4] = /^(?:\[([0-9a-f:.]+)\](?::\d{1,5})?|([0-9.]+):\d{1,5})$/i.exec(text.trim()) ?? [];
+  return inBrackets ?? ipv4 ?? text.trim();
 }

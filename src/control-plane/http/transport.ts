@@ -1,5 +1,6 @@
-import http, { type RequestListener } from 'node:http';
+import http, { type RequestListener, STATUS_CODES } from 'node:http';
 import https from 'node:https';
+import type { Socket } from 'node:net';
 import { Unavailable } from '../errors.ts';
 import type { ChangeNotifier } from '../push/change-notifier.ts';
 import type { App } from './app.ts';
@@ -112,4 +113,37 @@ export function closePromptly(
     await connections.end();
   });
   app.addHook('onClose', async () => clearTimeout(deadline));
+}
+
+/**
+ * Answers, on the bare connection, what came too slowly, with too large headers, or is no HTTP; then drops the connection. Fastify runs
+ * no hook for it: `onRefusal` gets the status.
+ */
+export function createClientErrorHandler(onRefusal: (status: number) => void) {
+  return (error: NodeJS.ErrnoException, socket: Socket) => {
+    // The client has disconnected.
+    if (error.code === 'ECONNRESET' || socket.destroyed) return;
+    const { status, message } = refusals[error.code ?? ''] ?? notHttp;
+    onRefusal(status);
+    if (socket.writable) socket.write(formatReply(status, message));
+    socket.destroy(error);
+  };
+}
+
+const refusals: Readonly<Record<string, { status: number; message: string }>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'the request took too long to arrive' },
+  HPE_HEADER_OVERFLOW: { status: 431, message: 'the headers of the request are larger than 16 KiB' },
+};
+const notHttp = { status: 400, message: 'this is no HTTP request' };
+
+function formatReply(status: number, message: string): string {
+  const body = JSON.stringify({ message });
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Connection: close',
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n');
 }

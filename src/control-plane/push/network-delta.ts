@@ -1,6 +1,5 @@
 import type { NetworkDelta } from '../../contract/network.ts';
-import type { Revision } from '../store/changes.ts';
-import { listChanges } from '../store/changes.ts';
+import { listChanges, type Revision } from '../store/changes.ts';
 import { readNetwork, type StoredNetwork } from '../store/networks.ts';
 import { listPeers, listPeersAmong } from '../store/peer-lists.ts';
 import type { Db } from '../store/tables.ts';

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { createKeyedMutex } from '../concurrency.ts';
 import { isSameRevision, listChanges, type Revision } from '../store/changes.ts';
 import { findNetwork, type StoredNetwork } from '../store/networks.ts';
-import { listTokenMarks, listTokenMarksAmong } from '../store/peer-lists.ts';
+import { listTokenMarks } from '../store/peer-lists.ts';
 import type { Db } from '../store/tables.ts';
 
 /**
@@ -123,7 +123,7 @@ async function updatePeers(
     return { revision: observed, readAt, marks: new Map(await listTokenMarks(db, network)) };
   }
   const changed = new Set(changes.flatMap(({ peer }) => peer ?? []));
-  const present = changed.size === 0 ? [] : await listTokenMarksAmong(db, network, [...changed]);
+  const present = changed.size === 0 ? [] : await listTokenMarks(db, network, [...changed]);
   for (const id of changed) cached.marks.delete(id);
   for (const [id, mark] of present) cached.marks.set(id, mark);
   return { revision: byRevision.get(latest) ?? cached.revision, readAt, marks: cached.marks };

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditEntry } from '../../contract/audit.ts';
 import type { Caller } from '../domain/caller.ts';
-import type { NewEntry } from '../store/audit.ts';
 import * as store from '../store/audit.ts';
 import { mapPage, type Page, type Slice } from '../store/page.ts';
 import type { Db } from '../store/tables.ts';
@@ -15,6 +14,9 @@ export interface Author {
   readonly address: string | null;
   readonly readTime: Context['readTime'];
 }
+
+/** The actor of what the control plane does by itself. */
+export const system = { kind: 'system', id: null, name: null } as const;
 
 /** What was done to what. No detail is ever a password, a token or a key that opens anything. */
 export interface AuditedAction {
@@ -62,7 +64,11 @@ const mostOfPeer = 100;
  * A connector whose LAN comes and goes withdraws its routes again and again: that is one entry, as long as it does nothing else. A
  * change of its public key is written in any case: other changes cannot hide it. {@link Context.peerChangeLimit} limits how many there are.
  */
-async function recordOfPeer(db: Db, entry: NewEntry, details: NonNullable<AuditedAction['details']>): Promise<void> {
+async function recordOfPeer(
+  db: Db,
+  entry: store.NewEntry,
+  details: NonNullable<AuditedAction['details']>,
+): Promise<void> {
   if (details[keyField] !== undefined) return store.insertEntry(db, entry);
   const day = entry.at.slice(0, 'YYYY-MM-DD'.length);
   const last = await store.findLastOfActor(db, entry, day);

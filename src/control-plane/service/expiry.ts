@@ -1,7 +1,7 @@
 import { lockOrganizationOf } from '../store/networks.ts';
 import { findNextExpiry, listExpired, listNetworksWithExpired } from '../store/peer-lists.ts';
 import { updatePeer } from '../store/peers.ts';
-import { record } from './audit.ts';
+import { record, system } from './audit.ts';
 import type { Context } from './context.ts';
 import { withRevision } from './with-revision.ts';
 
@@ -32,8 +32,6 @@ async function expireIn(context: Context, network: number, now: string): Promise
     }
   });
 }
-
-const system = { kind: 'system', id: null, name: null } as const;
 
 /** Removes peers from their maps when they expire. */
 export interface Expiry {

@@ -8,7 +8,7 @@ import { countTokens } from '../store/personal-tokens.ts';
 import { endSessions } from '../store/sessions.ts';
 import { transact } from '../store/transact.ts';
 import { insertOrganization, insertUser, isAnyUser, listOwners, setPasswordOfOwner } from '../store/users.ts';
-import { record } from './audit.ts';
+import { record, system } from './audit.ts';
 import type { Context } from './context.ts';
 
 export interface Owner {
@@ -90,8 +90,6 @@ export async function resetOwner({ db, readTime, random, passwordCost }: Tools, 
     return { email, sessionsEnded, personalTokens: await countTokens(transaction, user.id) };
   });
 }
-
-const system = { kind: 'system', id: null, name: null } as const;
 
 function checkPassword(password: Secret, flag: string): void {
   const { error } = NewPassword.safeParse(password.reveal());

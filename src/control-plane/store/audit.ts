@@ -1,4 +1,5 @@
 import type { Insertable, Selectable } from 'kysely';
+import { countRows } from './database.ts';
 import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -27,21 +28,13 @@ export async function findLastOfActor(
 
 /** How many entries of an actor since an instant have no such field in their details. */
 export async function countEntriesOfActor(db: Db, actor: Actor, since: string, without: string): Promise<number> {
-  const { count } = await entriesOfActor(db, actor, since)
-    // Quotes inside of values are escaped in JSON: only the name of a field reads like this.
-    .where('details', 'not like', `%"${without}":%`)
-    .select((eb) => eb.fn.countAll<number | string>().as('count'))
-    .executeTakeFirstOrThrow();
-  return Number(count);
+  // Quotes inside of values are escaped in JSON: only the name of a field reads like this.
+  return countRows(entriesOfActor(db, actor, since).where('details', 'not like', `%"${without}":%`));
 }
 
 /** How many entries of an actor since an instant are of an action. */
 export async function countActionsOfActor(db: Db, actor: Actor, since: string, action: string): Promise<number> {
-  const { count } = await entriesOfActor(db, actor, since)
-    .where('action', '=', action)
-    .select((eb) => eb.fn.countAll<number | string>().as('count'))
-    .executeTakeFirstOrThrow();
-  return Number(count);
+  return countRows(entriesOfActor(db, actor, since).where('action', '=', action));
 }
 
 function entriesOfActor(db: Db, { actor_kind, actor_id = null }: Actor, since: string) {

@@ -1,4 +1,4 @@
-import { PostgresAdapter, sql } from 'kysely';
+import { PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
 import type { Db, Tables } from './tables.ts';
 
 /** Whether rows can be locked, and need it: in SQLite one transaction runs at a time. */
@@ -17,6 +17,15 @@ export async function readDatabaseTime(db: Db): Promise<Date> {
   const milliseconds = sql<string>`(extract(epoch from clock_timestamp()) * 1000)::text`;
   const { at } = await db.selectNoFrom(milliseconds.as('at')).executeTakeFirstOrThrow();
   return new Date(Number(at));
+}
+
+/** How many rows a query without columns selects. */
+export async function countRows<All, Name extends keyof All>(
+  rows: SelectQueryBuilder<All, Name, object>,
+): Promise<number> {
+  const counted = rows.select((eb) => eb.fn.countAll<number | string>().as('count'));
+  const { count } = (await counted.executeTakeFirstOrThrow()) as { readonly count: number | string };
+  return Number(count);
 }
 
 /** Writes a row and keeps it: a disk that is full fails at the commit. */

@@ -1,8 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Address, Prefix } from '../../core/net/cidr.ts';
 import { NotFound } from '../errors.ts';
-import type { Revision } from './changes.ts';
-import { insertChange } from './changes.ts';
+import { insertChange, type Revision } from './changes.ts';
 import { locksRows } from './database.ts';
 import { mapPage, type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
@@ -23,25 +22,20 @@ export async function listNetworks(db: Db, organizationId: number, slice: Slice)
 }
 
 export async function findNetwork(db: Db, organizationId: number, id: number): Promise<StoredNetwork | undefined> {
-  const row = await db
-    .selectFrom('networks')
-    .selectAll()
-    .where('id', '=', id)
-    .where('organization_id', '=', organizationId)
-    .executeTakeFirst();
+  const row = await ofOrganization(db, organizationId, id).executeTakeFirst();
   return row && toNetwork(row);
 }
 
 /** Finds a network. Until the transaction ends, all others who hold, change or remove the same network wait. */
 export async function lockNetwork(db: Db, organizationId: number, id: number): Promise<StoredNetwork | undefined> {
-  const row = await db
-    .selectFrom('networks')
-    .selectAll()
-    .where('id', '=', id)
-    .where('organization_id', '=', organizationId)
+  const row = await ofOrganization(db, organizationId, id)
     .$if(locksRows(db), (query) => query.forNoKeyUpdate())
     .executeTakeFirst();
   return row && toNetwork(row);
+}
+
+function ofOrganization(db: Db, organizationId: number, id: number) {
+  return db.selectFrom('networks').selectAll().where('id', '=', id).where('organization_id', '=', organizationId);
 }
 
 /** Like {@link lockNetwork}, whosever network it is; gives whose. */
@@ -118,15 +112,9 @@ export async function reviseNetwork(
   return row?.revision;
 }
 
-/** Removes a network with its keys and peers and gives what it was; undefined when there was none. */
-export async function deleteNetwork(db: Db, organizationId: number, id: number): Promise<StoredNetwork | undefined> {
-  const row = await db
-    .deleteFrom('networks')
-    .where('id', '=', id)
-    .where('organization_id', '=', organizationId)
-    .returningAll()
-    .executeTakeFirst();
-  return row && toNetwork(row);
+/** Removes a network with its keys and peers. */
+export async function deleteNetwork(db: Db, organizationId: number, id: number): Promise<void> {
+  await db.deleteFrom('networks').where('id', '=', id).where('organization_id', '=', organizationId).execute();
 }
 
 /** How many addresses were given out, and which came back first of those that are free again. */

@@ -1,4 +1,5 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
+import { countRows } from './database.ts';
 import type { Db } from './tables.ts';
 
 /** Which part of a list is read. */
@@ -54,11 +55,8 @@ async function countUpToMax<Tables, Name extends keyof Tables, Entry>(
     .clearSelect()
     .select(sql.ref('id').as('id'))
     .limit(maxCounted + 1);
-  const { count } = await db
-    .selectFrom(few.as('few'))
-    .select((eb) => eb.fn.countAll<number | string>().as('count'))
-    .executeTakeFirstOrThrow();
-  return Number(count) > maxCounted ? null : Number(count);
+  const count = await countRows(db.selectFrom(few.as('few')));
+  return count > maxCounted ? null : count;
 }
 
 /** The page with each entry as `present` makes it. */

@@ -57,20 +57,10 @@ export async function listPeersAmong(
 /** A peer's id, and a mark that differs for a peer with the same id in another history of the database. */
 export type TokenMark = readonly [id: number, tokenMark: number];
 
-/** Of the peers in the map of a network. */
-export async function listTokenMarks(db: Db, networkId: number): Promise<TokenMark[]> {
+/** Of the peers in the map of a network, or of those with these ids. */
+export async function listTokenMarks(db: Db, networkId: number, ids?: readonly number[]): Promise<TokenMark[]> {
   const query = db.selectFrom('peers').select(['id', 'token_hash']).where('network_id', '=', networkId);
-  const rows = await query.where(isListed).execute();
-  return rows.map(({ id, token_hash }) => [id, tokenMarkOf(token_hash)]);
-}
-
-/** Those of these ids that peers in the map of the network have. */
-export async function listTokenMarksAmong(db: Db, networkId: number, ids: readonly number[]): Promise<TokenMark[]> {
-  const query = db.selectFrom('peers').select(['id', 'token_hash']).where('network_id', '=', networkId);
-  const rows = await query
-    .where('id', 'in', [...ids])
-    .where(isListed)
-    .execute();
+  const rows = await (ids === undefined ? query : query.where('id', 'in', [...ids])).where(isListed).execute();
   return rows.map(({ id, token_hash }) => [id, tokenMarkOf(token_hash)]);
 }
 

@@ -1,5 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { PeerCaller } from '../domain/caller.ts';
+import { countRows } from './database.ts';
 import type { Db, Tables } from './tables.ts';
 
 export type StoredPeer = Omit<Selectable<Tables['peers']>, 'token_hash'>;
@@ -84,13 +85,8 @@ export async function findLabelHolder(
 
 /** How many peers of a network have this label with a suffix. */
 export async function countSuffixed(db: Db, networkId: number, label: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('peers')
-    .select((eb) => eb.fn.countAll<number | string>().as('count'))
-    .where('network_id', '=', networkId)
-    .where('label', 'like', `${label}-%`)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+  const peers = db.selectFrom('peers').where('network_id', '=', networkId);
+  return countRows(peers.where('label', 'like', `${label}-%`));
 }
 
 /** Adds a peer; undefined when another one has its address. */

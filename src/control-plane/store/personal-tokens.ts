@@ -1,5 +1,6 @@
 import type { Insertable, Selectable } from 'kysely';
 import type { UserCaller } from '../domain/caller.ts';
+import { countRows } from './database.ts';
 import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -15,12 +16,7 @@ export async function listTokens(db: Db, userId: number, slice: Slice): Promise<
 }
 
 export async function countTokens(db: Db, userId: number): Promise<number> {
-  const { count } = await db
-    .selectFrom('personal_tokens')
-    .select((eb) => eb.fn.countAll<number | string>().as('count'))
-    .where('user_id', '=', userId)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+  return countRows(db.selectFrom('personal_tokens').where('user_id', '=', userId));
 }
 
 export async function insertToken(db: Db, token: Insertable<Tables['personal_tokens']>): Promise<StoredToken> {

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { OutcomeUnknown, Unavailable } from '../../../../src/control-plane/errors.ts';
 import { announce, listen } from '../../../../src/control-plane/store/postgres/changes.ts';
 import { type DatabaseTarget, parseDatabaseUrl } from '../../../../src/control-plane/store/postgres/database-url.ts';
-import { postgresDialect } from '../../../../src/control-plane/store/postgres/dialect.ts';
 import { Client, createPool } from '../../../../src/control-plane/store/postgres/pool.ts';
+import { postgresDialect } from '../../../../src/control-plane/store/postgres/store.ts';
 import type { Db, Tables } from '../../../../src/control-plane/store/tables.ts';
 import { transact } from '../../../../src/control-plane/store/transact.ts';
 import { Secret } from '../../../../src/core/crypto/secret.ts';
