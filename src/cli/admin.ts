@@ -13,10 +13,10 @@ import { readSecret } from './input/secrets.ts';
 import { readServiceAddress } from './input/service-address.ts';
 import { printRemark, warn } from './output/output.ts';
 
-/** Where an administrator's requests go, and with which token. */
+/** Where an administrator's requests go, and with which token; null without a login. */
 interface Access {
   readonly service: ServiceAddress;
-  readonly token: Secret;
+  readonly token: Secret | null;
   /** What to do where the service does not take the token, if it is not the one of the stored login. */
   readonly remedies: Remedies;
 }
@@ -28,7 +28,8 @@ export async function openAdmin(input: Input): Promise<AdminService> {
 
 /** As {@link openAdmin}, with where it is, for what is to be enrolled there. */
 export async function openAdminAt(input: Input): Promise<{ admin: AdminService; address: ServiceAddress }> {
-  const { service, token, remedies } = await findAccess(input);
+  const { service, token, remedies } = await findService(input);
+  if (token === null) throw notLoggedIn(service);
   return { admin: await connectAdmin(service, token, { remedies }), address: service };
 }
 
@@ -120,18 +121,12 @@ function listNames(list: readonly { readonly id: number | string; readonly name:
   return names.length === 0 ? 'none' : `${names.join(', ')}${more}`;
 }
 
-async function findAccess(input: Input): Promise<Access> {
-  const { service, token, remedies } = await findService(input);
-  if (token === null) throw notLoggedIn(service);
-  return { service, token, remedies };
-}
-
 function notLoggedIn({ url }: ServiceAddress): WrongUsage {
   return new WrongUsage(`not logged in at ${url}; run "cpn login --api ${url} --email EMAIL"`);
 }
 
 /** The control plane that is meant, with the token for it; null where there is none. */
-async function findService(input: Input): Promise<Omit<Access, 'token'> & { token: Secret | null }> {
+async function findService(input: Input): Promise<Access> {
   const { readLogin } = await import('../store/login-file.ts');
   const login = await readLogin(loginFolder(input), warn);
   const given = input.environment.CPN_API_TOKEN;

@@ -2,13 +2,6 @@ import { STATUS_CODES } from 'node:http';
 import type { RawReply } from '../../api/raw-service.ts';
 import { printable } from '../../core/errors/index.ts';
 
-/** How a reply is shown. */
-interface Showing {
-  /** With its status and headers in front. */
-  readonly include: boolean;
-  readonly terminal: boolean;
-}
-
 /** The status line and the headers, as they stand in front of a body. */
 export function headToText({ status, headers }: Pick<RawReply, 'status' | 'headers'>): string {
   const lines = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((each) => `${name}: ${each}`));
@@ -17,9 +10,12 @@ export function headToText({ status, headers }: Pick<RawReply, 'status' | 'heade
 
 /**
  * What goes to stdout for a reply: its bytes, untouched. A person at a terminal gets JSON laid out, text with nothing that a terminal
- * obeys, and null for what is binary.
+ * obeys, and null for what is binary. With `include`, its status and headers stand in front.
  */
-export function replyToBytes(reply: RawReply, { include, terminal }: Showing): Uint8Array | null {
+export function replyToBytes(
+  reply: RawReply,
+  { include, terminal }: { readonly include: boolean; readonly terminal: boolean },
+): Uint8Array | null {
   const head = include ? headToText(reply) : '';
   if (!terminal) return Buffer.concat([Buffer.from(head), reply.bytes]);
   const text = layOut(reply);

@@ -36,17 +36,12 @@ export const drain: Command = {
     await tools.host.check({ firewall: false });
     const network = input.argument('network');
     const reports = undo ? await undoDrain(tools, network) : await drainNetworks(tools, network, { timeout, down });
-    return show(reports, { undo, timeout, input });
+    return show(reports, timeout, input);
   },
 };
 
-interface Showing {
-  readonly undo: boolean;
-  readonly timeout: number;
-  readonly input: Input;
-}
-
-function show(reports: readonly DrainReport[], { undo, timeout, input }: Showing): number {
+function show(reports: readonly DrainReport[], timeout: number, input: Input): number {
+  const undo = input.switch('undo');
   if (input.switch('json')) {
     const networks = reports.map(({ interface: link, withdrawn, idle, state }) => ({
       interface: link,

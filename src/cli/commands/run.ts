@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import type { Meter } from '../../app/meter.ts';
 import type { Tools } from '../../app/tools.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
 import { openSupervisor, openTextFile, openTools } from '../context.ts';
@@ -52,14 +51,8 @@ export const run: Command = {
   },
 };
 
-/** The meter of a daemon, and the publisher of its metrics, which runs until `signal` aborts. */
-interface DaemonMetrics {
-  readonly meter: Meter;
-  publish(tools: Tools, signal: AbortSignal): Promise<void>;
-}
-
 /** The metrics of `--metrics` and `--metrics-file`; null without both flags, and then their modules are not loaded. */
-async function openMetrics(input: Input): Promise<DaemonMetrics | null> {
+async function openMetrics(input: Input) {
   const listen = readAddress(input);
   const path = readPath(input);
   if (listen === null && path === null) return null;
@@ -71,7 +64,8 @@ async function openMetrics(input: Input): Promise<DaemonMetrics | null> {
   const file = path === null ? null : await openTextFile(path);
   return {
     meter: metrics.meter,
-    publish: (tools, signal) => publishMetrics(tools, metrics, { listen, file }, signal),
+    /** Runs until `signal` aborts. */
+    publish: (tools: Tools, signal: AbortSignal) => publishMetrics(tools, metrics, { listen, file }, signal),
   };
 }
 

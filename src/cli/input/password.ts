@@ -10,17 +10,15 @@ export function hasTerminal(): boolean {
 
 /** The prompt for a password, and the flag of its file. */
 interface PasswordQuestion {
-  readonly flag: string;
-  readonly message: string;
+  readonly flag?: string;
+  readonly message?: string;
   /** Prompted twice, against typing errors. */
-  readonly isNew: boolean;
+  readonly isNew?: boolean;
 }
 
-const usual: PasswordQuestion = { flag: 'password-file', message: 'Password', isNew: false };
-
 /** The password in the file of a flag, or as it is typed on a terminal. */
-export async function obtainPassword(input: Input, question: Partial<PasswordQuestion> = {}): Promise<Secret> {
-  const { flag, message, isNew } = { ...usual, ...question };
+export async function obtainPassword(input: Input, question: PasswordQuestion = {}): Promise<Secret> {
+  const { flag = 'password-file', message = 'Password', isNew = false } = question;
   const file = input.text(flag);
   if (file !== undefined) return readSecretFile(file, `the ${message.toLowerCase()}`);
   if (!hasTerminal()) throw new WrongUsage(`--${flag} is missing, and there is no terminal to prompt on`);

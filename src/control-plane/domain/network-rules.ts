@@ -13,8 +13,15 @@ import {
 } from '../../core/net/cidr.ts';
 import { formatEndpoint, isLiteral, parseEndpoint, unusableAddress } from '../../core/net/endpoint.ts';
 
+/** The range of a network, null for none, and its routes. */
+export interface NetworkRanges {
+  readonly range: Prefix | null;
+  readonly routes: readonly Prefix[];
+}
+
 /** Parses the range of a network: canonical, private, IPv4, /8 to /30. */
-export function parsePrivateRange(text: string, field = 'private_cidr'): Prefix {
+export function parsePrivateRange(text: string): Prefix {
+  const field = 'private_cidr';
   const range = parsePrefix(text, field);
   if (!privateRanges.some((outer) => covers(outer, range))) throw new InvalidValue(field, text, notPrivate);
   if (lengthOf(range) > 30) throw new InvalidValue(field, text, 'has no room for two peers', 'make it /30 or wider');
@@ -35,10 +42,10 @@ export function parseRoutes(
 }
 
 /** Parses the routes that one connector serves, which must be routes of its network. */
-export function parseServedRoutes(texts: readonly string[], offered: readonly Prefix[], field = 'routes'): Prefix[] {
-  const served = texts.map((text) => parsePrefix(text, field));
+export function parseServedRoutes(texts: readonly string[], offered: readonly Prefix[]): Prefix[] {
+  const served = texts.map((text) => parsePrefix(text, 'routes'));
   const strange = served.find((route) => !offered.includes(route));
-  if (strange !== undefined) throw new InvalidValue(field, strange, 'is not a route of the network');
+  if (strange !== undefined) throw new InvalidValue('routes', strange, 'is not a route of the network');
   return [...new Set(served)];
 }
 
@@ -46,15 +53,11 @@ export function parseServedRoutes(texts: readonly string[], offered: readonly Pr
  * Parses what one connector takes out of service: routes of its network, and the network's own range, which stands for relaying.
  * In one order, so that the same again is the same text.
  */
-export function parseWithdrawn(
-  texts: readonly string[],
-  { range, routes }: { readonly range: Prefix; readonly routes: readonly Prefix[] },
-  field = 'withdrawn',
-): Prefix[] {
-  const withdrawn = texts.map((text) => parsePrefix(text, field));
+export function parseWithdrawn(texts: readonly string[], { range, routes }: NetworkRanges): Prefix[] {
+  const withdrawn = texts.map((text) => parsePrefix(text, 'withdrawn'));
   const strange = withdrawn.find((prefix) => prefix !== range && !routes.includes(prefix));
   if (strange !== undefined) {
-    throw new InvalidValue(field, strange, 'is neither a route of the network nor its private_cidr');
+    throw new InvalidValue('withdrawn', strange, 'is neither a route of the network nor its private_cidr');
   }
   return [...new Set(withdrawn)].sort(comparePrefixes);
 }
@@ -63,10 +66,7 @@ export function parseWithdrawn(
  * Which range that the tunnels carry has the address of an endpoint, in words; null where none has. A host that sent there would send
  * into its own tunnel, so it would have to go without the route. The default route takes nothing away: hosts keep endpoints out of it.
  */
-export function coveringRoute(
-  endpoint: string,
-  { range, routes }: { readonly range: Prefix | null; readonly routes: readonly Prefix[] },
-): string | null {
+export function coveringRoute(endpoint: string, { range, routes }: NetworkRanges): string | null {
   const { host } = parseEndpoint(endpoint);
   const address = isLiteral({ host, port: 1 }) ? hostPrefix(host as Address) : null;
   if (address === null) return null;
@@ -76,23 +76,20 @@ export function coveringRoute(
 }
 
 /** Refuses an endpoint that lies in a route of the network, or in its range. */
-export function checkEndpointOutside(
-  endpoint: string,
-  network: { readonly range: Prefix; readonly routes: readonly Prefix[] },
-  field = 'endpoint',
-): void {
+export function checkEndpointOutside(endpoint: string, network: NetworkRanges): void {
   const covering = coveringRoute(endpoint, network);
   if (covering === null) return;
   const remedy = 'give an address outside the network, or none';
-  throw new InvalidValue(field, endpoint, `lies in ${covering}, which leads into the tunnel`, remedy);
+  throw new InvalidValue('endpoint', endpoint, `lies in ${covering}, which leads into the tunnel`, remedy);
 }
 
 /** Parses an endpoint and gives it back in one spelling. Addresses that no other host can reach need `allowUnusable`. */
-export function parsePeerEndpoint(text: string, allowUnusable: boolean, field = 'endpoint'): string {
-  const endpoint = parseEndpoint(text, field);
-  const reason = isLiteral(endpoint) ? unusableAddress(endpoint.host) : localName(endpoint.host);
+export function parsePeerEndpoint(text: string, allowUnusable: boolean): string {
+  const endpoint = parseEndpoint(text, 'endpoint');
+  const isLocal = /(^|\.)localhost$/.test(endpoint.host);
+  const reason = isLiteral(endpoint) ? unusableAddress(endpoint.host) : isLocal ? 'loopback' : null;
   if (reason !== null && !allowUnusable) {
-    throw new InvalidValue(field, text, `is ${reason}`, 'give an address that the other peers can reach');
+    throw new InvalidValue('endpoint', text, `is ${reason}`, 'give an address that the other peers can reach');
   }
   return formatEndpoint(endpoint);
 }
@@ -120,7 +117,3 @@ const defaultRoute = parsePrefix('0.0.0.0/0');
 const neverRouted = ['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '240.0.0.0/4'].map((text) =>
   parsePrefix(text),
 );
-
-function localName(host: string): string | null {
-  return /(^|\.)localhost$/.test(host) ? 'loopback' : null;
-}

@@ -56,14 +56,11 @@ function fromFastify(error: unknown): ErrorReply | null {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return refusal(413, 'the body of the request is larger than 64 KiB');
   if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return refusal(404, 'there is no such path');
-  if (code === 'ECONNRESET' && hasStatus(error)) return refusal(400, 'the request ended before its body did');
+  // Fastify sets a status on the errors of a request. Those of the database have none.
+  if (code === 'ECONNRESET' && 'statusCode' in (error as Error))
+    return refusal(400, 'the request ended before its body did');
   const problem = unreadableBody[code];
   return problem === undefined ? null : refusal(422, `the body of the request ${problem}`, {}, { body: [problem] });
-}
-
-/** Fastify sets a status on the errors of a request. Those of the database have none. */
-function hasStatus(error: unknown): boolean {
-  return error instanceof Error && 'statusCode' in error;
 }
 
 const unreadableBody: Readonly<Record<string, string>> = {

@@ -3,7 +3,6 @@ import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { CannotListen, OutcomeUnknown, Unavailable } from '../errors.ts';
 import type { ChangeNotifier } from '../push/change-notifier.ts';
-import type { App } from './app.ts';
 import type { Deadlines } from './transport.ts';
 
 /** What the control plane counts. No label is of a caller's making: routes are templates, methods those that Node parses. */
@@ -75,11 +74,6 @@ export function createMetrics(notifier: ChangeNotifier): Metrics {
       if (isOfDatabase(error)) databaseErrors.inc();
     },
   };
-}
-
-/** Counts every reply of this server. */
-export function measureRequests(app: App, metrics: Metrics): void {
-  app.addHook('onResponse', async (request, reply) => metrics.countAnswer(request, reply));
 }
 
 /** SQLite's errors have a code of their own, PostgreSQL's a severity; lost connections come as errors of ours with a cause. */

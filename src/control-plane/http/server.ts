@@ -11,7 +11,7 @@ import { authenticate } from './authenticate.ts';
 import { describeRoutes } from './description.ts';
 import { sendError } from './error-reply.ts';
 import { type Limits, limitFailures, limitRequests, limitUnreadReplies } from './limits.ts';
-import { type Metrics, measureRequests } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
 import { addAuditRoute } from './routes/audit.ts';
 import { addEnrollmentRoute } from './routes/enrollment.ts';
 import { addEnrollmentKeyRoutes } from './routes/enrollment-keys.ts';
@@ -68,7 +68,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   readJsonOnly(app);
   setSecurityHeaders(app);
   closePromptly(app, context.notifier, transport);
-  measureRequests(app, metrics);
+  app.addHook('onResponse', async (request, reply) => metrics.countAnswer(request, reply));
   logRequests(app);
   requireAddress(app);
   await limitRequests(app, limits.requests);

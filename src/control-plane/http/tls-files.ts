@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { UnreadableFile, WrongUsage } from '../../core/errors/index.ts';
 
@@ -22,12 +22,10 @@ export function readTlsFiles(files: TlsFiles): TlsIdentity {
     const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
     throw new UnreadableFile(files.key, `can be read by others (mode ${mode})`, `type: chmod 600 ${files.key}`);
   }
-  if (!parseCertificate(cert, files.certificate).checkPrivateKey(parseKey(key, files.key))) {
-    throw new UnreadableFile(
-      files.key,
-      `is not the key of ${files.certificate}`,
-      'give the two that were made together',
-    );
+  const certificate = parse(() => new X509Certificate(cert), files.certificate, ...noCertificate);
+  if (!certificate.checkPrivateKey(parse(() => createPrivateKey(key), files.key, ...noKey))) {
+    const problem = `is not the key of ${files.certificate}`;
+    throw new UnreadableFile(files.key, problem, 'give the two that were made together');
   }
   return { cert, key };
 }
@@ -51,28 +49,16 @@ function isOpen({ mode, uid }: Stats): boolean {
   return (mode & (uid === 0 ? 0o027 : 0o077)) !== 0;
 }
 
-function parseCertificate(pem: Buffer, path: string): X509Certificate {
+function parse<Parsed>(work: () => Parsed, path: string, problem: string, remedy: string): Parsed {
   try {
-    return new X509Certificate(pem);
+    return work();
   } catch (error) {
-    throw new UnreadableFile(
-      path,
-      'holds no certificate in PEM',
-      'give the certificate, with those between it and the root after it',
-      error,
-    );
+    throw new UnreadableFile(path, problem, remedy, error);
   }
 }
 
-function parseKey(pem: Buffer, path: string): KeyObject {
-  try {
-    return createPrivateKey(pem);
-  } catch (error) {
-    throw new UnreadableFile(
-      path,
-      'holds no private key in PEM that can be used without a passphrase',
-      'give one',
-      error,
-    );
-  }
-}
+const noCertificate = [
+  'holds no certificate in PEM',
+  'give the certificate, with those between it and the root after it',
+] as const;
+const noKey = ['holds no private key in PEM that can be used without a passphrase', 'give one'] as const;

@@ -3,16 +3,14 @@ import { Unavailable } from '../errors.ts';
 import { writeCheck } from '../store/database.ts';
 import type { Context } from './context.ts';
 
-/** Checks that requests can be served. @throws Unavailable with the reason when they cannot */
-export type CheckReadiness = () => Promise<void>;
-
 /** A successful write is not repeated within this time: anyone may call the check, and each write is synced to disk. */
 const writeGrainMs = 1_000;
 
 /**
- * The database must answer, and take a write, within `deadlineMs`. Checks that come before it answers share one query.
+ * Makes a check that requests can be served: the database must answer, and take a write, within `deadlineMs`. Checks that come before it
+ * answers share one query. The check throws Unavailable with the reason.
  */
-export function createReadinessCheck({ db, now }: Pick<Context, 'db' | 'now'>, deadlineMs = 2_000): CheckReadiness {
+export function createReadinessCheck({ db, now }: Pick<Context, 'db' | 'now'>, deadlineMs = 2_000) {
   let pending: Promise<unknown> | undefined;
   let written = Number.NEGATIVE_INFINITY;
   const readAndWrite = async () => {
@@ -27,7 +25,7 @@ export function createReadinessCheck({ db, now }: Pick<Context, 'db' | 'now'>, d
     });
     return pending;
   };
-  return async () => {
+  return async (): Promise<void> => {
     const given = new AbortController();
     const late = sleep(deadlineMs, false, { signal: given.signal }).catch(() => false);
     const answered = check().then(

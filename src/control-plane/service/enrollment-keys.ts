@@ -41,20 +41,14 @@ export async function createKey(
       routes: routes && JSON.stringify(routes),
       peer_hours: asked.peer_expires_in_hours ?? null,
     });
-    const { max_uses, expires_at, peer_types: types, routes: limit, peer_expires_in_hours } = toEnrollmentKey(key);
+    const shown = toEnrollmentKey(key);
+    const { id: _, name: __, uses: ___, ...limits } = shown;
     await record(transaction, authorOf(context, caller), {
       action: 'key.create',
       target: targetOf(key),
-      details: {
-        network: networkId,
-        max_uses,
-        expires_at,
-        ...(types && { peer_types: types }),
-        ...(limit && { routes: limit }),
-        ...(peer_expires_in_hours !== undefined && { peer_expires_in_hours }),
-      },
+      details: { network: networkId, ...limits },
     });
-    return { key: toEnrollmentKey(key), token };
+    return { key: shown, token };
   });
 }
 
@@ -74,12 +68,8 @@ function readRoutes({ routes, peer_types }: Partial<CreateEnrollmentKey>, networ
   return readFields((read) => ({
     routes: read(() => {
       if (peer_types && !peer_types.includes('connector')) {
-        throw new InvalidValue(
-          'routes',
-          routes,
-          'are for keys that connectors may enrol with',
-          'add connector to peer_types',
-        );
+        const rule = 'are for keys that connectors may enrol with';
+        throw new InvalidValue('routes', routes, rule, 'add connector to peer_types');
       }
       return parseServedRoutes(routes, network.routes);
     }),

@@ -5,26 +5,9 @@ import type { Db, Tables } from './tables.ts';
 
 export type StoredPeer = Omit<Selectable<Tables['peers']>, 'token_hash'>;
 export type NewPeer = Insertable<Tables['peers']>;
-export type PeerFields = Partial<
-  Pick<
-    StoredPeer,
-    | 'name'
-    | 'label'
-    | 'peer_type'
-    | 'public_key'
-    | 'previous_key'
-    | 'endpoint'
-    | 'routes'
-    | 'withdrawn'
-    | 'key_proof'
-    | 'network_secret_tag'
-    | 'serving_since'
-    | 'priority'
-    | 'suspended_at'
-    | 'expires_at'
-    | 'expired'
-  >
-> & { token_hash?: string };
+export type PeerFields = Partial<Omit<StoredPeer, 'id' | 'network_id' | 'address' | 'identity_key' | 'created_at'>> & {
+  token_hash?: string;
+};
 
 export async function findPeer(db: Db, networkId: number, id: number): Promise<StoredPeer | undefined> {
   return db
@@ -136,14 +119,8 @@ export async function findPeerCaller(
   const row = await db
     .selectFrom('peers')
     .innerJoin('networks', 'networks.id', 'peers.network_id')
-    .select([
-      'peers.id as peerId',
-      'peers.name',
-      'networks.id as networkId',
-      'networks.organization_id as organizationId',
-      'peers.expires_at as expiresAt',
-      'peers.suspended_at as suspendedAt',
-    ])
+    .select(['peers.id as peerId', 'peers.name', 'peers.expires_at as expiresAt', 'peers.suspended_at as suspendedAt'])
+    .select(['networks.id as networkId', 'networks.organization_id as organizationId'])
     .where('peers.token_hash', '=', tokenHash)
     .executeTakeFirst();
   if (!row) return undefined;
@@ -152,24 +129,7 @@ export async function findPeerCaller(
 }
 
 export const peerColumns = [
-  'id',
-  'network_id',
-  'name',
-  'label',
-  'peer_type',
-  'public_key',
-  'previous_key',
-  'address',
-  'endpoint',
-  'routes',
-  'withdrawn',
-  'identity_key',
-  'key_proof',
-  'network_secret_tag',
-  'serving_since',
-  'priority',
-  'suspended_at',
-  'expires_at',
-  'expired',
-  'created_at',
+  ...['id', 'network_id', 'name', 'label', 'peer_type', 'public_key', 'previous_key', 'address', 'endpoint'],
+  ...['routes', 'withdrawn', 'identity_key', 'key_proof', 'network_secret_tag', 'serving_since', 'priority'],
+  ...['suspended_at', 'expires_at', 'expired', 'created_at'],
 ] as const;

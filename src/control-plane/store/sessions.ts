@@ -16,13 +16,8 @@ export async function findSessionCaller(db: Db, tokenHash: string, now: string):
   const row = await db
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')
-    .select([
-      'sessions.id',
-      'users.id as userId',
-      'users.email',
-      'users.organization_id as organizationId',
-      'users.role',
-    ])
+    .select('sessions.id')
+    .select(['users.id as userId', 'users.email', 'users.organization_id as organizationId', 'users.role'])
     .where('sessions.token_hash', '=', tokenHash)
     .where('sessions.expires_at', '>', now)
     .executeTakeFirst();

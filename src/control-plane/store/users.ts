@@ -1,15 +1,8 @@
 import type { Insertable, Selectable } from 'kysely';
-import type { Role } from '../../contract/auth.ts';
+import type { Profile, Role } from '../../contract/auth.ts';
 import { locksRows } from './database.ts';
 import { type Page, readPage, type Slice } from './page.ts';
 import type { Db, Tables } from './tables.ts';
-
-export interface User {
-  readonly id: number;
-  readonly email: string;
-  readonly role: Role;
-  readonly organization: { readonly id: number; readonly name: string };
-}
 
 export type StoredUser = Pick<Selectable<Tables['users']>, 'id' | 'email' | 'role' | 'created_at'>;
 
@@ -125,7 +118,7 @@ export async function findUserByEmail(
     .executeTakeFirst();
 }
 
-export async function findUser(db: Db, organizationId: number, id: number): Promise<User | undefined> {
+export async function findUser(db: Db, organizationId: number, id: number): Promise<Profile | undefined> {
   const row = await db
     .selectFrom('users')
     .innerJoin('organizations', 'organizations.id', 'users.organization_id')
@@ -133,14 +126,9 @@ export async function findUser(db: Db, organizationId: number, id: number): Prom
     .where('users.id', '=', id)
     .where('organizations.id', '=', organizationId)
     .executeTakeFirst();
-  return (
-    row && {
-      id: row.id,
-      email: row.email,
-      role: row.role,
-      organization: { id: row.organizationId, name: row.name },
-    }
-  );
+  if (!row) return undefined;
+  const { organizationId: owner, name, ...user } = row;
+  return { ...user, organization: { id: owner, name } };
 }
 
 const columns = ['id', 'email', 'role', 'created_at'] as const;

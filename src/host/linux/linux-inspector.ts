@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { release } from 'node:os';
 import { basename } from 'node:path';
 import type { LockHolder } from '../../core/doctor/check-files.ts';
@@ -11,6 +10,7 @@ import { type Run, run as runHere } from '../process/run.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
 import { isUfwEnabled } from './nft/firewall-programs.ts';
 import { checkPrivilege } from './privilege.ts';
+import { readIfThere } from './underlay.ts';
 
 export function linuxInspector(run: Run = runHere): Inspector {
   return {
@@ -28,9 +28,9 @@ export function linuxInspector(run: Run = runHere): Inspector {
     file: readFileFacts,
     space: readDiskSpace,
     holder: readHolder,
-    hasLegacyRules: async () => /^filter$/m.test(await readOrEmpty('/proc/net/ip_tables_names')),
+    hasLegacyRules: async () => /^filter$/m.test(await readIfThere('/proc/net/ip_tables_names')),
     udpPorts: async () =>
-      parseUdpPorts(`${await readOrEmpty('/proc/net/udp')}\n${await readOrEmpty('/proc/net/udp6')}`),
+      parseUdpPorts(`${await readIfThere('/proc/net/udp')}\n${await readIfThere('/proc/net/udp6')}`),
     diagnostics: () => collectDiagnostics(run),
   };
 }
@@ -51,8 +51,8 @@ async function readKernel(): Promise<Kernel> {
   const [loaded, tun, ...lists] = await Promise.all([
     readFileFacts('/sys/module/wireguard'),
     readFileFacts('/dev/net/tun'),
-    readOrEmpty(`${folder}/modules.dep`),
-    readOrEmpty(`${folder}/modules.builtin`),
+    readIfThere(`${folder}/modules.dep`),
+    readIfThere(`${folder}/modules.builtin`),
   ]);
   return {
     release: release(),
@@ -79,9 +79,9 @@ const cpnPrograms = /^(cpn(\.js)?|main\.[jt]s|start\.cjs)$/;
 
 /** Checks the command line too (proc_pid_cmdline(5)), because the pid may have been reused. */
 async function readHolder(path: string): Promise<LockHolder | null> {
-  const [, text] = /^(\d{1,10})\s*$/.exec(await readOrEmpty(path)) ?? [];
+  const [, text] = /^(\d{1,10})\s*$/.exec(await readIfThere(path)) ?? [];
   if (text === undefined) return null;
-  const args = (await readOrEmpty(`/proc/${text}/cmdline`)).split('\0').map((arg) => basename(arg));
+  const args = (await readIfThere(`/proc/${text}/cmdline`)).split('\0').map((arg) => basename(arg));
   return { pid: Number(text), alive: args.includes('run') && args.some((arg) => cpnPrograms.test(arg)) };
 }
 
@@ -117,8 +117,4 @@ async function collectDiagnostics(run: Run): Promise<Map<string, string>> {
 export function parseUdpPorts(text: string): Set<number> {
   const ports = text.split('\n').map((line) => /^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) /.exec(line)?.[1]);
   return new Set(ports.flatMap((port) => (port === undefined ? [] : Number.parseInt(port, 16))));
-}
-
-async function readOrEmpty(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch(() => '');
 }

@@ -3,11 +3,10 @@ import { platform } from 'node:process';
 import { Secret } from '../../core/crypto/secret.ts';
 import { CommandFailed } from '../../core/errors/index.ts';
 import { readAnonymousFile } from './anonymous-file.ts';
-import { publishCheckpoint } from './checkpoint.ts';
 import { describeFailure, formatCommand, summarizeStderr } from './command-error.ts';
 import type { Tool } from './find-tool.ts';
 import type { OutputCache } from './output-cache.ts';
-import { defaultDeadlineMs, maxOutput, maxStderr, type RunOptions } from './run-options.ts';
+import { defaultDeadlineMs, maxOutput, maxStderr, publishCheckpoint, type RunOptions } from './run-options.ts';
 import type { ShellPool } from './shell-pool.ts';
 
 /** Runs a tool in a shell of the pool; null where there is none for it. */

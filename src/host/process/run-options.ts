@@ -1,4 +1,6 @@
+import { channel } from 'node:diagnostics_channel';
 import type { Secret } from '../../core/crypto/secret.ts';
+import type { Tool } from './find-tool.ts';
 import type { OutputCache } from './output-cache.ts';
 
 export interface RunOptions {
@@ -22,3 +24,10 @@ export const defaultDeadlineMs = 30_000;
 export const maxOutput = 64 * 1024 * 1024;
 /** Bytes of stderr. */
 export const maxStderr = 64 * 1024;
+
+const checkpoints = channel('cpn:checkpoint');
+
+/** Lets tests crash the process before a tool starts and after it ends. src/store/files/disk.ts has the same channel. */
+export function publishCheckpoint(tool: Tool): void {
+  if (checkpoints.hasSubscribers) checkpoints.publish({ point: 'spawn', what: tool });
+}

@@ -2,12 +2,11 @@ import type { FileHandle } from 'node:fs/promises';
 import { Secret } from '../../core/crypto/secret.ts';
 import { CommandFailed } from '../../core/errors/index.ts';
 import { openAnonymousFile, readAnonymousFile } from './anonymous-file.ts';
-import { publishCheckpoint } from './checkpoint.ts';
 import { describeFailure, formatCommand, summarizeStderr } from './command-error.ts';
 import { findTool, type Tool, toolFolders } from './find-tool.ts';
 import { splitLines } from './lines.ts';
 import { readOutput, runInShell } from './run-in-shell.ts';
-import { defaultDeadlineMs, maxOutput, maxStderr, type RunOptions } from './run-options.ts';
+import { defaultDeadlineMs, maxOutput, maxStderr, publishCheckpoint, type RunOptions } from './run-options.ts';
 import { type Shell, ShellPool } from './shell-pool.ts';
 
 /** Runs a tool to its end and returns its stdout. @throws MissingTool @throws CommandFailed */

@@ -1,11 +1,10 @@
-import type { Secret } from '../../core/crypto/secret.ts';
 import { Unsupported } from '../../core/errors/index.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
 import type { ConfigureDevice, ConfigureLink, LinkCommand, Step } from '../../core/reconcile/step.ts';
 import { writeHosts } from '../hosts-file.ts';
 import type { DeviceStep } from '../wireguard/wg.ts';
 import { applyCommands, type DeviceConfig, mergePeers, needsRestart } from './apply-commands.ts';
-import { observeTunnel, type PortableContext, type TunnelObservation } from './observe.ts';
+import { observeTunnel, type PortableContext } from './observe.ts';
 import { bringUp, completeDevice, ownAddresses, takeDown } from './restart.ts';
 
 /**
@@ -97,7 +96,7 @@ async function configureLink(
   const observed = await observeTunnel(context, link);
   const before = {
     ...observed,
-    device: completeDevice({ ...observed.device, ...keyOf(observed) }),
+    device: completeDevice({ ...observed.device, ...(observed.privateKey && { privateKey: observed.privateKey }) }),
     addresses: ownAddresses(observed),
   };
   const next = applyCommands(before, commands);
@@ -129,10 +128,6 @@ async function deleteLink(context: PortableContext, link: string): Promise<void>
   const observed = await observeTunnel(context, link);
   if (observed.kernelName !== null) await takeDown(context, link, observed);
   await context.files.remove(link);
-}
-
-function keyOf({ privateKey }: TunnelObservation): { privateKey?: Secret } {
-  return privateKey === null ? {} : { privateKey };
 }
 
 function isOfFullTunnel(command: LinkCommand): boolean {

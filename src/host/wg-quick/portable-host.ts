@@ -118,9 +118,5 @@ type Interfaces = ReturnType<typeof networkInterfaces>;
 function compare(before: Interfaces, after: Interfaces): HostEvent[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter((link) => !isDeepStrictEqual(before[link], after[link]))
-    .map((link) => ({
-      kind: link in before && link in after ? 'address' : 'link',
-      link,
-      removed: !(link in after),
-    }));
+    .map((link) => ({ kind: link in before && link in after ? 'address' : 'link', link, removed: !(link in after) }));
 }

@@ -103,10 +103,10 @@ test('one more wait than a peer may have ends its oldest one, as if that had not
 });
 
 test('a user may have more waits than a peer with the same id, and not any number', () => {
-  const waits = createWaitLimit({ peer: 1, user: 2 });
+  const addWait = createWaitLimit({ peer: 1, user: 2 });
   const ended: string[] = [];
   const hold = (kind: 'peer' | 'user', what: string) =>
-    waits.add({ kind, peerId: 1, userId: 1 } as unknown as Caller, () => ended.push(what));
+    addWait({ kind, peerId: 1, userId: 1 } as unknown as Caller, () => ended.push(what));
   hold('user', 'first');
   const letGo = hold('user', 'second');
   hold('peer', 'host');

@@ -7,7 +7,7 @@ import { checkNewKey, createKey, listKeys, revokeKey } from '../../service/enrol
 import { type App, callerOf } from '../app.ts';
 import type { SendPage } from '../send-page.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
-import { KeyPath, NetworkPath, Nothing, nothing } from './parts.ts';
+import { done, KeyPath, NetworkPath, Nothing } from './parts.ts';
 
 const Which = PageQuery.extend({ all: z.enum(['true', 'false']).optional() });
 
@@ -64,9 +64,6 @@ export function addEnrollmentKeyRoutes(app: App, context: Context, sendPage: Sen
       params: KeyPath,
       response: { 200: Nothing, 404: Refusal },
     },
-    handler: async (request) => {
-      await revokeKey(context, callerOf(request), request.params.network, request.params.key);
-      return nothing;
-    },
+    handler: async (request) => done(revokeKey(context, callerOf(request), request.params.network, request.params.key)),
   });
 }

@@ -20,10 +20,7 @@ export function addEnrollmentRoute(app: App, context: Context, maps: MapCache, l
   app.route({
     method: 'POST',
     url: '/api/networks/enroll',
-    config: {
-      access: 'anyone',
-      checkFields: (fields: Partial<EnrollRequest>) => readEnrollment(context, fields),
-    },
+    config: { access: 'anyone', checkFields: (fields: Partial<EnrollRequest>) => readEnrollment(context, fields) },
     schema: {
       operationId: 'enroll',
       summary: 'Bring a host into the network of an enrolment key',
@@ -86,13 +83,8 @@ const WithoutNetwork = reply(Enrollment.omit({ network: true }));
 /** The reply, with a network that the map cache has serialized as `{"data":…}`. */
 function withNetwork(data: z.infer<typeof WithoutNetwork>['data'], network: Buffer): Buffer {
   const rest = JSON.stringify(z.encode(WithoutNetwork, { data }));
-  const member = Buffer.from(',"network":');
-  return Buffer.concat([
-    Buffer.from(rest.slice(0, -2)),
-    member,
-    network.subarray('{"data":'.length, -1),
-    Buffer.from('}}'),
-  ]);
+  const start = Buffer.from(`${rest.slice(0, -2)},"network":`);
+  return Buffer.concat([start, network.subarray('{"data":'.length, -1), Buffer.from('}}')]);
 }
 
 const CurrentNetworks = z

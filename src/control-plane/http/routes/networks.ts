@@ -14,7 +14,7 @@ import {
 import { type App, callerOf } from '../app.ts';
 import type { SendPage } from '../send-page.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
-import { NetworkPath, Nothing, nothing } from './parts.ts';
+import { done, NetworkPath, Nothing } from './parts.ts';
 import { addReadNetworkRoute } from './read-network.ts';
 
 export function addNetworkRoutes(app: App, context: Context, maps: MapCache, sendPage: SendPage): void {
@@ -40,10 +40,7 @@ export function addNetworkRoutes(app: App, context: Context, maps: MapCache, sen
   app.route({
     method: 'POST',
     url: '/api/networks',
-    config: {
-      access: editors,
-      checkFields: (fields: Partial<CreateNetwork>) => readNewNetwork(context, fields),
-    },
+    config: { access: editors, checkFields: (fields: Partial<CreateNetwork>) => readNewNetwork(context, fields) },
     schema: {
       operationId: 'createNetwork',
       summary: 'Make a network',
@@ -93,9 +90,6 @@ export function addNetworkRoutes(app: App, context: Context, maps: MapCache, sen
       params: NetworkPath,
       response: { 200: Nothing, 404: Refusal },
     },
-    handler: async (request) => {
-      await deleteNetwork(context, callerOf(request), request.params.network);
-      return nothing;
-    },
+    handler: async (request) => done(deleteNetwork(context, callerOf(request), request.params.network)),
   });
 }

@@ -16,6 +16,9 @@ export const UserPath = z.object({ user: id });
 export const TokenPath = z.object({ id });
 export const SessionPath = z.object({ id });
 
-/** The reply to a request that leaves nothing to show. */
+/** The reply to a request that leaves nothing to show, once the work is done. */
 export const Nothing = z.object({ data: z.null() });
-export const nothing: z.infer<typeof Nothing> = { data: null };
+export async function done(work: Promise<unknown>): Promise<z.infer<typeof Nothing>> {
+  await work;
+  return { data: null };
+}

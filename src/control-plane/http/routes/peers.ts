@@ -7,7 +7,7 @@ import { changePeer, checkChange, listPeers, removePeer } from '../../service/pe
 import { type App, callerOf } from '../app.ts';
 import type { SendPage } from '../send-page.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
-import { NetworkPath, Nothing, nothing, PeerPath } from './parts.ts';
+import { done, NetworkPath, Nothing, PeerPath } from './parts.ts';
 
 const Which = PageQuery.extend({ suspended: z.enum(['true', 'false']).optional() });
 
@@ -78,9 +78,7 @@ export function addPeerRoutes(app: App, context: Context, sendPage: SendPage): v
       params: PeerPath,
       response: { 200: Nothing, 404: Refusal },
     },
-    handler: async (request) => {
-      await removePeer(context, callerOf(request), request.params.network, request.params.peer);
-      return nothing;
-    },
+    handler: async (request) =>
+      done(removePeer(context, callerOf(request), request.params.network, request.params.peer)),
   });
 }

@@ -5,7 +5,7 @@ import type { Context } from '../../service/context.ts';
 import { createToken, listTokens, revokeToken } from '../../service/personal-tokens.ts';
 import { type App, userOf } from '../app.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
-import { Nothing, nothing, TokenPath } from './parts.ts';
+import { done, Nothing, TokenPath } from './parts.ts';
 
 export function addPersonalTokenRoutes(app: App, context: Context): void {
   app.route({
@@ -52,9 +52,6 @@ export function addPersonalTokenRoutes(app: App, context: Context): void {
       params: TokenPath,
       response: { 200: Nothing, 404: Refusal },
     },
-    handler: async (request) => {
-      await revokeToken(context, userOf(request), request.params.id);
-      return nothing;
-    },
+    handler: async (request) => done(revokeToken(context, userOf(request), request.params.id)),
   });
 }

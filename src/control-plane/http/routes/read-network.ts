@@ -27,7 +27,7 @@ const headers = z.looseObject({
 /** Adds the route that reads a network, with long polls. */
 export function addReadNetworkRoute(app: App, context: Context, maps: MapCache): void {
   const awaitNetwork = createLongPoll(context);
-  const waitLimit = createWaitLimit();
+  const addWait = createWaitLimit();
 
   app.route({
     method: 'GET',
@@ -66,7 +66,7 @@ export function addReadNetworkRoute(app: App, context: Context, maps: MapCache):
         isApplied = false;
         end();
       };
-      const removeWait = signal.aborted ? () => {} : waitLimit.add(caller, endEarly);
+      const removeWait = signal.aborted ? () => {} : addWait(caller, endEarly);
       const id = request.params.network;
       const found = await awaitNetwork(caller, id, {
         isCurrent: (revision) => matches(named, formatETag(revision)),
@@ -120,34 +120,26 @@ function startWait(response: ServerResponse, seconds: number) {
 /** Long polls of one peer and of one user at once. A host has one, and after a lost connection perhaps an old one. */
 export const maxWaits = { peer: 8, user: 200 } as const;
 
-/** Limits the long polls of each caller: each takes a connection. */
-interface WaitLimit {
-  /**
-   * Adds a wait. If the caller is at its limit, this calls `end` of its oldest wait.
-   *
-   * @returns a function that removes the wait
-   */
-  add(caller: Caller, end: () => void): () => void;
-}
-
-export function createWaitLimit(most: Readonly<Record<Caller['kind'], number>> = maxWaits): WaitLimit {
+/**
+ * Limits the long polls of each caller: each takes a connection. The function adds one and, if the caller is at its limit, calls `end` of
+ * its oldest; it returns a function that removes it again.
+ */
+export function createWaitLimit(most: Readonly<Record<Caller['kind'], number>> = maxWaits) {
   /** The `end` functions of each caller, the oldest first. */
   const held = new Map<string, Set<() => void>>();
-  return {
-    add: (caller, end) => {
-      const key = `${caller.kind} ${caller.kind === 'peer' ? caller.peerId : caller.userId}`;
-      const ends = held.get(key) ?? new Set();
-      held.set(key, ends);
-      const [oldest] = ends;
-      if (oldest !== undefined && ends.size >= most[caller.kind]) {
-        ends.delete(oldest);
-        oldest();
-      }
-      ends.add(end);
-      return () => {
-        ends.delete(end);
-        if (ends.size === 0 && held.get(key) === ends) held.delete(key);
-      };
-    },
+  return (caller: Caller, end: () => void): (() => void) => {
+    const key = `${caller.kind} ${caller.kind === 'peer' ? caller.peerId : caller.userId}`;
+    const ends = held.get(key) ?? new Set();
+    held.set(key, ends);
+    const [oldest] = ends;
+    if (oldest !== undefined && ends.size >= most[caller.kind]) {
+      ends.delete(oldest);
+      oldest();
+    }
+    ends.add(end);
+    return () => {
+      ends.delete(end);
+      if (ends.size === 0 && held.get(key) === ends) held.delete(key);
+    };
   };
 }

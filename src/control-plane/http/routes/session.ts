@@ -9,7 +9,7 @@ import { listSessions, login, logout, readProfile, revokeSession } from '../../s
 import { changePassword } from '../../service/users.ts';
 import { type App, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
-import { Nothing, nothing, SessionPath } from './parts.ts';
+import { done, Nothing, SessionPath } from './parts.ts';
 
 export function addSessionRoutes(app: App, context: Context, limitFailures: FailureLimit): void {
   app.route({
@@ -49,10 +49,7 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       description: 'It ends the session, or revokes the personal token, that the call came with, and no other.',
       response: { 200: Nothing },
     },
-    handler: async (request) => {
-      await logout(context, userOf(request));
-      return nothing;
-    },
+    handler: async (request) => done(logout(context, userOf(request))),
   });
 
   app.route({
@@ -77,10 +74,7 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       params: SessionPath,
       response: { 200: Nothing, 404: Refusal },
     },
-    handler: async (request) => {
-      await revokeSession(context, userOf(request), request.params.id);
-      return nothing;
-    },
+    handler: async (request) => done(revokeSession(context, userOf(request), request.params.id)),
   });
 
   app.route({
@@ -97,13 +91,8 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
     },
     handler: async (request) => {
       const { current_password, new_password } = request.body;
-      await limitFailures(request, () =>
-        changePassword(context, userOf(request), {
-          current: new Secret(current_password),
-          next: new Secret(new_password),
-        }),
-      );
-      return nothing;
+      const passwords = { current: new Secret(current_password), next: new Secret(new_password) };
+      return done(limitFailures(request, () => changePassword(context, userOf(request), passwords)));
     },
   });
 }

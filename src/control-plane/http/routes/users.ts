@@ -7,7 +7,7 @@ import { changeUser, checkEmailFree, createUser, deleteUser, listUsers } from '.
 import { type App, userOf } from '../app.ts';
 import type { SendPage } from '../send-page.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
-import { Nothing, nothing, UserPath } from './parts.ts';
+import { done, Nothing, UserPath } from './parts.ts';
 
 export function addUserRoutes(app: App, context: Context, sendPage: SendPage): void {
   app.route({
@@ -31,10 +31,7 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage): v
   app.route({
     method: 'POST',
     url: '/api/users',
-    config: {
-      access: administrators,
-      checkFields: (fields: Partial<CreateUser>) => checkEmailFree(context, fields),
-    },
+    config: { access: administrators, checkFields: (fields: Partial<CreateUser>) => checkEmailFree(context, fields) },
     schema: {
       operationId: 'createUser',
       summary: 'Make a user',
@@ -78,9 +75,6 @@ export function addUserRoutes(app: App, context: Context, sendPage: SendPage): v
       params: UserPath,
       response: { 200: Nothing, 404: Refusal },
     },
-    handler: async (request) => {
-      await deleteUser(context, userOf(request), request.params.user);
-      return nothing;
-    },
+    handler: async (request) => done(deleteUser(context, userOf(request), request.params.user)),
   });
 }

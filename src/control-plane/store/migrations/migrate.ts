@@ -54,7 +54,7 @@ async function takeSteps(
   const now = new Date().toISOString();
   for (const [name, step] of Object.entries(steps)) {
     if (!done.has(name)) {
-      await step.up(db as unknown as Kysely<unknown>);
+      await step(db as unknown as Kysely<unknown>);
       await db.insertInto('applied_migrations').values({ name, at: now }).execute();
     }
     if (name <= needed && !known.has(name)) {

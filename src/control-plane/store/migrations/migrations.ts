@@ -5,9 +5,7 @@ import type { Db } from '../tables.ts';
 import { labelPeers } from './label-peers.ts';
 
 /** A step on the way to this version's tables. */
-export interface Migration {
-  up(db: Kysely<unknown>): Promise<void>;
-}
+export type Migration = (db: Kysely<unknown>) => Promise<void>;
 
 /**
  * The last step that a version must know to use the database after all of these. Later steps only add, and a version without
@@ -18,231 +16,195 @@ export const neededMigration = '0011-previous-keys';
 
 /** Every step there ever was, by name and in that order. What stands here is not changed again. */
 export const migrations: Readonly<Record<string, Migration>> = {
-  '0001-networks': {
-    async up(db: Kysely<unknown>) {
-      await table(db, 'organizations').addColumn('name', 'text', required).execute();
-      await table(db, 'users')
-        .addColumn('organization_id', 'integer', referring('organizations'))
-        .addColumn('email', 'text', (column) => column.notNull().unique())
-        .addColumn('password_hash', 'text', required)
-        .addColumn('role', 'text', required)
-        .addColumn('created_at', 'text', required)
-        .execute();
-      await table(db, 'sessions')
-        .addColumn('user_id', 'integer', referring('users'))
-        .addColumn('name', 'text', required)
-        .addColumn('token_hash', 'text', (column) => column.notNull().unique())
-        .addColumn('created_at', 'text', required)
-        .addColumn('expires_at', 'text', required)
-        .execute();
-      await table(db, 'networks')
-        .addColumn('organization_id', 'integer', referring('organizations'))
-        .addColumn('name', 'text', required)
-        .addColumn('description', 'text', required)
-        .addColumn('private_cidr', 'text', required)
-        .addColumn('routes', 'text', required)
-        .addColumn('revision', 'integer', required)
-        .addColumn('addresses_given', 'integer', required)
-        .addColumn('created_at', 'text', required)
-        .execute();
-      await table(db, 'returned_addresses')
-        .addColumn('network_id', 'integer', referring('networks'))
-        .addColumn('address', 'text', required)
-        .addUniqueConstraint('returned_addresses_once', ['network_id', 'address'])
-        .execute();
-      await table(db, 'enrollment_keys')
-        .addColumn('network_id', 'integer', referring('networks'))
-        .addColumn('name', 'text', required)
-        .addColumn('token_hash', 'text', (column) => column.notNull().unique())
-        .addColumn('max_uses', 'integer', required)
-        .addColumn('uses', 'integer', required)
-        .addColumn('created_at', 'text', required)
-        .addColumn('expires_at', 'text', required)
-        .addColumn('revoked_at', 'text')
-        .addCheckConstraint('enrollment_keys_uses', sql`uses between 0 and max_uses`)
-        .execute();
-      await table(db, 'peers')
-        .addColumn('network_id', 'integer', referring('networks'))
-        .addColumn('name', 'text', required)
-        .addColumn('peer_type', 'text', required)
-        .addColumn('public_key', 'text', required)
-        .addColumn('address', 'text', required)
-        .addColumn('endpoint', 'text')
-        .addColumn('routes', 'text')
-        .addColumn('token_hash', 'text', (column) => column.notNull().unique())
-        .addColumn('created_at', 'text', required)
-        .addUniqueConstraint('peers_address', ['network_id', 'address'])
-        .addUniqueConstraint('peers_public_key', ['network_id', 'public_key'])
-        .execute();
-      await db.schema
-        .createTable('enrollments')
-        .addColumn('peer_id', 'integer', (column) => referring('peers')(column).primaryKey())
-        .addColumn('enrollment_key_id', 'integer', referring('enrollment_keys'))
-        .addColumn('public_key', 'text', required)
-        .addColumn('idempotency_hash', 'text', required)
-        .addColumn('token_salt', 'text', required)
-        .addUniqueConstraint('enrollments_once', ['enrollment_key_id', 'public_key', 'idempotency_hash'])
-        .execute();
-      for (const [from, column] of indexed) {
-        await db.schema.createIndex(`${from}_${column}`).on(from).column(column).execute();
-      }
-    },
+  '0001-networks': async (db) => {
+    await table(db, 'organizations').addColumn('name', 'text', required).execute();
+    await table(db, 'users')
+      .addColumn('organization_id', 'integer', referring('organizations'))
+      .addColumn('email', 'text', (column) => column.notNull().unique())
+      .addColumn('password_hash', 'text', required)
+      .addColumn('role', 'text', required)
+      .addColumn('created_at', 'text', required)
+      .execute();
+    await table(db, 'sessions')
+      .addColumn('user_id', 'integer', referring('users'))
+      .addColumn('name', 'text', required)
+      .addColumn('token_hash', 'text', (column) => column.notNull().unique())
+      .addColumn('created_at', 'text', required)
+      .addColumn('expires_at', 'text', required)
+      .execute();
+    await table(db, 'networks')
+      .addColumn('organization_id', 'integer', referring('organizations'))
+      .addColumn('name', 'text', required)
+      .addColumn('description', 'text', required)
+      .addColumn('private_cidr', 'text', required)
+      .addColumn('routes', 'text', required)
+      .addColumn('revision', 'integer', required)
+      .addColumn('addresses_given', 'integer', required)
+      .addColumn('created_at', 'text', required)
+      .execute();
+    await table(db, 'returned_addresses')
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('address', 'text', required)
+      .addUniqueConstraint('returned_addresses_once', ['network_id', 'address'])
+      .execute();
+    await table(db, 'enrollment_keys')
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('name', 'text', required)
+      .addColumn('token_hash', 'text', (column) => column.notNull().unique())
+      .addColumn('max_uses', 'integer', required)
+      .addColumn('uses', 'integer', required)
+      .addColumn('created_at', 'text', required)
+      .addColumn('expires_at', 'text', required)
+      .addColumn('revoked_at', 'text')
+      .addCheckConstraint('enrollment_keys_uses', sql`uses between 0 and max_uses`)
+      .execute();
+    await table(db, 'peers')
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('name', 'text', required)
+      .addColumn('peer_type', 'text', required)
+      .addColumn('public_key', 'text', required)
+      .addColumn('address', 'text', required)
+      .addColumn('endpoint', 'text')
+      .addColumn('routes', 'text')
+      .addColumn('token_hash', 'text', (column) => column.notNull().unique())
+      .addColumn('created_at', 'text', required)
+      .addUniqueConstraint('peers_address', ['network_id', 'address'])
+      .addUniqueConstraint('peers_public_key', ['network_id', 'public_key'])
+      .execute();
+    await db.schema
+      .createTable('enrollments')
+      .addColumn('peer_id', 'integer', (column) => referring('peers')(column).primaryKey())
+      .addColumn('enrollment_key_id', 'integer', referring('enrollment_keys'))
+      .addColumn('public_key', 'text', required)
+      .addColumn('idempotency_hash', 'text', required)
+      .addColumn('token_salt', 'text', required)
+      .addUniqueConstraint('enrollments_once', ['enrollment_key_id', 'public_key', 'idempotency_hash'])
+      .execute();
+    for (const [from, column] of indexed) {
+      await db.schema.createIndex(`${from}_${column}`).on(from).column(column).execute();
+    }
   },
-  '0002-withdrawn': {
-    async up(db: Kysely<unknown>) {
-      await db.schema
-        .alterTable('peers')
-        .addColumn('withdrawn', 'text', (column) => column.notNull().defaultTo('[]'))
-        .execute();
-    },
+  '0002-withdrawn': async (db) => {
+    await db.schema
+      .alterTable('peers')
+      .addColumn('withdrawn', 'text', (column) => column.notNull().defaultTo('[]'))
+      .execute();
   },
-  '0003-personal-tokens': {
-    async up(db: Kysely<unknown>) {
-      await table(db, 'personal_tokens')
-        .addColumn('user_id', 'integer', referring('users'))
-        .addColumn('name', 'text', required)
-        .addColumn('token_hash', 'text', (column) => column.notNull().unique())
-        .addColumn('created_at', 'text', required)
-        .addColumn('expires_at', 'text')
-        .addColumn('last_used_at', 'text')
-        .execute();
-      await db.schema.createIndex('personal_tokens_user_id').on('personal_tokens').column('user_id').execute();
-    },
+  '0003-personal-tokens': async (db) => {
+    await table(db, 'personal_tokens')
+      .addColumn('user_id', 'integer', referring('users'))
+      .addColumn('name', 'text', required)
+      .addColumn('token_hash', 'text', (column) => column.notNull().unique())
+      .addColumn('created_at', 'text', required)
+      .addColumn('expires_at', 'text')
+      .addColumn('last_used_at', 'text')
+      .execute();
+    await db.schema.createIndex('personal_tokens_user_id').on('personal_tokens').column('user_id').execute();
   },
-  '0004-audit': {
-    async up(db: Kysely<unknown>) {
-      await table(db, 'audit_entries')
-        .addColumn('organization_id', 'integer', (column) => column.references('organizations.id').onDelete('cascade'))
-        .addColumn('at', 'text', required)
-        .addColumn('actor_kind', 'text', required)
-        .addColumn('actor_id', 'integer')
-        .addColumn('actor_name', 'text')
-        .addColumn('action', 'text', required)
-        .addColumn('target_kind', 'text', required)
-        .addColumn('target_id', 'integer')
-        .addColumn('target_name', 'text')
-        .addColumn('address', 'text')
-        .addColumn('details', 'text', required)
-        .execute();
-      await db.schema
-        .createIndex('audit_entries_page')
-        .on('audit_entries')
-        .columns(['organization_id', 'id'])
-        .execute();
-      await db.schema.createIndex('audit_entries_at').on('audit_entries').column('at').execute();
-    },
+  '0004-audit': async (db) => {
+    await table(db, 'audit_entries')
+      .addColumn('organization_id', 'integer', (column) => column.references('organizations.id').onDelete('cascade'))
+      .addColumn('at', 'text', required)
+      .addColumn('actor_kind', 'text', required)
+      .addColumn('actor_id', 'integer')
+      .addColumn('actor_name', 'text')
+      .addColumn('action', 'text', required)
+      .addColumn('target_kind', 'text', required)
+      .addColumn('target_id', 'integer')
+      .addColumn('target_name', 'text')
+      .addColumn('address', 'text')
+      .addColumn('details', 'text', required)
+      .execute();
+    await db.schema.createIndex('audit_entries_page').on('audit_entries').columns(['organization_id', 'id']).execute();
+    await db.schema.createIndex('audit_entries_at').on('audit_entries').column('at').execute();
   },
-  '0005-changes': {
-    async up(db: Kysely<unknown>) {
-      await db.schema
-        .createTable('changes')
-        .addColumn('network_id', 'integer', referring('networks'))
-        .addColumn('revision', 'integer', required)
-        .addColumn('peer_id', 'integer')
-        .execute();
-      await db.schema.createIndex('changes_revision').on('changes').columns(['network_id', 'revision']).execute();
-    },
+  '0005-changes': async (db) => {
+    await db.schema
+      .createTable('changes')
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('revision', 'integer', required)
+      .addColumn('peer_id', 'integer')
+      .execute();
+    await db.schema.createIndex('changes_revision').on('changes').columns(['network_id', 'revision']).execute();
   },
-  '0006-identities': {
-    async up(db: Kysely<unknown>) {
-      for (const column of ['identity_key', 'key_proof', 'network_secret_tag']) {
-        await db.schema.alterTable('peers').addColumn(column, 'text').execute();
-      }
-    },
+  '0006-identities': async (db) => {
+    for (const column of ['identity_key', 'key_proof', 'network_secret_tag']) {
+      await db.schema.alterTable('peers').addColumn(column, 'text').execute();
+    }
   },
-  '0007-nonces': {
-    async up(db: Kysely<unknown>) {
-      const withNonces = db as Kysely<{
-        networks: { id: number; revision: number; nonce: string };
-        changes: { network_id: number; revision: number; peer_id: number | null; nonce: string | null };
-      }>;
-      await db.schema
-        .alterTable('networks')
-        .addColumn('nonce', 'text', (column) => column.notNull().defaultTo(''))
-        .execute();
-      await db.schema.alterTable('changes').addColumn('nonce', 'text').execute();
-      for (const { id, revision } of await withNonces.selectFrom('networks').select(['id', 'revision']).execute()) {
-        const nonce = makeNonce(randomBytes);
-        await withNonces.updateTable('networks').set({ nonce }).where('id', '=', id).execute();
-        await withNonces.insertInto('changes').values({ network_id: id, revision, peer_id: null, nonce }).execute();
-      }
-    },
+  '0007-nonces': async (db) => {
+    const withNonces = db as Kysely<{
+      networks: { id: number; revision: number; nonce: string };
+      changes: { network_id: number; revision: number; peer_id: number | null; nonce: string | null };
+    }>;
+    await db.schema
+      .alterTable('networks')
+      .addColumn('nonce', 'text', (column) => column.notNull().defaultTo(''))
+      .execute();
+    await db.schema.alterTable('changes').addColumn('nonce', 'text').execute();
+    for (const { id, revision } of await withNonces.selectFrom('networks').select(['id', 'revision']).execute()) {
+      const nonce = makeNonce(randomBytes);
+      await withNonces.updateTable('networks').set({ nonce }).where('id', '=', id).execute();
+      await withNonces.insertInto('changes').values({ network_id: id, revision, peer_id: null, nonce }).execute();
+    }
   },
-  '0008-key-limits': {
-    async up(db: Kysely<unknown>) {
-      for (const column of ['peer_types', 'routes']) {
-        await db.schema.alterTable('enrollment_keys').addColumn(column, 'text').execute();
-      }
-    },
+  '0008-key-limits': async (db) => {
+    for (const column of ['peer_types', 'routes']) {
+      await db.schema.alterTable('enrollment_keys').addColumn(column, 'text').execute();
+    }
   },
-  '0009-ranks': {
-    async up(db: Kysely<unknown>) {
-      await db.schema.alterTable('peers').addColumn('serving_since', 'text').execute();
-      await db.schema
-        .alterTable('peers')
-        .addColumn('priority', 'integer', (column) => column.notNull().defaultTo(0))
-        .execute();
-      await sql`update peers set serving_since = created_at where peer_type = 'connector'`.execute(db);
-    },
+  '0009-ranks': async (db) => {
+    await db.schema.alterTable('peers').addColumn('serving_since', 'text').execute();
+    await db.schema
+      .alterTable('peers')
+      .addColumn('priority', 'integer', (column) => column.notNull().defaultTo(0))
+      .execute();
+    await sql`update peers set serving_since = created_at where peer_type = 'connector'`.execute(db);
   },
-  '0010-labels': {
-    async up(db: Kysely<unknown>) {
-      await db.schema.alterTable('peers').addColumn('label', 'text').execute();
-      await db.schema
-        .createIndex('audit_entries_actor')
-        .on('audit_entries')
-        .columns(['actor_kind', 'actor_id', 'at'])
-        .execute();
-      await labelPeers(db as Db);
-      await db.schema.createIndex('peers_label').unique().on('peers').columns(['network_id', 'label']).execute();
-    },
+  '0010-labels': async (db) => {
+    await db.schema.alterTable('peers').addColumn('label', 'text').execute();
+    await db.schema
+      .createIndex('audit_entries_actor')
+      .on('audit_entries')
+      .columns(['actor_kind', 'actor_id', 'at'])
+      .execute();
+    await labelPeers(db as Db);
+    await db.schema.createIndex('peers_label').unique().on('peers').columns(['network_id', 'label']).execute();
   },
-  '0011-previous-keys': {
-    async up(db: Kysely<unknown>) {
-      await db.schema.alterTable('peers').addColumn('previous_key', 'text').execute();
-      await db.schema.createIndex('peers_previous_key').on('peers').columns(['network_id', 'previous_key']).execute();
-    },
+  '0011-previous-keys': async (db) => {
+    await db.schema.alterTable('peers').addColumn('previous_key', 'text').execute();
+    await db.schema.createIndex('peers_previous_key').on('peers').columns(['network_id', 'previous_key']).execute();
   },
-  '0012-write-checks': {
-    async up(db: Kysely<unknown>) {
-      await table(db, 'write_checks').addColumn('at', 'text', required).execute();
-    },
+  '0012-write-checks': async (db) => {
+    await table(db, 'write_checks').addColumn('at', 'text', required).execute();
   },
-  '0013-session-addresses': {
-    async up(db: Kysely<unknown>) {
-      await db.schema.alterTable('sessions').addColumn('address', 'text').execute();
-    },
+  '0013-session-addresses': async (db) => {
+    await db.schema.alterTable('sessions').addColumn('address', 'text').execute();
   },
-  '0014-pages': {
-    async up(db: Kysely<unknown>) {
-      for (const [name, owner] of paged) {
-        await db.schema.createIndex(`${name}_page`).ifNotExists().on(name).columns([owner, 'id']).execute();
-      }
-    },
+  '0014-pages': async (db) => {
+    for (const [name, owner] of paged) {
+      await db.schema.createIndex(`${name}_page`).ifNotExists().on(name).columns([owner, 'id']).execute();
+    }
   },
-  '0015-former-identities': {
-    async up(db: Kysely<unknown>) {
-      await table(db, 'former_identities')
-        .addColumn('network_id', 'integer', referring('networks'))
-        .addColumn('identity_key', 'text', required)
-        .addColumn('removed_at', 'text', required)
-        .addUniqueConstraint('former_identities_once', ['network_id', 'identity_key'])
-        .execute();
-      await db.schema.createIndex('peers_identity_key').on('peers').columns(['network_id', 'identity_key']).execute();
-    },
+  '0015-former-identities': async (db) => {
+    await table(db, 'former_identities')
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('identity_key', 'text', required)
+      .addColumn('removed_at', 'text', required)
+      .addUniqueConstraint('former_identities_once', ['network_id', 'identity_key'])
+      .execute();
+    await db.schema.createIndex('peers_identity_key').on('peers').columns(['network_id', 'identity_key']).execute();
   },
-  '0016-suspension': {
-    async up(db: Kysely<unknown>) {
-      for (const column of ['suspended_at', 'expires_at']) {
-        await db.schema.alterTable('peers').addColumn(column, 'text').execute();
-      }
-      await db.schema
-        .alterTable('peers')
-        .addColumn('expired', 'integer', (column) => column.notNull().defaultTo(0))
-        .execute();
-      await db.schema.createIndex('peers_expires_at').on('peers').column('expires_at').execute();
-      await db.schema.alterTable('enrollment_keys').addColumn('peer_hours', 'integer').execute();
-    },
+  '0016-suspension': async (db) => {
+    for (const column of ['suspended_at', 'expires_at']) {
+      await db.schema.alterTable('peers').addColumn(column, 'text').execute();
+    }
+    await db.schema
+      .alterTable('peers')
+      .addColumn('expired', 'integer', (column) => column.notNull().defaultTo(0))
+      .execute();
+    await db.schema.createIndex('peers_expires_at').on('peers').column('expires_at').execute();
+    await db.schema.alterTable('enrollment_keys').addColumn('peer_hours', 'integer').execute();
   },
 };
 

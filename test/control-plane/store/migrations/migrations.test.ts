@@ -26,11 +26,9 @@ async function emptyDatabase(): Promise<string> {
 test('a step that fails half done leaves nothing of itself nor of those before it, and can be tried again', async () => {
   await withDatabase(await emptyDatabase(), async (db) => {
     const broken = {
-      '9999-broken': {
-        async up(within: Db) {
-          await within.schema.createTable('half').addColumn('id', 'integer').execute();
-          await sql`insert into nowhere values (1)`.execute(within);
-        },
+      '9999-broken': async (within: Kysely<unknown>) => {
+        await within.schema.createTable('half').addColumn('id', 'integer').execute();
+        await sql`insert into nowhere values (1)`.execute(within);
       },
     };
     await expect(migrate(db, { ...migrations, ...broken })).rejects.toThrow(/nowhere/);
@@ -56,7 +54,7 @@ const later = (...names: string[]) => ({
   ...Object.fromEntries(
     names.map((name) => [
       name,
-      { up: async (db: Kysely<unknown>) => db.schema.createTable(name).addColumn('id', 'integer').execute() },
+      async (db: Kysely<unknown>) => db.schema.createTable(name).addColumn('id', 'integer').execute(),
     ]),
   ),
 });
