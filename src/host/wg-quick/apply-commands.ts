@@ -2,7 +2,7 @@ import type { Prefix } from '../../core/net/cidr.ts';
 import type { InterfaceAddress } from '../../core/net/interface-address.ts';
 import type { LinkCommand } from '../../core/reconcile/step.ts';
 import type { DesiredPeer, TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
-import { isOnLink, routesOf, type TunnelFile } from './tunnel-file.ts';
+import { isOnLink, routesOf, type TunnelFile } from './tunnel-files.ts';
 
 /** The configuration of a WireGuard interface, with its private key. */
 export type DeviceConfig = Pick<TunnelConfig, 'privateKey' | 'listenPort' | 'fwmark' | 'peers'>;

@@ -11,8 +11,7 @@ import { readHosts } from '../hosts-file.ts';
 import { parseOutput } from '../process/command-error.ts';
 import type { Run } from '../process/run.ts';
 import { parseDump } from '../wireguard/dump.ts';
-import { routesOf, type TunnelFile } from './tunnel-file.ts';
-import type { TunnelFiles } from './tunnel-files.ts';
+import { routesOf, type TunnelFile, type TunnelFiles } from './tunnel-files.ts';
 import type { TunnelManager } from './tunnel-manager.ts';
 import { addressesOf, type Interfaces, readUnderlay } from './underlay.ts';
 

@@ -4,7 +4,7 @@ import { parseAddress } from '../../core/net/cidr.ts';
 import type { InterfaceAddress } from '../../core/net/interface-address.ts';
 import { applyCommands, type DeviceConfig } from './apply-commands.ts';
 import type { PortableContext, TunnelObservation } from './observe.ts';
-import { type TunnelFile, withSubnetPeer } from './tunnel-file.ts';
+import { type TunnelFile, withSubnetPeer } from './tunnel-files.ts';
 import { addressesOf } from './underlay.ts';
 
 /** Brings a tunnel up. Writes the file first, so that it describes the tunnel even after a crash. */

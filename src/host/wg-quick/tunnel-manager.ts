@@ -7,7 +7,7 @@ import type { Tool } from '../process/find-tool.ts';
 import type { Run } from '../process/run.ts';
 import { waitForExit } from '../wireguard/userspace.ts';
 import { changeDevice, type DeviceStep } from '../wireguard/wg.ts';
-import type { TunnelFile } from './tunnel-file.ts';
+import type { TunnelFile } from './tunnel-files.ts';
 
 /** Creates and removes a whole tunnel from a file, and changes its device while it is up. */
 export interface TunnelManager {

@@ -4,7 +4,7 @@ import type { Underlay } from '../../core/host-state/actual.ts';
 import { maskPrefix } from '../../core/net/cidr.ts';
 import type { InterfaceAddress } from '../../core/net/interface-address.ts';
 import { readAddress } from '../read-address.ts';
-import { routesOf, type TunnelFile } from './tunnel-file.ts';
+import { routesOf, type TunnelFile } from './tunnel-files.ts';
 
 /** `os.networkInterfaces()`: interfaces that are up and have an address, by the kernel's names. */
 export type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest';
 import { applyCommands, needsRestart } from '../../../src/host/wg-quick/apply-commands.ts';
-import { parseTunnelFile, renderTunnelFile, routesOf, withSubnetPeer } from '../../../src/host/wg-quick/tunnel-file.ts';
+import {
+  parseTunnelFile,
+  renderTunnelFile,
+  routesOf,
+  withSubnetPeer,
+} from '../../../src/host/wg-quick/tunnel-files.ts';
 import { prefix } from '../../core/samples.ts';
 import { at, makePeer, newKeyPair, newPresharedKey } from '../samples.ts';
 import { address, address6 } from '../steps.ts';

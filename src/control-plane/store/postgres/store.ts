@@ -35,26 +35,25 @@ export async function openPostgres(url: Secret, events: StoreEvents): Promise<St
 
 /** Works on a PostgreSQL database with its tables as they are. */
 export async function withExistingPostgres<Result>(url: Secret, work: (db: Db) => Promise<Result>): Promise<Result> {
-  const target = parseDatabaseUrl(url);
-  const db = new Kysely<Tables>({ dialect: postgresDialect(createPatientPool(target)) });
-  try {
-    return await work(db);
-  } catch (error) {
-    throw error instanceof WrongUsage ? error : explainStart(error, target);
-  } finally {
-    await db.destroy();
-  }
+  return withPatience(parseDatabaseUrl(url), work);
 }
 
 /** Makes sure that the database can be used, and migrates it; of processes that start at once, one does, and the others wait for it. */
 async function prepare(target: DatabaseTarget): Promise<void> {
-  const db = new Kysely<Tables>({ dialect: postgresDialect(createPatientPool(target)) });
-  try {
+  await withPatience(target, async (db) => {
     const unfit = describeUnfit(await readServer(db));
     if (unfit) throw new UnusableDatabase(target.redactedUrl, ...unfit);
     await migrate(db);
+  });
+}
+
+async function withPatience<Result>(target: DatabaseTarget, work: (db: Db) => Promise<Result>): Promise<Result> {
+  const db = new Kysely<Tables>({ dialect: postgresDialect(createPatientPool(target)) });
+  try {
+    return await work(db);
   } catch (error) {
-    throw error instanceof UnusableDatabase ? error : explainStart(error, target);
+    const isExplained = error instanceof WrongUsage || error instanceof UnusableDatabase;
+    throw isExplained ? error : explainStart(error, target);
   } finally {
     await db.destroy();
   }
