@@ -3,7 +3,9 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { root } from '../packaging/source.ts';
 import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
+import { benchFigures } from './measure/figure-bench.ts';
 import { compareBringUp } from './measure/host/bring-up.ts';
+import { compareChange } from './measure/host/change.ts';
 import { compareChurn } from './measure/host/churn.ts';
 import { compareFailover } from './measure/host/failover.ts';
 import { compareIdle } from './measure/host/idle.ts';
@@ -13,27 +15,28 @@ import { minutesOf } from './measure/host/minutes.ts';
 import { comparePasses } from './measure/host/passes.ts';
 import { compareReach } from './measure/host/reach.ts';
 import { compareStart } from './measure/host/start.ts';
-import { benchRatios } from './measure/ratio-bench.ts';
 import { compareGrowth } from './measure/service/growth.ts';
 import { benchPush } from './measure/service/push-bench.ts';
 
-const subjects: Readonly<Record<string, () => Promise<Comparison[]>>> = {
+const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[]>>> = {
   start: compareStart,
-  'bring-up': compareBringUp,
+  'bring-up': () => compareBringUp(),
   passes: comparePasses,
+  change: compareChange,
   idle: compareIdle,
   churn: compareChurn,
-  'control-plane': compareGrowth,
+  'control-plane': () => compareGrowth(),
   join: compareJoin,
   failover: compareFailover,
   live: compareLive,
   reach: compareReach,
 };
 
-/** What `check` measures: rows that take seconds. */
+/** What `check` measures where no subject is named, the rows of some that take seconds alone. */
 const quickSubjects = {
   start: compareStart,
   'bring-up': () => compareBringUp(1000),
+  change: compareChange,
   passes: comparePasses,
   // Delays differ too much between runs: three rounds of a few milliseconds each, on cores that all hosts share.
   'control-plane': async () => (await compareGrowth(1000)).filter(({ unit }) => unit !== 'ms'),
@@ -41,11 +44,13 @@ const quickSubjects = {
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
+       scripts/bench failover [--rounds N]
        scripts/bench check|record [--help]
        scripts/bench push [--help]
 
 Measures all subjects, or those named, each against what a user would have instead, and prints a table. A ratio is our median by the baseline's.
-"check" measures the rows that take seconds and fails where a ratio is worse than the recorded one.
+"record" adds figures to the history in docs/performance.md. "check" fails where a figure is worse than the last recorded one.
+"failover" has the connector in service die 20 times, or N times: of each kind, and at each moment.
 BENCH_MINUTES=N has idle and churn go on for N minutes, instead of 10 and 60.
 `;
 
@@ -54,13 +59,21 @@ process.exitCode = await main(process.argv.slice(2));
 async function main(argv: string[]): Promise<number> {
   if (argv[0] === 'push') return benchPush(argv.slice(1));
   if (argv[0] === 'check' || argv[0] === 'record') {
-    return benchRatios(argv, { subjects: quickSubjects, folder: root, write: (text) => process.stdout.write(text) });
+    const write = (text: string) => process.stdout.write(text);
+    const each = { ...subjects, ...quickSubjects };
+    return benchFigures(argv, { subjects: each, quick: Object.keys(quickSubjects), folder: root, write });
   }
-  const options = { json: { type: 'string' }, help: { type: 'boolean', default: false } } as const;
+  const options = {
+    json: { type: 'string' },
+    rounds: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  } as const;
   const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: true });
   const names = positionals.join() === 'all' ? Object.keys(subjects) : positionals;
   const chosen = names.flatMap((name) => subjects[name] ?? []);
-  if (values.help || names.length === 0 || chosen.length < names.length) {
+  const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
+  const hasWrongRounds = rounds !== undefined && (names.join() !== 'failover' || !(rounds >= 1));
+  if (values.help || names.length === 0 || chosen.length < names.length || hasWrongRounds) {
     process.stderr.write(usage);
     return values.help ? 0 : 2;
   }
@@ -73,7 +86,7 @@ async function main(argv: string[]): Promise<number> {
   const results = [];
   process.stdout.write(`| ${heading.join(' | ')} |\n|${' --- |'.repeat(heading.length)}\n`);
   for (const measure of chosen) {
-    for (const comparison of await measure()) {
+    for (const comparison of await measure(rounds)) {
       const result = conclude(comparison);
       results.push(result);
       process.stdout.write(`| ${cellsOf(result).join(' | ')} |\n`);

@@ -63,14 +63,16 @@ export async function compareChurn(): Promise<Comparison[]> {
   }
   const lines = daemon.log;
   const count = (message: string) => lines.filter(({ msg }) => msg === message).length;
-  const what = `${countOf(churner)} changes in ${minutes} min, ${count('change applied')} passes with news, ${count('drift repaired')} repairs`;
+  const counts = `${count('change applied')} passes with a change, ${count('drift repaired')} repairs`;
+  process.stderr.write(`${countOf(churner)} changes; the daemon made ${counts}\n`);
+  const within = `in ${minutes} min of changes`;
   return [
     ...compareThirds(
-      `RSS of the daemon, ${what}`,
+      `RSS of the daemon ${within}`,
       samples.map((each) => each.daemon),
     ),
     ...compareThirds(
-      `RSS of the control plane, ${what}`,
+      `RSS of the control plane ${within}`,
       samples.map((each) => each.plane),
     ),
   ];

@@ -30,7 +30,7 @@ export async function comparePasses(): Promise<Comparison[]> {
   return [
     {
       ...{ what: `one change in ${peers} peers`, baseline: 'wg syncconf of wg-quick strip', unit: 'ms' },
-      ...{ ours: changes, theirs: syncconf, target: { ratioAtMost: 0.1, text: '≤ 0.1' } },
+      ...{ ours: changes, theirs: syncconf, target: { ratioAtMost: 0.05, text: '≤ 0.05' } },
     },
     {
       ...{

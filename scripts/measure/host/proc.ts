@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** MiB of a process that are in memory: all of it, and with each page that others share counted in part alone (proc_pid_smaps(5)). */
+/** MiB of a process that are in memory: all of it, and what it alone has written (proc_pid_smaps(5)). */
 export interface Memory {
   readonly rss: number;
-  readonly pss: number;
+  readonly privateDirty: number;
 }
 
 /** Runs that share one figure of processor time: the kernel counts in ticks of 10 ms, about as long as one run. */
@@ -12,7 +12,7 @@ export const runsPerFigure = 5;
 /** The present memory use of a process. */
 export function readMemory(pid: number): Memory {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
-  return { rss: mebibytes(text, 'Rss'), pss: mebibytes(text, 'Pss') };
+  return { rss: mebibytes(text, 'Rss'), privateDirty: mebibytes(text, 'Private_Dirty') };
 }
 
 function mebibytes(text: string, name: string): number {
@@ -26,8 +26,13 @@ function mebibytes(text: string, name: string): number {
  * theirs. The kernel counts in ticks of 10 ms (proc_pid_stat(5)).
  */
 export function readProcessorTime(pid: number): number {
+  return readOwnTime(pid) + readChildrenTime(pid);
+}
+
+/** The same of the process without its children. */
+export function readOwnTime(pid: number): number {
   const [user = 0, system = 0] = readTicks(pid);
-  return user + system + readChildrenTime(pid);
+  return user + system;
 }
 
 /** The same of its children alone. */

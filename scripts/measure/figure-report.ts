@@ -1,25 +1,25 @@
 import { formatFigure } from './comparison.ts';
-import { allowedLoss, isLost, nameOf, type Ratio, type RatioChange } from './ratios.ts';
+import { allowedLoss, type Figure, type FigureChange, isLost, nameOf } from './figures.ts';
 import { recordedPath } from './recorded.ts';
 
-/** A table of rows: the recorded ratio, the ratio now, and the change. */
-export function formatTable(changes: readonly RatioChange[]): string {
+/** A table of rows: the figure recorded last, the figure now, and the change. */
+export function formatTable(changes: readonly FigureChange[]): string {
   return ['| row | recorded | now | change |\n| --- | --- | --- | --- |\n', ...changes.map(formatRow)].join('');
 }
 
-function formatRow(change: RatioChange): string {
+function formatRow(change: FigureChange): string {
   const { recorded, now } = change;
   const row = recorded ?? now;
-  const figures = [recorded, now].map((each) => (each === null ? '–' : formatFigure(each.ratio)));
+  const figures = [recorded, now].map((each) => (each === null ? '–' : formatFigure(each.figure)));
   return `| ${[row === null ? '' : nameOf(row), ...figures, formatChange(change)].join(' | ')} |\n`;
 }
 
-function formatChange({ change }: RatioChange): string {
+function formatChange({ change }: FigureChange): string {
   return change === null ? '–' : `${change < 0 ? '−' : '+'}${Math.abs(change * 100).toFixed(0)} %`;
 }
 
 /** What fails the check and what to do about it; empty where nothing does. */
-export function describeFailures(changes: readonly RatioChange[]): string {
+export function describeFailures(changes: readonly FigureChange[]): string {
   const lost = changes.filter(isLost).map(describeLoss);
   const added = changes.filter(({ recorded }) => recorded === null).map(({ now }) => describeRow(now));
   const gone = changes.filter(({ now }) => now === null).map(({ recorded }) => describeRow(recorded));
@@ -31,18 +31,18 @@ export function describeFailures(changes: readonly RatioChange[]): string {
   ].join('');
 }
 
-function describeRow(row: Ratio | null): string {
+function describeRow(row: Figure | null): string {
   return row === null ? '' : `  ${nameOf(row)}\n`;
 }
 
 /** A row that both sides have, with the figures of both. */
-export function describeLoss(change: RatioChange): string {
+export function describeLoss(change: FigureChange): string {
   const { recorded, now } = change;
   if (recorded === null || now === null) return '';
   const from = `recorded at ${recorded.commit} on ${recorded.date}`;
-  return `  ${nameOf(recorded)}: ${describeRatio(recorded)}, now ${describeRatio(now)}, ${formatChange(change)}; ${from}\n`;
+  return `  ${nameOf(recorded)}: ${describeFigure(recorded)}, now ${describeFigure(now)}, ${formatChange(change)}; ${from}\n`;
 }
 
-function describeRatio({ ratio, median, baselineMedian, unit }: Ratio): string {
-  return `${formatFigure(ratio)} (${formatFigure(median)} by ${formatFigure(baselineMedian)} ${unit})`;
+function describeFigure({ figure, measured }: Figure): string {
+  return `${formatFigure(figure)} (${measured})`;
 }

@@ -4,13 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Comparison } from '../../scripts/measure/comparison.ts';
-import { benchRatios } from '../../scripts/measure/ratio-bench.ts';
-import { recordedPath } from '../../scripts/measure/recorded.ts';
+import { benchFigures } from '../../scripts/measure/figure-bench.ts';
+import { compareFigures, figuresOf, isLost } from '../../scripts/measure/figures.ts';
+import { readRecorded, recordedPath } from '../../scripts/measure/recorded.ts';
+
+const document = '# Performance\n\n| a | table |\n|---|---|\n| of | others |\n\n## History\n\nA text.\n';
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'cpn-ratios-'));
-  mkdirSync(join(folder, 'scripts/measure'), { recursive: true });
+  folder = mkdtempSync(join(tmpdir(), 'cpn-figures-'));
+  mkdirSync(join(folder, 'docs'));
+  writeFileSync(join(folder, recordedPath), document);
   writeFileSync(join(folder, 'code'), 'first');
   git('init', '--quiet');
   commit();
@@ -31,7 +35,7 @@ function row(what: string, ratio: number): Comparison {
   return { what, baseline: 'the tools', unit: 'ms', ours: [ratio * 10], theirs: [10], target: null };
 }
 
-/** Subjects whose ratios are these in their first measurement, their second, and so on. */
+/** Subjects whose ratios are these in their first measurement, their second, and so on; `slow` is not a quick one. */
 async function bench(argv: string[], attempts: Readonly<Record<string, readonly Readonly<Record<string, number>>[]>>) {
   const output: string[] = [];
   const counts: Record<string, number> = {};
@@ -45,7 +49,8 @@ async function bench(argv: string[], attempts: Readonly<Record<string, readonly 
       },
     ]),
   );
-  const status = await benchRatios(argv, { subjects, folder, write: (text) => void output.push(text) });
+  const quick = Object.keys(subjects).filter((name) => name !== 'slow');
+  const status = await benchFigures(argv, { subjects, quick, folder, write: (text) => void output.push(text) });
   return { status, output: output.join(''), counts };
 }
 
@@ -64,7 +69,7 @@ describe('scripts/bench check', () => {
     expect(status).toBe(0);
     expect(output).toContain('| start: version, against the tools | 1.00 | 1.25 | +25 % |');
     expect(output).toContain('| start: status, against the tools | 2.00 | 1.00 | −50 % |');
-    expect(output).toContain('3 ratios kept');
+    expect(output).toContain('3 figures kept');
     expect(counts).toEqual({ start: 1, join: 1 });
   });
 
@@ -103,10 +108,10 @@ describe('scripts/bench check', () => {
     const { status, output } = await bench(['check'], { start: [{ version: 1, explain: 2 }], join: [{ join: 4 }] });
     expect(status).toBe(1);
     expect(output).toMatch(/not recorded; add it with scripts\/bench record SUBJECT:\n {2}start: explain/);
-    expect(output).toMatch(/not measured; delete it from scripts\/measure\/recorded\.json.*:\n {2}start: status/);
+    expect(output).toMatch(/not measured; delete it from docs\/performance\.md.*:\n {2}start: status/);
   });
 
-  test('fails on a ratio that is no number', async () => {
+  test('fails on a figure that is no number', async () => {
     const nothing = [{ version: Number.NaN, status: 2 }];
     const { status } = await bench(['check', 'start'], { start: [...nothing, ...nothing] });
     expect(status).toBe(1);
@@ -114,10 +119,10 @@ describe('scripts/bench check', () => {
 
   test('checks the named subject alone', async () => {
     const { status, output } = await bench(['check', 'join'], { start: [], join: [{ join: 5 }] });
-    expect([status, output.includes('1 ratios kept')]).toEqual([0, true]);
+    expect([status, output.includes('1 figures kept')]).toEqual([0, true]);
   });
 
-  test('warns where the ratios are of another machine', async () => {
+  test('warns where the figures are of another machine', async () => {
     const file = join(folder, recordedPath);
     writeFileSync(file, readFileSync(file, 'utf8').replaceAll(/Node [0-9.]+/g, 'Node 1.0.0'));
     const { status, output } = await bench(['check'], recorded);
@@ -126,24 +131,51 @@ describe('scripts/bench check', () => {
 });
 
 describe('scripts/bench record', () => {
-  test('writes rows with figures, commit, day and machine', async () => {
+  test('writes rows with figures, commit, day and machine after the text of the section', async () => {
     await bench(['record'], recorded);
-    const rows = JSON.parse(readFileSync(join(folder, recordedPath), 'utf8'));
+    const text = readFileSync(join(folder, recordedPath), 'utf8');
+    expect(text.startsWith(`${document}\n| subject | what | against | figure |`)).toBe(true);
+    expect(text.split('\n').slice(-4)).toEqual([
+      expect.stringMatching(
+        /^\| start \| version \| the tools \| 1 \| 10\.0 by 10\.0 ms \| [0-9a-f]{10} \| [0-9-]{10} \| /,
+      ),
+      expect.stringMatching(/^\| start \| status \| the tools \| 2 \| 20\.0 by 10\.0 ms \| /),
+      expect.stringMatching(/^\| join \| join \| the tools \| 4 \| .*Node \d+\.\d+\.\d+ \|$/),
+      '',
+    ]);
+    const rows = readRecorded(folder);
     expect(rows).toHaveLength(3);
     expect(rows[1]).toEqual({
-      ...{
-        subject: 'start',
-        what: 'status',
-        baseline: 'the tools',
-        unit: 'ms',
-        ratio: 2,
-        median: 20,
-        baselineMedian: 10,
-      },
+      ...{ subject: 'start', what: 'status', baseline: 'the tools', figure: 2, measured: '20.0 by 10.0 ms' },
       commit: git('rev-parse', '--short=10', 'HEAD'),
       date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
       machine: expect.stringMatching(/^\d+ × .+, Node \d+/),
     });
+  });
+
+  test('keeps the figures of former commits, the newest last, and one for each commit', async () => {
+    await bench(['record'], recorded);
+    writeFileSync(join(folder, 'code'), 'second');
+    commit();
+    const second = { start: [{ version: 3, status: 2 }], join: [{ join: 4 }] };
+    await bench(['record', 'start'], second);
+    await bench(['record', 'start'], { ...second, start: [{ version: 2, status: 2 }] });
+    expect(readRecorded(folder).map(({ what, figure }) => [what, figure])).toEqual([
+      ['version', 1],
+      ['version', 2],
+      ['status', 2],
+      ['status', 2],
+      ['join', 4],
+    ]);
+    const { output } = await bench(['check', 'start'], { ...second, start: [{ version: 2.2, status: 2 }] });
+    expect(output).toContain('| start: version, against the tools | 2.00 | 2.20 | +10 % |');
+  });
+
+  test('measures a subject that is not quick where it is named', async () => {
+    const slow = { ...recorded, slow: [{ slow: 9 }] };
+    expect((await bench(['record'], slow)).counts).toEqual({ start: 1, join: 1 });
+    expect((await bench(['record', 'slow'], slow)).counts).toEqual({ slow: 1 });
+    expect((await bench(['check'], slow)).output).toContain('3 figures kept');
   });
 
   test('refuses files that are not committed, apart from its own, unless the caller allows them', async () => {
@@ -157,15 +189,29 @@ describe('scripts/bench record', () => {
     expect(readFileSync(join(folder, recordedPath), 'utf8')).toContain('with uncommitted changes');
   });
 
-  test('replaces the rows of the named subject alone, and drops those of a subject that is gone', async () => {
+  test('drops the rows that are gone from a named subject, and those of a subject that is gone', async () => {
     await bench(['record'], { ...recorded, old: [{ old: 1 }] });
     await bench(['record', 'start'], { start: [{ version: 7 }], join: [] });
-    const rows = JSON.parse(readFileSync(join(folder, recordedPath), 'utf8'));
-    expect(rows.map(({ what, ratio }: { what: string; ratio: number }) => [what, ratio])).toEqual([
+    expect(readRecorded(folder).map(({ what, figure }) => [what, figure])).toEqual([
       ['version', 7],
       ['join', 4],
     ]);
   });
+});
+
+test('a row without a baseline is its own median, with the share of its target', () => {
+  const target = { share: 0.75, atMost: 2, text: 'p75 < 2 ms' };
+  const own = { what: 'a change', baseline: '', unit: 'ms', ours: [1, 2, 3, 40], theirs: [], target } as const;
+  expect(figuresOf('change', [own])).toEqual([
+    { subject: 'change', what: 'a change', baseline: '', figure: 2.5, measured: '2.50 ms; p75 < 2 ms: 3.00' },
+  ]);
+});
+
+test('a figure that stays 0 is kept', () => {
+  const none = { subject: 'live', what: 'packets lost', baseline: '', figure: 0, measured: '0 packets' };
+  const before = { ...none, commit: 'abc', date: '2026-11-23', machine: 'one' };
+  expect(compareFigures([before], [none]).map(isLost)).toEqual([false]);
+  expect(compareFigures([before], [{ ...none, figure: 1 }]).map(isLost)).toEqual([true]);
 });
 
 test.each([[['check', 'nonsense']], [['record', 'nonsense']], [['check', '--uncommitted']]])(
