@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cellsOf, conclude, heading } from '../../scripts/measure/comparison.ts';
+import { describeSpreads, listDeaths } from '../../scripts/measure/host/failover.ts';
 import { spreadOf } from '../../scripts/measure/spread.ts';
 import { run } from '../lab/run.ts';
 
@@ -41,14 +42,18 @@ describe('scripts/bench push', () => {
     expect(stdout).toContain(`48×${status}`);
   });
 
-  test.each([[[]], [['pull']], [['push', '--waiting', '0']], [['push', '--changes', 'many']]])(
-    'prints its usage for %j',
-    async (argv) => {
-      await expect(bench(...argv)).rejects.toThrow(
-        /usage: scripts\/bench[\s\S]* scripts\/bench push|usage: scripts\/bench push/,
-      );
-    },
-  );
+  test.each([
+    [[]],
+    [['pull']],
+    [['failover', '--rounds', '0']],
+    [['start', '--rounds', '3']],
+    [['push', '--waiting', '0']],
+    [['push', '--changes', 'many']],
+  ])('prints its usage for %j', async (argv) => {
+    await expect(bench(...argv)).rejects.toThrow(
+      /usage: scripts\/bench[\s\S]* scripts\/bench push|usage: scripts\/bench push/,
+    );
+  });
 });
 
 test('scripts/bench check shows its usage for an unknown subject', async () => {
@@ -69,6 +74,20 @@ test('figures are compared by their medians, and held against the target', () =>
   const most = conclude({ ...common, target: { share: 0.75, atMost: 3, text: 'p75 ≤ 3' } });
   expect([most.met, cellsOf(most).at(-1)]).toEqual([true, 'yes (3.00)']);
   expect(conclude({ ...common, target: { share: 0.76, atMost: 3, text: 'p76 ≤ 3' } }).met).toBe(false);
+});
+
+test('each kind of death comes at each moment in turn, and a late failover is counted', () => {
+  const deaths = listDeaths(17);
+  expect(new Set(deaths.map(({ kind, moment }) => `${kind} ${moment}`)).size).toBe(16);
+  expect(deaths[16]).toEqual(deaths[0]);
+  const death = { kind: 'host', moment: 'settled', host: 'origin', lost: 'edge-1', servedBy: 'edge-2' } as const;
+  const outages = [1, 3.5, 2].map((seconds) => ({ ...death, seconds, withoutHandshake: null, at: 0, log: [] }));
+  const lines = describeSpreads(outages).split('\n');
+  expect(lines.slice(2)).toEqual([
+    '| host, settled | 3 | 2.00 | 3.50 | 3.50 | 1 |',
+    '| all | 3 | 2.00 | 3.50 | 3.50 | 1 |',
+    '',
+  ]);
 });
 
 test('a spread uses the nearest rank', () => {
