@@ -5,7 +5,10 @@
 const { writeSync } = require('node:fs');
 
 if (process.argv.length === 3 && process.argv[2] === '--version') tellVersion('@VERSION@');
-else require('./main.cjs').main();
+else {
+  require('./load.cjs');
+  require('./main.cjs').main();
+}
 
 function tellVersion(version) {
   try {

@@ -136,12 +136,19 @@ function readPrefix(text: string, field: string): { canonical: Prefix; given: st
   return { canonical: `${firstOf(address, bits)}/${bits}` as Prefix, given: `${address}/${bits}` };
 }
 
-/** The address with all but its first bits cleared. IPv4 by hand: ip-cidr takes 20 µs for each, and 3 ms for the first. */
+/** The address with all but its first bits cleared. By hand: ip-cidr takes 20 µs for each, and 3 ms for the first. */
 function firstOf(address: Address, bits: number): Address {
-  if (bits === 0) return (familyOf(address) === 4 ? '0.0.0.0' : '::') as Address;
-  if (familyOf(address) === 6) return parseAddress(new IPCIDR(`${address}/${bits}`).start<string>());
-  const number = numberOf(address);
-  return spell4(number - (number % 2 ** (32 - bits)));
+  if (familyOf(address) === 4) {
+    const number = numberOf(address);
+    return spell4(number - (number % 2 ** (32 - bits)));
+  }
+  const [left = '', right] = address.split('::').map((half) => (half === '' ? [] : half.split(':')));
+  const groups = [...left, ...Array(8 - left.length - (right?.length ?? 0)).fill('0'), ...(right ?? [])];
+  const masked = groups.map((group, at) => {
+    const kept = Math.min(16, Math.max(0, bits - 16 * at));
+    return (Number.parseInt(group, 16) & (0xffff << (16 - kept))).toString(16);
+  });
+  return parseAddress(masked.join(':'));
 }
 
 function readRange6(prefix: Prefix): AddressRange {

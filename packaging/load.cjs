@@ -1,0 +1,32 @@
+/**
+ * Loads the parts of the program, with the code that V8 made of them when the program was installed: see compile.cjs. V8 itself
+ * refuses code of another build of V8, or of other flags; the name of the folder refuses code of another build of the program.
+ */
+const { readFileSync } = require('node:fs');
+const Module = require('node:module');
+const { dirname, basename, join } = require('node:path');
+const { Script, constants } = require('node:vm');
+
+const folder = join(__dirname, 'compiled', '@BUILD@');
+const scripts = new Map();
+
+Module._extensions['.cjs'] = (module, filename) => {
+  const script = new Script(Module.wrap(readFileSync(filename, 'latin1')), {
+    filename,
+    cachedData: process.execArgv.length === 0 ? readCode(filename) : undefined,
+    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  });
+  scripts.set(filename, script);
+  const require = (id) => module.require(id);
+  script.runInThisContext().call(module.exports, module.exports, require, module, filename, dirname(filename));
+};
+
+function readCode(filename) {
+  try {
+    return readFileSync(join(folder, `${basename(filename)}.bin`));
+  } catch {
+    // Nothing was compiled here.
+  }
+}
+
+module.exports = { folder, scripts };
