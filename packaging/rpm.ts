@@ -65,10 +65,12 @@ ${longDescription.join('\n')}
 cp -a ${tree}/. %{buildroot}/
 
 %post
+/usr/lib/cpn/node /usr/lib/cpn/compile.cjs >/dev/null 2>&1 || :
 [ "$1" -gt 1 ] || systemctl --no-reload preset cpn-join.service >/dev/null 2>&1 || :
 [ ! -d /run/systemd/system ] || systemctl --system daemon-reload >/dev/null 2>&1 || :
 
 %preun
+[ "$1" -gt 0 ] || rm -rf /usr/lib/cpn/compiled
 if [ "$1" -eq 0 ] && [ -d /run/systemd/system ]; then
   for unit in ${units.join(' ')}; do systemctl --no-reload disable --now "$unit" >/dev/null 2>&1 || :; done
 fi

@@ -8,7 +8,7 @@ import {
   readFileSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { completionFor } from '../src/cli/commands/completion.ts';
 import { loadCommands } from '../src/cli/parse/commands.ts';
@@ -41,7 +41,9 @@ export async function writeTree(tree: string, architecture: Architecture): Promi
   copy('packaging/cpn.sh', 'usr/bin/cpn', 0o755);
   const lib = join(tree, 'usr/lib/cpn');
   mkdirSync(lib, { recursive: true });
-  for (const part of ['start.cjs', 'main.cjs', 'parts']) cpSync(join(dist, part), join(lib, part), { recursive: true });
+  for (const part of ['start.cjs', 'load.cjs', 'compile.cjs', 'main.cjs', 'parts']) {
+    cpSync(join(dist, part), join(lib, part), { recursive: true });
+  }
   put('usr/lib/cpn/package.json', '{"type":"module"}\n');
   const { node } = findNode(architecture);
   // What remains runs alike and is 18 MB smaller. The strip of the architecture itself: this machine may be another one.
@@ -95,8 +97,7 @@ export function settle(tree: string): void {
   for (const entry of entries) {
     const path = join(entry.parentPath, entry.name);
     if (entry.isDirectory()) chmodSync(path, 0o755);
-    else if (basename(entry.parentPath) === 'parts' || entry.name === 'main.cjs' || entry.name === 'start.cjs')
-      chmodSync(path, 0o644);
+    else if (entry.name.endsWith('.cjs')) chmodSync(path, 0o644);
     lutimesSync(path, sourceDate(), sourceDate());
   }
   if (existsSync(tree)) {

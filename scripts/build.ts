@@ -15,9 +15,12 @@ const { version } = manifest;
  */
 const entries: Readonly<Record<string, readonly string[]>> = {
   main: ['src/main.ts'],
-  commands: readdirSync(join(root, 'src/cli/commands')).map((file) => `src/cli/commands/${file}`),
+  commands: [
+    ...readdirSync(join(root, 'src/cli/commands')).map((file) => `src/cli/commands/${file}`),
+    ...['src/cli/output/start-screen.ts', 'src/host/open-host.ts', 'src/store/files/folder.ts'],
+  ],
   hot: [
-    ...['src/host/open-host.ts', 'src/host/linux/linux-host.ts', 'src/store/file-store.ts', 'node_modules/execa/index.js'],
+    ...['src/host/linux/linux-host.ts', 'src/store/file-store.ts', 'node_modules/execa/index.js'],
     ...['status/status', 'reconcile/reconcile', 'leave/former-networks'].map((name) => `src/app/${name}.ts`),
   ],
 };
@@ -78,14 +81,17 @@ const notices = collectNotices(root, findPackages(inputs));
 
 // A build that fails leaves the last one as it was.
 rmSync(dist, { recursive: true, force: true });
-for (const { fileName, code } of chunks) {
+for (const { fileName, name, code } of chunks) {
   const path = join(dist, fileName);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, inLatin1(code));
+  writeFileSync(path, inLatin1(name in entries ? loadLate(code) : code));
 }
 copyFileSync(join(root, 'packaging', 'cpn.js'), join(dist, 'cpn.js'));
 chmodSync(join(dist, 'cpn.js'), 0o755);
-const build = createHash('sha256').update(JSON.stringify(chunks.map(({ code }) => code))).digest('hex').slice(0, 16);
+const build = createHash('sha256')
+  .update(JSON.stringify(chunks.map(({ code }) => code)))
+  .digest('hex')
+  .slice(0, 16);
 for (const file of ['start.cjs', 'load.cjs', 'compile.cjs']) {
   const text = readFileSync(join(root, 'packaging', file), 'utf8');
   writeFileSync(join(dist, file), text.replace('@VERSION@', version).replace('@BUILD@', build));
@@ -96,6 +102,20 @@ execFileSync(process.execPath, [join(dist, 'compile.cjs')], { stdio: ['ignore', 
 
 const total = chunks.reduce((sum, { code }) => sum + code.length, 0);
 process.stdout.write(`dist: cpn ${version}, ${chunks.length + 3} files, ${Math.round(total / 1024)} KiB\n`);
+
+/**
+ * The same part, with those of Node's own modules that take time loaded when they are first used: a part has what any of its modules needs
+ * of them. What the bundler copies at the start of a part stays as it is.
+ */
+function loadLate(code: string): string {
+  const names = 'child_process|crypto|dgram|dns/promises|http|net|zlib';
+  const late = code.replace(
+    new RegExp(`(\\w+)=require\\("node:(${names})"\\)`, 'g'),
+    (whole, name: string, id: string) =>
+      new RegExp(`\\b${name}=[\\w.]+\\(${name},1\\)`).test(code) ? whole : `${name}=builtin("node:${id}")`,
+  );
+  return `const builtin=(id)=>{let loaded;return new Proxy({},{get:(_,name)=>(loaded??=require(id))[name]})};${late}`;
+}
 
 /**
  * The same program, with what is outside of Latin-1 escaped: V8 holds a source as long as its functions may be needed, with two bytes

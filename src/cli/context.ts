@@ -12,7 +12,7 @@ import type { DaemonUnit, Supervisor } from '../host/supervisor.ts';
 import type { Folders, Store } from '../store/store.ts';
 import type { TextFile } from './daemon/metrics/publish.ts';
 import { deferSignals } from './daemon/stop-signals.ts';
-import type { Input } from './input/input.ts';
+import type { Environment, Input } from './input/input.ts';
 import { printRemark, progress, warn } from './output/output.ts';
 
 /** A command prints for people; a daemon writes a log, and continues without its disk. */
@@ -22,7 +22,7 @@ type Mode = 'command' | 'daemon';
 export async function openTools(input: Input, mode: Mode = 'command'): Promise<Tools> {
   const { chooseDriver, untestedWarning: describeUntested, openHost } = await import('../host/open-host.ts');
   const driver = chooseDriver(input.environment.CPN_HOST_DRIVER);
-  const folders = await foldersOf(input);
+  const folders = await foldersOf(input.environment);
   const log = await openLog(input, mode === 'daemon' ? 'info' : 'silent');
   const reporter = mode === 'daemon' ? reportToLog(log) : { progress, remark: printRemark, warn };
   const untested = describeUntested(driver);
@@ -55,14 +55,21 @@ export async function openDoctor(input: Input): Promise<DoctorTools> {
     import('../host/open-host.ts'),
     import('../api/http/is-service-reachable.ts'),
   ]);
-  const folders = await foldersOf(input);
+  const folders = await foldersOf(input.environment);
   const inspector = await openInspector(chooseDriver(input.environment.CPN_HOST_DRIVER), folders.runtime);
   return { ...tools, inspector, folders, probeService };
 }
 
+/** The interfaces of this host's networks, by the names of their files. */
+export async function listInterfaces(environment: Environment): Promise<string[]> {
+  const { state } = await foldersOf(environment);
+  const { listLinks } = await import('../store/files/folder.ts');
+  return listLinks(state);
+}
+
 /** The process of the daemon, running or killed; null where none is. A daemon that is stopped removes its pid file. */
 export async function readDaemon(input: Input): Promise<LockHolder | null> {
-  const { runtime } = await foldersOf(input);
+  const { runtime } = await foldersOf(input.environment);
   const text = await readFile(join(runtime, 'daemon.pid'), 'utf8').catch(() => '');
   const [, digits] = /^(\d{1,10})\s*$/.exec(text) ?? [];
   return digits === undefined ? null : { pid: Number(digits), alive: isAlive(Number(digits)) };
@@ -152,7 +159,7 @@ async function connectService(
 
 const folderVariables = ['CPN_CONFIG_DIR', 'CPN_STATE_DIR', 'CPN_RUNTIME_DIR'];
 
-async function foldersOf({ environment }: Input): Promise<Folders> {
+async function foldersOf(environment: Environment): Promise<Folders> {
   const { defaultFolders: findUsualFolders } = await import('../host/open-host.ts');
   const usual = findUsualFolders();
   return {

@@ -5,20 +5,12 @@ import { removeFile, removeLeftovers, replaceFile } from './files/atomic-file.ts
 import { expectedError, finallyDo } from './files/do-then.ts';
 import { FileCache } from './files/file-cache.ts';
 import { closeFile, type Guarded, isExposed, type OnExposure, secureFolder } from './files/file-trust.ts';
-import { makeFolder, removeFolder } from './files/folder.ts';
+import { listLinks, makeFolder, removeFolder } from './files/folder.ts';
 import { formerName, readFormer, writeFormer } from './former-networks.ts';
 import { changeLock, daemonLock, type Kind, passLock, removeLock, removeStale, withLock } from './lock.ts';
 import { type Notes, readNotesFile, writeNotesFile } from './notes.ts';
 import type { State } from './state/state.ts';
-import {
-  copiesOf,
-  holdsStates,
-  listLinks,
-  mendState,
-  readState,
-  removeState,
-  writeState,
-} from './state/state-copies.ts';
+import { copiesOf, holdsStates, mendState, readState, removeState, writeState } from './state/state-copies.ts';
 import type { Folders, Listing, Store } from './store.ts';
 
 /** Receives each state file that is found damaged, once until it is repaired; its previous copy replaces it. */

@@ -1,4 +1,13 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -27,5 +36,49 @@ describe('the built program', () => {
     const alone = join(folder, 'start.cjs');
     copyFileSync(join(dist, 'start.cjs'), alone);
     expect((await run([process.execPath, alone, '--version'])).stdout).toBe(printed);
+  });
+});
+
+describe('the code that V8 keeps of the program', () => {
+  const show = async (program: string, env: Record<string, string> = {}) =>
+    (await run([process.execPath, join(program, 'start.cjs'), 'status', '--help'], { env })).stdout;
+
+  it('is of this build alone', () => {
+    const [build = '', ...others] = readdirSync(join(dist, 'compiled'));
+    expect([others, readdirSync(join(dist, 'compiled', build))]).toEqual([
+      [],
+      expect.arrayContaining(['main.cjs.bin']),
+    ]);
+  });
+
+  it('is not needed, and not used where it is damaged', async () => {
+    const copy = join(folder, 'copy');
+    cpSync(dist, copy, { recursive: true });
+    const expected = await show(dist);
+    const [build = ''] = readdirSync(join(copy, 'compiled'));
+    for (const file of readdirSync(join(copy, 'compiled', build)))
+      truncateSync(join(copy, 'compiled', build, file), 999);
+    expect(await show(copy)).toBe(expected);
+    rmSync(join(copy, 'compiled'), { recursive: true });
+    expect(await show(copy)).toBe(expected);
+    expect(readdirSync(copy)).not.toContain('compiled');
+  });
+
+  it('is read beside the program, and nowhere else', async () => {
+    const watcher = join(folder, 'watcher.cjs');
+    const log = join(folder, 'read');
+    writeFileSync(
+      watcher,
+      `const fs = require('node:fs'), read = fs.readFileSync;
+      fs.readFileSync = (path, ...rest) => {
+        if (String(path).endsWith('.bin')) fs.appendFileSync(${JSON.stringify(log)}, path + '|');
+        return read(path, ...rest);
+      };`,
+    );
+    const elsewhere = { HOME: folder, TMPDIR: folder, XDG_CACHE_HOME: folder, NODE_COMPILE_CACHE: folder };
+    await show(dist, { ...elsewhere, NODE_OPTIONS: `--require=${watcher}` });
+    const paths = readFileSync(log, 'utf8').split('|').slice(0, -1);
+    expect(paths.filter((path) => !path.startsWith(join(dist, 'compiled/')))).toEqual([]);
+    expect(paths.length).toBeGreaterThan(1);
   });
 });

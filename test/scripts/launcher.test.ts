@@ -28,7 +28,7 @@ function install(name: string, packageFolder: string, privateNode?: string): str
   mkdirSync(dist, { recursive: true });
   writeFileSync(join(dist, '..', 'package.json'), '{"type":"module"}');
   writeFileSync(join(dist, 'main.cjs'), MAIN);
-  for (const file of ['cpn.js', 'start.cjs']) {
+  for (const file of ['cpn.js', 'start.cjs', 'load.cjs']) {
     copyFileSync(join(import.meta.dirname, '..', '..', 'packaging', file), join(dist, file));
   }
   if (privateNode !== undefined) {

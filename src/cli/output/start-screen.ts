@@ -1,5 +1,4 @@
-import { openTools } from '../context.ts';
-import { Input } from '../input/input.ts';
+import { listInterfaces } from '../context.ts';
 import type { Command } from '../parse/command.ts';
 import { bold, dim, note } from './output.ts';
 
@@ -57,9 +56,7 @@ function describeBeginning(links: readonly string[] | null): string {
 /** Null where this user may not read the state. */
 async function findJoined(environment: NodeJS.ProcessEnv): Promise<readonly string[] | null> {
   try {
-    const { store } = await openTools(new Input({}, {}, environment));
-    const { states, unreadable } = await store.list();
-    return [...states, ...unreadable].map((state) => state.interface);
+    return await listInterfaces(environment);
   } catch {
     return null;
   }

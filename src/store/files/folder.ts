@@ -13,6 +13,12 @@ export async function listFolder(path: string): Promise<string[]> {
   }
 }
 
+/** The interfaces that have a state in this folder. */
+export async function listLinks(folder: string): Promise<string[]> {
+  const states = (await listFolder(folder)).filter((name) => name.endsWith('.json'));
+  return states.map((name) => name.slice(0, -'.json'.length)).sort();
+}
+
 /**
  * Makes a folder that only its owner can enter, to survive a power cut; returns the folders that were not there before, the
  * outermost first.

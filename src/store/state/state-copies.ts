@@ -79,12 +79,6 @@ export function copiesOf(path: string): string[] {
   return [previousOf(path), damagedOf(path), path];
 }
 
-/** The interfaces that have a state in this folder. */
-export async function listLinks(folder: string): Promise<string[]> {
-  const states = (await listFolder(folder)).filter((name) => name.endsWith('.json'));
-  return states.map((name) => name.slice(0, -'.json'.length)).sort();
-}
-
 /** Whether this folder holds a state of any kind, good or not. */
 export async function holdsStates(folder: string): Promise<boolean> {
   return (await listFolder(folder)).some((name) => /\.json(\.previous)?$/.test(name));
