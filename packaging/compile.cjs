@@ -1,5 +1,5 @@
 /**
- * Keeps beside the program the code that V8 makes of it, which depends on the machine: a package cannot bring it. A command then starts
+ * Keeps next to the program the code that V8 makes of it, which depends on the machine: a package cannot bring it. A command then starts
  * in two thirds of the time. Installation runs this, as the user who owns the program; the program itself never writes there.
  * The commands that it rehearses read this host, and change nothing: V8 keeps only what was run.
  */

@@ -64,7 +64,7 @@ describe('the code that V8 keeps of the program', () => {
     expect(readdirSync(copy)).not.toContain('compiled');
   });
 
-  it('is read beside the program, and nowhere else', async () => {
+  it('is read from the folder of the program, and nowhere else', async () => {
     const watcher = join(folder, 'watcher.cjs');
     const log = join(folder, 'read');
     writeFileSync(
