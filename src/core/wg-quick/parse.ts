@@ -1,6 +1,6 @@
 import { parsePublicKey, parseSecretKey } from '../crypto/keys.ts';
 import { InvalidValue } from '../errors/index.ts';
-import { familyOf, parseAddress, parsePrefix } from '../net/cidr.ts';
+import { familyOf, parseAddress, restorePrefix } from '../net/cidr.ts';
 import { isLiteral, parseEndpoint, type SocketEndpoint } from '../net/endpoint.ts';
 import type { InterfaceAddress } from '../net/interface-address.ts';
 import type { DesiredPeer, TunnelConfig } from './tunnel-config.ts';
@@ -83,7 +83,7 @@ function readPeer(section: Section): DesiredPeer {
       values
         .get('AllowedIPs')
         ?.split(', ')
-        .map((prefix) => parsePrefix(prefix, 'AllowedIPs')) ?? [],
+        .map((prefix) => restorePrefix(prefix, 'AllowedIPs')) ?? [],
     endpoint: endpoint === undefined ? null : readEndpoint(endpoint),
     keepalive: keepalive === undefined ? null : readNumber('PersistentKeepalive', keepalive, 1, 65535),
   };

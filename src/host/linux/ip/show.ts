@@ -96,9 +96,10 @@ export function shownReader(): (text: string) => Shown {
 }
 
 function readRoutes(line: string, whole: string): readonly ShownRoute[] {
+  const everything = maskPrefix(whole);
   return parseList(line)
     .filter((entry) => isUnicast(entry) && !isForEchoes(entry))
-    .map((entry) => readRoute(entry, maskPrefix(whole)));
+    .map((entry) => readRoute(entry, everything));
 }
 
 function readLink(entry: Entry): ShownLink {
