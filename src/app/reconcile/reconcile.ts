@@ -1,6 +1,7 @@
 import { CpnError, expectCpnError, Interrupted } from '../../core/errors/index.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import type { Change } from '../../core/reconcile/change.ts';
+import { recordSteps } from '../../core/reconcile/record-receipt.ts';
 import { diffConfig, type SectionDiff } from '../../core/wg-quick/diff.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
@@ -46,7 +47,8 @@ export function explainChanges(
   const peers = [...membership.map.peers, ...(planned?.state.membership.map.peers ?? [])];
   return {
     names: new Map(peers.map(({ publicKey, name }) => [publicKey, name])),
-    fileDiff: planned?.savedText ? diffConfig(planned.savedText, planned.config) : [],
+    fileDiff:
+      planned?.savedText && planned.savedText !== planned.config ? diffConfig(planned.savedText, planned.config) : [],
   };
 }
 
@@ -115,16 +117,19 @@ export async function bringUp(tools: Tools, network?: string): Promise<PassRepor
       const enabled: Joined = { ...state, enabled: true, drained: false, failed };
       const planned = await evaluateNetwork(tools, enabled);
       const before = await findUnloaded(tools, planned);
-      if (!state.enabled || state.drained) await tools.store.write(enabled);
+      // One write before the first step: that the network is to be up, and what is about to be made.
+      const receipt = recordSteps(state.receipt, planned.steps, planned.actual);
+      const known = receipt === state.receipt ? enabled : { ...enabled, receipt };
+      if (!state.enabled || state.drained || known !== enabled) await tools.store.write(known);
       const applied = await tools.deferSignals(async (signal) => {
         try {
-          return await applyKnownMap(tools, planned, enabled, { withinMs: defaultConfirmMs, signal });
+          return await applyKnownMap(tools, planned, known, { withinMs: defaultConfirmMs, signal });
         } catch (error) {
           if (error instanceof Interrupted) await restoreDown(tools, state);
           throw error;
         }
       });
-      await save(tools, applied, enabled, planned);
+      await save(tools, applied, known, planned);
       const opened = state.enabled ? [] : (await syncPorts(tools, applied, planned.actual)).changes;
       if (state.drained) {
         tools.warn(

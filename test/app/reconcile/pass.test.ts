@@ -464,3 +464,25 @@ it('a newer map that only adds a peer needs no confirmation', async () => {
   expect(desk.asked).toEqual([]);
   expect((await desk.state()).membership.map.revision).toBe('"2"');
 });
+
+describe('cpn up', () => {
+  it('writes once before the first step: that the network is up, and what is about to be made', async () => {
+    const desk = await Desk.with({ ...joinedTo(before), enabled: false });
+    const { store } = desk.tools;
+    const written: { readonly state: Joined; readonly steps: number }[] = [];
+    const counting = {
+      ...store,
+      write: (state: Joined) => {
+        written.push({ state, steps: desk.steps.length });
+        return store.write(state);
+      },
+    };
+    await bringUp({ ...desk.tools, store: counting });
+    expect(written.filter(({ steps }) => steps === 0)).toMatchObject([
+      { state: { enabled: true, receipt: expect.arrayContaining([{ made: 'interface', link: 'cpn0' }]) } },
+    ]);
+    written.length = 0;
+    await bringUp({ ...desk.tools, store: counting });
+    expect(written).toEqual([]);
+  });
+});
