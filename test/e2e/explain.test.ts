@@ -117,7 +117,7 @@ describe('nothing stops a packet', () => {
     });
   });
 
-  it('while the control plane is out of reach', async () => {
+  it('while the control plane is unreachable', async () => {
     await office.controlPlane.host.uplink.cut();
     try {
       expect(await explain(origin, '10.77.0.1')).toMatchObject({ exitCode: 0, stops_at: null });

@@ -118,14 +118,14 @@ describe('what the daemon noted', () => {
   it('is shown: how it receives changes, its last error, and its warnings', async () => {
     await store.writeNotes('cpn0', {
       ...noNotes,
-      sync: { mode: 'push', lastSuccess: null, error: 'out of reach', refused: null },
+      sync: { mode: 'push', lastSuccess: null, error: 'unreachable', refused: null },
       troubles: ['another program keeps deleting a route'],
     });
     const seen = await status(origin);
-    expect(seen.sync).toEqual({ mode: 'push', last_success: null, error: 'out of reach' });
+    expect(seen.sync).toEqual({ mode: 'push', last_success: null, error: 'unreachable' });
     expect(seen.warnings).toEqual(['another program keeps deleting a route']);
     const { stdout } = await origin.cpn(['status']);
-    expect(stdout).toMatch(/^sync out of reach\nwarning another program keeps deleting a route$/m);
+    expect(stdout).toMatch(/^sync unreachable\nwarning another program keeps deleting a route$/m);
   });
 });
 

@@ -45,9 +45,9 @@ const trace = async () => [(await stat(path)).ino, await readFile(path, 'utf8')]
 describe('notes', () => {
   it.each([
     ['after a success', notes],
-    ['after a failure', synced('2026-11-20T12:00:00.000Z', 'out of reach')],
+    ['after a failure', synced('2026-11-20T12:00:00.000Z', 'unreachable')],
     ['before any success', synced(null)],
-    ['before any success, and after a failure', synced(null, 'out of reach')],
+    ['before any success, and after a failure', synced(null, 'unreachable')],
   ])('%s read as they were written', async (_, written) => {
     await store.writeNotes('cpn0', written);
     expect(await fileStore(folders).readNotes('cpn0')).toEqual(written);

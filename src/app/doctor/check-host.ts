@@ -57,7 +57,7 @@ async function examineFiles({ inspector, folders, store }: DoctorTools, { states
   return findings.filter((finding) => finding !== null);
 }
 
-/** The networks that were left while their control planes were out of reach. */
+/** The networks that were left while their control planes were unreachable. */
 async function examineFormer({ store }: DoctorTools): Promise<Finding[]> {
   const { memberships } = await store.readFormer();
   return memberships.map(({ interface: link, network, peer }) => {

@@ -37,7 +37,7 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
       const problem = `a captive portal or proxy answers in its place: ${error.facts.problem}`;
       return [problemFinding('api', looked, problem, error.remedy ?? '')];
     }
-    return [problemFinding('api', looked, `is out of reach: ${error.facts.problem}`, remedyOf(url, error))];
+    return [problemFinding('api', looked, `is unreachable: ${error.facts.problem}`, remedyOf(url, error))];
   }
 }
 

@@ -28,7 +28,7 @@ export async function findJoined(
   return null;
 }
 
-/** True where the service no longer lists this host in a network that it joined; false also where it is out of reach. */
+/** True where the service no longer lists this host in a network that it joined; false also where it is unreachable. */
 export async function isRemoved(tools: Tools, state: Joined): Promise<boolean> {
   const access = accessOf(state);
   if (access === null) return false;
@@ -44,7 +44,7 @@ export async function isRemoved(tools: Tools, state: Joined): Promise<boolean> {
 }
 
 /**
- * Reads the network before a join is repeated. Where the control plane is out of reach, the join continues with the state on disk.
+ * Reads the network before a join is repeated. Where the control plane is unreachable, the join continues with the state on disk.
  *
  * @throws Refused where the control plane refuses the host's token, or has suspended the host
  */

@@ -53,7 +53,7 @@ interface EnrollmentResult {
 
 /**
  * A service that describes `Current-Networks` refuses a key for a network that this host is in, and the key stays unused.
- * Where the host was removed from that network, or left it while the service was out of reach, it enrols as the peer that
+ * Where the host was removed from that network, or left it while the service was unreachable, it enrols as the peer that
  * it was there. A service that describes `Current-Peers` also refuses the key where this host joined the network at another
  * address of the control plane.
  *

@@ -122,7 +122,7 @@ export function describeExisting(existing: Joined): string {
   return `this host is in network ${map.name} already, as ${existing.interface}; "cpn leave ${existing.interface}" first`;
 }
 
-/** A host sends no packet to its own address: a peer of another network with that address would be out of reach. */
+/** A host sends no packet to its own address: a peer of another network with that address would be unreachable. */
 function findHiddenPeer({ membership: { map, peer } }: Joined, others: readonly Joined[]): string | null {
   for (const { interface: link, membership, ...keys } of others) {
     const own = ownKeys(keys);

@@ -64,8 +64,7 @@ function formerOf({ membership, ...state }: Joined, leftAt: string): FormerMembe
  * @param left those to remove; all by default
  */
 export async function finishLeaving(tools: Tools, left?: readonly FormerMembership[]): Promise<void> {
-  const log = (text: string) =>
-    tools.log.debug({ error: text }, 'what is kept of networks that were left cannot be read');
+  const log = (text: string) => tools.log.debug({ error: text }, 'the file of former networks cannot be read');
   const unreachable = new Set<string>();
   for (const former of left ?? (await listFormer({ store: tools.store, warn: log }))) {
     const { service, network, peer, accessToken } = former;
@@ -76,12 +75,15 @@ export async function finishLeaving(tools: Tools, left?: readonly FormerMembersh
       if (!isGone) continue;
       await tools.store.lock(() => dropFormer(tools, [former]));
       const facts = { url: service.url, network: network.name, peer: peer.name };
-      tools.log.info(facts, 'the peer of a network that this host left is removed');
+      tools.log.info(facts, 'the peer of a former network is removed');
       tools.progress(`${peer.name} is out of network ${network.name}, which this host left`);
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;
       if (error instanceof Unreachable) unreachable.add(service.url);
-      tools.log.debug({ network: network.name, error: error.message }, 'the peer of a network that was left stays');
+      tools.log.debug(
+        { network: network.name, error: error.message },
+        'the peer of a former network is not removed yet',
+      );
     }
   }
 }

@@ -59,7 +59,7 @@ export async function applyKnownMap(
   const facts = { interface: known.interface, loss };
   if (!(await canBeConfirmed(tools, planned))) {
     // Without an answer before the change, silence after it proves nothing.
-    tools.log.warn(facts, 'a change takes away the network, and is not confirmed');
+    tools.log.warn(facts, 'a change may cut this host off, and nothing can confirm it');
     return applyEvaluation(tools, planned, known);
   }
   const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
@@ -146,7 +146,7 @@ async function applyAndConfirm(
   } catch (error) {
     await rollBack(tools, planned, known).catch((failure: Error) => {
       const facts = { interface: known.interface, error: failure.message };
-      tools.log.warn(facts, 'a change failed, and could not be taken back');
+      tools.log.warn(facts, 'a change failed, and its rollback failed too');
     });
     throw error;
   }

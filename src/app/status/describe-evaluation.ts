@@ -171,7 +171,7 @@ function describeUnloaded({ state, desired, actual }: Evaluation, { unloaded }: 
 }
 
 function describeHidden({ peer, link }: HiddenPeer): string {
-  return `${peer.name} is out of reach: this host has its address ${peer.address} itself, on ${link}; leave one of the two networks, or join that of ${link} again for another address`;
+  return `${peer.name} is unreachable: this host has its address ${peer.address} itself, on ${link}; leave one of the two networks, or join that of ${link} again for another address`;
 }
 
 function describeRefused({ refused, membership: { map } }: Joined): string {

@@ -29,7 +29,7 @@ export const status: Command = {
   },
 };
 
-/** The networks that were left while their control planes were out of reach; each is a warning. */
+/** The networks that were left while their control planes were unreachable; each is a warning. */
 async function readFormer(tools: Tools) {
   const { describeFormer, listFormer } = await import('../../app/leave/former-networks.ts');
   const memberships = await listFormer(tools);

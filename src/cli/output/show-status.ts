@@ -73,7 +73,7 @@ function inboundToJson({ port, author, family, table, reason, command }: Inbound
   return { state: 'dropped', port, by: author, table: `${family} ${table}`, reason, remedy: command };
 }
 
-/** The networks that were left while their control planes were out of reach, as scripts rely on it; no field where there are none. */
+/** The networks that were left while their control planes were unreachable, as scripts rely on it; no field where there are none. */
 export function formerToJson(memberships: readonly FormerMembership[]) {
   if (memberships.length === 0) return {};
   const former = memberships.map(({ interface: link, network, peer, service, leftAt }) => ({

@@ -125,7 +125,7 @@ export function checkConflicts({ map, self, desired, actual }: ExaminedNetwork):
     problemFinding(
       'network',
       looked,
-      `${printable(peer.name)} is out of reach: this host has its address ${peer.address} itself, on ${other}`,
+      `${printable(peer.name)} is unreachable: this host has its address ${peer.address} itself, on ${other}`,
       `cpn leave ${link} or cpn leave ${other}, and join again for another address`,
     ),
   );

@@ -137,7 +137,7 @@ describe('a check-up', () => {
       throw out;
     };
     expect(problemsOf(await examine({ ...tools, probeService: cut }))).toMatchObject([
-      { subject: 'api', found: 'is out of reach: connection refused' },
+      { subject: 'api', found: 'is unreachable: connection refused' },
     ]);
     const remedyOf = async (error: Unreachable) => {
       const found = await examine({ ...tools, probeService: async () => Promise.reject(error) });

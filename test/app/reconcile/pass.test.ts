@@ -430,7 +430,7 @@ describe('a change that takes away the network itself', () => {
     expect(desk.logged).toContainEqual({
       level: 'warn',
       facts: { interface: 'cpn0', loss: "the network's range 10.77.0.0/24" },
-      message: 'a change takes away the network, and is not confirmed',
+      message: 'a change may cut this host off, and nothing can confirm it',
     });
   });
 

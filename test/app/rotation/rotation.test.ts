@@ -26,7 +26,7 @@ const [older, newer] = [keyPair(1), makeKeyPair(new Uint8Array(32).fill(200))];
 const renamed = mapAt('"2"', [], { peers: [{ ...self, publicKey: newer.publicKey }, two, three] });
 const identity = makeIdentity(new Uint8Array(32).fill(5));
 
-/** The control plane is out of reach; `delivered` tells whether a request may have come there. */
+/** The control plane is unreachable; `delivered` tells whether a request may have come there. */
 const unreachable = (delivered: boolean) =>
   new Unreachable('https://203.0.113.99', 'it is gone', { delivered, heard: false, retryAfterMs: null });
 

@@ -154,7 +154,7 @@ describe('a service without long polls', () => {
 
 describe('a failure of the control plane', () => {
   it.each([
-    ['out of reach', () => gone()],
+    ['unreachable', () => gone()],
     ['401', () => new Refused(401, 'reading', 'no', 'look')],
     ['404', () => new Refused(404, 'reading', 'no', 'look')],
   ])('(%s) is logged once, noted, and over when it answers', async (_, error) => {
@@ -207,7 +207,7 @@ describe('a failure of the control plane', () => {
     [404, 'gone'],
     [422, null],
   ])(
-    'is a refusal of its own where the answer is %i (%s), also while the service is out of reach later',
+    'is a refusal of its own where the answer is %i (%s), also while the service is unreachable later',
     async (status, refused) => {
       const refusing = fail(new Refused(status, 'reading', 'no', 'look'));
       for (const answers of [[refusing], [refusing, fail(gone())]]) {

@@ -95,14 +95,14 @@ describe('the status as JSON', () => {
   });
 
   it('says of a refusal that stands what it was, and the later failure by itself', () => {
-    const sync = { ...office.sync, error: 'out of reach', refused: 'token', refusal: 'refused (401)' } as const;
+    const sync = { ...office.sync, error: 'unreachable', refused: 'token', refusal: 'refused (401)' } as const;
     const lines = statusToText({ ...office, sync }, now).split('\n');
-    expect(lines.slice(-2)).toEqual(['sync refused (token) refused (401)', 'sync out of reach']);
+    expect(lines.slice(-2)).toEqual(['sync refused (token) refused (401)', 'sync unreachable']);
     const { refusal: _, ...ofVersionBefore } = sync;
     const before = statusToText({ ...office, sync: ofVersionBefore }, now).split('\n');
     expect(before.slice(-2)).toEqual([
       'sync refused (token) until the control plane sends a map again',
-      'sync out of reach',
+      'sync unreachable',
     ]);
   });
 

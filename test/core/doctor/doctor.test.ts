@@ -241,7 +241,7 @@ describe('networks', () => {
     ];
     const seen = { ...rest, desired: { ...desired, report }, actual: { ...bare, surroundings: overlapping } };
     expect(checkConflicts(seen)).toMatchObject([
-      { verdict: 'problem', found: expect.stringContaining('peer-2 is out of reach') },
+      { verdict: 'problem', found: expect.stringContaining('peer-2 is unreachable') },
       { verdict: 'note', remedy: 'cpn set cpn0 --allow-route 192.168.50.0/24, if that is meant to be' },
     ]);
     expect(checkConflicts(scene({}, { desired: { ...desired, report: [] } }))).toMatchObject([{ verdict: 'ok' }]);
