@@ -16,11 +16,11 @@ import { type Evaluation, observeOptionsFor } from './evaluate-network.ts';
 import { rememberSaved } from './saved-config.ts';
 
 /**
- * Makes the host what a survey says: writes down what is about to be made, does the steps in order, and looks again. The
- * surveyed state itself is left to be saved by the caller, once it is known to be good: until then `known` stays on disk.
+ * Makes the host what an evaluation says: writes down what is about to be made, does the steps in order, and looks again. The
+ * evaluated state itself is left to be saved by the caller, once it is known to be good: until then `known` stays on disk.
  * Where the packet rules do not load, all the rest is done, and nothing is forwarded: see {@link findUnloaded}.
  *
- * @returns the surveyed state with its receipt
+ * @returns the evaluated state with its receipt
  * @throws NotConverged when the host is not as planned afterwards
  */
 export async function applyEvaluation(tools: Tools, planned: Evaluation, known: Joined): Promise<Joined> {
@@ -58,7 +58,7 @@ async function reachMoved(tools: Tools, { state, desired, moved }: Evaluation): 
 }
 
 /**
- * Does the steps of a survey in order. Where the packet rules do not load, nothing is forwarded, and the rest is done: a host must
+ * Does the steps of an evaluation in order. Where the packet rules do not load, nothing is forwarded, and the rest is done: a host must
  * stay within reach. The notes tell why.
  *
  * @returns whether the packet rules load, where there was something to load

@@ -25,7 +25,7 @@ export function mayCutOff(changes: readonly Change[]): boolean {
   );
 }
 
-/** What of the network itself a survey takes away, in words; null where it takes away nothing of it. */
+/** What of the network itself an evaluation takes away, in words; null where it takes away nothing of it. */
 function findLoss(
   { saved, desired, actual, listed, state }: Evaluation,
   known: Joined,
@@ -43,7 +43,7 @@ function findLoss(
 }
 
 /**
- * Applies a survey of the known map, or of what a person requested. Where it takes away the network itself, whatever the cause, it is
+ * Applies an evaluation of the known map, or of what a person requested. Where it takes away the network itself, whatever the cause, it is
  * confirmed as {@link applyTentatively} describes.
  *
  * @throws NotConfirmed when it was taken back, and whatever {@link applyEvaluation} throws
@@ -69,7 +69,7 @@ export async function applyKnownMap(
 }
 
 /**
- * Applies a survey that goes by a map not tried before, as {@link applyTentatively} does, and remembers what was refused.
+ * Applies an evaluation that goes by a map not tried before, as {@link applyTentatively} does, and remembers what was refused.
  *
  * @throws NotConfirmed when it was taken back, and whatever {@link applyEvaluation} throws, after it was taken back
  */
@@ -95,7 +95,7 @@ export async function applyNewMap(
 }
 
 /**
- * Applies a survey, and keeps it only if the control plane, or a peer that answered before, still answers; else makes the host again
+ * Applies an evaluation, and keeps it only if the control plane, or a peer that answered before, still answers; else makes the host again
  * what `known` says. A change that takes away the network itself is confirmed by retained peers with a fresh handshake alone: the
  * control plane is reached outside the tunnel, and would confirm the loss of all of it. It counts only where there is no such peer.
  *

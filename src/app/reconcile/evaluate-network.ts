@@ -42,7 +42,7 @@ export interface Evaluation extends DesiredNetwork {
   readonly changes: readonly Change[];
 }
 
-/** Optional inputs of a survey. */
+/** Optional inputs of an evaluation. */
 export interface EvaluationOptions {
   /** What a look of a moment ago saw, for the same question; without it, it looks itself. */
   readonly actual?: Actual | undefined;

@@ -160,7 +160,7 @@ async function checkRefusal(tools: Tools, state: Rotating, error: unknown, isNew
   throw error;
 }
 
-/** Does what a survey says, without looking again: every moment counts. */
+/** Does what an evaluation says, without looking again: every moment counts. */
 async function applyDirectly(tools: Tools, planned: Evaluation): Promise<void> {
   const { state, config } = planned;
   const { interface: link } = state;

@@ -69,8 +69,8 @@ export class MapFollower implements PassListener {
     }
   }
 
-  onPass({ evaluation: survey }: Pass): void {
-    if (survey !== null) this.#compareIdentity(survey.state);
+  onPass({ evaluation }: Pass): void {
+    if (evaluation !== null) this.#compareIdentity(evaluation.state);
   }
 
   /** Starts a new request at once: after a change of the underlay, or a sleep, a connection may be dead without a reset. */

@@ -36,20 +36,20 @@ export class NameFollower implements PassListener {
   }
 
   /** Does not wait for the resolver: one that does not answer must not delay passes. */
-  onPass({ evaluation: survey }: Pass): void {
-    if (survey !== null) void this.resolveDue(survey);
+  onPass({ evaluation }: Pass): void {
+    if (evaluation !== null) void this.resolveDue(evaluation);
   }
 
   /** Resolves the names that are due, and adds the addresses to the update for the next pass if they changed. Never rejects. */
-  async resolveDue(survey: Evaluation): Promise<void> {
-    const due = this.#findDue(survey);
+  async resolveDue(evaluation: Evaluation): Promise<void> {
+    const due = this.#findDue(evaluation);
     if (due.size === 0 || this.#isBusy) return;
     this.#isBusy = true;
     try {
       for (const name of due) this.#queriedAt.set(name, this.#tools.monotonic());
-      const resolved = await resolveNames(this.#tools, survey.state, due);
+      const resolved = await resolveNames(this.#tools, evaluation.state, due);
       this.#transitions.update(null);
-      if (resolved !== survey.state.resolved) this.#update.addResolved(resolved);
+      if (resolved !== evaluation.state.resolved) this.#update.addResolved(resolved);
     } catch (error) {
       this.#transitions.update(error);
     } finally {

@@ -49,7 +49,7 @@ export async function reconcile(
   }
 }
 
-function outcomeOf({ evaluation: survey, changes, isDrift }: Pass): PassOutcome {
+function outcomeOf({ evaluation, changes, isDrift }: Pass): PassOutcome {
   if (changes.length > 0) return isDrift ? 'repaired' : 'changed';
-  return survey !== null && survey.changes.length > 0 ? 'postponed' : 'steady';
+  return evaluation !== null && evaluation.changes.length > 0 ? 'postponed' : 'steady';
 }

@@ -29,14 +29,14 @@ import { describeProvidedConfig } from './describe-provided-config.ts';
 import { findSecretMismatches, viewSecrets } from './find-secret-mismatches.ts';
 import type { NetworkStatus, PeerStatus, RouteStatus } from './network-status.ts';
 
-/** What a survey tells of a network's state. */
+/** What an evaluation tells of a network's state. */
 type EvaluatedStatus = Pick<
   NetworkStatus,
   'state' | 'listenPort' | 'mtu' | 'pathMtu' | 'peers' | 'routes' | 'drift' | 'foreignRoutes' | 'warnings'
 >;
 
 /**
- * Tells how a network is from a survey of it and from what the daemon noted.
+ * Tells how a network is from an evaluation of it and from what the daemon noted.
  *
  * @param now seconds since the epoch
  */

@@ -3,6 +3,6 @@ import type { Pass } from '../../../src/app/reconcile/pass.ts';
 import type { Change } from '../../../src/core/reconcile/change.ts';
 
 /** A pass that found this and made these repairs; null for a network that is down. */
-export function passOf(survey: Partial<Evaluation> | null, changes: readonly Change[] = []): Pass {
-  return { evaluation: survey && ({ changes, ...survey } as Evaluation), changes, isDrift: true };
+export function passOf(evaluation: Partial<Evaluation> | null, changes: readonly Change[] = []): Pass {
+  return { evaluation: evaluation && ({ changes, ...evaluation } as Evaluation), changes, isDrift: true };
 }

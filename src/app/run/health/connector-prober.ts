@@ -62,8 +62,8 @@ export class ConnectorProber {
   }
 
   /** Probes the connectors of this evaluation from now on; null, for a network that is down, has none. */
-  follow(survey: Evaluation | null): void {
-    this.#probed = updateProbed(this.#probed, survey);
+  follow(evaluation: Evaluation | null): void {
+    this.#probed = updateProbed(this.#probed, evaluation);
     this.#reported = JSON.stringify(this.failed);
     this.#wake();
   }

@@ -31,14 +31,14 @@ export class FailureTracker implements PassListener {
     this.#connectors.move();
   }
 
-  onPass({ evaluation: survey }: Pass): void {
-    this.#connectors.follow(survey);
-    this.#hosts.follow(survey);
-    this.#set(survey === null ? null : this.#gather());
-    if (survey === null) return;
-    this.#names = new Map(survey.state.membership.map.peers.map((peer) => [peer.id, peer.name]));
+  onPass({ evaluation }: Pass): void {
+    this.#connectors.follow(evaluation);
+    this.#hosts.follow(evaluation);
+    this.#set(evaluation === null ? null : this.#gather());
+    if (evaluation === null) return;
+    this.#names = new Map(evaluation.state.membership.map.peers.map((peer) => [peer.id, peer.name]));
     // Without a trigger, what changed during the pass would wait for the next one.
-    if (JSON.stringify(this.#failed) !== JSON.stringify(survey.state.failed)) this.#update.trigger();
+    if (JSON.stringify(this.#failed) !== JSON.stringify(evaluation.state.failed)) this.#update.trigger();
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -51,10 +51,10 @@ export class LanProber implements PassListener {
   }
 
   /** At the first pass, routes that are out of service already count as dead until their LAN answers. */
-  async onPass({ evaluation: survey }: Pass): Promise<void> {
-    this.#lan = survey && findLan(survey.state);
-    if (survey === null) return;
-    const { state } = survey;
+  async onPass({ evaluation }: Pass): Promise<void> {
+    this.#lan = evaluation && findLan(evaluation.state);
+    if (evaluation === null) return;
+    const { state } = evaluation;
     if (this.#health === null) await this.#begin(state);
     else if (this.#lan === null) await this.#set(initialLanHealth(), {});
     if (this.#lan !== null) this.#timer.schedule();

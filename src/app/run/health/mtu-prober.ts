@@ -29,7 +29,7 @@ export class MtuProber implements PassListener {
   readonly #link: string;
   readonly #update: PendingUpdate;
   readonly #transitions: TransitionLogger;
-  #survey: Evaluation | null = null;
+  #evaluation: Evaluation | null = null;
   #candidates: readonly Candidate[] = [];
   #underlay = '';
   #paths = new Map<PeerId, PeerPath>();
@@ -57,23 +57,24 @@ export class MtuProber implements PassListener {
   }
 
   /** A network that is down, or has a fixed MTU, is not measured. */
-  onPass({ evaluation: survey }: Pass): void {
-    const isMeasured = survey?.state.enabled && survey.state.options.mtu === null && survey.actual.link !== null;
-    this.#survey = isMeasured ? survey : null;
-    if (this.#survey === null) {
+  onPass({ evaluation }: Pass): void {
+    const isMeasured =
+      evaluation?.state.enabled && evaluation.state.options.mtu === null && evaluation.actual.link !== null;
+    this.#evaluation = isMeasured ? evaluation : null;
+    if (this.#evaluation === null) {
       this.#candidates = [];
       this.#set(undefined);
       this.reset();
       return;
     }
-    const underlay = nameUnderlay(this.#survey.actual.surroundings);
+    const underlay = nameUnderlay(this.#evaluation.actual.surroundings);
     if (underlay !== this.#underlay) {
       this.#underlay = underlay;
       this.#set(undefined);
       this.reset();
     }
-    this.#candidates = findCandidates(this.#survey, secondsNow(this.#tools));
-    this.#followPaths(this.#survey);
+    this.#candidates = findCandidates(this.#evaluation, secondsNow(this.#tools));
+    this.#followPaths(this.#evaluation);
     this.#settle();
     this.#wake();
   }
@@ -87,8 +88,8 @@ export class MtuProber implements PassListener {
     signal.addEventListener('abort', () => this.#wake());
     while (!signal.aborted) {
       const due = this.#findDue();
-      if (this.#survey !== null && due.length > 0) {
-        await this.#measure(this.#survey, due, signal);
+      if (this.#evaluation !== null && due.length > 0) {
+        await this.#measure(this.#evaluation, due, signal);
         continue;
       }
       await new Promise<void>((resolve) => {
@@ -99,8 +100,8 @@ export class MtuProber implements PassListener {
 
   /** None while a pass is about to change the MTU under the echoes. */
   #findDue(): readonly Candidate[] {
-    if (this.#survey === null || this.#wanted !== undefined) return [];
-    const { fittedMtu } = this.#survey.desired;
+    if (this.#evaluation === null || this.#wanted !== undefined) return [];
+    const { fittedMtu } = this.#evaluation.desired;
     const now = this.#tools.monotonic();
     return this.#candidates.filter(({ peer }) => {
       const path = this.#paths.get(peer.id);
@@ -125,11 +126,11 @@ export class MtuProber implements PassListener {
     }
   }
 
-  async #measure(survey: Evaluation, due: readonly Candidate[], signal: AbortSignal): Promise<void> {
+  async #measure(evaluation: Evaluation, due: readonly Candidate[], signal: AbortSignal): Promise<void> {
     const place = this.#place;
     let sizes: ReadonlyMap<PeerId, number | null> = new Map();
     try {
-      sizes = await measurePaths(this.#tools, survey, due, signal);
+      sizes = await measurePaths(this.#tools, evaluation, due, signal);
       this.#transitions.update(null);
     } catch (error) {
       this.#transitions.update(expectCpnError(error));
@@ -147,9 +148,9 @@ export class MtuProber implements PassListener {
   }
 
   #settle(): void {
-    if (this.#survey === null) return;
+    if (this.#evaluation === null) return;
     const now = this.#tools.monotonic();
-    const { state, desired } = this.#survey;
+    const { state, desired } = this.#evaluation;
     const { fittedMtu: full, pathMtu } = desired;
     const narrowest = findNarrowest(this.#paths.values(), full, now);
     const present = pathMtu?.mtu ?? full;

@@ -30,16 +30,16 @@ export interface ProbedConnector {
 }
 
 /** The connectors to probe from now on; those that stay as they were keep their liveness. */
-export function updateProbed(before: readonly ProbedConnector[], survey: Evaluation | null): ProbedConnector[] {
+export function updateProbed(before: readonly ProbedConnector[], evaluation: Evaluation | null): ProbedConnector[] {
   const known = new Map(before.map((each) => [each.peer.publicKey, each]));
-  return findConnectors(survey).map(({ peer, inService }) => {
+  return findConnectors(evaluation).map(({ peer, inService }) => {
     const same = known.get(peer.publicKey);
     if (same?.inService === inService) {
       // The same object: its answer may be on the way.
       same.peer = peer;
       return same;
     }
-    const liveness = same ? resetSilence(same.liveness) : unknownLiveness(savedStateOf(peer, survey));
+    const liveness = same ? resetSilence(same.liveness) : unknownLiveness(savedStateOf(peer, evaluation));
     const pace = { every: everyOther, probed: everyOther };
     return { peer, inService, liveness, ...pace, rxBytes: null, hasSession: false, begun: 0 };
   });
@@ -66,8 +66,8 @@ export function needsCounters(connector: ProbedConnector): boolean {
 }
 
 /** From the state on disk. */
-function savedStateOf({ id }: Peer, survey: Evaluation | null): Liveness['state'] {
-  const failure = survey?.state.failed.find((each) => each.peer === id);
+function savedStateOf({ id }: Peer, evaluation: Evaluation | null): Liveness['state'] {
+  const failure = evaluation?.state.failed.find((each) => each.peer === id);
   return failure ? (failure.back ? 'back' : 'silent') : 'trusted';
 }
 
@@ -75,9 +75,9 @@ function savedStateOf({ id }: Peer, survey: Evaluation | null): Liveness['state'
  * The connectors that this host exchanges packets with directly, where their liveness matters: where there are several, or where this
  * host is one itself, and relays what it cannot deliver.
  */
-function findConnectors(survey: Evaluation | null): { peer: Peer; inService: boolean }[] {
-  if (survey === null) return [];
-  const { state, desired } = survey;
+function findConnectors(evaluation: Evaluation | null): { peer: Peer; inService: boolean }[] {
+  if (evaluation === null) return [];
+  const { state, desired } = evaluation;
   const reached = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
   const connectors = state.membership.map.peers.filter(
     (peer) => peer.type === 'connector' && reached.has(peer.publicKey),

@@ -35,15 +35,15 @@ export class RelayWatcher {
   }
 
   /** Watches the hosts of this evaluation from now on; null, for a network that is down, has none. */
-  follow(survey: Evaluation | null): void {
-    this.#hosts = findHosts(survey);
+  follow(evaluation: Evaluation | null): void {
+    this.#hosts = findHosts(evaluation);
     const isKnown = new Set(this.#hosts.map((host) => host.publicKey));
     for (const kept of [this.#lost, this.#traffic]) {
       for (const publicKey of kept.keys()) if (!isKnown.has(publicKey)) kept.delete(publicKey);
     }
     for (const { id, publicKey } of this.#hosts) {
-      const isLost = survey?.state.failed.some(({ peer }) => peer === id) ?? false;
-      const rxBytes = survey?.actual.device?.peers.find((peer) => peer.publicKey === publicKey)?.rxBytes ?? 0;
+      const isLost = evaluation?.state.failed.some(({ peer }) => peer === id) ?? false;
+      const rxBytes = evaluation?.actual.device?.peers.find((peer) => peer.publicKey === publicKey)?.rxBytes ?? 0;
       if (isLost && !this.#lost.has(publicKey)) this.#lost.set(publicKey, rxBytes);
     }
     this.#wake();
@@ -82,10 +82,10 @@ export class RelayWatcher {
 }
 
 /** The hosts that this one reaches directly, if it is a connector and there is another. */
-function findHosts(survey: Evaluation | null): Peer[] {
-  if (survey === null || survey.state.enrollment.type !== 'connector') return [];
-  const { map } = survey.state.membership;
-  const reached = new Set(survey.desired.config.peers.map((peer) => peer.publicKey));
+function findHosts(evaluation: Evaluation | null): Peer[] {
+  if (evaluation === null || evaluation.state.enrollment.type !== 'connector') return [];
+  const { map } = evaluation.state.membership;
+  const reached = new Set(evaluation.desired.config.peers.map((peer) => peer.publicKey));
   const others = map.peers.filter((peer) => reached.has(peer.publicKey));
   return others.some((peer) => peer.type === 'connector') ? others.filter((peer) => peer.type !== 'connector') : [];
 }

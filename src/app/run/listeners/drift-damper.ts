@@ -73,9 +73,9 @@ export class DriftDamper implements PassListener {
     if (this.#begun !== null) await this.#note(this.#begun.changes, this.#begun, false);
   }
 
-  async onPass({ evaluation: survey, changes, isDrift }: Pass): Promise<void> {
-    const isPostponed = survey !== null && changes.length < survey.changes.length;
-    await this.#note(isDrift ? changes : [], survey, isPostponed);
+  async onPass({ evaluation, changes, isDrift }: Pass): Promise<void> {
+    const isPostponed = evaluation !== null && changes.length < evaluation.changes.length;
+    await this.#note(isDrift ? changes : [], evaluation, isPostponed);
   }
 
   /**

@@ -46,17 +46,17 @@ export class DropListener implements PassListener {
   }
 
   /** Checks when a check is due. In a network that is down nothing is dropped. */
-  async onPass({ evaluation: survey, changes }: Pass): Promise<void> {
+  async onPass({ evaluation, changes }: Pass): Promise<void> {
     if (changes.length > 0) this.#due = 0;
     const now = this.#tools.monotonic();
-    if (survey !== null && now < this.#due) return;
+    if (evaluation !== null && now < this.#due) return;
     try {
-      const { forward, inbound } = survey === null ? none : await findDrops(this.#tools, survey);
+      const { forward, inbound } = evaluation === null ? none : await findDrops(this.#tools, evaluation);
       this.#unread.update(null);
       this.#forward.update(forward.length === 0 ? null : new ForwardingDropped(forward));
       this.#inbound.update(inbound && new InboundDropped(describeInbound(inbound, this.#link)));
       await this.#note(inbound !== null);
-      this.#due = now + this.#pause * (survey?.desired.isConnector || inbound !== null ? 1 : calm);
+      this.#due = now + this.#pause * (evaluation?.desired.isConnector || inbound !== null ? 1 : calm);
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;
       this.#due = now + this.#pause;

@@ -14,12 +14,12 @@ export class EndpointListener implements PassListener {
     this.#link = link;
   }
 
-  onPass({ evaluation: survey }: Pass): void {
-    if (survey === null) return;
+  onPass({ evaluation }: Pass): void {
+    if (evaluation === null) return;
     const before = this.#lost;
-    this.#lost = survey.desired.lostEndpoints;
+    this.#lost = evaluation.desired.lostEndpoints;
     if (before === this.#lost) return;
-    const names = new Map(survey.state.membership.map.peers.map(({ id, name }) => [id, name]));
+    const names = new Map(evaluation.state.membership.map.peers.map(({ id, name }) => [id, name]));
     const factsOf = (peer: PeerId) => ({ interface: this.#link, peer: names.get(peer) ?? peer });
     for (const [peer, reason] of this.#lost) {
       if (before.get(peer) === reason) continue;

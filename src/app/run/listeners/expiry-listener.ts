@@ -14,10 +14,10 @@ export class ExpiryListener implements PassListener {
     this.#link = link;
   }
 
-  onPass({ evaluation: survey }: Pass): void {
-    if (survey === null) return;
-    const ending = findExpiryWarning(survey.state, this.#tools.now());
-    const expires_at = new Date(findExpiry(survey.state) ?? 0).toISOString();
+  onPass({ evaluation }: Pass): void {
+    if (evaluation === null) return;
+    const ending = findExpiryWarning(evaluation.state, this.#tools.now());
+    const expires_at = new Date(findExpiry(evaluation.state) ?? 0).toISOString();
     const name = ending === null ? '' : `${ending.isOver} ${expires_at}`;
     if (name === this.#logged) return;
     this.#logged = name;

@@ -17,14 +17,14 @@ export class FailoverCounter implements PassListener {
   }
 
   /** Counts all prefixes that moved in one pass as one failover. */
-  onPass({ evaluation: survey }: Pass): void {
-    if (survey === null) return;
-    const { map } = survey.state.membership;
+  onPass({ evaluation }: Pass): void {
+    if (evaluation === null) return;
+    const { map } = evaluation.state.membership;
     const ids = new Map(map.peers.map((peer) => [peer.publicKey, peer.id]));
     const watched = new Set([map.cidr, ...map.routes]);
     for (const prefix of this.#owners.keys()) if (!watched.has(prefix)) this.#owners.delete(prefix);
     let isMoved = false;
-    for (const { publicKey, allowedIps } of survey.desired.config.peers) {
+    for (const { publicKey, allowedIps } of evaluation.desired.config.peers) {
       const owner = ids.get(publicKey);
       if (owner === undefined) continue;
       for (const prefix of allowedIps.filter((each) => watched.has(each))) {

@@ -14,10 +14,12 @@ export class ForeignRouteListener implements PassListener {
     this.#link = link;
   }
 
-  onPass({ evaluation: survey }: Pass): void {
-    if (survey === null) return;
+  onPass({ evaluation }: Pass): void {
+    if (evaluation === null) return;
     const before = this.#routes;
-    this.#routes = new Map(findForeignRoutes(survey.desired, survey.actual).map((route) => [route.remedy, route]));
+    this.#routes = new Map(
+      findForeignRoutes(evaluation.desired, evaluation.actual).map((route) => [route.remedy, route]),
+    );
     for (const [remedy, route] of this.#routes) {
       if (!before.has(remedy)) this.#log('warn', route, 'a route into the tunnel is not of this network');
     }

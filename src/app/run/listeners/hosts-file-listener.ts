@@ -16,9 +16,9 @@ export class HostsFileListener implements PassListener {
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
   }
 
-  onPass({ evaluation: survey }: Pass): void {
-    if (survey === null) return;
-    const problem = explainHosts(survey.desired, survey.actual);
+  onPass({ evaluation }: Pass): void {
+    if (evaluation === null) return;
+    const problem = explainHosts(evaluation.desired, evaluation.actual);
     this.#transitions.update(problem === null ? null : new HostsFileNotUpdated(this.#link, problem));
   }
 }

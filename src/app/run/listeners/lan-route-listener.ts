@@ -28,11 +28,11 @@ export class LanRouteListener implements PassListener {
     return link !== null && this.#links.has(link);
   }
 
-  async onPass({ evaluation: survey }: Pass): Promise<void> {
-    if (survey === null) return;
+  async onPass({ evaluation }: Pass): Promise<void> {
+    if (evaluation === null) return;
     const { log } = this.#tools;
     const known = { settling, since: this.#since };
-    const { before, ways, since, routes } = await updateLanRoutes(this.#tools, survey, known);
+    const { before, ways, since, routes } = await updateLanRoutes(this.#tools, evaluation, known);
     this.#since = since;
     this.#links = new Set(Object.values(ways).flatMap(({ links }) => links));
     const wasGone = findGone(before, routes);

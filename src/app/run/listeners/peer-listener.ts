@@ -18,10 +18,10 @@ export class PeerListener implements PassListener {
   }
 
   /** Skips peers with neither keepalives nor a session: such a host may be off. */
-  async onPass({ evaluation: survey }: Pass): Promise<void> {
-    if (survey === null) return;
+  async onPass({ evaluation }: Pass): Promise<void> {
+    if (evaluation === null) return;
     const at = this.#tools.monotonic();
-    const peers = survey.actual.device?.peers ?? [];
+    const peers = evaluation.actual.device?.peers ?? [];
     this.#traffic = new Map(
       peers.map((peer) => [peer.publicKey, trackTraffic(this.#traffic.get(peer.publicKey), peer, at)]),
     );

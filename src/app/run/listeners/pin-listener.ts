@@ -19,11 +19,11 @@ export class PinListener implements PassListener {
     this.#link = link;
   }
 
-  onPass({ evaluation: survey }: Pass): void {
-    if (survey === null || survey.state.pins === this.#pins) return;
-    this.#logMismatches(survey.state);
-    if (this.#pins !== null) this.#logChanges(survey.state, this.#pins);
-    this.#pins = survey.state.pins;
+  onPass({ evaluation }: Pass): void {
+    if (evaluation === null || evaluation.state.pins === this.#pins) return;
+    this.#logMismatches(evaluation.state);
+    if (this.#pins !== null) this.#logChanges(evaluation.state, this.#pins);
+    this.#pins = evaluation.state.pins;
   }
 
   #logMismatches({ membership, pins, options }: Joined): void {

@@ -26,7 +26,7 @@ export class RoamingListener implements PassListener {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #onMove: () => void;
-  #survey: Evaluation | null = null;
+  #evaluation: Evaluation | null = null;
   #place: string | null = null;
   #isDue = false;
   #loggedAt = Number.NEGATIVE_INFINITY;
@@ -54,18 +54,18 @@ export class RoamingListener implements PassListener {
    * same; one that goes may come back elsewhere.
    */
   onEvent({ isDefault, kind, link, removed }: HostEvent): boolean {
-    const isUplink = link !== null && this.#survey?.actual.surroundings.uplinks.includes(link) === true;
+    const isUplink = link !== null && this.#evaluation?.actual.surroundings.uplinks.includes(link) === true;
     const isUrgent = isDefault === true || isUplink;
     if (isDefault && link !== this.#link) this.#probeNext();
     else if ((removed || kind === 'link') && isUrgent) this.#onMove();
     return isUrgent;
   }
 
-  onPass({ evaluation: survey }: Pass): void {
-    this.#survey = survey;
+  onPass({ evaluation }: Pass): void {
+    this.#evaluation = evaluation;
     const before = this.#place;
-    this.#place = survey && namePlace(survey.actual.surroundings);
-    if (survey === null) this.#isDue = false;
+    this.#place = evaluation && namePlace(evaluation.actual.surroundings);
+    if (evaluation === null) this.#isDue = false;
     else if (before !== null && before !== this.#place) this.#probeNext();
     if (this.#isDue) this.#wake();
   }
@@ -73,9 +73,9 @@ export class RoamingListener implements PassListener {
   async run(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => this.#wake());
     while (!signal.aborted) {
-      if (this.#isDue && this.#survey !== null) {
+      if (this.#isDue && this.#evaluation !== null) {
         this.#isDue = false;
-        await this.#probe(this.#survey);
+        await this.#probe(this.#evaluation);
         continue;
       }
       await new Promise<void>((resolve) => {
@@ -84,10 +84,10 @@ export class RoamingListener implements PassListener {
     }
   }
 
-  async #probe(survey: Evaluation): Promise<void> {
+  async #probe(evaluation: Evaluation): Promise<void> {
     const { host, log } = this.#tools;
     const before = await readTraffic(this.#tools, this.#link);
-    const found = this.#findPeers(survey, before);
+    const found = this.#findPeers(evaluation, before);
     const sources = await Promise.all(found.map(([, { endpoint }]) => endpoint && host.sourceAddress(endpoint.host)));
     const peers = found.filter((_, index) => sources[index] !== null);
     if (peers.length === 0) return;

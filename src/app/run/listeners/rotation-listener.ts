@@ -41,9 +41,9 @@ export class RotationListener implements PassListener {
     this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
   }
 
-  async onPass({ evaluation: survey }: Pass): Promise<void> {
-    if (survey === null) return;
-    const { listed, state } = survey;
+  async onPass({ evaluation }: Pass): Promise<void> {
+    if (evaluation === null) return;
+    const { listed, state } = evaluation;
     const { rotation, options, keySince } = state;
     const mayBegin = listed && rotation === null && state.refused === null && accessOf(state) !== null;
     const isOld = mayBegin && isDue(keySince, options.rotateEvery, this.#tools.now(), this.#jitter);

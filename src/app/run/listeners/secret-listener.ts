@@ -31,10 +31,10 @@ export class SecretListener implements PassListener {
   }
 
   /** Sends without delaying the pass; the next pass repeats a report that fails. */
-  onPass({ evaluation: survey }: Pass): void {
-    if (survey === null || this.#isSending) return;
-    if (!isMisreported(survey.state)) this.#transitions.update(null);
-    else if (!this.#isReported(survey.state)) void this.#send(survey.state);
+  onPass({ evaluation }: Pass): void {
+    if (evaluation === null || this.#isSending) return;
+    if (!isMisreported(evaluation.state)) this.#transitions.update(null);
+    else if (!this.#isReported(evaluation.state)) void this.#send(evaluation.state);
   }
 
   #isReported({ membership, networkSecret }: Joined): boolean {

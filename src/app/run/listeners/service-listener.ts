@@ -30,9 +30,9 @@ export class ServiceListener implements PassListener {
   }
 
   /** Sends without delaying the pass, one report at a time and the newest last; the next pass repeats one that fails. */
-  async onPass({ evaluation: survey }: Pass): Promise<void> {
-    if (survey?.state.enrollment.type !== 'connector') return;
-    const { state } = survey;
+  async onPass({ evaluation }: Pass): Promise<void> {
+    if (evaluation?.state.enrollment.type !== 'connector') return;
+    const { state } = evaluation;
     this.#next = { state, withdrawn: withdrawnBy(state, await this.#tools.store.readNotes(this.#link)) };
     if (!this.#isSending) void this.#send();
   }

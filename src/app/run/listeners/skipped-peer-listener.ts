@@ -19,9 +19,9 @@ export class SkippedPeerListener implements PassListener {
     this.#link = link;
   }
 
-  onPass({ evaluation: survey }: Pass): void {
-    if (survey === null) return;
-    const { skipped } = survey.state.membership.map;
+  onPass({ evaluation }: Pass): void {
+    if (evaluation === null) return;
+    const { skipped } = evaluation.state.membership.map;
     if (skipped === this.#last) return;
     this.#last = skipped;
     const logged = new Set<string>();

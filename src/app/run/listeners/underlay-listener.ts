@@ -11,9 +11,9 @@ export class UnderlayListener implements PassListener {
     this.#onChange = onChange;
   }
 
-  onPass({ evaluation: survey }: Pass): void {
-    if (survey === null) return;
-    const { connected, gateways, resolvers } = survey.actual.surroundings;
+  onPass({ evaluation }: Pass): void {
+    if (evaluation === null) return;
+    const { connected, gateways, resolvers } = evaluation.actual.surroundings;
     const before = this.#last;
     this.#last = JSON.stringify([connected, gateways, resolvers]);
     if (before !== null && before !== this.#last) this.#onChange();

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
 import { SecretListener } from '../../../../src/app/run/listeners/secret-listener.ts';
@@ -33,9 +33,12 @@ async function watch() {
   };
   const look = async (state: Joined) => {
     const before = asked;
-    secrets.onPass(passOf(await evaluateNetwork(desk.tools, state)));
-    // The request is sent at once.
-    await setImmediate();
+    const pass = passOf(await evaluateNetwork(desk.tools, state));
+    // The request is sent at once, but for the end of a failed one before it.
+    for (let turn = 0; turn < 5 && asked === before; turn += 1) {
+      secrets.onPass(pass);
+      await sleep(10);
+    }
     return asked > before;
   };
   return { desk, answer, look };
