@@ -67,7 +67,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
     if (reading?.damage && !damaged.has(link)) onDamage(paths.state(link), reading.damage);
     if (reading?.damage) damaged.add(link);
     else damaged.delete(link);
-    if (reading && (await isExposed(folders.state, guarded(link)))) exposed.add(link);
+    if (reading && isExposed(folders.state, guarded(link))) exposed.add(link);
     else exposed.delete(link);
     for (const entry of reading?.state.receipt ?? []) if (entry.made === 'folder') known.add(entry.path);
     return reading?.state ?? null;

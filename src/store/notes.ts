@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 import type { LanRoutes } from '../core/health/lan-routes.ts';
 import type { SyncRefusal } from '../core/map/sync-refusal.ts';
@@ -144,5 +145,5 @@ export async function writeNotesFile(path: string, notes: Notes): Promise<void> 
 }
 
 async function readTimed(path: string): Promise<{ text: string; modified: Date }> {
-  return withRegular(path, async (file, { mtime }) => ({ text: await file.readFile('utf8'), modified: mtime }));
+  return withRegular(path, (file, { mtime }) => ({ text: readFileSync(file, 'utf8'), modified: mtime }));
 }

@@ -73,17 +73,15 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   const { link, firewall, sysctls, served = [], hosts } = options;
   parseLinkName(link);
   const cache = caches.of(link);
-  const [device, view, rules, values, isSealed, resolvers, hostsFile] = await Promise.all([
+  const [device, view, rules, values, hostsFile] = await Promise.all([
     readDevice(run, link, cache),
     readView(run, cache, caches),
     firewall ? readFirewall(run, link, cache, firewall) : null,
     readSysctls(sysctls),
-    areSysctlsSealed(),
-    readResolvers(),
     hosts ? readHosts(link) : null,
   ]);
   if (device === null) caches.forget(link);
-  const surroundings = { ...view.surroundings, resolvers };
+  const surroundings = { ...view.surroundings, resolvers: readResolvers() };
   const ways = served.flatMap(linkFinder(surroundings)).filter(isPlainLinkName);
   const unread = [...new Set(ways.map(forwardingKey))].filter((key) => !(key in values));
   const all = unread.length === 0 ? values : { ...values, ...(await readSysctls(unread)) };
@@ -93,7 +91,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
     device: view.link && device,
     firewall: rules,
     sysctls: all,
-    isSealed,
+    isSealed: areSysctlsSealed(),
     hosts: hostsFile,
     surroundings,
   };

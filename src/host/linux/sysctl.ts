@@ -1,26 +1,28 @@
-import { constants } from 'node:fs';
-import { access, readFile, writeFile } from 'node:fs/promises';
+import { accessSync, constants, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { CommandFailed, InvalidValue } from '../../core/errors/index.ts';
 import { allForwardingKey, forwardingKey } from '../../core/host-state/sysctl-keys.ts';
 
 /** Reads keys under /proc/sys, and leaves out a key that this kernel does not have. @throws CommandFailed */
 export async function readSysctls(keys: readonly string[]): Promise<Record<string, string>> {
-  const values = await Promise.all(keys.map(async (key) => [key, await readOrNull(pathOf(key))] as const));
+  const values = keys.map((key) => [key, readOrNull(pathOf(key))] as const);
   return Object.fromEntries(values.filter((entry): entry is [string, string] => entry[1] !== null));
 }
 
 /** True where no key can be written: in most containers, /proc/sys is read-only. */
-export async function areSysctlsSealed(): Promise<boolean> {
-  return access(pathOf(allForwardingKey), constants.W_OK).then(
-    () => false,
-    () => true,
-  );
+export function areSysctlsSealed(): boolean {
+  try {
+    accessSync(pathOf(allForwardingKey), constants.W_OK);
+    return false;
+  } catch {
+    return true;
+  }
 }
 
 /** Writes one key. Succeeds on a read-only /proc/sys where the key has that value already. @throws CommandFailed */
 export async function writeSysctl(key: string, value: string): Promise<void> {
   const path = pathOf(key);
-  if ((await readOrNull(path)) === value) return;
+  if (readOrNull(path) === value) return;
   try {
     await writeFile(path, value, { flag: 'r+' });
   } catch (error) {
@@ -55,9 +57,9 @@ function pathOf(key: string): string {
   return `/proc/sys/${key.replaceAll(/[./]/g, (each) => (each === '.' ? '/' : '.'))}`;
 }
 
-async function readOrNull(path: string): Promise<string | null> {
+function readOrNull(path: string): string | null {
   try {
-    return (await readFile(path, 'utf8')).trimEnd();
+    return readFileSync(path, 'utf8').trimEnd();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw new CommandFailed(`reading ${path}`, null, (error as Error).message);

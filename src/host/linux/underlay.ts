@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import type { HostLink, Underlay } from '../../core/host-state/actual.ts';
 import { aliasMark, kernelProtocol } from '../../core/host-state/marks.ts';
 import { type Address, familyOf, lengthOf } from '../../core/net/cidr.ts';
@@ -9,8 +9,8 @@ import type { Shown } from './ip/show.ts';
  * Reads the resolvers. The file of systemd-resolved is read too: where its stub is the resolver, resolv.conf(5) does not have the
  * servers that it queries.
  */
-export async function readResolvers(): Promise<Address[]> {
-  const texts = await Promise.all(['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].map(readIfThere));
+export function readResolvers(): Address[] {
+  const texts = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].map(readIfThere);
   return parseResolvers(texts.join('\n'));
 }
 
@@ -84,6 +84,10 @@ function isKernelsOrMain({ table, protocol }: Shown['routes'][number]): boolean 
 }
 
 /** The text of a file; empty where it is not there. */
-export async function readIfThere(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch(() => '');
+export function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
 }

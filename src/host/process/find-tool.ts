@@ -1,4 +1,4 @@
-import { access, constants, stat } from 'node:fs/promises';
+import { accessSync, constants, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { platform } from 'node:process';
 import { MissingTool } from '../../core/errors/index.ts';
@@ -39,15 +39,16 @@ export type Tool = keyof typeof remedies;
 export async function findTool(tool: Tool, folders: readonly string[] = toolFolders): Promise<string> {
   for (const folder of folders) {
     const path = join(folder, platform === 'win32' ? `${tool}.exe` : tool);
-    if (await isExecutable(path)) return path;
+    if (isExecutable(path)) return path;
   }
   throw new MissingTool(tool, remedies[tool]);
 }
 
-async function isExecutable(path: string): Promise<boolean> {
+function isExecutable(path: string): boolean {
   try {
-    await access(path, constants.X_OK);
-    const stats = await stat(path);
+    const stats = statSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) return false;
+    accessSync(path, constants.X_OK);
     // The mode means nothing on Windows, where only administrators can write to Program Files.
     return stats.isFile() && (platform === 'win32' || (stats.mode & 0o002) === 0);
   } catch {

@@ -1,3 +1,4 @@
+import { fstatSync, readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 
 /** Of one call of the decoder: V8 stores longer texts than 1 MB outside of its heap, and then runs full collections often. */
@@ -9,16 +10,14 @@ const pieceBytes = 256 * 1024;
  */
 export class OutputCache {
   #last: { readonly whole: Buffer; readonly bytes: Buffer; readonly text: string } | null = null;
-  /** Null while a read uses it. */
   #spare: Buffer | null = null;
 
   /** The text of a file from its beginning. */
-  async read(file: FileHandle): Promise<string> {
-    const length = (await file.stat()).size;
+  read({ fd }: FileHandle): string {
+    const length = fstatSync(fd).size;
     const spare = this.#spare;
-    this.#spare = null;
     const whole = spare !== null && spare.length >= length ? spare : Buffer.allocUnsafeSlow(Math.ceil(length * 1.25));
-    const { bytesRead } = await file.read({ buffer: whole, length, position: 0 });
+    const bytesRead = readSync(fd, whole, 0, length, 0);
     const bytes = whole.subarray(0, bytesRead);
     const last = this.#last;
     if (last !== null && bytes.equals(last.bytes)) {

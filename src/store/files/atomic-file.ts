@@ -1,5 +1,5 @@
-import { constants, type Stats } from 'node:fs';
-import { type FileHandle, link, lutimes, open, rename, rm } from 'node:fs/promises';
+import { constants, readFileSync, type Stats } from 'node:fs';
+import { link, lutimes, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, ignore, touch } from './disk.ts';
 import { listFolder, syncFolder } from './folder.ts';
@@ -95,9 +95,9 @@ export async function removeLeftovers(path: string): Promise<void> {
  * @throws UnreadableFile when it is no regular file
  */
 export async function readText(path: string, judge: (stats: Stats) => void = () => {}): Promise<string | null> {
-  const read = (file: FileHandle, stats: Stats) => {
+  const read = (file: number, stats: Stats) => {
     judge(stats);
-    return file.readFile('utf8');
+    return readFileSync(file, 'utf8');
   };
   try {
     return await withRegular(path, read, ['ENOENT']);

@@ -1,5 +1,4 @@
-import type { Stats } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import { readFileSync, type Stats } from 'node:fs';
 import { ignore } from './disk.ts';
 import { withRegular } from './regular-file.ts';
 
@@ -50,13 +49,13 @@ export class FileCache<T> {
    * @throws UnreadableFile when it is no regular file
    */
   async read(path: string, judge: (stats: Stats) => void = () => {}): Promise<CachedFile<T> | null> {
-    const read = async (file: FileHandle, stats: Stats): Promise<Entry<T>> => {
+    const read = (file: number, stats: Stats): Entry<T> => {
       judge(stats);
       const known = this.#entries.get(path);
       if (known?.stamp && isSame(known.stamp, stats)) return known;
       this.#entries.delete(path);
       const stamp = Date.now() - stats.ctimeMs > granularityMs ? stats : null;
-      const bytes = await file.readFile();
+      const bytes = readFileSync(file);
       const entry = known?.bytes.equals(bytes) ? { ...known, stamp } : this.#decode(path, bytes, stamp);
       this.#entries.set(path, entry);
       return entry;
@@ -69,9 +68,9 @@ export class FileCache<T> {
     }
   }
 
-  /** Stores what was just written and synced, so that it need not be parsed. */
-  expect(path: string, bytes: Buffer, text: string, value: T): void {
-    this.#entries.set(path, { stamp: null, bytes, text, value, isSynced: true });
+  /** Stores what is about to be written, or was just written and synced, so that it need not be parsed. */
+  expect(path: string, bytes: Buffer, text: string, value: T, isSynced = true): void {
+    this.#entries.set(path, { stamp: null, bytes, text, value, isSynced });
   }
 
   /** Keeps nothing of it in memory. */

@@ -11,8 +11,8 @@
  *
  * @module
  */
-import type { Stats } from 'node:fs';
-import { chmod, type FileHandle, lstat, stat } from 'node:fs/promises';
+import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
 import { NotOurs, UnreadableFile } from '../../core/errors/index.ts';
 import { replaceFile } from './atomic-file.ts';
 import { ignore, touch } from './disk.ts';
@@ -40,7 +40,7 @@ export function refuseForeign(path: string, { mode, uid }: Stats): void {
  * @throws DiskFailed
  */
 export async function secureFolder(path: string, isShared: boolean, onExposure: OnExposure): Promise<void> {
-  const looks = await Promise.all([lstat, stat].map((look) => touch('read', path, () => look(path))));
+  const looks = await touch('read', path, async () => [lstatSync(path), statSync(path)]);
   const stranger = looks.find(({ uid }) => !isTrusted(uid));
   if (stranger) {
     throw new NotOurs(`the folder of user ${stranger.uid}`, path, 'see who made it, and remove it or name another');
@@ -68,8 +68,8 @@ export interface Guarded {
  * @throws UnreadableFile
  */
 export async function closeFile({ path, isOwn }: Guarded, onExposure: OnExposure): Promise<void> {
-  const read = async (file: FileHandle, stats: Stats) =>
-    isClosable(stats, isOwn) ? { mode: stats.mode, text: await file.readFile('utf8') } : null;
+  const read = (file: number, stats: Stats) =>
+    isClosable(stats, isOwn) ? { mode: stats.mode, text: readFileSync(file, 'utf8') } : null;
   const found = await withRegular(path, read, ['ENOENT']).catch((error) => ignore(error, ['ENOENT'], null));
   if (found === null) return;
   await replaceFile(path, found.text);
@@ -79,13 +79,19 @@ export async function closeFile({ path, isOwn }: Guarded, onExposure: OnExposure
 }
 
 /** Whether there is something for {@link closeFile} or {@link secureFolder} to close. Never throws. */
-export async function isExposed(folder: string, files: readonly Guarded[]): Promise<boolean> {
-  const looks = files.map(async ({ path, isOwn }) => {
-    const stats = await lstat(path);
-    return stats.isFile() && isClosable(stats, isOwn);
-  });
-  const found = [stat(folder).then(isOpenFolder), ...looks].map((look) => look.catch(() => false));
-  return (await Promise.all(found)).includes(true);
+export function isExposed(folder: string, files: readonly Guarded[]): boolean {
+  const look = (path: string, isOpen: (stats: Stats) => boolean, read = lstatSync) => {
+    try {
+      const stats = read(path, { throwIfNoEntry: false });
+      return stats !== undefined && isOpen(stats);
+    } catch {
+      return false;
+    }
+  };
+  return (
+    look(folder, isOpenFolder, statSync) ||
+    files.some(({ path, isOwn }) => look(path, (stats) => stats.isFile() && isClosable(stats, isOwn)))
+  );
 }
 
 function isClosable({ mode, uid }: Stats, isOwn: boolean): boolean {

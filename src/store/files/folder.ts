@@ -1,5 +1,5 @@
-import { constants } from 'node:fs';
-import { mkdir, open, readdir, rmdir, stat } from 'node:fs/promises';
+import { constants, readdirSync, statSync } from 'node:fs';
+import { mkdir, open, rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DiskFailed } from '../../core/errors/index.ts';
 import { codeOf, ignore, touch } from './disk.ts';
@@ -7,7 +7,7 @@ import { codeOf, ignore, touch } from './disk.ts';
 /** The names in a folder; none when there is no such folder. @throws DiskFailed when it is there and cannot be read */
 export async function listFolder(path: string): Promise<string[]> {
   try {
-    return await touch('read', path, () => readdir(path), ['ENOENT']);
+    return await touch('read', path, async () => readdirSync(path), ['ENOENT']);
   } catch (error) {
     return ignore(error, ['ENOENT'], []);
   }
@@ -62,7 +62,7 @@ export async function syncFolder(path: string, allow: readonly string[] = []): P
 
 async function isFolder(path: string): Promise<boolean> {
   try {
-    return (await touch('read', path, () => stat(path), ['ENOENT'])).isDirectory();
+    return await touch('read', path, async () => statSync(path).isDirectory(), ['ENOENT']);
   } catch (error) {
     return ignore(error, ['ENOENT'], false);
   }

@@ -51,6 +51,8 @@ export async function writeState(path: string, state: State): Promise<void> {
     if (file === null) await setStrayAside(path);
     else if ('damage' in file.value && file.value.later) throw file.value.damage;
     else await keepCopy(path, 'state' in file.value ? previousOf(path) : damagedOf(path), file.text);
+    // The rename wakes the watches of this very process, which read the file before it is synced.
+    files.expect(path, bytes, text, { state }, false);
     await replaceFile(path, bytes);
   }
   files.expect(path, bytes, text, { state });

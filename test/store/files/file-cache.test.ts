@@ -1,4 +1,6 @@
-import { type FileHandle, mkdtemp, open, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import fs from 'node:fs';
+import { mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, type MockInstance, test, vi } from 'vitest';
@@ -7,30 +9,25 @@ import { FileCache } from '../../../src/store/files/file-cache.ts';
 
 let folder: string;
 let path: string;
-let readings: MockInstance<FileHandle['readFile']>;
+let readings: MockInstance<typeof fs.readFileSync>;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cpn-files-'));
   path = join(folder, 'file');
   await writeFile(path, 'first');
-  readings = await countReadings();
+  readings = vi.spyOn(fs, 'readFileSync');
+  syncBuiltinESMExports();
 });
 afterEach(async () => {
   vi.useRealTimers();
   vi.restoreAllMocks();
+  syncBuiltinESMExports();
   parse.mockClear();
   await rm(folder, { recursive: true });
 });
 
 const parse = vi.fn((_path: string, text: string) => text.toUpperCase());
 const newCache = () => new FileCache(parse);
-
-async function countReadings() {
-  const file = await open(path);
-  const prototype = Object.getPrototypeOf(file) as FileHandle;
-  await file.close();
-  return vi.spyOn(prototype, 'readFile');
-}
 
 /** Longer after the last change than any file system's clock is coarse. */
 function later(): void {
@@ -88,6 +85,16 @@ test('a removed file and one that is not trusted are not taken from the cache', 
   await expect(files.read(path, judge)).rejects.toThrow(UnreadableFile);
   await rm(path);
   expect(await files.read(path)).toBeNull();
+});
+
+test('what is about to be written is not parsed once it is there, and what is still there is', async () => {
+  const files = newCache();
+  files.expect(path, Buffer.from('second'), 'second', 'as written', false);
+  expect((await files.read(path))?.value).toBe('FIRST');
+  files.expect(path, Buffer.from('second'), 'second', 'as written', false);
+  await writeFile(path, 'second');
+  expect(await files.read(path)).toMatchObject({ value: 'as written', isSynced: false });
+  expect(parse).toHaveBeenCalledTimes(1);
 });
 
 test('a forgotten file is read again', async () => {
