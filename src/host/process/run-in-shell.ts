@@ -1,11 +1,11 @@
+import { fstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { platform } from 'node:process';
-import { Secret } from '../../core/crypto/secret.ts';
 import { CommandFailed } from '../../core/errors/index.ts';
 import { readAnonymousFile } from './anonymous-file.ts';
 import { describeFailure, formatCommand, summarizeStderr } from './command-error.ts';
 import type { Tool } from './find-tool.ts';
-import type { OutputCache } from './output-cache.ts';
+import { OutputCache } from './output-cache.ts';
 import { defaultDeadlineMs, maxOutput, maxStderr, publishCheckpoint, type RunOptions } from './run-options.ts';
 import type { ShellPool } from './shell-pool.ts';
 
@@ -15,14 +15,14 @@ export async function runInShell(
   path: string,
   tool: Tool,
   args: readonly string[],
-  { outputCache: again, input = '', deadlineMs = defaultDeadlineMs }: RunOptions,
+  { outputCache, isFrequent = false, input = '', deadlineMs = defaultDeadlineMs }: RunOptions,
 ): Promise<string | null> {
-  if (again === undefined || platform !== 'linux' || input instanceof Secret) return null;
+  if ((outputCache === undefined && !isFrequent) || platform !== 'linux') return null;
   publishCheckpoint(tool);
   return shells.ask([path, ...args], input, deadlineMs, async ({ exitCode, stdout, stderr }) => {
     publishCheckpoint(tool);
-    if (exitCode === 0) return readOutput(stdout, again, tool, args);
-    const said = summarizeStderr(await readAnonymousFile(stderr, maxStderr), undefined);
+    if (exitCode === 0) return readOutput(stdout, outputCache ?? new OutputCache(), tool, args);
+    const said = summarizeStderr(await readAnonymousFile(stderr, maxStderr), input);
     const ending = { timedOut: exitCode === null, isMaxBuffer: false, exitCode: exitCode ?? undefined };
     throw new CommandFailed(
       formatCommand(tool, args),
@@ -39,7 +39,7 @@ export async function readOutput(
   tool: Tool,
   args: readonly string[],
 ): Promise<string> {
-  const { size } = await file.stat();
+  const { size } = fstatSync(file.fd);
   if (size <= maxOutput) return known.read(file);
   const ending = { timedOut: false, isMaxBuffer: true };
   throw new CommandFailed(formatCommand(tool, args), null, describeFailure(ending, '', { deadlineMs: 0, maxOutput }));

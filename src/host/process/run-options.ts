@@ -17,6 +17,8 @@ export interface RunOptions {
    * the third run on a shell of the pool starts the tool.
    */
   readonly outputCache?: OutputCache;
+  /** For another tool that runs often: from the third run on a shell of the pool starts it. Its exit codes but 0 are failures. */
+  readonly isFrequent?: boolean;
 }
 
 export const defaultDeadlineMs = 30_000;

@@ -1,4 +1,6 @@
+import { ftruncateSync, writeSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import { Secret } from '../../core/crypto/secret.ts';
 import { openAnonymousFile } from './anonymous-file.ts';
 import { splitLines } from './lines.ts';
 
@@ -54,20 +56,20 @@ export class ShellPool {
    */
   async ask<T>(
     command: readonly string[],
-    input: string,
+    input: string | Secret,
     deadlineMs: number,
     read: (answer: Answer) => Promise<T>,
   ): Promise<T | null> {
-    const key = [...command, input].join('\0');
+    const key = command.join('\0');
     const known = this.#shells.get(key) ?? 0;
     if (typeof known === 'number' && known < timesWithout) {
       this.#keep(key, known + 1);
       return null;
     }
-    const opening = typeof known === 'number' ? StandingShell.open(this.#start, command, input) : known;
+    const opening = typeof known === 'number' ? StandingShell.open(this.#start, command) : known;
     this.#keep(key, opening);
     const shell = await opening.catch(() => null);
-    const result = shell && (await shell.ask(deadlineMs, read));
+    const result = shell && (await shell.ask(input, deadlineMs, read));
     if (shell?.isGone !== false && this.#shells.get(key) === opening) this.#shells.set(key, 0);
     return result;
   }
@@ -94,8 +96,8 @@ class StandingShell {
   /** The end of the last run: one at a time. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  static async open(start: StartShell, command: readonly string[], input: string): Promise<StandingShell> {
-    const files = [await openAnonymousFile(input), await openAnonymousFile(), await openAnonymousFile()] as const;
+  static async open(start: StartShell, command: readonly string[]): Promise<StandingShell> {
+    const files = [await openAnonymousFile(), await openAnonymousFile(), await openAnonymousFile()] as const;
     return new StandingShell(await start(loop, command, files), files);
   }
 
@@ -112,10 +114,13 @@ class StandingShell {
   }
 
   /** Null where it is gone. */
-  ask<T>(deadlineMs: number, read: (answer: Answer) => Promise<T>): Promise<T | null> {
-    const [, stdout, stderr] = this.#files;
+  ask<T>(input: string | Secret, deadlineMs: number, read: (answer: Answer) => Promise<T>): Promise<T | null> {
+    const [stdin, stdout, stderr] = this.#files;
     const answer = this.#turn.then(async () => {
+      if (this.#isGone) return null;
+      writeSync(stdin.fd, input instanceof Secret ? input.reveal() : input, 0);
       const outcome = await this.#run(deadlineMs);
+      ftruncateSync(stdin.fd);
       if (outcome === 'gone') return null;
       return read({ exitCode: outcome === 'overdue' ? null : outcome.said, stdout, stderr });
     });
@@ -129,7 +134,6 @@ class StandingShell {
   }
 
   async #run(deadlineMs: number): Promise<Outcome> {
-    if (this.#isGone) return 'gone';
     const overdue = setTimeout(() => this.#end('overdue'), deadlineMs);
     const outcome = await new Promise<Outcome>((resolve) => {
       this.#hear = resolve;

@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
@@ -252,6 +252,24 @@ describe('a tool with an output cache', () => {
     expect([process.pid, await ask(), await ask(), await ask()]).toContain(next);
   });
 
+  test('reads a new input each time, of which nothing is left, and shows no secret of it', async () => {
+    await install(
+      'wg',
+      'read -r name key; [ "$name" != bad ] || { echo "not a key: $key" >&2; exit 1; }; echo "$name "',
+    );
+    const give = (text: string) => run('wg', ['addconf'], { input: new Secret(text), isFrequent: true });
+    for (const name of ['one', 'two', 'three', 'a-longer-name', 'four']) {
+      expect(await give(`${name} the-key-of-${name}\n`)).toContain(`${name} `);
+    }
+    const error = await failureOf(give('bad the-secret-key\n'));
+    expect(error.facts.exitCode).toBe(1);
+    expect(JSON.stringify(error.facts) + error.message).not.toContain('the-secret-key');
+    expect(await give('five the-last-key\n')).toContain('five ');
+    const files = await openAnonymousFiles();
+    expect(files.length).toBeGreaterThan(0);
+    expect(files.join()).not.toContain('key');
+  });
+
   test('runs for several callers at once', async () => {
     await install('ip', 'echo "$*"');
     const words = ['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c'];
@@ -260,3 +278,15 @@ describe('a tool with an output cache', () => {
     expect(await Promise.all(words.map((word) => run('ip', [word], { outputCache: again() })))).toHaveLength(9);
   });
 });
+
+/** What is in each file without a name that this process has open. */
+async function openAnonymousFiles(): Promise<string[]> {
+  const open = await Promise.all(
+    (await readdir('/proc/self/fd')).map(async (fd) => {
+      const path = `/proc/self/fd/${fd}`;
+      const target = await readlink(path).catch(() => '');
+      return /^\/(dev\/shm|run|tmp)\/#\d+ \(deleted\)$/.test(target) ? [await readFile(path, 'utf8')] : [];
+    }),
+  );
+  return open.flat();
+}
