@@ -1,6 +1,6 @@
-import { deltaManipulation } from '../contract/network.ts';
 import type { Secret } from '../core/crypto/secret.ts';
 import { BadReply } from '../core/errors/index.ts';
+import { deltaManipulation } from '../core/map/apply-delta.ts';
 import type { Id, NetworkMap } from '../core/map/model.ts';
 import { tryParseAddress } from '../core/net/cidr.ts';
 import { decodeDelta, isBase } from './decode/delta.ts';

@@ -58,9 +58,6 @@ export const NetworkDelta = NetworkSummary.extend({
 }).meta({ id: 'NetworkDelta' });
 export type NetworkDelta = z.infer<typeof NetworkDelta>;
 
-/** The instance manipulation (RFC 3229) of a {@link NetworkDelta}: in A-IM of the request and in IM of the reply. */
-export const deltaManipulation = 'cpn-delta';
-
 /** The reply to an enrolment. The access token speaks for this one peer; it is shown once, and again to an idempotent replay. */
 export const Enrollment = z
   .object({

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
 import { describe, expect, test } from 'vitest';
 import { connectPeerService as connectDescribed } from '../../src/api/peer-service.ts';
 import type { EnrollmentRequest } from '../../src/api/service.ts';
@@ -294,4 +296,15 @@ test('no connection outlives its call', { timeout: 2_000 }, async () => {
   });
   expect((await connectPeerService(address).readMap(7, token, null)).map?.id).toBe(7);
   await gone;
+});
+
+test('a host loads no schemas before it must judge a request', async () => {
+  const input = join(import.meta.dirname, '../../src/api/peer-service.ts');
+  const bundle = await rolldown({ input, platform: 'node', external: (id) => /^[a-z]/.test(id) });
+  const { output } = await bundle.generate();
+  const chunks = new Map(output.flatMap((each) => (each.type === 'chunk' ? [[each.fileName, each]] : [])));
+  const loaded = new Set(['peer-service.js']);
+  for (const name of loaded) for (const each of chunks.get(name)?.imports ?? []) loaded.add(each);
+  expect(loaded).toContain('undici');
+  expect(loaded).not.toContain('zod');
 });

@@ -1,6 +1,5 @@
-import { deltaManipulation } from '../../contract/network.ts';
 import { BadReply } from '../../core/errors/index.ts';
-import { applyDelta, findInvalid } from '../../core/map/apply-delta.ts';
+import { applyDelta, deltaManipulation, findInvalid } from '../../core/map/apply-delta.ts';
 import type { NetworkMap } from '../../core/map/model.ts';
 import { aliases } from '../aliases.ts';
 import type { Answer } from '../http/attempt.ts';

@@ -1,8 +1,8 @@
 import { BlockList } from 'node:net';
-import { PeerType } from '../../contract/peer.ts';
+import type { PeerType } from '../../contract/peer.ts';
 import { type KeyProof, parseIdentityKey } from '../../core/crypto/identity.ts';
 import { parsePeerKey } from '../../core/crypto/keys.ts';
-import type { Id, NetworkMap, Peer, SkippedPeer } from '../../core/map/model.ts';
+import { type Id, type NetworkMap, type Peer, peerTypes, type SkippedPeer } from '../../core/map/model.ts';
 import {
   type Address,
   addressOf,
@@ -207,9 +207,9 @@ function decodeTag(field: Field): string {
 }
 
 function decodeType(field: Field): PeerType {
-  const known = PeerType.safeParse(field.value);
-  if (!known.success) throw field.wrong(`must be one of ${PeerType.options.join(', ')}`);
-  return known.data;
+  const known = peerTypes.find((type) => type === field.value);
+  if (known === undefined) throw field.wrong(`must be one of ${peerTypes.join(', ')}`);
+  return known;
 }
 
 /** The range of a network, without host bits. */

@@ -2,6 +2,9 @@ import { BlockList } from 'node:net';
 import { addressOf, lengthOf } from '../net/cidr.ts';
 import type { NetworkMap, Peer, PeerId } from './model.ts';
 
+/** The instance manipulation (RFC 3229) of a {@link MapDelta}: in A-IM of the request and in IM of the reply. */
+export const deltaManipulation = 'cpn-delta';
+
 /** What is different in a network since an earlier revision: all of the network itself, and of its peers those alone that are. */
 export interface MapDelta extends Omit<NetworkMap, 'peers'> {
   /** New, or in place of those with the same id. */

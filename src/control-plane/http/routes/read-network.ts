@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import * as z from 'zod';
-import { deltaManipulation, Network, NetworkDelta } from '../../../contract/network.ts';
+import { Network, NetworkDelta } from '../../../contract/network.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
+import { deltaManipulation } from '../../../core/map/apply-delta.ts';
 import { type Caller, readersAndPeer } from '../../domain/caller.ts';
 import { createLongPoll } from '../../push/long-poll.ts';
 import type { MapCache } from '../../push/map-cache.ts';
