@@ -51,7 +51,8 @@ let folder: string;
 let environment: Record<string, string>;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'cpn-completion-'));
+  // No dash before the random letters: ask.zsh would take "-D" in a path for a flag of compadd.
+  folder = mkdtempSync(join(tmpdir(), 'cpn-completion_'));
   for (const [shell, { file }] of Object.entries(shells)) {
     const { stdout } = await run([process.execPath, program, 'completion', shell]);
     writeFileSync(join(folder, file), stdout);
