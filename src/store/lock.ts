@@ -1,4 +1,4 @@
-import { lstat, open, rm, writeFile } from 'node:fs/promises';
+import { closeSync, lstatSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
@@ -49,7 +49,7 @@ export async function withLock<T>(folder: string, work: () => Promise<T>, kind: 
 /** Removes a lock's files; only for the process that holds it. One that waits for it notices, and takes a new one. */
 export async function removeLock(folder: string, { file }: Kind = passLock): Promise<void> {
   const path = join(folder, file);
-  for (const each of [holderOf(path), path]) await touch('unlink', each, () => rm(each, { force: true }));
+  for (const each of [holderOf(path), path]) await touch('unlink', each, async () => rmSync(each, { force: true }));
 }
 
 /** Removes the files of a lock that no process holds, such as those of a process that was killed. */
@@ -67,9 +67,9 @@ async function acquire(path: string, { patienceMs, program }: Kind): Promise<Dat
   for (let waited = 0; waited <= patienceMs; waited += pause) {
     if (waited > 0) await sleep(pause);
     await createLock(path);
-    const before = await inodeOf(path);
+    const before = inodeOf(path);
     const database = tryLock(path, () => new DatabaseSync(path));
-    if (database !== null && before !== null && (await inodeOf(path)) === before) return database;
+    if (database !== null && before !== null && inodeOf(path) === before) return database;
     database?.close();
   }
   throw new Locked(path, await readHolder(path), program);
@@ -78,7 +78,7 @@ async function acquire(path: string, { patienceMs, program }: Kind): Promise<Dat
 /** Never opens a file that is there: closing it would drop the locks that this very process holds on it (fcntl(2)). */
 async function createLock(path: string): Promise<void> {
   try {
-    await touch('write', path, async () => (await open(path, 'wx', 0o600)).close(), ['EEXIST']);
+    await touch('write', path, async () => closeSync(openSync(path, 'wx', 0o600)), ['EEXIST']);
   } catch (error) {
     ignore(error, ['EEXIST'], undefined);
   }
@@ -115,17 +115,17 @@ function errnoError(code: keyof typeof constants.errno): NodeJS.ErrnoException {
 }
 
 /** The inode of the lock itself; null where there is none. SQLite would follow a link, and make what it leads to. */
-async function inodeOf(path: string): Promise<number | null> {
-  const found = await lstat(path).catch(() => null);
-  if (found === null) return null;
+function inodeOf(path: string): number | null {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return null;
   if (!found.isFile()) throw new NotOurs('what stands in the place of the lock', path, 'remove it');
   return found.ino;
 }
 
 /** A new file each time: what is there may be a link to the file of another user. */
 async function writeHolder(path: string): Promise<void> {
-  await rm(holderOf(path), { force: true });
-  await writeFile(holderOf(path), `${process.pid}\n`, { mode: 0o600, flag: 'wx' });
+  rmSync(holderOf(path), { force: true });
+  writeFileSync(holderOf(path), `${process.pid}\n`, { mode: 0o600, flag: 'wx' });
 }
 
 async function readHolder(path: string): Promise<string> {

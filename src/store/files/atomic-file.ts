@@ -1,8 +1,20 @@
-import { constants, readFileSync, type Stats } from 'node:fs';
-import { link, lutimes, open, rename, rm } from 'node:fs/promises';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  futimesSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs';
+import { lutimes } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, ignore, touch } from './disk.ts';
-import { listFolder, syncFolder } from './folder.ts';
+import { listFolder, syncFile, syncFolder } from './folder.ts';
 import { withRegular } from './regular-file.ts';
 
 export interface Replacing {
@@ -29,15 +41,15 @@ export async function replaceFile(
 ): Promise<void> {
   await renameInto(path, async (temporary) => {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-    const file = await touch('write', path, () => open(temporary, flags, 0o600));
+    const file = await touch('write', path, async () => openSync(temporary, flags, 0o600));
     try {
-      await touch('write', path, () => file.writeFile(text));
+      await touch('write', path, async () => writeFileSync(file, text));
       // The umask limits the mode with which a file is made.
-      if (mode !== undefined) await file.chmod(mode);
-      if (modified) await file.utimes(modified, modified);
-      if (durable) await touch('fsync', path, () => file.sync());
+      if (mode !== undefined) fchmodSync(file, mode);
+      if (modified) futimesSync(file, modified, modified);
+      if (durable) await touch('fsync', path, () => syncFile(file));
     } finally {
-      await file.close();
+      closeSync(file);
     }
   });
   if (durable) await syncFolder(dirname(path));
@@ -46,7 +58,7 @@ export async function replaceFile(
 /** Keeps what `path` is now as `copy`, whatever becomes of `path`; `text` is its content. @throws DiskFailed */
 export async function keepCopy(path: string, copy: string, text: string): Promise<void> {
   try {
-    await renameInto(copy, (temporary) => touch('link', path, () => link(path, temporary), linkless));
+    await renameInto(copy, (temporary) => touch('link', path, async () => linkSync(path, temporary), linkless));
   } catch (error) {
     if (!linkless.includes(codeOf(error) ?? '')) throw error;
     return replaceFile(copy, text);
@@ -59,11 +71,11 @@ const linkless = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
 /** Syncs a file that has the right content already, so that it survives a power cut. @throws DiskFailed */
 export async function settleFile(path: string): Promise<void> {
-  const file = await touch('read', path, () => open(path, constants.O_RDONLY | constants.O_NOFOLLOW));
+  const file = await touch('read', path, async () => openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW));
   try {
-    await touch('fsync', path, () => file.sync());
+    await touch('fsync', path, () => syncFile(file));
   } finally {
-    await file.close();
+    closeSync(file);
   }
   await syncFolder(dirname(path));
 }
@@ -76,7 +88,7 @@ export async function setTime(path: string, modified: Date): Promise<void> {
 /** Removes a file durably, and what an interrupted {@link replaceFile} left of it; a missing file is no error. */
 export async function removeFile(path: string): Promise<void> {
   await removeLeftovers(path);
-  await touch('unlink', path, () => rm(path, { force: true }));
+  await touch('unlink', path, async () => rmSync(path, { force: true }));
   await syncFolder(dirname(path), ['ENOENT']);
 }
 
@@ -84,7 +96,7 @@ export async function removeFile(path: string): Promise<void> {
 export async function removeLeftovers(path: string): Promise<void> {
   const folder = dirname(path);
   const left = (await listFolder(folder)).filter((name) => isTemporary(name, basename(path)));
-  for (const each of left) await touch('unlink', path, () => rm(join(folder, each), { force: true }));
+  for (const each of left) await touch('unlink', path, async () => rmSync(join(folder, each), { force: true }));
 }
 
 /**
@@ -109,11 +121,11 @@ export async function readText(path: string, judge: (stats: Stats) => void = () 
 /** Renames into `path` what `make` puts at the temporary path that it is given; in any case leaves nothing there. */
 async function renameInto(path: string, make: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
-  const clear = () => touch('unlink', path, () => rm(temporary, { force: true }));
+  const clear = () => touch('unlink', path, async () => rmSync(temporary, { force: true }));
   await clear();
   try {
     await make(temporary);
-    await touch('rename', path, () => rename(temporary, path));
+    await touch('rename', path, async () => renameSync(temporary, path));
   } finally {
     // A rename onto another name of the same file does nothing at all (rename(2)); the error of a full disk matters more than this one.
     await clear().catch(() => {});

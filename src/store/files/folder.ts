@@ -1,6 +1,7 @@
-import { constants, readdirSync, statSync } from 'node:fs';
-import { mkdir, open, rmdir } from 'node:fs/promises';
+import { closeSync, constants, fsync, openSync, readdirSync, statSync } from 'node:fs';
+import { mkdir, rmdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { promisify } from 'node:util';
 import { DiskFailed } from '../../core/errors/index.ts';
 import { codeOf, ignore, touch } from './disk.ts';
 
@@ -47,14 +48,17 @@ export async function removeFolder(path: string): Promise<void> {
   await touch('rmdir', path, () => rmdir(path), allow).catch((error) => ignore(error, allow, undefined));
 }
 
+/** fsync(2), which waits for the disk: the one call here that others may overtake. */
+export const syncFile = promisify(fsync);
+
 /** Syncs a folder, so that its renames, links and removals survive a power cut. @throws DiskFailed but for the codes in `allow` */
 export async function syncFolder(path: string, allow: readonly string[] = []): Promise<void> {
   const sync = async () => {
-    const folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+    const folder = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
     try {
-      await folder.sync();
+      await syncFile(folder);
     } finally {
-      await folder.close();
+      closeSync(folder);
     }
   };
   await touch('fsync', path, sync, allow).catch((error) => ignore(error, allow, undefined));
