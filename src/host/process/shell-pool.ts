@@ -91,6 +91,8 @@ type Outcome = { readonly said: number } | 'overdue' | 'gone';
 class StandingShell {
   readonly #shell: Shell;
   readonly #files: readonly [FileHandle, FileHandle, FileHandle];
+  /** What the file of the tool's input holds. */
+  #input = '';
   #isGone = false;
   #hear: (outcome: Outcome) => void = () => {};
   /** The end of the last run: one at a time. */
@@ -118,9 +120,10 @@ class StandingShell {
     const [stdin, stdout, stderr] = this.#files;
     const answer = this.#turn.then(async () => {
       if (this.#isGone) return null;
-      writeSync(stdin.fd, input instanceof Secret ? input.reveal() : input, 0);
+      const text = input instanceof Secret ? input.reveal() : input;
+      if (text !== this.#input) this.#write(stdin, text);
       const outcome = await this.#run(deadlineMs);
-      ftruncateSync(stdin.fd);
+      if (input instanceof Secret) this.#write(stdin, '');
       if (outcome === 'gone') return null;
       return read({ exitCode: outcome === 'overdue' ? null : outcome.said, stdout, stderr });
     });
@@ -131,6 +134,12 @@ class StandingShell {
   close(): void {
     this.#end('gone');
     this.#turn = this.#turn.then(() => this.#closeFiles());
+  }
+
+  #write({ fd }: FileHandle, text: string): void {
+    ftruncateSync(fd);
+    writeSync(fd, text, 0);
+    this.#input = text;
   }
 
   async #run(deadlineMs: number): Promise<Outcome> {
