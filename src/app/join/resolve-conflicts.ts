@@ -106,6 +106,7 @@ async function findAddressRefusal(
     earlier,
     around: actual,
     sshClients: await tools.host.sshClients(),
+    recalled: [],
     saved: null,
     disallowed: [],
   });

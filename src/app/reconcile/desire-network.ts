@@ -4,12 +4,16 @@ import { withoutTool } from '../../core/forward/nft-rules.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
 import type { NetworkMap, Peer } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
+import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
+import { PrefixIndex } from '../../core/net/prefix-index.ts';
 import { computeDesired } from '../../core/reconcile/compute-desired.ts';
 import { type Desired, withFormerRoutes } from '../../core/reconcile/desired.ts';
 import { findMovedPeers } from '../../core/reconcile/moved-peers.ts';
 import { plan } from '../../core/reconcile/plan.ts';
 import { arePeersSettled } from '../../core/reconcile/plan-device.ts';
 import type { Step } from '../../core/reconcile/step.ts';
+import { findNested } from '../../core/routing/nested-prefixes.ts';
 import { assignTable } from '../../core/routing/route-table.ts';
 import { sameData } from '../../core/util/same-data.ts';
 import { renderConfig } from '../../core/wg-quick/render.ts';
@@ -41,6 +45,10 @@ export interface DesiredNetwork {
   readonly desired: Desired;
   /** The text that the wg-quick file should have. */
   readonly config: string;
+  /** The prefixes that the tunnel takes, but for a default route. */
+  readonly taken: readonly Prefix[];
+  /** Another program has a route for a part of them, by which an SSH session may come that the tunnel would cut off. */
+  readonly isShared: boolean;
   /** Peers to which the network gives another endpoint than the one that was applied last. */
   readonly moved: ReadonlySet<PublicKey>;
 }
@@ -55,6 +63,20 @@ interface PreviousEvaluation {
 
 /** By interface. */
 const evaluations = new Map<string, PreviousEvaluation>();
+
+/**
+ * The routes that the last evaluation wanted and found there, when they are asked for: a session by them came through the tunnel. Where
+ * another program takes such a route away, it is put back whatever sessions there are.
+ */
+export function recallRoutes(link: string): () => readonly Prefix[] {
+  const last = evaluations.get(link);
+  if (last === undefined) return () => [];
+  const { inputs, wanted } = last;
+  return () => {
+    const taken = new Set(wanted.taken);
+    return [...findNested(inputs.around, []), ...inputs.recalled].filter((prefix) => taken.has(prefix));
+  };
+}
 
 /** Drops the last evaluation of a network that was left: there are keys in it. */
 export function forgetEvaluation(link: string): void {
@@ -98,7 +120,20 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
   );
   const desired = withFormerRoutes(wanted, saved);
   const config = renderConfig(desired.config, { saved: saved && text !== null ? { config: saved, text } : null });
-  return { listed, desired, config, moved: findMovedPeers(desired.config, applied ?? saved, { map, resolved }) };
+  const taken = [maskPrefix(formatInterfaceAddress(desired.config.address)), ...desired.routes].filter(
+    (prefix) => !isDefaultRoute(prefix),
+  );
+  const { connected, routed } = around.surroundings;
+  const elsewhere = new PrefixIndex([...connected, ...routed].map((each) => [each.prefix, each]));
+  const isShared = taken.some((prefix) => elsewhere.findWithin(prefix) !== null);
+  return {
+    listed,
+    desired,
+    config,
+    taken,
+    isShared,
+    moved: findMovedPeers(desired.config, applied ?? saved, { map, resolved }),
+  };
 }
 
 /** The routing table for a network's accepted routes; null where they are in the main table. */

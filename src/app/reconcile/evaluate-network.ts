@@ -11,8 +11,7 @@ import {
 import { comparePeerIds, type Id } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { chooseLabels } from '../../core/names/hosts-label.ts';
-import { covers, isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
-import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
+import { covers, isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
 import { isPlainLinkName } from '../../core/net/link-name.ts';
 import { added, type Change, updated } from '../../core/reconcile/change.ts';
 import { aliasOf } from '../../core/reconcile/desired.ts';
@@ -25,7 +24,7 @@ import type { ObserveOptions } from '../../host/host.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
-import { type DesiredNetwork, type DesireInputs, othersOf, planInputs } from './desire-network.ts';
+import { type DesiredNetwork, type DesireInputs, othersOf, planInputs, recallRoutes } from './desire-network.ts';
 import { readEarlier } from './route-constraints.ts';
 import { parseSaved } from './saved-config.ts';
 
@@ -87,18 +86,23 @@ export async function evaluateNetwork(
 }
 
 /**
- * Plans, and reads the SSH sessions only where a route or an address is to be added: what the tunnel has taken already cuts no
- * session off, and a look at the sessions takes as long as the rest of the observation. Plans again where a session is at stake.
+ * Plans, and reads the SSH sessions only where a route or an address is to be added, or where another program has a route for a part of
+ * what the tunnel takes: else every session goes where it did before. A look at them takes as long as the rest of the observation.
+ * Plans again where a session is at stake.
  */
-async function planWithSessions(tools: Tools, inputs: Omit<DesireInputs, 'sshClients'>, device: Device | null) {
+async function planWithSessions(
+  tools: Tools,
+  inputs: Omit<DesireInputs, 'sshClients' | 'recalled'>,
+  device: Device | null,
+) {
   const now = secondsNow(tools);
-  const planned = planInputs({ ...inputs, sshClients: [] }, device, now);
-  if (!planned.steps.some((step) => step.changes.some(takesAddresses))) return planned;
+  const before = recallRoutes(inputs.state.interface);
+  const planned = planInputs({ ...inputs, sshClients: [], recalled: [] }, device, now);
+  const { taken, isShared } = planned.wanted;
+  if (!isShared && !planned.steps.some((step) => step.changes.some(takesAddresses))) return planned;
   const sshClients = await tools.host.sshClients();
-  const { config, routes } = planned.wanted.desired;
-  const taken = [maskPrefix(formatInterfaceAddress(config.address)), ...routes];
   const isAtStake = sshClients.some(({ address }) => taken.some((prefix) => covers(prefix, address)));
-  return isAtStake ? planInputs({ ...inputs, sshClients }, device, now) : planned;
+  return isAtStake ? planInputs({ ...inputs, sshClients, recalled: before() }, device, now) : planned;
 }
 
 function takesAddresses({ action, kind }: Change): boolean {

@@ -67,6 +67,8 @@ async function passLocked(tools: Tools, link: string, news: StateUpdate, options
 
 async function readJoined(tools: Tools, link: string): Promise<Joined | null> {
   const known = await tools.store.read(link);
+  // A session that begins while the tunnel is down begins outside.
+  if (!known?.enabled) forgetEvaluation(link);
   if (known !== null && isJoined(known)) return known;
   forgetEvaluation(link);
   parseSaved(link, null);

@@ -144,7 +144,7 @@ async function refuseNewRange(tools: Tools, state: Joined, { cidr, name }: Netwo
   const earlier = await readEarlier(tools, state, states);
   const sshClients = await tools.host.sshClients();
   const others = othersOf(state, states);
-  const ground = constrainRoutes({ state, others, earlier, around, sshClients, saved, disallowed: [] });
+  const ground = constrainRoutes({ state, others, earlier, around, sshClients, recalled: [], saved, disallowed: [] });
   const reason = findRefusal(cidr, ground);
   if (reason === null) return;
   const remedy = `the tunnel stays as it is; ask an admin why, and where that is meant to be, "cpn set ${link} --allow-route ${cidr}" lets it through`;

@@ -43,6 +43,8 @@ export interface ConstraintInputs {
   readonly around: Omit<Actual, 'device'>;
   /** Read only where a route or an address is to be added: see {@link evaluateNetwork}. */
   readonly sshClients: readonly SshClient[];
+  /** Routes that led into the tunnel a moment ago. */
+  readonly recalled: readonly Prefix[];
   /** The last-known-good wg-quick file; null where there is none, or one that cpn would not write. */
   readonly saved: TunnelConfig | null;
   /** Prefixes that `--allow-route` named before, and no longer does. */
@@ -56,6 +58,7 @@ export function constrainRoutes({
   earlier,
   around,
   sshClients,
+  recalled,
   saved,
   disallowed,
 }: ConstraintInputs): RouteConstraints {
@@ -69,7 +72,7 @@ export function constrainRoutes({
     inside: {
       range: map.cidr,
       own: peer.address,
-      present: findNested(around, later).filter(isBelieved),
+      present: [...findNested(around, later), ...recalled].filter(isBelieved),
       accepted: saved === null ? [] : acceptedBy(saved).filter(isBelieved),
     },
     taken: earlier.flatMap(({ by, config: { address, peers } }) => {

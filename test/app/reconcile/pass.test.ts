@@ -82,6 +82,37 @@ describe('a pass', () => {
     expect(desk.actual.link?.addresses).toMatchObject([{ length: 24 }]);
   });
 
+  it('restores a route with the sessions that came by it, though another program took it away', async () => {
+    const desk = await settledDesk();
+    desk.sshClients = [{ address: parseAddress('192.168.50.7'), local: parseAddress('203.0.113.22') }];
+    await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    desk.actual = { ...desk.actual, routes: [] };
+    const pass = await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    expect(pass?.changes).toMatchObject([{ action: 'add', kind: 'route', target: '192.168.50.0/24' }]);
+    expect(routesOf(desk)).toEqual(['192.168.50.0/24']);
+  });
+
+  it('does not where the session may have begun while the tunnel was down', async () => {
+    const desk = await settledDesk();
+    desk.sshClients = [{ address: parseAddress('192.168.50.7'), local: parseAddress('203.0.113.22') }];
+    await desk.tools.store.write({ ...(await desk.state()), enabled: false });
+    await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    desk.actual = { ...desk.actual, routes: [] };
+    await desk.tools.store.write({ ...(await desk.state()), enabled: true });
+    await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    expect(routesOf(desk)).toEqual([]);
+  });
+
+  it('gives up a route that a longer one of another program hides from a session', async () => {
+    const desk = await settledDesk();
+    desk.sshClients = [{ address: parseAddress('192.168.50.7'), local: parseAddress('203.0.113.22') }];
+    const routed = [{ prefix: parsePrefix('192.168.50.0/25'), link: 'eth1' }];
+    desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, routed } };
+    const pass = await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    expect(pass?.evaluation?.desired.report).toMatchObject([{ reason: 'covers an SSH client (192.168.50.7)' }]);
+    expect(routesOf(desk)).toEqual([]);
+  });
+
   it('reads the SSH sessions only where it adds a route, and refuses one that would cut a session off', async () => {
     const desk = await settledDesk();
     desk.sshClients = [{ address: parseAddress('192.168.60.7'), local: null }];
