@@ -5,7 +5,7 @@
 const { readFileSync } = require('node:fs');
 const Module = require('node:module');
 const { dirname, basename, join } = require('node:path');
-const { Script, constants } = require('node:vm');
+const { Script } = require('node:vm');
 
 const folder = join(__dirname, 'compiled', '@BUILD@');
 const scripts = new Map();
@@ -14,7 +14,6 @@ Module._extensions['.cjs'] = (module, filename) => {
   const script = new Script(Module.wrap(readFileSync(filename, 'latin1')), {
     filename,
     cachedData: process.execArgv.length === 0 ? readCode(filename) : undefined,
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
   scripts.set(filename, script);
   const require = (id) => module.require(id);

@@ -45,6 +45,7 @@ const bundle = await rolldown({
     },
   },
   checks: { ineffectiveDynamicImport: false, emptyImportMeta: false },
+  onLog: (level, log, handle) => handle(log.code === 'UNRESOLVED_IMPORT' ? 'error' : level, log),
   plugins: [
     {
       name: 'parts',
@@ -83,7 +84,7 @@ rmSync(dist, { recursive: true, force: true });
 for (const { fileName, name, code } of chunks) {
   const path = join(dist, fileName);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, inLatin1(name in entries ? loadLate(code) : code));
+  writeFileSync(path, inLatin1(requireBuiltins(name in entries ? loadLate(code) : code)));
 }
 copyFileSync(join(root, 'packaging', 'cpn.js'), join(dist, 'cpn.js'));
 chmodSync(join(dist, 'cpn.js'), 0o755);
@@ -114,6 +115,11 @@ function loadLate(code: string): string {
       new RegExp(`\\b${name}=[\\w.]+\\(${name},1\\)`).test(code) ? whole : `${name}=builtin("node:${id}")`,
   );
   return `const builtin=(id)=>{let loaded;return new Proxy({},{get:(_,name)=>(loaded??=require(id))[name]})};${late}`;
+}
+
+/** The same program, with Node's own modules required: to import them, a script that Node did not load itself needs an experimental API. */
+function requireBuiltins(code: string): string {
+  return code.replace(/\bimport\((["'`])(node:[\w/]+)\1\)/g, 'Promise.resolve().then(()=>require("$2"))');
 }
 
 /**
