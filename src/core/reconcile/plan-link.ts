@@ -131,10 +131,15 @@ function planRoutes(desired: Desired, actual: Actual, place: RoutePlacement, cla
     if (isMoved(route)) return [command, null];
     const isExplained = isInTable(route) || !isPlain(route);
     const other = route.deviation === undefined ? 'another metric' : `it gives packets another way: ${route.deviation}`;
-    const why = !wanted.has(prefix) ? 'no peer serves it' : isExplained ? other : 'it is in another table';
+    const why = !wanted.has(prefix) ? explainSurplus(prefix, desired) : isExplained ? other : 'it is in another table';
     return [command, removed('route', prefix, nameTarget(link, table), why)];
   });
   return [...additions, ...removals];
+}
+
+function explainSurplus(prefix: Prefix, { report }: Desired): string {
+  const refused = report.find((route) => route.prefix === prefix && route.state === 'refused');
+  return refused?.reason ?? 'no peer serves it';
 }
 
 function isPlain({ tos, deviation }: Route): boolean {
