@@ -84,7 +84,7 @@ rmSync(dist, { recursive: true, force: true });
 for (const { fileName, name, code } of chunks) {
   const path = join(dist, fileName);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, inLatin1(requireBuiltins(name in entries ? loadLate(code) : code)));
+  writeFileSync(path, inAscii(requireBuiltins(name in entries ? loadLate(code) : code)));
 }
 copyFileSync(join(root, 'packaging', 'cpn.js'), join(dist, 'cpn.js'));
 chmodSync(join(dist, 'cpn.js'), 0o755);
@@ -123,9 +123,9 @@ function requireBuiltins(code: string): string {
 }
 
 /**
- * The same program, with what is outside of Latin-1 escaped: V8 holds a source as long as its functions may be needed, with two bytes
- * for each letter where a single one takes two.
+ * The same program, with what is outside of ASCII escaped: V8 holds a source as long as its functions may be needed, with two bytes for
+ * each letter where a single one takes two, and its code is read as ASCII.
  */
-function inLatin1(code: string): string {
-  return code.replace(/[\u0100-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+function inAscii(code: string): string {
+  return code.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -51,9 +51,12 @@ export async function waitFor(
     const missing = describeMissing(networks);
     if (missing !== reported) tools.progress(`waiting: ${missing}`);
     reported = missing;
-    const addresses = networks.flatMap(({ silent = [] }) => silent);
-    if (addresses.length > 0 && tools.monotonic() >= nextTrigger) {
-      for (const address of addresses) await tools.host.triggerHandshake(address);
+    const peers = networks.flatMap(({ interface: link, silent = [] }) => silent.map((address) => ({ address, link })));
+    if (peers.length > 0 && tools.monotonic() >= nextTrigger) {
+      for (const { address, link } of peers) {
+        // What does not go into the tunnel would go to somewhere else.
+        if ((await tools.host.route(address)).link === link) await tools.host.triggerHandshake(address);
+      }
       nextTrigger = tools.monotonic() + triggerInterval;
     }
     await tools.sleep(1000 * Math.min(pause, left));

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type {
   Enrolled,
@@ -19,6 +20,7 @@ import { Secret } from '../../src/core/crypto/secret.ts';
 import { CommandFailed } from '../../src/core/errors/index.ts';
 import type { ForeignDrops } from '../../src/core/forward/foreign-drops.ts';
 import type { Actual, ActualPeer, SshClient } from '../../src/core/host-state/actual.ts';
+import type { KernelRoute } from '../../src/core/host-state/kernel-route.ts';
 import type { PortState } from '../../src/core/host-state/open-port.ts';
 import { features } from '../../src/core/map/features.ts';
 import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
@@ -100,6 +102,8 @@ export class Desk {
   describes: (description: PeerDescription) => unknown = () => {};
   /** The reply to an enrolment. */
   enrols: (request: EnrollmentRequest) => Enrolled = unexpected;
+  /** The kernel's route to an address. */
+  routes: (destination: Address) => KernelRoute = unexpected;
   /** The effect of a datagram into the tunnel. */
   onHandshakeTrigger: (address: Address) => void = unexpected;
   /** The source address of this host for a destination; null without a route. */
@@ -133,6 +137,8 @@ export class Desk {
       monotonic: () => this.seconds,
       sleep: async (milliseconds, signal) => {
         if (!signal?.aborted) this.seconds += milliseconds / 1000;
+        // As a real one does, it lets everything else go on.
+        await setImmediate();
       },
       random: (bytes) => new Uint8Array(bytes),
       deferSignals: (work) => work(this.interrupting.signal),
@@ -211,7 +217,7 @@ export class Desk {
       foreignDrops: async () => this.drops,
       conflictingProcesses: async () => ['NetworkManager (pid 7)'],
       links: async () => new Set(this.actual.link === null ? [] : [this.actual.link.name]),
-      route: unexpected,
+      route: async (destination) => this.routes(destination),
       sourceAddress: async (destination) => this.sourceAddressTo(destination),
       isPortFree: async (port) => !this.takenPorts.has(port),
       watch: unexpected,

@@ -1,8 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { reconcileNetworks } from '../../src/app/reconcile/reconcile.ts';
 import { waitFor } from '../../src/app/wait.ts';
+import type { KernelRoute } from '../../src/core/host-state/kernel-route.ts';
 import { dialled, peer } from '../core/samples.ts';
 import { answerWith, Desk, joinedTo, mapAt } from './desk.ts';
+
+const into = (link: string): KernelRoute => ({
+  ...{ link, local: false, source: null, gateway: null, table: 'main', prefix: null, protocol: 'kernel' },
+});
 
 /** A host with a peer that it dials and one that it does not, and the addresses that were sent a datagram. */
 async function startDesk() {
@@ -12,6 +17,7 @@ async function startDesk() {
   await reconcileNetworks(desk.tools);
   const sent: string[] = [];
   desk.onHandshakeTrigger = (address) => sent.push(address);
+  desk.routes = () => into('cpn0');
   return { desk, sent };
 }
 
@@ -31,6 +37,13 @@ describe('to wait for a handshake', () => {
     const [seen] = await waitFor(desk.tools, undefined, { for: 'handshake' }, 12);
     expect(seen?.missing).toBe('no peer has a fresh handshake');
     expect(sent).toHaveLength(3);
+  });
+
+  it('sends nothing to an address that the kernel leads past the tunnel', async () => {
+    const { desk, sent } = await startDesk();
+    desk.routes = () => into('eth0');
+    await waitFor(desk.tools, undefined, { for: 'handshake' }, 12);
+    expect(sent).toEqual([]);
   });
 
   it('sends nothing for one look, for another condition, or where the interface is down', async () => {

@@ -32,6 +32,12 @@ describe('the built program', () => {
     expect((await run([process.execPath, ...main, '--version'])).stdout).toBe(printed);
   });
 
+  it('is ASCII, as it is read', () => {
+    const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.cjs'));
+    const others = files.filter((file) => /[\u0080-\uffff]/.test(readFileSync(join(dist, file), 'utf8')));
+    expect([others, files.length > 50]).toEqual([[], true]);
+  });
+
   it('loads nothing else for that', async () => {
     const alone = join(folder, 'start.cjs');
     copyFileSync(join(dist, 'start.cjs'), alone);

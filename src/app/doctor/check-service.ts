@@ -1,6 +1,7 @@
 import { checkOwnClock, checkServiceClock, type Moment } from '../../core/doctor/check-clock.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
 import { CpnError, Intercepted, Refused, Unreachable } from '../../core/errors/index.ts';
+import { addressesOf } from '../../core/names/resolved-names.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
@@ -99,7 +100,7 @@ async function examineNames(tools: DoctorTools, state: Joined): Promise<Finding[
       const looked = `the resolver's word for ${name}`;
       const addresses = await tools.host.resolve(name, resolveDeadline);
       if (addresses.length > 0) return okFinding('dns', looked, addresses.join(', '));
-      const known = state.resolved[name] ?? [];
+      const known = addressesOf(name, state.resolved);
       const meanwhile = known.length === 0 ? '' : `; ${known.join(', ')} from before is used`;
       return problemFinding(
         'dns',

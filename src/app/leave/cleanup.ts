@@ -7,7 +7,7 @@ import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import { holdsTunnel } from '../../core/reconcile/plan-rules.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { applyEvaluation, applyStep, save } from '../reconcile/apply.ts';
-import { findRouteTable, isForwarder } from '../reconcile/desire-network.ts';
+import { findRouteTable, forgetEvaluation, isForwarder } from '../reconcile/desire-network.ts';
 import { evaluateNetwork, isOwnLink, observeOptionsFor } from '../reconcile/evaluate-network.ts';
 import { closePorts } from '../reconcile/open-ports.ts';
 import { isJoined } from '../select.ts';
@@ -18,6 +18,7 @@ import type { Tools } from '../tools.ts';
  * still needs is handed over to that one. Folders stay: the caller that removes the state removes them.
  */
 export async function cleanUp(tools: Tools, state: State): Promise<State> {
+  forgetEvaluation(state.interface);
   const actual = await tools.host.observe(observeOptionsFor(state));
   const alias = isJoined(state) ? aliasOf(state.membership.map) : '';
   const foreign = actual.link !== null && !isOwnLink(state, alias, actual);

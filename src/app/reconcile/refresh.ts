@@ -6,6 +6,7 @@ import type { NetworkMap } from '../../core/map/model.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
 import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
 import { refusalOf } from '../../core/map/sync-refusal.ts';
+import { addressesOf } from '../../core/names/resolved-names.ts';
 import { isMapAltered } from '../../core/pins/pins.ts';
 import { dropsMost } from '../../core/reconcile/mesh-loss.ts';
 import { findRefusal } from '../../core/routing/guard.ts';
@@ -176,7 +177,7 @@ function failWith(failure: CpnError, { sync, held }: Pick<Notes, 'sync' | 'held'
 async function resolveNewNames(tools: Tools, state: Joined, map: NetworkMap | null): Promise<StateUpdate> {
   if (map === null) return noUpdate;
   const next = applyUpdate(state, { map, resolved: null });
-  const unknown = new Set(namesOf(next).filter((name) => next.resolved[name] === undefined));
+  const unknown = new Set(namesOf(next).filter((name) => addressesOf(name, next.resolved).length === 0));
   const resolved = unknown.size === 0 ? null : await resolveNames(tools, next, unknown);
   return { map, resolved, requestedAs: state.keyPair.publicKey };
 }

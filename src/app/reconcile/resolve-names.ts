@@ -1,4 +1,10 @@
-import { mergeAddresses, type Resolved, withoutCarried, withoutExpired } from '../../core/names/resolved-names.ts';
+import {
+  addressesOf,
+  mergeAddresses,
+  type Resolved,
+  withoutCarried,
+  withoutExpired,
+} from '../../core/names/resolved-names.ts';
 import { type Address, isDefaultRoute, type Prefix, parseAddress } from '../../core/net/cidr.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
@@ -22,7 +28,7 @@ export async function resolveNames(tools: Tools, state: Joined, some?: ReadonlyS
   const { resolved: known } = state;
   const entries = await Promise.all(
     names.map(async (name): Promise<[string, readonly Address[]]> => {
-      const before = known[name] ?? [];
+      const before = addressesOf(name, known);
       if (some && !some.has(name)) return [name, before];
       const answer = await tools.host.resolve(name, resolveDeadline);
       const isKnown = answer.every((address) => before.includes(address));
@@ -51,7 +57,7 @@ async function withoutFormer(
   const name = apiHostOf(state);
   const isDialled = state.membership.map.peers.some(({ endpoint }) => endpoint?.host === name);
   // A peer's endpoint that changes away from an address that its name no longer has looks like one that the network moved.
-  const inUse = isDialled ? (state.resolved[name] ?? []).slice(0, 1) : [];
+  const inUse = isDialled ? addressesOf(name, state.resolved).slice(0, 1) : [];
   return withoutExpired(known, answer, [reached, ...inUse]);
 }
 
@@ -64,7 +70,7 @@ async function findCarried(tools: Tools, { interface: link }: Joined): Promise<r
 /** The addresses of the control plane, as far as they are known. */
 export function locateApi(state: Joined): readonly Address[] {
   const host = apiHostOf(state);
-  return isName(host) ? (state.resolved[host] ?? []) : [parseAddress(host)];
+  return isName(host) ? addressesOf(host, state.resolved) : [parseAddress(host)];
 }
 
 function apiHostOf(state: Joined): string {

@@ -1,4 +1,5 @@
 import { isRenewed } from '../../core/health/peer-health.ts';
+import { addressesOf } from '../../core/names/resolved-names.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import type { Pass } from '../reconcile/pass.ts';
@@ -68,7 +69,7 @@ export class NameFollower implements PassListener {
     const isUsed = new Set(names);
     for (const name of this.#queriedAt.keys()) if (!isUsed.has(name)) this.#queriedAt.delete(name);
     const due = names.filter((name) => {
-      const pause = quiet.has(name) || state.resolved[name] === undefined ? this.#interval : renewal;
+      const pause = quiet.has(name) || addressesOf(name, state.resolved).length === 0 ? this.#interval : renewal;
       const queriedAt = this.#queriedAt.get(name);
       return queriedAt === undefined || this.#tools.monotonic() - queriedAt >= pause;
     });

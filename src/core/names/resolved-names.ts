@@ -3,6 +3,11 @@ import { type Address, covers, type Prefix } from '../net/cidr.ts';
 /** The last known addresses of names, of each the one in use first. */
 export type Resolved = Readonly<Record<string, readonly Address[]>>;
 
+/** The addresses of a name, the one in use first; none of a name that never resolved. A name such as `constructor` is one like others. */
+export function addressesOf(name: string, resolved: Resolved): readonly Address[] {
+  return Object.hasOwn(resolved, name) ? (resolved[name] ?? []) : [];
+}
+
 /** A name that gives other addresses each time, as those of large services do, must not grow without end. */
 const most = 16;
 

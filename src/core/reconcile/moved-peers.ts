@@ -1,6 +1,6 @@
 import type { PublicKey } from '../crypto/keys.ts';
 import type { NetworkMap } from '../map/model.ts';
-import type { Resolved } from '../names/resolved-names.ts';
+import { addressesOf, type Resolved } from '../names/resolved-names.ts';
 import { type Endpoint, isLiteral, type SocketEndpoint, sameEndpoint } from '../net/endpoint.ts';
 import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
 
@@ -33,5 +33,5 @@ export function findMovedPeers(
 /** True when the endpoint is a name that led there before, or still does. */
 function isNameOf(endpoint: Endpoint | null, before: SocketEndpoint | null, resolved: Resolved): boolean {
   if (endpoint === null || before === null || isLiteral(endpoint) || endpoint.port !== before.port) return false;
-  return resolved[endpoint.host]?.includes(before.host) ?? false;
+  return addressesOf(endpoint.host, resolved).includes(before.host);
 }

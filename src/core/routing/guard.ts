@@ -144,7 +144,7 @@ function protectedAddresses(
   ];
 }
 
-/** RFC 6890 and RFC 4291: ranges that never lead to another host's network. */
+/** RFC 6890 and RFC 4291: ranges that never lead to another host's network, or that lead to any host. */
 export const specialRanges = [
   ['0.0.0.0/8', 'unspecified'],
   ['127.0.0.0/8', 'loopback'],
@@ -154,4 +154,6 @@ export const specialRanges = [
   ['::/127', 'loopback'],
   ['fe80::/10', 'link-local'],
   ['ff00::/8', 'multicast'],
+  // It stands for all of IPv4 (RFC 6052).
+  ['64:ff9b::/96', 'NAT64'],
 ] as unknown as readonly (readonly [Prefix, string])[];

@@ -1,5 +1,5 @@
 import type { NetworkMap } from '../map/model.ts';
-import type { Resolved } from '../names/resolved-names.ts';
+import { addressesOf, type Resolved } from '../names/resolved-names.ts';
 import { type Address, lengthOf } from '../net/cidr.ts';
 import { type Endpoint, isLiteral, type SocketEndpoint, unusableAddress } from '../net/endpoint.ts';
 
@@ -25,6 +25,6 @@ export function locateOutside({ map, resolved }: Place): (endpoint: Endpoint | n
 /** An endpoint at which a packet can be sent without asking a resolver; null when its name never resolved. */
 export function locate(endpoint: Endpoint | null, resolved: Resolved): SocketEndpoint | null {
   if (endpoint === null || isLiteral(endpoint)) return endpoint;
-  const [host] = resolved[endpoint.host] ?? [];
+  const [host] = addressesOf(endpoint.host, resolved);
   return host === undefined ? null : { host, port: endpoint.port };
 }

@@ -1,5 +1,6 @@
 import * as v from 'valibot';
 import { Secret } from '../../core/crypto/secret.ts';
+import { InvalidValue } from '../../core/errors/index.ts';
 import { knownFeatures } from '../../core/map/features.ts';
 
 /**
@@ -17,7 +18,7 @@ export const secret = v.pipe(
   v.transform((text) => new Secret(text)),
 );
 export const peerId = v.union([v.number(), v.string()]);
-export const serviceAddress = v.object({ url: v.string(), insecureHttp: v.boolean() });
+export const serviceAddress = v.object({ url: v.pipe(v.string(), v.url()), insecureHttp: v.boolean() });
 export const features = v.pipe(
   v.array(v.string()),
   v.transform((names) => knownFeatures(names)),
@@ -25,8 +26,13 @@ export const features = v.pipe(
 
 /** The value as the schema makes it; the error names the first field that does not fit. @throws SyntaxError */
 export function parseAs<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema> {
-  const { success, output, issues } = v.safeParse(schema, value, { abortEarly: true });
-  if (success) return output;
-  // The library's own message would quote the value, which may be a key.
-  throw new SyntaxError(`${v.getDotPath(issues[0]) ?? 'it'} has another form`);
+  // A message of the library, or of what parses a value, would quote the value, which may be a key.
+  try {
+    const { success, output, issues } = v.safeParse(schema, value, { abortEarly: true });
+    if (success) return output;
+    throw new SyntaxError(`${String(issues[0].path?.[0].key ?? 'it')} has another form`);
+  } catch (error) {
+    if (!(error instanceof InvalidValue)) throw error;
+    throw new SyntaxError(`a field ${error.rule}`);
+  }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
+  addressesOf,
   mergeAddresses,
   sameResolved,
   withoutCarried,
@@ -56,4 +57,11 @@ describe('the addresses of a name', () => {
     expect(sameResolved({ x: [a] }, { y: [a] })).toBe(false);
     expect(sameResolved({ x: [a] }, {})).toBe(false);
   });
+});
+
+it('are those of a name like others, though an object of JavaScript has a field of that name', () => {
+  for (const name of ['constructor', 'toString', 'hasOwnProperty']) {
+    expect(addressesOf(name, {})).toEqual([]);
+    expect(addressesOf(name, { [name]: [address('203.0.113.9')] })).toEqual(['203.0.113.9']);
+  }
 });

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DiskFailed, UnreadableFile } from '../../../src/core/errors/index.ts';
 import { fileStore } from '../../../src/store/file-store.ts';
@@ -211,5 +212,17 @@ describe('a list', () => {
     const [unreadable] = (await store.list()).unreadable;
     expect(unreadable?.error.cause).toMatchObject({ message: 'membership has another form' });
     expect(`${unreadable?.error.stack}${JSON.stringify(unreadable?.error)}`).not.toContain(key.slice(0, 6));
+  });
+
+  it.each([
+    ['an address', /"cidr": "[^"]*"/, '"cidr": "KEY"', 'a field is not an address range'],
+    ['the URL of the service', /"url": "[^"]*"/, '"url": "KEY"', 'service has another form'],
+  ])('does so for %s too', async (_, field, spoiled, message) => {
+    await store.write(state);
+    const key = state.keyPair.privateKey.reveal();
+    await spoil((await readFile(pathOf(''), 'utf8')).replace(field, spoiled.replace('KEY', key)));
+    const [unreadable] = (await store.list()).unreadable;
+    expect(unreadable?.error.cause).toMatchObject({ message });
+    expect(inspect(unreadable?.error, { depth: 9 })).not.toContain(key.slice(0, 6));
   });
 });
