@@ -36,7 +36,8 @@ export function traceExecs(file: string, argv: readonly string[]): string[] {
 
 /**
  * What {@link traceExecs} wrote, and of each process how it began; a file that nothing was written to is an error. strace writes a long
- * line in parts, and is behind the programs it traces: what is cut short is read again.
+ * line in parts, and is behind the programs it traces: what is cut short is read again. It leaves a program that outlives the command, and
+ * says so, maybe as that program starts.
  */
 export function readExecs(file: string): Promise<Exec[]> {
   return eventually(`a whole trace in ${file}`, () => readWritten(file));
@@ -50,7 +51,7 @@ async function readWritten(file: string): Promise<Exec[]> {
     const text = await readFile(join(dirname(file), name), 'utf8');
     for (const line of text.split('\n').filter((each) => each.startsWith('execve('))) {
       const [, path = '', argv = '', env = ''] =
-        /^execve\("([^"]*)", \[(.*)\], \[(.*)\](?:\)| <unfinished)/.exec(line) ?? [];
+        /^execve\("([^"]*)", \[(.*)\], \[(.*)\](?:\)| <(?:unfinished|detached))/.exec(line) ?? [];
       if (path === '') throw new Error(`strace wrote what cannot be read: ${line.slice(0, 100)} … ${line.slice(-100)}`);
       execs.push({
         pid: Number(name.slice(prefix.length)),
