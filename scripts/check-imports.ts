@@ -148,6 +148,7 @@ const TABLE: readonly Rule[] = [
       ...[...CONTROL_PLANE, 'src/control-plane/http/', 'src/control-plane/service/', 'src/control-plane/domain/'],
       ...[
         'src/control-plane/push/',
+        'src/control-plane/health/',
         'src/control-plane/store/',
         'fastify',
         'fastify-type-provider-zod',
@@ -162,6 +163,7 @@ const TABLE: readonly Rule[] = [
       ...[...CONTROL_PLANE, 'src/control-plane/http/', 'src/control-plane/service/', 'src/control-plane/push/'],
       ...[
         'src/control-plane/domain/',
+        'src/control-plane/health/',
         'fastify',
         'fastify-type-provider-zod',
         '@fastify/rate-limit',
@@ -173,7 +175,22 @@ const TABLE: readonly Rule[] = [
   },
   {
     files: 'src/control-plane/service/',
-    may: [...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', 'src/control-plane/store/*', 'zod'],
+    may: [
+      ...[...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', 'src/control-plane/store/*', 'zod'],
+      'src/control-plane/health/append-events.ts',
+    ],
+  },
+  {
+    files: 'src/control-plane/health/',
+    may: [
+      ...[...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', 'src/control-plane/store/*'],
+      'src/control-plane/service/',
+    ],
+  },
+  {
+    files: 'src/control-plane/health/append-events.ts',
+    may: [...CONTROL_PLANE, 'src/control-plane/store/*'],
+    types: ['src/control-plane/service/context.ts'],
   },
   {
     files: 'src/control-plane/push/',
@@ -219,6 +236,7 @@ const TABLE: readonly Rule[] = [
       'src/core/routing/',
       'src/core/forward/',
     ],
+    types: ['src/contract/'],
   },
   {
     files: 'src/core/reconcile/',

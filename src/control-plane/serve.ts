@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
+import type { EventType } from '../contract/event.ts';
 import type { Secret } from '../core/crypto/secret.ts';
 import type { Prefix } from '../core/net/cidr.ts';
 import { isLoopback } from '../core/net/loopback.ts';
@@ -20,7 +21,7 @@ import { createPeerChangeLimit } from './service/peer-change-limit.ts';
 import { pruneAuditDaily } from './service/retention.ts';
 import { readDatabaseTime } from './store/database.ts';
 import { openStore } from './store/sqlite/store.ts';
-import type { Store } from './store/store.ts';
+import type { Store, Topic } from './store/store.ts';
 
 export interface ServeOptions {
   readonly host: string;
@@ -75,10 +76,11 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const readTime = options.now === undefined ? readDatabaseTime : async () => now();
   const { notifier = new ChangeNotifier(), proxies = [], passwordCost = usualPasswordCost } = options;
   const transport = createTransport(options.tls ?? null, { ...defaultDeadlines, ...options.deadlines });
+  const healthNotifier = new ChangeNotifier();
   const metrics = createMetrics(notifier);
   // A wrong owner leaves no empty folder behind.
   if (!options.database && !existsSync(options.dataDir)) checkFirstOwner(owner);
-  const store = await open(options, notifier);
+  const store = await open(options, { map: notifier, health: healthNotifier });
   // Whom a proxy on this machine brings may be anywhere.
   const onLoopback = isLoopback(options.host) && proxies.length === 0;
   try {
@@ -92,6 +94,8 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       random,
       passwordCost,
       notifier,
+      healthNotifier,
+      webhookTypes: new Set<EventType>(),
       allowPublicRoutes,
       onLoopback,
       peerChangeLimit: createPeerChangeLimit(limits.peerChanges, now),
@@ -124,14 +128,17 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
 }
 
 /** PostgreSQL's driver is loaded only where it is used. */
-async function open({ dataDir, database, logger }: ServeOptions, notifier: ChangeNotifier): Promise<Store> {
+async function open(
+  { dataDir, database, logger }: ServeOptions,
+  notifiers: Readonly<Record<Topic, ChangeNotifier>>,
+): Promise<Store> {
   if (!database) return openStore(dataDir);
   const { openPostgres } = await import('./store/postgres/store.ts');
   return openPostgres(database, {
-    notify: (network) => notifier.notify(network),
+    notify: (network, topic) => notifiers[topic].notify(network),
     notifyAll: () => {
       logger.info('listening for changes of other processes again');
-      notifier.notifyAll();
+      for (const notifier of Object.values(notifiers)) notifier.notifyAll();
     },
     lost: (reason) => logger.warn({ reason }, 'not listening for changes of other processes'),
   });

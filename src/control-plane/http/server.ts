@@ -67,7 +67,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   });
   readJsonOnly(app);
   setSecurityHeaders(app);
-  closePromptly(app, context.notifier, transport);
+  closePromptly(app, [context.notifier, context.healthNotifier], transport);
   app.addHook('onResponse', async (request, reply) => metrics.countAnswer(request, reply));
   logRequests(app);
   requireAddress(app);

@@ -95,7 +95,7 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
  */
 export function closePromptly(
   app: App,
-  notifier: ChangeNotifier,
+  notifiers: readonly ChangeNotifier[],
   { connections, closeAllConnections, deadlines }: Transport,
 ): void {
   let closing = false;
@@ -108,7 +108,7 @@ export function closePromptly(
   });
   app.addHook('preClose', async () => {
     closing = true;
-    notifier.close();
+    for (const notifier of notifiers) notifier.close();
     deadline = setTimeout(closeAllConnections, deadlines.closing);
     await connections.end();
   });

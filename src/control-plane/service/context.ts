@@ -1,3 +1,4 @@
+import type { EventType } from '../../contract/event.ts';
 import type { PasswordCost } from '../domain/passwords.ts';
 import type { Random } from '../domain/tokens.ts';
 import type { ChangeNotifier } from '../push/change-notifier.ts';
@@ -14,8 +15,12 @@ export interface Context {
   readonly random: Random;
   readonly passwordCost: PasswordCost;
   readonly notifier: ChangeNotifier;
-  /** Does for the other processes on the database what {@link notifier} does for this one. */
+  /** The same for the health and the events of a network. */
+  readonly healthNotifier: ChangeNotifier;
+  /** Does for the other processes on the database what the two notifiers do for this one. */
   readonly announce: Store['announce'];
+  /** The events that the webhook receives; empty without one. */
+  readonly webhookTypes: ReadonlySet<EventType>;
   /** How often peers may change themselves. */
   readonly peerChangeLimit: PeerChangeLimit;
   /** To be called when a peer may expire earlier than any other. */

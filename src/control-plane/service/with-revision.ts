@@ -1,3 +1,4 @@
+import { appendEvents, type NewEvent } from '../health/append-events.ts';
 import { insertChange, makeNonce } from '../store/changes.ts';
 import { type NetworkFields, reviseNetwork } from '../store/networks.ts';
 import type { Db } from '../store/tables.ts';
@@ -11,17 +12,25 @@ import type { Context } from './context.ts';
 export type Revise = (network: number, fields?: NetworkFields) => Promise<RecordPeerChange>;
 export type RecordPeerChange = (peer: number) => Promise<void>;
 
+/** Stores an event with the change. */
+export type AppendEvent = (network: number, event: NewEvent) => void;
+
 /**
  * Runs `work` in one transaction. After the commit it ends the waits for the changed networks, in this process and in the others.
  * It may run `work` more than once, as {@link transact} does.
  */
 export async function withRevision<Result>(
-  { db, random, notifier, announce }: Context,
-  work: (db: Db, revise: Revise) => Promise<Result>,
+  context: Context,
+  work: (db: Db, revise: Revise, append: AppendEvent) => Promise<Result>,
 ): Promise<Result> {
-  const { result, revised } = await transact(db, async (transaction) => {
+  const { db, random, notifier, healthNotifier, announce } = context;
+  const { result, revised, appended } = await transact(db, async (transaction) => {
     const revised = new Set<number>();
-    const result = await work(transaction, async (network, fields) => {
+    const appended = new Map<number, NewEvent[]>();
+    const append = (network: number, event: NewEvent) => {
+      appended.set(network, [...(appended.get(network) ?? []), event]);
+    };
+    const revise: Revise = async (network, fields) => {
       const nonce = makeNonce(random);
       const revision = await reviseNetwork(transaction, network, nonce, fields);
       revised.add(network);
@@ -30,10 +39,13 @@ export async function withRevision<Result>(
       };
       if (fields) await remember(null);
       return remember;
-    });
-    for (const network of revised) await announce(transaction, network);
-    return { result, revised };
+    };
+    const result = await work(transaction, revise, append);
+    for (const network of revised) await announce(transaction, network, 'map');
+    for (const [network, events] of appended) await appendEvents(context, transaction, network, events);
+    return { result, revised, appended };
   });
   for (const network of revised) notifier.notify(network);
+  for (const network of appended.keys()) healthNotifier.notify(network);
   return result;
 }

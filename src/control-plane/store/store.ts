@@ -1,16 +1,19 @@
 import type { Db } from './tables.ts';
 
+/** What of a network changed: what hosts read, or its health and events. */
+export type Topic = 'map' | 'health';
+
 export interface Store {
   readonly db: Db;
   close(): Promise<void>;
   /** Announces a change of a network to the other processes on this database when the transaction commits. */
-  announce(transaction: Db, network: number): Promise<void>;
+  announce(transaction: Db, network: number, topic: Topic): Promise<void>;
 }
 
 /** What a store reports of the other processes on its database. */
 export interface StoreEvents {
   /** A change of the network was committed, and can be read. */
-  notify(network: number): void;
+  notify(network: number, topic: Topic): void;
   /** Changes may have been missed. */
   notifyAll(): void;
   /** Until the next {@link notifyAll} changes of other processes are missed. */

@@ -1,6 +1,7 @@
 import type { Generated, Kysely } from 'kysely';
 import type { AuditEntry } from '../../contract/audit.ts';
 import type { Role } from '../../contract/auth.ts';
+import type { EventType } from '../../contract/event.ts';
 import type { PeerType } from '../../contract/peer.ts';
 
 /** The database, or a transaction in it. All SQL goes through it, in the part that SQLite and PostgreSQL share. */
@@ -126,6 +127,51 @@ export interface Tables {
     target_name: string | null;
     address: string | null;
     details: string;
+  };
+  /** The revision of a network's health and events: of each network without either there is no row. */
+  network_health: {
+    network_id: number;
+    revision: number;
+    nonce: string;
+    /** What the last events stated of the routes, in JSON. */
+    routes: string;
+  };
+  /** Presence and the last report of a peer. */
+  peer_health: {
+    peer_id: number;
+    network_id: number;
+    /** The last request, like the three after it null where none is kept. */
+    last_seen: string | null;
+    version: string | null;
+    platform: string | null;
+    address: string | null;
+    /** What the last event stated; null before the first. */
+    announced: 'online' | 'offline' | null;
+    /** The JSON of the merged reports; null before the first. */
+    report: string | null;
+    reported_at: string | null;
+  };
+  /** What happened in a network. It outlives the peers in it, and so it has their names. */
+  events: {
+    id: Generated<number>;
+    network_id: number;
+    at: string;
+    type: EventType;
+    peer_id: number | null;
+    peer_name: string | null;
+    route: string | null;
+    details: string;
+  };
+  /** The events that the webhook has not received yet. */
+  deliveries: {
+    id: Generated<number>;
+    event_id: number;
+    /** The JSON of the event. */
+    body: string;
+    created_at: string;
+    attempts: number;
+    /** When the next attempt is due. While one is running, when another process may begin one. */
+    next_at: string;
   };
   /** One row, that is written to see whether the database can be written. */
   write_checks: { id: Generated<number>; at: string };

@@ -206,6 +206,48 @@ export const migrations: Readonly<Record<string, Migration>> = {
     await db.schema.createIndex('peers_expires_at').on('peers').column('expires_at').execute();
     await db.schema.alterTable('enrollment_keys').addColumn('peer_hours', 'integer').execute();
   },
+  '0017-health': async (db) => {
+    await db.schema
+      .createTable('network_health')
+      .addColumn('network_id', 'integer', (column) => referring('networks')(column).primaryKey())
+      .addColumn('revision', 'integer', required)
+      .addColumn('nonce', 'text', required)
+      .addColumn('routes', 'text', required)
+      .execute();
+    await db.schema
+      .createTable('peer_health')
+      .addColumn('peer_id', 'integer', (column) => referring('peers')(column).primaryKey())
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('last_seen', 'text')
+      .addColumn('version', 'text')
+      .addColumn('platform', 'text')
+      .addColumn('address', 'text')
+      .addColumn('announced', 'text')
+      .addColumn('report', 'text')
+      .addColumn('reported_at', 'text')
+      .execute();
+    await db.schema.createIndex('peer_health_network').on('peer_health').column('network_id').execute();
+    await db.schema.createIndex('peer_health_seen').on('peer_health').columns(['announced', 'last_seen']).execute();
+    await table(db, 'events')
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('at', 'text', required)
+      .addColumn('type', 'text', required)
+      .addColumn('peer_id', 'integer')
+      .addColumn('peer_name', 'text')
+      .addColumn('route', 'text')
+      .addColumn('details', 'text', required)
+      .execute();
+    await db.schema.createIndex('events_page').on('events').columns(['network_id', 'id']).execute();
+    await db.schema.createIndex('events_at').on('events').column('at').execute();
+    await table(db, 'deliveries')
+      .addColumn('event_id', 'integer', required)
+      .addColumn('body', 'text', required)
+      .addColumn('created_at', 'text', required)
+      .addColumn('attempts', 'integer', required)
+      .addColumn('next_at', 'text', required)
+      .execute();
+    await db.schema.createIndex('deliveries_next').on('deliveries').column('next_at').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column that says whose list it is. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { StoreEvents } from '../store.ts';
+import type { StoreEvents, Topic } from '../store.ts';
 import type { Db } from '../tables.ts';
 import type { DatabaseTarget } from './database-url.ts';
 import { Client, connectionConfig } from './pool.ts';
@@ -30,8 +30,8 @@ export interface Listener {
 }
 
 /** Notifies all processes of a change of this network when the transaction commits. */
-export async function announce(transaction: Db, from: string, network: number): Promise<void> {
-  await sql`select pg_notify(${channel}, ${`${from} ${network}`})`.execute(transaction);
+export async function announce(transaction: Db, from: string, network: number, topic: Topic): Promise<void> {
+  await sql`select pg_notify(${channels[topic]}, ${`${from} ${network}`})`.execute(transaction);
 }
 
 /**
@@ -56,7 +56,8 @@ export async function listen(
   };
 }
 
-const channel = 'cpn_network_changed';
+/** A process of an earlier version listens to the first one alone. */
+const channels: Readonly<Record<Topic, string>> = { map: 'cpn_network_changed', health: 'cpn_health_changed' };
 const shortestPauseMs = 100;
 const longestPauseMs = 5_000;
 
@@ -85,13 +86,14 @@ async function keepListening(listening: Listening, first: Client): Promise<void>
 
 async function connect({ target, name, events, keepalive }: Listening): Promise<Client> {
   const client = new Client({ ...connectionConfig(target), query_timeout: keepalive.patienceMs });
-  client.on('notification', ({ payload = '' }) => {
+  client.on('notification', ({ channel, payload = '' }) => {
     const [, from, network] = /^(\S+) ([1-9][0-9]{0,14})$/.exec(payload) ?? [];
-    if (network !== undefined && from !== name) events.notify(Number(network));
+    if (network !== undefined && from !== name)
+      events.notify(Number(network), channel === channels.health ? 'health' : 'map');
   });
   try {
     await client.connect();
-    await client.query(`listen ${channel}`);
+    for (const channel of Object.values(channels)) await client.query(`listen ${channel}`);
     return client;
   } catch (error) {
     client.drop();

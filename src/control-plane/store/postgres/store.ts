@@ -30,7 +30,7 @@ export async function openPostgres(url: Secret, events: StoreEvents): Promise<St
     await listener.close();
     await db.destroy();
   };
-  return { db, close, announce: (transaction, network) => announce(transaction, listener.name, network) };
+  return { db, close, announce: (transaction, network, topic) => announce(transaction, listener.name, network, topic) };
 }
 
 /** Works on a PostgreSQL database with its tables as they are. */

@@ -140,13 +140,13 @@ test('a listener notices a connection that is dead without an end, and listens o
   const listener = await listen({ ...target, host: '127.0.0.1', port }, events, { everyMs: 50, patienceMs: 500 });
   onTestFinished(listener.close);
   const other = 'another-process';
-  await announce(db, other, 7);
+  await announce(db, other, 7, 'map');
   await eventually('the change is received', () => received.length === 1);
   block();
-  await announce(db, other, 8);
+  await announce(db, other, 8, 'map');
   await eventually('it listens again', () => received.includes('all'));
-  await announce(db, listener.name, 9);
-  await announce(db, other, 10);
+  await announce(db, listener.name, 9, 'map');
+  await announce(db, other, 10, 'map');
   await eventually('the next change is received', () => received.includes(10));
   expect(received).toEqual([7, 'lost', 'all', 10]);
 });

@@ -1,0 +1,142 @@
+import type { PathState } from '../../contract/health.ts';
+
+/** Seconds after which a host is silent: a long poll takes up to 60 s, and the next request may need some tries. */
+const silentAfter = 90;
+
+/** What is observed of a peer. Times are in seconds. */
+export interface ObservedPeer {
+  readonly id: number;
+  /** Its last request to the control plane; null for none. */
+  readonly lastSeen: number | null;
+  /** What the last event stated; null before the first. */
+  readonly announced: 'online' | 'offline' | null;
+  /** How it reaches other peers, from its own report. */
+  readonly paths: ReadonlyMap<number, PathState>;
+}
+
+export interface PeerVerdict {
+  readonly state: 'online' | 'offline' | 'unknown';
+  /** Hosts that the peer answers. */
+  readonly reachableBy: number;
+  /** Hosts that can tell. */
+  readonly witnesses: number;
+  readonly why: string;
+}
+
+/**
+ * Judges the peers of one network. A peer is offline when it is silent to the control plane and to each host that can tell. Only a
+ * host that is in touch with the control plane is a witness: from the others it does not receive what changes.
+ *
+ * @param now seconds
+ * @param listeningSince seconds; since when the control plane takes requests. Before, every peer was silent to it.
+ */
+export function judgePeers(
+  peers: readonly ObservedPeer[],
+  now: number,
+  listeningSince: number,
+): ReadonlyMap<number, PeerVerdict> {
+  const isJustStarted = now - listeningSince <= silentAfter;
+  const isHeard = ({ lastSeen, announced }: ObservedPeer) =>
+    (lastSeen !== null && now - lastSeen <= silentAfter) || (isJustStarted && announced === 'online');
+  const heard = new Set(peers.filter(isHeard).map(({ id }) => id));
+  const opinions = countOpinions(peers.filter(({ id }) => heard.has(id)));
+  const fellSilent = peers.filter(({ id, announced }) => announced === 'online' && !heard.has(id));
+  // The control plane cannot distinguish many dead hosts from a dead uplink of its own.
+  const isDeaf = heard.size === 0 && fellSilent.length > 1;
+  return new Map(
+    peers.map((peer) => {
+      const { reachableBy = 0, witnesses = 0 } = opinions.get(peer.id) ?? {};
+      const of =
+        witnesses === 0 ? 'no host can tell whether it answers' : `${reachableBy} of ${witnesses} hosts reach it`;
+      const judge = (): Pick<PeerVerdict, 'state' | 'why'> => {
+        const { lastSeen } = peer;
+        if (heard.has(peer.id)) return { state: 'online', why: `it reaches the control plane; ${of}` };
+        const silence = lastSeen === null ? 'it was never seen' : `not seen for ${formatSilence(now - lastSeen)}`;
+        if (reachableBy > 0) return { state: 'online', why: `${silence}, but ${of}` };
+        if (isDeaf) return { state: 'unknown', why: `${silence}, like every other host of the network` };
+        if (lastSeen === null && peer.announced === null) return { state: 'unknown', why: `${silence}; ${of}` };
+        return { state: 'offline', why: `${silence}; ${of}` };
+      };
+      return [peer.id, { ...judge(), reachableBy, witnesses }];
+    }),
+  );
+}
+
+function countOpinions(
+  witnesses: readonly ObservedPeer[],
+): ReadonlyMap<number, { reachableBy: number; witnesses: number }> {
+  const counts = new Map<number, { reachableBy: number; witnesses: number }>();
+  for (const witness of witnesses) {
+    for (const [peer, path] of witness.paths) {
+      // A relayed path and an old session are no observation of the peer itself.
+      if (peer === witness.id || path === 'relayed' || path === 'stale') continue;
+      const count = counts.get(peer) ?? { reachableBy: 0, witnesses: 0 };
+      count.witnesses += 1;
+      if (path === 'direct') count.reachableBy += 1;
+      counts.set(peer, count);
+    }
+  }
+  return counts;
+}
+
+function formatSilence(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} days`;
+}
+
+/** A connector to which a route is assigned, in the order in which hosts prefer them. */
+export interface ObservedConnector {
+  readonly id: number;
+  readonly state: PeerVerdict['state'];
+  /** True where it has taken the route out of service. */
+  readonly isWithdrawn: boolean;
+  /** True where it reports that the LAN behind the route does not answer. */
+  readonly isLanDown: boolean;
+}
+
+export interface RouteVerdict {
+  readonly state: 'up' | 'dead' | 'unknown';
+  readonly connector: number | null;
+  readonly standby: readonly number[];
+  readonly why: string;
+}
+
+/**
+ * Judges a route. It is dead when all its connectors are, when their LAN is, or when no host that uses the route finds one that answers.
+ *
+ * @param choices the connector that each host in touch with the control plane uses; null where none answers it
+ */
+export function judgeRoute(
+  connectors: readonly ObservedConnector[],
+  choices: readonly (number | null)[],
+): RouteVerdict {
+  const dead = (why: string): RouteVerdict => ({ state: 'dead', connector: null, standby: [], why });
+  if (connectors.length === 0) return dead('no connector serves it');
+  const inService = connectors.filter(({ isWithdrawn }) => !isWithdrawn);
+  if (inService.length === 0) return dead('each of its connectors has taken it out of service');
+  const withLan = inService.filter(({ isLanDown }) => !isLanDown);
+  if (withLan.length === 0) return dead('its LAN does not answer at any of its connectors');
+  const alive = withLan.filter(({ state }) => state !== 'offline');
+  if (alive.length === 0) return dead('each of its connectors is offline');
+  if (choices.length > 0 && choices.every((id) => id === null)) {
+    return dead('no host finds a connector of it that answers');
+  }
+  const votes = new Map(alive.map(({ id }) => [id, 0]));
+  for (const id of choices) if (id !== null && votes.has(id)) votes.set(id, (votes.get(id) ?? 0) + 1);
+  // Sorting keeps the order of rank among equals.
+  const [best] = [...votes].toSorted(([, one], [, other]) => other - one);
+  const [used, count] = best ?? [null, 0];
+  const connector = count > 0 ? used : null;
+  const standby = alive.filter(({ id }) => id !== connector).map(({ id }) => id);
+  if (connector !== null) return { state: 'up', connector, standby, why: `${count} of ${choices.length} hosts use it` };
+  const first = alive.find(({ state }) => state === 'online')?.id ?? null;
+  const rest = standby.filter((id) => id !== first);
+  return {
+    state: first === null ? 'unknown' : 'up',
+    connector: first,
+    standby: rest,
+    why: 'no host reports to use it',
+  };
+}

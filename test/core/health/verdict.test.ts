@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import type { PathState } from '../../../src/contract/health.ts';
+import { judgePeers, judgeRoute, type ObservedConnector, type ObservedPeer } from '../../../src/core/health/verdict.ts';
+
+const now = 10_000;
+const longAgo = 0;
+
+interface Facts {
+  /** Seconds since the last request; null for none at all. */
+  readonly silent?: number | null;
+  readonly announced?: 'online' | 'offline' | null;
+  readonly paths?: Readonly<Record<number, PathState>>;
+}
+
+function peer(id: number, { silent = 10, announced = 'online', paths = {} }: Facts = {}): ObservedPeer {
+  return {
+    id,
+    lastSeen: silent === null ? null : now - silent,
+    announced,
+    paths: new Map(Object.entries(paths).map(([to, path]) => [Number(to), path])),
+  };
+}
+
+function judge(peers: readonly ObservedPeer[], id: number, since = longAgo) {
+  return judgePeers(peers, now, since).get(id);
+}
+
+describe('judgePeers', () => {
+  it.each([
+    ['is in touch', [peer(1), peer(2, { paths: { 1: 'down' } })], 'online'],
+    ['is silent, and a witness reaches it', [peer(1, { silent: 300 }), peer(2, { paths: { 1: 'direct' } })], 'online'],
+    ['is silent, and no witness reaches it', [peer(1, { silent: 300 }), peer(2, { paths: { 1: 'down' } })], 'offline'],
+    ['is silent, and no host can tell', [peer(1, { silent: 300 }), peer(2)], 'offline'],
+    ['is silent, and alone', [peer(1, { silent: 300 })], 'offline'],
+    ['was never seen', [peer(1, { silent: null, announced: null }), peer(2)], 'unknown'],
+    [
+      'was never seen, and a witness reaches it',
+      [peer(1, { silent: null, announced: null }), peer(2, { paths: { 1: 'direct' } })],
+      'online',
+    ],
+    [
+      'is silent, and the only witness that reaches it is silent too',
+      [peer(1, { silent: 300 }), peer(2, { silent: 300, paths: { 1: 'direct' } }), peer(3)],
+      'offline',
+    ],
+    ['is silent like all others', [peer(1, { silent: 300 }), peer(2, { silent: 300 })], 'unknown'],
+    [
+      'is the last of which something was received',
+      [peer(1, { silent: 300 }), peer(2, { silent: 9_000, announced: 'offline' })],
+      'offline',
+    ],
+  ] as const)('a peer that %s', (_, peers, state) => {
+    expect(judge(peers, 1)?.state).toBe(state);
+  });
+
+  it('a witness that is cut off alone changes nothing', () => {
+    const witness = peer(3, { paths: { 1: 'down', 2: 'down' } });
+    const verdicts = judgePeers(
+      [peer(1), peer(2, { silent: 300 }), witness, peer(4, { paths: { 2: 'direct' } })],
+      now,
+      longAgo,
+    );
+    expect([...verdicts.values()].map(({ state }) => state)).toEqual(['online', 'online', 'online', 'online']);
+    expect(verdicts.get(2)).toMatchObject({ reachableBy: 1, witnesses: 2 });
+  });
+
+  it('after a restart of the control plane, a silent peer stays what it was until it had time for a request', () => {
+    const peers = [peer(1, { silent: 300 }), peer(2, { silent: 300, announced: 'offline' })];
+    const early = judgePeers(peers, now, now - 60);
+    expect([early.get(1)?.state, early.get(2)?.state]).toEqual(['online', 'offline']);
+    expect(judge([...peers, peer(3)], 1, now - 91)?.state).toBe('offline');
+  });
+
+  it.each(['relayed', 'stale'] as const)('a %s path is no observation of the peer', (path) => {
+    expect(judge([peer(1), peer(2, { paths: { 1: path } })], 1)).toMatchObject({ reachableBy: 0, witnesses: 0 });
+  });
+
+  it('says why', () => {
+    const witnesses = [peer(2, { paths: { 1: 'direct' } }), peer(3, { paths: { 1: 'never' } })];
+    expect(judge([peer(1, { silent: 600 }), ...witnesses], 1)?.why).toBe(
+      'not seen for 10 min, but 1 of 2 hosts reach it',
+    );
+  });
+});
+
+const connector = (id: number, facts: Partial<ObservedConnector> = {}): ObservedConnector => ({
+  ...{ id, state: 'online', isWithdrawn: false, isLanDown: false },
+  ...facts,
+});
+
+describe('judgeRoute', () => {
+  it.each([
+    ['no connector', [], []],
+    ['only offline connectors', [connector(1, { state: 'offline' })], [1]],
+    ['only connectors without it', [connector(1, { isWithdrawn: true })], [1]],
+    ['no LAN that answers', [connector(1, { isLanDown: true }), connector(2, { state: 'offline' })], [1]],
+    ['no connector that answers a host', [connector(1), connector(2)], [null, null]],
+  ] as const)('with %s it is dead', (_, connectors, choices) => {
+    expect(judgeRoute(connectors, choices)).toMatchObject({ state: 'dead', connector: null, standby: [] });
+  });
+
+  it('has the connector that most hosts use, and the others as standby in their order', () => {
+    const connectors = [connector(1), connector(2), connector(3)];
+    expect(judgeRoute(connectors, [2, null, 2, 1])).toEqual({
+      ...{ state: 'up', connector: 2, standby: [1, 3] },
+      why: '2 of 4 hosts use it',
+    });
+    expect(judgeRoute(connectors, [3, 1])).toMatchObject({ connector: 1 });
+  });
+
+  it('has the first connector that is online where no host reports one', () => {
+    const connectors = [connector(1, { state: 'unknown' }), connector(2), connector(3)];
+    expect(judgeRoute(connectors, [])).toMatchObject({ state: 'up', connector: 2, standby: [1, 3] });
+    expect(judgeRoute([connector(1, { state: 'unknown' })], [])).toMatchObject({ state: 'unknown', connector: null });
+  });
+
+  it('does not move to a connector that is on its way out', () => {
+    expect(judgeRoute([connector(1, { isWithdrawn: true }), connector(2)], [1])).toMatchObject({
+      ...{ state: 'up', connector: 2 },
+    });
+  });
+});
