@@ -55,6 +55,7 @@ export interface ServeOptions {
   readonly random?: Random;
   /** Given by tests, which count its waits. */
   readonly notifier?: ChangeNotifier;
+  readonly healthNotifier?: ChangeNotifier;
 }
 
 export interface ControlPlane {
@@ -74,9 +75,13 @@ export interface ControlPlane {
 export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const { owner = null, allowPublicRoutes, logger, now = () => new Date(), random = randomBytes } = options;
   const readTime = options.now === undefined ? readDatabaseTime : async () => now();
-  const { notifier = new ChangeNotifier(), proxies = [], passwordCost = usualPasswordCost } = options;
+  const {
+    notifier = new ChangeNotifier(),
+    healthNotifier = new ChangeNotifier(),
+    proxies = [],
+    passwordCost = usualPasswordCost,
+  } = options;
   const transport = createTransport(options.tls ?? null, { ...defaultDeadlines, ...options.deadlines });
-  const healthNotifier = new ChangeNotifier();
   const metrics = createMetrics(notifier);
   // A wrong owner leaves no empty folder behind.
   if (!options.database && !existsSync(options.dataDir)) checkFirstOwner(owner);

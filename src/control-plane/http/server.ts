@@ -15,6 +15,7 @@ import type { Metrics } from './metrics.ts';
 import { addAuditRoute } from './routes/audit.ts';
 import { addEnrollmentRoute } from './routes/enrollment.ts';
 import { addEnrollmentKeyRoutes } from './routes/enrollment-keys.ts';
+import { addEventRoute } from './routes/events.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addMetricsRoute } from './routes/metrics.ts';
 import { addNetworkRoutes } from './routes/networks.ts';
@@ -98,6 +99,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   addUserRoutes(app, context, sendPage);
   addPersonalTokenRoutes(app, context);
   addAuditRoute(app, context);
+  addEventRoute(app, context);
   await app.ready();
   return app;
 }

@@ -22,7 +22,7 @@ import type { Context } from './context.ts';
 import { readKeyLimits } from './enrollment-keys.ts';
 import { replacePeer } from './replace-peer.ts';
 import { refuseUnlisted } from './suspension.ts';
-import { withRevision } from './with-revision.ts';
+import { peerEvent, withRevision } from './with-revision.ts';
 
 const hourMs = 3_600_000;
 
@@ -58,7 +58,7 @@ export async function enroll(
   const { publicKey, endpoint } = readEnrollment(context, request);
   const keyToken = new Secret(request.enrollment_token);
   const identity = readIdentity(headers, { publicKey, tokenHash: sha256(keyToken) });
-  const { network, ...enrolled } = await withRevision(context, async (db, revise) => {
+  const { network, ...enrolled } = await withRevision(context, async (db, revise, append) => {
     const key = await lockKey(db, hashToken(keyToken));
     if (!key) throw new Unauthenticated('the enrolment key is unknown');
     if (key.revoked_at !== null) throw new Forbidden('the enrolment key was revoked');
@@ -123,6 +123,7 @@ export async function enroll(
         ...(peer.expires_at !== null && { expires_at: peer.expires_at }),
       },
     });
+    append(key.network_id, peerEvent('peer.enrolled', peer, { reason: own ? 'replaced' : 'enrolled' }));
     if (enrollment) await insertEnrollment(db, { ...enrollment, peer_id: peer.id, token_salt: salt });
     return toEnrolled(network, peer, token);
   });

@@ -3,7 +3,7 @@ import { findNextExpiry, listExpired, listNetworksWithExpired } from '../store/p
 import { updatePeer } from '../store/peers.ts';
 import { record, system } from './audit.ts';
 import type { Context } from './context.ts';
-import { withRevision } from './with-revision.ts';
+import { peerEvent, withRevision } from './with-revision.ts';
 
 /** Removes every expired peer from its map, and returns when the next one expires; null for none. */
 export async function expirePeers(context: Context): Promise<string | null> {
@@ -14,7 +14,7 @@ export async function expirePeers(context: Context): Promise<string | null> {
 
 /** Of several processes on one database, the first to lock the network finds the expired peers. */
 async function expireIn(context: Context, network: number, now: string): Promise<void> {
-  await withRevision(context, async (transaction, revise) => {
+  await withRevision(context, async (transaction, revise, append) => {
     const organizationId = await lockOrganizationOf(transaction, network);
     if (organizationId === undefined) return;
     const due = await listExpired(transaction, network, now);
@@ -24,6 +24,7 @@ async function expireIn(context: Context, network: number, now: string): Promise
     for (const { id, name } of due) {
       await updatePeer(transaction, network, id, { expired: 1 });
       await recordChange(id);
+      append(network, peerEvent('peer.removed', { id, name }, { reason: 'expired' }));
       await record(transaction, author, {
         action: 'peer.expire',
         target: { kind: 'peer', id, name },

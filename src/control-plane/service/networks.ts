@@ -64,7 +64,7 @@ export async function changeNetwork(
   id: number,
   asked: ChangeNetwork,
 ): Promise<Network> {
-  return withRevision(context, async (transaction, revise) => {
+  return withRevision(context, async (transaction, revise, append) => {
     const network = await lockNetwork(transaction, caller, id);
     const { routes } = readChange(context, network, asked);
     const { name = network.name, description = network.description } = asked;
@@ -76,6 +76,7 @@ export async function changeNetwork(
     await revise(id, changed);
     const target = targetOf({ id, name });
     await record(transaction, authorOf(context, caller), { action: 'network.update', target, details });
+    append(id, { type: 'network.updated', details });
     return loadNetwork(transaction, caller, id);
   });
 }

@@ -13,7 +13,7 @@ import type { Context } from './context.ts';
 import { lockNetwork, requireNetwork } from './networks.ts';
 import { checkPeerChange } from './peer-fields.ts';
 import { changeAction, isUnlisted } from './suspension.ts';
-import { withRevision } from './with-revision.ts';
+import { peerEvent, withRevision } from './with-revision.ts';
 
 /** The peers of a network. Users get suspended and expired ones too, and with `unlisted` only these. */
 export async function listPeers(
@@ -40,7 +40,7 @@ export async function changePeer(
   id: number,
   asked: ChangePeer,
 ): Promise<Peer> {
-  const changedPeer = await withRevision(context, async (transaction, revise) => {
+  const changedPeer = await withRevision(context, async (transaction, revise, append) => {
     const network = await lockNetwork(transaction, caller, networkId);
     checkSelf(caller, id);
     if (caller.kind === 'peer') refuseForPeers(asked);
@@ -66,6 +66,11 @@ export async function changePeer(
       target: { kind: 'peer', id, name: updated.name },
       details: { network: networkId, ...readable(changed) },
     });
+    if (isUnlisted(updated) && !isUnlisted(peer))
+      append(networkId, peerEvent('peer.removed', updated, { reason: 'suspended' }));
+    if (isUnlisted(peer) && !isUnlisted(updated))
+      append(networkId, peerEvent('peer.enrolled', updated, { reason: 'resumed' }));
+    if (changed.public_key !== undefined) append(networkId, peerEvent('key.rotated', updated));
     return toPeer(network, updated);
   });
   if (changedPeer.expires_at !== undefined) context.rescheduleExpiry();
@@ -110,7 +115,7 @@ export async function checkChange(
 
 /** Takes a peer out of its network. Its address is given again when there is no other left; its token is void. */
 export async function removePeer(context: Context, caller: Caller, networkId: number, id: number): Promise<void> {
-  await withRevision(context, async (transaction, revise) => {
+  await withRevision(context, async (transaction, revise, append) => {
     await lockNetwork(transaction, caller, networkId);
     checkSelf(caller, id);
     const recordChange = await revise(networkId);
@@ -126,6 +131,7 @@ export async function removePeer(context: Context, caller: Caller, networkId: nu
       target: { kind: 'peer', id, name },
       details: { network: networkId, address },
     });
+    append(networkId, peerEvent('peer.removed', { id, name }, { reason: 'removed' }));
   });
 }
 

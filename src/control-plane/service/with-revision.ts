@@ -15,6 +15,15 @@ export type RecordPeerChange = (peer: number) => Promise<void>;
 /** Stores an event with the change. */
 export type AppendEvent = (network: number, event: NewEvent) => void;
 
+/** An event of a peer, under the name that it has by now. */
+export function peerEvent(
+  type: NewEvent['type'],
+  { id, name }: { readonly id: number; readonly name: string },
+  details: NewEvent['details'] = {},
+): NewEvent {
+  return { type, peer: { id, name }, details };
+}
+
 /**
  * Runs `work` in one transaction. After the commit it ends the waits for the changed networks, in this process and in the others.
  * It may run `work` more than once, as {@link transact} does.

@@ -1,5 +1,6 @@
+import type { Selectable } from 'kysely';
 import type { Event } from '../../contract/event.ts';
-import type { Db } from './tables.ts';
+import type { Db, Tables } from './tables.ts';
 
 /** Stores an event. Returns its id: of two events of a network, the later one has the higher. */
 export async function insertEvent(db: Db, { peer, details, network, ...event }: Omit<Event, 'id'>): Promise<number> {
@@ -15,4 +16,24 @@ export async function insertEvent(db: Db, { peer, details, network, ...event }: 
     .returning('id')
     .executeTakeFirstOrThrow();
   return id;
+}
+
+/**
+ * Events of a network, oldest first: those after an id, or the newest ones for null. An id that no event has reached yet is of another
+ * history of the database, and counts as null.
+ */
+export async function listEvents(db: Db, network: number, after: number | null, limit: number): Promise<Event[]> {
+  const events = db.selectFrom('events').selectAll().where('network_id', '=', network);
+  const newest = events.orderBy('id', 'desc').limit(limit);
+  if (after === null) return (await newest.execute()).reverse().map(toEvent);
+  const rows = await events.where('id', '>', after).orderBy('id').limit(limit).execute();
+  if (rows.length > 0) return rows.map(toEvent);
+  const last = await events.clearSelect().select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
+  return last === undefined || last.id >= after ? [] : listEvents(db, network, null, limit);
+}
+
+function toEvent(row: Selectable<Tables['events']>): Event {
+  const { id, at, type, network_id: network, peer_id, peer_name, route } = row;
+  const peer = peer_id === null ? null : { id: peer_id, name: peer_name ?? '' };
+  return { id, at, type, network, peer, route, details: JSON.parse(row.details) };
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Caller } from '../../../src/control-plane/domain/caller.ts';
-import { createWaitLimit, maxWaits } from '../../../src/control-plane/http/routes/read-network.ts';
+import { createWaitLimit, maxWaits } from '../../../src/control-plane/http/waiting.ts';
 import { closePlane, enroll, startPlane } from '../harness.ts';
 import { connectRaw } from '../raw.ts';
 import {

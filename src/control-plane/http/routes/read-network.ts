@@ -1,15 +1,15 @@
-import type { ServerResponse } from 'node:http';
 import * as z from 'zod';
 import { Network, NetworkDelta } from '../../../contract/network.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
 import { deltaManipulation } from '../../../core/map/apply-delta.ts';
-import { type Caller, readersAndPeer } from '../../domain/caller.ts';
+import { readersAndPeer } from '../../domain/caller.ts';
 import { createLongPoll } from '../../push/long-poll.ts';
 import type { MapCache } from '../../push/map-cache.ts';
 import type { Context } from '../../service/context.ts';
 import { type App, callerOf } from '../app.ts';
 import { authenticateRequest } from '../authenticate.ts';
 import { accepts, baseOf, formatETag, matches, readWait } from '../conditional-requests.ts';
+import { createWaiting, maxWaits } from '../waiting.ts';
 import { NetworkPath } from './parts.ts';
 
 const headers = z.looseObject({
@@ -28,7 +28,7 @@ const headers = z.looseObject({
 /** Adds the route that reads a network, with long polls. */
 export function addReadNetworkRoute(app: App, context: Context, maps: MapCache): void {
   const awaitNetwork = createLongPoll(context);
-  const addWait = createWaitLimit();
+  const wait = createWaiting();
 
   app.route({
     method: 'GET',
@@ -60,27 +60,16 @@ export function addReadNetworkRoute(app: App, context: Context, maps: MapCache):
     handler: async (request, response) => {
       const named = request.headers['if-none-match'];
       const seconds = named === undefined ? null : readWait(request.headers.prefer);
-      const { signal, isDisconnected, end, release } = startWait(response.raw, seconds ?? 0);
-      const caller = callerOf(request);
-      let isApplied = seconds !== null;
-      const endEarly = () => {
-        isApplied = false;
-        end();
-      };
-      const removeWait = signal.aborted ? () => {} : addWait(caller, endEarly);
       const id = request.params.network;
-      const found = await awaitNetwork(caller, id, {
-        isCurrent: (revision) => matches(named, formatETag(revision)),
-        signal,
-        isDisconnected,
-        authenticate: () => authenticateRequest(context, request),
-      })
-        .finally(release)
-        .finally(removeWait);
+      const found = await wait(request, response, seconds, ({ signal, isDisconnected }) =>
+        awaitNetwork(callerOf(request), id, {
+          isCurrent: (revision) => matches(named, formatETag(revision)),
+          signal,
+          isDisconnected,
+          authenticate: () => authenticateRequest(context, request),
+        }),
+      );
       if (found === null) return response.hijack();
-      if (isApplied) response.header('preference-applied', `wait=${seconds}`);
-      // A client that keeps the connection could wait again on it.
-      else if (seconds !== null) response.header('connection', 'close');
       if (found.isUnchanged) {
         response.header('etag', formatETag(found.revision));
         return response.code(304).send();
@@ -95,52 +84,4 @@ export function addReadNetworkRoute(app: App, context: Context, maps: MapCache):
       return response.code(base === null ? 200 : 226).send(bytes as never);
     },
   });
-}
-
-/** A signal that aborts after so many seconds, when the client goes away, and when it is released. */
-function startWait(response: ServerResponse, seconds: number) {
-  const end = new AbortController();
-  // Without a reason each would make an error of its own, with a stack.
-  const abort = () => end.abort('over');
-  let disconnected = response.destroyed;
-  const leave = () => {
-    disconnected = true;
-    abort();
-  };
-  response.once('close', leave);
-  const timer = seconds > 0 && !disconnected ? setTimeout(abort, seconds * 1000) : undefined;
-  if (timer === undefined) abort();
-  const release = () => {
-    clearTimeout(timer);
-    response.removeListener('close', leave);
-    abort();
-  };
-  return { signal: end.signal, isDisconnected: () => disconnected, end: abort, release };
-}
-
-/** Long polls of one peer and of one user at once. A host has one, and after a lost connection perhaps an old one. */
-export const maxWaits = { peer: 8, user: 200 } as const;
-
-/**
- * Limits the long polls of each caller: each takes a connection. The function adds one and, if the caller is at its limit, calls `end` of
- * its oldest; it returns a function that removes it again.
- */
-export function createWaitLimit(most: Readonly<Record<Caller['kind'], number>> = maxWaits) {
-  /** The `end` functions of each caller, the oldest first. */
-  const held = new Map<string, Set<() => void>>();
-  return (caller: Caller, end: () => void): (() => void) => {
-    const key = `${caller.kind} ${caller.kind === 'peer' ? caller.peerId : caller.userId}`;
-    const ends = held.get(key) ?? new Set();
-    held.set(key, ends);
-    const [oldest] = ends;
-    if (oldest !== undefined && ends.size >= most[caller.kind]) {
-      ends.delete(oldest);
-      oldest();
-    }
-    ends.add(end);
-    return () => {
-      ends.delete(end);
-      if (ends.size === 0 && held.get(key) === ends) held.delete(key);
-    };
-  };
 }

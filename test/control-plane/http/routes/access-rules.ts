@@ -118,6 +118,12 @@ export const rules: Readonly<Record<string, Rule>> = {
     foreign: 201,
   },
   'GET /api/networks/{network}': { roles: all, peer: 'network', path: network, success: 200, foreign: 404 },
+  'GET /api/networks/{network}/events': {
+    roles: all,
+    path: (things) => `${network(things)}/events`,
+    success: 200,
+    foreign: 404,
+  },
   'PATCH /api/networks/{network}': {
     roles: oam,
     path: network,

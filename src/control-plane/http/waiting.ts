@@ -1,0 +1,87 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../domain/caller.ts';
+import { callerOf } from './app.ts';
+
+/** How a request waits. */
+export interface Wait {
+  /** Ends the wait. A request that does not wait has an aborted one. */
+  readonly signal: AbortSignal;
+  readonly isDisconnected: () => boolean;
+}
+
+/**
+ * Runs the work of requests that may wait so many seconds (null for one that does not), and sets the headers that say whether it waited.
+ * The work gives null once its client has disconnected.
+ */
+export function createWaiting() {
+  const addWait = createWaitLimit();
+  return async <Result>(
+    request: Pick<FastifyRequest, 'caller'>,
+    response: Pick<FastifyReply, 'raw' | 'header'>,
+    seconds: number | null,
+    work: (wait: Wait) => Promise<Result | null>,
+  ): Promise<Result | null> => {
+    const { signal, isDisconnected, end, release } = startWait(response.raw, seconds ?? 0);
+    let isApplied = seconds !== null;
+    const endEarly = () => {
+      isApplied = false;
+      end();
+    };
+    const removeWait = signal.aborted ? () => {} : addWait(callerOf(request), endEarly);
+    const result = await work({ signal, isDisconnected }).finally(release).finally(removeWait);
+    if (result === null) return null;
+    if (isApplied) response.header('preference-applied', `wait=${seconds}`);
+    // A client that keeps the connection could wait again on it.
+    else if (seconds !== null) response.header('connection', 'close');
+    return result;
+  };
+}
+
+/** A signal that aborts after so many seconds, when the client goes away, and when it is released. */
+function startWait(response: ServerResponse, seconds: number) {
+  const end = new AbortController();
+  // Without a reason each would make an error of its own, with a stack.
+  const abort = () => end.abort('over');
+  let disconnected = response.destroyed;
+  const leave = () => {
+    disconnected = true;
+    abort();
+  };
+  response.once('close', leave);
+  const timer = seconds > 0 && !disconnected ? setTimeout(abort, seconds * 1000) : undefined;
+  if (timer === undefined) abort();
+  const release = () => {
+    clearTimeout(timer);
+    response.removeListener('close', leave);
+    abort();
+  };
+  return { signal: end.signal, isDisconnected: () => disconnected, end: abort, release };
+}
+
+/** Long polls of one peer and of one user at once. A host has one, and after a lost connection perhaps an old one. */
+export const maxWaits = { peer: 8, user: 200 } as const;
+
+/**
+ * Limits the long polls of each caller: each takes a connection. The function adds one and, if the caller is at its limit, calls `end` of
+ * its oldest; it returns a function that removes it again.
+ */
+export function createWaitLimit(most: Readonly<Record<Caller['kind'], number>> = maxWaits) {
+  /** The `end` functions of each caller, the oldest first. */
+  const held = new Map<string, Set<() => void>>();
+  return (caller: Caller, end: () => void): (() => void) => {
+    const key = `${caller.kind} ${caller.kind === 'peer' ? caller.peerId : caller.userId}`;
+    const ends = held.get(key) ?? new Set();
+    held.set(key, ends);
+    const [oldest] = ends;
+    if (oldest !== undefined && ends.size >= most[caller.kind]) {
+      ends.delete(oldest);
+      oldest();
+    }
+    ends.add(end);
+    return () => {
+      ends.delete(end);
+      if (ends.size === 0 && held.get(key) === ends) held.delete(key);
+    };
+  };
+}
