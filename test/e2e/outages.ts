@@ -58,6 +58,7 @@ export async function* measureOutages(center: DataCenter, deaths: Iterable<Death
     { host: origin, flags: ['--type', 'origin', '--endpoint', '203.0.113.22:51820'] },
     { host: laptop, flags: ['--type', 'admin_device'] },
   ];
+  for (const { host } of [...connectors, ...users]) await awaitDaemon(center, host);
   for (const { host } of users) await center.awaitAnswers(host, ...connectors.map((each) => each.host));
   // Longer ago than "after a join" means.
   await delay(5000);
@@ -90,7 +91,7 @@ async function* measureOutage(
     const counts = await Promise.all(users.map(({ host }) => countPeers(host)));
     await leave(center, standby);
     await Promise.all(users.map(({ host }, index) => awaitPeers(host, '-lt', counts[index] ?? 0)));
-    joins = center.join(standby.host, ...standby.flags);
+    joins = join(center, standby);
     joins.catch(() => {});
     if (moment === 'standby joins') {
       withoutHandshake = await Promise.all(users.map(({ host }, index) => awaitPeers(host, '-ge', counts[index] ?? 0)));
@@ -144,7 +145,17 @@ async function leave(center: DataCenter, { host }: Member): Promise<void> {
 
 async function rejoin(center: DataCenter, member: Member): Promise<void> {
   await leave(center, member);
-  await center.join(member.host, ...member.flags);
+  await join(center, member);
+}
+
+/** As `cpn join` with systemd, this ends when the daemon runs. */
+async function join(center: DataCenter, { host, flags }: Member): Promise<void> {
+  await center.join(host, ...flags);
+  await awaitDaemon(center, host);
+}
+
+async function awaitDaemon(center: DataCenter, host: Host): Promise<void> {
+  await center.daemon(host).awaitLog('the daemon runs', ({ msg }) => msg === 'reconciling the network');
 }
 
 /** The connector through which all of these hosts send; waits until they agree. */

@@ -13,11 +13,11 @@ export interface Liveness {
   readonly silence: number;
   /** Anything came from it since the first question. */
   readonly heard: boolean;
-  /** Seconds of that silence in which another connector was heard, which shows that this host is not cut off itself. */
-  readonly missed: number;
-  /** It answers what it is asked, as far as is known; a firewall may keep it from that for ever. */
-  readonly answers: boolean;
-  /** Seconds for which it has been well without a break. */
+  /** Whether it answers what it is asked; a firewall may keep it from that for ever. Null until that is known. */
+  readonly answers: boolean | null;
+  /** Seconds since a handshake was forced to learn whether it lives; null without one. */
+  readonly forced: number | null;
+  /** Seconds for which it has been well without a break; of a new one, since its first question. */
   readonly well: number;
   /** How often it fell silent lately. */
   readonly failures: number;
@@ -30,13 +30,10 @@ const patience = 3;
  * and a handshake is tried again after 5 s (REKEY_TIMEOUT, drivers/net/wireguard/messages.h).
  */
 const patienceWithoutProbes = 15;
-/**
- * Seconds of silence of one in service that was never heard, while another is: within them it is asked four times, and a handshake is
- * forced once, which a firewall does not swallow.
- */
-const patienceWithNew = 2;
-/** Seconds for an answer or a handshake of one that was never heard, before another handshake is begun: it may have far to go. */
+/** Seconds for an answer or a handshake of a new one, before another handshake is begun: it may have far to go. */
 export const renewAfter = 1;
+/** Seconds by which a timer may be early. */
+export const inexact = 0.1;
 /** Seconds for which one that was silent must be well before it is trusted; doubled with each failure more. */
 const probation = 60;
 const longestProbation = 960;
@@ -49,34 +46,54 @@ const memory = 3600;
 export function unknownLiveness(state: Liveness['state']): Liveness {
   const failures = state === 'trusted' ? 0 : 1;
   // Of one that is known to be silent only something new counts.
-  return { state, silence: 0, heard: state === 'silent', missed: 0, answers: false, well: 0, failures };
+  const known = state === 'silent' ? { heard: true, answers: false } : { heard: false, answers: null };
+  return { state, silence: 0, ...known, forced: null, well: 0, failures };
 }
 
 /** It answered, or something else came from it. */
 export function recordAnswer(liveness: Liveness, by: 'answer' | 'traffic'): Liveness {
-  return { ...liveness, silence: 0, heard: true, missed: 0, answers: liveness.answers || by === 'answer' };
+  // What comes while its first answer may be on the way does not show that a firewall drops the questions.
+  const isMute = liveness.well >= renewAfter - inexact ? false : null;
+  return { ...liveness, silence: 0, heard: true, answers: by === 'answer' || (liveness.answers ?? isMute) };
 }
 
 /** The probe interval changes: with the longer one, a connector was silent for long without a probe. */
 export function resetSilence(liveness: Liveness): Liveness {
-  return liveness.state === 'silent' ? liveness : { ...liveness, silence: 0, missed: 0 };
+  return liveness.state === 'silent' ? liveness : { ...liveness, silence: 0 };
 }
 
-/** True of one that is still to be heard for the first time. */
-export function isNew({ heard, state }: Liveness): boolean {
-  return !heard && state !== 'silent';
+/**
+ * True when what is known of one still counts after a time without probes. Without a session its first answer needs a handshake, and may
+ * take longer than a dead one is waited for.
+ */
+export function isLasting({ state, answers }: Liveness, hasSession: boolean): boolean {
+  return state === 'trusted' && answers === true && hasSession;
+}
+
+/** A handshake with it was forced, which starts the seconds for its answer if another connector can take over. */
+export function recordHandshake(liveness: Liveness, circumstances: Circumstances): Liveness {
+  return needsHandshake(liveness, circumstances) ? { ...liveness, forced: 0 } : liveness;
+}
+
+/** True of one of which it is still to be learned whether it answers. */
+export function isNew({ answers, state }: Liveness): boolean {
+  return answers === null && state !== 'silent';
+}
+
+/** What a connector is used for, and whether another can take over. */
+export interface Circumstances {
+  /** It carries packets, for want of a better one perhaps. */
+  readonly inService: boolean;
+  /** Another connector is heard, which shows that this host is not cut off itself. */
+  readonly hasOther: boolean;
 }
 
 /** How a connector is looked at. */
-export interface ProbeObservation {
+export interface ProbeObservation extends Circumstances {
   /** Since the last look. */
   readonly seconds: number;
   /** Seconds between two questions. */
   readonly every: number;
-  /** It carries packets, for want of a better one perhaps. */
-  readonly inService: boolean;
-  /** Another connector is heard. */
-  readonly hasOther: boolean;
 }
 
 /**
@@ -86,17 +103,19 @@ export interface ProbeObservation {
 export function recordTime(before: Liveness, { seconds, every, inService, hasOther }: ProbeObservation): Liveness {
   const spent = Math.min(seconds, every);
   const silence = before.silence + spent;
-  const missed = hasOther ? before.missed + spent : 0;
+  const forced = before.forced === null || !hasOther ? null : before.forced + spent;
   const { state, answers } = before;
-  const isMissed = inService && isNew(before) && missed >= patienceWithNew;
-  if (isMissed || silence >= (answers ? patience * every : patienceWithoutProbes)) {
+  // A firewall does not drop a handshake.
+  const isMissed = inService && isNew(before) && forced !== null && forced >= renewAfter - inexact;
+  if (isMissed || silence >= (answers ? patience * every : patienceWithoutProbes) - inexact) {
     const failures = before.failures + (state === 'silent' ? 0 : 1);
+    const endless = { silence: Number.POSITIVE_INFINITY, forced: null, well: 0 };
     // When it comes back a firewall may have come with it.
-    return { ...before, state: 'silent', silence: Number.POSITIVE_INFINITY, answers: false, well: 0, failures };
+    return { ...before, ...endless, state: 'silent', answers: false, failures };
   }
   const well = before.well + spent;
   const failures = well > memory ? 0 : before.failures;
-  return { ...before, state: nextState({ ...before, well }, inService), silence, missed, well, failures };
+  return { ...before, state: nextState({ ...before, well }, inService), silence, forced, well, failures };
 }
 
 function nextState({ state, well, answers, failures }: Liveness, inService: boolean): Liveness['state'] {
@@ -109,11 +128,13 @@ function nextState({ state, well, answers, failures }: Liveness, inService: bool
 }
 
 /**
- * True when a handshake is to be forced, to distinguish a connector that was never heard from a dead one. Its session, where it has one, is
- * lost with that: only of one in service, that another can stand in for, is it worth it.
+ * True when a handshake is to be forced, to distinguish a new connector that does not answer from a dead one. Its session, where it has
+ * one, is lost with that: only of one in service, that another can stand in for, is it worth it.
  */
-export function needsHandshake(liveness: Liveness, inService: boolean): boolean {
-  return inService && isNew(liveness) && liveness.missed >= renewAfter;
+export function needsHandshake(liveness: Liveness, { inService, hasOther }: Circumstances): boolean {
+  return (
+    inService && hasOther && isNew(liveness) && liveness.silence >= renewAfter - inexact && liveness.forced === null
+  );
 }
 
 /** True when a question went unanswered for so long that the counters are worth a look: something else may have come. */

@@ -2,9 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   isDoubtful,
+  isLasting,
   type Liveness,
   needsHandshake,
   recordAnswer,
+  recordHandshake,
   recordTime,
   resetSilence,
   unknownLiveness,
@@ -22,6 +24,24 @@ function look(liveness: Liveness, seconds: number, answers: boolean): Liveness {
     if (answers) now = recordAnswer(now, 'answer');
   }
   return now;
+}
+
+const inService = { inService: true, hasOther: true };
+
+/** A round half a second after the last: what came since then is read first, and a handshake is forced last. */
+function round(before: Liveness, came: 'answer' | 'traffic' | null, circumstances = inService): Liveness {
+  const heard = came === null ? before : recordAnswer(before, came);
+  return recordHandshake(recordTime(heard, { ...pace, ...circumstances }), circumstances);
+}
+
+/** The first round, in which the first question is asked. */
+const asked = recordTime(unknownLiveness('trusted'), { ...pace, ...inService, seconds: 0 });
+
+/** Seconds until one that nothing comes of any more is silent. */
+function secondsToSilence(before: Liveness, circumstances = inService): number {
+  let seconds = 0;
+  for (let now = before; now.state !== 'silent'; seconds += 0.5) now = round(now, null, circumstances);
+  return seconds;
 }
 
 describe('the liveness of a connector', () => {
@@ -51,47 +71,91 @@ describe('the liveness of a connector', () => {
   });
 
   it('ends later if a firewall drops the probes', () => {
-    const mute = recordAnswer(unknownLiveness('trusted'), 'traffic');
+    const mute = recordAnswer({ ...asked, well: 1 }, 'traffic');
     expect(look(mute, 14.5, false).state).toBe('trusted');
     expect(look(mute, 15, false).state).toBe('silent');
   });
 
   it.each([
-    ['2 s where another is heard', { inService: true, hasOther: true }, 2],
+    ['2 s where another is heard', inService, 2],
     ['15 s where no other is heard', { inService: true, hasOther: false }, 15],
     ['15 s while it stands by', { inService: false, hasOther: true }, 15],
   ])('ends before it was ever heard after %s', (_, circumstances, seconds) => {
-    const stateAfter = (until: number) => {
-      let now = unknownLiveness('trusted');
-      for (let at = 0; at < until; at += 0.5) now = recordTime(now, { ...pace, ...circumstances });
-      return now.state;
-    };
-    expect([stateAfter(seconds - 0.5), stateAfter(seconds)]).toEqual(['trusted', 'silent']);
+    expect(secondsToSilence(asked, circumstances)).toBe(seconds);
   });
 
-  it('counts, before it was ever heard, from the time that another is heard', () => {
-    let now = unknownLiveness('trusted');
+  it('takes, before it was ever heard, a second for a handshake that is forced once another is heard', () => {
+    let now = asked;
     const pass = (seconds: number, hasOther: boolean) => {
-      for (let at = 0; at < seconds; at += 0.5) now = recordTime(now, { ...pace, inService: true, hasOther });
+      for (let at = 0; at < seconds; at += 0.5) now = round(now, null, { inService: true, hasOther });
       return now.state;
     };
-    expect([pass(10, false), pass(1.5, true), pass(0.5, true)]).toEqual(['trusted', 'trusted', 'silent']);
+    expect([pass(10, false), pass(1, true)]).toEqual(['trusted', 'trusted']);
+    // This host was cut off meanwhile, and another handshake is forced.
+    expect([pass(0.5, false), pass(1, true), pass(0.5, true)]).toEqual(['trusted', 'trusted', 'silent']);
   });
 
   it('of a new one is contested after a second, in service and where another is heard', () => {
-    const missed = (seconds: number) => ({ ...unknownLiveness('trusted'), missed: seconds });
-    expect([0.5, 1].map((seconds) => needsHandshake(missed(seconds), true))).toEqual([false, true]);
-    expect(needsHandshake(missed(1), false)).toBe(false);
-    expect(needsHandshake(recordAnswer(missed(1), 'traffic'), true)).toBe(false);
+    const silent = (silence: number) => ({ ...asked, silence });
+    expect([0.5, 1].map((seconds) => needsHandshake(silent(seconds), inService))).toEqual([false, true]);
+    expect(needsHandshake(silent(1), { inService: false, hasOther: true })).toBe(false);
+    expect(needsHandshake(silent(1), { inService: true, hasOther: false })).toBe(false);
+    expect(needsHandshake(recordAnswer(silent(1), 'traffic'), inService)).toBe(false);
+    expect(needsHandshake({ ...silent(1), answers: true }, inService)).toBe(false);
   });
 
-  it('of a new one is in doubt at once, and ends later once it was heard', () => {
-    const fresh = unknownLiveness('trusted');
-    expect(isDoubtful(fresh, pace)).toBe(true);
-    let now = recordAnswer(fresh, 'traffic');
-    expect(isDoubtful({ ...now, silence: 0.5 }, pace)).toBe(false);
-    for (let at = 0; at < 14.5; at += 0.5) now = recordTime(now, { ...pace, inService: true, hasOther: true });
-    expect(now.state).toBe('trusted');
+  it('of a new one is in doubt at once, and ends later where it was heard a second after the first question', () => {
+    expect(isDoubtful(asked, pace)).toBe(true);
+    const mute = round(round(round(asked, null), null), 'traffic');
+    expect(isDoubtful({ ...mute, silence: 0.5 }, pace)).toBe(false);
+    expect(secondsToSilence(mute)).toBe(14.5);
+  });
+
+  it('counts after a time without probes only where a session lives, and it answered and was trusted', () => {
+    expect([true, false].map((hasSession) => isLasting(trusted, hasSession))).toEqual([true, false]);
+    expect(isLasting(look(trusted, 10, false), true)).toBe(false);
+    expect(isLasting(recordAnswer(asked, 'traffic'), true)).toBe(false);
+  });
+
+  it('ends soon after any moment at which it was known to answer', () => {
+    const events = fc.array(fc.tuple(fc.constantFrom('answer', 'traffic', null), fc.boolean(), fc.boolean()));
+    fc.assert(
+      fc.property(events, (history) => {
+        let now = asked;
+        for (const [came, isServing, hasOther] of history) {
+          now = round(now, came, { inService: isServing, hasOther });
+          if (now.state === 'silent' || now.answers !== true) continue;
+          // It may have been on standby until now.
+          expect(secondsToSilence(resetSilence(now))).toBe(1.5);
+          expect(secondsToSilence(now)).toBeLessThanOrEqual(1.5);
+        }
+      }),
+    );
+  });
+
+  it('ends soon where packets still came after the first question, before its first answer', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom('traffic', null), { maxLength: 2 }), (history) => {
+        const dying = history.reduce<Liveness>((now, came) => round(now, came), asked);
+        expect(secondsToSilence(dying)).toBeLessThanOrEqual(2);
+      }),
+    );
+  });
+
+  it('does not end while a firewall drops the questions, but no handshake', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.boolean(), fc.boolean()), { maxLength: 200 }), (history) => {
+        let now = asked;
+        let quiet = 0;
+        for (const [hasTraffic, hasOther] of history) {
+          // What receives a question sends a keepalive after 10 s.
+          const isHeard = hasTraffic || now.forced === 0 || quiet >= 10;
+          quiet = isHeard ? 0 : quiet + 0.5;
+          now = round(now, isHeard ? 'traffic' : null, { inService: true, hasOther });
+          expect(now.state).toBe('trusted');
+        }
+      }),
+    );
   });
 
   it('does not count the time between two distant observations', () => {

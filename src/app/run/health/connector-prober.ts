@@ -1,4 +1,11 @@
-import { isDoubtful, isNew, needsHandshake, recordAnswer, recordTime } from '../../../core/health/liveness.ts';
+import {
+  isDoubtful,
+  isNew,
+  needsHandshake,
+  recordAnswer,
+  recordHandshake,
+  recordTime,
+} from '../../../core/health/liveness.ts';
 import { isFresh } from '../../../core/health/peer-health.ts';
 import type { ActualPeer } from '../../../core/host-state/actual.ts';
 import type { PeerFailure } from '../../../core/map/model.ts';
@@ -12,12 +19,14 @@ import {
   isOverdue,
   needsCounters,
   type ProbedConnector,
-  updateProbed,
+  updateConnectors,
 } from './probed-connector.ts';
 import { readTraffic, renewPeers } from './renew-peers.ts';
 
 /** Milliseconds after which an answer no longer counts. */
 const answerWithin = 2_000;
+/** Seconds from the end of a round to the next, at least. */
+const leastRest = 0.1;
 
 /**
  * Seconds in which silence counts against no connector after this host moved: until then its peers learn the new endpoint, or a
@@ -32,6 +41,8 @@ export class ConnectorProber {
   readonly #tools: Tools;
   readonly #link: string;
   readonly #onChange: () => void;
+  /** Those that are not probed too: what is known of them counts when they are probed again. */
+  #connectors: readonly ProbedConnector[] = [];
   #probed: readonly ProbedConnector[] = [];
   /** The last value of `failed` that was reported. */
   #reported = '[]';
@@ -63,7 +74,8 @@ export class ConnectorProber {
 
   /** Probes the connectors of this evaluation from now on; null, for a network that is down, has none. */
   follow(evaluation: Evaluation | null): void {
-    this.#probed = updateProbed(this.#probed, evaluation);
+    this.#connectors = updateConnectors(this.#connectors, evaluation, secondsNow(this.#tools));
+    this.#probed = this.#connectors.filter(({ isProbed }) => isProbed);
     this.#reported = JSON.stringify(this.failed);
     this.#wake();
   }
@@ -82,7 +94,9 @@ export class ConnectorProber {
       const now = this.#tools.monotonic();
       await this.#round(this.#probed, now - last);
       last = now;
-      await this.#tools.sleep(everyInService * 1000, signal);
+      // On a busy machine a round takes long itself.
+      const rest = everyInService - (this.#tools.monotonic() - now);
+      await this.#tools.sleep(1000 * Math.max(rest, leastRest), signal);
     }
     await this.#renewing;
   }
@@ -94,13 +108,15 @@ export class ConnectorProber {
     for (const each of probed) {
       // Its liveness depends on the handshake that is being forced, which may have to wait for a pass.
       if (each.begun === null) continue;
-      const hasOther = probed.some((other) => other !== each && isAnswering(other));
-      each.liveness = recordTime(each.liveness, { ...each, seconds: isMoving ? 0 : seconds, hasOther });
+      each.hasOther = probed.some((other) => other !== each && isAnswering(other));
+      // Before its first probe it has nothing to answer.
+      const waited = each.probed === Number.POSITIVE_INFINITY ? 0 : seconds;
+      each.liveness = recordTime(each.liveness, { ...each, seconds: isMoving ? 0 : waited });
       const { answers, state } = each.liveness;
       const isOften = isNew(each.liveness) || (each.inService && answers && state !== 'silent');
       each.every = isOften ? everyInService : everyOther;
       if (isDue(each)) this.#probe(each);
-      each.begun += seconds;
+      each.begun += waited;
     }
     const overdue = probed.filter(isOverdue);
     if (overdue.length > 0 && this.#renewing === null) this.#renewing = this.#renew(overdue);
@@ -134,13 +150,15 @@ export class ConnectorProber {
     this.#renewing = null;
     for (const each of overdue) {
       each.begun = 0;
+      each.liveness = recordHandshake(each.liveness, each);
       this.#probe(each);
     }
   }
 
-  #isRenewable({ liveness, inService }: ProbedConnector, peer: ActualPeer): boolean {
-    if (peer.endpoint === null) return false;
-    return isNew(liveness) && (needsHandshake(liveness, inService) || !this.#hasSession(peer));
+  #isRenewable(connector: ProbedConnector, peer: ActualPeer): boolean {
+    const { liveness } = connector;
+    if (peer.endpoint === null || !isNew(liveness)) return false;
+    return needsHandshake(liveness, connector) || !this.#hasSession(peer);
   }
 
   #hasSession({ latestHandshake }: ActualPeer): boolean {

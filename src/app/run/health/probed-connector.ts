@@ -1,5 +1,7 @@
 import {
+  inexact,
   isDoubtful,
+  isLasting,
   isNew,
   type Liveness,
   needsHandshake,
@@ -7,6 +9,7 @@ import {
   resetSilence,
   unknownLiveness,
 } from '../../../core/health/liveness.ts';
+import { isFresh } from '../../../core/health/peer-health.ts';
 import type { Peer } from '../../../core/map/model.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 
@@ -17,10 +20,14 @@ export const everyOther = 2.5;
 export interface ProbedConnector {
   peer: Peer;
   readonly inService: boolean;
+  /** False where nothing depends on its liveness: no other connector can take over. */
+  readonly isProbed: boolean;
+  /** Another connector is heard. */
+  hasOther: boolean;
   liveness: Liveness;
   /** Seconds between two probes. */
   every: number;
-  /** Seconds since the last one. */
+  /** Seconds since the last one; endless before the first. */
   probed: number;
   /** Bytes received when the connector first failed to answer; null while it answers. */
   rxBytes: number | null;
@@ -29,19 +36,31 @@ export interface ProbedConnector {
   begun: number | null;
 }
 
-/** The connectors to probe from now on; those that stay as they were keep their liveness. */
-export function updateProbed(before: readonly ProbedConnector[], evaluation: Evaluation | null): ProbedConnector[] {
+/**
+ * The connectors from now on; those that stay as they were keep their liveness.
+ *
+ * @param now seconds since the epoch
+ */
+export function updateConnectors(
+  before: readonly ProbedConnector[],
+  evaluation: Evaluation | null,
+  now: number,
+): ProbedConnector[] {
   const known = new Map(before.map((each) => [each.peer.publicKey, each]));
-  return findConnectors(evaluation).map(({ peer, inService }) => {
+  const sessions = new Map(evaluation?.actual.device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
+  return findConnectors(evaluation).map(({ peer, inService, isProbed }) => {
     const same = known.get(peer.publicKey);
-    if (same?.inService === inService) {
+    if (same?.inService === inService && same.isProbed === isProbed) {
       // The same object: its answer may be on the way.
       same.peer = peer;
       return same;
     }
-    const liveness = same ? resetSilence(same.liveness) : unknownLiveness(savedStateOf(peer, evaluation));
-    const pace = { every: everyOther, probed: everyOther };
-    return { peer, inService, liveness, ...pace, rxBytes: null, hasSession: false, begun: 0 };
+    const hasSession = isFresh(sessions.get(peer.publicKey) ?? null, now);
+    const isResumed = isProbed && same?.isProbed === false;
+    const isKnown = same !== undefined && (!isResumed || isLasting(same.liveness, hasSession));
+    const liveness = isKnown ? resetSilence(same.liveness) : unknownLiveness(savedStateOf(peer, evaluation));
+    const pace = { every: everyOther, probed: Number.POSITIVE_INFINITY, begun: 0 };
+    return { peer, inService, isProbed, hasOther: false, liveness, ...pace, rxBytes: null, hasSession };
   });
 }
 
@@ -55,9 +74,10 @@ export function isAnswering({ liveness }: ProbedConnector): boolean {
 }
 
 /** True when a handshake is to be forced: there was none for too long, or none that counts. */
-export function isOverdue({ liveness, inService, hasSession, begun }: ProbedConnector): boolean {
-  if (!isNew(liveness) || begun === null || begun < renewAfter) return false;
-  return !hasSession || needsHandshake(liveness, inService);
+export function isOverdue(connector: ProbedConnector): boolean {
+  const { liveness, hasSession, begun } = connector;
+  if (!isNew(liveness) || begun === null) return false;
+  return needsHandshake(liveness, connector) || (!hasSession && begun >= renewAfter - inexact);
 }
 
 /** Reading the counters costs a process: at once for a connector that may be dead, with each probe for others. */
@@ -72,18 +92,18 @@ function savedStateOf({ id }: Peer, evaluation: Evaluation | null): Liveness['st
 }
 
 /**
- * The connectors that this host exchanges packets with directly, where their liveness matters: where there are several, or where this
- * host is one itself, and relays what it cannot deliver.
+ * The connectors that this host exchanges packets with directly. Their liveness matters where there are several, or where this host is one
+ * itself, and relays what it cannot deliver.
  */
-function findConnectors(evaluation: Evaluation | null): { peer: Peer; inService: boolean }[] {
+function findConnectors(evaluation: Evaluation | null): Pick<ProbedConnector, 'peer' | 'inService' | 'isProbed'>[] {
   if (evaluation === null) return [];
   const { state, desired } = evaluation;
   const reached = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));
   const connectors = state.membership.map.peers.filter(
     (peer) => peer.type === 'connector' && reached.has(peer.publicKey),
   );
-  const matters = connectors.length > 1 || state.enrollment.type === 'connector';
-  if (!matters) return [];
+  const isProbed = connectors.length > 1 || state.enrollment.type === 'connector';
   // One in service carries, in addition to its own address, routes or the range that it relays to.
-  return connectors.map((peer) => ({ peer, inService: (reached.get(peer.publicKey)?.allowedIps.length ?? 0) > 1 }));
+  const isServing = ({ publicKey }: Peer) => (reached.get(publicKey)?.allowedIps.length ?? 0) > 1;
+  return connectors.map((peer) => ({ peer, inService: isServing(peer), isProbed }));
 }

@@ -4,10 +4,10 @@ import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
 import { FailureTracker } from '../../../../src/app/run/health/failure-tracker.ts';
 import { PendingUpdate } from '../../../../src/app/run/pending-update.ts';
 import type { Tools } from '../../../../src/app/tools.ts';
-import type { PeerFailure } from '../../../../src/core/map/model.ts';
+import type { NetworkMap, PeerFailure } from '../../../../src/core/map/model.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
 import { dialled, peer } from '../../../core/samples.ts';
-import { Desk, joinedTo, mapAt } from '../../desk.ts';
+import { answerWith, Desk, joinedTo, mapAt } from '../../desk.ts';
 import { passOf } from '../pass-of.ts';
 
 const edge = (id: number) => peer(id, { type: 'connector', endpoint: dialled(id) });
@@ -17,7 +17,7 @@ const member = joinedTo(mapAt('"1"', [edge(2), edge(3), peer(4, { endpoint: dial
 async function watch(
   desk: Desk,
   seconds: number,
-  events: Readonly<Record<number, (health: FailureTracker) => void>> = {},
+  events: Readonly<Record<number, (health: FailureTracker) => unknown>> = {},
 ): Promise<{ at: number; failed: readonly PeerFailure[] }[]> {
   const begun = desk.seconds;
   const ended = new AbortController();
@@ -31,7 +31,7 @@ async function watch(
       await new Promise((resolve) => setImmediate(resolve));
       await passing;
       await desk.tools.sleep(milliseconds);
-      for (const [at, event] of due) if (desk.seconds - begun >= at && due.delete(at)) event(health);
+      for (const [at, event] of due) if (desk.seconds - begun >= at && due.delete(at)) await event(health);
       if (desk.seconds - begun >= seconds) ended.abort();
     },
   };
@@ -54,6 +54,13 @@ async function up(state: Joined): Promise<Desk> {
   // The clock is simulated, and a lock on disk takes real time.
   desk.tools.store.lock = (work) => work();
   return desk;
+}
+
+/** Makes a pass with another map. */
+async function take(desk: Desk, health: FailureTracker, map: NetworkMap): Promise<void> {
+  desk.answers = [answerWith(map)];
+  const pass = await passNetwork(desk.tools, 'cpn0', { map, resolved: null }, { withinMs: 1 });
+  health.onPass(passOf(pass?.evaluation ?? null));
 }
 
 /** Receives bytes from a peer. */
@@ -106,6 +113,11 @@ describe('a connector that is probed', () => {
   it('is alive without an answer as long as it sends packets', async () => {
     const desk = await up(member);
     desk.alive.add('10.77.0.3');
+    const { apply } = desk.tools.host;
+    desk.tools.host.apply = async (step) => {
+      await apply(step);
+      if (step.do === 'renew-peers') receive(desk, 2, 92);
+    };
     const traffic = Object.fromEntries([1, 10, 20, 30, 40, 50].map((at) => [at, () => receive(desk, 2, 32)]));
     const reported = await watch(desk, 90, traffic);
     expect(reported).toEqual([{ at: expect.any(Number), failed: [{ peer: 2, back: false }] }]);
@@ -125,6 +137,55 @@ describe('a connector that is probed', () => {
     const reported = await watch(desk, 20);
     expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
     expect(reported[0]?.at).toBeLessThanOrEqual(3);
+  });
+
+  it('is to be avoided soon when it dies before its first answer, though packets of it were received', async () => {
+    const desk = await up(member);
+    desk.alive.add('10.77.0.3');
+    const reported = await watch(desk, 20, { 0.4: () => receive(desk, 2, 900) });
+    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
+    expect(reported[0]?.at).toBeLessThanOrEqual(3);
+  });
+
+  it('is to be avoided soon when it is dead and the first answer of another one comes later', async () => {
+    const desk = await up(member);
+    const reported = await watch(desk, 20, { 1.4: () => desk.alive.add('10.77.0.3') });
+    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
+    expect(reported[0]?.at).toBeLessThanOrEqual(3);
+  });
+
+  it('is to be avoided soon on a busy machine, where the counters take long', async () => {
+    const desk = await up(member);
+    desk.alive.add('10.77.0.3');
+    const { peers } = desk.tools.host;
+    desk.tools.host.peers = async (link) => {
+      await desk.tools.sleep(300);
+      return peers(link);
+    };
+    const reported = await watch(desk, 20);
+    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
+    expect(reported[0]?.at).toBeLessThanOrEqual(3);
+  });
+
+  it.each([
+    ['soon after another joins, if it has a session', 0, 2],
+    ['later without a session, because its first answer needs a handshake', 600, 15],
+  ])('that answered before it was the only one is to be avoided %s', async (_, sessionAge, within) => {
+    const desk = await up(member);
+    desk.alive.add('10.77.0.2').add('10.77.0.3');
+    const reported = await watch(desk, 40, {
+      10: async (health) => {
+        await take(desk, health, mapAt('"2"', [edge(2), peer(4, { endpoint: dialled(4) })]));
+        const latestHandshake = Math.floor(desk.tools.now().getTime() / 1000) - sessionAge;
+        desk.touch(2, { latestHandshake, rxBytes: 92 });
+        desk.alive.clear();
+        await take(desk, health, mapAt('"3"', [edge(2), edge(5), peer(4, { endpoint: dialled(4) })]));
+      },
+    });
+    const [first] = reported.filter(({ failed }) => failed.length > 0);
+    expect(first?.failed).toContainEqual({ peer: 2, back: false });
+    expect(first?.at).toBeGreaterThanOrEqual(10 + within - 0.6);
+    expect(first?.at).toBeLessThanOrEqual(10 + within + 0.6);
   });
 
   it('is not to be avoided soon while this host may be cut off itself', async () => {
