@@ -6,7 +6,9 @@
 const { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { basename, dirname, join } = require('node:path');
-const { folder, scripts } = require('./load.cjs');
+const loader = require('./load.cjs');
+const scripts = new Map();
+loader.onLoad = (filename, script) => scripts.set(filename, script);
 const { runProgram } = require('./main.cjs');
 
 const rehearsed = [['status'], ['status', '--json'], ['plan'], ['explain', '192.0.2.1'], ['--help'], []];
@@ -53,12 +55,12 @@ async function compile() {
 
 /** What is there of earlier builds goes. */
 function keepCode() {
-  const all = dirname(folder);
+  const all = dirname(loader.folder);
   const made = `${all}.new`;
   rmSync(made, { recursive: true, force: true });
-  mkdirSync(join(made, basename(folder)), { recursive: true });
+  mkdirSync(join(made, basename(loader.folder)), { recursive: true });
   for (const [filename, script] of scripts) {
-    writeFileSync(join(made, basename(folder), `${basename(filename)}.bin`), script.createCachedData());
+    writeFileSync(join(made, basename(loader.folder), `${basename(filename)}.bin`), script.createCachedData());
   }
   rmSync(all, { recursive: true, force: true });
   renameSync(made, all);

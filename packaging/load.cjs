@@ -7,25 +7,25 @@ const Module = require('node:module');
 const { dirname, basename, join } = require('node:path');
 const { Script } = require('node:vm');
 
-const folder = join(__dirname, 'compiled', '@BUILD@');
-const scripts = new Map();
+/** Where compile.cjs keeps the code, for which it receives each script; the program itself keeps none of them. */
+const loader = { folder: join(__dirname, 'compiled', '@BUILD@'), onLoad: null };
 
 Module._extensions['.cjs'] = (module, filename) => {
   const script = new Script(Module.wrap(readFileSync(filename, 'latin1')), {
     filename,
     cachedData: process.execArgv.length === 0 ? readCode(filename) : undefined,
   });
-  scripts.set(filename, script);
+  loader.onLoad?.(filename, script);
   const require = (id) => module.require(id);
   script.runInThisContext().call(module.exports, module.exports, require, module, filename, dirname(filename));
 };
 
 function readCode(filename) {
   try {
-    return readFileSync(join(folder, `${basename(filename)}.bin`));
+    return readFileSync(join(loader.folder, `${basename(filename)}.bin`));
   } catch {
     // Nothing was compiled here.
   }
 }
 
-module.exports = { folder, scripts };
+module.exports = loader;

@@ -40,6 +40,8 @@ const bundle = await rolldown({
     target: 'node22',
     define: {
       __CPN_VERSION__: JSON.stringify(version),
+      // As in undici's own build for Node: without its second parser of HTTP/1.
+      esbuildDetection: '1',
       'import.meta.url': 'cpnFileUrl',
       'import.meta.dirname': '__dirname',
     },
@@ -47,6 +49,11 @@ const bundle = await rolldown({
   checks: { ineffectiveDynamicImport: false, emptyImportMeta: false },
   onLog: (level, log, handle) => handle(log.code === 'UNRESOLVED_IMPORT' ? 'error' : level, log),
   plugins: [
+    {
+      name: 'no HTTP/2',
+      // No request uses it, and Node's own module of it would take 2 MiB of a daemon's memory.
+      load: (id) => (id.endsWith('/undici/lib/dispatcher/client-h2.js') ? 'module.exports = null' : null),
+    },
     {
       name: 'parts',
       buildEnd() {

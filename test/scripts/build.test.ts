@@ -45,6 +45,15 @@ describe('the built program', () => {
   });
 });
 
+describe('what a daemon loads', () => {
+  it('is neither HTTP/2 nor a second parser of HTTP/1', () => {
+    const parts = readdirSync(join(dist, 'parts')).filter((file) => file.startsWith('connection'));
+    const text = parts.map((file) => readFileSync(join(dist, 'parts', file), 'utf8')).join('');
+    const found = ['llhttp', 'node:http2', 'milo_'].filter((each) => text.includes(each));
+    expect(found).toEqual(['llhttp']);
+  });
+});
+
 describe('the code that V8 keeps of the program', () => {
   const show = async (program: string, env: Record<string, string> = {}) =>
     (await run([process.execPath, join(program, 'start.cjs'), 'status', '--help'], { env })).stdout;
