@@ -1,8 +1,116 @@
 import * as z from 'zod';
+import { identifier, instant, nameShown, text } from './text.ts';
 
 /** How a host reaches a peer, from its own measurements. */
 export const PathState = z.enum(['direct', 'relayed', 'stale', 'down', 'never']).meta({
+  id: 'PathState',
   description:
     'direct: the peer answers. relayed: its packets go through the connector `via`. stale: the session is old and nothing was sent. down: the peer does not answer. never: there was no handshake.',
 });
 export type PathState = z.infer<typeof PathState>;
+
+const rate = z.int().min(0).meta({ description: 'Bytes a second.' });
+
+/** How a host reaches one peer. */
+export const PeerPath = z
+  .object({
+    peer: identifier,
+    path: PathState,
+    via: identifier.optional().meta({ description: 'The connector that relays.' }),
+    handshake_age: z.int().min(0).optional().meta({ description: 'Seconds since the latest handshake.' }),
+    rtt_ms: z.number().min(0).max(60_000).optional(),
+    rx_rate: rate.optional(),
+    tx_rate: rate.optional(),
+  })
+  .meta({ id: 'PeerPath' });
+export type PeerPath = z.infer<typeof PeerPath>;
+
+/** How a host reaches one route of the network. */
+export const RoutePath = z
+  .object({
+    route: z.cidrv4(),
+    connector: identifier.nullable().meta({ description: 'The connector in use; null where none answers.' }),
+    lan: z
+      .enum(['up', 'down'])
+      .optional()
+      .meta({ description: 'Of a connector that serves the route: whether its LAN answers.' }),
+  })
+  .meta({ id: 'RoutePath' });
+export type RoutePath = z.infer<typeof RoutePath>;
+
+/** A path for each peer that a host talks with; a host reports the most important ones where there are more. */
+export const mostPaths = 500;
+export const mostRoutes = 51;
+
+/** What a host observes. Fields that are left out stay as they were reported before. */
+export const Report = z
+  .object({
+    complete: z.boolean().optional().meta({
+      description:
+        'The report replaces all earlier ones. Without it, its paths and routes replace those of the same peer or route.',
+    }),
+    paths: z.array(PeerPath).max(mostPaths).optional(),
+    routes: z.array(RoutePath).max(mostRoutes).optional(),
+    drift: z.int().min(0).optional().meta({ description: 'Changes that are pending at the host.' }),
+    pin_mismatches: z.array(identifier).max(mostPaths).optional().meta({
+      description: 'Peers whose key or address is not the one that the host knows.',
+    }),
+    problem: text(300)
+      .nullable()
+      .optional()
+      .meta({ description: 'Why the host fails to reconcile; null where it succeeds.' }),
+  })
+  .meta({ id: 'Report' });
+export type Report = z.infer<typeof Report>;
+
+const PeerState = z.enum(['online', 'offline', 'unknown']).meta({
+  description: 'offline: silent to the control plane and to every host that would notice. unknown: no one can tell.',
+});
+export type PeerState = z.infer<typeof PeerState>;
+
+const verdict = {
+  state: PeerState,
+  reachable_by: z.int().min(0).meta({ description: 'How many of the witnesses the peer answers.' }),
+  witnesses: z.int().min(0).meta({ description: 'How many hosts can tell whether the peer answers.' }),
+  why: z.string().meta({ description: 'What the state follows from.' }),
+};
+
+/** The reply to a report: how the network sees the host that sent it. */
+export const ReportReply = z.object(verdict).meta({ id: 'ReportReply' });
+export type ReportReply = z.infer<typeof ReportReply>;
+
+export const PeerHealth = z
+  .object({
+    id: identifier,
+    name: nameShown,
+    ...verdict,
+    last_seen: instant.nullable().meta({ description: 'The last request of the host, to a minute.' }),
+    version: z.string().meta({ maxLength: 64 }).nullable(),
+    platform: z.string().meta({ maxLength: 64 }).nullable(),
+    source_address: z
+      .string()
+      .meta({ maxLength: 64 })
+      .nullable()
+      .meta({ description: 'Where its requests come from.' }),
+    reported_at: instant.nullable(),
+    paths: z.array(PeerPath),
+    routes: z.array(RoutePath),
+    drift: z.int().min(0).nullable(),
+    pin_mismatches: z.array(identifier),
+    problem: z.string().nullable(),
+  })
+  .meta({ id: 'PeerHealth' });
+export type PeerHealth = z.infer<typeof PeerHealth>;
+
+const RouteHealth = z.object({
+  route: z.cidrv4(),
+  state: z.enum(['up', 'dead', 'unknown']),
+  connector: identifier.nullable().meta({ description: 'The connector that most hosts use.' }),
+  standby: z.array(identifier).meta({ description: 'Connectors that would take over, the first one first.' }),
+  why: z.string(),
+});
+export type RouteHealth = z.infer<typeof RouteHealth>;
+
+/** The health of a network, as its hosts observe it. */
+export const Health = z.object({ peers: z.array(PeerHealth), routes: z.array(RouteHealth) }).meta({ id: 'Health' });
+export type Health = z.infer<typeof Health>;

@@ -104,6 +104,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       allowPublicRoutes,
       onLoopback,
       peerChangeLimit: createPeerChangeLimit(limits.peerChanges, now),
+      reportLimit: createPeerChangeLimit(limits.peerReports, now, 2000, 'reports of this peer'),
       rescheduleExpiry: () => timely.expiry?.reschedule(),
     };
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');

@@ -46,6 +46,7 @@ export const readers: Access = { roles: everyRole, peer: false };
 export const readersAndPeer: Access = { roles: everyRole, peer: true };
 export const editors: Access = { roles: editingRoles, peer: false };
 export const editorsAndPeer: Access = { roles: editingRoles, peer: true };
+export const peerOnly: Access = { roles: [], peer: true };
 export const administrators = { roles: administeringRoles, peer: false } satisfies Access;
 export const owners = { roles: ['owner'], peer: false } satisfies Access;
 export const readersInSession: Access = { roles: everyRole, peer: false, sessionOnly: true };
@@ -56,6 +57,7 @@ export function checkAccess(caller: Caller, access: Exclude<Access, 'anyone'>): 
     if (!access.peer) throw new Forbidden('the token of a peer may read its own network and change or remove itself');
     return;
   }
+  if (access.roles.length === 0) throw new Forbidden('only the peer itself may do this, with its own token');
   if (!access.roles.includes(caller.role)) {
     throw new Forbidden(`the role ${caller.role} may not do this; ask one of: ${access.roles.join(', ')}`);
   }

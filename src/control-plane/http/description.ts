@@ -62,7 +62,7 @@ const description = [
   'networks, peers and enrolment keys; users, personal tokens and the audit; withdrawn at PATCH /api/networks/{network}/peers/{peer}, by which a connector takes itself out',
   'of service; the roles of users, sessions, and the change of a password; peer_types and routes of enrolment keys; serving_since and priority of connectors, which rank them; unique names of peers;',
   'page, per_page and links.next of lists; add_routes, remove_routes and expected_routes of a network;',
-  'suspended and expires_at of a peer, and peer_expires_in_hours of an enrolment key.',
+  'suspended and expires_at of a peer, and peer_expires_in_hours of an enrolment key; the health of a network, and the reports of its hosts.',
   'null in a field of a request that may be left out counts as left out, unless the field says that it may be null.',
 ].join('\n');
 
@@ -95,7 +95,10 @@ function completeSchema(route: RouteOptions): void {
     security:
       access === 'anyone'
         ? []
-        : [{ session: [] }, ...(access.sessionOnly ? [] : [{ personal: [] }]), ...(access.peer ? [{ peer: [] }] : [])],
+        : [
+            ...(access.roles.length > 0 ? [{ session: [] }, ...(access.sessionOnly ? [] : [{ personal: [] }])] : []),
+            ...(access.peer ? [{ peer: [] }] : []),
+          ],
     response: {
       ...Object.fromEntries(refusals.map((status) => [status, Refusal])),
       ...(schema.response as Record<string, unknown>),

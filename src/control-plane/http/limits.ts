@@ -5,12 +5,13 @@ import { createKeyedMutex } from '../concurrency.ts';
 import { Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
 import type { App } from './app.ts';
 
-/** What one address may do in a minute, and how many changes a peer may make of itself at once. */
+/** What one address may do in a minute, and how many changes of itself and how many reports a peer may make at once. */
 export interface Limits {
   readonly failedLogins: number;
   readonly failedEnrollments: number;
   readonly requests: number;
   readonly peerChanges: number;
+  readonly peerReports: number;
   /** Bytes of replies that a caller may leave unread and still be answered. */
   readonly unreadBytes: number;
 }
@@ -20,6 +21,7 @@ export const defaultLimits: Limits = {
   failedEnrollments: 20,
   requests: 6000,
   peerChanges: 30,
+  peerReports: 30,
   unreadBytes: 32 * 1024 * 1024,
 };
 

@@ -18,6 +18,7 @@ import { addEnrollmentKeyRoutes } from './routes/enrollment-keys.ts';
 import { addEventRoute } from './routes/events.ts';
 import { addHealthRoutes } from './routes/health.ts';
 import { addMetricsRoute } from './routes/metrics.ts';
+import { addNetworkHealthRoutes } from './routes/network-health.ts';
 import { addNetworkRoutes } from './routes/networks.ts';
 import { addPeerRoutes } from './routes/peers.ts';
 import { addPersonalTokenRoutes } from './routes/personal-tokens.ts';
@@ -88,6 +89,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();
   addNetworkRoutes(app, context, maps, sendPage);
+  addNetworkHealthRoutes(app, context);
   addEnrollmentKeyRoutes(app, context, sendPage);
   addEnrollmentRoute(
     app,

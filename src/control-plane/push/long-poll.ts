@@ -3,7 +3,7 @@ import { NotFound } from '../errors.ts';
 import type { Revision } from '../store/changes.ts';
 import type { Db } from '../store/tables.ts';
 import type { ChangeNotifier } from './change-notifier.ts';
-import { createSnapshots, type ObservedRevision, type Snapshot } from './snapshot.ts';
+import { createSnapshots, type ObservedRevision, type ReadRevision, type Snapshot } from './snapshot.ts';
 
 export interface PollRequest {
   /** True for the revision that the client has. */
@@ -24,9 +24,16 @@ export interface PollResult {
 /** Waits for a revision that the client does not have, or for the end of the wait; null when the client has disconnected. */
 export type LongPoll = (caller: Caller, id: number, request: PollRequest) => Promise<PollResult | null>;
 
-/** A wait holds no database connection, and all waits that one change wakes share a snapshot. */
-export function createLongPoll({ db, notifier }: { db: Db; notifier: ChangeNotifier }): LongPoll {
-  const readSnapshot = createSnapshots(db);
+/**
+ * A wait holds no database connection, and all waits that one change wakes share a snapshot.
+ *
+ * @param readRevision reads what is waited for, and the notifier notifies of, where that is not the revision of the network itself
+ */
+export function createLongPoll(
+  { db, notifier }: { db: Db; notifier: ChangeNotifier },
+  readRevision?: ReadRevision,
+): LongPoll {
+  const readSnapshot = createSnapshots(db, readRevision);
   return async (first, id, { isCurrent, signal, isDisconnected, authenticate }) => {
     let caller = first;
     for (let [isOver, isFirst] = [signal.aborted, true]; ; isFirst = false) {
@@ -39,9 +46,8 @@ export function createLongPoll({ db, notifier }: { db: Db; notifier: ChangeNotif
       } else if (!isFirst) {
         caller = await authenticate();
       }
-      if (!snapshot.network) throw new NotFound('network');
-      const { revision: number, nonce, at } = snapshot.network;
-      const revision = { revision: number, nonce, at };
+      const { revision } = snapshot;
+      if (!revision) throw new NotFound('network');
       const isUnchanged = isCurrent(revision);
       if (isOver || !isUnchanged) return { revision, isUnchanged };
       isOver = !(await changed);

@@ -38,9 +38,14 @@ export type TokenMarks = ReadonlyMap<number, number>;
 export interface Snapshot {
   /** Undefined where the organization has no such network. */
   readonly network: (StoredNetwork & ObservedRevision) | undefined;
+  /** What is waited for. */
+  readonly revision: ObservedRevision | undefined;
   /** The peers of the network, read on the first call, and so never older than `network`. */
   readonly peers: () => Promise<TokenMarks>;
 }
+
+/** Reads what is waited for in a network. */
+export type ReadRevision = (network: StoredNetwork) => Promise<Revision>;
 
 /** Reads a network of an organization, with everything that was committed before the call. */
 export type ReadSnapshot = (organization: number, network: number) => Promise<Snapshot>;
@@ -49,7 +54,7 @@ export type ReadSnapshot = (organization: number, network: number) => Promise<Sn
  * Calls that come before a read begins share it. These are all long polls that one change wakes: a change costs one read, whatever
  * the number of connectors.
  */
-export function createSnapshots(db: Db): ReadSnapshot {
+export function createSnapshots(db: Db, readRevision?: ReadRevision): ReadSnapshot {
   const readPeers = createPeerReader(db);
   const pending = new Map<string, Promise<Snapshot>>();
   return (organization, id) => {
@@ -59,11 +64,15 @@ export function createSnapshots(db: Db): ReadSnapshot {
     const snapshot = nextTurn().then(async () => {
       pending.delete(key);
       const found = await findNetwork(db, organization, id);
-      const network = found && { ...found, at: nextLogicalTime() };
+      const read = found && ((await readRevision?.(found)) ?? found);
+      const at = nextLogicalTime();
+      const network = found && { ...found, at };
+      const revision = read && { revision: read.revision, nonce: read.nonce, at };
       let peers: Promise<TokenMarks> | undefined;
       const readOnce = async () => (network ? readPeers(id, network) : new Map<number, number>());
       return {
         network,
+        revision,
         peers: () => {
           peers ??= readOnce();
           return peers;

@@ -40,7 +40,8 @@ export function isServing(network: StoredNetwork, peer: Pick<StoredPeer, 'routes
   return assigned.some((route) => !withdrawn.includes(route));
 }
 
-function readService(network: StoredNetwork, peer: Pick<StoredPeer, 'routes' | 'withdrawn'>) {
+/** The routes that are assigned to a connector, and what it took out of service. */
+export function readService(network: StoredNetwork, peer: Pick<StoredPeer, 'routes' | 'withdrawn'>) {
   const limit = peer.routes === null ? null : (JSON.parse(peer.routes) as Prefix[]);
   const assigned = limit?.filter((route) => network.routes.includes(route)) ?? network.routes;
   const stored = JSON.parse(peer.withdrawn) as Prefix[];

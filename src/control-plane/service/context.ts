@@ -23,6 +23,8 @@ export interface Context {
   readonly webhookTypes: ReadonlySet<EventType>;
   /** How often peers may change themselves. */
   readonly peerChangeLimit: PeerChangeLimit;
+  /** How often peers may report. */
+  readonly reportLimit: PeerChangeLimit;
   /** To be called when a peer may expire earlier than any other. */
   readonly rescheduleExpiry: () => void;
   /** Networks may offer routes to public addresses. */

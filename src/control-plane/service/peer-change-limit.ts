@@ -1,18 +1,21 @@
 import { TooManyRequests } from '../errors.ts';
 
-/** Limits the changes that peers make of themselves. */
+/** Limits what peers do, such as the changes that they make of themselves. */
 export interface PeerChangeLimit {
   /** Counts a change. @throws TooManyRequests beyond the limit, unless `always` is set */
   take(peer: number, always: boolean): void;
 }
 
-const minuteMs = 60_000;
-
 /**
- * Each peer may make `most` changes at once, and one more each minute: a change notifies every host of its network. A change with
- * `always` is never refused, and counts as long as the peer is below the limit.
+ * Each peer may make `most` changes at once, and by default one more each minute: a change notifies every host of its network. A change
+ * with `always` is never refused, and counts as long as the peer is below the limit.
  */
-export function createPeerChangeLimit(most: number, now: () => Date): PeerChangeLimit {
+export function createPeerChangeLimit(
+  most: number,
+  now: () => Date,
+  refillMs = 60_000,
+  what = 'changes of this peer by itself',
+): PeerChangeLimit {
   /** When each peer has all its changes again; entries in the past are removed. */
   const full = new Map<number, number>();
   let room = 10_000;
@@ -24,10 +27,10 @@ export function createPeerChangeLimit(most: number, now: () => Date): PeerChange
     take: (peer, always) => {
       const at = now().getTime();
       if (full.size >= room) makeRoom(at);
-      const when = Math.max(full.get(peer) ?? 0, at) + minuteMs;
-      const waitMs = when - at - most * minuteMs;
+      const when = Math.max(full.get(peer) ?? 0, at) + refillMs;
+      const waitMs = when - at - most * refillMs;
       if (waitMs <= 0) full.set(peer, when);
-      else if (!always) throw new TooManyRequests('changes of this peer by itself', Math.ceil(waitMs / 1000));
+      else if (!always) throw new TooManyRequests(what, Math.ceil(waitMs / 1000));
     },
   };
 }

@@ -16,6 +16,8 @@ export interface ObservedPeer {
 
 export interface PeerVerdict {
   readonly state: 'online' | 'offline' | 'unknown';
+  /** True for a host that is in touch with the control plane. */
+  readonly isHeard: boolean;
   /** Hosts that the peer answers. */
   readonly reachableBy: number;
   /** Hosts that can tell. */
@@ -57,7 +59,7 @@ export function judgePeers(
         if (lastSeen === null && peer.announced === null) return { state: 'unknown', why: `${silence}; ${of}` };
         return { state: 'offline', why: `${silence}; ${of}` };
       };
-      return [peer.id, { ...judge(), reachableBy, witnesses }];
+      return [peer.id, { ...judge(), isHeard: heard.has(peer.id), reachableBy, witnesses }];
     }),
   );
 }

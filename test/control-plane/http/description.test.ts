@@ -68,6 +68,13 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
     peer: true,
     replies: ['200', '404', '413', '415', ...refusals],
   },
+  'GET /api/networks/{network}/events': { roles: all, replies: ['200', '404', ...refusals] },
+  'GET /api/networks/{network}/health': { roles: all, peer: true, replies: ['200', '304', '404', ...refusals] },
+  'POST /api/networks/{network}/peers/{peer}/report': {
+    roles: [],
+    peer: true,
+    replies: ['200', '404', '413', '415', ...refusals],
+  },
   'DELETE /api/networks/{network}/peers/{peer}': { roles: oam, peer: true, replies: ['200', '404', ...refusals] },
 };
 

@@ -6,19 +6,13 @@ import { readersAndPeer } from '../../domain/caller.ts';
 import { createLongPoll } from '../../push/long-poll.ts';
 import type { MapCache } from '../../push/map-cache.ts';
 import type { Context } from '../../service/context.ts';
-import { type App, callerOf } from '../app.ts';
-import { authenticateRequest } from '../authenticate.ts';
-import { accepts, baseOf, formatETag, matches, readWait } from '../conditional-requests.ts';
-import { createWaiting, maxWaits } from '../waiting.ts';
+import type { App } from '../app.ts';
+import { conditionalHeaders, createConditionalRead } from '../conditional-read.ts';
+import { accepts, baseOf, formatETag } from '../conditional-requests.ts';
+import { maxWaits } from '../waiting.ts';
 import { NetworkPath } from './parts.ts';
 
-const headers = z.looseObject({
-  'if-none-match': z.string().optional().meta({ description: 'The ETag of the revision that the caller has.' }),
-  prefer: z.string().optional().meta({
-    description:
-      'wait=N (RFC 7240), with If-None-Match: the reply may take N seconds, at most 60. What is malformed is ignored.',
-    example: 'wait=60',
-  }),
+const headers = conditionalHeaders.extend({
   'a-im': z.string().optional().meta({
     description: 'cpn-delta (RFC 3229), with If-None-Match: what is different since the revision named will do.',
     example: deltaManipulation,
@@ -27,8 +21,7 @@ const headers = z.looseObject({
 
 /** Adds the route that reads a network, with long polls. */
 export function addReadNetworkRoute(app: App, context: Context, maps: MapCache): void {
-  const awaitNetwork = createLongPoll(context);
-  const wait = createWaiting();
+  const readConditionally = createConditionalRead(context, createLongPoll(context));
 
   app.route({
     method: 'GET',
@@ -58,23 +51,11 @@ export function addReadNetworkRoute(app: App, context: Context, maps: MapCache):
       },
     },
     handler: async (request, response) => {
-      const named = request.headers['if-none-match'];
-      const seconds = named === undefined ? null : readWait(request.headers.prefer);
       const id = request.params.network;
-      const found = await wait(request, response, seconds, ({ signal, isDisconnected }) =>
-        awaitNetwork(callerOf(request), id, {
-          isCurrent: (revision) => matches(named, formatETag(revision)),
-          signal,
-          isDisconnected,
-          authenticate: () => authenticateRequest(context, request),
-        }),
-      );
-      if (found === null) return response.hijack();
-      if (found.isUnchanged) {
-        response.header('etag', formatETag(found.revision));
-        return response.code(304).send();
-      }
-      const wanted = { id, revision: found.revision };
+      const found = await readConditionally(request, response, id);
+      if (found === null) return response;
+      const wanted = { id, revision: found };
+      const named = request.headers['if-none-match'];
       const since = accepts(request.headers['a-im'], deltaManipulation) ? baseOf(named) : null;
       const delta = since === null ? null : await maps.delta(wanted, since);
       const { revision, base, bytes } = delta ?? (await maps.whole(wanted));

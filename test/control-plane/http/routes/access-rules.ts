@@ -132,6 +132,20 @@ export const rules: Readonly<Record<string, Rule>> = {
     foreign: 404,
   },
   'DELETE /api/networks/{network}': { roles: oam, path: network, success: 200, foreign: 404 },
+  'GET /api/networks/{network}/health': {
+    roles: all,
+    peer: 'network',
+    path: (things) => `${network(things)}/health`,
+    success: 200,
+    foreign: 404,
+  },
+  'POST /api/networks/{network}/peers/{peer}/report': {
+    roles: [],
+    peer: 'self',
+    path: (things) => `${peer(things)}/report`,
+    body: () => ({}),
+    success: 200,
+  },
   'GET /api/networks/{network}/enrollment-keys': { roles: oam, path: keys, success: 200, foreign: 404 },
   'POST /api/networks/{network}/enrollment-keys': {
     roles: oam,

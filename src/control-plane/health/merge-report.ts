@@ -1,0 +1,54 @@
+import { mostPaths, mostRoutes, type PeerPath, type Report, type RoutePath } from '../../contract/health.ts';
+
+/** What the reports of a host say together. */
+export interface MergedReport {
+  readonly paths: readonly PeerPath[];
+  readonly routes: readonly RoutePath[];
+  readonly drift: number | null;
+  readonly pin_mismatches: readonly number[];
+  readonly problem: string | null;
+}
+
+const nothing: MergedReport = { paths: [], routes: [], drift: null, pin_mismatches: [], problem: null };
+
+export function readReport(stored: string | null): MergedReport {
+  return stored === null ? nothing : (JSON.parse(stored) as MergedReport);
+}
+
+/** What a report may be about. */
+export interface ReportScope {
+  readonly sender: number;
+  readonly peers: ReadonlySet<number>;
+  readonly prefixes: ReadonlySet<string>;
+}
+
+/** Adds a report to the earlier ones, without what is not in the network. The latest entries stay where there are too many. */
+export function mergeReport(before: MergedReport, report: Report, scope: ReportScope): MergedReport {
+  const base = report.complete ? nothing : before;
+  const isPeer = (id: number) => id !== scope.sender && scope.peers.has(id);
+  const paths = (report.paths ?? []).filter(({ peer }) => isPeer(peer)).map((path) => tidyPath(path, isPeer));
+  const isConnector = (id: number | null) => id === null || scope.peers.has(id);
+  const routes = (report.routes ?? []).filter(
+    ({ route, connector }) => scope.prefixes.has(route) && isConnector(connector),
+  );
+  return {
+    paths: replaceBy(({ peer }) => peer, base.paths, paths).slice(-mostPaths),
+    routes: replaceBy(({ route }) => route, base.routes, routes).slice(-mostRoutes),
+    drift: report.drift ?? base.drift,
+    pin_mismatches: report.pin_mismatches ? [...new Set(report.pin_mismatches.filter(isPeer))] : base.pin_mismatches,
+    problem: report.problem === undefined ? base.problem : report.problem,
+  };
+}
+
+function tidyPath({ via, rtt_ms, ...path }: PeerPath, isPeer: (id: number) => boolean): PeerPath {
+  return {
+    ...path,
+    ...(via !== undefined && isPeer(via) && { via }),
+    ...(rtt_ms !== undefined && { rtt_ms: Math.round(rtt_ms * 10) / 10 }),
+  };
+}
+
+function replaceBy<Entry>(key: (entry: Entry) => unknown, before: readonly Entry[], later: readonly Entry[]): Entry[] {
+  const latest = new Map(later.map((entry) => [key(entry), entry]));
+  return [...before.filter((entry) => !latest.has(key(entry))), ...latest.values()];
+}

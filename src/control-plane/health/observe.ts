@@ -1,0 +1,116 @@
+import {
+  judgePeers,
+  judgeRoute,
+  type ObservedConnector,
+  type PeerVerdict,
+  type RouteVerdict,
+} from '../../core/health/verdict.ts';
+import { readService } from '../push/to-contract.ts';
+import type { Revision } from '../store/changes.ts';
+import { listPeerHealth, readNetworkHealth, type StoredHealth } from '../store/health.ts';
+import { readNetwork, type StoredNetwork } from '../store/networks.ts';
+import { listPeers } from '../store/peer-lists.ts';
+import type { StoredPeer } from '../store/peers.ts';
+import type { Db } from '../store/tables.ts';
+import { readSnapshot } from '../store/transact.ts';
+import { type MergedReport, readReport } from './merge-report.ts';
+
+/** A peer that is in the map, with what is stored of its health. */
+export interface ObservedPeer {
+  readonly peer: StoredPeer;
+  readonly health: StoredHealth | undefined;
+  readonly report: MergedReport;
+}
+
+/** What is stored of a network's health at one moment. */
+export interface Observation {
+  readonly network: StoredNetwork;
+  readonly revision: Revision;
+  /** What the last events stated of the routes. */
+  readonly routes: string;
+  readonly peers: readonly ObservedPeer[];
+}
+
+export async function observeNetwork(db: Db, id: number): Promise<Observation> {
+  return readSnapshot(db, async (transaction) => {
+    const network = await readNetwork(transaction, id);
+    const { routes, ...revision } = await readNetworkHealth(transaction, id);
+    const stored = new Map((await listPeerHealth(transaction, id)).map((row) => [row.peer_id, row]));
+    const peers = (await listPeers(transaction, id)).map((peer) => {
+      const health = stored.get(peer.id);
+      return { peer, health, report: readReport(health?.report ?? null) };
+    });
+    return { network, revision, routes, peers };
+  });
+}
+
+/** When a peer made its last request, in milliseconds; null for never. */
+export type LastSeen = (peer: ObservedPeer) => number | null;
+
+export interface JudgedNetwork {
+  readonly peers: ReadonlyMap<number, PeerVerdict>;
+  readonly routes: ReadonlyMap<string, RouteVerdict & { readonly choices: readonly (number | null)[] }>;
+}
+
+/** Judges the peers and the routes of a network. @param now like `listeningSince` in milliseconds */
+export function judgeNetwork(
+  { network, peers: observed }: Pick<Observation, 'network' | 'peers'>,
+  lastSeen: LastSeen,
+  now: number,
+  listeningSince: number,
+): JudgedNetwork {
+  const listed = new Set(observed.map(({ peer }) => peer.id));
+  const facts = observed.map((each) => {
+    const seen = lastSeen(each);
+    const paths = each.report.paths.filter(({ peer }) => listed.has(peer));
+    return {
+      id: each.peer.id,
+      lastSeen: seen === null ? null : seen / 1000,
+      announced: each.health?.announced ?? null,
+      paths: new Map(paths.map(({ peer, path }) => [peer, path])),
+    };
+  });
+  const peers = judgePeers(facts, now / 1000, listeningSince / 1000);
+  const isSilent = ({ peer }: ObservedPeer) => peers.get(peer.id)?.isHeard !== true;
+  const voters = observed.filter((each) => !isSilent(each));
+  const connectors = observed.filter(({ peer }) => peer.peer_type === 'connector').toSorted(compareRank);
+  const routes = network.routes.map((route) => {
+    const serving = connectors.filter(({ peer }) => readService(network, peer).assigned.includes(route));
+    const choices = readChoices(route, voters, new Set(serving.map(({ peer }) => peer.id)));
+    const candidates = serving.map(
+      ({ peer, report }): ObservedConnector => ({
+        id: peer.id,
+        state: peers.get(peer.id)?.state ?? 'unknown',
+        isWithdrawn: readService(network, peer).withdrawn.includes(route),
+        isLanDown: report.routes.some((each) => each.route === route && each.lan === 'down'),
+      }),
+    );
+    return [route, { ...judgeRoute(candidates, choices), choices }] as const;
+  });
+  return { peers, routes: new Map(routes) };
+}
+
+/**
+ * The connector that each host uses for a route; null where none answers. A host that alone finds none, and reaches no other host, is
+ * probably cut off itself.
+ */
+function readChoices(route: string, voters: readonly ObservedPeer[], serving: ReadonlySet<number>): (number | null)[] {
+  const votes = voters.flatMap(({ peer, report }) => {
+    const vote = serving.has(peer.id) ? undefined : report.routes.find((each) => each.route === route);
+    return vote ? [{ connector: vote.connector, report }] : [];
+  });
+  const [only, ...others] = votes;
+  const isCutOff =
+    only?.connector === null &&
+    others.length === 0 &&
+    !only.report.paths.some(({ path }) => path === 'direct' || path === 'relayed');
+  return isCutOff ? [] : votes.map(({ connector }) => connector);
+}
+
+/** The order in which hosts prefer connectors. */
+function compareRank({ peer: one }: ObservedPeer, { peer: other }: ObservedPeer): number {
+  const since = ({ serving_since }: StoredPeer) => (serving_since === null ? Infinity : Date.parse(serving_since));
+  if (one.priority !== other.priority) return other.priority - one.priority;
+  if (since(one) !== since(other)) return since(one) - since(other);
+  return one.id - other.id;
+}

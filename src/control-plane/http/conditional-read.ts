@@ -1,0 +1,53 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import type { LongPoll } from '../push/long-poll.ts';
+import type { ObservedRevision } from '../push/snapshot.ts';
+import type { Context } from '../service/context.ts';
+import { callerOf } from './app.ts';
+import { authenticateRequest } from './authenticate.ts';
+import { formatETag, matches, readWait } from './conditional-requests.ts';
+import { createWaiting } from './waiting.ts';
+
+/** The headers of a read that may wait for a change. */
+export const conditionalHeaders = z.looseObject({
+  'if-none-match': z.string().optional().meta({ description: 'The ETag of the revision that the caller has.' }),
+  prefer: z.string().optional().meta({
+    description:
+      'wait=N (RFC 7240), with If-None-Match: the reply may take N seconds, at most 60. What is malformed is ignored.',
+    example: 'wait=60',
+  }),
+});
+
+/**
+ * Waits for a revision that the caller does not have, and returns it for the reply. Null where there is nothing left to reply: the
+ * caller has the revision and got a 304, or has disconnected.
+ */
+export type ConditionalRead = (
+  request: FastifyRequest,
+  response: FastifyReply,
+  network: number,
+) => Promise<ObservedRevision | null>;
+
+export function createConditionalRead(context: Context, poll: LongPoll): ConditionalRead {
+  const wait = createWaiting();
+  return async (request, response, network) => {
+    const named = request.headers['if-none-match'];
+    const seconds = named === undefined ? null : readWait([request.headers.prefer].flat().join(', '));
+    const found = await wait(request, response, seconds, ({ signal, isDisconnected }) =>
+      poll(callerOf(request), network, {
+        isCurrent: (revision) => matches(named, formatETag(revision)),
+        signal,
+        isDisconnected,
+        authenticate: () => authenticateRequest(context, request),
+      }),
+    );
+    if (found === null) {
+      response.hijack();
+      return null;
+    }
+    if (!found.isUnchanged) return found.revision;
+    response.header('etag', formatETag(found.revision));
+    response.code(304).send();
+    return null;
+  };
+}
