@@ -9,20 +9,19 @@ import { dist, manifest, root } from '../packaging/source.ts';
 
 const { version } = manifest;
 
+const tools = ['src/host/linux/linux-host.ts', 'src/store/file-store.ts', 'node_modules/execa/index.js'];
 /**
- * Parts that are one file each: what `cpn` alone needs, what the table of commands needs in addition, and what those commands need that
- * people wait for. A file costs a quarter of a millisecond, and these would be 90. What main imports itself is in none of them.
+ * What is loaded always, by `cpn` alone, for the table of commands, by `cpn status` and by `cpn up`. A file of the program has the modules
+ * that the same of these need: a file costs a quarter of a millisecond, and these would be 90.
  */
-const entries: Readonly<Record<string, readonly string[]>> = {
+const uses: Readonly<Record<string, readonly string[]>> = {
   main: ['src/main.ts'],
   start: ['src/cli/output/start-screen.ts', 'src/host/open-host.ts', 'src/store/files/folder.ts'],
   commands: readdirSync(join(root, 'src/cli/commands')).map((file) => `src/cli/commands/${file}`),
-  hot: [
-    ...['src/host/linux/linux-host.ts', 'src/store/file-store.ts', 'node_modules/execa/index.js'],
-    ...['status/status', 'reconcile/reconcile', 'leave/former-networks'].map((name) => `src/app/${name}.ts`),
-  ],
+  status: ['src/cli/commands/status.ts', 'src/app/status/status.ts', 'src/app/leave/former-networks.ts', ...tools],
+  up: ['src/cli/commands/up.ts', 'src/app/reconcile/reconcile.ts', ...tools],
 };
-/** The part that each module is in: the first one that reaches it by static imports. */
+/** The part of each module: the names of its uses, or the first two alone, because whatever uses it has them too. */
 const partOf = new Map<string, string>();
 
 const bundle = await rolldown({
@@ -33,6 +32,8 @@ const bundle = await rolldown({
   resolve: {
     alias: {
       'string-width': join(root, 'src/cli/parse/plain-width.ts'),
+      'ip-cidr$': join(root, 'packaging/late-ip-cidr.cjs'),
+      tweetnacl$: join(root, 'packaging/late-tweetnacl.cjs'),
       undici$: join(root, 'packaging/lean-undici.cjs'),
     },
   },
@@ -57,12 +58,16 @@ const bundle = await rolldown({
     {
       name: 'parts',
       buildEnd() {
-        const add = (id: string, part: string): void => {
-          if (partOf.has(id)) return;
-          partOf.set(id, part);
-          for (const each of this.getModuleInfo(id)?.importedIds ?? []) add(each, part);
+        const reach = (path: string, reached: Set<string>): void => {
+          if (reached.has(path) || ['main', 'start'].includes(partOf.get(path) ?? '')) return;
+          reached.add(path);
+          for (const each of this.getModuleInfo(path)?.importedIds ?? []) reach(each, reached);
         };
-        for (const [part, paths] of Object.entries(entries)) for (const path of paths) add(join(root, path), part);
+        for (const [use, paths] of Object.entries(uses)) {
+          const reached = new Set<string>();
+          for (const path of paths) reach(join(root, path), reached);
+          for (const path of reached) partOf.set(path, [partOf.get(path) ?? [], use].flat().join('-'));
+        }
       },
     },
   ],
@@ -78,10 +83,11 @@ const { output } = await bundle.generate({
   chunkFileNames: 'parts/[name]-[hash].cjs',
   codeSplitting: {
     includeDependenciesRecursively: false,
-    groups: ['start', 'commands', 'hot'].map((name) => ({ name, test: (id: string) => partOf.get(id) === name })),
+    groups: [{ name: (id) => partOf.get(id) ?? null, debugName: 'parts' }],
   },
 });
 await bundle.close();
+const parts = new Set(partOf.values());
 const chunks = output.filter((each) => each.type === 'chunk');
 const inputs = chunks.flatMap(({ moduleIds }) => moduleIds.map((id) => relative(root, id)));
 const notices = collectNotices(root, findPackages(inputs));
@@ -91,7 +97,7 @@ rmSync(dist, { recursive: true, force: true });
 for (const { fileName, name, code } of chunks) {
   const path = join(dist, fileName);
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, inAscii(requireBuiltins(name in entries ? loadLate(code) : code)));
+  writeFileSync(path, inAscii(requireBuiltins(parts.has(name) ? loadLate(code) : code)));
 }
 copyFileSync(join(root, 'packaging', 'cpn.js'), join(dist, 'cpn.js'));
 chmodSync(join(dist, 'cpn.js'), 0o755);
@@ -112,16 +118,16 @@ process.stdout.write(`dist: cpn ${version}, ${chunks.length + 3} files, ${Math.r
 
 /**
  * The same part, with those of Node's own modules that take time loaded when they are first used: a part has what any of its modules needs
- * of them. What the bundler copies at the start of a part stays as it is.
+ * of them. To require node:process would open the three standard streams. Where a module is imported as a whole, the bundler copies it.
  */
 function loadLate(code: string): string {
-  const names = 'child_process|crypto|dgram|dns/promises|http|net|zlib';
+  const names = 'child_process|crypto|dgram|dns/promises|fs/promises|http|net|os|process|timers/promises|tty|v8|zlib';
   const late = code.replace(
-    new RegExp(`(\\w+)=require\\("node:(${names})"\\)`, 'g'),
-    (whole, name: string, id: string) =>
-      new RegExp(`\\b${name}=[\\w.]+\\(${name},1\\)`).test(code) ? whole : `${name}=builtin("node:${id}")`,
+    new RegExp(`(\\w+)=require\\("node:(${names})"\\)(;\\1=[\\w.]+\\(\\1,1\\))?`, 'g'),
+    (_, name: string, id: string) => `${name}=builtin(()=>${id === 'process' ? id : `require("node:${id}")`})`,
   );
-  return `const builtin=(id)=>{let loaded;return new Proxy({},{get:(_,name)=>(loaded??=require(id))[name]})};${late}`;
+  const get = "(_,name)=>{loaded??=load();return name==='default'?loaded:loaded[name]}";
+  return `const builtin=(load)=>{let loaded;return new Proxy({},{get:${get}})};${late}`;
 }
 
 /** The same program, with Node's own modules required: to import them, a script that Node did not load itself needs an experimental API. */

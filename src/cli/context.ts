@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -70,9 +70,16 @@ export async function listInterfaces(environment: Environment): Promise<string[]
 /** The process of the daemon, running or killed; null where none is. A daemon that is stopped removes its pid file. */
 export async function readDaemon(input: Input): Promise<LockHolder | null> {
   const { runtime } = await foldersOf(input.environment);
-  const text = await readFile(join(runtime, 'daemon.pid'), 'utf8').catch(() => '');
-  const [, digits] = /^(\d{1,10})\s*$/.exec(text) ?? [];
+  const [, digits] = /^(\d{1,10})\s*$/.exec(readOrEmpty(join(runtime, 'daemon.pid'))) ?? [];
   return digits === undefined ? null : { pid: Number(digits), alive: isAlive(Number(digits)) };
+}
+
+function readOrEmpty(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 function isAlive(pid: number): boolean {

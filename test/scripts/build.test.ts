@@ -54,6 +54,54 @@ describe('what a daemon loads', () => {
   });
 });
 
+describe('the parts of the program', () => {
+  /** Of a command: the parts that it loads, without the hashes of their names, and which of Node's own modules that take time. */
+  const load = async (...args: string[]) => {
+    const watcher = join(folder, 'loaded.cjs');
+    const log = join(folder, 'loaded');
+    writeFileSync(
+      watcher,
+      `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(log)},
+        JSON.stringify([Object.keys(require('node:module')._cache), process.moduleLoadList])));`,
+    );
+    const folders = { CPN_CONFIG_DIR: folder, CPN_STATE_DIR: folder, CPN_RUNTIME_DIR: folder };
+    const env = { ...folders, NODE_OPTIONS: `--require=${watcher}` };
+    await run([process.execPath, join(dist, 'start.cjs'), ...args], { env, allowFailure: true });
+    const [files, modules]: [string[], string[]] = JSON.parse(readFileSync(log, 'utf8'));
+    const parts = files.flatMap((file) => /parts\/([\w-]+)-[\w-]{8}\.cjs$/.exec(file)?.[1] ?? []);
+    const late = ['child_process', 'crypto', 'fs/promises', 'http', 'zlib'];
+    return [
+      parts.filter((part) => part !== 'rolldown-runtime').sort(),
+      late.filter((name) => modules.includes(`NativeModule ${name}`)),
+    ];
+  };
+  /** The parts with a text in them. */
+  const find = (text: string) =>
+    readdirSync(dist, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.cjs') && readFileSync(join(dist, file), 'utf8').includes(text))
+      .map((file) => file.replace(/^parts\/|-[\w-]{8}\.cjs$/g, ''));
+
+  it('are loaded by the commands that use them', async () => {
+    expect(await load()).toEqual([['start'], []]);
+    expect(await load('--help')).toEqual([
+      ['commands', 'commands-status', 'commands-status-up', 'commands-up', 'parse-command-line', 'start', 'version'],
+      [],
+    ]);
+    const [parts] = await load('status');
+    expect(parts).toContain('status');
+    expect(parts).toContain('status-up');
+    expect(parts).not.toContain('commands');
+    expect(parts).not.toContain('up');
+  });
+
+  it('each have the modules that the same commands use', () => {
+    expect(find('CpnError=class')).toEqual(['main.cjs']);
+    expect(find('Create a private network')).toEqual(['commands']);
+    expect(find('Show peers, routes and drift as observed on this host')).toEqual(['commands-status']);
+    expect(find('/proc/net/dev')).toEqual(['status-up']);
+  });
+});
+
 describe('the code that V8 keeps of the program', () => {
   const show = async (program: string, env: Record<string, string> = {}) =>
     (await run([process.execPath, join(program, 'start.cjs'), 'status', '--help'], { env })).stdout;

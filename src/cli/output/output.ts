@@ -132,8 +132,9 @@ function printableCell(text: string): string {
   return printable(text).replace(/ {2,}/g, ' ');
 }
 
+/** For a text without styles, Node's expression for them is not compiled: that takes a millisecond. */
 function width(text: string): number {
-  return stripVTControlCharacters(text).length;
+  return text.includes('\u001b') ? stripVTControlCharacters(text).length : text.length;
 }
 
 function describeUnforeseen(error: unknown): string {

@@ -5,5 +5,5 @@ import { stripVTControlCharacters } from 'node:util';
  * ASCII, and string-width's expression for emoji takes 25 ms of every start.
  */
 export default function plainWidth(text: string): number {
-  return stripVTControlCharacters(text).length;
+  return text.includes('\u001b') ? stripVTControlCharacters(text).length : text.length;
 }

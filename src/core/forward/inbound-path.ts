@@ -1,6 +1,6 @@
 import type { Device, Underlay } from '../host-state/actual.ts';
 import type { Peer } from '../map/model.ts';
-import { type Address, covers, familyOf, hostPrefix, parsePrefix } from '../net/cidr.ts';
+import { type Address, covers, familyOf, hostPrefix, restorePrefix } from '../net/cidr.ts';
 import { isLiteral } from '../net/endpoint.ts';
 import type { PacketPath } from './path.ts';
 
@@ -19,7 +19,7 @@ export interface InboundInputs {
   readonly surroundings: Underlay;
 }
 
-const anywhere = parsePrefix('0.0.0.0/0');
+const anywhere = restorePrefix('0.0.0.0/0');
 
 /**
  * The ways by which other hosts start a session with this one over IPv4, one for each interface that their packets may come in by.

@@ -136,24 +136,29 @@ function readPrefix(text: string, field: string): { canonical: Prefix; given: st
   return { canonical: `${firstOf(address, bits)}/${bits}` as Prefix, given: `${address}/${bits}` };
 }
 
-/** The address with all but its first bits cleared. By hand: ip-cidr takes 20 µs for each, and 3 ms for the first. */
+/** The address with all but its first bits cleared. By hand: ip-cidr takes 20 µs for each. */
 function firstOf(address: Address, bits: number): Address {
   if (familyOf(address) === 4) {
     const number = numberOf(address);
     return spell4(number - (number % 2 ** (32 - bits)));
   }
-  const [left = '', right] = address.split('::').map((half) => (half === '' ? [] : half.split(':')));
-  const groups = [...left, ...Array(8 - left.length - (right?.length ?? 0)).fill('0'), ...(right ?? [])];
-  const masked = groups.map((group, at) => {
+  const masked = groupsOf(address).map((group, at) => {
     const kept = Math.min(16, Math.max(0, bits - 16 * at));
-    return (Number.parseInt(group, 16) & (0xffff << (16 - kept))).toString(16);
+    return (group & (0xffff << (16 - kept))).toString(16);
   });
   return parseAddress(masked.join(':'));
 }
 
+/** The eight groups of an IPv6 address. */
+function groupsOf(address: Address): number[] {
+  const [left = [], right = []] = address.split('::').map((half) => (half === '' ? [] : half.split(':')));
+  const groups = [...left, ...Array(8 - left.length - right.length).fill('0'), ...right];
+  return groups.map((group) => Number.parseInt(group, 16));
+}
+
 function readRange6(prefix: Prefix): AddressRange {
-  const [first, last] = new IPCIDR(prefix).toRange<{ toString(): string }>({ type: 'bigInteger' });
-  return { first: BigInt(first.toString()), last: BigInt(last.toString()) };
+  const first = groupsOf(addressOf(prefix)).reduce((number, group) => (number << 16n) | BigInt(group), 0n);
+  return { first, last: first + (1n << BigInt(128 - lengthOf(prefix))) - 1n };
 }
 
 function readRange4(prefix: Prefix): AddressRange {

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { MissingPrivilege } from '../../core/errors/index.ts';
 
 /** CAP_NET_ADMIN of include/uapi/linux/capability.h. */
@@ -6,9 +6,17 @@ const netAdmin = 1n << 12n;
 
 /** @throws MissingPrivilege without CAP_NET_ADMIN, which root in a container may lack too */
 export async function checkPrivilege(): Promise<void> {
-  const status = await readFile('/proc/self/status', 'utf8').catch(() => null);
+  const status = readStatus();
   if (status === null ? process.geteuid?.() === 0 : mayAdminister(status)) return;
   throw new MissingPrivilege('cpn', 'run it with sudo, or give the container or unit NET_ADMIN');
+}
+
+function readStatus(): string | null {
+  try {
+    return readFileSync('/proc/self/status', 'utf8');
+  } catch {
+    return null;
+  }
 }
 
 /** Whether the effective capabilities in /proc/self/status (proc_pid_status(5)) include CAP_NET_ADMIN. */

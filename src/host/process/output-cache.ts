@@ -1,5 +1,5 @@
 import { fstatSync, readSync } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
+import type { AnonymousFile } from './anonymous-file.ts';
 
 /** Of one call of the decoder: V8 stores longer texts than 1 MB outside of its heap, and then runs full collections often. */
 const pieceBytes = 256 * 1024;
@@ -13,7 +13,7 @@ export class OutputCache {
   #spare: Buffer | null = null;
 
   /** The text of a file from its beginning. */
-  read({ fd }: FileHandle): string {
+  read({ fd }: AnonymousFile): string {
     const length = fstatSync(fd).size;
     const spare = this.#spare;
     const whole = spare !== null && spare.length >= length ? spare : Buffer.allocUnsafeSlow(Math.ceil(length * 1.25));

@@ -1,8 +1,7 @@
 import { fstatSync } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
 import { platform } from 'node:process';
 import { CommandFailed } from '../../core/errors/index.ts';
-import { readAnonymousFile } from './anonymous-file.ts';
+import { type AnonymousFile, readAnonymousFile } from './anonymous-file.ts';
 import { describeFailure, formatCommand, summarizeStderr } from './command-error.ts';
 import type { Tool } from './find-tool.ts';
 import { OutputCache } from './output-cache.ts';
@@ -22,7 +21,7 @@ export async function runInShell(
   return shells.ask([path, ...args], input, deadlineMs, async ({ exitCode, stdout, stderr }) => {
     publishCheckpoint(tool);
     if (exitCode === 0) return readOutput(stdout, outputCache ?? new OutputCache(), tool, args);
-    const said = summarizeStderr(await readAnonymousFile(stderr, maxStderr), input);
+    const said = summarizeStderr(readAnonymousFile(stderr, maxStderr), input);
     const ending = { timedOut: exitCode === null, isMaxBuffer: false, exitCode: exitCode ?? undefined };
     throw new CommandFailed(
       formatCommand(tool, args),
@@ -34,7 +33,7 @@ export async function runInShell(
 
 /** Reads the output of a tool from its file. @throws CommandFailed when it is too long */
 export async function readOutput(
-  file: FileHandle,
+  file: AnonymousFile,
   known: OutputCache,
   tool: Tool,
   args: readonly string[],

@@ -1,7 +1,6 @@
-import type { FileHandle } from 'node:fs/promises';
 import { Secret } from '../../core/crypto/secret.ts';
 import { CommandFailed } from '../../core/errors/index.ts';
-import { openAnonymousFile, readAnonymousFile } from './anonymous-file.ts';
+import { type AnonymousFile, openAnonymousFile, readAnonymousFile } from './anonymous-file.ts';
 import { describeFailure, formatCommand, summarizeStderr } from './command-error.ts';
 import { findTool, type Tool, toolFolders } from './find-tool.ts';
 import { splitLines } from './lines.ts';
@@ -59,11 +58,17 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
     const answer = await runInShell(shells, path, tool, args, options);
     if (answer !== null) return answer;
     const { input, deadlineMs = defaultDeadlineMs, allowExitCodes = [], daemon = false, outputCache } = options;
-    const stdin =
-      input === undefined ? null : await openAnonymousFile(input instanceof Secret ? input.reveal() : input);
-    const output = daemon || outputCache ? await openAnonymousFile() : null;
+    const files: AnonymousFile[] = [];
+    const openFile = (text?: string) => {
+      const file = openAnonymousFile(text);
+      files.push(file);
+      return file;
+    };
     let overdue: NodeJS.Timeout | undefined;
     try {
+      const stdin = input === undefined ? null : openFile(input instanceof Secret ? input.reveal() : input);
+      const output = daemon || outputCache ? openFile() : null;
+      const errors = outputCache ? openFile() : output;
       const { execa } = await import('execa');
       publishCheckpoint(tool);
       const child = execa(path, args, {
@@ -72,7 +77,7 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
         // Execa's types allow only the descriptors 0 to 2 here; Node, which gets them as they are, takes any.
         stdin: (stdin?.fd as 0 | undefined) ?? 'ignore',
         stdout: (output?.fd as 1 | undefined) ?? 'pipe',
-        stderr: (daemon ? (output?.fd as 2 | undefined) : undefined) ?? 'pipe',
+        stderr: (errors?.fd as 2 | undefined) ?? 'pipe',
         timeout: deadlineMs,
         maxBuffer: maxOutput,
         stripFinalNewline: false,
@@ -87,7 +92,7 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
       const ended = !result.timedOut && !result.isMaxBuffer;
       if (!result.failed || (ended && allowExitCodes.includes(result.exitCode ?? -1)))
         return output && outputCache ? await readOutput(output, outputCache, tool, args) : (result.stdout ?? '');
-      const stderr = output && daemon ? await readAnonymousFile(output, maxStderr) : (result.stderr ?? '');
+      const stderr = errors ? readAnonymousFile(errors, maxStderr) : (result.stderr ?? '');
       // Execa's error is no cause of ours: it holds all of stdout, where `wg show` prints the private key.
       throw new CommandFailed(
         formatCommand(tool, args),
@@ -96,14 +101,13 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
       );
     } finally {
       clearTimeout(overdue);
-      await stdin?.close();
-      await output?.close();
+      for (const file of files) file.close();
     }
   };
 }
 
 /** Starts a shell that ends with this process: its input ends then. */
-async function startShell(script: string, args: readonly string[], files: readonly FileHandle[]): Promise<Shell> {
+async function startShell(script: string, args: readonly string[], files: readonly AnonymousFile[]): Promise<Shell> {
   const { execa } = await import('execa');
   const child = execa(await findTool('sh'), ['-c', script, 'sh', ...args], {
     ...spawnOptions,

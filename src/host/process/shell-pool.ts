@@ -1,7 +1,6 @@
 import { ftruncateSync, writeSync } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
 import { Secret } from '../../core/crypto/secret.ts';
-import { openAnonymousFile } from './anonymous-file.ts';
+import { type AnonymousFile, openAnonymousFile } from './anonymous-file.ts';
 import { splitLines } from './lines.ts';
 
 /** A shell that was started: what goes in and comes out, and how it is ended with all that it runs. */
@@ -13,13 +12,13 @@ export interface Shell {
 }
 
 /** Starts `sh -c SCRIPT ARGUMENTS…`, with these files as descriptors 3 and on. */
-export type StartShell = (script: string, args: readonly string[], files: readonly FileHandle[]) => Promise<Shell>;
+export type StartShell = (script: string, args: readonly string[], files: readonly AnonymousFile[]) => Promise<Shell>;
 
 /** How a tool ended in a shell of the pool; the exit code is null after its deadline. */
 export interface Answer {
   readonly exitCode: number | null;
-  readonly stdout: FileHandle;
-  readonly stderr: FileHandle;
+  readonly stdout: AnonymousFile;
+  readonly stderr: AnonymousFile;
 }
 
 /**
@@ -90,7 +89,7 @@ type Outcome = { readonly said: number } | 'overdue' | 'gone';
 
 class StandingShell {
   readonly #shell: Shell;
-  readonly #files: readonly [FileHandle, FileHandle, FileHandle];
+  readonly #files: readonly [AnonymousFile, AnonymousFile, AnonymousFile];
   /** What the file of the tool's input holds. */
   #input = '';
   #isGone = false;
@@ -99,11 +98,11 @@ class StandingShell {
   #turn: Promise<unknown> = Promise.resolve();
 
   static async open(start: StartShell, command: readonly string[]): Promise<StandingShell> {
-    const files = [await openAnonymousFile(), await openAnonymousFile(), await openAnonymousFile()] as const;
+    const files = [openAnonymousFile(), openAnonymousFile(), openAnonymousFile()] as const;
     return new StandingShell(await start(loop, command, files), files);
   }
 
-  private constructor(shell: Shell, files: readonly [FileHandle, FileHandle, FileHandle]) {
+  private constructor(shell: Shell, files: readonly [AnonymousFile, AnonymousFile, AnonymousFile]) {
     this.#shell = shell;
     this.#files = files;
     const listen = splitLines(16, (line) => this.#hear(line === null ? 'gone' : { said: Number(line) }));
@@ -136,7 +135,7 @@ class StandingShell {
     this.#turn = this.#turn.then(() => this.#closeFiles());
   }
 
-  #write({ fd }: FileHandle, text: string): void {
+  #write({ fd }: AnonymousFile, text: string): void {
     ftruncateSync(fd);
     writeSync(fd, text, 0);
     this.#input = text;
@@ -159,7 +158,7 @@ class StandingShell {
     this.#hear(why);
   }
 
-  async #closeFiles(): Promise<void> {
-    for (const file of this.#files) await file.close();
+  #closeFiles(): void {
+    for (const file of this.#files) file.close();
   }
 }

@@ -77,6 +77,18 @@ describe('prefixes', () => {
     );
   });
 
+  it('agrees with ip-cidr on the range of an IPv6 prefix', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(0xffff), { minLength: 7, maxLength: 7 }), fc.nat(128), (groups, bits) => {
+        const prefix = maskPrefix(`2001:${groups.map((group) => group.toString(16)).join(':')}/${bits}`);
+        const [first, last] = new IPCIDR(prefix)
+          .toRange<{ toString(): string }>({ type: 'bigInteger' })
+          .map((each) => BigInt(`${each}`));
+        expect(rangeOf(prefix)).toEqual({ first, last });
+      }),
+    );
+  });
+
   it('reads back what it wrote, and masks nothing further', () => {
     fc.assert(
       fc.property(prefixes, (prefix) => {
