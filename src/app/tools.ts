@@ -47,6 +47,8 @@ export interface ConnectOptions {
   readonly deadlineMs?: number;
   /** For one who will ask again anyway, the fewer the sooner it is known. */
   readonly attempts?: number;
+  /** `leave`: a call that succeeds leaves its connection to the next one that says `take`; by default it closes it. */
+  readonly connection?: 'leave' | 'take';
   /** Called where an operation that the service describes is answered as if it were not there. */
   readonly onAbsent?: () => void;
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 import { describe, expect, test } from 'vitest';
+import type { ClientOptions } from '../../src/api/http/client-options.ts';
 import { connectPeerService as connectDescribed } from '../../src/api/peer-service.ts';
 import type { EnrollmentRequest } from '../../src/api/service.ts';
 import { makeIdentity } from '../../src/core/crypto/identity.ts';
@@ -12,7 +13,7 @@ import { parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../src/core/net/endpoint.ts';
 import { connectPeerService } from './described-service.ts';
 import { enrollmentBody, enrollmentRequest, failureOf, keyOf, networkBody, peerBody, unhurried } from './samples.ts';
-import { type Asked, brokenOff, json, serve } from './server.ts';
+import { type Asked, brokenOff, json, type Reply, serve } from './server.ts';
 
 const token = new Secret('token-sample');
 
@@ -296,6 +297,43 @@ test('no connection outlives its call', { timeout: 2_000 }, async () => {
   });
   expect((await connectPeerService(address).readMap(7, token, null)).map?.id).toBe(7);
   await gone;
+});
+
+describe('a connection', () => {
+  const leaving = { connection: 'leave' } as const;
+  const taking = { connection: 'take' } as const;
+  const unchanged: Reply = (response) => response.writeHead(304).end();
+  const wait = { seconds: 1, signal: new AbortController().signal };
+
+  async function count(...calls: ClientOptions[]) {
+    const sockets = new Set<unknown>();
+    const { address } = await serve((response, asked) => {
+      sockets.add(response.socket);
+      unchanged(response, asked);
+    });
+    for (const options of calls) await connectPeerService(address, options).readMap(7, token, '"1"', wait);
+    return sockets.size;
+  }
+
+  test('that one call leaves is used by the next that takes it, once', async () => {
+    expect(await count(leaving, taking)).toBe(1);
+    expect(await count(leaving, taking, taking)).toBe(2);
+  });
+
+  test('is a new one for each other call', async () => {
+    expect(await count({}, {})).toBe(2);
+    expect(await count(leaving, {})).toBe(2);
+    expect(await count(leaving, leaving)).toBe(2);
+    expect(await count(taking, taking)).toBe(2);
+  });
+
+  test('that was left is not used once it is closed', async () => {
+    const { address, asked } = await serve((response) => response.writeHead(304, { connection: 'close' }).end());
+    for (const options of [leaving, taking]) {
+      expect((await connectPeerService(address, options).readMap(7, token, '"1"', wait)).map).toBeNull();
+    }
+    expect(asked).toHaveLength(2);
+  });
 });
 
 test('a host loads no schemas before it must judge a request', async () => {

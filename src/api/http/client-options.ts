@@ -24,6 +24,8 @@ export interface ClientOptions {
   readonly signal?: AbortSignal;
   /** Hints for statuses without one in the call. */
   readonly remedies?: Remedies;
+  /** `leave`: a call that succeeds leaves its connection to the next one that says `take`; by default it closes it. */
+  readonly connection?: 'leave' | 'take';
   readonly clock?: Clock;
   /** In [0, 1). */
   readonly random?: () => number;
@@ -52,6 +54,7 @@ export function withDefaults(options: ClientOptions) {
     onRetry: () => {},
     signal: new AbortController().signal,
     remedies: {},
+    connection: null,
     clock: systemClock,
     random: Math.random,
     ...options,

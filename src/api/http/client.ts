@@ -4,9 +4,11 @@ import { backoffDelay } from '../../core/util/backoff.ts';
 import { type Answer, type Attempt, attempt, type Call, compose } from './attempt.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { type ClientOptions, withDefaults } from './client-options.ts';
-import { Connection } from './connection.ts';
+import { Connection, Spare } from './connection.ts';
 
 const usualDoubt = 'it may have been carried out all the same: look before you repeat it';
+
+const spare = new Spare();
 
 const backoff = { baseMs: 500, capMs: 8_000 };
 
@@ -34,19 +36,27 @@ export class HttpClient {
     const signals = [this.#options.signal, ...(call.wait?.signal ? [call.wait.signal] : [])];
     for (const signal of signals) signal.throwIfAborted();
     const end = new AbortController();
-    const stop = () => end.abort();
+    const { connection: use } = this.#options;
+    const connection = (use === 'take' && spare.take(this.url.origin)) || new Connection(this.url.origin);
+    const stop = () => {
+      end.abort();
+      connection.abort();
+    };
     for (const signal of signals) signal.addEventListener('abort', stop);
     const timer = setTimeout(stop, this.#deadlineOf(call));
-    const connection = new Connection(this.url.origin, end.signal);
+    let isLeft = false;
     try {
-      return await this.#repeat(call, connection, end.signal);
+      const answer = await this.#repeat(call, connection, end.signal);
+      isLeft = use === 'leave' && !end.signal.aborted;
+      return answer;
     } catch (error) {
       for (const signal of signals) signal.throwIfAborted();
       throw error;
     } finally {
       clearTimeout(timer);
       for (const signal of signals) signal.removeEventListener('abort', stop);
-      connection.close();
+      if (isLeft) spare.leave(connection);
+      else connection.close();
     }
   }
 

@@ -25,27 +25,33 @@ export interface Message {
 export type Response = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
 
 const connectTimeoutMs = 10_000;
+/** Milliseconds after which undici closes a connection without a request. */
+const spareMs = 4_000;
 
 /**
- * The connection of one call to one origin, used again by the attempts of that call alone. An undici `Client` is bound to
- * its origin, so no mistake above can carry a token elsewhere; and as no socket waits between calls, a request that must not be
- * sent twice never goes out on one that the server has just closed. When `signal` aborts, everything under way ends at
- * once, a TCP or TLS handshake included, which undici's own `signal` would leave running.
+ * The connection of one call to one origin, used again by the attempts of that call, and by another call only where both agree:
+ * see {@link Spare}. An undici `Client` is bound to its origin, so no mistake above can carry a token elsewhere; and as no socket waits
+ * between other calls, a request that must not be sent twice never goes out on one that the server has just closed.
  */
 export class Connection {
+  readonly origin: string;
+  readonly #end = new AbortController();
   readonly #client: Client;
   readonly #isPlain: boolean;
   /** Errors from before there was a connection: nothing was sent. */
   readonly #unconnected = new WeakSet<Error>();
   #peer: string | null = null;
 
-  constructor(origin: string, signal: AbortSignal) {
+  constructor(origin: string) {
+    this.origin = origin;
+    const { signal } = this.#end;
     const connect = buildConnector({ allowH2: false, timeout: connectTimeoutMs, signal, lookup: findAddresses });
     this.#isPlain = origin.startsWith('http:');
     this.#client = new Client(origin, {
       // The deadline of the whole call bounds these.
       headersTimeout: 0,
       bodyTimeout: 0,
+      keepAliveMaxTimeout: spareMs,
       connect: (options, done) =>
         connect(options, (...[error, socket]) => {
           if (error) this.#unconnected.add(error);
@@ -70,8 +76,31 @@ export class Connection {
     }
   }
 
+  /** Ends everything under way at once, a TCP or TLS handshake included, which undici's own `signal` would leave running. */
+  abort(): void {
+    this.#end.abort();
+  }
+
   close(): void {
     void this.#client.destroy();
+  }
+}
+
+/** The connection that a call left for the next one, which must come within {@link spareMs}. */
+export class Spare {
+  #left: Connection | null = null;
+
+  leave(connection: Connection): void {
+    this.#left?.close();
+    this.#left = connection;
+  }
+
+  /** Null where there is none to that origin. */
+  take(origin: string): Connection | null {
+    const left = this.#left;
+    if (left?.origin !== origin) return null;
+    this.#left = null;
+    return left;
   }
 }
 

@@ -15,9 +15,12 @@ export async function probeService({ url, insecureHttp }: ServiceAddress, deadli
   const base = new URL(parseServiceAddress(url, insecureHttp).url);
   const end = new AbortController();
   const timer = setTimeout(() => end.abort(), deadlineMs);
-  const connection = new Connection(base.origin, end.signal);
+  const connection = new Connection(base.origin);
   // The end of the signal alone ends a connection that is being made; one that is made is closed.
-  end.signal.addEventListener('abort', () => connection.close());
+  end.signal.addEventListener('abort', () => {
+    connection.abort();
+    connection.close();
+  });
   const begun = performance.now();
   try {
     const headers = { accept: 'application/json', 'user-agent': 'cpn' };

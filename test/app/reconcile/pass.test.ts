@@ -192,6 +192,13 @@ describe('a newer map that could cut the host off', () => {
     expect(await desk.tools.store.readConfig('cpn0')).toContain('192.168.60.0/24');
   });
 
+  it('is confirmed over a connection that the next long poll uses again', async () => {
+    const desk = await settledDesk();
+    desk.answers = [answerWith(after)];
+    await passNetwork(desk.tools, 'cpn0', news, options);
+    expect(desk.patience).toEqual({ deadlineMs: 5_000, connection: 'leave' });
+  });
+
   it('is kept when the control plane is gone, and a peer that answered before answers', async () => {
     const desk = await settledDesk();
     desk.answers = [fail(gone)];

@@ -71,6 +71,12 @@ const pauses = ({ times }: Following) => times.slice(1).map((time, index) => tim
 const notes = ({ desk }: Following) => desk.tools.store.readNotes('cpn0');
 
 describe('a service with long polls', () => {
+  it('is asked over the connection of the last confirmation, but for the first request', async () => {
+    const held = answerWith(first, true);
+    expect((await follow([held], 1)).desk.patience).not.toHaveProperty('connection');
+    expect((await follow([held], 2)).desk.patience).toMatchObject({ connection: 'take' });
+  });
+
   it('has its update applied at once, while its notes are still being written', async () => {
     const desk = await Desk.with(joinedTo(first));
     const { store } = desk.tools;
