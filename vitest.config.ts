@@ -29,7 +29,7 @@ const POSTGRES_TESTS = [
 ];
 const OTHER_THAN_POSTGRES_TESTS = [
   'test/control-plane/**/{data-folder,database-url,concurrency,passwords,tokens,change-notifier,network-rules,address-allocation}.test.ts',
-  'test/control-plane/**/{description,contract-description,openapi,tls,hostile-clients,full-disk}.test.ts',
+  'test/control-plane/**/{description,contract-description,openapi,tls,hostile-clients,full-disk,receiver-addresses,webhook-settings,send-webhook}.test.ts',
   'test/control-plane/**/{closing-replies,limits,unread,waiting-preference}.test.ts',
 ];
 

@@ -188,6 +188,15 @@ const TABLE: readonly Rule[] = [
     ],
   },
   {
+    files: 'src/control-plane/health/send-webhook.ts',
+    may: [...CONTROL_PLANE, 'undici', 'standardwebhooks'],
+  },
+  {
+    files: 'src/control-plane/health/deliver-events.ts',
+    may: [...CONTROL_PLANE, 'src/control-plane/store/*'],
+    types: ['src/control-plane/service/context.ts', 'pino'],
+  },
+  {
     files: 'src/control-plane/health/append-events.ts',
     may: [...CONTROL_PLANE, 'src/control-plane/store/*'],
     types: ['src/control-plane/service/context.ts'],

@@ -8,6 +8,7 @@ import { isLoopback } from '../core/net/loopback.ts';
 import { type PasswordCost, usualPasswordCost } from './domain/passwords.ts';
 import type { Random } from './domain/tokens.ts';
 import { CannotListen } from './errors.ts';
+import type { Webhook } from './health/webhook-settings.ts';
 import type { App } from './http/app.ts';
 import { defaultLimits, type Limits } from './http/limits.ts';
 import { createMetrics, type ListenAddress, type Metrics, serveMetrics } from './http/metrics.ts';
@@ -15,10 +16,11 @@ import { createServer } from './http/server.ts';
 import type { TlsFiles } from './http/tls-files.ts';
 import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './http/transport.ts';
 import { ChangeNotifier } from './push/change-notifier.ts';
+import type { Context } from './service/context.ts';
 import { type Expiry, expirePeers, startExpiry } from './service/expiry.ts';
 import { checkFirstOwner, isForeignOwner, makeFirstOwner, type Owner } from './service/owner.ts';
 import { createPeerChangeLimit } from './service/peer-change-limit.ts';
-import { pruneAuditDaily } from './service/retention.ts';
+import { pruneAuditDaily, pruneEventsHourly } from './service/retention.ts';
 import { readDatabaseTime } from './store/database.ts';
 import { openStore } from './store/sqlite/store.ts';
 import type { Store, Topic } from './store/store.ts';
@@ -37,6 +39,8 @@ export interface ServeOptions {
   readonly allowPublicRoutes: boolean;
   /** Days that the audit log is kept; a year by default. */
   readonly auditDays?: number;
+  /** Receives events. */
+  readonly webhook?: Webhook | null;
   /** Limits other than the usual ones. */
   readonly limits?: Partial<Limits>;
   /** Deadlines other than the usual ones. */
@@ -100,7 +104,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       passwordCost,
       notifier,
       healthNotifier,
-      webhookTypes: new Set<EventType>(),
+      webhookTypes: options.webhook?.types ?? new Set<EventType>(),
       allowPublicRoutes,
       onLoopback,
       peerChangeLimit: createPeerChangeLimit(limits.peerChanges, now),
@@ -116,21 +120,38 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     const pruning = pruneAuditDaily(context, options.auditDays ?? 365, (error) =>
       logger.error({ err: error }, 'audit not pruned'),
     );
+    const pruningEvents = pruneEventsHourly(context, (error) => logger.error({ err: error }, 'events not pruned'));
     const expiry = startExpiry(
       () => expirePeers(context),
       now,
       (error) => logger.error({ err: error }, 'expired peers not taken out of their networks'),
     );
     timely.expiry = expiry;
+    const deliveries = await startWebhook(context, options.webhook ?? null, logger);
     const close = async () => {
       logger.info('closing');
-      await app.close().finally(showing?.close).finally(pruning.stop).finally(expiry.stop).finally(store.close);
+      const delivered = deliveries?.stop();
+      await app
+        .close()
+        .finally(() => delivered)
+        .finally(showing?.close)
+        .finally(pruning.stop)
+        .finally(pruningEvents.stop)
+        .finally(expiry.stop)
+        .finally(store.close);
     };
     return { url, metricsUrl: showing?.url ?? null, reload: transport.reload, close: once(close) };
   } catch (error) {
     await store.close();
     throw error;
   }
+}
+
+/** Its libraries are loaded only where they are used. */
+async function startWebhook(context: Context, webhook: Webhook | null, logger: Logger) {
+  if (webhook === null) return null;
+  const { startDeliveries } = await import('./health/deliver-events.ts');
+  return startDeliveries(context, webhook, logger);
 }
 
 /** PostgreSQL's driver is loaded only where it is used. */

@@ -12,6 +12,7 @@ import { readSecret, readSecretFile } from '../input/secrets.ts';
 import { green, note, print, printJson, warn } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 import { operationFlags, readOperation } from '../parse/operation-flags.ts';
+import { readWebhook, webhookFlags } from '../parse/webhook-flags.ts';
 
 const defaultData = '/var/lib/cpn-control-plane';
 const dataFlag: Flag = { kind: 'text', value: 'DIR', summary: 'folder of the database', byDefault: defaultData };
@@ -33,6 +34,7 @@ export const serveControlPlane: Command = {
     'owner-password-file': { kind: 'text', value: 'PATH', summary: "file that holds only the owner's password" },
     'audit-days': { kind: 'text', value: 'DAYS', summary: 'how long audit entries are kept', byDefault: '365' },
     ...operationFlags,
+    ...webhookFlags,
     'allow-public-routes': { kind: 'switch', summary: 'let networks advertise public routes and 0.0.0.0/0' },
   },
   examples: [
@@ -53,6 +55,7 @@ export const serveControlPlane: Command = {
       database: await readDatabase(input),
       owner: await readOwner(input),
       auditDays: input.number('audit-days', 1, 36_500) ?? 365,
+      webhook: await openWebhook(input),
       allowPublicRoutes: input.switch('allow-public-routes'),
       logger,
     });
@@ -156,6 +159,13 @@ async function readDatabase(input: Input): Promise<Secret | null> {
 
 const typedPassword =
   'other users of this machine can read a password in --database; put the URL into a file and give --database file:PATH, or the password into PGPASSWORD or ~/.pgpass';
+
+async function openWebhook(input: Input) {
+  const given = await readWebhook(input);
+  if (given === null) return null;
+  const { parseWebhook } = await import('../../control-plane/health/webhook-settings.ts');
+  return parseWebhook(given);
+}
 
 async function readOwner(input: Input) {
   const email = input.text('owner-email');

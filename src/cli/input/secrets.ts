@@ -1,6 +1,7 @@
+import type { Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { Secret } from '../../core/crypto/secret.ts';
-import { WrongUsage } from '../../core/errors/index.ts';
+import { UnreadableFile, WrongUsage } from '../../core/errors/index.ts';
 import { warn } from '../output/output.ts';
 
 /** More than any key, token, password or URL has. */
@@ -19,25 +20,45 @@ export async function readSecretFile(path: string, what: string): Promise<Secret
   return toSecret((await readSecretBytes(path, what)).toString('utf8'), `${what} in ${path}`);
 }
 
+/** Like {@link readSecretFile}, for a file that a service reads: it refuses one that others can read, as of a TLS key. */
+export async function readPrivateFile(path: string, what: string): Promise<Secret> {
+  const bytes = await readFileOnce(path, what, (stats) => {
+    // A file of root's may be readable by its group.
+    const isPrivate = (stats.mode & (stats.uid === 0 ? 0o027 : 0o077)) === 0;
+    if (isPrivate || !stats.isFile()) return;
+    throw new UnreadableFile(path, `can be read by others (mode ${formatMode(stats.mode)})`, `type: chmod 600 ${path}`);
+  });
+  return toSecret(bytes.toString('utf8'), `${what} in ${path}`);
+}
+
 /** Reads a file that holds a secret, all of it, and warns of one that every user of this machine can read or write. */
 export async function readSecretBytes(path: string, what: string): Promise<Buffer> {
+  return readFileOnce(path, what, (stats) => {
+    if (stats.isFile() && (stats.mode & 0o006) !== 0) {
+      warn(
+        `other users can read or write ${path} (mode ${formatMode(stats.mode)}), which holds ${what}; run: chmod 600 ${path}`,
+      );
+    }
+  });
+}
+
+/** Reads a file, and has the state of the same open file checked. */
+async function readFileOnce(path: string, what: string, check: (stats: Stats) => void): Promise<Buffer> {
   let file: FileHandle | undefined;
   try {
     file = await open(path);
-    const stats = await file.stat();
-    if (stats.isFile() && (stats.mode & 0o006) !== 0) {
-      const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
-      warn(`other users can read or write ${path} (mode ${mode}), which holds ${what}; run: chmod 600 ${path}`);
-    }
+    check(await file.stat());
     return await readShort(file.createReadStream({ autoClose: false }), what);
   } catch (error) {
-    if (error instanceof WrongUsage) throw error;
+    if (error instanceof WrongUsage || error instanceof UnreadableFile) throw error;
     const { code } = error as NodeJS.ErrnoException;
     throw new WrongUsage(`${what} cannot be read from ${path} (${code}); check the path and its permissions`);
   } finally {
     await file?.close();
   }
 }
+
+const formatMode = (mode: number): string => (mode & 0o777).toString(8).padStart(4, '0');
 
 /** Bounded: /dev/zero must not fill the memory. */
 async function readShort(source: AsyncIterable<Buffer>, what: string): Promise<Buffer> {

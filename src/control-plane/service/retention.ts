@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deleteEntries, type EntryAge, listAges } from '../store/audit.ts';
+import { deleteDeliveries } from '../store/deliveries.ts';
+import { deleteEvents, listSurplus } from '../store/events.ts';
 import { deleteFormerIdentities } from '../store/former-identities.ts';
 import type { Context } from './context.ts';
 
@@ -59,20 +61,58 @@ function findSurplus(entries: readonly EntryAge[], counts: Map<string, number>, 
   return surplus;
 }
 
+/** Days that events are kept, how many of a network, and days that an event waits for the webhook of a control plane that does not run. */
+const kept = { eventDays: 30, eventsOfNetwork: 10_000, deliveryDays: 7 } as const;
+
+/** Forgets old events, and of each network all but the newest, batch by batch; and what waits for a webhook that there is no longer. */
+export async function pruneEvents(
+  { db, readTime }: Pick<Context, 'db' | 'readTime'>,
+  { mostOfEach = kept.eventsOfNetwork, batch = 500, pause = () => sleep(10), signal }: Omit<Retention, 'days'> = {},
+): Promise<void> {
+  const now = (await readTime(db)).getTime();
+  const daysAgo = (days: number) => new Date(now - days * dayMs).toISOString();
+  await deleteDeliveries(db, daysAgo(kept.deliveryDays));
+  const remove = async (which: Parameters<typeof deleteEvents>[1]) => {
+    while (!signal?.aborted && (await deleteEvents(db, which, batch)) === batch) await pause();
+  };
+  await remove({ before: daysAgo(kept.eventDays) });
+  for (const surplus of await listSurplus(db, mostOfEach)) await remove(surplus);
+}
+
 /** Prunes the audit now, and once a day until `stop`. A failure goes to `onFailure`, and the next day tries again. */
 export function pruneAuditDaily(
   context: Pick<Context, 'db' | 'readTime'>,
   days: number,
   onFailure: (error: unknown) => void,
-): { stop(): Promise<void> } {
+): Pruning {
+  return pruneEvery(dayMs, (signal) => pruneAudit(context, { days, signal }), onFailure);
+}
+
+/** The same for events, once an hour. */
+export function pruneEventsHourly(
+  context: Pick<Context, 'db' | 'readTime'>,
+  onFailure: (error: unknown) => void,
+): Pruning {
+  return pruneEvery(dayMs / 24, (signal) => pruneEvents(context, { signal }), onFailure);
+}
+
+interface Pruning {
+  stop(): Promise<void>;
+}
+
+function pruneEvery(
+  ms: number,
+  work: (signal: AbortSignal) => Promise<void>,
+  onFailure: (error: unknown) => void,
+): Pruning {
   const end = new AbortController();
   let pruning: Promise<void> = Promise.resolve();
   const prune = () => {
     // A large audit may take longer than a day.
-    pruning = pruning.then(() => pruneAudit(context, { days, signal: end.signal })).catch(onFailure);
+    pruning = pruning.then(() => work(end.signal)).catch(onFailure);
   };
   prune();
-  const timer = setInterval(prune, dayMs);
+  const timer = setInterval(prune, ms);
   timer.unref();
   return {
     stop: () => {

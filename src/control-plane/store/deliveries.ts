@@ -1,9 +1,63 @@
+import type { Selectable } from 'kysely';
 import type { Event } from '../../contract/event.ts';
-import type { Db } from './tables.ts';
+import { locksRows } from './database.ts';
+import type { Db, Tables } from './tables.ts';
 
 /** Stores what the webhook is to receive; due at once. */
 export async function insertDelivery(db: Db, event: Event): Promise<void> {
   const { id, at } = event;
   const body = JSON.stringify({ type: event.type, timestamp: at, data: event });
   await db.insertInto('deliveries').values({ event_id: id, body, created_at: at, attempts: 0, next_at: at }).execute();
+}
+
+export type Delivery = Selectable<Tables['deliveries']>;
+
+export async function hasDueDelivery(db: Db, now: string): Promise<boolean> {
+  return (await due(db, now, 1).executeTakeFirst()) !== undefined;
+}
+
+/** Takes deliveries that are due, for this process alone until an instant. */
+export async function claimDeliveries(
+  transaction: Db,
+  { now, until, limit }: { readonly now: string; readonly until: string; readonly limit: number },
+): Promise<Delivery[]> {
+  const rows = await due(transaction, now, limit)
+    .$if(locksRows(transaction), (query) => query.forUpdate().skipLocked())
+    .execute();
+  if (rows.length === 0) return [];
+  const ids = rows.map(({ id }) => id);
+  return transaction
+    .updateTable('deliveries')
+    .set((eb) => ({ next_at: until, attempts: eb('attempts', '+', 1) }))
+    .where('id', 'in', ids)
+    .returningAll()
+    .execute();
+}
+
+function due(db: Db, now: string, limit: number) {
+  return db
+    .selectFrom('deliveries')
+    .select('id')
+    .where('next_at', '<=', now)
+    .orderBy('next_at')
+    .orderBy('id')
+    .limit(limit);
+}
+
+export async function deleteDelivery(db: Db, id: number): Promise<void> {
+  await db.deleteFrom('deliveries').where('id', '=', id).execute();
+}
+
+/** Sets when a delivery is due again, unless another process has taken it since. */
+export async function postponeDelivery(
+  db: Db,
+  { id, attempts }: Pick<Delivery, 'id' | 'attempts'>,
+  next_at: string,
+): Promise<void> {
+  await db.updateTable('deliveries').set({ next_at }).where('id', '=', id).where('attempts', '=', attempts).execute();
+}
+
+/** Removes deliveries of events from before an instant. */
+export async function deleteDeliveries(db: Db, before: string): Promise<void> {
+  await db.deleteFrom('deliveries').where('created_at', '<', before).execute();
 }

@@ -37,3 +37,33 @@ function toEvent(row: Selectable<Tables['events']>): Event {
   const peer = peer_id === null ? null : { id: peer_id, name: peer_name ?? '' };
   return { id, at, type, network, peer, route, details: JSON.parse(row.details) };
 }
+
+/** What to remove: events from before an instant, or those of a network up to an id. */
+type Surplus = { readonly before: string } | { readonly network: number; readonly to: number };
+
+/** Removes at most so many events, and returns how many it were. */
+export async function deleteEvents(db: Db, which: Surplus, limit: number): Promise<number> {
+  const events = db.selectFrom('events').select('id').limit(limit);
+  const those =
+    'before' in which
+      ? events.where('at', '<', which.before).orderBy('at')
+      : events.where('network_id', '=', which.network).where('id', '<=', which.to).orderBy('id');
+  const { numDeletedRows } = await db.deleteFrom('events').where('id', 'in', those).executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
+}
+
+/** What each network has too much, where it has more events than `most`. */
+export async function listSurplus(db: Db, most: number): Promise<Surplus[]> {
+  const crowded = await db
+    .selectFrom('events')
+    .select('network_id')
+    .groupBy('network_id')
+    .having((eb) => eb.fn.countAll(), '>', most)
+    .execute();
+  const found = crowded.map(async ({ network_id: network }) => {
+    const events = db.selectFrom('events').select('id').where('network_id', '=', network);
+    const last = await events.orderBy('id', 'desc').offset(most).limit(1).executeTakeFirst();
+    return last === undefined ? [] : [{ network, to: last.id }];
+  });
+  return (await Promise.all(found)).flat();
+}

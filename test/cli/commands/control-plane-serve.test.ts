@@ -129,8 +129,42 @@ test.each([
   [['--metrics', '9090'], /--metrics "9090" is not an address to listen on/],
   [['--limit-requests', '0'], /--limit-requests "0" is not a number from 1 to 1000000/],
   [['--limit-peer-changes', 'no'], /--limit-peer-changes "no" is not a number from 1 to 1000000/],
+  [['--webhook', 'https://hooks.example.net'], /--webhook and --webhook-secret-file go together/],
+  [['--webhook-allow', '10.0.0.1'], /--webhook-events and --webhook-allow are for a webhook; give --webhook too/],
   [['--listen', '8787'], /--listen "8787" is not an address to listen on/],
 ])('%j is wrong usage', async (flags, expected) => {
   const { code, said } = await failServing(makeFolder(), ...flags);
   expect([code, said]).toEqual([2, expect.stringMatching(expected)]);
+});
+
+describe('a webhook', () => {
+  const secret = `whsec_${Buffer.alloc(32, 'key').toString('base64')}`;
+  const failWith = (mode: number, text: string, ...flags: string[]) => {
+    const folder = makeFolder();
+    const file = join(folder, 'secret');
+    writeFileSync(file, text, { mode });
+    const given = flags.includes('--webhook') ? [] : ['--webhook', 'https://hooks.example.net/T0P'];
+    return failServing(folder, ...given, '--webhook-secret-file', file, ...flags);
+  };
+
+  test.each<[string, Parameters<typeof failWith>, RegExp]>([
+    ['whose secret others can read', [0o644, secret], /secret can be read by others \(mode 0644\); type: chmod 600 \//],
+    [
+      'whose secret is no such secret',
+      [0o600, 'T0P'],
+      /--webhook-secret-file does not hold "whsec_" and the base64 of/,
+    ],
+    [
+      'with an unknown type',
+      [0o600, secret, '--webhook-events', 'a,b'],
+      /--webhook-events "a" is not a type of events;/,
+    ],
+    ['at loopback', [0o600, secret, '--webhook', 'https://[::1]/T0P'], /add --webhook-allow ::1/],
+    ['by http', [0o600, secret, '--webhook', 'http://hooks.example.net/T0P'], /--webhook is plain http; use https/],
+  ])('%s is refused at start', async (_, given, message) => {
+    const { code, said } = await failWith(...given);
+    expect(said).toMatch(message);
+    expect(said).not.toMatch(/T0P|whsec_\w/);
+    expect(code).not.toBe(0);
+  });
 });

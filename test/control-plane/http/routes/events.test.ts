@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ChangeNotifier } from '../../../../src/control-plane/push/change-notifier.ts';
+import { pruneEvents } from '../../../../src/control-plane/service/retention.ts';
+import { insertDelivery } from '../../../../src/control-plane/store/deliveries.ts';
 import {
   closePlane,
   enroll,
+  hour,
   makeKey,
   makeNetwork,
   openPlane,
@@ -145,6 +148,43 @@ test('a user whose session ended during the wait gets no event', async () => {
   await plane.call('POST', '/api/auth/logout', { token: viewer });
   await rename(network, 'secret');
   expect((await waiting).status).toBe(401);
+});
+
+describe('pruning', () => {
+  const prune = (options: Parameters<typeof pruneEvents>[1] = {}) =>
+    withDatabase(plane.dataDir, (db) => pruneEvents({ db, readTime: async () => plane.clock.now() }, options));
+
+  test('of each network the newest are kept, and their ids go on', async () => {
+    const crowded = await makeEvents('a', 'b', 'c', 'd', 'e', 'f');
+    const other = await makeEvents('x', 'y', 'z');
+    await prune({ mostOfEach: 3, batch: 2, pause: async () => {} });
+    expect(namesOf(await read(crowded.network, '?after=0'))).toEqual(['d', 'e', 'f']);
+    expect(namesOf(await read(other.network))).toEqual(['x', 'y', 'z']);
+    await rename(crowded.network, 'g');
+    expect(namesOf(await read(crowded.network, `?after=${crowded.ids[5]}`))).toEqual(['g']);
+  });
+
+  test('after 30 days an event is gone, and a delivery after 7', async () => {
+    const { network } = await makeEvents('old');
+    const at = plane.clock.now().toISOString();
+    const deliveries = () =>
+      withDatabase(plane.dataDir, (db) => db.selectFrom('deliveries').select('event_id').execute());
+    await withDatabase(plane.dataDir, (db) =>
+      insertDelivery(db, { id: 9, at, type: 'peer.online', network, peer: null, route: null, details: {} }),
+    );
+    plane.clock.advance(29 * 24 * hour);
+    token = await plane.signIn('owner');
+    await rename(network, 'new');
+    plane.clock.advance(23 * hour);
+    expect(await deliveries()).toEqual([{ event_id: 9 }]);
+    await prune();
+    expect(await deliveries()).toEqual([]);
+    expect(namesOf(await read(network))).toEqual(['old', 'new']);
+    plane.clock.advance(hour + 1);
+    token = await plane.signIn('owner');
+    await prune({ batch: 1, pause: async () => {} });
+    expect(namesOf(await read(network))).toEqual(['new']);
+  });
 });
 
 test('events go with their network', async () => {

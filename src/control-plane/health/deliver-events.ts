@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Context } from '../service/context.ts';
+import {
+  claimDeliveries,
+  type Delivery,
+  deleteDelivery,
+  hasDueDelivery,
+  postponeDelivery,
+} from '../store/deliveries.ts';
+import { transact } from '../store/transact.ts';
+import { createSend } from './send-webhook.ts';
+import type { Webhook } from './webhook-settings.ts';
+
+/** Messages that one process sends at once. */
+const width = 4;
+const pollMs = 1_000;
+/** How long a message belongs to the process that sends it. A process that is killed loses it then. */
+const claimMs = 60_000;
+const firstDelayMs = 5_000;
+const maxDelayMs = 3_600_000;
+const givenUpMs = 24 * 3_600_000;
+/** For the attempts under way when the control plane closes. */
+const closingMs = 2_000;
+
+/**
+ * Sends the events that wait for the webhook until `stop`: each at least once, whichever process stored it. An event that is not accepted
+ * is sent again, at growing intervals, for a day.
+ */
+export function startDeliveries(
+  { db, readTime }: Pick<Context, 'db' | 'readTime'>,
+  webhook: Webhook,
+  log: Pick<Logger, 'info' | 'warn' | 'error'>,
+): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const ending = new AbortController();
+  const send = createSend(webhook);
+  let [isFailing, isBroken] = [false, false];
+
+  const deliver = async (delivery: Delivery, at: Date) => {
+    const { id, event_id: event, body, attempts } = delivery;
+    const outcome = await send({ id: `evt_${event}`, body }, at, ending.signal);
+    if (outcome === null) {
+      await deleteDelivery(db, id);
+      if (isFailing) log.info('webhook delivers again');
+      isFailing = false;
+      return;
+    }
+    const { reason, retryAfterMs } = outcome;
+    const now = (await readTime(db)).getTime();
+    const end = Date.parse(delivery.created_at) + givenUpMs;
+    if (now >= end) {
+      await deleteDelivery(db, id);
+      log.warn({ event, attempts, reason }, 'webhook event given up');
+      return;
+    }
+    if (!isFailing) log.warn({ event, reason }, 'webhook not delivered, retrying for 24 hours');
+    isFailing = true;
+    const delayMs = Math.max(retryAfterMs, delayAfter(attempts));
+    await postponeDelivery(db, delivery, new Date(Math.min(now + delayMs, end)).toISOString());
+  };
+
+  /** Sends what is due, and returns how much it was. */
+  const deliverDue = async (): Promise<number> => {
+    const at = await readTime(db);
+    const now = at.toISOString();
+    if (!(await hasDueDelivery(db, now))) return 0;
+    const until = new Date(at.getTime() + claimMs).toISOString();
+    const claimed = await transact(db, (transaction) => claimDeliveries(transaction, { now, until, limit: width }));
+    const results = await Promise.allSettled(claimed.map((each) => deliver(each, at)));
+    const failed = results.find((each) => each.status === 'rejected');
+    if (failed) throw failed.reason;
+    return claimed.length;
+  };
+
+  const run = async () => {
+    while (!stopping.signal.aborted) {
+      const count = await deliverDue().then(
+        (count) => {
+          isBroken = false;
+          return count;
+        },
+        (error: unknown) => {
+          if (!isBroken) log.error({ err: error }, 'webhook events not read');
+          isBroken = true;
+          return 0;
+        },
+      );
+      if (count === 0) await sleep(pollMs, undefined, { signal: stopping.signal, ref: false }).catch(() => {});
+    }
+  };
+
+  const running = run();
+  return {
+    stop: () => {
+      stopping.abort();
+      setTimeout(() => ending.abort(), closingMs).unref();
+      return running;
+    },
+  };
+}
+
+/** The wait after so many attempts. Without the variation, all that failed together would come back together. */
+function delayAfter(attempts: number): number {
+  return Math.min(maxDelayMs, firstDelayMs * 2 ** Math.min(attempts - 1, 30)) * (1 - Math.random() / 4);
+}

@@ -1,0 +1,110 @@
+import type { LookupAddress } from 'node:dns';
+import { Webhook as Signer } from 'standardwebhooks';
+import { buildConnector, Client } from 'undici';
+import { readRetryAfter } from '../../core/util/backoff.ts';
+import { createAddressCheck, findReceiver, hostOf, RefusedAddress, resolveName } from './receiver-addresses.ts';
+import type { Webhook } from './webhook-settings.ts';
+
+/** One message, which may be sent several times under the same id. */
+export interface Message {
+  readonly id: string;
+  /** JSON. */
+  readonly body: string;
+}
+
+/** Null where the receiver accepted the message; else why not, without anything that is secret. */
+export type Outcome = null | { readonly reason: string; readonly retryAfterMs: number };
+
+/** Makes one attempt. The signal ends it. */
+export type Send = (message: Message, at: Date, signal: AbortSignal) => Promise<Outcome>;
+
+const attemptMs = 10_000;
+const maxRetryAfterMs = 3_600_000;
+
+/**
+ * Sends to the receiver of a webhook, signed as Standard Webhooks has it. It connects to the addresses that were checked, follows no
+ * redirect, and reads nothing of a reply but its status.
+ */
+export function createSend({ url: secretUrl, secret, allow, findAddresses = resolveName }: Webhook): Send {
+  const url = new URL(secretUrl.reveal());
+  const signer = new Signer(secret.reveal());
+  const refuse = createAddressCheck(allow, url.protocol === 'http:');
+  // A resolver that does not answer holds one thread of the pool, whatever there is to send.
+  const findShared = shareRunning(() => findReceiver(hostOf(url), refuse, findAddresses));
+  return async ({ id, body }, at, ending) => {
+    const signal = AbortSignal.any([AbortSignal.timeout(attemptMs), ending]);
+    let client: Client | undefined;
+    try {
+      client = createClient(url.origin, await orAborted(findShared(), signal), signal);
+      const reply = await client.request({
+        method: 'POST',
+        path: `${url.pathname}${url.search}`,
+        headers: {
+          'content-type': 'application/json',
+          'user-agent': 'cpn-webhook',
+          'webhook-id': id,
+          'webhook-timestamp': `${Math.floor(at.getTime() / 1000)}`,
+          'webhook-signature': signer.sign(id, at, body),
+        },
+        body,
+        signal,
+      });
+      reply.body.on('error', () => {}).destroy();
+      if (reply.statusCode >= 200 && reply.statusCode < 300) return null;
+      const retryAfter = [reply.headers['retry-after'] ?? []].flat()[0] ?? null;
+      return {
+        reason: `status ${reply.statusCode}`,
+        retryAfterMs: readRetryAfter(retryAfter, at.getTime(), maxRetryAfterMs) ?? 0,
+      };
+    } catch (error) {
+      return { reason: describe(error, signal, ending), retryAfterMs: 0 };
+    } finally {
+      void client?.destroy().catch(() => {});
+    }
+  };
+}
+
+/** A client that connects to these addresses, whatever the name of its origin resolves to by now. */
+function createClient(origin: string, addresses: readonly LookupAddress[], signal: AbortSignal): Client {
+  const connect = buildConnector({
+    allowH2: false,
+    timeout: attemptMs,
+    signal,
+    lookup: (_name, { all }, done) => {
+      const [{ address, family }] = addresses as [LookupAddress];
+      if (all) done(null, [...addresses]);
+      else done(null, address, family);
+    },
+  });
+  return new Client(origin, { connect, headersTimeout: 0, bodyTimeout: 0 });
+}
+
+/** Errors of undici may hold what was read; their codes do not. */
+function describe(error: unknown, signal: AbortSignal, ending: AbortSignal): string {
+  if (error instanceof RefusedAddress) return error.message;
+  if (ending.aborted) return 'the control plane stops';
+  if (signal.aborted) return `no reply in ${attemptMs / 1000} seconds`;
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code) ? code : 'no HTTP reply';
+}
+
+/** The work, which runs at most once at a time. */
+function shareRunning<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let running: Promise<Result> | undefined;
+  return () => {
+    running ??= work().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+}
+
+/** The result of work that cannot be cancelled, unless the signal aborts before. */
+function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

@@ -1,0 +1,88 @@
+import { isIP } from 'node:net';
+import { EventType } from '../../contract/event.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
+import { InvalidValue } from '../../core/errors/index.ts';
+import { hostPrefix, type Prefix, parseAddress, parsePrefix } from '../../core/net/cidr.ts';
+import { createAddressCheck, type FindAddresses, hostOf } from './receiver-addresses.ts';
+
+/** Where events are sent. */
+export interface Webhook {
+  /** Its path may be what opens it. */
+  readonly url: Secret;
+  /** What signs the messages, as `whsec_` and base64. */
+  readonly secret: Secret;
+  readonly types: ReadonlySet<EventType>;
+  /** Addresses that are sent to although they are not public, or over plain http. */
+  readonly allow: readonly Prefix[];
+  /** Resolves names, where it is not the resolver of this machine. */
+  readonly findAddresses?: FindAddresses;
+}
+
+/** A webhook as the operator gives it. */
+interface WebhookTexts {
+  readonly url: Secret;
+  readonly secret: Secret;
+  /** All types when it is empty. */
+  readonly events: readonly string[];
+  readonly allow: readonly string[];
+}
+
+/** @throws InvalidValue, which shows neither the URL nor the secret */
+export function parseWebhook({ url, secret, events, allow }: WebhookTexts): Webhook {
+  const allowed = allow.map(parseAllowed);
+  checkUrl(url, allowed);
+  checkSecret(secret);
+  return {
+    url,
+    secret,
+    types: new Set(events.length === 0 ? EventType.options : events.map(parseType)),
+    allow: allowed,
+  };
+}
+
+function checkUrl(secret: Secret, allow: readonly Prefix[]): void {
+  const text = secret.reveal();
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new InvalidValue('--webhook', undefined, 'is not a URL', 'write it like https://hooks.example.net/cpn');
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new InvalidValue('--webhook', undefined, 'has a user or a password', 'the receiver checks the signature');
+  }
+  const isPlain = url.protocol === 'http:';
+  const host = hostOf(url);
+  if (isPlain && allow.length === 0) {
+    const remedy = 'use https, or name the address of the receiver with --webhook-allow';
+    throw new InvalidValue('--webhook', undefined, 'is plain http', remedy);
+  }
+  const reason = isIP(host) === 0 ? null : createAddressCheck(allow, isPlain)(host);
+  if (reason !== null) {
+    const remedy = `if it is the receiver, add --webhook-allow ${host}`;
+    throw new InvalidValue('--webhook', undefined, `has an address that is ${reason}`, remedy);
+  }
+}
+
+/** As the specification has it: 24 to 64 bytes. */
+function checkSecret(secret: Secret): void {
+  const [, text = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret.reveal()) ?? [];
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.length >= 24 && bytes.length <= 64 && bytes.toString('base64') === text) return;
+  throw new InvalidValue(
+    '--webhook-secret-file',
+    undefined,
+    'does not hold "whsec_" and the base64 of 24 to 64 bytes',
+    'make one: (umask 077; echo "whsec_$(openssl rand -base64 32)" > FILE)',
+  );
+}
+
+function parseType(text: string): EventType {
+  const type = EventType.safeParse(text);
+  if (type.success) return type.data;
+  const remedy = `the types are ${EventType.options.join(', ')}`;
+  throw new InvalidValue('--webhook-events', text, 'is not a type of events', remedy);
+}
+
+function parseAllowed(text: string): Prefix {
+  const field = '--webhook-allow';
+  return text.includes('/') ? parsePrefix(text, field) : hostPrefix(parseAddress(text, field));
+}
