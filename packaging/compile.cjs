@@ -3,7 +3,9 @@
  * in two thirds of the time. Installation runs this, as the user who owns the program; the program itself never writes there.
  * The commands that it rehearses read this host, and change nothing: V8 keeps only what was run.
  */
+const { once } = require('node:events');
 const { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } = require('node:fs');
+const { createServer } = require('node:http');
 const { tmpdir } = require('node:os');
 const { basename, dirname, join } = require('node:path');
 const loader = require('./load.cjs');
@@ -47,10 +49,22 @@ async function compile() {
     const environment = { CPN_CONFIG_DIR: own, CPN_STATE_DIR: own, CPN_RUNTIME_DIR: own };
     for (const stream of [process.stdout, process.stderr]) stream.write = () => true;
     for (const args of rehearsed) await runProgram(args, environment);
+    await rehearseJoin(own, environment).catch(() => {});
     keepCode();
   } finally {
     rmSync(own, { recursive: true, force: true });
   }
+}
+
+/** A join as far as its key: the service, which is here, refuses it. */
+async function rehearseJoin(own, environment) {
+  const service = createServer((_, reply) => reply.writeHead(401, { 'content-type': 'application/json' }).end('{}'));
+  await once(service.listen(0, '127.0.0.1'), 'listening');
+  writeFileSync(join(own, 'key'), `cpn_${'0'.repeat(43)}`, { mode: 0o600 });
+  const url = `http://127.0.0.1:${service.address().port}`;
+  const named = ['--name', 'one', '--endpoint', '203.0.113.1:51820'];
+  await runProgram(['join', `file:${join(own, 'key')}`, '--api', url, '--insecure-http', ...named], environment);
+  service.close();
 }
 
 /** What is there of earlier builds goes. */

@@ -114,6 +114,13 @@ describe('the code that V8 keeps of the program', () => {
     ]);
   });
 
+  it('is of what a status, a join and the help load', () => {
+    const [build = ''] = readdirSync(join(dist, 'compiled'));
+    const compiled = readdirSync(join(dist, 'compiled', build)).map((file) => file.replace(/-[\w-]{8}\.cjs\.bin$/, ''));
+    const parts = ['status', 'status-up', 'join', 'connection', 'peer-service', 'parse-command-line', 'commands'];
+    expect(compiled).toEqual(expect.arrayContaining(parts));
+  });
+
   it('is not needed, and not used where it is damaged', async () => {
     const copy = join(folder, 'copy');
     cpSync(dist, copy, { recursive: true });
