@@ -41,7 +41,7 @@ export async function writeTree(tree: string, architecture: Architecture): Promi
   copy('packaging/cpn.sh', 'usr/bin/cpn', 0o755);
   const lib = join(tree, 'usr/lib/cpn');
   mkdirSync(lib, { recursive: true });
-  for (const part of ['start.cjs', 'load.cjs', 'compile.cjs', 'main.cjs', 'parts']) {
+  for (const part of ['start.cjs', 'load.cjs', 'compile.cjs', 'main.cjs', 'parts', 'console']) {
     cpSync(join(dist, part), join(lib, part), { recursive: true });
   }
   put('usr/lib/cpn/package.json', '{"type":"module"}\n');

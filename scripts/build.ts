@@ -6,6 +6,7 @@ import { dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 import { collectNotices, findPackages } from '../packaging/licences.ts';
 import { dist, manifest, root } from '../packaging/source.ts';
+import { buildConsole } from './build-console.ts';
 
 const { version } = manifest;
 
@@ -90,7 +91,8 @@ await bundle.close();
 const parts = new Set(partOf.values());
 const chunks = output.filter((each) => each.type === 'chunk');
 const inputs = chunks.flatMap(({ moduleIds }) => moduleIds.map((id) => relative(root, id)));
-const notices = collectNotices(root, findPackages(inputs));
+const console = await buildConsole(root);
+const notices = collectNotices(root, findPackages([...inputs, ...console.inputs]));
 
 // A build that fails leaves the last one as it was.
 rmSync(dist, { recursive: true, force: true });
@@ -110,11 +112,15 @@ for (const file of ['start.cjs', 'load.cjs', 'compile.cjs']) {
   writeFileSync(join(dist, file), text.replace('@VERSION@', version).replace('@BUILD@', build));
 }
 writeFileSync(join(dist, 'NOTICE'), notices);
+mkdirSync(join(dist, 'console/assets'), { recursive: true });
+for (const [name, content] of console.files) writeFileSync(join(dist, 'console', name), content);
 
 execFileSync(process.execPath, [join(dist, 'compile.cjs')], { stdio: ['ignore', 'inherit', 'inherit'] });
 
 const total = chunks.reduce((sum, { code }) => sum + code.length, 0);
-process.stdout.write(`dist: cpn ${version}, ${chunks.length + 3} files, ${Math.round(total / 1024)} KiB\n`);
+process.stdout.write(
+  `dist: cpn ${version}, ${chunks.length + 3} files, ${Math.round(total / 1024)} KiB; console ${Math.ceil(console.bytes / 1024)} KiB compressed\n`,
+);
 
 /**
  * The same part, with those of Node's own modules that take time loaded when they are first used: a part has what any of its modules needs

@@ -288,6 +288,13 @@ const TABLE: readonly Rule[] = [
       'src/core/reconcile/',
     ],
   },
+  // A program of its own, for browsers.
+  {
+    files: 'src/console/',
+    may: ['src/console/', 'preact', '@preact/signals', 'tweetnacl', 'uqr'],
+    types: ['src/contract/'],
+  },
+
   { files: 'src/contract/', may: ['zod'] },
 ];
 
@@ -353,7 +360,7 @@ function findCycle(start: string, importsOf: ReadonlyMap<string, readonly string
 /** Checks all files in `src` under this folder, and returns a line for a person on each import that the table doesn't allow. */
 export function checkImports(root: string): string[] {
   const files = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.[cm]?[jt]s$/.test(entry.name))
+    .filter((entry) => entry.isFile() && /\.[cm]?[jt]sx?$/.test(entry.name))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)))
     .sort();
   const imports = new Map(files.map((file) => [file, findImports(file, readFileSync(join(root, file), 'utf8'))]));

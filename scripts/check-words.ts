@@ -51,7 +51,7 @@ export function findWords(text: string): { readonly line: number; readonly word:
 function listFiles(place: string): string[] {
   if (statSync(place).isFile()) return [place];
   return readdirSync(place, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(ts|cjs|js|md|sh|py|yml|yaml)$/.test(entry.name))
+    .filter((entry) => entry.isFile() && /\.(tsx?|cjs|js|md|sh|py|yml|yaml)$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
 }

@@ -12,6 +12,7 @@ export interface Plan {
 
 const CHECKS: readonly Check[] = [
   { name: 'types', argv: ['tsc', '--noEmit'] },
+  { name: 'types of the console', argv: ['tsc', '--noEmit', '--project', 'src/console'] },
   { name: 'lint and format', argv: ['biome', 'check', '--error-on-warnings'] },
   { name: 'import directions', argv: ['node', 'scripts/check-imports.ts'] },
   { name: 'words', argv: ['node', 'scripts/check-words.ts'] },

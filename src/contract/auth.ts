@@ -5,11 +5,21 @@ import { email, identifier, instant, tokenShown } from './text.ts';
 export const Role = z.enum(['owner', 'admin', 'member', 'viewer']).meta({ id: 'Role' });
 export type Role = z.infer<typeof Role>;
 
+/** The path of a page, which ends in a slash. */
+const CookiePath = z
+  .string()
+  .max(255, { error: 'must be at most 255 characters' })
+  .regex(/^\/(?:[\w.~!$&'()*+=:@%-]+\/)*$/, { error: 'must be a path that begins and ends with "/"' });
+
 export const LoginRequest = z
   .object({
     email,
     password: z.string().min(1).meta({ format: 'password' }),
     device_name: z.string().optional().meta({ description: 'Names the session; its first 255 characters are kept.' }),
+    session_cookie: CookiePath.optional().meta({
+      description:
+        'The path of a page at this origin, such as "/". The token is then not in the reply, but in a cookie for that path which scripts cannot read.',
+    }),
   })
   .meta({ id: 'LoginRequest' });
 export type LoginRequest = z.infer<typeof LoginRequest>;
@@ -19,6 +29,15 @@ export const Session = z
   .object({ access_token: tokenShown, token_type: z.literal('Bearer'), expires_at: instant })
   .meta({ id: 'Session' });
 export type Session = z.infer<typeof Session>;
+
+/** A session whose token is in a cookie. */
+export const CookieSession = Session.omit({ access_token: true, token_type: true }).meta({ id: 'CookieSession' });
+
+export const LogoutRequest = z
+  .object({
+    session_cookie: CookiePath.optional().meta({ description: 'The path of the page whose cookie is to be removed.' }),
+  })
+  .meta({ id: 'LogoutRequest' });
 
 /** A session of the caller as it is listed: never with its token. */
 export const OpenSession = z

@@ -53,6 +53,8 @@ export interface ServeOptions {
   readonly proxies?: readonly Prefix[];
   /** The address of the metrics, for all its clients. Without it they are at the main address, for callers on this machine. */
   readonly metrics?: ListenAddress | null;
+  /** The folder of the built console, which is served at `/`. */
+  readonly console?: string | null;
   readonly logger: Logger;
   /** The time, where it is not that of this machine and of the database. */
   readonly now?: (() => Date) | undefined;
@@ -115,7 +117,8 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     else if (owner && (await isForeignOwner(context, owner)))
       logger.warn({ email: owner.email }, 'first owner not made: the database has users, and this is no owner of it');
     const metricsElsewhere = Boolean(options.metrics);
-    const app = await createServer(context, { transport, limits, proxies, metrics, metricsElsewhere, logger });
+    const served = { metrics, metricsElsewhere, console: options.console ?? null };
+    const app = await createServer(context, { transport, limits, proxies, ...served, logger });
     const { url, showing } = await startListening(app, metrics, transport, options);
     const pruning = pruneAuditDaily(context, options.auditDays ?? 365, (error) =>
       logger.error({ err: error }, 'audit not pruned'),

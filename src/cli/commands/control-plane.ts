@@ -35,6 +35,7 @@ export const serveControlPlane: Command = {
     'audit-days': { kind: 'text', value: 'DAYS', summary: 'how long audit entries are kept', byDefault: '365' },
     ...operationFlags,
     ...webhookFlags,
+    console: { kind: 'switch', summary: 'serve the web console', byDefault: 'yes' },
     'allow-public-routes': { kind: 'switch', summary: 'let networks advertise public routes and 0.0.0.0/0' },
   },
   examples: [
@@ -43,6 +44,7 @@ export const serveControlPlane: Command = {
   ],
   async run(input) {
     const { serve } = await import('../../control-plane/serve.ts');
+    const { findConsole } = await import('../../control-plane/http/console.ts');
     const { isLoopback } = await import('../../core/net/loopback.ts');
     const address = parseListenAddress(input.nameOf('listen'), input.text('listen') ?? '127.0.0.1:8787');
     const operation = readOperation(input);
@@ -57,6 +59,7 @@ export const serveControlPlane: Command = {
       auditDays: input.number('audit-days', 1, 36_500) ?? 365,
       webhook: await openWebhook(input),
       allowPublicRoutes: input.switch('allow-public-routes'),
+      console: input.switch('console', true) ? findConsole() : null,
       logger,
     });
     // While it starts, a signal waits: the files may have been read before it came.

@@ -6,6 +6,7 @@ import { Unauthenticated } from '../errors.ts';
 import type { Context } from '../service/context.ts';
 import { identify } from '../service/sessions.ts';
 import type { App } from './app.ts';
+import { type BrowserRequest, readSessionCookie, requireSameOrigin } from './session-cookie.ts';
 
 /** A peer as its token identifies it, wherever it calls from. */
 type TokenPeer = Omit<PeerCaller, 'address'>;
@@ -38,23 +39,31 @@ function isExpired({ expiresAt }: TokenPeer, now: Date): boolean {
   return expiresAt !== null && expiresAt <= now.toISOString();
 }
 
-function hashOf({ headers }: RequestFacts): string {
-  return hashToken(bearerOf(headers.authorization));
+function hashOf(request: RequestFacts): string {
+  return hashToken(credentialOf(request));
 }
 
 /** The caller of this request as of now. @throws Unauthenticated for a void token, Forbidden without access to the route */
 export async function authenticateRequest(context: Context, request: RequestFacts): Promise<Caller> {
   const { access } = request.routeOptions.config;
   if (access === undefined || access === 'anyone') throw new Error('a route for anyone asked who calls');
-  const caller = await identify(context, bearerOf(request.headers.authorization), request.ip);
+  const caller = await identify(context, credentialOf(request), request.ip);
   checkAccess(caller, access);
   return caller;
 }
 
-interface RequestFacts {
+interface RequestFacts extends BrowserRequest {
   readonly ip: string;
-  readonly headers: { readonly authorization?: string | undefined };
   readonly routeOptions: { readonly config: { readonly access?: Access } };
+}
+
+/** The bearer token, or without that header the session in the cookie of the console. */
+function credentialOf(request: RequestFacts): Secret {
+  const { authorization } = request.headers;
+  const session = authorization === undefined ? readSessionCookie(request.headers.cookie) : null;
+  if (session === null) return bearerOf(authorization);
+  if (request.method !== 'GET' && request.method !== 'HEAD') requireSameOrigin(request);
+  return session;
 }
 
 function bearerOf(header: string | undefined): Secret {

@@ -14,11 +14,11 @@ export function matches(ifNoneMatch: string | undefined, etag: string): boolean 
   });
 }
 
-/** True when an A-IM header lists this instance manipulation (RFC 3229, 10.5.3: a list, each with a weight that is not 0). */
-export function accepts(aIm: string | undefined, manipulation: string): boolean {
-  return (aIm ?? '').split(',').some((part) => {
+/** True when a header such as A-IM (RFC 3229, 10.5.3) or Accept lists this value by name, with a weight that is not 0. */
+export function accepts(header: string | undefined, value: string): boolean {
+  return (header ?? '').split(',').some((part) => {
     const [name = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-    return name === manipulation && !parameters.some((parameter) => /^q\s*=\s*0(?:\.0*)?$/.test(parameter));
+    return name === value && !parameters.some((parameter) => /^q\s*=\s*0(?:\.0*)?$/.test(parameter));
   });
 }
 

@@ -8,6 +8,7 @@ import { createMapCache } from '../push/map-cache.ts';
 import type { Context } from '../service/context.ts';
 import type { App } from './app.ts';
 import { authenticate } from './authenticate.ts';
+import { serveConsole } from './console.ts';
 import { describeRoutes } from './description.ts';
 import { sendError } from './error-reply.ts';
 import { type Limits, limitFailures, limitRequests, limitUnreadReplies } from './limits.ts';
@@ -39,6 +40,8 @@ export interface ServerContext {
   readonly metrics: Metrics;
   /** The metrics have an address of their own. */
   readonly metricsElsewhere: boolean;
+  /** The folder of the console; null for none. */
+  readonly console: string | null;
   readonly logger: FastifyBaseLogger;
 }
 
@@ -80,6 +83,7 @@ export async function createServer(context: Context, surroundings: ServerContext
     if (methods.length === 0) throw new NotFound('path');
     return reply.code(204).header('allow', methods.join(', ')).send();
   });
+  if (surroundings.console !== null) serveConsole(app, surroundings.console);
   authenticate(app, context);
   limitUnreadReplies(app, limits.unreadBytes);
   await describeRoutes(app);

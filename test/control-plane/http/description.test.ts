@@ -41,7 +41,7 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
   'GET /docs/api/openapi.json': { roles: [], replies: ['200', '304', '429'] },
   'POST /api/auth/login': { roles: [], replies: ['200', '413', '415', ...refusals] },
   'GET /api/auth/me': { roles: all, replies: ['200', ...refusals] },
-  'POST /api/auth/logout': { roles: all, replies: ['200', ...refusals] },
+  'POST /api/auth/logout': { roles: all, replies: ['200', '413', '415', ...refusals] },
   'GET /api/auth/tokens': { roles: all, replies: ['200', ...refusals] },
   'POST /api/auth/tokens': { roles: all, sessionOnly: true, replies: ['201', '413', '415', ...refusals] },
   'DELETE /api/auth/tokens/{id}': { roles: all, replies: ['200', '404', ...refusals] },

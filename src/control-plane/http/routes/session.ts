@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { LoginRequest, OpenSession, Profile, Session } from '../../../contract/auth.ts';
+import { CookieSession, LoginRequest, LogoutRequest, OpenSession, Profile, Session } from '../../../contract/auth.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
 import { ChangePassword } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
@@ -9,6 +9,7 @@ import { listSessions, login, logout, readProfile, revokeSession } from '../../s
 import { changePassword } from '../../service/users.ts';
 import { type App, userOf } from '../app.ts';
 import type { FailureLimit } from '../limits.ts';
+import { clearSessionCookie, requireSameOrigin, setSessionCookie } from '../session-cookie.ts';
 import { done, Nothing, SessionPath } from './parts.ts';
 
 export function addSessionRoutes(app: App, context: Context, limitFailures: FailureLimit): void {
@@ -20,14 +21,19 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       operationId: 'login',
       summary: 'Open a session with e-mail address and password',
       body: LoginRequest,
-      response: { 200: reply(Session) },
+      response: { 200: z.union([reply(Session), reply(CookieSession)]) },
     },
-    handler: async (request) => {
-      const { email, password, device_name: device = '' } = request.body;
+    handler: async (request, response) => {
+      const { email, password, device_name: device = '', session_cookie: path } = request.body;
+      if (path !== undefined) requireSameOrigin(request);
       const { token, expiresAt } = await limitFailures(request, () =>
         login(context, { email, password: new Secret(password), device, address: request.ip }),
       );
-      return { data: { access_token: token.reveal(), token_type: 'Bearer' as const, expires_at: expiresAt } };
+      if (path === undefined) {
+        return { data: { access_token: token.reveal(), token_type: 'Bearer' as const, expires_at: expiresAt } };
+      }
+      setSessionCookie(request, response, path, { token, expiresAt: new Date(expiresAt) });
+      return { data: { expires_at: expiresAt } };
     },
   });
 
@@ -47,9 +53,15 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       operationId: 'logout',
       summary: 'Revoke the token that makes the call',
       description: 'It ends the session, or revokes the personal token, that the call came with, and no other.',
+      body: LogoutRequest.optional(),
       response: { 200: Nothing },
     },
-    handler: async (request) => done(logout(context, userOf(request))),
+    handler: async (request, response) => {
+      const path = request.body?.session_cookie;
+      await logout(context, userOf(request));
+      if (path !== undefined) clearSessionCookie(request, response, path);
+      return { data: null };
+    },
   });
 
   app.route({

@@ -1,0 +1,113 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { announcement } from './announcer.ts';
+import { linkTo, type Route } from './logic/route.ts';
+import { AccountPage } from './pages/account.tsx';
+import { AddHostPage } from './pages/add-host.tsx';
+import { AuditPage } from './pages/audit.tsx';
+import { KeysPage } from './pages/keys.tsx';
+import { LoginPage } from './pages/login.tsx';
+import { NetworkPage } from './pages/network.tsx';
+import { NetworksPage } from './pages/networks.tsx';
+import { PeersPage } from './pages/peers.tsx';
+import { UsersPage } from './pages/users.tsx';
+import { PageTitle } from './parts/page-title.tsx';
+import { Problem } from './parts/problem.tsx';
+import { route } from './router.ts';
+import { canAdminister, logOut, openSession, profile, startProblem } from './session.ts';
+
+export function App(): JSX.Element {
+  return (
+    <>
+      <Content />
+      <div class="announcement" role="status" aria-live="polite">
+        {announcement.value !== '' && <p>{announcement.value}</p>}
+      </div>
+    </>
+  );
+}
+
+function Content(): JSX.Element {
+  if (startProblem.value !== null) {
+    return (
+      <main class="narrow">
+        <h1>cpn</h1>
+        <Problem text={startProblem.value} />
+        <button type="button" onClick={() => void openSession()}>
+          Try again
+        </button>
+      </main>
+    );
+  }
+  if (profile.value === undefined) return <main class="narrow" aria-busy="true" />;
+  if (profile.value === null) return <LoginPage />;
+  return (
+    <>
+      <a class="skip" href={location.hash} onClick={skip}>
+        Skip to the content
+      </a>
+      <header class="top">
+        <a class="brand" href={linkTo({ page: 'networks' })}>
+          cpn
+        </a>
+        <nav aria-label="Main">
+          <NavLink to={{ page: 'networks' }} isCurrent={'network' in route.value}>
+            Networks
+          </NavLink>
+          {canAdminister() && <NavLink to={{ page: 'users' }}>Users</NavLink>}
+          {canAdminister() && <NavLink to={{ page: 'audit' }}>Audit</NavLink>}
+          <NavLink to={{ page: 'account' }}>Account</NavLink>
+        </nav>
+        <span class="who">{profile.value.email}</span>
+        <button type="button" class="quiet" onClick={() => void logOut().catch(() => undefined)}>
+          Log out
+        </button>
+      </header>
+      <main id="content" tabIndex={-1}>
+        <Page at={route.value} />
+      </main>
+    </>
+  );
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById('content')?.focus();
+}
+
+interface NavLinkProps {
+  readonly to: Route;
+  readonly isCurrent?: boolean;
+  readonly children: ComponentChildren;
+}
+
+function NavLink({ to, isCurrent = false, children }: NavLinkProps): JSX.Element {
+  const isHere = isCurrent || route.value.page === to.page;
+  return (
+    <a href={linkTo(to)} aria-current={isHere ? 'page' : undefined}>
+      {children}
+    </a>
+  );
+}
+
+/** The page of a route. Its key makes another network another page, without the state of the one before. */
+function Page({ at }: { readonly at: Route }): JSX.Element {
+  if ('network' in at) {
+    const { page, network } = at;
+    if (page === 'peers') return <PeersPage key={network} id={network} />;
+    if (page === 'add-host') return <AddHostPage key={network} id={network} />;
+    if (page === 'keys') return <KeysPage key={network} id={network} />;
+    return <NetworkPage key={network} id={network} />;
+  }
+  if (at.page === 'networks') return <NetworksPage />;
+  if (at.page === 'audit') return <AuditPage />;
+  if (at.page === 'users') return <UsersPage />;
+  if (at.page === 'account') return <AccountPage />;
+  return (
+    <>
+      <PageTitle>There is no such page</PageTitle>
+      <p>
+        Go to <a href={linkTo({ page: 'networks' })}>the networks</a>.
+      </p>
+    </>
+  );
+}

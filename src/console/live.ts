@@ -1,0 +1,128 @@
+import { type Signal, signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { Network, NetworkDelta } from '../contract/network.ts';
+import { ApiError, send, sessionsEnded } from './client.ts';
+import { applyDelta } from './logic/apply-network.ts';
+import { backoff } from './logic/backoff.ts';
+
+/** A resource as the page has it. */
+export interface Live<Data> {
+  /** Null before the first reply. */
+  readonly data: Data | null;
+  /** Why it does not follow changes at the moment; null while it does. */
+  readonly problem: string | null;
+}
+
+/** A resource that the API sends again when it changes. */
+export interface LiveSource<Data> {
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The resource after a reply other than a 304. */
+  read(response: Response, before: Data | null): Promise<Data>;
+}
+
+/** The network with its peers, and then what changes in it. */
+export const networkSource = (id: number): LiveSource<Network> => ({
+  path: `api/networks/${id}`,
+  headers: { 'a-im': 'cpn-delta' },
+  async read(response, before) {
+    const { data } = await response.json();
+    return response.status === 226 && before !== null ? applyDelta(before, data as NetworkDelta) : (data as Network);
+  },
+});
+
+const waitSeconds = 50;
+
+interface Followed {
+  readonly state: Signal<Live<unknown>>;
+  readonly stop: AbortController;
+  users: number;
+}
+
+const followed = new Map<string, Followed>();
+
+/** Follows a resource while a component shows it; components that show the same one share its requests. */
+export function useLive<Data>(source: LiveSource<Data>): Live<Data> {
+  const { path } = source;
+  useEffect(() => {
+    const entry = followed.get(path) ?? start(source);
+    entry.users += 1;
+    return () => {
+      entry.users -= 1;
+      if (entry.users > 0) return;
+      followed.delete(path);
+      entry.stop.abort();
+    };
+  }, [path]);
+  // The signal is there before the effect runs, so that its first value is one that this component waits for.
+  return (followed.get(path) ?? start(source)).state.value as Live<Data>;
+}
+
+function start<Data>(source: LiveSource<Data>): Followed {
+  const state = signal<Live<Data>>({ data: null, problem: null });
+  const entry = { state, stop: new AbortController(), users: 0 };
+  followed.set(source.path, entry);
+  void follow(source, state, entry.stop.signal);
+  return entry;
+}
+
+/** The long polls of a resource, one after the other, until it is stopped or there is no session. */
+async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>, stopped: AbortSignal): Promise<void> {
+  const { path, headers = {} } = source;
+  const session = sessionsEnded.value;
+  let etag: string | null = null;
+  let failures = 0;
+  while (!stopped.aborted && sessionsEnded.value === session) {
+    await untilVisible(stopped);
+    const pause = new AbortController();
+    const onHidden = () => document.hidden && pause.abort();
+    document.addEventListener('visibilitychange', onHidden);
+    try {
+      const known: Record<string, string> =
+        etag === null ? {} : { ...headers, 'if-none-match': etag, prefer: `wait=${waitSeconds}` };
+      const response = await send('GET', path, { headers: known, signal: AbortSignal.any([stopped, pause.signal]) });
+      const isEarly = response.status === 304 && response.headers.get('preference-applied') === null;
+      if (response.status !== 304) {
+        const data = await source.read(response, state.value.data);
+        state.value = { data, problem: null };
+      } else if (state.value.problem !== null) state.value = { ...state.value, problem: null };
+      etag = response.headers.get('etag');
+      failures = 0;
+      // Something ended the wait before its time, such as too many open pages.
+      if (isEarly) await sleep(1000, stopped);
+    } catch (error) {
+      if (stopped.aborted) return;
+      if (pause.signal.aborted) continue;
+      failures += 1;
+      state.value = { ...state.value, problem: error instanceof Error ? error.message : String(error) };
+      // It is gone, or not for this user: that does not pass.
+      if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return;
+      await sleep(backoff(failures, Math.random()), stopped);
+    } finally {
+      document.removeEventListener('visibilitychange', onHidden);
+    }
+  }
+}
+
+function sleep(ms: number, stopped: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    stopped.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+function untilVisible(stopped: AbortSignal): Promise<void> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((resolve) => {
+    const go = () => {
+      if (document.hidden && !stopped.aborted) return;
+      document.removeEventListener('visibilitychange', go);
+      resolve();
+    };
+    document.addEventListener('visibilitychange', go);
+    stopped.addEventListener('abort', go);
+  });
+}

@@ -1,0 +1,75 @@
+import type { PeerType } from '../../contract/peer.ts';
+
+export interface JoinRequest {
+  /** Where the control plane is, as the page knows it, without a slash at its end. */
+  readonly api: string;
+  readonly token: string;
+  readonly type: PeerType;
+}
+
+/** What to paste on a host to enrol it, for one kind of host. */
+export interface JoinCommand {
+  readonly id: 'debian' | 'container' | 'cloud-init';
+  readonly title: string;
+  readonly hint: string;
+  readonly text: string;
+}
+
+/** The commands that enrol a host, for each kind of host. Tokens and URLs have no character that a shell reads. */
+export function makeJoinCommands(request: JoinRequest): readonly JoinCommand[] {
+  const flags = ['--api', quote(request.api), ...(isInsecure(request.api) ? ['--insecure-http'] : [])];
+  const join = `join - ${[...flags, '--type', request.type].join(' ')}`;
+  // By standard input: other users of the host see the arguments of a process.
+  const key = `echo ${quote(request.token)}`;
+  return [
+    {
+      id: 'debian',
+      title: 'Debian',
+      hint: 'In a shell of a host that has the package of cpn. It joins, and starts at boot.',
+      text: `${key} | sudo cpn ${join}`,
+    },
+    {
+      id: 'container',
+      title: 'Container',
+      hint: 'With podman or docker, and the image that scripts/package container builds.',
+      text: `${key} | ${container('-i --rm', join)} && ${container('-d --name cpn --restart always', 'run')}`,
+    },
+    {
+      id: 'cloud-init',
+      title: 'cloud-init',
+      hint: 'As user data of a machine whose image has the package of cpn. It joins at its first boot.',
+      text: renderCloudInit(request),
+    },
+  ];
+}
+
+const resources =
+  '--network host --cap-add NET_ADMIN --device /dev/net/tun -v cpn:/var/lib/cpn -v wireguard:/etc/wireguard';
+const container = (options: string, command: string) => `sudo podman run ${options} ${resources} cpn ${command}`;
+
+function renderCloudInit({ api, token, type }: JoinRequest): string {
+  return `#cloud-config
+write_files:
+  - path: /etc/cpn/join.conf
+    permissions: "0644"
+    content: |
+      api = ${api}
+      type = ${type}${isInsecure(api) ? '\n      insecure-http = yes' : ''}
+  - path: /etc/credstore/cpn.enrollment-key
+    permissions: "0600"
+    content: ${token}
+runcmd:
+  - [systemctl, enable, --now, --no-block, cpn-join.service]
+`;
+}
+
+/** True where a host refuses to send its key without being allowed to: plain http, but for the host itself. */
+function isInsecure(api: string): boolean {
+  const { protocol, hostname } = new URL(api);
+  return protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+}
+
+/** As one word of a shell. */
+function quote(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

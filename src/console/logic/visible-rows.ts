@@ -1,0 +1,15 @@
+/** The part of a long table that is on the screen, and a few rows around it. */
+export interface VisibleRows {
+  readonly first: number;
+  /** The row after the last one. */
+  readonly end: number;
+}
+
+const around = 15;
+
+/** The rows to make, where each is as high as the others. */
+export function findVisibleRows(count: number, rowHeight: number, scrolled: number, height: number): VisibleRows {
+  const first = Math.max(0, Math.min(count, Math.floor(scrolled / rowHeight)) - around);
+  const end = Math.min(count, Math.ceil((scrolled + height) / rowHeight) + around);
+  return { first, end: Math.max(first, end) };
+}

@@ -1,0 +1,178 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { OpenSession } from '../../contract/auth.ts';
+import type { NewPersonalToken, PersonalToken } from '../../contract/personal-token.ts';
+import { announce } from '../announcer.ts';
+import { call } from '../client.ts';
+import { formatTime } from '../logic/time.ts';
+import { Copy } from '../parts/copy.tsx';
+import { Confirm } from '../parts/dialog.tsx';
+import { Field, Form } from '../parts/form.tsx';
+import { List } from '../parts/list.tsx';
+import { PageTitle } from '../parts/page-title.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { usePolled } from '../polled.ts';
+import { profile } from '../session.ts';
+
+export function AccountPage(): JSX.Element {
+  const user = profile.value;
+  return (
+    <>
+      <PageTitle>Account</PageTitle>
+      <p>
+        {user?.email}, {user?.role} of {user?.organization.name}
+      </p>
+      <Sessions />
+      <Tokens />
+      <Password />
+    </>
+  );
+}
+
+function Sessions(): JSX.Element {
+  const sessions = usePolled<OpenSession>('api/auth/sessions');
+  const end = async ({ id, device_name }: OpenSession) => {
+    await call('DELETE', `api/auth/sessions/${id}`);
+    announce(`The session ${device_name} is ended.`);
+    await sessions.refresh();
+  };
+  const columns: readonly Column<OpenSession>[] = [
+    {
+      title: 'Device',
+      cell: ({ device_name, is_current }) => `${device_name || '–'}${is_current ? ' (this one)' : ''}`,
+    },
+    { title: 'From', cell: ({ address }) => <code>{address ?? '–'}</code> },
+    { title: 'Since', cell: ({ created_at }) => formatTime(created_at) },
+    { title: 'Expires', cell: ({ expires_at }) => formatTime(expires_at) },
+    {
+      title: 'Actions',
+      isActions: true,
+      cell: (session) =>
+        !session.is_current && (
+          <button type="button" onClick={() => void end(session).catch((error: Error) => announce(error.message))}>
+            End<span class="hidden"> the session {session.device_name}</span>
+          </button>
+        ),
+    },
+  ];
+  return (
+    <>
+      <h2>Sessions</h2>
+      <List from={sessions} empty={<p>There is no session.</p>}>
+        {(items) => <Table label="Sessions" columns={columns} rows={items} keyOf={({ id }) => id} />}
+      </List>
+    </>
+  );
+}
+
+function Tokens(): JSX.Element {
+  const tokens = usePolled<PersonalToken>('api/auth/tokens');
+  const [name, setName] = useState('');
+  const [days, setDays] = useState('90');
+  const [made, setMade] = useState<NewPersonalToken | null>(null);
+  const [revoked, setRevoked] = useState<PersonalToken | null>(null);
+  const create = async () => {
+    setMade(null);
+    const expiry = days.trim() === '' ? {} : { expires_in_days: Number(days) };
+    setMade(await call<NewPersonalToken>('POST', 'api/auth/tokens', { name, ...expiry }));
+    setName('');
+    await tokens.refresh();
+  };
+  const revoke = async ({ id, name: shown }: PersonalToken) => {
+    await call('DELETE', `api/auth/tokens/${id}`);
+    announce(`The token ${shown} is revoked.`);
+    setRevoked(null);
+    await tokens.refresh();
+  };
+  const columns: readonly Column<PersonalToken>[] = [
+    { title: 'Name', cell: ({ name: shown }) => shown },
+    { title: 'Created', cell: ({ created_at }) => formatTime(created_at) },
+    { title: 'Last used', cell: ({ last_used_at }) => (last_used_at === null ? 'never' : formatTime(last_used_at)) },
+    { title: 'Expires', cell: ({ expires_at }) => (expires_at === null ? 'never' : formatTime(expires_at)) },
+    {
+      title: 'Actions',
+      isActions: true,
+      cell: (token) => (
+        <button type="button" class="danger" onClick={() => setRevoked(token)}>
+          Revoke<span class="hidden"> {token.name}</span>
+        </button>
+      ),
+    },
+  ];
+  return (
+    <>
+      <h2>Personal tokens</h2>
+      <p>Programs use a personal token with your role, as in CPN_API_TOKEN.</p>
+      <List
+        from={tokens}
+        empty={
+          <p>
+            There is no token. Make one here, or type <code>cpn token create --name deploy</code>
+          </p>
+        }
+      >
+        {(items) => <Table label="Personal tokens" columns={columns} rows={items} keyOf={({ id }) => id} />}
+      </List>
+      <Form submit="Make a token" onSubmit={create}>
+        <div class="columns">
+          <Field label="Name" name="name" value={name} onChange={setName} />
+          <Field
+            label="Days until it expires"
+            name="expires_in_days"
+            type="number"
+            value={days}
+            onChange={setDays}
+            hint="1 to 365, or empty for never."
+          />
+        </div>
+      </Form>
+      {made !== null && <Copy label={`The token ${made.name}, which is shown only now`} text={made.access_token} />}
+      {revoked !== null && (
+        <Confirm
+          title={`Revoke ${revoked.name}?`}
+          action="Revoke"
+          onConfirm={() => revoke(revoked)}
+          onClose={() => setRevoked(null)}
+        >
+          <p>Programs that use this token are refused at once.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Password(): JSX.Element {
+  const [current, setCurrent] = useState('');
+  const [next, setNext] = useState('');
+  const change = async () => {
+    await call('PUT', 'api/auth/password', { current_password: current, new_password: next });
+    announce('The password is changed. Your other sessions ended.');
+    setCurrent('');
+    setNext('');
+  };
+  return (
+    <>
+      <h2>Password</h2>
+      <p>A new password ends your other sessions. Personal tokens stay.</p>
+      <Form submit="Change the password" onSubmit={change}>
+        <Field
+          label="Current password"
+          name="current_password"
+          type="password"
+          autocomplete="current-password"
+          value={current}
+          onChange={setCurrent}
+        />
+        <Field
+          label="New password"
+          name="new_password"
+          type="password"
+          autocomplete="new-password"
+          value={next}
+          onChange={setNext}
+          hint="At least 12 characters."
+        />
+      </Form>
+    </>
+  );
+}

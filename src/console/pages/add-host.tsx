@@ -1,0 +1,143 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { NewEnrollmentKey } from '../../contract/enrollment-key.ts';
+import type { Network } from '../../contract/network.ts';
+import type { PeerType } from '../../contract/peer.ts';
+import { call } from '../client.ts';
+import { makeJoinCommands } from '../logic/join-commands.ts';
+import { linkTo } from '../logic/route.ts';
+import { formatTime } from '../logic/time.ts';
+import { Copy } from '../parts/copy.tsx';
+import { Choice, Field, Form } from '../parts/form.tsx';
+import { NetworkFrame } from '../parts/network-frame.tsx';
+import { enrollPhone, type Phone, PhoneResult } from './phone.tsx';
+
+export function AddHostPage({ id }: { readonly id: number }): JSX.Element {
+  return (
+    <NetworkFrame id={id} title="add a host">
+      {(network) => <AddHost network={network} />}
+    </NetworkFrame>
+  );
+}
+
+type Kind = PeerType | 'phone';
+
+const kinds = [
+  ['origin', 'a server'],
+  ['connector', 'a connector, which routes to a LAN'],
+  ['admin_device', 'a laptop'],
+  ['phone', 'a phone, by QR code'],
+] as const;
+
+/** What a key was made for, and the peers that the network had then. */
+interface Made {
+  readonly key: NewEnrollmentKey;
+  readonly type: PeerType;
+  readonly before: ReadonlySet<number>;
+}
+
+function AddHost({ network }: { readonly network: Network }): JSX.Element {
+  const [kind, setKind] = useState<Kind>('origin');
+  const [name, setName] = useState('');
+  const [uses, setUses] = useState('1');
+  const [hours, setHours] = useState('24');
+  const [days, setDays] = useState('');
+  const [made, setMade] = useState<Made | null>(null);
+  const [phone, setPhone] = useState<Phone | null>(null);
+  const isPhone = kind === 'phone';
+  const create = async () => {
+    setMade(null);
+    setPhone(null);
+    const expiry = days.trim() === '' ? null : Math.round(Number(days) * 24);
+    if (kind === 'phone') {
+      setPhone(await enrollPhone(network, name, expiry));
+      return;
+    }
+    const before = new Set(network.peers.map(({ id }) => id));
+    const key = await call<NewEnrollmentKey>('POST', `api/networks/${network.id}/enrollment-keys`, {
+      name,
+      max_uses: Number(uses),
+      expires_in_hours: Number(hours),
+      peer_types: [kind],
+      ...(expiry !== null && { peer_expires_in_hours: expiry }),
+    });
+    setMade({ key, type: kind, before });
+  };
+  return (
+    <>
+      <Form submit={isPhone ? 'Enrol the phone' : 'Make a key'} onSubmit={create}>
+        <Choice label="What joins?" name="kind" value={kind} options={kinds} onChange={setKind} />
+        <Field
+          label="Name"
+          name="name"
+          value={name}
+          onChange={setName}
+          hint={isPhone ? 'What the phone is called.' : 'What the key is called. A host is named after itself.'}
+        />
+        {!isPhone && (
+          <div class="columns">
+            <Field label="Hosts" name="max_uses" type="number" value={uses} onChange={setUses} hint="1 to 10." />
+            <Field
+              label="Hours until the key expires"
+              name="expires_in_hours"
+              type="number"
+              value={hours}
+              onChange={setHours}
+              hint="1 to 168."
+            />
+          </div>
+        )}
+        <Field
+          label="Days until the peer expires"
+          name="peer_expires_in_hours"
+          type="number"
+          value={days}
+          onChange={setDays}
+          hint="Empty for never."
+        />
+      </Form>
+      {phone !== null && <PhoneResult network={network} phone={phone} />}
+      {made !== null && <JoinCommands network={network} made={made} />}
+    </>
+  );
+}
+
+const ownUrl = () => new URL('.', location.href).href.replace(/\/$/, '');
+
+function JoinCommands({ network, made }: { readonly network: Network; readonly made: Made }): JSX.Element {
+  const { key, type, before } = made;
+  const commands = makeJoinCommands({ api: ownUrl(), token: key.enrollment_token, type });
+  const [shown, setShown] = useState(commands[0]?.id);
+  const joined = network.peers.filter(({ id }) => !before.has(id));
+  return (
+    <section aria-label="The command">
+      <h2>Paste this on the host</h2>
+      <p>The page shows the key only now. It expires {formatTime(key.expires_at)}.</p>
+      <fieldset class="tabs">
+        <legend class="hidden">Kind of host</legend>
+        {commands.map(({ id, title }) => (
+          <button key={id} type="button" aria-pressed={id === shown} onClick={() => setShown(id)}>
+            {title}
+          </button>
+        ))}
+      </fieldset>
+      {commands
+        .filter(({ id }) => id === shown)
+        .map(({ id, hint, text }) => (
+          <Copy key={id} label={hint} text={text} />
+        ))}
+      <div aria-live="polite">
+        {joined.length === 0 ? (
+          <p class="waiting">Waiting for the host. It appears here when it joins.</p>
+        ) : (
+          joined.map(({ id, name, address }) => (
+            <p key={id} class="done">
+              <span aria-hidden="true">✓ </span>
+              {name} joined with {address}. See <a href={linkTo({ page: 'peers', network: network.id })}>the peers</a>.
+            </p>
+          ))
+        )}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,155 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Network } from '../../contract/network.ts';
+import { announce } from '../announcer.ts';
+import { call } from '../client.ts';
+import { findConnectors } from '../logic/connectors.ts';
+import { peerTypes } from '../logic/peer-types.ts';
+import { linkTo } from '../logic/route.ts';
+import { splitWords } from '../logic/words.ts';
+import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { Field, Form } from '../parts/form.tsx';
+import { NetworkFrame } from '../parts/network-frame.tsx';
+import { Table } from '../parts/table.tsx';
+import { go } from '../router.ts';
+import { canEdit } from '../session.ts';
+
+export function NetworkPage({ id }: { readonly id: number }): JSX.Element {
+  return (
+    <NetworkFrame id={id} title="overview">
+      {(network) => <Overview network={network} />}
+    </NetworkFrame>
+  );
+}
+
+type Open = 'change' | 'delete' | null;
+
+function Overview({ network }: { readonly network: Network }): JSX.Element {
+  const { id, private_cidr, routes, peers, description } = network;
+  const [open, setOpen] = useState<Open>(null);
+  const counts = Object.entries(peerTypes).map(([type, text]) => ({
+    type,
+    text,
+    count: peers.filter(({ peer_type }) => peer_type === type).length,
+  }));
+  return (
+    <>
+      {description !== '' && <p>{description}</p>}
+      <dl class="facts">
+        <dt>Range</dt>
+        <dd>
+          <code>{private_cidr}</code>
+        </dd>
+        <dt>Peers</dt>
+        <dd>
+          <a href={linkTo({ page: 'peers', network: id })}>{peers.length}</a>
+        </dd>
+        {counts.map(({ type, text, count }) => (
+          <>
+            <dt key={`${type} text`}>{text}</dt>
+            <dd key={type}>{count}</dd>
+          </>
+        ))}
+      </dl>
+      {peers.length === 0 && (
+        <div class="empty">
+          <p>
+            There is no peer yet. Go to <a href={linkTo({ page: 'add-host', network: id })}>Add a host</a>, or type{' '}
+            <code>cpn key create {id} --name web-1</code>
+          </p>
+        </div>
+      )}
+      <h2>Routes</h2>
+      {routes.length === 0 ? (
+        <div class="empty">
+          <p>
+            There is no route. To reach a LAN behind a connector, type{' '}
+            <code>cpn network update {id} --add-route 192.168.50.0/24</code>
+          </p>
+        </div>
+      ) : (
+        <Table
+          label="Routes"
+          rows={routes}
+          keyOf={(route) => route}
+          columns={[
+            { title: 'Route', cell: (route) => <code>{route}</code> },
+            {
+              title: 'Connectors, in order of preference',
+              cell: (route) =>
+                findConnectors(peers, route)
+                  .map(({ name }) => name)
+                  .join(', ') || 'none: hosts do not reach this route',
+            },
+          ]}
+        />
+      )}
+      {canEdit() && (
+        <div class="actions">
+          <button type="button" onClick={() => setOpen('change')}>
+            Change the network
+          </button>
+          <button type="button" class="danger" onClick={() => setOpen('delete')}>
+            Delete the network
+          </button>
+        </div>
+      )}
+      {open === 'change' && <ChangeNetwork network={network} onClose={() => setOpen(null)} />}
+      {open === 'delete' && <DeleteNetwork network={network} onClose={() => setOpen(null)} />}
+    </>
+  );
+}
+
+interface NetworkDialogProps {
+  readonly network: Network;
+  readonly onClose: () => void;
+}
+
+function ChangeNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
+  // What the user saw, whatever changes meanwhile.
+  const [seen] = useState(network);
+  const [name, setName] = useState(network.name);
+  const [description, setDescription] = useState(network.description);
+  const [routes, setRoutes] = useState(network.routes.join('\n'));
+  const change = async () => {
+    const wanted = splitWords(routes);
+    const isSame = wanted.toSorted().join() === seen.routes.toSorted().join();
+    await call('PATCH', `api/networks/${seen.id}`, {
+      ...(name !== seen.name && { name }),
+      ...(description !== seen.description && { description }),
+      ...(!isSame && { routes: wanted, expected_routes: seen.routes }),
+    });
+    announce('The network is changed.');
+    onClose();
+  };
+  return (
+    <Dialog title="Change the network" onClose={onClose}>
+      <Form submit="Save" onSubmit={change} onCancel={onClose}>
+        <Field label="Name" name="name" value={name} onChange={setName} />
+        <Field label="Description" name="description" value={description} onChange={setDescription} />
+        <Field
+          label="Routes"
+          name="routes"
+          value={routes}
+          onChange={setRoutes}
+          isMultiline
+          hint="One a line. All hosts lose a route that you remove here."
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+function DeleteNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
+  const remove = async () => {
+    await call('DELETE', `api/networks/${network.id}`);
+    announce(`The network ${network.name} is deleted.`);
+    onClose();
+    go({ page: 'networks' });
+  };
+  return (
+    <Confirm title={`Delete ${network.name}?`} action="Delete" onConfirm={remove} onClose={onClose}>
+      <p>All {network.peers.length} peers lose the network and each other. You cannot undo this.</p>
+    </Confirm>
+  );
+}

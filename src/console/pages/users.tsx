@@ -1,0 +1,132 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Role } from '../../contract/auth.ts';
+import type { User } from '../../contract/user.ts';
+import { announce } from '../announcer.ts';
+import { call } from '../client.ts';
+import { formatTime } from '../logic/time.ts';
+import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { Choice, Field, Form } from '../parts/form.tsx';
+import { List } from '../parts/list.tsx';
+import { PageTitle } from '../parts/page-title.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { usePolled } from '../polled.ts';
+import { isOwner, profile } from '../session.ts';
+
+const roles: readonly (readonly [Role, string])[] = [
+  ['viewer', 'viewer: reads networks and peers'],
+  ['member', 'member: changes networks, peers and keys'],
+  ['admin', 'admin: also manages users, and reads the audit'],
+  ['owner', 'owner: also makes and changes owners'],
+];
+
+type Opened = { readonly dialog: 'create' } | { readonly dialog: 'role' | 'remove'; readonly user: User } | null;
+
+export function UsersPage(): JSX.Element {
+  const users = usePolled<User>('api/users');
+  const [opened, setOpened] = useState<Opened>(null);
+  const close = () => setOpened(null);
+  const done = async (text: string) => {
+    announce(text);
+    close();
+    await users.refresh();
+  };
+  const columns: readonly Column<User>[] = [
+    { title: 'E-mail address', cell: ({ email }) => email },
+    { title: 'Role', cell: ({ role }) => role },
+    { title: 'Since', cell: ({ created_at }) => formatTime(created_at) },
+    {
+      title: 'Actions',
+      isActions: true,
+      cell: (user) => (
+        <>
+          {isOwner() && (
+            <button type="button" onClick={() => setOpened({ dialog: 'role', user })}>
+              Change the role<span class="hidden"> of {user.email}</span>
+            </button>
+          )}
+          {user.id !== profile.value?.id && (
+            <button type="button" class="danger" onClick={() => setOpened({ dialog: 'remove', user })}>
+              Remove<span class="hidden"> {user.email}</span>
+            </button>
+          )}
+        </>
+      ),
+    },
+  ];
+  return (
+    <>
+      <div class="heading">
+        <PageTitle>Users</PageTitle>
+        <button type="button" class="primary" onClick={() => setOpened({ dialog: 'create' })}>
+          Create a user
+        </button>
+      </div>
+      <List from={users} empty={<p>There is no user.</p>}>
+        {(items) => <Table label="Users" columns={columns} rows={items} keyOf={({ id }) => id} />}
+      </List>
+      {opened?.dialog === 'create' && <CreateUser close={close} done={done} />}
+      {opened?.dialog === 'role' && <ChangeRole user={opened.user} close={close} done={done} />}
+      {opened?.dialog === 'remove' && (
+        <Confirm
+          title={`Remove ${opened.user.email}?`}
+          action="Remove"
+          onClose={close}
+          onConfirm={async () => {
+            await call('DELETE', `api/users/${opened.user.id}`);
+            await done(`${opened.user.email} is removed.`);
+          }}
+        >
+          <p>Sessions and personal tokens of this user end at once.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+interface UserDialogProps {
+  readonly close: () => void;
+  readonly done: (text: string) => Promise<void>;
+}
+
+function CreateUser({ close, done }: UserDialogProps): JSX.Element {
+  const [email, setEmail] = useState('');
+  const [password, setPassword] = useState('');
+  const [role, setRole] = useState<Role>('viewer');
+  const create = async () => {
+    await call('POST', 'api/users', { email, password, role });
+    await done(`${email} is created.`);
+  };
+  return (
+    <Dialog title="Create a user" onClose={close}>
+      <Form submit="Create" onSubmit={create} onCancel={close}>
+        <Field label="E-mail address" name="email" type="email" value={email} onChange={setEmail} />
+        <Field
+          label="Password"
+          name="password"
+          type="password"
+          autocomplete="new-password"
+          value={password}
+          onChange={setPassword}
+          hint="At least 12 characters. The user can change it under Account."
+        />
+        <Choice label="Role" name="role" value={role} options={roles} onChange={setRole} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function ChangeRole({ user, close, done }: UserDialogProps & { readonly user: User }): JSX.Element {
+  const [role, setRole] = useState<Role>(user.role);
+  const change = async () => {
+    await call('PATCH', `api/users/${user.id}`, { role });
+    await done(`${user.email} is ${role} now.`);
+  };
+  return (
+    <Dialog title={`Change the role of ${user.email}`} onClose={close}>
+      <Form submit="Save" onSubmit={change} onCancel={close}>
+        <Choice label="Role" name="role" value={role} options={roles} onChange={setRole} />
+      </Form>
+    </Dialog>
+  );
+}

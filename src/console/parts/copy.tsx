@@ -1,0 +1,40 @@
+import type { JSX } from 'preact';
+import { useId, useRef } from 'preact/hooks';
+import { announce } from '../announcer.ts';
+
+interface CopyProps {
+  readonly label: string;
+  readonly text: string;
+}
+
+/** A text to copy, such as a command or a secret that is shown once. */
+export function Copy({ label, text }: CopyProps): JSX.Element {
+  const id = useId();
+  const place = useRef<HTMLElement>(null);
+  const copy = async () => {
+    const isCopied = await copyText(text, place.current);
+    announce(isCopied ? `${label}: copied.` : `${label}: selected. Press Ctrl+C to copy it.`);
+  };
+  return (
+    <div class="copy">
+      <p id={id}>{label}</p>
+      <pre>
+        <code ref={place}>{text}</code>
+      </pre>
+      <button type="button" onClick={() => void copy()} aria-describedby={id}>
+        Copy
+      </button>
+    </div>
+  );
+}
+
+/** Copies a text; over plain http browsers have no clipboard, and the text is selected instead. */
+async function copyText(text: string, place: HTMLElement | null): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    if (place !== null) getSelection()?.selectAllChildren(place);
+    return false;
+  }
+}

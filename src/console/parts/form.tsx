@@ -1,0 +1,141 @@
+import { type ComponentChildren, createContext, type JSX } from 'preact';
+import { useContext, useId, useState } from 'preact/hooks';
+import { ApiError } from '../client.ts';
+import { toSentence } from '../logic/to-sentence.ts';
+import { Problem } from './problem.tsx';
+
+const FieldErrors = createContext<ApiError['fields']>({});
+
+interface FormProps {
+  readonly submit: string;
+  /** What is sent. An error that it throws is shown; the rules of a 422 at their fields. */
+  readonly onSubmit: () => Promise<unknown>;
+  readonly onCancel?: () => void;
+  readonly isDangerous?: boolean;
+  readonly children?: ComponentChildren;
+}
+
+export function Form({ submit, onSubmit, onCancel, isDangerous = false, children }: FormProps): JSX.Element {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
+  const run = async (event: Event) => {
+    event.preventDefault();
+    if (isBusy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      await onSubmit();
+    } catch (thrown) {
+      setError(thrown instanceof Error ? thrown : new Error(String(thrown)));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const fields = error instanceof ApiError ? error.fields : {};
+  return (
+    <form onSubmit={(event) => void run(event)} noValidate>
+      <FieldErrors.Provider value={fields}>{children}</FieldErrors.Provider>
+      <Problem text={error?.message ?? null} />
+      <div class="actions">
+        <button type="submit" class={isDangerous ? 'danger' : 'primary'} aria-disabled={isBusy}>
+          {submit}
+        </button>
+        {onCancel && (
+          <button type="button" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+interface FieldProps {
+  readonly label: string;
+  /** The field of the API, whose broken rules are shown here. */
+  readonly name: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly hint?: string;
+  readonly type?: 'text' | 'email' | 'password' | 'number' | 'search';
+  readonly autocomplete?: string;
+  readonly isMultiline?: boolean;
+  readonly isRequired?: boolean;
+  readonly placeholder?: string;
+}
+
+/** An input with its label, its hint and what is wrong with it. */
+export function Field(props: FieldProps): JSX.Element {
+  const { label, name, value, onChange, hint, type = 'text', isMultiline = false, isRequired = false } = props;
+  const id = useId();
+  const problems = useContext(FieldErrors)[name] ?? [];
+  const common = {
+    id,
+    name,
+    value,
+    required: isRequired,
+    'aria-invalid': problems.length > 0,
+    'aria-describedby': `${id}-hint ${id}-problem`,
+    onInput: (event: Event) => onChange((event.currentTarget as HTMLInputElement).value),
+    ...(props.placeholder !== undefined && { placeholder: props.placeholder }),
+  };
+  const technical = { autocapitalize: 'none', spellcheck: false } as const;
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {isMultiline ? (
+        <textarea rows={3} {...common} {...technical} />
+      ) : (
+        <input type={type as 'text'} autocomplete={props.autocomplete ?? 'off'} {...common} {...technical} />
+      )}
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {problems.length > 0 && (
+        <p class="problem" id={`${id}-problem`}>
+          <span aria-hidden="true">✕ </span>
+          {problems.map((rule) => toSentence(`${label} ${rule}`)).join(' ')}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface ChoiceProps<Value extends string> {
+  readonly label: string;
+  readonly name: string;
+  readonly value: Value;
+  readonly options: readonly (readonly [Value, string])[];
+  readonly onChange: (value: Value) => void;
+  readonly hint?: string;
+}
+
+export function Choice<Value extends string>(props: ChoiceProps<Value>): JSX.Element {
+  const { label, name, value, options, onChange, hint } = props;
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select
+        id={id}
+        name={name}
+        value={value}
+        aria-describedby={`${id}-hint`}
+        onChange={(event) => onChange(event.currentTarget.value as Value)}
+      >
+        {options.map(([option, text]) => (
+          <option key={option} value={option}>
+            {text}
+          </option>
+        ))}
+      </select>
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}

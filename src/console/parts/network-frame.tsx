@@ -1,0 +1,47 @@
+import type { ComponentChildren, JSX } from 'preact';
+import type { Network } from '../../contract/network.ts';
+import { networkSource, useLive } from '../live.ts';
+import { linkTo, type NetworkPage } from '../logic/route.ts';
+import { route } from '../router.ts';
+import { canEdit } from '../session.ts';
+import { PageTitle } from './page-title.tsx';
+import { Problem } from './problem.tsx';
+
+interface NetworkFrameProps {
+  readonly id: number;
+  /** What the page shows of the network. */
+  readonly title: string;
+  readonly children: (network: Network) => ComponentChildren;
+}
+
+/** The frame of the pages of a network: its name, the links between them, and whether it is followed. */
+export function NetworkFrame({ id, title, children }: NetworkFrameProps): JSX.Element {
+  const { data, problem } = useLive(networkSource(id));
+  return (
+    <>
+      <PageTitle>{data === null ? title : `${data.name}: ${title}`}</PageTitle>
+      <nav class="tabs" aria-label="Network">
+        <Tab id={id} page="network" text="Overview" />
+        <Tab id={id} page="peers" text="Peers" />
+        {canEdit() && <Tab id={id} page="add-host" text="Add a host" />}
+        {canEdit() && <Tab id={id} page="keys" text="Enrolment keys" />}
+      </nav>
+      <Problem text={problem} />
+      <div aria-busy={data === null && problem === null}>{data !== null && children(data)}</div>
+    </>
+  );
+}
+
+interface TabProps {
+  readonly id: number;
+  readonly page: NetworkPage;
+  readonly text: string;
+}
+
+function Tab({ id, page, text }: TabProps): JSX.Element {
+  return (
+    <a href={linkTo({ page, network: id })} aria-current={route.value.page === page ? 'page' : undefined}>
+      {text}
+    </a>
+  );
+}

@@ -1,0 +1,22 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+/** Whether a page was shown before: only then does the next one take the focus. */
+let isFirst = true;
+
+/** The heading of a page, which names the document too. It takes the focus when the page comes, so that a screen reader reads it. */
+export function PageTitle({ children }: { readonly children: string }): JSX.Element {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (!isFirst) heading.current?.focus();
+    isFirst = false;
+  }, []);
+  useEffect(() => {
+    document.title = `${children} – cpn`;
+  }, [children]);
+  return (
+    <h1 ref={heading} tabIndex={-1}>
+      {children}
+    </h1>
+  );
+}

@@ -1,0 +1,15 @@
+import type { JSX } from 'preact';
+
+/** What went wrong, which a screen reader reads at once. */
+export function Problem({ text }: { readonly text: string | null }): JSX.Element {
+  return (
+    <div role="alert">
+      {text !== null && (
+        <p class="problem">
+          <span aria-hidden="true">✕ </span>
+          {text}
+        </p>
+      )}
+    </div>
+  );
+}

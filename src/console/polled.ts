@@ -1,0 +1,44 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { readList } from './client.ts';
+
+/** A list that is read again every few seconds. */
+export interface Polled<Item> {
+  /** Null before the first reply. */
+  readonly items: readonly Item[] | null;
+  readonly problem: string | null;
+  /** Reads it again now, as after a change. */
+  refresh(): Promise<void>;
+}
+
+const intervalMs = 10_000;
+
+/** Reads a list, and again while the page is visible. `version` reads it again when it changes. */
+export function usePolled<Item>(path: string, version: unknown = null): Polled<Item> {
+  const [items, setItems] = useState<readonly Item[] | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const latest = useRef(0);
+  const refresh = async () => {
+    latest.current += 1;
+    const turn = latest.current;
+    try {
+      const read = await readList<Item>(path);
+      // A later request may have been answered before.
+      if (turn !== latest.current) return;
+      setItems(read);
+      setProblem(null);
+    } catch (error) {
+      if (turn === latest.current) setProblem(error instanceof Error ? error.message : String(error));
+    }
+  };
+  useEffect(() => {
+    void refresh();
+    const timer = setInterval(() => {
+      if (!document.hidden) void refresh();
+    }, intervalMs);
+    return () => {
+      latest.current += 1;
+      clearInterval(timer);
+    };
+  }, [path, version]);
+  return { items, problem, refresh };
+}

@@ -1,0 +1,50 @@
+import { effect, signal } from '@preact/signals';
+import type { Profile, Role } from '../contract/auth.ts';
+import { ApiError, call, loginPath, sessionsEnded } from './client.ts';
+
+/** The user of the session; null without one, undefined until that is known. */
+export const profile = signal<Profile | null | undefined>(undefined);
+
+/** Why the page cannot be used at all. */
+export const startProblem = signal<string | null>(null);
+
+/** The path of the page, which the cookie is for. */
+const ownPath = () => new URL('.', location.href).pathname;
+
+/** Finds out whether there is a session. */
+export async function openSession(): Promise<void> {
+  startProblem.value = null;
+  try {
+    profile.value = await call<Profile>('GET', 'api/auth/me');
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 401) profile.value = null;
+    else startProblem.value = error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** Opens a session, whose token the page never sees. @throws ApiError */
+export async function logIn(email: string, password: string): Promise<void> {
+  await call('POST', loginPath, { email, password, device_name: 'console', session_cookie: ownPath() });
+  profile.value = await call<Profile>('GET', 'api/auth/me');
+}
+
+/** Ends the session. @throws ApiError */
+export async function logOut(): Promise<void> {
+  await call('POST', 'api/auth/logout', { session_cookie: ownPath() });
+  profile.value = null;
+}
+
+effect(() => {
+  if (sessionsEnded.value > 0) profile.value = null;
+});
+
+function hasRole(...roles: readonly Role[]): boolean {
+  const role = profile.value?.role;
+  return role !== undefined && roles.includes(role);
+}
+
+/** Whether the user may change networks, peers and keys. */
+export const canEdit = () => hasRole('owner', 'admin', 'member');
+/** Whether the user may read the audit, and manage users. */
+export const canAdminister = () => hasRole('owner', 'admin');
+export const isOwner = () => hasRole('owner');

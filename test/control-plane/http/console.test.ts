@@ -1,0 +1,225 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findConsole } from '../../../src/control-plane/http/console.ts';
+import { parsePrefix } from '../../../src/core/net/cidr.ts';
+import { closePlane, enroll, makeKey, makeNetwork, openPlane, owner, type Plane, startPlane } from '../harness.ts';
+import { connectRaw } from '../raw.ts';
+
+const folder = findConsole() ?? '';
+const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+
+let plane: Plane;
+beforeAll(async () => {
+  plane = await openPlane({ console: folder, proxies: [parsePrefix('127.0.0.1/32')] });
+});
+afterAll(() => closePlane(plane));
+
+/** As a page at this origin, or another, sends it. */
+function fromPage(headers: Record<string, string> = { 'sec-fetch-site': 'same-origin' }, on = plane) {
+  const logIn = (fields: object = {}) =>
+    on.call('POST', '/api/auth/login', { body: { ...owner, session_cookie: '/', ...fields }, headers });
+  return { logIn };
+}
+
+/** The cookie of a new session. */
+async function logIn(on = plane): Promise<string> {
+  const { headers } = await fromPage(undefined, on).logIn();
+  return (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+}
+
+describe('the page', () => {
+  test('comes with a policy that lets in nothing from elsewhere, and no code in the page', async () => {
+    const { status, headers, body } = await plane.call('GET', '/', { headers: html });
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    );
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('cross-origin-opener-policy')).toBe('same-origin');
+    expect(headers.get('cache-control')).toBe('no-cache');
+    expect(body).not.toMatch(/<style|style=|\son\w+=|https?:|\s(?:src|href)="\//);
+    for (const [, content] of body.matchAll(/<script[^>]*>([^<]*)</g)) expect(content).toBe('');
+  });
+
+  test('is a 304 for a browser that has it', async () => {
+    const { headers } = await plane.call('GET', '/', { headers: html });
+    const known = { ...html, 'if-none-match': headers.get('etag') ?? '' };
+    expect((await plane.call('GET', '/', { headers: known })).status).toBe(304);
+    expect((await plane.call('GET', '/', { headers: { ...html, 'if-none-match': '"other"' } })).status).toBe(200);
+  });
+
+  test.each(['application/json', '*/*', 'text/html;q=0'])('is a 404 for a client that accepts %s', async (accept) => {
+    const { status, body } = await plane.call('GET', '/', { headers: { accept } });
+    expect([status, body]).toEqual([404, { message: 'there is no such path' }]);
+  });
+
+  test('has its files compressed and plain, to be kept for good', async () => {
+    for (const name of readdirSync(join(folder, 'assets')).filter((each) => !each.endsWith('.gz'))) {
+      const path = `/assets/${name}`;
+      const packed = await plane.call('GET', path, { headers: { 'accept-encoding': 'gzip' } });
+      const plain = await plane.call('GET', path, { headers: { 'accept-encoding': 'identity' } });
+      const content = readFileSync(join(folder, 'assets', name), 'utf8');
+      expect([packed.status, packed.body, plain.body]).toEqual([200, content, content]);
+      expect([packed.headers.get('content-encoding'), plain.headers.get('content-encoding')]).toEqual(['gzip', null]);
+      expect(packed.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+      expect(packed.headers.get('vary')).toContain('accept-encoding');
+    }
+  });
+
+  test.each(['/assets/', '/assets/none.js', '/assets/../index.html', '/assets/%2e%2e/index.html', '/assets/__proto__'])(
+    'has no file %s',
+    async (path) => {
+      expect((await plane.call('GET', path, { headers: html })).status).toBe(404);
+    },
+  );
+
+  test('is not there with --no-console, where the API still is', async () => {
+    const bare = await startPlane();
+    expect((await bare.call('GET', '/', { headers: html })).status).toBe(404);
+    expect((await bare.call('GET', '/healthz')).status).toBe(200);
+  });
+
+  test('is no operation of the API', async () => {
+    const { body } = await plane.call('GET', '/docs/api/openapi.json');
+    expect(Object.keys(body.paths).filter((path) => !path.startsWith('/api/'))).toEqual(
+      expect.not.arrayContaining(['/', '/assets/{*}']),
+    );
+  });
+});
+
+describe('the cookie of a session', () => {
+  test('has the token, which the reply has not, and no script and no other site gets it', async () => {
+    const { status, headers, body } = await fromPage().logIn();
+    expect([status, Object.keys(body.data)]).toEqual([200, ['expires_at']]);
+    const [value, ...attributes] = (headers.get('set-cookie') ?? '').split('; ');
+    expect(value).toMatch(/^cpn_session=cpu_[\w-]{43}$/);
+    expect(attributes).toEqual([
+      `Expires=${new Date(body.data.expires_at).toUTCString()}`,
+      ...['Path=/', 'HttpOnly', 'SameSite=Strict'],
+    ]);
+  });
+
+  test('is for the path of the page, below which a proxy may serve it', async () => {
+    const { headers } = await fromPage().logIn({ session_cookie: '/vpn/cpn-1/' });
+    expect(headers.get('set-cookie')).toContain('; Path=/vpn/cpn-1/; ');
+  });
+
+  test.each(['', 'vpn/', '/vpn', '/a;b/', '/a; Domain=example.net; x=/', '/a\r\nx: y/', `/${'a'.repeat(300)}/`])(
+    'is for no path such as %j',
+    async (path) => {
+      const { status, body } = await fromPage().logIn({ session_cookie: path });
+      expect([status, Object.keys(body.errors)]).toEqual([422, ['session_cookie']]);
+    },
+  );
+
+  test('is sent over https only, where a trusted proxy serves that', async () => {
+    const page = { 'sec-fetch-site': 'same-origin', 'x-forwarded-for': '203.0.113.7' };
+    const secure = await fromPage({ ...page, 'x-forwarded-proto': 'https' }).logIn();
+    expect(secure.headers.get('set-cookie')).toMatch(/; Secure$/);
+    expect((await fromPage(page).logIn()).headers.get('set-cookie')).not.toContain('Secure');
+    const direct = await startPlane({ console: folder });
+    const claimed = await fromPage({ ...page, 'x-forwarded-proto': 'https' }, direct).logIn();
+    expect(claimed.headers.get('set-cookie')).not.toContain('Secure');
+  });
+
+  test('lets the page read and change, until it logs out', async () => {
+    const cookie = await logIn();
+    const headers = { cookie, 'sec-fetch-site': 'same-origin' };
+    expect((await plane.call('GET', '/api/auth/me', { headers: { cookie } })).body.data.email).toBe(owner.email);
+    const made = await plane.call('POST', '/api/networks', {
+      body: { name: 'by cookie', private_cidr: '10.78.0.0/24' },
+      headers,
+    });
+    expect(made.status).toBe(201);
+    const out = await plane.call('POST', '/api/auth/logout', { body: { session_cookie: '/' }, headers });
+    expect([out.status, out.headers.get('set-cookie')]).toEqual([
+      200,
+      'cpn_session=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict',
+    ]);
+    expect((await plane.call('GET', '/api/auth/me', { headers })).status).toBe(401);
+  });
+
+  test('is ignored next to an Authorization header', async () => {
+    const cookie = await logIn();
+    const headers = { cookie, authorization: 'Bearer cpu_wrong' };
+    expect((await plane.call('GET', '/api/auth/me', { headers })).status).toBe(401);
+  });
+
+  test('is found among other cookies', async () => {
+    const headers = { cookie: `a=b; ${await logIn()}; c=d` };
+    expect((await plane.call('GET', '/api/auth/me', { headers })).status).toBe(200);
+  });
+
+  test('authenticates no peer and no personal token', async () => {
+    const token = await plane.signIn('owner');
+    const network = await makeNetwork(plane, token, { name: 'no peers by cookie', private_cidr: '10.79.0.0/24' });
+    const { body } = await enroll(plane, await makeKey(plane, token, network));
+    const personal = await plane.call('POST', '/api/auth/tokens', { token, body: { name: 'deploy' } });
+    for (const value of [body.data.access_token, personal.body.data.access_token]) {
+      const path = `/api/networks/${network}`;
+      expect((await plane.call('GET', path, { token: value })).status).toBe(200);
+      expect((await plane.call('GET', path, { headers: { cookie: `cpn_session=${value}` } })).status).toBe(401);
+    }
+  });
+});
+
+describe('a change with the cookie', () => {
+  const change = (cookie: string, headers: Record<string, string>) => rawChange(plane, { Cookie: cookie, ...headers });
+
+  test.each<[string, Record<string, string>, number]>([
+    ['of this page', { 'Sec-Fetch-Site': 'same-origin' }, 422],
+    ['of this page, which Origin names too', { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://cp.test:8787' }, 422],
+    ['of another site', { 'Sec-Fetch-Site': 'cross-site' }, 403],
+    ['of another site that claims this Origin', { 'Sec-Fetch-Site': 'cross-site', Origin: 'http://cp.test:8787' }, 403],
+    ['of another host of this site', { 'Sec-Fetch-Site': 'same-site' }, 403],
+    ['of no page', { 'Sec-Fetch-Site': 'none' }, 403],
+    ['of an older browser at this host', { Origin: 'http://cp.test:8787' }, 422],
+    ['of an older browser over https', { Origin: 'https://cp.test:8787' }, 422],
+    ['of an older browser at another port', { Origin: 'http://cp.test:8788' }, 403],
+    ['of an older browser at another host', { Origin: 'http://evil.test:8787' }, 403],
+    ['of a host whose name ends alike', { Origin: 'http://evil-cp.test:8787' }, 403],
+    ['of a page without an origin', { Origin: 'null' }, 403],
+    ['with an Origin that is none', { Origin: 'cp.test:8787' }, 403],
+    ['without a word of where it comes from', {}, 403],
+    ['behind a proxy, of its host', { 'X-Forwarded-Host': 'vpn.test', Origin: 'https://vpn.test' }, 422],
+    ['behind a proxy, of the usual port', { 'X-Forwarded-Host': 'vpn.test:443', Origin: 'https://VPN.test' }, 422],
+    ['behind a proxy, of another host', { 'X-Forwarded-Host': 'vpn.test', Origin: 'http://cp.test:8787' }, 403],
+  ])('%s: %o gives %i', async (_what, headers, status) => {
+    // A body that breaks a rule is refused only after the check.
+    expect(await change(await logIn(), headers)).toBe(status);
+  });
+
+  test('X-Forwarded-Host of an unknown client is ignored', async () => {
+    const direct = await startPlane({ console: folder });
+    const cookie = await logIn(direct);
+    const claimed = { Cookie: cookie, 'X-Forwarded-Host': 'evil.test', Origin: 'http://evil.test' };
+    expect(await rawChange(direct, claimed)).toBe(403);
+  });
+
+  test('a login for a cookie is such a change', async () => {
+    for (const headers of [{}, { origin: 'http://evil.test' }, { 'sec-fetch-site': 'cross-site' }]) {
+      const { status, headers: replied } = await fromPage(headers).logIn();
+      expect([status, replied.get('set-cookie')]).toEqual([403, null]);
+    }
+  });
+
+  test('a change with a bearer token comes from anywhere', async () => {
+    const token = await plane.signIn('owner');
+    const headers = { 'sec-fetch-site': 'cross-site', origin: 'http://evil.test' };
+    expect((await plane.call('POST', '/api/networks', { token, body: {}, headers })).status).toBe(422);
+  });
+});
+
+/** Sends a change that is refused with 422 once it is let in, with these headers and no others; fetch sets some itself. */
+async function rawChange({ url }: Pick<Plane, 'url'>, headers: Record<string, string>): Promise<number> {
+  const client = await connectRaw(url);
+  const given = { Host: 'cp.test:8787', 'X-Forwarded-For': '203.0.113.9', ...headers };
+  const lines = Object.entries(given).map(([name, value]) => `${name}: ${value}\r\n`);
+  const body = 'Content-Type: application/json\r\nContent-Length: 2\r\nConnection: close';
+  client.send(`POST /api/networks HTTP/1.1\r\n${lines.join('')}${body}\r\n\r\n{}`);
+  return Number(/^HTTP\/1\.1 (\d{3}) /.exec(await client.ended())?.[1]);
+}
