@@ -10,6 +10,7 @@ import { changeService } from './change-service.ts';
 import { checkRequest } from './check-request.ts';
 import { decodeNetworks, decodeNewKey, decodeProfile, decodeSession, decodeWholeNetwork } from './decode/admin.ts';
 import { readAdminFeatures } from './description.ts';
+import { healthService } from './health-service.ts';
 import type { Call } from './http/attempt.ts';
 import { readIfJson } from './http/body.ts';
 import { HttpClient } from './http/client.ts';
@@ -98,6 +99,7 @@ export function connectAdminService(
 
     ...changeService(call, list, describes),
     ...accountService(call, list),
+    ...healthService(call, describes),
   };
 }
 

@@ -1,6 +1,8 @@
 import type { AuditEntry as AuditEntryReply } from '../contract/audit.ts';
 import type { OpenSession as OpenSessionReply } from '../contract/auth.ts';
 import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../contract/enrollment-key.ts';
+import type { Event as EventReply } from '../contract/event.ts';
+import type { PathState, PeerHealth as PeerHealthReply } from '../contract/health.ts';
 import type { ChangeNetwork, CreateNetwork, NetworkSummary as NetworkSummaryReply } from '../contract/network.ts';
 import type { ChangePeer, Peer as PeerReply, PeerType } from '../contract/peer.ts';
 import type { CreatePersonalToken, PersonalToken } from '../contract/personal-token.ts';
@@ -146,6 +148,23 @@ type Party<Whole extends { readonly id: unknown }> = Omit<Whole, 'id'> & { reado
 /** Which part of the audit: the newest entries, or those before the one with the id `before`. */
 export type AuditPage = { readonly before?: Id; readonly limit?: number };
 
+/** What hosts observe of a peer, as far as the service says it. */
+export type PeerHealth = Named<
+  Pick<PeerHealthReply, 'id' | 'state' | 'reachable_by' | 'witnesses' | 'last_seen' | 'version'>
+> & {
+  /** How it reaches others, by its own report. */
+  readonly paths: readonly { readonly peer: Id; readonly path: PathState }[];
+};
+
+/** Something that happened in a network. A later service may have further types. */
+export type Event = Omit<Named<EventReply>, 'type' | 'network' | 'peer'> & {
+  readonly type: string;
+  readonly network: Id;
+  readonly peer: { readonly id: Id | null; readonly name: string } | null;
+};
+/** Which events, oldest first: the newest ones, or those after the one with the id `after`, for which the service may wait. */
+export type EventPage = { readonly after?: Id; readonly limit?: number; readonly wait?: Wait };
+
 /** What a service's description of itself comes down to. */
 export interface ServiceDescription {
   readonly features: readonly Feature[];
@@ -202,4 +221,12 @@ export interface AdminService {
   deleteToken(token: Id): Promise<void>;
   /** What was done in the organisation, newest first: up to `limit` entries, or as many as the service gives. */
   readAudit(page?: AuditPage): Promise<AuditEntry[]>;
+  /** What the hosts of a network observe of each other; null from a service that does not describe that it collects it. */
+  readHealth(network: Id): Promise<PeerHealth[] | null>;
+  /**
+   * A page of the events of a network. A call that waits makes one attempt, and its caller goes on.
+   *
+   * `waited`: the service supports waiting; else it is to be polled.
+   */
+  readEvents(network: Id, page?: EventPage): Promise<{ readonly events: Event[]; readonly waited: boolean }>;
 }

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import type { ClientOptions } from '../api/http/client-options.ts';
 import type { Remedies } from '../api/http/error-reply.ts';
 import type { RawRequest, RawService } from '../api/raw-service.ts';
-import type { AdminService, Network, Profile } from '../api/service.ts';
+import type { AdminService, Network, PeerHealth, Profile } from '../api/service.ts';
 import type { Secret } from '../core/crypto/secret.ts';
-import { quote, WrongUsage } from '../core/errors/index.ts';
+import { expectCpnError, quote, WrongUsage } from '../core/errors/index.ts';
 import { comparePeerIds, type Id } from '../core/map/model.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { Input } from './input/input.ts';
@@ -80,6 +80,16 @@ export async function findNetwork(service: AdminService, named: string): Promise
   return findNamed(await service.listNetworks(), named, 'network').id;
 }
 
+/** As {@link findNetwork}; without a name, the only network there is. */
+export async function findTheNetwork(service: AdminService, named: string | undefined): Promise<Id> {
+  if (named !== undefined) return findNetwork(service, named);
+  const networks = await service.listNetworks();
+  const [only, ...more] = networks;
+  if (only === undefined) throw new WrongUsage('there is no network yet; create one with "cpn network create"');
+  if (more.length > 0) throw new WrongUsage(`there are ${networks.length} networks; name one: ${listNames(networks)}`);
+  return only.id;
+}
+
 /** The network that a person names, with its suspended and expired peers among the others. */
 export async function readWholeNetwork(service: AdminService, named: string): Promise<Network> {
   const network = await service.readNetwork(await findNetwork(service, named));
@@ -87,6 +97,21 @@ export async function readWholeNetwork(service: AdminService, named: string): Pr
   const ids = new Set(out.map(({ id }) => id));
   const peers = [...network.peers.filter(({ id }) => !ids.has(id)), ...out];
   return { ...network, peers: peers.toSorted((a, b) => comparePeerIds(a.id, b.id)) };
+}
+
+/** What hosts observe of each peer, by its id as text; null where the service does not collect it, or cannot be asked for it. */
+export async function readPeerHealth(
+  service: AdminService,
+  network: Id,
+): Promise<ReadonlyMap<string, PeerHealth> | null> {
+  try {
+    const health = await service.readHealth(network);
+    return health && new Map(health.map((peer) => [String(peer.id), peer]));
+  } catch (error) {
+    // The list of peers is of use without it.
+    warn(expectCpnError(error).message);
+    return null;
+  }
 }
 
 /** The one of `list` that a person names by id or name; a WrongUsage where there is none, or more than one. */

@@ -167,7 +167,7 @@ describe('peer', () => {
     await enrol('office', 'edge-1');
     await enrol('office', 'edge-2');
     expect(await desk.output(['peer', 'list', 'office'])).toMatch(
-      /^peer +name.*\n\d+ +edge-1 +connector +10\.77\.0\.1 /,
+      /^peer +name +type +state +last seen +path +version .*\n\d+ +edge-1 +connector +unknown +(-|\d+ s ago) +- +- +10\.77\.0\.1 /,
     );
     expect((await desk.json(['peer', 'list', 'office'])).peers).toHaveLength(2);
 

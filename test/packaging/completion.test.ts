@@ -36,6 +36,8 @@ const questions: readonly [line: string, offered: readonly string[]][] = [
   ['cpn accept edge-1 o', ['office']],
   // A network that must be named is the control plane's.
   ['cpn network show ', []],
+  ['cpn events ', []],
+  ['cpn events --type route.d', ['route.dead']],
 ];
 
 const shells = {

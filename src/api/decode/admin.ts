@@ -3,7 +3,7 @@ import type { CreateEnrollmentKey } from '../../contract/enrollment-key.ts';
 import { PeerType } from '../../contract/peer.ts';
 import type { Peer } from '../../core/map/model.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
-import { aliases, type Names } from '../aliases.ts';
+import { aliases } from '../aliases.ts';
 import type { Key, Network, NetworkPeer, NetworkSummary, NewKey, Profile, Session } from '../service.ts';
 import { Field, type Source } from './field.ts';
 import { decodeId } from './id.ts';
@@ -20,34 +20,23 @@ export function decodeSession(body: unknown, source: Source): Session {
   if (type && type.text(20).toLowerCase() !== 'bearer') throw type.wrong('is not Bearer');
   return {
     token: decodeToken(session.need(aliases.session.token)),
-    expiresAt: tryField(session, aliases.session.expiresAt, (at) => at.instant()),
+    expiresAt: session.tryFind(aliases.session.expiresAt, (at) => at.instant()),
   };
 }
 
 /** Who a token stands for, as far as a reply says it. */
 export function decodeProfile(body: unknown, source: Source): Profile {
   const reply = Field.ofReply(body, source);
-  const profile = tryField(reply, aliases.profile.user, (user) => user) ?? reply;
-  const organization = tryField(profile, aliases.profile.organization, (field) => field);
+  const profile = reply.tryFind(aliases.profile.user, (user) => user) ?? reply;
+  const organization = profile.tryFind(aliases.profile.organization, (field) => field);
   return {
-    email: tryField(profile, aliases.profile.email, (email) => email.text(320)),
-    role: tryField(profile, aliases.profile.role, (role) => role.text(100)),
+    email: profile.tryFind(aliases.profile.email, (email) => email.text(320)),
+    role: profile.tryFind(aliases.profile.role, (role) => role.text(100)),
     organization: organization && {
-      id: tryField(organization, aliases.profile.id, decodeId),
-      name: tryField(organization, aliases.profile.name, (name) => name.text(1000)),
+      id: organization.tryFind(aliases.profile.id, decodeId),
+      name: organization.tryFind(aliases.profile.name, (name) => name.text(1000)),
     },
   };
-}
-
-/** What a service need not tell: null where it tells nothing, or means something else by it. */
-function tryField<T>(field: Field, names: Names, decode: (found: Field) => T): T | null {
-  return field.attempt<T | null>(
-    (at) => {
-      const found = at.find(names);
-      return found && decode(found);
-    },
-    () => null,
-  );
 }
 
 export function decodeNetworks(body: unknown, source: Source): NetworkSummary[] {
@@ -112,7 +101,7 @@ function decodeLimits(key: Field): Pick<Key, 'peer_types' | 'routes' | 'peer_exp
 export function decodeNewKey(body: unknown, source: Source, asked: CreateEnrollmentKey): NewKey {
   const key = Field.ofReply(body, source);
   return {
-    id: tryField(key, aliases.key.id, decodeId),
+    id: key.tryFind(aliases.key.id, decodeId),
     name: key.find(aliases.key.name)?.text(120) ?? asked.name,
     enrollment_token: decodeToken(key.need(aliases.key.token)).reveal(),
     max_uses: key.find(aliases.key.maxUses)?.integer() ?? asked.max_uses,

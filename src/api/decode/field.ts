@@ -65,6 +65,17 @@ export class Field {
     throw this.#bad(`lacks ${this.#below(names[0])} (it has: ${listed.join(', ') || 'nothing'}${more})`);
   }
 
+  /** What `read` makes of the property; null where there is none, and where `read` cannot use it: the service means something else. */
+  tryFind<T>(names: Names, read: (found: Field) => T): T | null {
+    return this.attempt<T | null>(
+      (at) => {
+        const found = at.find(names);
+        return found && read(found);
+      },
+      () => null,
+    );
+  }
+
   items(max: number): Field[] {
     if (!Array.isArray(this.value)) throw this.wrong('is not a list');
     if (this.value.length > max) throw this.wrong(`has more than ${max} entries`);

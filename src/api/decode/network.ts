@@ -102,19 +102,11 @@ function findClashes(peers: readonly Peer[]): ReadonlyMap<Peer, string> {
 
 /** What can be read of an entry that is no peer. */
 function describeSkipped(field: Field, reason: string): SkippedPeer {
-  const read = <T>(names: Names, decode: (found: Field) => T): T | null =>
-    field.attempt<T | null>(
-      (at) => {
-        const found = at.find(names);
-        return found && decode(found);
-      },
-      () => null,
-    );
   return {
-    id: read(aliases.peer.id, decodeId),
-    name: read(aliases.peer.name, (name) => name.text(maxName)),
-    publicKey: read(aliases.peer.publicKey, (key) => key.parse((text) => parsePeerKey(text))),
-    address: read(aliases.peer.address, decodeAddress),
+    id: field.tryFind(aliases.peer.id, decodeId),
+    name: field.tryFind(aliases.peer.name, (name) => name.text(maxName)),
+    publicKey: field.tryFind(aliases.peer.publicKey, (key) => key.parse((text) => parsePeerKey(text))),
+    address: field.tryFind(aliases.peer.address, decodeAddress),
     reason,
   };
 }

@@ -31,6 +31,8 @@ export interface Call {
   readonly secrets?: readonly Secret[];
   /** True when the same request twice does no more than once. */
   readonly repeatable: boolean;
+  /** Attempts at most, where it is not for the client to say. */
+  readonly attempts?: number;
   /** The hint for a request that may have been carried out, and is not retried. */
   readonly doubt?: string;
   /** True when a 404 means that what was asked for is the case already. */

@@ -65,7 +65,8 @@ export class HttpClient {
   }
 
   async #repeat(call: Call, connection: Connection, end: AbortSignal): Promise<Answer> {
-    const { clock, random, attempts, maxBodyBytes, onRetry } = this.#options;
+    const { clock, random, maxBodyBytes, onRetry } = this.#options;
+    const { attempts = this.#options.attempts } = call;
     const deadlineMs = this.#deadlineOf(call);
     const basePath = this.url.pathname.replace(/\/$/, '');
     const secrets = [...(call.secrets ?? []), ...(call.bearer ? [call.bearer] : [])];

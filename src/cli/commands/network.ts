@@ -1,11 +1,11 @@
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
-import { openAdmin, readWholeNetwork } from '../admin.ts';
+import { openAdmin, readPeerHealth, readWholeNetwork } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
 import { bold, green, note, print, printJson, table, warn } from '../output/output.ts';
-import { peerTable } from '../output/peer-table.ts';
+import { peersToJson, peerTable } from '../output/peer-table.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
 
 export const listNetworks: Command = {
@@ -71,8 +71,9 @@ export const showNetwork: Command = {
   async run(input) {
     const service = await openAdmin(input);
     const network = await readWholeNetwork(service, input.argument('network') ?? '');
+    const health = await readPeerHealth(service, network.id);
     if (input.switch('json')) {
-      printJson(network);
+      printJson({ ...network, peers: peersToJson(network.peers, health) });
       return exitCodes.done;
     }
     print(
@@ -81,7 +82,7 @@ export const showNetwork: Command = {
         [[network.name, String(network.id), network.private_cidr, network.routes.join(', '), String(network.revision)]],
       ),
     );
-    print(`\n${peerTable(network.peers)}`);
+    print(`\n${peerTable(network.peers, health)}`);
     for (const skipped of describeAllSkipped(network.skipped_peers)) warn(printable(skipped));
     return exitCodes.done;
   },

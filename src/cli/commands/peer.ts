@@ -4,13 +4,13 @@ import { CpnError, printable, WrongUsage } from '../../core/errors/index.ts';
 import type { Id } from '../../core/map/model.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
 import { formatEndpoint, parseEndpoint } from '../../core/net/endpoint.ts';
-import { findNamed, openAdmin, readWholeNetwork } from '../admin.ts';
+import { findNamed, openAdmin, readPeerHealth, readWholeNetwork } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { bold, green, note, print, printJson, warn } from '../output/output.ts';
-import { peerTable } from '../output/peer-table.ts';
+import { peersToJson, peerTable } from '../output/peer-table.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
 import { expiresFlag, readExpiry, requireExpiry } from '../parse/expiry-flag.ts';
 
@@ -27,10 +27,11 @@ export const listPeers: Command = {
   examples: ['cpn peer list office'],
   async run(input) {
     const service = await openAdmin(input);
-    const { peers } = await readWholeNetwork(service, input.argument('network') ?? '');
-    if (input.switch('json')) printJson({ peers });
+    const { id, peers } = await readWholeNetwork(service, input.argument('network') ?? '');
+    const health = await readPeerHealth(service, id);
+    if (input.switch('json')) printJson({ peers: peersToJson(peers, health) });
     else if (peers.length === 0) note('no host has joined yet; create an enrolment key with "cpn key create"');
-    else print(peerTable(peers));
+    else print(peerTable(peers, health));
     return exitCodes.done;
   },
 };

@@ -33,7 +33,7 @@ export function offerArguments({ argument }: Command): { readonly name: string; 
   return words.map((word) => {
     const name = word.slice(1);
     const choices = argument?.choices?.[name];
-    if (choices) return { name, offer: { of: 'words', words: choices } };
+    if (choices) return { name, offer: choices.length === 0 ? { of: 'nothing' } : { of: 'words', words: choices } };
     if (name === 'file') return { name, offer: { of: 'files' } };
     // Where a network must be named it is the control plane's; where it may be left out it is one of this host.
     return { name, offer: { of: word === '[network' ? 'interfaces' : 'nothing' } };

@@ -16,6 +16,11 @@ export function toJson(document: unknown): string {
   return escapeUnshapely(JSON.stringify(document, null, 2));
 }
 
+/** One JSON document in one line, for a command that prints more of them. */
+export function toJsonLine(document: unknown): string {
+  return escapeUnshapely(JSON.stringify(document));
+}
+
 /** Text on stdout: what a person, or a pipe, asked for. */
 export function print(text: string): void {
   endStep();
@@ -128,7 +133,7 @@ function showCell(cell: Cell): string {
  * Nothing that a terminal obeys is let through. Spaces are one: with many, the name that others gave a thing would look like a row of
  * its own.
  */
-function printableCell(text: string): string {
+export function printableCell(text: string): string {
   return printable(text).replace(/ {2,}/g, ' ');
 }
 

@@ -1,43 +1,97 @@
-import type { NetworkPeer } from '../../api/service.ts';
-import { table } from './output.ts';
+import type { NetworkPeer, PeerHealth } from '../../api/service.ts';
+import type { PathState } from '../../contract/health.ts';
+import { findObservedPaths } from '../../core/health/observed-path.ts';
+import { describeAge } from '../../core/util/age.ts';
+import { type Cell, green, red, table, yellow } from './output.ts';
 
-/** Columns that stand only where a peer has something in them. */
-interface Optional {
+/** What hosts observe of each peer, by its id as text; null where the control plane does not collect it. */
+type Health = ReadonlyMap<string, PeerHealth> | null;
+
+/** A column, and whether it stands in the table. */
+interface Column {
   readonly title: string;
-  readonly cell: (peer: NetworkPeer, now: Date) => string;
+  readonly isShown: boolean;
+  readonly cell: (peer: NetworkPeer) => Cell;
 }
 
-const priority: Optional = {
-  title: 'priority',
-  cell: (peer) => (peer.peer_type === 'connector' ? String(peer.priority ?? 0) : '-'),
-};
-const state: Optional = { title: 'state', cell: stateOf };
-const until: Optional = { title: 'until', cell: ({ expires_at }) => expires_at ?? '-' };
-
 /**
- * The peers of a network, a row each, as an administrator sees them; with priorities where a connector has one, and with states and
- * ends where a peer is suspended or expires.
+ * The peers of a network, a row each, as an administrator sees them; with what hosts observe of them where that is known, with
+ * priorities where a connector has one, and with states and ends where a peer is suspended or expires.
  */
-export function peerTable(peers: readonly NetworkPeer[], now = new Date()): string {
-  const isRanked = peers.some((peer) => peer.priority !== undefined && peer.priority !== 0);
-  const isOut = peers.some((peer) => stateOf(peer, now) !== '-');
-  const isTimed = peers.some((peer) => peer.expires_at !== undefined);
-  const columns = [...(isRanked ? [priority] : []), ...(isOut ? [state] : []), ...(isTimed ? [until] : [])];
+export function peerTable(peers: readonly NetworkPeer[], health: Health, now = new Date()): string {
+  const paths = findPaths(health);
+  const of = ({ id }: NetworkPeer) => health?.get(String(id));
+  const isOut = peers.some((peer) => outState(peer, now) !== null);
+  const columns: Column[] = [
+    { title: 'peer', isShown: true, cell: ({ id }) => String(id) },
+    { title: 'name', isShown: true, cell: ({ name }) => name },
+    { title: 'type', isShown: true, cell: ({ peer_type }) => peer_type },
+    {
+      title: 'priority',
+      isShown: peers.some(({ priority }) => priority !== undefined && priority !== 0),
+      cell: (peer) => (peer.peer_type === 'connector' ? String(peer.priority ?? 0) : '-'),
+    },
+    {
+      title: 'state',
+      isShown: health !== null || isOut,
+      cell: (peer) => outState(peer, now) ?? (health === null ? '-' : paintState(of(peer)?.state ?? 'unknown')),
+    },
+    {
+      title: 'until',
+      isShown: peers.some(({ expires_at }) => expires_at !== undefined),
+      cell: ({ expires_at }) => expires_at ?? '-',
+    },
+    { title: 'last seen', isShown: health !== null, cell: (peer) => describeLastSeen(of(peer)?.last_seen, now) },
+    { title: 'path', isShown: health !== null, cell: (peer) => describePath(paths.get(String(peer.id)), of(peer)) },
+    { title: 'version', isShown: health !== null, cell: (peer) => of(peer)?.version ?? '-' },
+    { title: 'address', isShown: true, cell: ({ address }) => address },
+    { title: 'endpoint', isShown: true, cell: ({ endpoint }) => endpoint ?? '-' },
+    { title: 'public key', isShown: true, cell: ({ public_key }) => public_key },
+  ];
+  const shown = columns.filter(({ isShown }) => isShown);
   return table(
-    ['peer', 'name', 'type', ...columns.map(({ title }) => title), 'address', 'endpoint', 'public key'],
-    peers.map((peer) => [
-      String(peer.id),
-      peer.name,
-      peer.peer_type,
-      ...columns.map(({ cell }) => cell(peer, now)),
-      peer.address,
-      peer.endpoint ?? '-',
-      peer.public_key,
-    ]),
+    shown.map(({ title }) => title),
+    peers.map((peer) => shown.map(({ cell }) => cell(peer))),
   );
 }
 
-function stateOf({ suspended_at, expires_at }: NetworkPeer, now: Date): string {
+/** The peers with what hosts observe of them, as scripts rely on it: null in each of these fields where nothing collects it. */
+export function peersToJson(peers: readonly NetworkPeer[], health: Health) {
+  const paths = findPaths(health);
+  return peers.map((peer) => {
+    const observed = health?.get(String(peer.id));
+    return {
+      ...peer,
+      state: health && (observed?.state ?? 'unknown'),
+      last_seen: observed?.last_seen ?? null,
+      version: observed?.version ?? null,
+      path: paths.get(String(peer.id)) ?? null,
+      reachable_by: observed?.reachable_by ?? null,
+      witnesses: observed?.witnesses ?? null,
+    };
+  });
+}
+
+function findPaths(health: Health): ReadonlyMap<string, PathState> {
+  return findObservedPaths([...(health?.values() ?? [])]);
+}
+
+function outState({ suspended_at, expires_at }: NetworkPeer, now: Date): string | null {
   if (suspended_at !== undefined) return 'suspended';
-  return expires_at !== undefined && Date.parse(expires_at) <= now.getTime() ? 'expired' : '-';
+  return expires_at !== undefined && Date.parse(expires_at) <= now.getTime() ? 'expired' : null;
+}
+
+function paintState(state: PeerHealth['state']): Cell {
+  return [state, { online: green, offline: red, unknown: yellow }[state]];
+}
+
+function describeLastSeen(at: string | null | undefined, now: Date): string {
+  return at ? describeAge((now.getTime() - Date.parse(at)) / 1000) : '-';
+}
+
+/** How most hosts reach a peer, and how many of those that can tell do. */
+function describePath(path: PathState | undefined, observed: PeerHealth | undefined): string {
+  const { reachable_by = 0, witnesses = 0 } = observed ?? {};
+  const count = witnesses === 0 ? [] : [`${reachable_by} of ${witnesses}`];
+  return [...(path === undefined ? [] : [path]), ...count].join(', ') || '-';
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { untilInterrupted } from './until-interrupted.ts';
 
 /** Milliseconds between two drawings. */
 const pause = 2_000;
@@ -10,23 +11,16 @@ const usualRows = 24;
  * elsewhere one text after another with an empty line between.
  */
 export async function redraw(draw: () => Promise<string>): Promise<void> {
-  const ended = new AbortController();
-  const end = () => ended.abort();
-  process.once('SIGINT', end).once('SIGTERM', end);
-  // A reader that left, such as `head`, ends the watch and is no failure.
-  process.stdout.on('error', end);
-  try {
-    for (let first = true; !ended.signal.aborted; first = false) {
+  await untilInterrupted(async (ended) => {
+    for (let first = true; !ended.aborted; first = false) {
       const text = await draw();
-      if (ended.signal.aborted) break;
+      if (ended.aborted) break;
       process.stdout.write(
         process.stdout.isTTY ? frame(text, process.stdout.rows || usualRows) : `${first ? '' : '\n'}${text}\n`,
       );
-      await sleep(pause, undefined, { signal: ended.signal }).catch(end);
+      await sleep(pause, undefined, { signal: ended });
     }
-  } finally {
-    process.off('SIGINT', end).off('SIGTERM', end);
-  }
+  });
 }
 
 /**

@@ -5,7 +5,7 @@ import { bold, dim, note } from './output.ts';
 /** Commands and groups by topic, in the order in which a new user needs them. */
 export const topics: Readonly<Record<string, readonly string[]>> = {
   'this host': ['join', 'run', 'up', 'down', 'set', 'rotate-key', 'accept', 'drain', 'leave'],
-  diagnosis: ['status', 'wait', 'explain', 'doctor', 'plan', 'reconcile', 'debug'],
+  diagnosis: ['status', 'wait', 'explain', 'doctor', 'plan', 'reconcile', 'events', 'debug'],
   phones: ['export'],
   admin: ['login', 'whoami', 'logout', 'network', 'key', 'peer', 'user', 'token', 'audit', 'api'],
   server: ['control-plane'],

@@ -43,6 +43,7 @@ const sources: Readonly<Record<string, () => Promise<Command>>> = {
   'token list': async () => (await import('../commands/token.ts')).listTokens,
   'token create': async () => (await import('../commands/token.ts')).createToken,
   'token revoke': async () => (await import('../commands/token.ts')).revokeToken,
+  events: async () => (await import('../commands/events.ts')).events,
   audit: async () => (await import('../commands/audit.ts')).audit,
   api: async () => (await import('../commands/api.ts')).api,
   'control-plane serve': async () => (await import('../commands/control-plane.ts')).serveControlPlane,

@@ -68,6 +68,8 @@ const synonyms: Readonly<Record<string, readonly string[]>> = {
   ping: ['explain'],
   route: ['explain'],
   trace: ['explain'],
+  log: ['events', 'audit'],
+  logs: ['events', 'audit'],
   check: ['doctor', 'status'],
   diagnose: ['doctor'],
   diff: ['plan'],

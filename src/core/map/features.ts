@@ -29,7 +29,9 @@ export type AdminFeature =
   | 'network-expected-routes'
   | 'peer-suspension'
   | 'peer-expiry'
-  | 'key-peer-expiry';
+  | 'key-peer-expiry'
+  | 'network-health'
+  | 'network-events';
 
 /** The features among these names; a later version may have saved others. */
 export function knownFeatures(names: readonly string[]): readonly Feature[] {
@@ -85,6 +87,8 @@ const adminPlaces: Readonly<Record<AdminFeature, Place>> = {
     method: 'post',
     field: 'peer_expires_in_hours',
   },
+  'network-health': { path: '/api/networks/{}/health', method: 'get' },
+  'network-events': { path: '/api/networks/{}/events', method: 'get' },
 };
 
 /** Whether an OpenAPI 3 description has an extension that an administrator's command needs; false for what is no such description. */

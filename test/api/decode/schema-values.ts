@@ -26,6 +26,7 @@ export function valuesOf(schema: Schema, components: Components): fc.Arbitrary<u
   if (allOf) return valuesOf(Object.assign({}, ...allOf), components);
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (schema.enum) return fc.constantFrom(...schema.enum);
+  if (Array.isArray(type)) return fc.oneof(...type.map((each) => valuesOf({ ...schema, type: each }, components)));
   switch (type) {
     case 'null':
       return fc.constant(null);
@@ -36,6 +37,8 @@ export function valuesOf(schema: Schema, components: Components): fc.Arbitrary<u
         min: Math.max(schema.minimum ?? 0, -(2 ** 31)),
         max: Math.min(schema.maximum ?? 9, 2 ** 31 - 1),
       });
+    case 'number':
+      return fc.double({ min: schema.minimum ?? 0, max: schema.maximum ?? 9, noNaN: true });
     case 'string':
       return strings(schema);
     case 'array':

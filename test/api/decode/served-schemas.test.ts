@@ -18,6 +18,8 @@ import {
   decodeWholeNetwork,
 } from '../../../src/api/decode/admin.ts';
 import { decodeEnrollment } from '../../../src/api/decode/enrollment.ts';
+import { decodeEvents } from '../../../src/api/decode/event.ts';
+import { decodeHealth } from '../../../src/api/decode/health.ts';
 import { decodeMap } from '../../../src/api/decode/map.ts';
 import { parsePublicKey } from '../../../src/core/crypto/keys.ts';
 import { BadReply } from '../../../src/core/errors/index.ts';
@@ -47,6 +49,14 @@ interface Reading {
 const peerGaps = ['peers.0.id', 'peers.0.name', 'peers.0.peer_type', 'peers.0.endpoint', 'peers.0.created_at'];
 const networkGaps = ['description', 'routes', 'vpn_type', 'revision'];
 const profile = ['id', 'email', 'role', 'organization', 'organization.id', 'organization.name'];
+/** All but the peers and their ids. */
+const healthGaps = [
+  ...['state', 'reachable_by', 'witnesses', 'last_seen', 'version', 'paths', 'paths.0.peer', 'paths.0.path'],
+  ...['name', 'why', 'platform', 'source_address', 'reported_at', 'drift', 'pin_mismatches', 'problem'],
+  ...['routes', 'routes.0.route', 'routes.0.connector'],
+]
+  .map((name) => `peers.0.${name}`)
+  .concat(['routes', ...['route', 'state', 'connector', 'standby', 'why'].map((name) => `routes.0.${name}`)]);
 const ask = { name: 'k', max_uses: 1, expires_in_hours: 1 };
 
 const readings: Readonly<Record<string, Reading>> = {
@@ -147,6 +157,19 @@ const readings: Readonly<Record<string, Reading>> = {
     mayLack: ['0.actor.id', '0.actor.name', '0.target.id', '0.target.name', '0.address', '0.details'],
     ignores: [],
   },
+  'the events': {
+    of: 'Event',
+    list: true,
+    decode: (body) => decodeEvents(body, source),
+    mayLack: ['0.peer', '0.route', '0.details'],
+    ignores: [],
+  },
+  'the health of a network': {
+    of: 'Health',
+    decode: (body) => decodeHealth(body, source),
+    mayLack: healthGaps,
+    ignores: healthGaps,
+  },
 };
 
 /** A peer that is skipped is refused, as far as it goes. */
@@ -154,8 +177,8 @@ function refuseSkipped(skipped: readonly { readonly reason: string }[] = []): vo
   for (const { reason } of skipped) throw new BadReply(source.url, reason, 'none');
 }
 
-/** Decoded with the map that they change, which no schema tells: see decode-delta.test.ts. */
-const elsewhere = ['NetworkDelta'];
+/** A delta is decoded with the map that it changes, which no schema tells: see decode-delta.test.ts. A host need not read the other one. */
+const elsewhere = ['NetworkDelta', 'ReportReply'];
 
 let description: Description;
 beforeAll(async () => {

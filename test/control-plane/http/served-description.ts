@@ -8,7 +8,7 @@ export type Json = { [name: string]: unknown };
 /** A schema as OpenAPI 3.1 writes it, as far as our own use it. */
 export interface Schema {
   readonly $ref?: string;
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly format?: string;
   readonly pattern?: string;
   readonly const?: unknown;

@@ -1,0 +1,84 @@
+import type { AdminService, Event } from '../api/service.ts';
+import { Unreachable } from '../core/errors/index.ts';
+import type { Id } from '../core/map/model.ts';
+import { backoffDelay } from '../core/util/backoff.ts';
+
+/** Events of one reply. */
+const pageSize = 1000;
+const waitSeconds = 60;
+const backoff = { baseMs: 1000, capMs: 15_000 };
+/** Between two polls, also of a service that does not wait although it says so. */
+const pauseMs = { afterWait: 1000, withoutWait: 5000 };
+
+type Service = Pick<AdminService, 'readEvents'>;
+
+interface Wanted {
+  /** Only events after this one; without it, the newest ones. */
+  readonly after?: Id | undefined;
+  readonly limit: number;
+  /** None for all. */
+  readonly types: readonly string[];
+}
+
+/** Reads up to `limit` events, oldest first: the newest ones, or the first ones after `after`. */
+export async function readEvents(service: Service, network: Id, { after, limit, types }: Wanted): Promise<Event[]> {
+  const isWanted = ({ type }: Event) => types.length === 0 || types.includes(type);
+  if (after === undefined && types.length === 0 && limit <= pageSize) {
+    return (await service.readEvents(network, { limit })).events;
+  }
+  let found: Event[] = [];
+  for (let last = after ?? 0; ; ) {
+    const { events } = await service.readEvents(network, { after: last, limit: pageSize });
+    // The service answers with its newest events where it has no event as new as `last`.
+    if (!events.every(({ id }) => isAfter(id, last))) return [...found, ...events.filter(isWanted)].slice(-limit);
+    const newest = events.at(-1);
+    found = [...found, ...events.filter(isWanted)];
+    if (after === undefined) found = found.slice(-limit);
+    if (newest === undefined || (after !== undefined && found.length >= limit)) return found.slice(0, limit);
+    last = newest.id;
+  }
+}
+
+interface Following {
+  /** The last event that is known: its id, and its instant where that is known too. */
+  readonly last: Pick<Event, 'id'> & Partial<Pick<Event, 'at'>>;
+  readonly signal: AbortSignal;
+  sleep(milliseconds: number, signal: AbortSignal): Promise<unknown>;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Called at the first of the attempts that fail, and with null when one succeeds again. */
+  onOutage(error: Unreachable | null): void;
+}
+
+/**
+ * Gives each event that comes after the last one, once, as soon as it comes. It goes on while the service is unreachable; it ends with
+ * the signal, by whatever error that makes.
+ */
+export async function* followEvents(service: Service, network: Id, following: Following): AsyncGenerator<Event> {
+  const { signal, sleep, random, onOutage } = following;
+  let { id: after, at = '' } = following.last;
+  for (let failures = 0; ; ) {
+    try {
+      const wait = { seconds: waitSeconds, signal };
+      const { events, waited } = await service.readEvents(network, { after, limit: pageSize, wait });
+      if (failures > 0) onOutage(null);
+      failures = 0;
+      // A database that was restored from a backup has no event as new: the service answers with its newest ones.
+      const isRestored = !events.every(({ id }) => isAfter(id, after));
+      const fresh = isRestored ? events.filter((event) => event.at > at) : events;
+      yield* fresh;
+      after = events.at(-1)?.id ?? after;
+      at = fresh.at(-1)?.at ?? at;
+      if (fresh.length === 0) await sleep(waited ? pauseMs.afterWait : pauseMs.withoutWait, signal);
+    } catch (error) {
+      if (!(error instanceof Unreachable)) throw error;
+      failures += 1;
+      if (failures === 1) onOutage(error);
+      await sleep(Math.max(error.retryAfterMs ?? 0, backoffDelay(failures, backoff, random())), signal);
+    }
+  }
+}
+
+function isAfter(id: Id, last: Id): boolean {
+  return typeof id === 'number' && typeof last === 'number' ? id > last : String(id) !== String(last);
+}

@@ -1,0 +1,34 @@
+import type { PathState } from '../../contract/health.ts';
+import type { Id } from '../map/model.ts';
+
+/** What a host reports of the others. */
+interface Reporter {
+  readonly state: 'online' | 'offline' | 'unknown';
+  readonly paths: readonly { readonly peer: Id; readonly path: PathState }[];
+}
+
+/** Of equally many, the first one. A host that never talks with a peer observes less than one that does. */
+const observed = ['direct', 'relayed', 'down'] as const;
+const unobserved = ['stale', 'never'] as const;
+
+/** How most of the hosts that are online reach each peer, by its id as text; nothing for a peer of which none reports. */
+export function findObservedPaths(reporters: readonly Reporter[]): ReadonlyMap<string, PathState> {
+  const counts = new Map<string, Map<PathState, number>>();
+  for (const { paths } of reporters.filter(({ state }) => state === 'online')) {
+    for (const { peer, path } of paths) {
+      const ofPeer = counts.get(`${peer}`) ?? new Map<PathState, number>();
+      counts.set(`${peer}`, ofPeer.set(path, (ofPeer.get(path) ?? 0) + 1));
+    }
+  }
+  return new Map(
+    [...counts].flatMap(([peer, ofPeer]) => {
+      const most = mostCommon(ofPeer, observed) ?? mostCommon(ofPeer, unobserved);
+      return most === null ? [] : [[peer, most] as const];
+    }),
+  );
+}
+
+function mostCommon(counts: ReadonlyMap<PathState, number>, among: readonly PathState[]): PathState | null {
+  const most = Math.max(...among.map((path) => counts.get(path) ?? 0));
+  return most === 0 ? null : (among.find((path) => counts.get(path) === most) ?? null);
+}

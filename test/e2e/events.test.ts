@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Process } from '../lab/process.ts';
+import { Desk, startPlane } from './desk.ts';
+
+let desk: Desk;
+let server: Process;
+let url: string;
+
+beforeAll(async () => {
+  desk = await Desk.open();
+  ({ server, url } = await startPlane(desk));
+  await desk.output(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24']);
+});
+
+afterAll(async () => {
+  await server?.stop();
+  await desk?.close();
+});
+
+/** Makes two events: a host enrols, and is removed. */
+async function enrolAndRemove(name: string): Promise<void> {
+  const key = await desk.write('key', (await desk.output(['key', 'create', 'office', '--name', 'k'])).trim());
+  const publicKey = randomBytes(32).toString('base64');
+  const fields = [`enrollment_token=@${key}`, 'peer_type=origin', `public_key=${publicKey}`].flatMap((field) => [
+    '--field',
+    field,
+  ]);
+  await desk.output(['api', 'POST', '/api/networks/enroll', ...fields, '--raw-field', `name=${name}`]);
+  await desk.cpn(['peer', 'remove', 'office', name]);
+}
+
+describe('events', () => {
+  it('are none at first', async () => {
+    expect(await desk.cpn(['events'])).toMatchObject({ exitCode: 0, stdout: '', stderr: 'there are no events\n' });
+    expect(await desk.json(['events', 'office', '--type', 'peer.offline'])).toEqual({ events: [] });
+  });
+
+  it('are listed, oldest first, also by type and in pages', async () => {
+    await enrolAndRemove('web-1');
+    await enrolAndRemove('web-2');
+    expect(await desk.output(['events', 'office'])).toMatch(
+      /^id +when +what +peer +route\n1 +20\S+Z +peer\.enrolled +web-1 \(1\) +- +reason "enrolled"\n2 +20\S+Z +peer\.removed +web-1 /,
+    );
+    const ids = async (...flags: string[]) =>
+      (await desk.json(['events', ...flags])).events.map(({ id }: { id: number }) => id);
+    expect(await ids()).toEqual([1, 2, 3, 4]);
+    expect(await ids('--limit', '1')).toEqual([4]);
+    expect(await ids('--after', '1', '--limit', '2')).toEqual([2, 3]);
+    expect(await ids('--type', 'peer.removed', '--limit', '1')).toEqual([4]);
+    expect((await desk.cpn(['events', '--after', '1', '--limit', '2'])).stderr).toBe('later events: --after 3\n');
+  });
+
+  it('are followed through a restart of the control plane, each once', async () => {
+    const followers = [
+      desk.spawn(['events', 'office', '--follow', '--json']),
+      desk.spawn(['events', '--follow', '--after', '3', '--type', 'peer.removed']),
+    ];
+    const [json, text] = followers as [Process, Process];
+    await json.waitForLine(/"id":4,/);
+    await text.waitForLine(/^4 {2}/);
+    await enrolAndRemove('web-3');
+    await text.waitForLine(/^6 {2}/);
+    server.signal('SIGKILL');
+    await server.exited;
+    for (const follower of followers) await follower.waitForLine(/is unreachable: .*; retrying$/);
+    const data = ['--listen', new URL(url).host, '--data', `${desk.folder}/data`];
+    server = desk.spawn(['control-plane', 'serve', ...data]);
+    await server.waitForLine(/control plane listening/);
+    await enrolAndRemove('web-4');
+    for (const follower of followers) await follower.waitForLine(/connected to the control plane again/);
+    await json.waitForLine(/"id":8,/);
+    await text.waitForLine(/^8 {2}/);
+    await enrolAndRemove('web-\u202e5');
+    await json.waitForLine(/"id":10,/);
+    await text.waitForLine(/^10 {2}/);
+    const outcomes = await Promise.all(
+      followers.map(async (follower) => {
+        follower.signal('SIGINT');
+        return follower.exited;
+      }),
+    );
+    expect(outcomes.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
+    const [lines = [], rows = []] = outcomes.map(({ stdout }) => stdout.trimEnd().split('\n'));
+    expect(lines.map((line) => JSON.parse(line).id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    expect(rows.map((row) => row.split(/ {2,}/).slice(0, 4))).toEqual(
+      [2, 3, 4, 5].map((n) => [
+        String(2 * n),
+        expect.stringMatching(/^20\S+Z$/),
+        'peer.removed',
+        n === 5 ? expect.stringMatching(/^web-\ufffd5 \(\d\)$/) : `web-${n} (${n})`,
+      ]),
+    );
+    expect(lines.join('')).not.toContain('\u202e');
+  });
+
+  it('are those of one network, whose name is needed where there are more', async () => {
+    await desk.output(['network', 'create', '--name', 'lab', '--cidr', '10.78.0.0/24']);
+    expect(await desk.fail(['events'])).toMatchObject({
+      exitCode: 2,
+      stderr: 'cpn: there are 2 networks; name one: office (1), lab (2)\n',
+    });
+    expect(await desk.json(['events', 'lab'])).toEqual({ events: [] });
+    expect((await desk.fail(['events', 'lab', '--type', 'peer.gone'])).stderr).toContain(
+      '--type "peer.gone" must be one of peer.enrolled',
+    );
+  });
+});
