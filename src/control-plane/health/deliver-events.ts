@@ -13,7 +13,7 @@ import { createSend } from './send-webhook.ts';
 import type { Webhook } from './webhook-settings.ts';
 
 /** Messages that one process sends at once. */
-const width = 4;
+const width = 8;
 const pollMs = 1_000;
 /** How long a message belongs to the process that sends it. A process that is killed loses it then. */
 const claimMs = 60_000;

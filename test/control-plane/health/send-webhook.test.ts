@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
 import { createSend, type Send } from '../../../src/control-plane/health/send-webhook.ts';
+import { makeCertificate } from '../../api/certificate.ts';
 import { ignore, startReceiver, webhookAt } from './receiver.ts';
 
 const message = { id: 'evt_1', body: '{}' };
@@ -28,6 +32,16 @@ test('a name of this machine is refused', async () => {
   const send = createSend(webhookAt(`http://localhost:${receiver.port}/`, [], ['10.0.0.0/8']));
   expect((await attempt(send))?.reason).toMatch(/127\.0\.0\.1 is loopback|::1 is loopback/);
   expect(receiver.received).toEqual([]);
+});
+
+test('a certificate that is not trusted is refused', async () => {
+  const { cert, key } = makeCertificate();
+  const server = createServer({ cert, key }, () => expect.unreachable()).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const outcome = await attempt(createSend(webhookAt(`https://127.0.0.1:${port}/`)));
+  expect(outcome?.reason).toBe('DEPTH_ZERO_SELF_SIGNED_CERT');
 });
 
 test('a redirect is not followed, and not accepted', async () => {
