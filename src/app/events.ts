@@ -43,7 +43,8 @@ interface Following {
   /** The last event that is known: its id, and its instant where that is known too. */
   readonly last: Pick<Event, 'id'> & Partial<Pick<Event, 'at'>>;
   readonly signal: AbortSignal;
-  sleep(milliseconds: number, signal: AbortSignal): Promise<unknown>;
+  /** Ends with the signal. */
+  sleep(milliseconds: number): Promise<unknown>;
   /** In [0, 1). */
   readonly random: () => number;
   /** Called at the first of the attempts that fail, and with null when one succeeds again. */
@@ -69,12 +70,12 @@ export async function* followEvents(service: Service, network: Id, following: Fo
       yield* fresh;
       after = events.at(-1)?.id ?? after;
       at = fresh.at(-1)?.at ?? at;
-      if (fresh.length === 0) await sleep(waited ? pauseMs.afterWait : pauseMs.withoutWait, signal);
+      if (fresh.length === 0) await sleep(waited ? pauseMs.afterWait : pauseMs.withoutWait);
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
       failures += 1;
       if (failures === 1) onOutage(error);
-      await sleep(Math.max(error.retryAfterMs ?? 0, backoffDelay(failures, backoff, random())), signal);
+      await sleep(Math.max(error.retryAfterMs ?? 0, backoffDelay(failures, backoff, random())));
     }
   }
 }

@@ -17,14 +17,19 @@ afterAll(async () => {
 
 const yes = ['--yes'];
 
-/** Brings a peer into a network without a host behind it. */
-async function enrol(network: string, name: string): Promise<void> {
+/** Brings a peer into a network without a host behind it, and returns its id and token. */
+async function enrol(network: string, name: string): Promise<{ id: number; token: string }> {
   const key = await desk.write(
     'key',
     (await desk.output(['key', 'create', network, '--name', name, '--type', 'connector'])).trim(),
   );
   const fields = [`enrollment_token=@${key}`, `name=${name}`, 'peer_type=connector', `public_key=${randomKey()}`];
-  await desk.output(['api', 'POST', '/api/networks/enroll', ...fields.flatMap((field) => ['--field', field])]);
+  const enrolled = await desk.output([
+    ...['api', 'POST', '/api/networks/enroll'],
+    ...fields.flatMap((field) => ['--field', field]),
+  ]);
+  const { peer, access_token } = JSON.parse(enrolled).data;
+  return { id: peer.id, token: access_token };
 }
 
 const randomKey = () => randomBytes(32).toString('base64');
@@ -196,6 +201,29 @@ describe('peer', () => {
       exitCode: 2,
       stderr: expect.stringContaining('there is no peer "edge-2"; there are: none'),
     });
+  });
+
+  it('has what the hosts observe of it', async () => {
+    const [one, other] = [await enrol('office', 'host-1'), await enrol('office', 'host-2')];
+    const report = await desk.write(
+      'report',
+      JSON.stringify({ complete: true, paths: [{ peer: other.id, path: 'direct' }] }),
+    );
+    const send = ['api', 'POST', `/api/networks/1/peers/${one.id}/report`, '--input', report];
+    await desk.output(send, { env: { CPN_API_TOKEN: one.token } });
+    const listed = async (name: string) =>
+      (await desk.json(['peer', 'list', 'office'])).peers.find((peer: { name: string }) => peer.name === name);
+    expect(await listed('host-1')).toMatchObject({ state: 'online', path: null, witnesses: 0 });
+    expect(await listed('host-2')).toMatchObject({ state: 'online', path: 'direct', reachable_by: 1, witnesses: 1 });
+    for (const command of [
+      ['network', 'show'],
+      ['peer', 'list'],
+    ]) {
+      expect(await desk.output([...command, 'office'])).toMatch(
+        /host-1 +connector +online +(?:-|\d+ s ago) +- .*\n\d+ +host-2 +connector +online +(?:-|\d+ s ago) +direct, 1 of 1 /,
+      );
+    }
+    for (const name of ['host-1', 'host-2']) await desk.output(['peer', 'remove', 'office', name, ...yes]);
   });
 
   it('is suspended, resumed, and expires', async () => {

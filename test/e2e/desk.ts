@@ -17,13 +17,14 @@ export interface DeskOptions {
 export class Desk {
   readonly folder: string;
   readonly #program: string;
-  readonly #env: Readonly<Record<string, string>>;
+  /** Of each of its commands. */
+  readonly environment: Readonly<Record<string, string>>;
   #commands: CommandServer | undefined;
 
   private constructor(folder: string, program: string) {
     this.folder = folder;
     this.#program = program;
-    this.#env = {
+    this.environment = {
       PATH: process.env.PATH ?? '',
       HOME: folder,
       XDG_CONFIG_HOME: join(folder, 'config'),
@@ -50,7 +51,7 @@ export class Desk {
 
   /** Runs a command to its end, whatever that is, without a terminal; in a command server, which is one process for all commands. */
   cpn(args: readonly string[], { input = '', env = {} }: DeskOptions = {}): Promise<Outcome> {
-    this.#commands ??= new CommandServer((argv) => new Process(argv, { env: this.#env, holdInput: true }));
+    this.#commands ??= new CommandServer((argv) => new Process(argv, { env: this.environment, holdInput: true }));
     return this.#commands.run({ args, env, input }, `cpn ${args.join(' ')}`, 40_000);
   }
 
@@ -68,7 +69,7 @@ export class Desk {
 
   /** Starts a command, and leaves it running. */
   spawn(args: readonly string[], options: { env?: Readonly<Record<string, string>> } = {}): Process {
-    return new Process([this.#program, ...args], { env: { ...this.#env, ...options.env } });
+    return new Process([this.#program, ...args], { env: { ...this.environment, ...options.env } });
   }
 
   /** Runs a command that must fail with nothing on stdout; returns its exit code and its stderr. */
@@ -87,7 +88,7 @@ export class Desk {
     const command = [this.#program, ...args].map((word) => `'${word}'`).join(' ');
     // A new terminal has no columns, and would print a prompt one letter a line.
     const session = new Process(['script', '-qefc', `stty rows 40 cols 200; exec ${command}`, '/dev/null'], {
-      env: { ...this.#env, SHELL: '/bin/sh', TERM: 'xterm', ...env },
+      env: { ...this.environment, SHELL: '/bin/sh', TERM: 'xterm', ...env },
       holdInput: true,
     });
     for (const [question, answer] of dialogue) {

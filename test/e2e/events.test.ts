@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Process } from '../lab/process.ts';
+import { builtProgram } from '../lab/built-program.ts';
+import { Process } from '../lab/process.ts';
 import { Desk, startPlane } from './desk.ts';
 
 let desk: Desk;
@@ -92,6 +93,15 @@ describe('events', () => {
       ]),
     );
     expect(lines.join('')).not.toContain('\u202e');
+  });
+
+  it('are followed until the reader goes away', async () => {
+    const piped = `set -o pipefail; '${await builtProgram()}' events office --follow --limit 1 | { read -r line; echo "$line"; }`;
+    const follower = new Process(['bash', '-c', piped], { env: desk.environment });
+    await follower.waitForLine(/^10 {2}/);
+    // Only a write finds that the reader is gone.
+    await enrolAndRemove('web-6');
+    expect(await follower.endWithin(20_000)).toMatchObject({ exitCode: 0, stderr: '' });
   });
 
   it('are those of one network, whose name is needed where there are more', async () => {

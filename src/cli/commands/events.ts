@@ -66,10 +66,12 @@ export const events: Command = {
     const network = await findTheNetwork(service, input.argument('network'));
     const found = await readEvents(service, network, { after, limit, types });
     if (follows) {
-      const show = (event: Event) => print(isJson ? toJsonLine(event) : toLine(event));
-      found.forEach(show);
-      await follow(service, network, found.at(-1) ?? { id: after ?? 0 }, (event) => {
-        if (types.length === 0 || types.some((type) => type === event.type)) show(event);
+      await untilInterrupted(async (signal) => {
+        const show = (event: Event) => print(isJson ? toJsonLine(event) : toLine(event));
+        found.forEach(show);
+        for await (const event of follow(service, network, found.at(-1) ?? { id: after ?? 0 }, signal)) {
+          if (types.length === 0 || types.some((type) => type === event.type)) show(event);
+        }
       });
     } else if (isJson) {
       printJson({ events: found });
@@ -84,22 +86,14 @@ export const events: Command = {
   },
 };
 
-async function follow(
-  service: AdminService,
-  network: Id,
-  last: Pick<Event, 'id'> & Partial<Event>,
-  show: (event: Event) => void,
-): Promise<void> {
-  await untilInterrupted(async (signal) => {
-    const coming = followEvents(service, network, {
-      ...{ last, signal, random: Math.random },
-      sleep: (milliseconds) => delay(milliseconds, undefined, { signal }),
-      onOutage: (error) => {
-        if (error) warn(`${error.message}; retrying`);
-        else note('connected to the control plane again');
-      },
-    });
-    for await (const event of coming) show(event);
+function follow(service: AdminService, network: Id, last: Pick<Event, 'id'> & Partial<Event>, signal: AbortSignal) {
+  return followEvents(service, network, {
+    ...{ last, signal, random: Math.random },
+    sleep: (milliseconds) => delay(milliseconds, undefined, { signal }),
+    onOutage: (error) => {
+      if (error) warn(`${error.message}; retrying`);
+      else note('connected to the control plane again');
+    },
   });
 }
 
