@@ -130,27 +130,10 @@ function loadLate(code: string): string {
   const names = 'child_process|crypto|dgram|dns/promises|fs/promises|http|net|os|process|timers/promises|tty|v8|zlib';
   const late = code.replace(
     new RegExp(`(\\w+)=require\\("node:(${names})"\\)(;\\1=[\\w.]+\\(\\1,1\\))?`, 'g'),
-    (_, name: string, id: string) => {
-      const used = new Set([...code.matchAll(new RegExp(`\\b${name}\\.(\\w+)`, 'g'))].map(([, member]) => member));
-      const load = id === 'process' ? id : `require("node:${id}")`;
-      return `${name}=builtin(()=>${load},${JSON.stringify([...used])})`;
-    },
+    (_, name: string, id: string) => `${name}=builtin(()=>${id === 'process' ? id : `require("node:${id}")`})`,
   );
-  return `const builtin=${lateMembers};${late}`;
-}
-
-/** Members of a module that is loaded for the first of them, each a plain one from its first use on. The text of it is in each part. */
-function lateMembers(load: () => Record<string, unknown>, names: readonly string[]): object {
-  const members = {};
-  for (const name of names) {
-    const get = () => {
-      const value = name === 'default' ? load() : load()[name];
-      Object.defineProperty(members, name, { value });
-      return value;
-    };
-    Object.defineProperty(members, name, { configurable: true, get });
-  }
-  return members;
+  const get = "(_,name)=>{loaded??=load();return name==='default'?loaded:loaded[name]}";
+  return `const builtin=(load)=>{let loaded;return new Proxy({},{get:${get}})};${late}`;
 }
 
 /** The same program, with Node's own modules required: to import them, a script that Node did not load itself needs an experimental API. */

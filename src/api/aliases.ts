@@ -44,6 +44,10 @@ export const aliases = {
     etag: ['network_etag'],
     config: ['config', 'wg_config', 'wireguard_config', 'wg_quick', 'configuration'],
   },
+  reportReply: {
+    reachableBy: ['reachable_by'],
+    witnesses: ['witnesses'],
+  },
   key: {
     id: ['id', 'key_id'],
     name: ['name'],

@@ -193,6 +193,27 @@ export function connectPeerService(
       // Our own control plane's reply to what it removed; another body, or none, may be a captive portal's.
       return (body as { data?: unknown } | null)?.data === null;
     },
+
+    async report(network, peer, token, report, signal) {
+      if (!has('peer-report')) return null;
+      // Not checked by the contract's schema: a daemon would have to load all of them, for what it composes itself.
+      const { body, reading } = await change({
+        what: `the report of peer ${peer} of network ${network}`,
+        method: 'POST',
+        path: `${pathOf(network, peer)}/report`,
+        bearer: token,
+        json: report,
+        repeatable: true,
+        answered: true,
+        ...(signal && { wait: { seconds: null, signal } }),
+        remedies: ownRemedies,
+      });
+      const reply = Field.ofReply(body, reading);
+      return {
+        reachableBy: reply.need(aliases.reportReply.reachableBy).integer(),
+        witnesses: reply.need(aliases.reportReply.witnesses).integer(),
+      };
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import type { AuditEntry as AuditEntryReply } from '../contract/audit.ts';
 import type { OpenSession as OpenSessionReply } from '../contract/auth.ts';
 import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../contract/enrollment-key.ts';
 import type { Event as EventReply } from '../contract/event.ts';
-import type { PathState, PeerHealth as PeerHealthReply } from '../contract/health.ts';
+import type { PathState, PeerHealth as PeerHealthReply, Report } from '../contract/health.ts';
 import type { ChangeNetwork, CreateNetwork, NetworkSummary as NetworkSummaryReply } from '../contract/network.ts';
 import type { ChangePeer, Peer as PeerReply, PeerType } from '../contract/peer.ts';
 import type { CreatePersonalToken, PersonalToken } from '../contract/personal-token.ts';
@@ -10,6 +10,7 @@ import type { ChangeUser, CreateUser as CreateUserRequest, User as UserReply } f
 import type { IdentityKey, KeyProof } from '../core/crypto/identity.ts';
 import type { PublicKey } from '../core/crypto/keys.ts';
 import type { Secret } from '../core/crypto/secret.ts';
+import type { Reachability } from '../core/health/compose-report.ts';
 import type { AdminFeature, Feature } from '../core/map/features.ts';
 import type { Id, NetworkMap, PeerId, ProvidedRemarks } from '../core/map/model.ts';
 import type { ListedSelf } from '../core/map/own-peer.ts';
@@ -106,6 +107,12 @@ export interface PeerService {
    * peer is gone already, the service says it in a form of its own or cannot remove peers, or a captive portal answers.
    */
   removePeer(network: Id, peer: PeerId, token: Secret): Promise<boolean>;
+  /**
+   * Reports what the host observes. Null where the service describes no such operation, and nothing is sent to it.
+   *
+   * @param signal ends the call; it then fails with the signal's reason
+   */
+  report(network: Id, peer: PeerId, token: Secret, report: Report, signal?: AbortSignal): Promise<Reachability | null>;
 }
 
 /** `Whole`, with null for the fields in `Gaps` that a service leaves out. */

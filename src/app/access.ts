@@ -16,6 +16,13 @@ export function accessOf({ membership }: Joined): Access | null {
   return token === null || map.id === null ? null : { network: map.id, token };
 }
 
+/** Control plane, network, peer and token of a membership in one string, which is never logged. */
+export function identifyMembership(state: Joined): string {
+  const { service, membership } = state;
+  const access = accessOf(state);
+  return JSON.stringify([service.url, membership.peer.id, access?.network ?? null, access?.token.reveal() ?? null]);
+}
+
 /** The network with a personal token, where the host has no token and the user gives one. */
 export function withPersonalToken(state: Joined, personalToken: Secret | null): Joined {
   const { membership } = state;

@@ -2,11 +2,11 @@ import type { DoctorTools } from '../app/doctor/examination.ts';
 import { redact } from '../core/crypto/redact.ts';
 import { CpnError } from '../core/errors/index.ts';
 import { packTar } from '../core/util/tar.ts';
+import { version } from '../core/util/version.ts';
 import { toJson } from './output/output.ts';
 import { diagnosesToJson } from './output/show-diagnoses.ts';
 import { explanationToJson } from './output/show-explanation.ts';
 import { statusToJson } from './output/show-status.ts';
-import { version } from './version.ts';
 
 /** The files of a debug bundle by name, without secrets. */
 export type Bundle = ReadonlyMap<string, string>;

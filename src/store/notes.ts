@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
+import type { Reachability } from '../core/health/compose-report.ts';
 import type { LanRoutes } from '../core/health/lan-routes.ts';
 import type { SyncRefusal } from '../core/map/sync-refusal.ts';
 import { type Address, type Prefix, parseAddress, restorePrefix } from '../core/net/cidr.ts';
@@ -40,6 +41,8 @@ export interface Notes {
   readonly inboundDropped: boolean;
   /** The last results for probe targets that are names or could not be probed. */
   readonly probed: Readonly<Record<string, Probed>>;
+  /** How other hosts reach this one, as the service last replied to a report; null where that is not known. */
+  readonly reachability: Reachability | null;
 }
 
 /** Facts of a probe target other than whether it answers. */
@@ -60,6 +63,7 @@ export const noNotes: Notes = {
   unloaded: null,
   inboundDropped: false,
   probed: {},
+  reachability: null,
 };
 
 const address = v.pipe(v.string(), v.transform(parseAddress));
@@ -88,18 +92,27 @@ const schema = v.object({
   unloaded: v.optional(v.nullable(v.string()), null),
   inboundDropped: v.optional(v.boolean(), false),
   probed: v.optional(v.record(v.string(), probed), () => ({})),
+  reachability: v.optional(v.nullable(v.object({ reachableBy: v.number(), witnesses: v.number() })), null),
 });
 
 /**
  * The notes as the text of their file. The time of the last success is left out where it can be the file's own, so that a
  * pass without news writes nothing. The same notes always give the same text.
  */
-export function formatNotes({ sync, silent, probed, ways, ...plain }: Notes): string {
+export function formatNotes({ sync, silent, probed, ways, reachability, ...plain }: Notes): string {
   const { lastSuccess, ...others } = sync;
   const kept = isFileTime(sync) ? others : sync;
   const { held, troubles, dead, unloaded, inboundDropped } = plain;
   const lists = { silent: sortKeys(silent), troubles, dead, ...(ways !== null && { ways: sortKeys(ways) }) };
-  const text = { sync: kept, held, ...lists, unloaded, inboundDropped, probed: sortKeys(probed) };
+  const text = {
+    sync: kept,
+    held,
+    ...lists,
+    unloaded,
+    inboundDropped,
+    probed: sortKeys(probed),
+    ...(reachability && { reachability }),
+  };
   return `${JSON.stringify(text)}\n`;
 }
 

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import type { ClientOptions } from '../../src/api/http/client-options.ts';
 import { connectPeerService as connectDescribed } from '../../src/api/peer-service.ts';
 import type { EnrollmentRequest } from '../../src/api/service.ts';
+import type { Report } from '../../src/contract/health.ts';
 import { makeIdentity } from '../../src/core/crypto/identity.ts';
 import type { PublicKey } from '../../src/core/crypto/keys.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
@@ -169,6 +170,47 @@ describe('removePeer', () => {
       name: 'Refused',
       status: 403,
     });
+  });
+});
+
+describe('report', () => {
+  const report: Report = { paths: [{ peer: 4, path: 'down' }], drift: 2 };
+  const verdict = { state: 'online', reachable_by: 3, witnesses: 4, why: 'it reaches the control plane' };
+
+  test('sends what the host observes, and returns how others reach it', async () => {
+    const { address, asked } = await serve(json(200, { data: verdict }));
+    const reply = await connectPeerService(address).report(7, 3, token, report);
+    expect(reply).toEqual({ reachableBy: 3, witnesses: 4 });
+    const [{ method, path, headers, body }] = asked as [Asked];
+    expect([method, path, headers.authorization]).toEqual([
+      ...['POST', '/api/networks/7/peers/3/report', 'Bearer token-sample'],
+    ]);
+    expect(headers['user-agent']).toMatch(/^cpn\/\S+ \(\w+ \w+\)$/);
+    expect(JSON.parse(body)).toEqual(report);
+  });
+
+  test('sends nothing to a service that does not describe the operation', async () => {
+    const { address, asked } = await serve(json(200, { data: verdict }));
+    expect(await connectDescribed(address, []).report(7, 3, token, report)).toBeNull();
+    expect(asked).toEqual([]);
+  });
+
+  test.each([{}, { reachable_by: -1, witnesses: 2 }, { reachable_by: '3', witnesses: 4 }])(
+    'fails with a reply that is %j',
+    async (data) => {
+      const { address } = await serve(json(200, { data }));
+      expect(await failureOf(connectPeerService(address).report(7, 3, token, report))).toMatchObject({
+        name: 'BadReply',
+      });
+    },
+  );
+
+  test('ends with its signal', async () => {
+    const ending = new AbortController();
+    const { address, asked } = await serve(() => ending.abort(new Error('the daemon stops')));
+    const sending = connectPeerService(address).report(7, 3, token, report, ending.signal);
+    expect(await failureOf(sending)).toMatchObject({ message: 'the daemon stops' });
+    expect(asked).toHaveLength(1);
   });
 });
 

@@ -14,11 +14,13 @@ import type {
 } from '../../src/api/service.ts';
 import { noMeter } from '../../src/app/meter.ts';
 import type { ConnectOptions, KnownService, Tools } from '../../src/app/tools.ts';
+import type { Report } from '../../src/contract/health.ts';
 import type { KeyProof } from '../../src/core/crypto/identity.ts';
 import type { PublicKey } from '../../src/core/crypto/keys.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { CommandFailed } from '../../src/core/errors/index.ts';
 import type { ForeignDrops } from '../../src/core/forward/foreign-drops.ts';
+import type { Reachability } from '../../src/core/health/compose-report.ts';
 import type { Actual, ActualPeer, SshClient } from '../../src/core/host-state/actual.ts';
 import type { KernelRoute } from '../../src/core/host-state/kernel-route.ts';
 import type { PortState } from '../../src/core/host-state/open-port.ts';
@@ -100,6 +102,12 @@ export class Desk {
   readonly described: PeerDescription[] = [];
   /** Throws the refusal of the control plane. */
   describes: (description: PeerDescription) => unknown = () => {};
+  /** The reports that the control plane received, in order. */
+  readonly reports: Report[] = [];
+  /** The signal that ends the last report. */
+  ending: AbortSignal | undefined;
+  /** The reply to a report; throws the refusal of the control plane. */
+  replies: (report: Report) => Reachability | Promise<Reachability> = () => ({ reachableBy: 1, witnesses: 1 });
   /** The reply to an enrolment. */
   enrols: (request: EnrollmentRequest) => Enrolled = unexpected;
   /** The kernel's route to an address. */
@@ -244,6 +252,12 @@ export class Desk {
         this.described.push(description);
       },
       removePeer: async (_network, _peer, token) => this.removes(token),
+      report: async (_network, _peer, _token, report, signal) => {
+        this.ending = signal;
+        const reply = await this.replies(report);
+        this.reports.push(report);
+        return reply;
+      },
       withdraw: async (_network, _peer, _token, prefixes) => {
         await this.withdraws(prefixes);
         this.withdrawn.push(prefixes);

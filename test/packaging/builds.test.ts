@@ -44,19 +44,6 @@ async function unpack(name: string): Promise<string> {
   return tree;
 }
 
-/** Runs a maintainer script of a package on its unpacked files, which it takes for those in /usr/lib/cpn. */
-async function runScript(name: string, script: string, argument: string): Promise<void> {
-  const tree = await unpack(name);
-  const print = name.endsWith('.deb') ? ['dpkg-deb', '-I', built(name), script] : queryRpm(name, script);
-  const text = (await run(print)).stdout.replaceAll('/usr/lib/cpn/', '/run/cpn/');
-  const place = 'mount -t tmpfs none /var/lib && mount -t tmpfs none /run && ln -s "$1" /run/cpn && sh -c "$2" sh "$3"';
-  await run(['unshare', '--mount', 'sh', '-ec', place, 'sh', join(tree, 'usr/lib/cpn'), text, argument]);
-}
-
-function queryRpm(name: string, script: string): string[] {
-  return ['rpm', '-qp', '--queryformat', `%{${script}}`, built(name)];
-}
-
 describe('scripts/package', () => {
   it('prints size, sha256 and start time of each package, and lintian found no error', () => {
     const rows = table
@@ -148,18 +135,6 @@ describe.each([`cpn_${version}_${own}.deb`, `cpn-${version}-1.${own === 'amd64' 
       for (const program of [join(tree, 'usr/bin/cpn'), link]) {
         expect((await run([program, '--version'], { env: { PATH: '/nowhere' } })).stdout).toBe(`${version}\n`);
       }
-    }, 60_000);
-
-    it('is compiled when it is installed, and takes that away when it is removed, but not for another version', async () => {
-      const isDebian = name.endsWith('.deb');
-      const compiled = join(await unpack(name), 'usr/lib/cpn/compiled');
-      await runScript(name, isDebian ? 'postinst' : 'POSTIN', isDebian ? 'configure' : '1');
-      const [build = ''] = readdirSync(compiled);
-      expect(readdirSync(join(compiled, build))).toContain('main.cjs.bin');
-      await runScript(name, isDebian ? 'prerm' : 'PREUN', isDebian ? 'upgrade' : '1');
-      expect(readdirSync(compiled)).toEqual([build]);
-      await runScript(name, isDebian ? 'prerm' : 'PREUN', isDebian ? 'remove' : '0');
-      expect(existsSync(compiled)).toBe(false);
     }, 60_000);
   },
 );

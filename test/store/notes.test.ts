@@ -34,6 +34,7 @@ const notes: Notes = {
     'nas.example': { address: parseAddress('192.168.50.20'), trouble: null },
     'a.example:443': { address: null, trouble: 'ping was not found' },
   },
+  reachability: { reachableBy: 3, witnesses: 4 },
 };
 const synced = (lastSuccess: string | null, error: string | null = null): Notes => ({
   ...notes,

@@ -8,6 +8,7 @@ import type { Connection, Message, Reading, Response } from './connection.ts';
 import { type RefusedBody, type Remedies, readBriefReason, refusedReply, statusName } from './error-reply.ts';
 import { findOtherHost, intercepted } from './interception.ts';
 import { sanitizeForMessage } from './sanitize-for-message.ts';
+import { userAgent } from './user-agent.ts';
 
 /** One operation of the service. */
 export interface Call {
@@ -89,7 +90,7 @@ export function compose(call: Call, basePath: string, elapsedMs: number): Messag
     headers: {
       accept: 'application/json',
       'accept-encoding': 'gzip',
-      'user-agent': 'cpn',
+      'user-agent': userAgent,
       ...type,
       ...authorization,
       ...prefer,

@@ -4,6 +4,7 @@ import type { ServiceProbe } from '../service.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { discard, header } from './body.ts';
 import { Connection } from './connection.ts';
+import { userAgent } from './user-agent.ts';
 
 /**
  * Checks once whether a service answers at a control plane's address, and reads its clock. Any answer counts, and the request has no
@@ -23,7 +24,7 @@ export async function probeService({ url, insecureHttp }: ServiceAddress, deadli
   });
   const begun = performance.now();
   try {
-    const headers = { accept: 'application/json', 'user-agent': 'cpn' };
+    const headers = { accept: 'application/json', 'user-agent': userAgent };
     const response = await connection.send({ method: 'GET', path: base.pathname, headers, body: null });
     discard(response);
     const date = Date.parse(header(response, 'date') ?? '');

@@ -14,6 +14,7 @@ import { LanRouteListener } from './listeners/lan-route-listener.ts';
 import { PassLogger } from './listeners/pass-logger.ts';
 import { PeerListener } from './listeners/peer-listener.ts';
 import { PinListener } from './listeners/pin-listener.ts';
+import { ReportListener } from './listeners/report-listener.ts';
 import { RoamingListener } from './listeners/roaming-listener.ts';
 import { RotationListener } from './listeners/rotation-listener.ts';
 import { SecretListener } from './listeners/secret-listener.ts';
@@ -61,6 +62,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new LanRouteListener(tools, link, update.trigger),
     // After the two that note which LANs and routes are dead.
     new ServiceListener(tools, link),
+    new ReportListener(tools, link, () => failures.rtts),
     map,
     new FeatureFollower(tools, link, () => map.reset()),
     new UnderlayListener(() => reset('underlay')),

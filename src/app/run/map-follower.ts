@@ -1,7 +1,7 @@
 import { Refused, Unreachable } from '../../core/errors/index.ts';
 import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../core/util/backoff.ts';
 import type { Joined } from '../../store/state/state.ts';
-import { accessOf, explainNoAccess } from '../access.ts';
+import { accessOf, explainNoAccess, identifyMembership } from '../access.ts';
 import type { Pass } from '../reconcile/pass.ts';
 import { type HeldMap, refresh } from '../reconcile/refresh.ts';
 import type { StateUpdate } from '../reconcile/state-update.ts';
@@ -98,7 +98,7 @@ export class MapFollower implements PassListener {
 
   /** After the host joined again, or its control plane moved, the current request and the pause after it are for the former membership. */
   #compareIdentity(state: Joined): void {
-    if (this.#identity !== null && this.#identity !== identify(state)) this.reset();
+    if (this.#identity !== null && this.#identity !== identifyMembership(state)) this.reset();
   }
 
   /** Returns the milliseconds until the next request. */
@@ -108,7 +108,7 @@ export class MapFollower implements PassListener {
       const state = await tools.store.read(this.#link);
       // Another process may leave the network, and join it again, before a pass detects it.
       if (state === null || !isJoined(state)) return this.#pause();
-      this.#identity = identify(state);
+      this.#identity = identifyMembership(state);
       if (accessOf(state) === null) {
         if (!this.#isLocal)
           tools.log.warn({ interface: this.#link, reason: explainNoAccess(state) }, 'the newest map cannot be read');
@@ -161,9 +161,4 @@ export class MapFollower implements PassListener {
     const requested = failure?.retryAfterMs ?? 0;
     return restMs + requested + backoffDelay(this.#failures, this.#backoff, Math.random());
   }
-}
-
-/** Control plane, peer and token of a membership in one string, which is never logged. */
-function identify(state: Joined): string {
-  return JSON.stringify([state.service.url, state.membership.peer.id, accessOf(state)?.token.reveal() ?? null]);
 }

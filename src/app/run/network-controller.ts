@@ -109,7 +109,8 @@ export class NetworkController {
     } else if (next.requeueAfter === null) {
       this.#health.heal();
       this.#transitions.update(null);
-    }
+    } else return;
+    for (const listener of this.#listeners) listener.onResult?.(next.error);
   }
 
   /** Returns false when a listener failed: then a retry follows, as after a failed pass. */
@@ -146,6 +147,7 @@ export function countCalls(tools: Tools, link: string): Tools {
         withdraw: counted('withdraw', service.withdraw),
         announceSecret: counted('announce_secret', service.announceSecret),
         changeKey: counted('change_key', service.changeKey),
+        report: counted('report', service.report),
       };
     },
   };

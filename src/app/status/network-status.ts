@@ -1,6 +1,7 @@
 import type { CpnError } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
 import type { SecretMatch } from '../../core/health/compare-secrets.ts';
+import type { Reachability } from '../../core/health/compose-report.ts';
 import type { PeerState } from '../../core/health/peer-health.ts';
 import type { Id, PeerId } from '../../core/map/model.ts';
 import type { Change } from '../../core/reconcile/change.ts';
@@ -31,6 +32,8 @@ export interface NetworkStatus {
   /** Routes into the interface that are not of this network; they stay until a user removes them. */
   readonly foreignRoutes: readonly ForeignRoute[];
   readonly sync: Omit<Sync, 'mode'> & { readonly mode: Sync['mode'] | 'local' };
+  /** How other hosts reach this one, as the control plane last replied; null where that is not known. */
+  readonly reachability: Reachability | null;
   /** Problems that a user should check. */
   readonly warnings: readonly string[];
   /** Why the network could not be evaluated. */

@@ -56,7 +56,7 @@ async function describeDrops(
   }
 }
 
-function describeState(state: Joined, { sync }: Notes): NetworkStatus {
+function describeState(state: Joined, { sync, reachability }: Notes): NetworkStatus {
   const { membership, interface: link, keyPair, keySince } = state;
   const { map, peer } = membership;
   const expiresAt = findExpiry(state);
@@ -68,6 +68,7 @@ function describeState(state: Joined, { sync }: Notes): NetworkStatus {
     publicKey: keyPair.publicKey,
     keySince,
     expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+    reachability,
     sync: accessOf(state) === null ? { ...sync, mode: 'local' } : sync,
   };
 }
@@ -76,7 +77,7 @@ function describeState(state: Joined, { sync }: Notes): NetworkStatus {
 const unknown = {
   state: 'degraded',
   ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null },
-  ...{ listenPort: null, mtu: null, pathMtu: null, inbound: null, failure: null },
+  ...{ listenPort: null, mtu: null, pathMtu: null, inbound: null, reachability: null, failure: null },
   ...{ peers: [], routes: [], drift: [], foreignRoutes: [], warnings: [] },
   sync: { mode: 'local', lastSuccess: null, error: null, refused: null },
 } as const satisfies Omit<NetworkStatus, 'interface'>;

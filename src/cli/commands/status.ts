@@ -37,11 +37,16 @@ async function readFormer(tools: Tools) {
   return memberships;
 }
 
-/** The networks, with a warning where the daemon was killed: one that is stopped takes its pid file with it. */
+/**
+ * The networks, with a warning where the daemon was killed: one that is stopped takes its pid file with it. What the service replied to
+ * the reports of a daemon is current for as long as that runs.
+ */
 async function readNetworks(tools: Tools, input: Input): Promise<NetworkStatus[]> {
   const { readStatus } = await import('../../app/status/status.ts');
-  const [networks, daemon] = await Promise.all([readStatus(tools, input.argument('network')), readDaemon(input)]);
-  if (daemon === null || daemon.alive) return networks;
+  const [read, daemon] = await Promise.all([readStatus(tools, input.argument('network')), readDaemon(input)]);
+  if (daemon?.alive) return read;
+  const networks = read.map((network) => ({ ...network, reachability: null }));
+  if (daemon === null) return networks;
   const killed = `the daemon (pid ${daemon.pid}) was killed; this host receives no changes of the network; start it with "systemctl start cpn" or "cpn run"`;
   return networks.map((network) => ({ ...network, warnings: [...network.warnings, killed] }));
 }

@@ -1,6 +1,7 @@
 import type { NetworkStatus, PeerStatus } from '../../app/status/network-status.ts';
 import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
+import type { Reachability } from '../../core/health/compose-report.ts';
 import { describeForeignRoute } from '../../core/routing/own-routes.ts';
 import { describeAge } from '../../core/util/age.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
@@ -65,6 +66,9 @@ export function statusToJson(status: NetworkStatus) {
       ...(sync.error !== null && { error: sync.error }),
       ...(sync.refused !== null && { refused: sync.refused }),
     },
+    ...(status.reachability !== null && {
+      health: { reachable_by: status.reachability.reachableBy, witnesses: status.reachability.witnesses },
+    }),
     ...(warnings.length > 0 && { warnings }),
   };
 }
@@ -90,6 +94,7 @@ export function formerToJson(memberships: readonly FormerMembership[]) {
 export function statusToText(status: NetworkStatus, now: Date, findRates: FindRates = unknownRates): string {
   const { peers, routes, drift, foreignRoutes, sync, warnings } = status;
   const parts = [describeHead(status)];
+  if (status.reachability !== null) parts.push(...describeReachability(status.reachability));
   if (peers.length > 0) {
     const rows = peers.map((peer) => peerRow(peer, now, findRates(status.interface, peer)));
     parts.push(withClaims(table(peerHeader, rows), peers));
@@ -115,6 +120,13 @@ export function statusToText(status: NetworkStatus, now: Date, findRates: FindRa
   if (sync.error !== null && sync.error !== sync.refusal) parts.push(`${yellow('sync')} ${printable(sync.error)}`);
   for (const warning of warnings) parts.push(`${yellow('warning')} ${printable(warning)}`);
   return parts.join('\n');
+}
+
+/** Nothing where no host can tell. */
+function describeReachability({ reachableBy, witnesses }: Reachability): string[] {
+  if (witnesses === 0) return [];
+  const paint = reachableBy === witnesses ? dim : reachableBy === 0 ? red : yellow;
+  return [paint(`reachable by ${reachableBy} of ${witnesses} ${witnesses === 1 ? 'host' : 'hosts'}`)];
 }
 
 function describeRefusal(refused: string, refusal = 'until the control plane sends a map again'): string {

@@ -1,8 +1,8 @@
 import yargs, { type Argv } from 'yargs';
 import { WrongUsage } from '../../core/errors/index.ts';
+import { version } from '../../core/util/version.ts';
 import type { Flag } from '../input/flags.ts';
 import { programExamples } from '../output/start-screen.ts';
-import { version } from '../version.ts';
 import { type Command, groups } from './command.ts';
 import { explainMistake, refuseUnknownCommand } from './mistakes.ts';
 

@@ -19,6 +19,7 @@ export const features = [
   'peer-withdrawn',
   'peer-secret-tag',
   'peer-removal',
+  'peer-report',
 ] as const;
 
 export type Feature = (typeof features)[number];
@@ -75,6 +76,7 @@ const places: Readonly<Record<Feature, Place>> = {
   'peer-withdrawn': { ...changePeer, field: 'withdrawn' },
   'peer-secret-tag': { ...changePeer, field: 'network_secret_tag' },
   'peer-removal': { path: changePeer.path, method: 'delete' },
+  'peer-report': { path: `${changePeer.path}/report`, method: 'post' },
 };
 
 const adminPlaces: Readonly<Record<AdminFeature, Place>> = {

@@ -66,6 +66,8 @@ it('retries after a listener failed, as after a failed pass', async () => {
   await eventually('the failure', () => isLogged('reconciliation failed'));
   expect(controller.status.problem).toContain('/log');
   await eventually('the retry', () => isLogged('reconciliation succeeds again'));
+  await eventually('a report', () => desk.reports.length > 0);
+  expect(desk.reports[0]).toMatchObject({ complete: true, problem: null });
   expect(controller.status).toEqual({ link: 'cpn0', isSettled: true, problem: null });
   stop.abort();
   await ended;

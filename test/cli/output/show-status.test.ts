@@ -37,6 +37,7 @@ const office: NetworkStatus = {
   routes: [],
   drift: [],
   inbound: null,
+  reachability: null,
   foreignRoutes: [],
   sync: { mode: 'push', lastSuccess: null, error: null, refused: null },
   warnings: [],
@@ -65,6 +66,26 @@ describe('the status of a network whose MTU was measured', () => {
       path_mtu: { peer: 'edge-1', measured_at: '2026-11-22T12:00:00.000Z' },
     });
     expect(statusToJson(office)).not.toHaveProperty('path_mtu');
+  });
+});
+
+describe('the status of a host that others reach', () => {
+  it.each([
+    [{ reachableBy: 3, witnesses: 4 }, 'reachable by 3 of 4 hosts'],
+    [{ reachableBy: 1, witnesses: 1 }, 'reachable by 1 of 1 host'],
+  ])('says by how many', (reachability, line) => {
+    expect(statusToText({ ...office, reachability }, now).split('\n')[2]).toBe(line);
+    const { reachableBy, witnesses } = reachability;
+    expect(statusToJson({ ...office, reachability })).toMatchObject({
+      health: { reachable_by: reachableBy, witnesses },
+    });
+  });
+
+  it('says nothing where no host can tell, and where the service does not say', () => {
+    for (const reachability of [null, { reachableBy: 0, witnesses: 0 }]) {
+      expect(statusToText({ ...office, reachability }, now)).not.toContain('reachable');
+    }
+    expect(statusToJson(office)).not.toHaveProperty('health');
   });
 });
 

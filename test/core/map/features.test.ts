@@ -13,7 +13,9 @@ import { describeForeign } from '../../plain/foreign-description.ts';
 describe('the features of a description', () => {
   it('are those of a control plane of an earlier version, which describes all but a later one', () => {
     const text = readFileSync(join(import.meta.dirname, '../../plain/control-plane-8ae2ea7.json'), 'utf8');
-    const later: Feature[] = ['enroll-identity-proof', 'enroll-current-networks', 'enroll-current-peers'];
+    const later: Feature[] = [
+      ...(['enroll-identity-proof', 'enroll-current-networks', 'enroll-current-peers', 'peer-report'] as const),
+    ];
     const earlier = features.filter((feature) => !later.includes(feature));
     expect(findFeatures(JSON.parse(text), '')).toEqual(earlier);
   });

@@ -1,3 +1,4 @@
+import type { PublicKey } from '../../../core/crypto/keys.ts';
 import {
   isDoubtful,
   isNew,
@@ -66,6 +67,15 @@ export class ConnectorProber {
       .map(({ peer, liveness }) => ({ peer: peer.id, back: liveness.state === 'back' }));
   }
 
+  /** The milliseconds that answers take, of each connector that answers. */
+  get rtts(): ReadonlyMap<PublicKey, number> {
+    return new Map(
+      this.#probed.flatMap(({ peer, rtt, liveness }): [PublicKey, number][] =>
+        rtt === null || liveness.state === 'silent' ? [] : [[peer.publicKey, rtt]],
+      ),
+    );
+  }
+
   /** This host may have moved: its peers may not have its new endpoint yet. */
   move(): void {
     const now = this.#tools.monotonic();
@@ -128,8 +138,11 @@ export class ConnectorProber {
 
   #probe(connector: ProbedConnector): void {
     connector.probed = 0;
+    const begun = this.#tools.monotonic();
     void this.#tools.host.isTcpReachable(connector.peer.address, answerWithin).then((answered) => {
       if (!answered) return;
+      const took = 1000 * (this.#tools.monotonic() - begun);
+      connector.rtt = connector.rtt === null ? took : connector.rtt + (took - connector.rtt) / 8;
       connector.liveness = recordAnswer(connector.liveness, 'answer');
       connector.rxBytes = null;
     });

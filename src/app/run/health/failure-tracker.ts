@@ -1,3 +1,4 @@
+import type { PublicKey } from '../../../core/crypto/keys.ts';
 import { comparePeerIds, type PeerFailure } from '../../../core/map/model.ts';
 import type { Pass } from '../../reconcile/pass.ts';
 import type { Tools } from '../../tools.ts';
@@ -29,6 +30,11 @@ export class FailureTracker implements PassListener {
   /** This host may have moved: its peers may not have its new endpoint yet. */
   move(): void {
     this.#connectors.move();
+  }
+
+  /** The milliseconds that answers of probed connectors take. */
+  get rtts(): ReadonlyMap<PublicKey, number> {
+    return this.#connectors.rtts;
   }
 
   onPass({ evaluation }: Pass): void {

@@ -29,6 +29,8 @@ export interface ProbedConnector {
   every: number;
   /** Seconds since the last one; endless before the first. */
   probed: number;
+  /** Milliseconds that its answers take, smoothed as TCP does; null before the first. */
+  rtt: number | null;
   /** Bytes received when the connector first failed to answer; null while it answers. */
   rxBytes: number | null;
   hasSession: boolean;
@@ -60,7 +62,8 @@ export function updateConnectors(
     const isKnown = same !== undefined && (!isResumed || isLasting(same.liveness, hasSession));
     const liveness = isKnown ? resetSilence(same.liveness) : unknownLiveness(savedStateOf(peer, evaluation));
     const pace = { every: everyOther, probed: Number.POSITIVE_INFINITY, begun: 0 };
-    return { peer, inService, isProbed, hasOther: false, liveness, ...pace, rxBytes: null, hasSession };
+    const rtt = same?.rtt ?? null;
+    return { peer, inService, isProbed, hasOther: false, liveness, ...pace, rtt, rxBytes: null, hasSession };
   });
 }
 

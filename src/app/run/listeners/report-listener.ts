@@ -1,0 +1,250 @@
+import type { PublicKey } from '../../../core/crypto/keys.ts';
+import { CpnError, Refused, Unreachable } from '../../../core/errors/index.ts';
+import {
+  composeReport,
+  emptyReport,
+  formatReport,
+  type HostReport,
+  type Reachability,
+  type ReportPart,
+  withProblem,
+} from '../../../core/health/compose-report.ts';
+import { type PeerActivity, trackActivity } from '../../../core/health/peer-activity.ts';
+import { compareReports, mergeReport } from '../../../core/health/report-changes.ts';
+import { ownKeys } from '../../../core/map/own-peer.ts';
+import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../../core/util/backoff.ts';
+import type { Joined } from '../../../store/state/state.ts';
+import { accessOf, identifyMembership } from '../../access.ts';
+import type { Evaluation } from '../../reconcile/evaluate-network.ts';
+import type { Pass } from '../../reconcile/pass.ts';
+import { isJoined } from '../../select.ts';
+import { withExtensions } from '../../service-features.ts';
+import { secondsNow, type Tools } from '../../tools.ts';
+import type { PassListener } from '../pass-listener.ts';
+import { TransitionLogger } from '../transition-logger.ts';
+
+/** Seconds between two reports of figures, and of a host that has nothing to report: its reply says how others reach it. */
+const everyFigures = 60;
+const everyIdle = 110;
+/** The control plane takes 30 at once, and one more every 2 s. */
+const pace: RateLimit = { most: 10, withinMs: 20_000 };
+const backoff: Backoff = { baseMs: 2_000, capMs: 120_000 };
+/** Seconds after a report that failed, and after one that the service refused. */
+const restAfterFailure = 1;
+const restAfterRefusal = 120;
+/** Milliseconds, and attempts, of one report: a later pass sends the next one. */
+const patience = { deadlineMs: 10_000, attempts: 3 };
+
+/**
+ * Reports to the control plane what this host observes: what changed its state after the pass that found it, figures once a minute,
+ * and all of it at the start and after a failure. It sends nothing to a service that does not describe the operation.
+ */
+export class ReportListener implements PassListener {
+  readonly #tools: Tools;
+  readonly #link: string;
+  readonly #findRtts: () => ReadonlyMap<PublicKey, number>;
+  readonly #transitions: TransitionLogger;
+  readonly #ending = new AbortController();
+  #activity: ReadonlyMap<PublicKey, PeerActivity> = new Map();
+  #state: Joined | null = null;
+  #identity: string | null = null;
+  /** Null before the first pass. */
+  #observed: HostReport | null = null;
+  /** What the service has of it; null where that is not known. */
+  #reported: HostReport | null = null;
+  #problem: string | null = null;
+  /** In a row. */
+  #failedPasses = 0;
+  /** Reports that failed in a row. */
+  #failures = 0;
+  /** Seconds of the monotonic clock. */
+  #restUntil = 0;
+  #figuresAt = 0;
+  /** When the last reports were sent, in milliseconds. */
+  #sent: readonly number[] = [];
+  #sending: Promise<void> | null = null;
+  /** What the notes have; undefined before it is known. */
+  #noted: string | undefined;
+
+  /** @param findRtts the milliseconds that the daemon's own probes of peers took */
+  constructor(tools: Tools, link: string, findRtts: () => ReadonlyMap<PublicKey, number>) {
+    this.#tools = tools;
+    this.#link = link;
+    this.#findRtts = findRtts;
+    const messages = {
+      begins: 'what this host observes could not be reported',
+      ends: 'observations are reported again',
+    };
+    this.#transitions = new TransitionLogger(tools.log, { interface: link }, messages);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => resolve());
+      if (signal.aborted) resolve();
+    });
+    this.#ending.abort();
+    await this.#sending;
+  }
+
+  /** Sends without delaying the pass, one report at a time and the newest last. */
+  async onPass({ evaluation, changes }: Pass): Promise<void> {
+    if (evaluation === null) {
+      if (this.#observed !== null) this.#observed = emptyReport;
+    } else {
+      const { state } = evaluation;
+      this.#state = state;
+      const identity = identifyMembership(state);
+      if (identity !== this.#identity) this.#startOver();
+      this.#identity = identity;
+      if (!mayReport(state)) {
+        this.#observed = null;
+        this.#reported = null;
+        return this.#note(null);
+      }
+      this.#observed = await this.#compose(evaluation, evaluation.changes.length - changes.length);
+    }
+    this.#start();
+  }
+
+  /** One failure alone is no problem: the retry follows within a second or two. */
+  onResult(error: unknown): void {
+    this.#failedPasses = error === null ? 0 : this.#failedPasses + 1;
+    if (this.#failedPasses === 1 && !(error instanceof CpnError && !error.isRetryable)) return;
+    const problem = error === null ? null : error instanceof Error ? error.message : String(error);
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    // Before the first pass that succeeds the problem is all there is to report.
+    const observed = this.#state === null ? (this.#observed ?? emptyReport) : this.#observed;
+    if (observed === null) return;
+    this.#observed = withProblem(observed, problem);
+    this.#start();
+  }
+
+  /** The pause after a failure ends: the control plane may be in reach again. */
+  reset(): void {
+    this.#failures = 0;
+    this.#restUntil = 0;
+  }
+
+  #startOver(): void {
+    this.reset();
+    this.#reported = null;
+  }
+
+  async #compose(evaluation: Evaluation, drift: number): Promise<HostReport> {
+    const { state, desired, actual } = evaluation;
+    const { membership, failed, pins, options } = state;
+    const peers = actual.device?.peers ?? [];
+    const at = this.#tools.monotonic();
+    this.#activity = trackActivity(this.#activity, peers, at);
+    const { dead, ways } = await this.#tools.store.readNotes(this.#link);
+    const unserved = Object.entries(ways ?? {}).filter(([, { gone }]) => gone !== null);
+    return composeReport({
+      ...{ map: membership.map, self: { id: membership.peer.id, keys: ownKeys(state) } },
+      ...{ reached: desired.config.peers, routes: desired.report },
+      ...{ mismatches: pins.flatMap(({ claimed }) => claimed?.peer ?? []) },
+      ...{ peers, activity: this.#activity, rtts: this.#findRtts(), failed, drift, at },
+      dead: new Set<string>([...dead, ...unserved.map(([route]) => route)]),
+      areLansProbed: options.probes.length > 0,
+      problem: this.#problem,
+      now: secondsNow(this.#tools),
+    });
+  }
+
+  #start(): void {
+    this.#sending ??= this.#send().finally(() => {
+      this.#sending = null;
+    });
+  }
+
+  async #send(): Promise<void> {
+    if (this.#state === null) await this.#readState();
+    for (let part = this.#findDue(); part !== null; part = this.#findDue()) await this.#report(part);
+  }
+
+  async #readState(): Promise<void> {
+    const state = await this.#tools.store.read(this.#link).catch(() => null);
+    if (this.#state !== null || state === null || !isJoined(state) || !mayReport(state)) return;
+    this.#state = state;
+    this.#identity = identifyMembership(state);
+  }
+
+  /** What is to be sent now; null for nothing. */
+  #findDue(): ReportPart | null {
+    const { monotonic } = this.#tools;
+    const now = monotonic();
+    const next = this.#observed;
+    const isResting = now < this.#restUntil || pauseFor(this.#sent, now * 1000, pace) > 0;
+    if (next === null || this.#state === null || isResting || this.#ending.signal.aborted) return null;
+    if (this.#reported === null) return { ...next, complete: true };
+    const { transitions, figures } = compareReports(this.#reported, next, (name) => this.#isListed(name));
+    const mayHaveFigures = now - this.#figuresAt >= everyFigures;
+    if (transitions?.complete || (transitions !== null && !mayHaveFigures)) return transitions;
+    if (mayHaveFigures && figures.length > 0) {
+      return { ...transitions, paths: [...(transitions?.paths ?? []), ...figures] };
+    }
+    const isIdle = now * 1000 - (this.#sent.at(-1) ?? 0) >= everyIdle * 1000;
+    return transitions ?? (isIdle ? {} : null);
+  }
+
+  #isListed(name: number | string): boolean {
+    const map = this.#state?.membership.map;
+    return map !== undefined && (map.peers.some(({ id }) => id === name) || map.routes.some((route) => route === name));
+  }
+
+  async #report(part: ReportPart): Promise<void> {
+    const tools = this.#tools;
+    const next = this.#observed;
+    const state = this.#state;
+    const access = state && accessOf(state);
+    if (next === null || state === null || access === null) return this.#rest(restAfterRefusal);
+    const now = tools.monotonic();
+    this.#sent = [...this.#sent, now * 1000].slice(-pace.most);
+    try {
+      const { id } = state.membership.peer;
+      const report = formatReport(part, secondsNow(tools));
+      const reply = await withExtensions(tools, state, patience, (service) =>
+        service.report(access.network, id, access.token, report, this.#ending.signal),
+      );
+      if (this.#identity !== identifyMembership(state)) return;
+      this.#failures = 0;
+      this.#reported = mergeReport(this.#reported ?? emptyReport, part, next);
+      if (part.complete || now - this.#figuresAt >= everyFigures) this.#figuresAt = now;
+      this.#transitions.update(null);
+      await this.#note(reply);
+    } catch (error) {
+      if (this.#ending.signal.aborted) return;
+      await this.#fail(error);
+    }
+  }
+
+  /** Whether the service has the report is not known: the next one is complete. */
+  async #fail(error: unknown): Promise<void> {
+    this.#reported = null;
+    this.#failures += 1;
+    // Of a control plane out of reach the log has a message already.
+    if (!(error instanceof Unreachable)) this.#transitions.update(error);
+    const requested = error instanceof Unreachable ? (error.retryAfterMs ?? 0) : 0;
+    const least = error instanceof Refused ? restAfterRefusal : restAfterFailure;
+    this.#rest(least + (requested + backoffDelay(this.#failures, backoff, Math.random())) / 1000);
+    await this.#note(null);
+  }
+
+  #rest(seconds: number): void {
+    this.#restUntil = this.#tools.monotonic() + seconds;
+  }
+
+  /** Writes only what changes. */
+  async #note(reachability: Reachability | null): Promise<void> {
+    const noted = JSON.stringify(reachability);
+    if (noted === this.#noted) return;
+    this.#noted = noted;
+    await this.#tools.store.amendNotes(this.#link, { reachability });
+  }
+}
+
+/** A report takes the host's own token: a personal one is for people. */
+function mayReport({ features, membership }: Joined): boolean {
+  return (features?.includes('peer-report') ?? false) && membership.accessToken !== null && membership.map.id !== null;
+}

@@ -1,0 +1,272 @@
+import { describe, expect, it } from 'vitest';
+import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.ts';
+import { passNetwork } from '../../../../src/app/reconcile/pass.ts';
+import { ReportListener } from '../../../../src/app/run/listeners/report-listener.ts';
+import { Secret } from '../../../../src/core/crypto/secret.ts';
+import { CommandFailed, NotOurs, Refused, Unreachable } from '../../../../src/core/errors/index.ts';
+import type { PeerFailure } from '../../../../src/core/map/model.ts';
+import type { Joined } from '../../../../src/store/state/state.ts';
+import { dialled, peer } from '../../../core/samples.ts';
+import { Desk, joinedTo, mapAt } from '../../desk.ts';
+import { passOf } from '../pass-of.ts';
+
+const member = joinedTo(
+  mapAt(
+    '"1"',
+    [2, 3].map((id) => peer(id, { type: 'connector', endpoint: dialled(id) })),
+  ),
+);
+const lan = '192.168.50.0/24';
+const unreachable = (retryAfterMs: number | null = null) =>
+  new Unreachable('https://x', 'refused', { delivered: false, heard: true, retryAfterMs });
+
+/** A host with a session to both connectors; `pass` makes a pass, this many seconds after the one before. */
+async function start(initial: Joined = member) {
+  const desk = await Desk.with(initial);
+  await passNetwork(desk.tools, 'cpn0', { map: null, resolved: null }, { withinMs: 1 });
+  for (const number of [2, 3]) answer(desk, number);
+  const rtts = new Map<ReturnType<typeof peer>['publicKey'], number>();
+  const listener = new ReportListener(desk.tools, 'cpn0', () => rtts);
+  const ending = new AbortController();
+  const ended = listener.run(ending.signal);
+  const stop = () => {
+    ending.abort();
+    return ended;
+  };
+  const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
+  const pass = async (seconds = 0, changes: Partial<Joined> = {}) => {
+    desk.seconds += seconds;
+    const state = { ...(await desk.state()), ...changes };
+    const before = desk.reports.length;
+    const evaluation = state.enabled ? await evaluateNetwork(desk.tools, state) : null;
+    await listener.onPass(passOf(evaluation, evaluation?.changes));
+    await settle();
+    return desk.reports.slice(before);
+  };
+  return { desk, listener, pass, rtts, stop, settle };
+}
+
+/** A peer answers now, with this many bytes more. */
+function answer(desk: Desk, number: number, bytes = 100): void {
+  const { publicKey } = peer(number);
+  const before = desk.actual.device?.peers.find((each) => each.publicKey === publicKey);
+  const counters = { rxBytes: (before?.rxBytes ?? 0) + bytes, txBytes: (before?.txBytes ?? 0) + bytes };
+  desk.touch(number, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000), ...counters });
+}
+
+const both = [
+  { peer: 2, path: 'direct', handshake_age: 0 },
+  { peer: 3, path: 'direct', handshake_age: 0 },
+];
+const whole = {
+  ...{ complete: true, paths: both, routes: [{ route: lan, connector: 2 }] },
+  ...{ drift: 0, pin_mismatches: [], problem: null },
+};
+const lost: readonly PeerFailure[] = [{ peer: 2, back: false }];
+
+describe('a report', () => {
+  it('has all of it at the start, and what changed its state after that', async () => {
+    const { pass } = await start();
+    expect(await pass()).toEqual([whole]);
+    expect(await pass(1)).toEqual([]);
+    expect(await pass(1, { failed: lost })).toEqual([
+      {
+        paths: [{ peer: 2, path: 'down', handshake_age: 2 }],
+        routes: [{ route: lan, connector: 3 }],
+      },
+    ]);
+    expect(await pass(1, { failed: lost })).toEqual([]);
+  });
+
+  it('has figures once a minute, where they changed notably', async () => {
+    const { desk, pass, rtts } = await start();
+    await pass();
+    rtts.set(peer(2).publicKey, 12.34);
+    expect(await pass(30)).toEqual([]);
+    desk.seconds += 30;
+    answer(desk, 2);
+    expect(await pass()).toEqual([
+      { paths: [{ peer: 2, path: 'direct', handshake_age: 0, rtt_ms: 12.3, rx_rate: 3, tx_rate: 3 }] },
+    ]);
+    rtts.set(peer(2).publicKey, 80);
+    expect(await pass(30)).toEqual([]);
+    answer(desk, 3);
+    expect(await pass(30, { failed: lost })).toMatchObject([
+      { paths: [{ peer: 2, path: 'down', rtt_ms: 80 }], routes: [{ connector: 3 }] },
+    ]);
+  });
+
+  it('is empty once in two minutes of a host that has nothing to report', async () => {
+    const { desk, pass } = await start();
+    await pass();
+    const reports = [];
+    for (let at = 0; at < 20; at += 1) {
+      for (const number of [2, 3]) answer(desk, number);
+      reports.push(...(await pass(30)));
+    }
+    expect(reports).toEqual([{}, {}, {}, {}, {}]);
+  });
+
+  it('has all of it after a failure, once the pause is over', async () => {
+    const { desk, pass } = await start();
+    await pass();
+    desk.replies = () => {
+      throw unreachable(20_000);
+    };
+    await pass(1, { failed: lost });
+    desk.replies = () => ({ reachableBy: 1, witnesses: 1 });
+    expect(await pass(20, { failed: lost })).toEqual([]);
+    expect(await pass(4, { failed: lost })).toMatchObject([{ complete: true, routes: [{ connector: 3 }] }]);
+    expect(desk.logged.filter(({ level }) => level === 'warn')).toEqual([]);
+  });
+
+  it('is not repeated soon where the service refuses it, which is logged once', async () => {
+    const { desk, pass } = await start();
+    let requests = 0;
+    desk.replies = () => {
+      requests += 1;
+      throw new Refused(422, 'the report', 'no', null);
+    };
+    for (let at = 0; at < 8; at += 1) await pass(30);
+    expect(requests).toBe(2);
+    const warnings = desk.logged.filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ message }) => message)).toEqual(['what this host observes could not be reported']);
+  });
+
+  it('has all of it in a new membership', async () => {
+    const { pass } = await start();
+    await pass();
+    const service = { url: 'https://203.0.113.98', insecureHttp: false };
+    expect(await pass(1, { service })).toMatchObject([{ complete: true }]);
+  });
+
+  it('is empty of a network that is down', async () => {
+    const { pass } = await start();
+    await pass();
+    expect(await pass(1, { enabled: false })).toEqual([{ ...whole, paths: [], routes: [] }]);
+  });
+
+  it('is sent one at a time, the newest last, and delays no pass', async () => {
+    const { desk, pass, settle } = await start();
+    const first = Promise.withResolvers<void>();
+    let requests = 0;
+    desk.replies = async () => {
+      requests += 1;
+      if (requests === 1) await first.promise;
+      return { reachableBy: 1, witnesses: 1 };
+    };
+    await pass();
+    await pass(1, { failed: [{ peer: 3, back: false }] });
+    await pass(1, { failed: lost });
+    expect(requests).toBe(1);
+    first.resolve();
+    await settle();
+    expect(desk.reports.slice(1)).toMatchObject([{ paths: [{ peer: 2, path: 'down' }], routes: [{ connector: 3 }] }]);
+  });
+
+  it('is not sent more often than the control plane takes', async () => {
+    const { desk, pass } = await start();
+    for (let at = 0; at < 60; at += 1) await pass(0.5, { failed: at % 2 ? lost : [] });
+    expect(desk.reports.length).toBeLessThanOrEqual(20);
+    await pass(20, { failed: [] });
+    expect(await pass(1, { failed: lost })).toMatchObject([{ paths: [{ path: 'down' }] }]);
+  });
+
+  it('is never sent to a service that does not describe it', async () => {
+    const { desk, listener, pass } = await start({ ...member, features: ['map-revision'] });
+    await pass();
+    listener.onResult(new NotOurs('x', 'y', 'z'));
+    await pass(120);
+    const { pass: local } = await start({ ...member, features: null });
+    await local();
+    expect([desk.reports, desk.known]).toEqual([[], undefined]);
+  });
+
+  it('is not sent with a personal token', async () => {
+    const membership = { ...member.membership, accessToken: null, personalToken: new Secret('cpn_x') };
+    const { pass } = await start({ ...member, membership });
+    expect(await pass()).toEqual([]);
+  });
+});
+
+it('ends with the daemon, whatever is on its way', async () => {
+  const { desk, pass, stop } = await start();
+  desk.replies = () => new Promise((_, reject) => desk.ending?.addEventListener('abort', () => reject(new Error())));
+  await pass();
+  await stop();
+  expect(desk.logged.filter(({ level }) => level !== 'debug')).toEqual([]);
+});
+
+describe('a failed pass', () => {
+  const failure = new CommandFailed('wg', 1, 'no');
+
+  it('is a problem once the retry fails too, until a pass succeeds', async () => {
+    const { desk, listener, pass, settle } = await start();
+    await pass();
+    for (const problem of [failure, null, failure, failure]) listener.onResult(problem);
+    await settle();
+    expect(desk.reports.slice(1)).toEqual([{ problem: failure.message }]);
+    listener.onResult(null);
+    expect(await pass(1)).toEqual([]);
+    expect(desk.reports.slice(2)).toEqual([{ problem: null }]);
+  });
+
+  it('is reported before any pass succeeded', async () => {
+    const { desk, listener, pass, settle } = await start();
+    for (const problem of [failure, failure]) listener.onResult(problem);
+    await settle();
+    expect(desk.reports).toMatchObject([{ complete: true, paths: [], problem: failure.message }]);
+    listener.onResult(null);
+    await pass();
+    expect(desk.reports.slice(1)).toMatchObject([{ problem: null }, { paths: [{ peer: 2 }, { peer: 3 }] }]);
+  });
+
+  it('that no retry repairs is a problem at once', async () => {
+    const { desk, listener, pass, settle } = await start();
+    await pass();
+    const problem = new NotOurs('the interface', 'cpn0', 'remove it');
+    listener.onResult(problem);
+    await settle();
+    expect(desk.reports.slice(1)).toEqual([{ problem: problem.message }]);
+  });
+});
+
+describe('the reply', () => {
+  const noted = async (desk: Desk) => (await desk.tools.store.readNotes('cpn0')).reachability;
+
+  it('is in the notes, which are written only when it changes', async () => {
+    const { desk, pass } = await start();
+    const amended: object[] = [];
+    const { amendNotes } = desk.tools.store;
+    desk.tools.store.amendNotes = (link, part) => {
+      amended.push(part);
+      return amendNotes(link, part);
+    };
+    await pass();
+    await pass(120);
+    expect(await noted(desk)).toEqual({ reachableBy: 1, witnesses: 1 });
+    expect(desk.reports).toHaveLength(2);
+    expect(amended).toHaveLength(1);
+    desk.replies = () => ({ reachableBy: 1, witnesses: 2 });
+    await pass(120);
+    expect(await noted(desk)).toEqual({ reachableBy: 1, witnesses: 2 });
+  });
+
+  it('is forgotten where reports fail, and where the service has no such operation', async () => {
+    const { desk, pass } = await start();
+    await pass();
+    expect(await noted(desk)).not.toBeNull();
+    desk.replies = () => {
+      throw unreachable();
+    };
+    await pass(120);
+    expect(await noted(desk)).toBeNull();
+    desk.replies = () => ({ reachableBy: 1, witnesses: 1 });
+    await pass(120);
+    expect(await noted(desk)).not.toBeNull();
+    await pass(1, { features: [] });
+    expect(await noted(desk)).toBeNull();
+    await pass(1);
+    expect(await noted(desk)).not.toBeNull();
+  });
+});

@@ -1,0 +1,103 @@
+import { join as path } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Health, PeerHealth } from '../../src/contract/health.ts';
+import { joinHost } from '../lab/control-plane.ts';
+import { startDaemon } from '../lab/daemon.ts';
+import { eventually } from '../lab/eventually.ts';
+import type { Host } from '../lab/host.ts';
+import type { Process } from '../lab/process.ts';
+import { cutPath, DataCenter, lanRoute, restorePath } from './data-center.ts';
+import { status } from './office.ts';
+
+let center: DataCenter;
+let first: Host;
+let second: Host;
+let laptop: Host;
+/** The router that the laptop is behind. */
+let home: Host;
+/** Counts the reports of a host that does nothing. */
+let proxy: Process;
+
+beforeAll(async () => {
+  center = await DataCenter.start();
+  first = await center.addConnector(1);
+  second = await center.addConnector(2);
+  const idle = await center.lab.addHost('idle', { address: '203.0.113.23/24' });
+  proxy = idle.spawn(['node', path(import.meta.dirname, 'counting-proxy.ts'), '8080', '203.0.113.1', '8787']);
+  await proxy.waitForLine(/listening/);
+  const proxied = { ...center.controlPlane, url: 'http://127.0.0.1:8080' };
+  await joinHost(proxied, idle, { network: 'office', flags: ['--wait', '0'] });
+  await startDaemon(idle);
+  laptop = await center.addLaptop('laptop', '203.0.113.40');
+  home = center.lab.hosts.get('laptop-home') as Host;
+  await center.awaitAnswers(laptop, first, second);
+}, 120_000);
+afterAll(() => center?.stop());
+
+async function readHealth(): Promise<Health> {
+  const { stdout } = await center.controlPlane.cpn(['api', 'GET', `/api/networks/${center.network}/health`]);
+  return JSON.parse(stdout).data;
+}
+
+const idOf = (host: Host): number => center.joined.get(host)?.peer.id ?? 0;
+
+/** Waits until a host has this path to another one in its entry. */
+async function awaitPath(from: Host, to: Host, expected: object): Promise<PeerHealth> {
+  return eventually(
+    `${from.name} reports ${JSON.stringify(expected)} to ${to.name}`,
+    async () => {
+      const row = (await readHealth()).peers.find(({ id }) => id === idOf(from));
+      const found = row?.paths.find(({ peer }) => peer === idOf(to));
+      expect(found).toMatchObject(expected);
+      return row ?? null;
+    },
+    { timeoutMs: 90_000, everyMs: 500 },
+  );
+}
+
+test('the entry of a host shows how it reaches the others, as the links change', { timeout: 300_000 }, async () => {
+  await awaitPath(laptop, first, { path: 'direct', rtt_ms: expect.any(Number) });
+  const row = await awaitPath(laptop, second, { path: 'direct' });
+  expect(row).toMatchObject({ state: 'online', drift: 0, pin_mismatches: [], problem: null });
+  expect(row.routes).toEqual([{ route: lanRoute, connector: idOf(first) }]);
+  await awaitPath(first, laptop, { path: 'direct' });
+  await eventually('every host sees how it is reached', async () => {
+    const { health } = await status(laptop);
+    expect(health).toEqual({ reachable_by: 2, witnesses: 2 });
+    return true;
+  });
+  expect((await laptop.cpn(['status'])).stdout).toContain('reachable by 2 of 2 hosts');
+
+  await cutPath(home, first.address);
+  const moved = await awaitPath(laptop, first, { path: 'down' });
+  expect(moved.routes).toEqual([{ route: lanRoute, connector: idOf(second) }]);
+  // Packets to the laptop give the connector a reason to notice.
+  const missing = first.spawn(['ping', '-n', '-i', '1', '-c', '120', center.address(laptop)]);
+  await awaitPath(first, laptop, { path: 'relayed', via: idOf(second) });
+  await missing.stop();
+
+  await restorePath(home);
+  await awaitPath(laptop, first, { path: 'direct' });
+  await awaitPath(first, laptop, { path: 'direct' });
+});
+
+/** Bytes of headers below those of HTTP: about a dozen packets of IPv4 and TCP with timestamps open, use and close a connection. */
+const packetHeaders = 12 * 52;
+
+test('an idle host sends and receives less than 1 KB a minute', { timeout: 500_000 }, async () => {
+  const readReports = () =>
+    [...proxy.output.stdout.matchAll(/^report (\d+) (\d+) (\d+) (.*)$/gm)].map(([, at, sent, received, body]) => ({
+      ...{ at: Number(at), bytes: Number(sent) + Number(received) + packetHeaders, isIdle: body === '{}' },
+    }));
+  const [before, last] = await eventually(
+    'two reports without content in a row',
+    () => {
+      const found = readReports().slice(-2);
+      return found.length === 2 && found.every(({ isIdle }) => isIdle) && found;
+    },
+    { timeoutMs: 480_000, everyMs: 1_000 },
+  );
+  const minutes = ((last?.at ?? 0) - (before?.at ?? 0)) / 60_000;
+  expect(minutes).toBeGreaterThan(1.5);
+  expect((last?.bytes ?? Infinity) / minutes).toBeLessThan(1_024);
+});
