@@ -14,6 +14,7 @@ in one network and 10,000 networks of three, on SQLite, on PostgreSQL, and on Po
   --peers N       peers of each (100)
   --replicas N    processes of the control plane on one PostgreSQL (1)
   --changes N     changes (20 with all, 10 without)
+  --reports SECONDS  each peer reports its health so often, of three others; the idle time should be longer (never)
   --idle SECONDS  how long all only wait, which is measured too (60 with all, 1 without)
   --json FILE     the figures for a program
   --profile DIR   profiles of the processor time of the control plane
@@ -25,6 +26,7 @@ const options = {
   replicas: { type: 'string', default: '1' },
   changes: { type: 'string' },
   idle: { type: 'string' },
+  reports: { type: 'string' },
   json: { type: 'string' },
   profile: { type: 'string' },
   help: { type: 'boolean', default: false },
@@ -95,7 +97,7 @@ async function main(argv: string[]): Promise<number> {
 }
 
 type Asked = { readonly [Name in 'networks' | 'peers' | 'replicas']: string } & {
-  readonly [Name in 'changes' | 'idle' | 'profile']?: string | undefined;
+  readonly [Name in 'changes' | 'idle' | 'reports' | 'profile']?: string | undefined;
 };
 
 /** The given cases; null where the arguments are not valid. */
@@ -108,7 +110,14 @@ function readCases(what: string, asked: Asked): SimulationCase[] | null {
   );
   if (!networks || !peers || !replicas || !changes || !idleSeconds || !(isAll || kind)) return null;
   if (kind === 'sqlite' && replicas > 1) return null;
-  const common = { changes, idleSeconds, profile: asked.profile ?? null, waitingAtMost: readFileLimit() - 1000 };
+  const reportSeconds = asked.reports === undefined ? null : readCount(asked.reports);
+  const common = {
+    changes,
+    idleSeconds,
+    reportSeconds,
+    profile: asked.profile ?? null,
+    waitingAtMost: readFileLimit() - 1000,
+  };
   if (kind) return [{ networks, peers, replicas, database: kind satisfies DatabaseKind, ...common }];
   return planes.flatMap((plane) => sizes.map((size) => ({ ...size, ...plane, ...common })));
 }

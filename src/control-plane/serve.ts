@@ -8,6 +8,8 @@ import { isLoopback } from '../core/net/loopback.ts';
 import { type PasswordCost, usualPasswordCost } from './domain/passwords.ts';
 import type { Random } from './domain/tokens.ts';
 import { CannotListen } from './errors.ts';
+import { Evaluator } from './health/evaluate.ts';
+import { Presence } from './health/presence.ts';
 import type { Webhook } from './health/webhook-settings.ts';
 import type { App } from './http/app.ts';
 import { defaultLimits, type Limits } from './http/limits.ts';
@@ -41,6 +43,10 @@ export interface ServeOptions {
   readonly auditDays?: number;
   /** Receives events. */
   readonly webhook?: Webhook | null;
+  /** Days that the last request of each peer is kept, 30 by default; 0 keeps none. */
+  readonly presenceDays?: number;
+  /** How often presence is written and judged, other than the usual. */
+  readonly healthTimes?: Partial<typeof usualHealthTimes>;
   /** Limits other than the usual ones. */
   readonly limits?: Partial<Limits>;
   /** Deadlines other than the usual ones. */
@@ -83,7 +89,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const readTime = options.now === undefined ? readDatabaseTime : async () => now();
   const {
     notifier = new ChangeNotifier(),
-    healthNotifier = new ChangeNotifier(),
+    healthNotifier = new ChangeNotifier(healthIntervalMs),
     proxies = [],
     passwordCost = usualPasswordCost,
   } = options;
@@ -94,9 +100,9 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
   const store = await open(options, { map: notifier, health: healthNotifier });
   // Whom a proxy on this machine brings may be anywhere.
   const onLoopback = isLoopback(options.host) && proxies.length === 0;
+  const timely: { expiry?: Expiry; health?: ReturnType<typeof startHealth> } = {};
   try {
     const limits = { ...defaultLimits, ...options.limits };
-    const timely: { expiry?: Expiry } = {};
     const context = {
       db: store.db,
       announce: store.announce,
@@ -110,6 +116,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       allowPublicRoutes,
       onLoopback,
       peerChangeLimit: createPeerChangeLimit(limits.peerChanges, now),
+      reportEventLimit: createPeerChangeLimit(limits.peerReports, now),
       reportLimit: createPeerChangeLimit(limits.peerReports, now, 2000, 'reports of this peer'),
       rescheduleExpiry: () => timely.expiry?.reschedule(),
     };
@@ -117,7 +124,9 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     else if (owner && (await isForeignOwner(context, owner)))
       logger.warn({ email: owner.email }, 'first owner not made: the database has users, and this is no owner of it');
     const metricsElsewhere = Boolean(options.metrics);
-    const served = { metrics, metricsElsewhere, console: options.console ?? null };
+    const health = startHealth(context, options);
+    timely.health = health;
+    const served = { metrics, metricsElsewhere, console: options.console ?? null, ...health };
     const app = await createServer(context, { transport, limits, proxies, ...served, logger });
     const { url, showing } = await startListening(app, metrics, transport, options);
     const pruning = pruneAuditDaily(context, options.auditDays ?? 365, (error) =>
@@ -141,10 +150,12 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
         .finally(pruning.stop)
         .finally(pruningEvents.stop)
         .finally(expiry.stop)
+        .finally(health.stop)
         .finally(store.close);
     };
     return { url, metricsUrl: showing?.url ?? null, reload: transport.reload, close: once(close) };
   } catch (error) {
+    await timely.health?.stop();
     await store.close();
     throw error;
   }
@@ -155,6 +166,21 @@ async function startWebhook(context: Context, webhook: Webhook | null, logger: L
   if (webhook === null) return null;
   const { startDeliveries } = await import('./health/deliver-events.ts');
   return startDeliveries(context, webhook, logger);
+}
+
+/** Readers of the health of a network are woken twice a second at most. */
+const healthIntervalMs = 500;
+const usualHealthTimes = { flushMs: 5000, tickMs: 5000, settleMs: 300 };
+
+/** Follows which hosts are in touch, and judges the networks whose observations change. */
+function startHealth(context: Context, { presenceDays = 30, healthTimes, logger }: ServeOptions) {
+  const onFailure = (error: unknown) => logger.error({ err: error }, 'health not updated');
+  const options = { ...usualHealthTimes, ...healthTimes, onFailure };
+  const onReturn = (network: number) => evaluator.schedule(network);
+  const presence = new Presence(context, { ...options, days: presenceDays, onReturn });
+  const evaluator = new Evaluator(context, presence, { ...options, keepsPresence: presenceDays > 0 });
+  context.notifier.subscribe(onReturn);
+  return { presence, evaluator, stop: () => evaluator.stop().finally(() => presence.stop()) };
 }
 
 /** PostgreSQL's driver is loaded only where it is used. */

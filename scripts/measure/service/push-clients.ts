@@ -5,12 +5,15 @@
 import { connect, type Socket } from 'node:net';
 import type { ClientAnswer, ClientOrder, Member } from './push-messages.ts';
 
+type WaitOrder = Extract<ClientOrder, { kind: 'wait' }>;
+
 let expected = 0;
 let replies: { at: bigint; bytes: number; status: number }[] = [];
 
 process.on('message', (order: ClientOrder) => {
   if (order.kind === 'wait') {
     for (const member of order.members) new Waiting(member, order);
+    if (order.reportSeconds) for (const member of order.members) report(member, order, order.reportSeconds * 1000);
     return;
   }
   expected = order.replies;
@@ -39,10 +42,37 @@ function sourceOf(peer: number): string {
   return `127.0.1.${1 + (peer % 8)}`;
 }
 
+/** Reports figures again and again, as a connector that talks with three others. */
+function report({ network, peer, token }: Member, { url, members }: WaitOrder, everyMs: number): void {
+  const { hostname, port } = new URL(url);
+  const own = members.findIndex((member) => member.peer === peer);
+  const others = [1, 2, 3].flatMap((step) => members[(own + step) % members.length] ?? []);
+  const socket = connect({ host: hostname, port: Number(port), localAddress: sourceOf(peer), noDelay: true });
+  socket.resume();
+  let complete = true;
+  const send = () => {
+    const paths = others.map((other) => ({
+      peer: other.peer,
+      path: 'direct',
+      rtt_ms: Math.round(Math.random() * 100),
+    }));
+    const body = JSON.stringify({ ...(complete && { complete }), paths });
+    complete = false;
+    socket.write(
+      `POST /api/networks/${network}/peers/${peer}/report HTTP/1.1\r\nhost: cpn\r\nauthorization: Bearer ${token}\r\n` +
+        `user-agent: cpn/0.1.0 (linux x64)\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+  };
+  setTimeout(() => {
+    send();
+    setInterval(send, everyMs);
+  }, Math.random() * everyMs);
+}
+
 /** One connector that waits for its network to change, for ever. */
 class Waiting {
   readonly #member: Member;
-  readonly #order: Extract<ClientOrder, { kind: 'wait' }>;
+  readonly #order: WaitOrder;
   #socket: Socket | null = null;
   #etag: string;
   #head = '';
@@ -50,7 +80,7 @@ class Waiting {
   #bytes = 0;
   #status = 0;
 
-  constructor(member: Member, order: Extract<ClientOrder, { kind: 'wait' }>) {
+  constructor(member: Member, order: WaitOrder) {
     this.#member = member;
     this.#order = order;
     this.#etag = order.etags[member.network] ?? '';

@@ -52,6 +52,8 @@ export type ClientOrder =
       readonly etags: Readonly<Record<number, string>>;
       readonly deltas: boolean;
       readonly reconnect: boolean;
+      /** Seconds between two reports of each; without it they report nothing. */
+      readonly reportSeconds?: number | undefined;
     }
   | { readonly kind: 'expect'; readonly replies: number };
 

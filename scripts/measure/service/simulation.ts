@@ -30,6 +30,8 @@ export interface SimulationCase {
   readonly changes: number;
   /** Seconds in which all wait and nothing changes. */
   readonly idleSeconds: number;
+  /** Seconds between two reports of each peer; null for none. */
+  readonly reportSeconds: number | null;
   /** Of each process of the control plane, as far as the machine lets it have that many connections. */
   readonly waitingAtMost: number;
   /** A folder for profiles of the processor time of the control plane. */
@@ -108,7 +110,10 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
     return { server, clients, url: urls[index] ?? '', waiting: mine.slice(0, asked.waitingAtMost) };
   });
   for (const { server, clients, url, waiting: members } of crowds) {
-    await comeToWait(server, clients, { url, members, deltas: true, reconnect: false });
+    await comeToWait(server, clients, {
+      ...{ url, members, deltas: true, reconnect: false },
+      reportSeconds: asked.reportSeconds ?? undefined,
+    });
   }
   const idle = await meter(() => delay(asked.idleSeconds * 1000));
   const settled = () => Promise.all(crowds.map(({ server, waiting }) => untilAllWait(server, waiting.length)));

@@ -23,6 +23,8 @@ const databaseFlag: Flag = {
   summary: 'use PostgreSQL: postgres://USER@HOST/NAME, or file:PATH of a file that holds the URL',
 };
 
+const presenceSummary = 'how long it is kept when each host was last seen; 0 keeps none';
+
 export const serveControlPlane: Command = {
   name: 'control-plane serve',
   summary: 'Serve the embedded control plane until stopped',
@@ -33,6 +35,7 @@ export const serveControlPlane: Command = {
     'owner-email': { kind: 'text', value: 'EMAIL', summary: 'create this owner if there is no user yet' },
     'owner-password-file': { kind: 'text', value: 'PATH', summary: "file that holds only the owner's password" },
     'audit-days': { kind: 'text', value: 'DAYS', summary: 'how long audit entries are kept', byDefault: '365' },
+    'presence-days': { kind: 'text', value: 'DAYS', summary: presenceSummary, byDefault: '30' },
     ...operationFlags,
     ...webhookFlags,
     console: { kind: 'switch', summary: 'serve the web console', byDefault: 'yes' },
@@ -58,6 +61,7 @@ export const serveControlPlane: Command = {
       owner: await readOwner(input),
       auditDays: input.number('audit-days', 1, 36_500) ?? 365,
       webhook: await openWebhook(input),
+      presenceDays: input.number('presence-days', 0, 36_500) ?? 30,
       allowPublicRoutes: input.switch('allow-public-routes'),
       console: input.switch('console', true) ? findConsole() : null,
       logger,

@@ -1,28 +1,229 @@
+import type { PeerVerdict } from '../../core/health/verdict.ts';
+import { NotFound } from '../errors.ts';
 import type { Context } from '../service/context.ts';
-import { type JudgedNetwork, judgeNetwork, type Observation, observeNetwork } from './observe.ts';
+import { makeNonce } from '../store/changes.ts';
+import { listNetworksToJudge, reviseHealth, saveAnnouncedRoutes, savePeerHealth } from '../store/health.ts';
+import type { Db } from '../store/tables.ts';
+import { readSnapshot, transact } from '../store/transact.ts';
+import { appendEvents } from './append-events.ts';
+import { type JudgedNetwork, judgeNetwork, type LastSeen, type Observation, observeNetwork } from './observe.ts';
+import type { Presence } from './presence.ts';
+import { findTransitions } from './transitions.ts';
 
 /** A network as it is observed, and what follows from it. */
 export interface Evaluation {
   readonly observation: Observation;
   readonly judged: JudgedNetwork;
+  /** When peers were seen is shown. */
+  readonly keepsPresence: boolean;
 }
 
-export type Evaluate = (network: number) => Promise<Evaluation>;
+export interface EvaluatorOptions {
+  /** Without it, what is stored of a peer that goes offline is forgotten. */
+  readonly keepsPresence: boolean;
+  readonly tickMs: number;
+  readonly settleMs: number;
+  readonly onFailure: (error: unknown) => void;
+}
 
-export function createEvaluator({ db, readTime }: Context): Evaluate {
-  const listeningSince = Date.now();
-  return async (network) => {
-    const observation = await observeNetwork(db, network);
-    const now = (await readTime(db)).getTime();
-    const judged = judgeNetwork(
-      observation,
-      ({ health }) => {
-        const instants = [health?.last_seen, health?.reported_at].flatMap((at) => (at ? [Date.parse(at)] : []));
-        return instants.length === 0 ? null : Math.max(...instants);
-      },
-      now,
-      listeningSince,
-    );
-    return { observation, judged };
+interface NetworkState {
+  timer?: NodeJS.Timeout | undefined;
+  pending?: Promise<Evaluation> | undefined;
+  last?: { readonly evaluation: Evaluation; readonly at: number } | undefined;
+  /** How long the last evaluation took. */
+  tookMs: number;
+  isDirty: boolean;
+  /** Until then ticks do not evaluate it. */
+  quietUntil: number;
+  isDeaf: boolean;
+  /** When a host was heard again after none was. */
+  heardSince: number;
+}
+
+/** A process whose tick is so late was suspended: it received nothing meanwhile. */
+const suspendedMs = 10_000;
+const silentMs = 90_000;
+/** How old the verdict in a reply to a report may be. */
+const replyAgeMs = 10_000;
+/** An evaluation of a large network takes at most this part of the time. */
+const share = 1 / 20;
+
+/** Judges networks, and writes what changes with its events. Of several processes on one database one writes each. */
+export class Evaluator {
+  readonly #context: Context;
+  readonly #options: EvaluatorOptions;
+  readonly #presence: Pick<Presence, 'silenceOf' | 'setOnline'>;
+  readonly #networks = new Map<number, NetworkState>();
+  readonly #timer: NodeJS.Timeout;
+  /** By the clock of this process, as all instants here but those of ticks. */
+  #listeningSince: number;
+  #tickedAt = Date.now();
+  #ticking: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(context: Context, presence: Pick<Presence, 'silenceOf' | 'setOnline'>, options: EvaluatorOptions) {
+    this.#context = context;
+    this.#presence = presence;
+    this.#options = options;
+    this.#listeningSince = context.now().getTime();
+    this.#timer = setInterval(() => {
+      this.#ticking = this.#ticking.then(() => this.#tick());
+    }, options.tickMs);
+    this.#timer.unref();
+  }
+
+  /** Evaluates a network soon, together with what else changes meanwhile. */
+  schedule(network: number): void {
+    const state = this.#stateOf(network);
+    state.isDirty = true;
+    if (this.#isStopped) return;
+    state.timer ??= setTimeout(() => {
+      state.timer = undefined;
+      this.#evaluateFully(network).catch(this.#fail);
+    }, this.#pauseOf(state));
+    state.timer.unref();
+  }
+
+  /** Evaluates a network now. Calls that come before it is read share the evaluation. @throws NotFound */
+  evaluate(network: number): Promise<Evaluation> {
+    const state = this.#stateOf(network);
+    state.pending ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
+      state.pending = undefined;
+      state.isDirty = false;
+      const startedAt = performance.now();
+      const evaluation = await this.#judge(network).catch((error) => {
+        if (error instanceof NotFound) this.#networks.delete(network);
+        throw error;
+      });
+      state.tookMs = performance.now() - startedAt;
+      state.last = { evaluation, at: Date.now() };
+      return evaluation;
+    });
+    return state.pending;
+  }
+
+  /** The verdict on a peer, which may be some seconds old. */
+  async verdictOf(network: number, peer: number): Promise<PeerVerdict> {
+    const state = this.#stateOf(network);
+    const mostMs = state.isDirty ? this.#pauseOf(state) - this.#options.settleMs : replyAgeMs;
+    const last = state.last && Date.now() - state.last.at < mostMs ? state.last.evaluation : null;
+    const known = last?.judged.peers.get(peer);
+    if (known?.isHeard) return known;
+    const verdict = (await this.evaluate(network)).judged.peers.get(peer);
+    if (!verdict) throw new NotFound('peer');
+    return verdict;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+    for (const { timer } of this.#networks.values()) clearTimeout(timer);
+    await this.#ticking;
+    await Promise.allSettled([...this.#networks.values()].map(({ pending }) => pending));
+  }
+
+  readonly #fail = (error: unknown) => {
+    if (!(error instanceof NotFound) && !this.#isStopped) this.#options.onFailure(error);
   };
+
+  /** Evaluates networks with peers that fell silent, or that are back at another process. */
+  async #tick(): Promise<void> {
+    const at = Date.now();
+    const { db, readTime, now } = this.#context;
+    if (at - this.#tickedAt > this.#options.tickMs + suspendedMs) this.#listeningSince = now().getTime();
+    this.#tickedAt = at;
+    try {
+      const since = new Date((await readTime(db)).getTime() - silentMs).toISOString();
+      for (const network of await listNetworksToJudge(db, since)) {
+        const state = this.#stateOf(network);
+        if (state.quietUntil > at) continue;
+        const isChanged = await this.#evaluateFully(network);
+        // Such as a network whose hosts are all silent.
+        if (!isChanged) state.quietUntil = at + 3 * this.#options.tickMs;
+      }
+    } catch (error) {
+      // Without the database hosts get no replies.
+      this.#listeningSince = now().getTime();
+      this.#fail(error);
+    }
+  }
+
+  /** Evaluates a network, and writes what changed; true where something did. */
+  async #evaluateFully(network: number): Promise<boolean> {
+    const { observation, judged } = await this.evaluate(network);
+    for (const { peer, health } of observation.peers) {
+      this.#presence.setOnline(peer.id, health?.announced === 'online');
+    }
+    if (!isAny(findTransitions(observation, judged))) return false;
+    if (await this.#write(network)) this.#context.healthNotifier.notify(network);
+    this.#stateOf(network).last = undefined;
+    return true;
+  }
+
+  /** Another process may have written the same, and judges by requests of its own: what is stored is read again under a lock. */
+  async #write(network: number): Promise<boolean> {
+    const { db, random, announce } = this.#context;
+    return transact(db, async (transaction) => {
+      await reviseHealth(transaction, network, makeNonce(random));
+      const observation = await observeNetwork(transaction, network);
+      const transitions = findTransitions(observation, await this.#judgeObserved(transaction, observation));
+      if (!isAny(transitions)) return false;
+      const forgotten = this.#options.keepsPresence ? {} : { last_seen: null, report: null, reported_at: null };
+      for (const [peer, announced] of transitions.peers) {
+        await savePeerHealth(transaction, peer, { announced, ...(announced !== 'online' && forgotten) });
+        this.#presence.setOnline(peer, announced === 'online');
+      }
+      if (transitions.routes !== null) await saveAnnouncedRoutes(transaction, network, transitions.routes);
+      if (transitions.events.length > 0) await appendEvents(this.#context, transaction, network, transitions.events);
+      else await announce(transaction, network, 'health');
+      return true;
+    });
+  }
+
+  async #judge(network: number): Promise<Evaluation> {
+    const { db } = this.#context;
+    const observation = await readSnapshot(db, (transaction) => observeNetwork(transaction, network));
+    const judged = await this.#judgeObserved(db, observation);
+    return { observation, judged, keepsPresence: this.#options.keepsPresence };
+  }
+
+  async #judgeObserved(db: Db, observation: Observation): Promise<JudgedNetwork> {
+    const state = this.#stateOf(observation.network.id);
+    const local = this.#context.now().getTime();
+    const now = (await this.#context.readTime(db)).getTime();
+    const lastSeen: LastSeen = ({ peer, health }) => {
+      const silence = this.#presence.silenceOf(peer.id);
+      const instants = [health?.last_seen, health?.reported_at].flatMap((at) => (at ? [Date.parse(at)] : []));
+      if (silence !== null) instants.push(now - silence);
+      return instants.length === 0 ? null : Math.max(...instants);
+    };
+    const judge = () =>
+      judgeNetwork(observation, lastSeen, now, now - (local - Math.max(this.#listeningSince, state.heardSince)));
+    const judged = judge();
+    const isDeaf = observation.peers.some(
+      ({ peer, health }) => health?.announced === 'online' && judged.peers.get(peer.id)?.state === 'unknown',
+    );
+    if (isDeaf === state.isDeaf) return judged;
+    state.isDeaf = isDeaf;
+    if (isDeaf) return judged;
+    // The first host is back after an outage: the others get the time that they have after a start.
+    state.heardSince = local;
+    return judge();
+  }
+
+  #pauseOf({ tookMs }: NetworkState): number {
+    return Math.max(this.#options.settleMs, tookMs / share);
+  }
+
+  #stateOf(network: number): NetworkState {
+    const state = this.#networks.get(network) ?? {
+      ...{ tookMs: 0, isDirty: true, quietUntil: 0, isDeaf: false, heardSince: Number.NEGATIVE_INFINITY },
+    };
+    this.#networks.set(network, state);
+    return state;
+  }
+}
+
+function isAny({ peers, routes, events }: ReturnType<typeof findTransitions>): boolean {
+  return peers.length > 0 || routes !== null || events.length > 0;
 }

@@ -3,17 +3,29 @@ import type { PeerVerdict } from '../../core/health/verdict.ts';
 import { createLongPoll, type LongPoll } from '../push/long-poll.ts';
 import type { Context } from '../service/context.ts';
 import { readNetworkHealth } from '../store/health.ts';
-import type { JudgedNetwork, Observation, ObservedPeer } from './observe.ts';
+import type { Evaluation } from './evaluate.ts';
+import type { ObservedPeer } from './observe.ts';
 
 /** Waits for a revision of a network's health. */
 export function createHealthPoll({ db, healthNotifier }: Context): LongPoll {
   return createLongPoll({ db, notifier: healthNotifier }, ({ id }) => readNetworkHealth(db, id));
 }
 
+const texts = new WeakMap<Evaluation, Buffer>();
+
+/** The body of a reply, serialized once for all who read the network at the same time. */
+export function serializeHealth(evaluation: Evaluation): Buffer {
+  const text = texts.get(evaluation) ?? Buffer.from(JSON.stringify({ data: toHealth(evaluation) }));
+  texts.set(evaluation, text);
+  return text;
+}
+
 /** The health of a network with all its peers and routes. */
-export function toHealth({ network, peers }: Observation, judged: JudgedNetwork): Health {
+function toHealth(evaluation: Evaluation): Health {
+  const { observation, judged } = evaluation;
+  const { network, peers } = observation;
   return {
-    peers: peers.flatMap((each) => toPeerHealth(each, judged.peers.get(each.peer.id)) ?? []),
+    peers: peers.flatMap((each) => toPeerHealth(each, evaluation) ?? []),
     routes: network.routes.flatMap((route) => {
       const verdict = judged.routes.get(route);
       if (!verdict) return [];
@@ -24,9 +36,9 @@ export function toHealth({ network, peers }: Observation, judged: JudgedNetwork)
 }
 
 /** The health of one peer, as the peer itself reads it. */
-export function toOwnHealth({ peers }: Observation, judged: JudgedNetwork, id: number): Health {
-  const own = peers.find(({ peer }) => peer.id === id);
-  const health = own && toPeerHealth(own, judged.peers.get(id));
+export function toOwnHealth(evaluation: Evaluation, id: number): Health {
+  const own = evaluation.observation.peers.find(({ peer }) => peer.id === id);
+  const health = own && toPeerHealth(own, evaluation);
   return { peers: health ? [health] : [], routes: [] };
 }
 
@@ -34,16 +46,20 @@ export function toReply({ state, reachableBy, witnesses, why }: PeerVerdict): Re
   return { state, reachable_by: reachableBy, witnesses, why };
 }
 
-function toPeerHealth({ peer, health, report }: ObservedPeer, verdict: PeerVerdict | undefined): PeerHealth | null {
+function toPeerHealth(
+  { peer, health, report }: ObservedPeer,
+  { judged, keepsPresence }: Evaluation,
+): PeerHealth | null {
+  const verdict = judged.peers.get(peer.id);
   if (!verdict) return null;
   return {
     ...{ id: peer.id, name: peer.name },
     ...toReply(verdict),
-    last_seen: health?.last_seen ?? null,
+    last_seen: (keepsPresence && health?.last_seen) || null,
     version: health?.version ?? null,
     platform: health?.platform ?? null,
     source_address: health?.address ?? null,
-    reported_at: health?.reported_at ?? null,
+    reported_at: (keepsPresence && health?.reported_at) || null,
     paths: [...report.paths],
     routes: [...report.routes],
     drift: report.drift,

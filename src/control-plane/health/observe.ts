@@ -12,7 +12,6 @@ import { readNetwork, type StoredNetwork } from '../store/networks.ts';
 import { listPeers } from '../store/peer-lists.ts';
 import type { StoredPeer } from '../store/peers.ts';
 import type { Db } from '../store/tables.ts';
-import { readSnapshot } from '../store/transact.ts';
 import { type MergedReport, readReport } from './merge-report.ts';
 
 /** A peer that is in the map, with what is stored of its health. */
@@ -29,19 +28,22 @@ export interface Observation {
   /** What the last events stated of the routes. */
   readonly routes: string;
   readonly peers: readonly ObservedPeer[];
+  /** Peers that are suspended or have expired since the last event stated something of them. */
+  readonly unlisted: readonly number[];
 }
 
-export async function observeNetwork(db: Db, id: number): Promise<Observation> {
-  return readSnapshot(db, async (transaction) => {
-    const network = await readNetwork(transaction, id);
-    const { routes, ...revision } = await readNetworkHealth(transaction, id);
-    const stored = new Map((await listPeerHealth(transaction, id)).map((row) => [row.peer_id, row]));
-    const peers = (await listPeers(transaction, id)).map((peer) => {
-      const health = stored.get(peer.id);
-      return { peer, health, report: readReport(health?.report ?? null) };
-    });
-    return { network, revision, routes, peers };
+/** Reads it in a transaction. @throws NotFound */
+export async function observeNetwork(transaction: Db, id: number): Promise<Observation> {
+  const network = await readNetwork(transaction, id);
+  const { routes, ...revision } = await readNetworkHealth(transaction, id);
+  const stored = new Map((await listPeerHealth(transaction, id)).map((row) => [row.peer_id, row]));
+  const peers = (await listPeers(transaction, id)).map((peer) => {
+    const health = stored.get(peer.id);
+    return { peer, health, report: readReport(health?.report ?? null) };
   });
+  for (const { peer } of peers) stored.delete(peer.id);
+  const unlisted = [...stored.values()].flatMap(({ peer_id, announced }) => (announced === null ? [] : [peer_id]));
+  return { network, revision, routes, peers, unlisted };
 }
 
 /** When a peer made its last request, in milliseconds; null for never. */

@@ -1,22 +1,28 @@
 import type { Report } from '../../contract/health.ts';
-import type { Caller } from '../domain/caller.ts';
+import type { Caller, PeerCaller } from '../domain/caller.ts';
 import { Forbidden } from '../errors.ts';
 import type { Context } from '../service/context.ts';
 import { requireNetwork } from '../service/networks.ts';
+import type { PeerChangeLimit } from '../service/peer-change-limit.ts';
 import { makeNonce } from '../store/changes.ts';
 import { findPeerHealth, reviseHealth, savePeerHealth } from '../store/health.ts';
-import { listTokenMarks } from '../store/peer-lists.ts';
+import { listPeersAmong } from '../store/peer-lists.ts';
+import type { StoredPeer } from '../store/peers.ts';
 import { transact } from '../store/transact.ts';
-import { mergeReport, readReport } from './merge-report.ts';
+import { appendEvents, type NewEvent } from './append-events.ts';
+import { type MergedReport, mergeReport, readReport } from './merge-report.ts';
 
-/** Merges a report of a host into its earlier ones. It changes nothing but what is stored of this host. */
+/**
+ * Merges a report of a host into its earlier ones. It changes nothing but what is stored of this host, and may be an event. Returns
+ * whether verdicts may follow from it.
+ */
 export async function storeReport(
   context: Context,
   caller: Caller,
   network: number,
   peer: number,
   report: Report,
-): Promise<void> {
+): Promise<boolean> {
   const { db, random, readTime, announce, healthNotifier } = context;
   const { range, routes } = await requireNetwork(db, caller, network);
   if (caller.kind !== 'peer' || caller.peerId !== peer) throw new Forbidden('a peer may report only for itself');
@@ -26,19 +32,59 @@ export async function storeReport(
     ...(report.routes ?? []).flatMap(({ connector }) => connector ?? []),
     ...(report.pin_mismatches ?? []),
   ];
-  await transact(db, async (transaction) => {
+  const isNews = await transact(db, async (transaction) => {
     await reviseHealth(transaction, network, makeNonce(random));
     const stored = await findPeerHealth(transaction, peer);
-    const present = named.length === 0 ? [] : await listTokenMarks(transaction, network, [...new Set(named)]);
+    const present = await listPeersAmong(transaction, network, { ids: [...new Set(named)], withOwnRoutes: false });
     const scope = {
       sender: peer,
-      peers: new Set(present.map(([id]) => id)),
+      peers: new Set(present.map(({ id }) => id)),
       prefixes: new Set<string>([range, ...routes]),
     };
-    const merged = mergeReport(readReport(stored?.report ?? null), report, scope);
+    const before = readReport(stored?.report ?? null);
+    const merged = mergeReport(before, report, scope);
     const reported_at = (await readTime(transaction)).toISOString();
     await savePeerHealth(transaction, peer, { report: JSON.stringify(merged), reported_at });
-    await announce(transaction, network, 'health');
+    const events = findEvents(before, merged, caller, present).filter(() => isWithin(context.reportEventLimit, peer));
+    if (events.length > 0) await appendEvents(context, transaction, network, events);
+    else await announce(transaction, network, 'health');
+    return decisive(before) !== decisive(merged);
   });
   healthNotifier.notify(network);
+  return isNews;
+}
+
+/** What of a report verdicts follow from. */
+function decisive({ paths, routes }: MergedReport): string {
+  return JSON.stringify([paths.map(({ peer, path }) => `${peer} ${path}`).sort(), routes]);
+}
+
+/** What happened by a report that did not by those before. */
+function findEvents(
+  before: MergedReport,
+  merged: MergedReport,
+  { peerId: id, name }: PeerCaller,
+  present: readonly Pick<StoredPeer, 'id' | 'name'>[],
+): NewEvent[] {
+  const peer = { id, name };
+  const mismatches = merged.pin_mismatches.filter((each) => !before.pin_mismatches.includes(each));
+  const events = mismatches.flatMap((mismatch): NewEvent[] => {
+    const other = present.find((each) => each.id === mismatch);
+    if (!other) return [];
+    return [{ type: 'pin.mismatch', peer: { id: other.id, name: other.name }, details: { reported_by: peer } }];
+  });
+  const { problem } = merged;
+  if (before.problem === null && problem !== null)
+    events.push({ type: 'reconcile.failing', peer, details: { problem } });
+  if (before.problem !== null && problem === null) events.push({ type: 'reconcile.recovered', peer });
+  return events;
+}
+
+function isWithin(limit: PeerChangeLimit, peer: number): boolean {
+  try {
+    limit.take(peer, false);
+    return true;
+  } catch {
+    return false;
+  }
 }

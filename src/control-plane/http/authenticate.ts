@@ -3,6 +3,7 @@ import { Secret } from '../../core/crypto/secret.ts';
 import { type Access, type Caller, checkAccess, type PeerCaller } from '../domain/caller.ts';
 import { hashToken } from '../domain/tokens.ts';
 import { Unauthenticated } from '../errors.ts';
+import type { Presence } from '../health/presence.ts';
 import type { Context } from '../service/context.ts';
 import { identify } from '../service/sessions.ts';
 import type { App } from './app.ts';
@@ -13,8 +14,8 @@ type TokenPeer = Omit<PeerCaller, 'address'>;
 
 const maxCachedTokens = 100_000;
 
-/** Authenticates each request, and checks its access to the route, before its body is read. */
-export function authenticate(app: App, context: Context): void {
+/** Authenticates each request, and checks its access to the route, before its body is read. Requests of peers are their presence. */
+export function authenticate(app: App, context: Context, presence: Pick<Presence, 'touch'>): void {
   app.decorateRequest('caller', null);
   app.addHook('onRoute', (route) => {
     if (!route.config?.access) throw new Error(`${route.method} ${route.url} has no access rule`);
@@ -25,13 +26,13 @@ export function authenticate(app: App, context: Context): void {
     const { access, looksUpPeers } = request.routeOptions.config;
     // Without a route there is nothing to protect: the reply is a 404.
     if (access === undefined || access === 'anyone') return;
-    const cached = looksUpPeers && tokenPeers.get(hashOf(request));
-    if (cached && !isExpired(cached, context.now())) {
-      request.caller = { ...cached, address: request.ip };
-      return;
-    }
-    request.caller = await authenticateRequest(context, request);
-    if (looksUpPeers && request.caller.kind === 'peer') tokenPeers.set(hashOf(request), request.caller);
+    const found = looksUpPeers ? tokenPeers.get(hashOf(request)) : undefined;
+    const cached = found && !isExpired(found, context.now()) ? found : null;
+    const caller = cached ? { ...cached, address: request.ip } : await authenticateRequest(context, request);
+    request.caller = caller;
+    if (caller.kind !== 'peer') return;
+    if (looksUpPeers && !cached) tokenPeers.set(hashOf(request), caller);
+    presence.touch(caller, request.headers['user-agent']);
   });
 }
 

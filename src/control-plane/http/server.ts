@@ -4,6 +4,8 @@ import { type FastifyBaseLogger, type FastifyRequest, fastify, LogController } f
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Prefix } from '../../core/net/cidr.ts';
 import { InvalidRequest, MethodNotAllowed, NotFound, UnsupportedEncoding } from '../errors.ts';
+import type { Evaluator } from '../health/evaluate.ts';
+import type { Presence } from '../health/presence.ts';
 import { createMapCache } from '../push/map-cache.ts';
 import type { Context } from '../service/context.ts';
 import type { App } from './app.ts';
@@ -38,6 +40,8 @@ export interface ServerContext {
   /** Whose X-Forwarded-For is believed. */
   readonly proxies: readonly Prefix[];
   readonly metrics: Metrics;
+  readonly presence: Presence;
+  readonly evaluator: Evaluator;
   /** The metrics have an address of their own. */
   readonly metricsElsewhere: boolean;
   /** The folder of the console; null for none. */
@@ -84,7 +88,7 @@ export async function createServer(context: Context, surroundings: ServerContext
     return reply.code(204).header('allow', methods.join(', ')).send();
   });
   if (surroundings.console !== null) serveConsole(app, surroundings.console);
-  authenticate(app, context);
+  authenticate(app, context, surroundings.presence);
   limitUnreadReplies(app, limits.unreadBytes);
   await describeRoutes(app);
   addHealthRoutes(app, context);
@@ -93,7 +97,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();
   addNetworkRoutes(app, context, maps, sendPage);
-  addNetworkHealthRoutes(app, context);
+  addNetworkHealthRoutes(app, context, surroundings.evaluator);
   addEnrollmentKeyRoutes(app, context, sendPage);
   addEnrollmentRoute(
     app,

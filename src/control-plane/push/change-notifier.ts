@@ -1,7 +1,23 @@
 /** The requests that wait for a change of a network. After each commit the process that made it, or that received it, calls {@link ChangeNotifier.notify}. */
 export class ChangeNotifier {
   readonly #waits = new Map<number, Set<() => void>>();
+  readonly #listeners: ((network: number) => void)[] = [];
+  readonly #intervalMs: number;
+  /** Networks whose waits have just ended, with the timer after which they may end again. */
+  readonly #notified = new Map<number, NodeJS.Timeout>();
+  /** Those of them that changed since. */
+  readonly #again = new Set<number>();
   #closed = false;
+
+  /** @param intervalMs between two ends of the waits for one network: the changes in between are one */
+  constructor(intervalMs = 0) {
+    this.#intervalMs = intervalMs;
+  }
+
+  /** Calls the listener at each change, whether a request waits or not. */
+  subscribe(listener: (network: number) => void): void {
+    this.#listeners.push(listener);
+  }
 
   /**
    * True after a change of the network, false once the signal has aborted or the notifier has closed. The wait begins with the call: a
@@ -24,17 +40,21 @@ export class ChangeNotifier {
 
   /** Ends the waits for this network. The change must be committed. */
   notify(network: number): void {
-    for (const wake of this.#waits.get(network) ?? []) wake();
+    for (const listener of this.#listeners) listener(network);
+    if (this.#notified.has(network)) this.#again.add(network);
+    else this.#wake(network);
   }
 
   /** Ends all waits, for the case that changes may have been missed. */
   notifyAll(): void {
-    for (const network of this.#waits.keys()) this.notify(network);
+    for (const network of this.#waits.keys()) this.#wakeAll(network);
   }
 
   /** Ends all waits, and every later one immediately. */
   close(): void {
     this.#closed = true;
+    for (const timer of this.#notified.values()) clearTimeout(timer);
+    this.#notified.clear();
     this.notifyAll();
   }
 
@@ -42,6 +62,21 @@ export class ChangeNotifier {
   count(network?: number): number {
     if (network !== undefined) return this.#waits.get(network)?.size ?? 0;
     return [...this.#waits.values()].reduce((sum, { size }) => sum + size, 0);
+  }
+
+  #wake(network: number): void {
+    this.#wakeAll(network);
+    if (this.#intervalMs === 0 || this.#closed) return;
+    const timer = setTimeout(() => {
+      this.#notified.delete(network);
+      if (this.#again.delete(network)) this.#wake(network);
+    }, this.#intervalMs);
+    timer.unref();
+    this.#notified.set(network, timer);
+  }
+
+  #wakeAll(network: number): void {
+    for (const wake of this.#waits.get(network) ?? []) wake();
   }
 
   #add(network: number, wake: () => void): void {

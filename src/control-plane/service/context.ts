@@ -25,6 +25,8 @@ export interface Context {
   readonly peerChangeLimit: PeerChangeLimit;
   /** How often peers may report. */
   readonly reportLimit: PeerChangeLimit;
+  /** How many events their reports may be. */
+  readonly reportEventLimit: PeerChangeLimit;
   /** To be called when a peer may expire earlier than any other. */
   readonly rescheduleExpiry: () => void;
   /** Networks may offer routes to public addresses. */

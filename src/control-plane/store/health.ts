@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely';
+import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
 import type { Revision } from './changes.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -49,4 +49,54 @@ export async function savePeerHealth(
     )
     .onConflict((conflict) => conflict.column('peer_id').doUpdateSet(fields))
     .execute();
+}
+
+/** Forgets presence and reports from before an instant; for null all but when peers that are online were seen. */
+export async function prunePresence(db: Db, before: string | null): Promise<void> {
+  const facts = { version: null, platform: null, address: null };
+  const [presence, reports] = [
+    { last_seen: null, ...(before !== null && facts) },
+    { report: null, reported_at: null },
+  ];
+  const isOffline = (eb: ExpressionBuilder<Tables, 'peer_health'>) =>
+    eb.or([eb('announced', 'is', null), eb('announced', '=', 'offline')]);
+  await db
+    .updateTable('peer_health')
+    .set(presence)
+    .where((eb) => (before === null ? isOffline(eb) : eb('last_seen', '<', before)))
+    .execute();
+  await db
+    .updateTable('peer_health')
+    .set(reports)
+    .where((eb) => (before === null ? isOffline(eb) : eb('reported_at', '<', before)))
+    .execute();
+  if (before === null) await db.updateTable('peer_health').set(facts).where('address', 'is not', null).execute();
+}
+
+/**
+ * The networks with a peer that was online and has made no request since, or was not and has. Requests of suspended and expired peers
+ * do not count.
+ */
+export async function listNetworksToJudge(db: Db, since: string): Promise<number[]> {
+  const rows = await db
+    .selectFrom('peer_health')
+    .innerJoin('peers', 'peers.id', 'peer_health.peer_id')
+    .select('peer_health.network_id')
+    .distinct()
+    .where((eb) =>
+      eb.or([
+        eb.and([eb('announced', '=', 'online'), eb('last_seen', '<', since)]),
+        eb.and([eb('announced', '=', 'offline'), eb('last_seen', '>=', since)]),
+        eb.and([eb('announced', 'is', null), eb('last_seen', '>=', since)]),
+      ]),
+    )
+    .where('suspended_at', 'is', null)
+    .where('expired', '=', 0)
+    .execute();
+  return rows.map(({ network_id }) => network_id);
+}
+
+/** Sets what the last events stated of the routes of a network that has a revision of its health. */
+export async function saveAnnouncedRoutes(db: Db, network: number, routes: string): Promise<void> {
+  await db.updateTable('network_health').set({ routes }).where('network_id', '=', network).execute();
 }

@@ -2,9 +2,8 @@ import * as z from 'zod';
 import { Health, Report, ReportReply } from '../../../contract/health.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
 import { peerOnly, readersAndPeer } from '../../domain/caller.ts';
-import { NotFound } from '../../errors.ts';
-import { createEvaluator } from '../../health/evaluate.ts';
-import { createHealthPoll, toHealth, toOwnHealth, toReply } from '../../health/health.ts';
+import type { Evaluator } from '../../health/evaluate.ts';
+import { createHealthPoll, serializeHealth, toOwnHealth, toReply } from '../../health/health.ts';
 import { storeReport } from '../../health/store-report.ts';
 import type { Context } from '../../service/context.ts';
 import { type App, callerOf } from '../app.ts';
@@ -15,9 +14,8 @@ import { NetworkPath, PeerPath } from './parts.ts';
 /** A report of as many paths as there may be, each with all its fields. */
 const reportLimit = 128 * 1024;
 
-export function addNetworkHealthRoutes(app: App, context: Context): void {
+export function addNetworkHealthRoutes(app: App, context: Context, evaluator: Evaluator): void {
   const readConditionally = createConditionalRead(context, createHealthPoll(context));
-  const evaluate = createEvaluator(context);
 
   app.route({
     method: 'GET',
@@ -43,11 +41,11 @@ export function addNetworkHealthRoutes(app: App, context: Context): void {
       const { network } = request.params;
       const found = await readConditionally(request, response, network);
       if (found === null) return response;
-      const { observation, judged } = await evaluate(network);
+      const evaluation = await evaluator.evaluate(network);
       const caller = callerOf(request);
-      response.header('etag', formatETag(observation.revision));
-      const isPeer = caller.kind === 'peer';
-      return { data: isPeer ? toOwnHealth(observation, judged, caller.peerId) : toHealth(observation, judged) };
+      response.header('etag', formatETag(evaluation.observation.revision));
+      if (caller.kind === 'peer') return { data: toOwnHealth(evaluation, caller.peerId) };
+      return response.type('application/json; charset=utf-8').send(serializeHealth(evaluation) as never);
     },
   });
 
@@ -69,10 +67,8 @@ export function addNetworkHealthRoutes(app: App, context: Context): void {
     },
     handler: async (request) => {
       const { network, peer } = request.params;
-      await storeReport(context, callerOf(request), network, peer, request.body);
-      const verdict = (await evaluate(network)).judged.peers.get(peer);
-      if (!verdict) throw new NotFound('peer');
-      return { data: toReply(verdict) };
+      if (await storeReport(context, callerOf(request), network, peer, request.body)) evaluator.schedule(network);
+      return { data: toReply(await evaluator.verdictOf(network, peer)) };
     },
   });
 }

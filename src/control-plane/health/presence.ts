@@ -1,0 +1,151 @@
+import type { PeerCaller } from '../domain/caller.ts';
+import type { Context } from '../service/context.ts';
+import { prunePresence, savePeerHealth } from '../store/health.ts';
+import { transact } from '../store/transact.ts';
+
+const dayMs = 24 * 3600 * 1000;
+const minuteMs = 60_000;
+/** Peers of one transaction: SQLite answers no request meanwhile. */
+const batch = 200;
+
+export interface PresenceOptions {
+  /** Days that the last request of a peer is kept. 0 keeps when a peer was seen while it is online, and nothing else. */
+  readonly days: number;
+  readonly flushMs: number;
+  /** How long requests of peers that are not known to be online gather before they are written. */
+  readonly settleMs: number;
+  readonly onFailure: (error: unknown) => void;
+  /** A peer that was not known to be online made a request, which is stored. */
+  readonly onReturn: (network: number) => void;
+}
+
+interface Seen {
+  readonly network: number;
+  /** By the clock of this process, as all instants here. */
+  at: number;
+  version: string | null;
+  platform: string | null;
+  address: string;
+  writtenAt: number | null;
+  isOnline: boolean;
+}
+
+/**
+ * The last request of each peer: in memory, and in the database once a minute. A request in the minutes that follow is written at the
+ * start of the next one at the latest, so that other processes see each host that calls once a minute.
+ */
+export class Presence {
+  readonly #context: Context;
+  readonly #options: PresenceOptions;
+  readonly #seen = new Map<number, Seen>();
+  /** Peers to write as soon as possible. */
+  readonly #returned = new Set<number>();
+  #soon: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #prunedAt = Number.NEGATIVE_INFINITY;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(context: Context, options: PresenceOptions) {
+    this.#context = context;
+    this.#options = options;
+    this.#timer = setInterval(() => void this.flush(), options.flushMs);
+    this.#timer.unref();
+    void this.flush();
+  }
+
+  /** Counts a request of a peer. */
+  touch({ peerId, networkId, address }: PeerCaller, userAgent: string | undefined): void {
+    const at = this.#now();
+    const { version, platform } = readUserAgent(userAgent);
+    const seen = this.#seen.get(peerId) ?? { network: networkId, at, version, platform, address, ...unwritten };
+    Object.assign(seen, { at, address, version: version ?? seen.version, platform: platform ?? seen.platform });
+    this.#seen.set(peerId, seen);
+    // What is written already brings no news, as the requests of a peer that is suspended.
+    if (seen.isOnline || (seen.writtenAt !== null && at - seen.writtenAt < this.#options.flushMs)) return;
+    this.#returned.add(peerId);
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      void this.flush();
+    }, this.#options.settleMs);
+  }
+
+  /** Milliseconds since the last request of a peer to this process; null for none. */
+  silenceOf(peer: number): number | null {
+    const seen = this.#seen.get(peer);
+    return seen === undefined ? null : this.#now() - seen.at;
+  }
+
+  /** Notes what the last event stated of a peer. */
+  setOnline(peer: number, isOnline: boolean): void {
+    const seen = this.#seen.get(peer);
+    if (seen) seen.isOnline = isOnline;
+  }
+
+  /** Writes what is due. */
+  flush(isLast = false): Promise<void> {
+    this.#writing = this.#writing.then(() => this.#write(isLast)).catch(this.#options.onFailure);
+    return this.#writing;
+  }
+
+  /** Writes all. */
+  stop(): Promise<void> {
+    clearInterval(this.#timer);
+    clearTimeout(this.#soon);
+    return this.flush(true);
+  }
+
+  async #write(isLast: boolean): Promise<void> {
+    const now = this.#now();
+    const isDue = ([peer, { at, writtenAt }]: readonly [number, Seen]) => {
+      if (writtenAt === null || isLast || this.#returned.has(peer)) return writtenAt === null || at > writtenAt;
+      return at > writtenAt && minuteOf(peer, now) !== minuteOf(peer, writtenAt);
+    };
+    const due = [...this.#seen].filter(isDue).sort(([one], [other]) => one - other);
+    for (let first = 0; first < due.length; first += batch)
+      await this.#writeBatch(due.slice(first, first + batch), now);
+    const networks = new Set([...this.#returned].flatMap((peer) => this.#seen.get(peer)?.network ?? []));
+    this.#returned.clear();
+    for (const network of networks) this.#options.onReturn(network);
+    for (const [peer, { at }] of this.#seen) if (now - at > 10 * minuteMs) this.#seen.delete(peer);
+    if (now - this.#prunedAt >= dayMs) await this.#prune(now);
+  }
+
+  async #writeBatch(due: readonly (readonly [number, Seen])[], now: number): Promise<void> {
+    const { db, readTime } = this.#context;
+    await transact(db, async (transaction) => {
+      const storeNow = (await readTime(transaction)).getTime();
+      for (const [peer, { at, version, platform, address }] of due) {
+        const last_seen = new Date(storeNow - (now - at)).toISOString();
+        const facts = this.#options.days > 0 ? { version, platform, address } : {};
+        await savePeerHealth(transaction, peer, { last_seen, ...facts });
+      }
+    });
+    for (const [, seen] of due) seen.writtenAt = now;
+  }
+
+  async #prune(now: number): Promise<void> {
+    const { db, readTime } = this.#context;
+    const { days } = this.#options;
+    await prunePresence(db, days === 0 ? null : new Date((await readTime(db)).getTime() - days * dayMs).toISOString());
+    this.#prunedAt = now;
+  }
+
+  #now(): number {
+    return this.#context.now().getTime();
+  }
+}
+
+const unwritten = { writtenAt: null, isOnline: false };
+
+/** Minutes begin at another second for each peer, so that the peers of a network are not written all at once. */
+function minuteOf(peer: number, at: number): number {
+  return Math.floor((at + (peer % 60) * 1000) / minuteMs);
+}
+
+const mostOfAgent = 64;
+
+/** What `cpn/0.1.0 (linux x64)` says; nulls for another program. */
+function readUserAgent(text = ''): { readonly version: string | null; readonly platform: string | null } {
+  const [, version, platform] = /^cpn\/([!-~]+)(?: +\(([ -~]*)\))?/.exec(text) ?? [];
+  return { version: version?.slice(0, mostOfAgent) ?? null, platform: platform?.slice(0, mostOfAgent) || null };
+}

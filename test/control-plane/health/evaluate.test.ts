@@ -1,0 +1,214 @@
+import { expect, test } from 'vitest';
+import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
+import { eventually } from '../../lab/eventually.ts';
+import { postgres } from '../databases.ts';
+import { makeFolder, startPlane, withDatabase } from '../harness.ts';
+import { actions, type Office, silence, soon, startOffice } from './office.ts';
+
+const settled = () => new Promise((resolve) => setTimeout(resolve, 6 * soon.tickMs));
+
+/** Time goes by in which only these make requests: while all are silent, none is offline. */
+async function outlast({ plane }: Pick<Office, 'plane'>, calls: () => Promise<unknown>[]): Promise<void> {
+  plane.clock.advance(silence - 30_000);
+  const { length } = await Promise.all(calls());
+  const at = plane.clock.now().toISOString();
+  await eventually('the requests are stored', async () => {
+    const rows = await withDatabase(plane.dataDir, (db) => db.selectFrom('peer_health').select('last_seen').execute());
+    return rows.filter(({ last_seen }) => last_seen === at).length >= length;
+  });
+  plane.clock.advance(30_000);
+}
+
+/** All hosts made a request, and are announced. */
+async function allOnline({ one, two, three, call, events }: Office): Promise<void> {
+  for (const peer of [one, two, three]) await call(peer);
+  await eventually('all are announced', async () => (await events()).length === 3);
+}
+
+test('a host that falls silent is offline, and online again after a request', async () => {
+  const office = await startOffice();
+  const { one, two, three, call, events } = office;
+  await allOnline(office);
+  await outlast(office, () => [call(two), call(three)]);
+  await eventually('it is offline', async () => (await events()).includes('peer.offline one'));
+  await call(one);
+  await eventually('it is back', async () => (await events()).at(-1) === 'peer.online one');
+  expect((await events()).slice(3)).toEqual(['peer.offline one', 'peer.online one']);
+});
+
+test('a silent host that a witness reaches is online, and a witness that is cut off alone changes nothing', async () => {
+  const office = await startOffice();
+  const { one, two, three, call, report, events, stateOf } = office;
+  await allOnline(office);
+  await report(two, { paths: [{ peer: one.id, path: 'direct' }] });
+  await outlast(office, () => [call(two), call(three)]);
+  await report(three, {
+    paths: [
+      { peer: one.id, path: 'down' },
+      { peer: two.id, path: 'down' },
+    ],
+    routes: [{ route: '192.168.1.0/24', connector: null }],
+  });
+  await call(three);
+  await settled();
+  expect(await stateOf(one)).toBe('online');
+  expect(await events()).toHaveLength(3);
+});
+
+test('hosts that are all silent at once are no event, and neither are those that come back later than the first', async () => {
+  const office = await startOffice();
+  const { one, two, three, plane, call, events, untilState } = office;
+  await allOnline(office);
+  plane.clock.advance(3 * silence);
+  await untilState(one, 'unknown');
+  await settled();
+  await call(two);
+  plane.clock.advance(60_000);
+  await settled();
+  await call(one);
+  await call(three);
+  await call(two);
+  plane.clock.advance(60_000);
+  await settled();
+  expect(await events()).toHaveLength(3);
+});
+
+test('a route fails over, dies and is restored', async () => {
+  const office = await startOffice();
+  const { one, two, three, plane, token, network, report, events } = office;
+  await allOnline(office);
+  const route = '192.168.1.0/24';
+  const use = (connector: number | null) =>
+    report(one, {
+      paths: [two, three].map(({ id }) => ({ peer: id, path: id === connector ? 'direct' : 'down' })),
+      routes: [{ route, connector }],
+    });
+  await use(two.id);
+  await eventually('it is up', async () => {
+    const stored = await withDatabase(plane.dataDir, (db) =>
+      db.selectFrom('network_health').select('routes').where('network_id', '=', network).executeTakeFirst(),
+    );
+    return JSON.parse(stored?.routes ?? '{}')[route]?.connector === two.id;
+  });
+  await use(three.id);
+  await eventually('it failed over', async () => (await events()).includes(`route.failed_over ${route} three`));
+  await report(two, { routes: [{ route, connector: two.id, lan: 'down' }] });
+  await report(three, { routes: [{ route, connector: three.id, lan: 'down' }] });
+  await eventually('it is dead', async () => (await events()).includes(`route.dead ${route}`));
+  await report(three, { routes: [{ route, connector: three.id, lan: 'up' }] });
+  await eventually('it is restored', async () => (await events()).includes(`route.restored ${route}`));
+  const { body } = await plane.call('GET', `/api/networks/${network}/events?after=0`, { token });
+  const over = body.data.find(({ type }: { type: string }) => type === 'route.failed_over');
+  expect(over.details).toMatchObject({ from: { id: two.id, name: 'two' }, to: { id: three.id, name: 'three' } });
+});
+
+test('a single host that reaches nothing does not make a route dead', async () => {
+  const office = await startOffice();
+  const { one, two, three, report, events, health } = office;
+  await allOnline(office);
+  await report(one, {
+    paths: [two, three].map(({ id }) => ({ peer: id, path: 'down' })),
+    routes: [{ route: '192.168.1.0/24', connector: null }],
+  });
+  await settled();
+  expect((await health()).routes).toMatchObject([{ state: 'up', connector: two.id, standby: [three.id] }]);
+  expect(await events()).toHaveLength(3);
+});
+
+test('a peer that is suspended is neither online nor offline', async () => {
+  const office = await startOffice();
+  const { one, two, plane, token, network, call, events, health } = office;
+  await allOnline(office);
+  const path = `/api/networks/${network}/peers/${one.id}`;
+  await plane.call('PATCH', path, { token, body: { suspended: true } });
+  await outlast(office, () => [call(two)]);
+  await eventually('the third is offline', async () => (await events()).includes('peer.offline three'));
+  expect((await events()).filter((event) => event.endsWith(' one'))).toEqual(['peer.online one', 'peer.removed one']);
+  expect((await health()).peers.map(({ id }) => id)).not.toContain(one.id);
+});
+
+test('reports are events where they bring news, and so many only', async () => {
+  const { one, two, plane, report, events } = await startOffice();
+  await report(one, { pin_mismatches: [two.id], problem: 'nft failed' });
+  await report(one, { pin_mismatches: [two.id], problem: 'nft failed again' });
+  await report(one, { problem: null });
+  const ofReports = async () => (await events()).filter((event) => !event.startsWith('peer.'));
+  expect(await ofReports()).toEqual(['pin.mismatch two', 'reconcile.failing one', 'reconcile.recovered one']);
+  for (let count = 0; count < 60; count += 1) {
+    plane.clock.advance(2000);
+    await report(one, { problem: count % 2 === 0 ? 'x' : null });
+  }
+  expect((await ofReports()).length).toBeLessThanOrEqual(33);
+});
+
+test('however many reports come, readers are woken twice a second', async () => {
+  const healthNotifier = new ChangeNotifier(500);
+  const { network, one, two, three, report } = await startOffice({ healthNotifier });
+  let woken = 0;
+  const end = new AbortController();
+  const counting = (async () => {
+    while (await healthNotifier.wait(network, end.signal)) woken += 1;
+  })();
+  const startedAt = performance.now();
+  for (let count = 0; count < 20; count += 1) {
+    for (const peer of [one, two, three]) expect((await report(peer, { drift: count })).status).toBe(200);
+  }
+  await eventually('a reader was woken', () => woken > 0);
+  const seconds = (performance.now() - startedAt) / 1000;
+  end.abort();
+  await counting;
+  expect(woken).toBeLessThanOrEqual(2 * seconds + 2);
+});
+
+test.runIf(postgres)('of two replicas one writes each event', async () => {
+  const dataDir = makeFolder();
+  const office = await startOffice({ dataDir });
+  const { one, two, three, plane, network, token, events, report, call } = office;
+  const other = await startPlane({ dataDir, healthTimes: soon, now: plane.clock.now });
+  const there = actions(other, network, token);
+  await allOnline(office);
+  for (let round = 0; round < 5; round += 1) {
+    await outlast(office, () => [there.call(two), call(three)]);
+    await report(three, { paths: [{ peer: one.id, path: 'down' }] });
+    await there.report(two, { paths: [{ peer: one.id, path: 'down' }] });
+    await eventually('it is offline', async () => (await events()).at(-1) === 'peer.offline one');
+    await settled();
+    await there.call(one);
+    await eventually('it is back', async () => (await events()).at(-1) === 'peer.online one');
+    await settled();
+  }
+  const expected = Array.from({ length: 5 }, () => ['peer.offline one', 'peer.online one']).flat();
+  expect((await events()).slice(3)).toEqual(expected);
+});
+
+test.runIf(postgres)('when one of two replicas dies, hosts that go to the other are no false alarm', async () => {
+  const dataDir = makeFolder();
+  const office = await startOffice({ dataDir });
+  const { one, two, three, plane, network, token } = office;
+  const other = await startPlane({ dataDir, healthTimes: soon, now: plane.clock.now });
+  const there = actions(other, network, token);
+  await allOnline(office);
+  // A host makes a request every minute, and what is stored of it is older than that.
+  plane.clock.advance(59_000);
+  for (const peer of [one, two, three]) await office.call(peer);
+  plane.clock.advance(5_000);
+  const readRows = () => withDatabase(dataDir, (db) => db.selectFrom('peer_health').selectAll().execute());
+  const since = new Date(plane.clock.now().getTime() - 65_000).toISOString();
+  await eventually('requests are stored', async () =>
+    (await readRows()).every(({ last_seen }) => last_seen !== null && last_seen >= since),
+  );
+  const stored = await readRows();
+  await plane.server.close();
+  // One that is killed writes nothing at its end.
+  await withDatabase(dataDir, async (db) => {
+    for (const { peer_id, last_seen } of stored) {
+      await db.updateTable('peer_health').set({ last_seen }).where('peer_id', '=', peer_id).execute();
+    }
+  });
+  plane.clock.advance(20_000);
+  for (const peer of [one, two, three]) await there.call(peer);
+  await settled();
+  plane.clock.advance(80_000);
+  await settled();
+  expect(await there.events()).toEqual(['peer.online one', 'peer.online two', 'peer.online three']);
+});
