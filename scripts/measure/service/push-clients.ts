@@ -47,10 +47,11 @@ function report({ network, peer, token }: Member, { url, members }: WaitOrder, e
   const { hostname, port } = new URL(url);
   const own = members.findIndex((member) => member.peer === peer);
   const others = [1, 2, 3].flatMap((step) => members[(own + step) % members.length] ?? []);
-  const socket = connect({ host: hostname, port: Number(port), localAddress: sourceOf(peer), noDelay: true });
-  socket.resume();
+  let socket: Socket | undefined;
   let complete = true;
   const send = () => {
+    // The control plane drops connections that bring no request soon.
+    socket ??= connect({ host: hostname, port: Number(port), localAddress: sourceOf(peer), noDelay: true }).resume();
     const paths = others.map((other) => ({
       peer: other.peer,
       path: 'direct',
