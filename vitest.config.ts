@@ -15,6 +15,9 @@ const PROGRAM_TESTS = [
 /** Properties that hold for whatever comes, whose executions are counted. */
 const FUZZ_TESTS = ['test/fuzz/**/*.test.ts'];
 
+/** Tests of the console in a browser, which all of them share. */
+const BROWSER_TESTS = ['test/browser/**/*.test.ts'];
+
 /** An emulated machine takes both cores: it has them alone, after all the others. */
 const MACHINE_TESTS = ['test/vm/**/*.test.ts'];
 
@@ -56,7 +59,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: [
             ...[...PROGRAM_TESTS, ...LAB_TESTS, ...FAULT_TESTS, ...FUZZ_TESTS],
-            ...[...CONTROL_PLANE_TESTS, ...MACHINE_TESTS],
+            ...[...CONTROL_PLANE_TESTS, ...BROWSER_TESTS, ...MACHINE_TESTS],
           ],
           ...together,
         },
@@ -73,6 +76,7 @@ export default defineConfig({
         },
       },
       { test: { name: 'lab', include: LAB_TESTS, globalSetup: 'test/hostile/report.ts', ...together } },
+      { test: { name: 'browser', include: BROWSER_TESTS, globalSetup: 'test/browser/chromium-setup.ts', ...together } },
       { test: { name: 'fuzz', include: FUZZ_TESTS, globalSetup: 'test/fuzz/report.ts', ...patient } },
       { test: { name: 'faults', include: FAULT_TESTS, globalSetup: 'test/faults/report.ts', ...together } },
       { test: { name: 'vm', include: MACHINE_TESTS, sequence: { groupOrder: 1 }, ...patient } },

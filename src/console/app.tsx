@@ -42,10 +42,10 @@ function Content(): JSX.Element {
   if (profile.value === null) return <LoginPage />;
   return (
     <>
-      <a class="skip" href={location.hash} onClick={skip}>
-        Skip to the content
-      </a>
       <header class="top">
+        <a class="skip" href={location.hash} onClick={skip}>
+          Skip to the content
+        </a>
         <a class="brand" href={linkTo({ page: 'networks' })}>
           cpn
         </a>

@@ -32,6 +32,8 @@ export const networkSource = (id: number): LiveSource<Network> => ({
 });
 
 const waitSeconds = 50;
+/** How long a resource is followed after the last component that showed it. */
+const lingerMs = 1000;
 
 interface Followed {
   readonly state: Signal<Live<unknown>>;
@@ -49,9 +51,12 @@ export function useLive<Data>(source: LiveSource<Data>): Live<Data> {
     entry.users += 1;
     return () => {
       entry.users -= 1;
-      if (entry.users > 0) return;
-      followed.delete(path);
-      entry.stop.abort();
+      // The next page may show the same resource, and is there before this one is gone.
+      setTimeout(() => {
+        if (entry.users > 0) return;
+        if (followed.get(path) === entry) followed.delete(path);
+        entry.stop.abort();
+      }, lingerMs);
     };
   }, [path]);
   // The signal is there before the effect runs, so that its first value is one that this component waits for.
@@ -61,8 +66,12 @@ export function useLive<Data>(source: LiveSource<Data>): Live<Data> {
 function start<Data>(source: LiveSource<Data>): Followed {
   const state = signal<Live<Data>>({ data: null, problem: null });
   const entry = { state, stop: new AbortController(), users: 0 };
+  const session = sessionsEnded.value;
   followed.set(source.path, entry);
-  void follow(source, state, entry.stop.signal);
+  void follow(source, state, entry.stop.signal).finally(() => {
+    // After the next login it is read again.
+    if (sessionsEnded.value !== session && followed.get(source.path) === entry) followed.delete(source.path);
+  });
   return entry;
 }
 

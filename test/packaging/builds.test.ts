@@ -112,6 +112,7 @@ describe.each([
       'usr/bin/cpn',
       'usr/lib/systemd/network/10-cpn.network',
       'usr/lib/NetworkManager/conf.d/20-cpn.conf',
+      'usr/lib/cpn/console/index.html',
       'usr/share/bash-completion/completions/cpn',
       'usr/share/cpn/monitoring/alerts.yml',
       'usr/share/cpn/monitoring/dashboard.json',
@@ -162,7 +163,9 @@ describe('the npm package', () => {
     const facts = JSON.parse(readFileSync(join(tree, 'package.json'), 'utf8'));
     expect([facts.license, facts.dependencies, facts.scripts]).toEqual(['MIT', undefined, undefined]);
     expect(facts.man.length).toBe(commands.length + 1);
-    expect(readFileSync(join(tree, 'dist/NOTICE'), 'utf8')).toMatch(/^zod \d/m);
+    expect(existsSync(join(tree, 'dist/console/index.html'))).toBe(true);
+    const notice = readFileSync(join(tree, 'dist/NOTICE'), 'utf8');
+    for (const name of ['zod', 'preact']) expect(notice).toMatch(new RegExp(`^${name} \\d`, 'm'));
   });
 });
 

@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
@@ -42,6 +43,21 @@ describe('the built program', () => {
     const alone = join(folder, 'start.cjs');
     copyFileSync(join(dist, 'start.cjs'), alone);
     expect((await run([process.execPath, alone, '--version'])).stdout).toBe(printed);
+  });
+});
+
+describe('the built console', () => {
+  it('is at most 80 KiB compressed, with a compressed file for each', () => {
+    const files = readdirSync(join(dist, 'console'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+      /\.\w+$/.test(file),
+    );
+    const packed = files.filter((file) => file.endsWith('.gz'));
+    expect(packed.map((file) => file.replace(/\.gz$/, '')).sort()).toEqual(
+      files.filter((file) => !packed.includes(file)).sort(),
+    );
+    const bytes = packed.reduce((sum, file) => sum + statSync(join(dist, 'console', file)).size, 0);
+    expect(bytes).toBeGreaterThan(10 * 1024);
+    expect(bytes).toBeLessThan(80 * 1024);
   });
 });
 

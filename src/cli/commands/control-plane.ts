@@ -53,6 +53,7 @@ export const serveControlPlane: Command = {
     const operation = readOperation(input);
     const { openLog } = await import('../output/log.ts');
     const logger = openLog(input, 'info');
+    const console = input.switch('console', true) ? findConsole() : null;
     const starting = serve({
       ...address,
       ...operation,
@@ -63,7 +64,7 @@ export const serveControlPlane: Command = {
       webhook: await openWebhook(input),
       presenceDays: input.number('presence-days', 0, 36_500) ?? 30,
       allowPublicRoutes: input.switch('allow-public-routes'),
-      console: input.switch('console', true) ? findConsole() : null,
+      console,
       logger,
     });
     // While it starts, a signal waits: the files may have been read before it came.
@@ -72,6 +73,7 @@ export const serveControlPlane: Command = {
     // A process that reads the message may stop this one at once.
     const stopped = untilStopped();
     note(`control plane listening on ${server.url}`);
+    if (console !== null) note(`console at ${server.url}/`);
     const supervisor = await openSupervisor(input, logger);
     await supervisor?.report({ state: 'ready', status: `listening on ${server.url}` });
     const watchdogMs = supervisor?.watchdogMs ?? null;

@@ -5,6 +5,13 @@ export function findConnectors(peers: readonly Peer[], route: string): Peer[] {
   return peers.filter((peer) => servesRoute(peer, route)).sort(compareRank);
 }
 
+/** The connectors that forward between peers of the network, in the same order. */
+export function findRelays(peers: readonly Peer[], range: string): Peer[] {
+  return peers
+    .filter(({ peer_type, withdrawn = [] }) => peer_type === 'connector' && !withdrawn.includes(range))
+    .sort(compareRank);
+}
+
 function servesRoute({ peer_type, routes, withdrawn = [] }: Peer, route: string): boolean {
   return peer_type === 'connector' && (routes?.includes(route) ?? true) && !withdrawn.includes(route);
 }

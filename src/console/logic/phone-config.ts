@@ -1,6 +1,6 @@
 import type { Network } from '../../contract/network.ts';
 import type { Peer } from '../../contract/peer.ts';
-import { findConnectors } from './connectors.ts';
+import { findConnectors, findRelays } from './connectors.ts';
 
 /** Half of the 60 s after which common NATs forget a UDP mapping is too slow for some; wg(8) advises this. */
 const keepalive = 25;
@@ -11,7 +11,7 @@ const keepalive = 25;
  */
 export function renderPhoneConfig(network: Network, self: Peer, privateKey: string): string {
   const dialled = network.peers.filter(({ id, endpoint }) => id !== self.id && endpoint !== null);
-  const [relay] = findConnectors(dialled, network.private_cidr);
+  const [relay] = findRelays(dialled, network.private_cidr);
   const ownerOf = (route: string) => findConnectors(dialled, route)[0] ?? findRelayed(network, route, relay);
   const routes = network.routes.filter((route) => !route.endsWith('/0'));
   const sections = dialled.map((peer) => {

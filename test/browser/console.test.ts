@@ -1,0 +1,365 @@
+import { createServer, request as forward } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Page } from 'playwright-core';
+import nacl from 'tweetnacl';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { withDatabase } from '../control-plane/databases.ts';
+import { closePlane, enroll, makeKey, makeNetwork, owner, publicKey } from '../control-plane/harness.ts';
+import {
+  findBarriers,
+  goTo,
+  logIn,
+  openConsole,
+  openLoggedIn,
+  openTab,
+  seeHeading,
+  takePicture,
+  untilRead,
+} from './browser.ts';
+
+let plane: Awaited<ReturnType<typeof openConsole>>;
+let ranges = 0;
+beforeAll(async () => {
+  plane = await openConsole();
+});
+afterAll(() => closePlane(plane));
+
+/** A network with a range of its own. */
+function addNetwork(fields: object = {}): Promise<number> {
+  ranges += 1;
+  return makeNetwork(plane, plane.token, { name: `net-${ranges}`, private_cidr: `10.${ranges}.0.0/16`, ...fields });
+}
+
+async function addPeer(network: number, fields: object = {}): Promise<void> {
+  const key = await makeKey(plane, plane.token, network);
+  const { status, body } = await enroll(plane, key, fields);
+  if (status !== 201) throw new Error(JSON.stringify(body));
+}
+
+/** The command or the secret that is shown. */
+const readText = async (page: Page) => (await page.locator('pre').textContent()) ?? '';
+
+const row = (page: Page, name: string) => page.getByRole('row').filter({ hasText: name });
+
+describe('a session', () => {
+  test('begins with the right password, survives a reload, ends with a click, and no script reads it', async () => {
+    const { page } = await openTab();
+    await page.goto(plane.url);
+    await logIn(page, { ...owner, password: 'not this one' });
+    await page.getByText('E-mail address or password is wrong.').waitFor();
+    await logIn(page);
+    await seeHeading(page, 'Networks');
+    expect(await page.evaluate('[document.cookie, localStorage.length, sessionStorage.length]')).toEqual(['', 0, 0]);
+    expect((await page.context().cookies()).map(({ httpOnly, sameSite, path }) => [httpOnly, sameSite, path])).toEqual([
+      [true, 'Strict', '/'],
+    ]);
+    await page.reload();
+    await seeHeading(page, 'Networks');
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await seeHeading(page, 'Log in to cpn');
+    expect(await page.context().cookies()).toEqual([]);
+  });
+
+  test('that ends elsewhere leads to the login, and then back to the same page', async () => {
+    const page = await openLoggedIn(plane);
+    await goTo(page, '#/audit', 'Audit');
+    await page.context().clearCookies();
+    await seeHeading(page, 'Log in to cpn');
+    await logIn(page);
+    await seeHeading(page, 'Audit');
+  });
+
+  test('works below a path of a proxy', async () => {
+    const proxy = createServer((asked, reply) => {
+      const path = asked.url?.replace(/^\/vpn\/cpn/, '') ?? '/';
+      const { method, headers } = asked;
+      const sent = forward(plane.url + path, { method, headers }, (answer) => {
+        reply.writeHead(answer.statusCode ?? 500, answer.headers);
+        answer.pipe(reply);
+      });
+      sent.on('error', () => reply.destroy());
+      reply.on('close', () => sent.destroy());
+      asked.pipe(sent);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      proxy.closeAllConnections();
+      proxy.close();
+    });
+    const { page } = await openTab();
+    await page.goto(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}/vpn/cpn/`);
+    await logIn(page);
+    await seeHeading(page, 'Networks');
+    expect((await page.context().cookies()).map(({ path }) => path)).toEqual(['/vpn/cpn/']);
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await seeHeading(page, 'Log in to cpn');
+  });
+});
+
+test('a network is made, changed and deleted', async () => {
+  const page = await openLoggedIn(plane);
+  await page.getByRole('button', { name: 'Create a network' }).click();
+  await page.getByLabel('Name').fill('shop');
+  await page.getByLabel('Range').fill('10.200.0.1/16');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByText(/^✕ Range /).waitFor();
+  await page.getByLabel('Range').fill('10.200.0.0/16');
+  await page.keyboard.press('Enter');
+  await seeHeading(page, 'shop: overview');
+  await page.getByRole('button', { name: 'Change the network' }).click();
+  await page.getByLabel('Name').fill('store');
+  await page.getByLabel('Routes').fill('192.168.7.0/24');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await seeHeading(page, 'store: overview');
+  await page.getByText('none: hosts do not reach this route').waitFor();
+  await page.getByRole('button', { name: 'Delete the network' }).click();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await seeHeading(page, 'Networks');
+  expect(await row(page, 'store').count()).toBe(0);
+});
+
+test('a key gives the one command to paste, and the host appears when it joins', async () => {
+  const network = await addNetwork();
+  const page = await openLoggedIn(plane, `#/networks/${network}/add-host`);
+  await page.getByLabel('What joins?').selectOption('connector');
+  await page.getByLabel('Name').fill('edge');
+  await page.getByRole('button', { name: 'Make a key' }).click();
+  const text = await readText(page);
+  expect(text).toMatch(/^echo cpn_[\w-]+ \| sudo cpn join - --api http:\/\/127\.0\.0\.1:\d+ --type connector$/);
+  await page.getByRole('button', { name: 'cloud-init' }).click();
+  const [, token = ''] = /content: (cpn_\S+)/.exec(await readText(page)) ?? [];
+  await enroll(plane, token, { name: 'edge-7', peer_type: 'connector' });
+  await page.getByText(/edge-7 joined with 10\./).waitFor();
+  await goTo(page, `#/networks/${network}/keys`, /enrolment keys/);
+  await page.getByText('There is no key that a host can use.').waitFor();
+});
+
+test('a phone is enrolled by a key pair that never leaves the page', async () => {
+  const network = await addNetwork();
+  await addPeer(network, { name: 'edge', peer_type: 'connector', endpoint: '203.0.113.1:51820' });
+  const page = await openLoggedIn(plane, `#/networks/${network}/add-host`);
+  const sent: string[] = [];
+  page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`));
+  await page.getByLabel('What joins?').selectOption('phone');
+  await page.getByLabel('Name').fill('my phone');
+  await page.getByRole('button', { name: 'Enrol the phone' }).click();
+  await page.getByRole('img', { name: 'The tunnel of my phone as a QR code' }).waitFor();
+  const config = await readText(page);
+  const [, privateKey = ''] = /PrivateKey = (\S+)/.exec(config) ?? [];
+  const own = Buffer.from(nacl.scalarMult.base(Buffer.from(privateKey, 'base64'))).toString('base64');
+  expect(sent.filter((text) => text.includes(own))).toHaveLength(1);
+  expect(sent.filter((text) => text.includes(privateKey))).toEqual([]);
+  const { body } = await plane.call('GET', `/api/networks/${network}`, { token: plane.token });
+  const [edge, phone] = body.data.peers;
+  expect([phone.name, phone.public_key, phone.peer_type]).toEqual(['my phone', own, 'admin_device']);
+  expect(config).toContain(`PublicKey = ${edge.public_key}\nAllowedIPs = ${edge.address}/32, `);
+});
+
+test('a peer is found, renamed, suspended, resumed and removed', async () => {
+  const network = await addNetwork();
+  await addPeer(network, { name: 'web-1' });
+  await addPeer(network, { name: 'edge-1', peer_type: 'connector', endpoint: '203.0.113.1:51820' });
+  const page = await openLoggedIn(plane, `#/networks/${network}/peers`);
+  await page.getByLabel('Search').fill('203.0.113 CONNECTOR');
+  await page.getByText('1 of 2 peers').waitFor();
+  await page.getByRole('button', { name: 'Change edge-1' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('web-1');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByText(/^✕ Name /).waitFor();
+  await dialog.getByLabel('Name').fill('edge-2');
+  await dialog.getByLabel('Priority').fill('7');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await row(page, 'edge-2').getByText('all, priority 7').waitFor();
+  await page.getByRole('button', { name: 'Suspend edge-2' }).click();
+  await dialog.getByRole('button', { name: 'Suspend' }).click();
+  await row(page, 'edge-2').getByText('suspended since').waitFor();
+  await page.getByRole('button', { name: 'Resume edge-2' }).click();
+  await dialog.getByRole('button', { name: 'Resume' }).click();
+  await row(page, 'edge-2').getByText('listed').waitFor();
+  await page.getByRole('button', { name: 'Remove edge-2' }).click();
+  await dialog.getByRole('button', { name: 'Remove' }).click();
+  await page.getByText('0 of 1 peers').waitFor();
+});
+
+test('a dialog closes with Escape and gives the focus back', async () => {
+  const network = await addNetwork();
+  await addPeer(network, { name: 'web-1' });
+  const page = await openLoggedIn(plane, `#/networks/${network}/peers`);
+  const button = page.getByRole('button', { name: 'Change web-1' });
+  await button.focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Change web-1' }).waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  expect(await button.evaluate((element) => element.matches(':focus'))).toBe(true);
+});
+
+test('a user changes the password, and makes and revokes a token', async () => {
+  const user = { email: 'member@example.net', password: 'a password of twelve or more' };
+  await plane.call('POST', '/api/users', { token: plane.token, body: { ...user, role: 'member' } });
+  const { page } = await openTab();
+  await page.goto(plane.url);
+  await logIn(page, user);
+  await seeHeading(page, 'Networks');
+  expect(await page.getByRole('link', { name: 'Users' }).count()).toBe(0);
+  await goTo(page, '#/account', 'Account');
+  await page.getByLabel('Name').fill('deploy');
+  await page.getByRole('button', { name: 'Make a token' }).click();
+  const token = await readText(page);
+  expect((await plane.call('GET', '/api/auth/me', { token })).body.data.email).toBe(user.email);
+  await page.getByRole('button', { name: 'Revoke deploy' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+  await page.getByText('There is no token.').waitFor();
+  await page.getByLabel('Current password').fill('not this one');
+  await page.getByLabel('New password').fill('short');
+  await page.getByRole('button', { name: 'Change the password' }).click();
+  await page.getByText(/^✕ New password /).waitFor();
+  await page.getByLabel('Current password').fill(user.password);
+  await page.getByLabel('New password').fill('another password that is long');
+  await page.getByRole('button', { name: 'Change the password' }).click();
+  await page.getByText('The password is changed.').waitFor();
+  await page.getByRole('button', { name: 'Log out' }).click();
+  await logIn(page, { ...user, password: 'another password that is long' });
+  await seeHeading(page, 'Account');
+});
+
+test('markup in names and descriptions is text', async () => {
+  const canary = '<img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}"\'><b>';
+  const name = `${canary}`.slice(0, 100);
+  const network = await addNetwork({ name, description: canary });
+  await addPeer(network, { name, peer_type: 'connector' });
+  await makeKey(plane, plane.token, network, { name, max_uses: 3 });
+  await plane.call('POST', '/api/auth/tokens', { token: plane.token, body: { name } });
+  await plane.call('POST', '/api/auth/login', { body: { ...owner, device_name: canary } });
+  const page = await openLoggedIn(plane);
+  const places = [
+    ...['#/networks', `#/networks/${network}`, `#/networks/${network}/peers`, `#/networks/${network}/keys`],
+    ...['#/audit', '#/account'],
+  ];
+  for (const place of places) {
+    await page.goto(`${plane.url}/${place}`);
+    await page.getByText('<img src=x onerror=alert(1)>').first().waitFor();
+    expect(await page.locator('main img, main script, main b').count()).toBe(0);
+  }
+});
+
+test('the policy lets in no code of the page, nothing from elsewhere, and no frame', async () => {
+  const { page, problems } = await openTab();
+  await page.goto(plane.url);
+  await seeHeading(page, 'Log in to cpn');
+  await page.evaluate(`
+    const script = document.createElement('script');
+    script.textContent = 'globalThis.isBroken = true';
+    const image = document.createElement('img');
+    image.src = 'http://127.0.0.1:9/x.png';
+    document.body.append(script, image);
+    document.body.insertAdjacentHTML('beforeend', '<p style="color: red" onclick="alert(1)">x</p>');
+  `);
+  expect(await page.evaluate("'isBroken' in globalThis")).toBe(false);
+  await expect.poll(() => problems.filter((text) => /Content Security Policy/.test(text)).length).toBeGreaterThan(3);
+  (problems as string[]).length = 0;
+});
+
+test('of 1,000 peers only those on the screen are made, and all are found', async () => {
+  const [template, network] = [await addNetwork(), await addNetwork()];
+  await addPeer(template);
+  await withDatabase(plane.dataDir, async (db) => {
+    const peer = await db.selectFrom('peers').selectAll().where('network_id', '=', template).executeTakeFirstOrThrow();
+    const { id: _, ...common } = peer;
+    const peers = Array.from({ length: 1000 }, (_unused, at) => ({
+      ...common,
+      network_id: network,
+      name: `web-${at}`,
+      label: `web-${at}`,
+      address: `10.${ranges}.${10 + Math.floor(at / 250)}.${1 + (at % 250)}`,
+      public_key: publicKey(),
+      token_hash: `hash-${network}-${at}-`.padEnd(43, 'A'),
+    }));
+    for (let at = 0; at < peers.length; at += 50) {
+      const some = peers.slice(at, at + 50);
+      await db.insertInto('peers').values(some).execute();
+    }
+  });
+  const page = await openLoggedIn(plane);
+  await seeHeading(page, 'Networks');
+  await goTo(page, `#/networks/${network}/peers`, /peers/);
+  await page.getByText('1000 of 1000 peers').waitFor();
+  expect(await page.getByRole('row').count()).toBeLessThan(80);
+  await takePicture(page, 'peers-of-1000');
+  const region = page.getByRole('region', { name: 'Peers' });
+  await region.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+  await row(page, 'web-999').waitFor();
+  expect(await page.getByRole('row').count()).toBeLessThan(80);
+  await page.getByLabel('Search').fill('web-500');
+  await page.getByText('1 of 1000 peers').waitFor();
+  await row(page, 'web-500').waitFor();
+});
+
+describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
+  test('axe-core finds nothing on each page', async () => {
+    const network = await addNetwork({ name: `office-${colorScheme}`, routes: [`192.168.${ranges}.0/24`] });
+    await addPeer(network, { name: 'edge-1', peer_type: 'connector', endpoint: '203.0.113.1:51820' });
+    await addPeer(network, { name: 'web-1' });
+    await makeKey(plane, plane.token, network);
+    const { page } = await openTab({ colorScheme });
+    await page.goto(plane.url);
+    await seeHeading(page, 'Log in to cpn');
+    const check = async (name: string) => {
+      await takePicture(page, `${name}-${colorScheme}`);
+      expect([name, await findBarriers(page)]).toEqual([name, []]);
+    };
+    await check('login');
+    await logIn(page);
+    await seeHeading(page, 'Networks');
+    await check('networks');
+    await page.getByRole('button', { name: 'Create a network' }).click();
+    await check('create-network');
+    await page.keyboard.press('Escape');
+    await goTo(page, `#/networks/${network}`, /overview/);
+    await check('network');
+    await goTo(page, `#/networks/${network}/peers`, /peers/);
+    await check('peers');
+    await page.getByRole('button', { name: 'Change edge-1' }).click();
+    await check('change-peer');
+    await page.keyboard.press('Escape');
+    await goTo(page, `#/networks/${network}/add-host`, /add a host/);
+    await page.getByLabel('Name').fill('web-2');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    await page.getByText('Waiting for the host.').waitFor();
+    await check('add-host');
+    await page.getByLabel('What joins?').selectOption('phone');
+    await page.getByLabel('Name').fill('phone');
+    await page.getByRole('button', { name: 'Enrol the phone' }).click();
+    await page.getByRole('img').waitFor();
+    await check('add-phone');
+    await goTo(page, `#/networks/${network}/keys`, /enrolment keys/);
+    await check('keys');
+    await goTo(page, '#/users', 'Users');
+    await check('users');
+    await goTo(page, '#/audit', 'Audit');
+    await check('audit');
+    await goTo(page, '#/account', 'Account');
+    await check('account');
+    await goTo(page, '#/nowhere', 'There is no such page');
+    await check('no-page');
+  });
+});
+
+test.each([360, 1280, 3840])('no page is wider than a screen of %i pixels', async (width) => {
+  const network = await addNetwork({ name: `a name of a network that is quite long-${width}` });
+  await addPeer(network, { name: 'a-name-of-a-peer-that-is-quite-long-as-names-of-cloud-machines-are.example.net' });
+  const page = await openLoggedIn(plane, '', { viewport: { width, height: 800 } });
+  await seeHeading(page, 'Networks');
+  const places = ['', `/networks/${network}`, `/networks/${network}/peers`, `/networks/${network}/add-host`];
+  for (const place of [...places, '/users', '/audit', '/account']) {
+    await page.goto(`${plane.url}/#${place}`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await untilRead(page);
+    const { scrollWidth, clientWidth } = await page.evaluate<Record<string, number>>(
+      '({ scrollWidth: document.documentElement.scrollWidth, clientWidth: document.documentElement.clientWidth })',
+    );
+    expect([place, scrollWidth]).toEqual([place, clientWidth]);
+  }
+  await takePicture(page, `account-${width}`);
+});

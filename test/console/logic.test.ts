@@ -1,0 +1,219 @@
+import { describe, expect, test } from 'vitest';
+import { applyDelta } from '../../src/console/logic/apply-network.ts';
+import { backoff } from '../../src/console/logic/backoff.ts';
+import { findConnectors } from '../../src/console/logic/connectors.ts';
+import { describeActor, describeDetails, describeTarget } from '../../src/console/logic/describe-audit.ts';
+import { makeJoinCommands } from '../../src/console/logic/join-commands.ts';
+import { renderPhoneConfig } from '../../src/console/logic/phone-config.ts';
+import { linkTo, parseRoute } from '../../src/console/logic/route.ts';
+import { searchPeers } from '../../src/console/logic/search.ts';
+import { formatTime, inDays } from '../../src/console/logic/time.ts';
+import { toSentence } from '../../src/console/logic/to-sentence.ts';
+import { findVisibleRows } from '../../src/console/logic/visible-rows.ts';
+import { splitWords } from '../../src/console/logic/words.ts';
+import type { AuditEntry } from '../../src/contract/audit.ts';
+import type { Network } from '../../src/contract/network.ts';
+import type { Peer } from '../../src/contract/peer.ts';
+
+const at = '2030-01-01T00:00:00.000Z';
+
+function peer(id: number, fields: Partial<Peer> = {}): Peer {
+  const public_key = `${String.fromCharCode(64 + id).repeat(43)}=`;
+  const common = { peer_type: 'origin', endpoint: null, created_at: at } as const;
+  return { id, name: `peer-${id}`, address: `10.77.0.${id}`, public_key, ...common, ...fields };
+}
+
+function network(peers: Peer[], fields: Partial<Network> = {}): Network {
+  const summary = { id: 1, name: 'office', description: '', private_cidr: '10.77.0.0/24', routes: [] };
+  return { ...summary, vpn_type: 'wireguard', revision: 1, peers, ...fields };
+}
+
+test.each([
+  ['', { page: 'networks' }],
+  ['#/', { page: 'networks' }],
+  ['#/networks', { page: 'networks' }],
+  ['#/networks/7', { page: 'network', network: 7 }],
+  ['#/networks/7/peers', { page: 'peers', network: 7 }],
+  ['#/networks/7/add-host', { page: 'add-host', network: 7 }],
+  ['#/networks/7/keys', { page: 'keys', network: 7 }],
+  ['#/audit', { page: 'audit' }],
+  ['#/account', { page: 'account' }],
+  ['#/networks/07', { page: 'unknown' }],
+  ['#/networks/../x', { page: 'unknown' }],
+  ['#/networks/7/peers/3', { page: 'unknown' }],
+  ['#/audit/3', { page: 'unknown' }],
+  ['#/constructor', { page: 'unknown' }],
+] as const)('%j is a page', (hash, route) => {
+  expect(parseRoute(hash)).toEqual(route);
+  if (route.page !== 'unknown') expect(parseRoute(linkTo(route))).toEqual(route);
+});
+
+test('changes of a network replace, add and remove peers', () => {
+  const before = network([peer(1), peer(2), peer(3)]);
+  const { peers: _, ...summary } = network([], { revision: 2, name: 'new' });
+  const after = applyDelta(before, { ...summary, peers: [peer(4), peer(2, { name: 'other' })], removed: [3] });
+  expect([after.revision, after.name, after.peers.map(({ id, name }) => [id, name])]).toEqual([
+    2,
+    'new',
+    [
+      [1, 'peer-1'],
+      [2, 'other'],
+      [4, 'peer-4'],
+    ],
+  ]);
+  expect(before.peers).toHaveLength(3);
+});
+
+test('the pause before an attempt grows, with jitter, up to half a minute', () => {
+  expect([1, 2, 3, 6, 60].map((failures) => [backoff(failures, 0), backoff(failures, 1)])).toEqual([
+    [500, 1000],
+    [1000, 2000],
+    [2000, 4000],
+    [15_000, 30_000],
+    [15_000, 30_000],
+  ]);
+});
+
+test('connectors of a route are those that serve it, by priority, then by time, then by id', () => {
+  const lan = '192.168.50.0/24';
+  const connector = (id: number, fields: Partial<Peer> = {}) => peer(id, { peer_type: 'connector', ...fields });
+  const peers = [
+    connector(1),
+    connector(2, { serving_since: '2030-01-02T00:00:00Z' }),
+    connector(3, { serving_since: at }),
+    connector(4, { priority: 5 }),
+    connector(5, { routes: ['192.168.51.0/24'] }),
+    connector(6, { withdrawn: [lan] }),
+    connector(7, { routes: [lan], serving_since: at }),
+    peer(8),
+  ];
+  expect(findConnectors(peers, lan).map(({ id }) => id)).toEqual([4, 3, 7, 2, 1]);
+});
+
+test('a search takes parts of all that is shown, in any order and case', () => {
+  const peers = [
+    peer(1, { name: 'Web-1', endpoint: '203.0.113.1:51820' }),
+    peer(2, { peer_type: 'connector', routes: ['192.168.50.0/24'] }),
+    peer(3, { suspended_at: at }),
+  ];
+  const find = (query: string) => searchPeers(peers, query).map(({ id }) => id);
+  expect(find(' ')).toEqual([1, 2, 3]);
+  expect(find('web')).toEqual([1]);
+  expect(find('113.1 SERVER')).toEqual([1]);
+  expect(find('192.168.50 connector')).toEqual([2]);
+  expect(find('suspended')).toEqual([3]);
+  expect(find('CCCC')).toEqual([3]);
+  expect(find('none')).toEqual([]);
+});
+
+test.each([
+  ['at the top', 0, { first: 0, end: 25 }],
+  ['in the middle', 44_000, { first: 985, end: 1025 }],
+  ['at the end', 437_000, { first: 9916, end: 9957 }],
+  ['beyond the end', 999_999, { first: 9985, end: 10_000 }],
+])('of a long table the rows on the screen are made: %s', (_where, scrolled, rows) => {
+  expect(findVisibleRows(10_000, 44, scrolled, 440)).toEqual(rows);
+});
+
+test('of no rows none are made', () => {
+  expect(findVisibleRows(0, 44, 0, 440)).toEqual({ first: 0, end: 0 });
+});
+
+describe('the command to paste', () => {
+  const token = 'cpn_abc-DEF_123';
+  const textOf = (api: string, id: string) =>
+    makeJoinCommands({ api, token, type: 'connector' }).find((each) => each.id === id)?.text ?? '';
+
+  test('has the key on standard input, not among the arguments of cpn', () => {
+    expect(textOf('https://cp.example.net/vpn', 'debian')).toBe(
+      'echo cpn_abc-DEF_123 | sudo cpn join - --api https://cp.example.net/vpn --type connector',
+    );
+    const container = textOf('https://cp.example.net', 'container');
+    expect(container).toMatch(/^echo cpn_abc-DEF_123 \| sudo podman run -i --rm .* cpn join - --api .* && sudo podman/);
+    expect(container).toMatch(/ cpn run$/);
+  });
+
+  test.each([
+    ['http://cp.example.net', true],
+    ['http://192.0.2.7:8787', true],
+    ['http://127.0.0.1:8787', false],
+    ['http://localhost:8787', false],
+    ['http://[::1]:8787', false],
+    ['https://cp.example.net', false],
+  ])('allows plain http where that is how the console is open: %s', (api, isAllowed) => {
+    expect(textOf(api, 'debian').includes(' --insecure-http ')).toBe(isAllowed);
+    expect(textOf(api, 'cloud-init').includes('\n      insecure-http = yes\n')).toBe(isAllowed);
+  });
+
+  test('quotes what a shell would read', () => {
+    expect(textOf("https://cp.example.net/a'$(x)", 'debian')).toContain(" --api 'https://cp.example.net/a'\\''$(x)' ");
+  });
+});
+
+describe('the wg-quick text of a phone', () => {
+  const privateKey = `${'x'.repeat(42)}0=`;
+  const connector = (id: number, fields: Partial<Peer> = {}) => peer(id, { peer_type: 'connector', ...fields });
+  const self = peer(9, { peer_type: 'admin_device' });
+
+  test('dials those with an endpoint, and reaches the others and the routes through connectors', () => {
+    const map = network(
+      [
+        connector(1, { endpoint: '203.0.113.1:51820', routes: ['192.168.50.0/24'] }),
+        connector(2, {
+          endpoint: 'edge.example.net:51820',
+          routes: ['192.168.51.0/24'],
+          priority: 1,
+          withdrawn: ['10.77.0.0/24'],
+        }),
+        connector(3, { routes: ['192.168.52.0/24'] }),
+        peer(4, { endpoint: '203.0.113.4:51820' }),
+        peer(5),
+        self,
+      ],
+      { routes: ['192.168.50.0/24', '192.168.51.0/24', '192.168.52.0/24', '192.168.53.0/24', '0.0.0.0/0'] },
+    );
+    expect(
+      renderPhoneConfig(map, self, privateKey)
+        .split('\n')
+        .filter((line) => /^(Allowed|Endpoint|Addr)/.test(line)),
+    ).toEqual([
+      'Address = 10.77.0.9/32',
+      'AllowedIPs = 10.77.0.1/32, 10.77.0.0/24, 192.168.50.0/24, 192.168.52.0/24',
+      'Endpoint = 203.0.113.1:51820',
+      'AllowedIPs = 10.77.0.2/32, 192.168.51.0/24',
+      'Endpoint = edge.example.net:51820',
+      'AllowedIPs = 10.77.0.4/32',
+      'Endpoint = 203.0.113.4:51820',
+    ]);
+  });
+
+  test('is refused where a value would be a line of its own', () => {
+    const map = network([peer(1, { endpoint: '203.0.113.1:51820\nPostUp = reboot' }), self]);
+    expect(() => renderPhoneConfig(map, self, privateKey)).toThrow('no wg-quick file can hold');
+  });
+});
+
+test('what the audit has is in words', () => {
+  const entry: AuditEntry = {
+    ...{ id: 1, at, action: 'network.update', address: null },
+    actor: { kind: 'enrollment_key', id: 3, name: 'rack' },
+    target: { kind: 'network', id: 1, name: 'office' },
+    details: { name: 'office', routes: ['192.168.50.0/24'] },
+  };
+  expect([describeActor(entry), describeTarget(entry), describeDetails(entry)]).toEqual([
+    'enrollment key rack',
+    'network office (1)',
+    'name: office, routes: ["192.168.50.0/24"]',
+  ]);
+  const unknown: AuditEntry['actor'] = { kind: 'nobody', id: null, name: null };
+  expect(describeActor({ actor: unknown })).toBe('no user');
+});
+
+test('texts and times are made for people, and from what they type', () => {
+  expect(toSentence('there is no such path')).toBe('There is no such path.');
+  expect(toSentence('Is it?')).toBe('Is it?');
+  expect(formatTime(at, 'en-GB', 'UTC')).toBe('1 Jan 2030, 00:00');
+  expect(inDays('2', new Date(at))).toBe('2030-01-03T00:00:00.000Z');
+  expect([inDays('', new Date(at)), inDays('x', new Date(at))]).toEqual([null, null]);
+  expect(splitWords(' 10.0.0.0/8,\n 192.168.0.0/16 ')).toEqual(['10.0.0.0/8', '192.168.0.0/16']);
+});
