@@ -1,10 +1,12 @@
 import { createServer, request as forward } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import nacl from 'tweetnacl';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { withDatabase } from '../control-plane/databases.ts';
-import { closePlane, enroll, makeKey, makeNetwork, owner, publicKey } from '../control-plane/harness.ts';
+import { closePlane, enroll, makeFolder, makeKey, makeNetwork, owner, publicKey } from '../control-plane/harness.ts';
+import { run } from '../lab/run.ts';
 import {
   findBarriers,
   goTo,
@@ -118,6 +120,13 @@ test('a network is made, changed and deleted', async () => {
   expect(await row(page, 'store').count()).toBe(0);
 });
 
+test('the audit shows what is done elsewhere', async () => {
+  const page = await openLoggedIn(plane, '#/audit');
+  await seeHeading(page, 'Audit');
+  const network = await addNetwork();
+  await page.getByText(`network net-${ranges} (${network})`).waitFor();
+});
+
 test('a key gives the one command to paste, and the host appears when it joins', async () => {
   const network = await addNetwork();
   const page = await openLoggedIn(plane, `#/networks/${network}/add-host`);
@@ -149,6 +158,10 @@ test('a phone is enrolled by a key pair that never leaves the page', async () =>
   const own = Buffer.from(nacl.scalarMult.base(Buffer.from(privateKey, 'base64'))).toString('base64');
   expect(sent.filter((text) => text.includes(own))).toHaveLength(1);
   expect(sent.filter((text) => text.includes(privateKey))).toEqual([]);
+  const picture = join(makeFolder(), 'code.png');
+  await page.getByRole('img').screenshot({ path: picture });
+  const { stdout } = await run(['zbarimg', '--quiet', '--raw', '-Sdisable', '-Sqrcode.enable', picture]);
+  expect(stdout.trim()).toBe(config.trim());
   const { body } = await plane.call('GET', `/api/networks/${network}`, { token: plane.token });
   const [edge, phone] = body.data.peers;
   expect([phone.name, phone.public_key, phone.peer_type]).toEqual(['my phone', own, 'admin_device']);

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AuditEntry } from '../../contract/audit.ts';
 import { send } from '../client.ts';
 import { describeActor, describeDetails, describeTarget } from '../logic/describe-audit.ts';
@@ -9,6 +9,8 @@ import { Problem } from '../parts/problem.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 
 const pageSize = 200;
+/** Of what is read every few seconds. */
+const fewEntries = 20;
 const intervalMs = 2000;
 
 const columns: readonly Column<AuditEntry>[] = [
@@ -25,13 +27,15 @@ export function AuditPage(): JSX.Element {
   const [older, setOlder] = useState<readonly AuditEntry[]>([]);
   const [isComplete, setComplete] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
+  const latest = useRef<AuditEntry | undefined>(undefined);
   useEffect(() => {
     let isOver = false;
     const update = async () => {
       if (document.hidden) return;
       try {
-        const entries = await readEntries();
+        const entries = await readNewer(latest.current);
         if (isOver) return;
+        latest.current = entries[0] ?? latest.current;
         setNewest((before) => merge(entries, before ?? []));
         setProblem(null);
       } catch (error) {
@@ -50,7 +54,7 @@ export function AuditPage(): JSX.Element {
     const last = entries.at(-1);
     if (last === undefined) return;
     try {
-      const more = await readEntries(last.id);
+      const more = await readEntries(pageSize, last.id);
       setOlder([...older, ...more]);
       setComplete(more.length < pageSize);
     } catch (error) {
@@ -76,9 +80,16 @@ export function AuditPage(): JSX.Element {
   );
 }
 
-async function readEntries(before?: number): Promise<readonly AuditEntry[]> {
+/** The newest entries, and all after the one that is known. */
+async function readNewer(known: AuditEntry | undefined): Promise<readonly AuditEntry[]> {
+  if (known === undefined) return readEntries(pageSize);
+  const entries = await readEntries(fewEntries);
+  return entries.every(({ id }) => id > known.id) ? readEntries(pageSize) : entries;
+}
+
+async function readEntries(limit: number, before?: number): Promise<readonly AuditEntry[]> {
   const query = before === undefined ? '' : `&before=${before}`;
-  const { data } = await (await send('GET', `api/audit?per_page=${pageSize}${query}`)).json();
+  const { data } = await (await send('GET', `api/audit?per_page=${limit}${query}`)).json();
   return data;
 }
 

@@ -3,7 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
 import type { ChangePeer, Peer } from '../../contract/peer.ts';
 import { announce } from '../announcer.ts';
-import { call } from '../client.ts';
+import { ApiError, call } from '../client.ts';
 import { peerTypes } from '../logic/peer-types.ts';
 import { linkTo } from '../logic/route.ts';
 import { searchPeers } from '../logic/search.ts';
@@ -152,6 +152,9 @@ function ChangePeerDialog({ network, peer, close, done }: PeerDialogProps): JSX.
     const wanted = hasAll ? null : splitWords(routes);
     const expiry = inDays(days, new Date());
     const wasForever = peer.expires_at === undefined;
+    if (wasForever && !isForever && expiry === null) {
+      throw new ApiError(422, 'Type in how many days the peer expires.', { expires_at: ['is required'] });
+    }
     const fields: ChangePeer = {
       ...(name !== peer.name && { name }),
       ...(endpoint.trim() !== (peer.endpoint ?? '') && { endpoint: endpoint.trim() || null }),
