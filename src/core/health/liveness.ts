@@ -15,9 +15,9 @@ export interface Liveness {
   readonly heard: boolean;
   /** Whether it answers what it is asked; a firewall may keep it from that for ever. Null until that is known. */
   readonly answers: boolean | null;
-  /** Seconds since a handshake was forced to learn whether it lives; null without one. */
+  /** Seconds since a handshake was forced to learn whether it lives; null without one, or once something came. */
   readonly forced: number | null;
-  /** Seconds for which it has been well without a break; of a new one, since its first question. */
+  /** Seconds for which it has been well without a break; of a new one, since it was first heard. */
   readonly well: number;
   /** How often it fell silent lately. */
   readonly failures: number;
@@ -52,9 +52,10 @@ export function unknownLiveness(state: Liveness['state']): Liveness {
 
 /** It answered, or something else came from it. */
 export function recordAnswer(liveness: Liveness, by: 'answer' | 'traffic'): Liveness {
-  // What comes while its first answer may be on the way does not show that a firewall drops the questions.
+  // Questions from before it was first heard may be lost, and later answers on the way: neither shows a firewall.
   const isMute = liveness.well >= renewAfter - inexact ? false : null;
-  return { ...liveness, silence: 0, heard: true, answers: by === 'answer' || (liveness.answers ?? isMute) };
+  const answers = by === 'answer' || (liveness.answers ?? isMute);
+  return { ...liveness, silence: 0, heard: true, forced: null, answers };
 }
 
 /** The probe interval changes: with the longer one, a connector was silent for long without a probe. */
@@ -113,7 +114,7 @@ export function recordTime(before: Liveness, { seconds, every, inService, hasOth
     // When it comes back a firewall may have come with it.
     return { ...before, ...endless, state: 'silent', answers: false, failures };
   }
-  const well = before.well + spent;
+  const well = before.heard ? before.well + spent : 0;
   const failures = well > memory ? 0 : before.failures;
   return { ...before, state: nextState({ ...before, well }, inService), silence, forced, well, failures };
 }

@@ -104,9 +104,9 @@ describe('the liveness of a connector', () => {
     expect(needsHandshake({ ...silent(1), answers: true }, inService)).toBe(false);
   });
 
-  it('of a new one is in doubt at once, and ends later where it was heard a second after the first question', () => {
+  it('of a new one is in doubt at once, and ends later where it is heard again a second after the first time', () => {
     expect(isDoubtful(asked, pace)).toBe(true);
-    const mute = round(round(round(asked, null), null), 'traffic');
+    const mute = round(round(round(asked, 'traffic'), null), 'traffic');
     expect(isDoubtful({ ...mute, silence: 0.5 }, pace)).toBe(false);
     expect(secondsToSilence(mute)).toBe(14.5);
   });
@@ -133,11 +133,32 @@ describe('the liveness of a connector', () => {
     );
   });
 
-  it('ends soon where packets still came after the first question, before its first answer', () => {
+  it('ends soon after the death of a new one, whenever its session began and another was heard', () => {
+    const moment = fc.integer({ min: 0, max: 160 }).map((ticks) => ticks / 20);
+    const moments = fc.record({ session: moment, life: moment, other: moment, delay: moment.map((each) => each / 20) });
+    const pauses = fc.infiniteStream(fc.integer({ min: 10, max: 15 }).map((ticks) => ticks / 20));
     fc.assert(
-      fc.property(fc.array(fc.constantFrom('traffic', null), { maxLength: 2 }), (history) => {
-        const dying = history.reduce<Liveness>((now, came) => round(now, came), asked);
-        expect(secondsToSilence(dying)).toBeLessThanOrEqual(2);
+      fc.property(moments, fc.boolean(), pauses, ({ session, life, other, delay }, isBusy, pausesTaken) => {
+        const death = session + life;
+        const answers: number[] = [];
+        let now = asked;
+        let at = 0;
+        for (const pause of pausesTaken) {
+          if (at >= session && at + delay < death) answers.push(at + delay);
+          const before = at;
+          at += pause;
+          const isWithin = (time: number) => time >= before && time < at;
+          if (answers.some(isWithin)) now = recordAnswer(now, 'answer');
+          // The first packets come as the session begins, and others all the time where it is used.
+          const isHeard = isWithin(session) || (isBusy && at > session && before < death);
+          const circumstances = { inService: true, hasOther: other <= at };
+          const heard = isHeard ? recordAnswer(now, 'traffic') : now;
+          now = recordHandshake(recordTime(heard, { ...pace, ...circumstances, seconds: pause }), circumstances);
+          // A forced handshake is answered at once.
+          if (now.forced === 0 && at >= session && at < death) now = recordAnswer(now, 'traffic');
+          if (now.state === 'silent') break;
+        }
+        expect(at).toBeLessThanOrEqual(Math.max(death, other) + 3);
       }),
     );
   });

@@ -157,11 +157,10 @@ export class ConnectorProber {
         return peer !== undefined && this.#isRenewable(each, peer) ? [peer] : [];
       }),
     );
-    for (const each of overdue) {
-      if (renewed.some(({ publicKey }) => publicKey === each.peer.publicKey)) each.rxBytes = 0;
-    }
     this.#renewing = null;
     for (const each of overdue) {
+      // Of one that answered meanwhile the counters are not read, until it is in doubt.
+      if (isNew(each.liveness) && renewed.some(({ publicKey }) => publicKey === each.peer.publicKey)) each.rxBytes = 0;
       each.begun = 0;
       each.liveness = recordHandshake(each.liveness, each);
       this.#probe(each);

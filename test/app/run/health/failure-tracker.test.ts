@@ -147,6 +147,44 @@ describe('a connector that is probed', () => {
     expect(reported[0]?.at).toBeLessThanOrEqual(3);
   });
 
+  it('is to be avoided soon when it dies right after its first handshake, which had to be forced', async () => {
+    const desk = await up(member);
+    desk.alive.add('10.77.0.3');
+    const { apply } = desk.tools.host;
+    let forced = 0;
+    desk.tools.host.apply = async (step) => {
+      await apply(step);
+      if (step.do !== 'renew-peers' || forced > 0) return;
+      forced = desk.seconds;
+      // The handshake and one packet more.
+      desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000), rxBytes: 220 });
+    };
+    const begun = desk.seconds;
+    const reported = await watch(desk, 20);
+    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
+    expect(reported[0]?.at).toBeLessThanOrEqual(forced - begun + 3);
+  });
+
+  it('is to be avoided sooner when its first answer came while that handshake was forced', async () => {
+    const desk = await up(member);
+    let answer = (_: boolean) => {};
+    desk.tools.host.isTcpReachable = (address) =>
+      address === '10.77.0.3' ? Promise.resolve(true) : new Promise((resolve) => (answer = resolve));
+    const { apply } = desk.tools.host;
+    let forced = 0;
+    desk.tools.host.apply = async (step) => {
+      await apply(step);
+      if (step.do !== 'renew-peers') return;
+      forced = desk.seconds;
+      desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000), rxBytes: 300 });
+      answer(true);
+    };
+    const begun = desk.seconds;
+    const reported = await watch(desk, 20);
+    expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
+    expect(reported[0]?.at).toBeLessThanOrEqual(forced - begun + 2);
+  });
+
   it('is to be avoided soon when it is dead and the first answer of another one comes later', async () => {
     const desk = await up(member);
     const reported = await watch(desk, 20, { 1.4: () => desk.alive.add('10.77.0.3') });
@@ -240,7 +278,8 @@ describe('a connector that is probed', () => {
     desk.tools.store.lock = (work) => passed.then(work);
     desk.tools.host.isTcpReachable = async (address) => address === '10.77.0.3' && desk.seconds >= 1_005;
     expect(await watch(desk, 12, { [5 + wait]: () => pass() })).toEqual([]);
-    expect(renewed).toEqual([peer(2).publicKey]);
+    // It may have died right after the first one.
+    expect(renewed).toEqual([peer(2).publicKey, peer(2).publicKey]);
   });
 
   it('keeps the session of a standby that did not answer yet', async () => {
