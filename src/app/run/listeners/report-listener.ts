@@ -223,8 +223,7 @@ export class ReportListener implements PassListener {
   async #fail(error: unknown): Promise<void> {
     this.#reported = null;
     this.#failures += 1;
-    // Of a control plane out of reach the log has a message already.
-    if (!(error instanceof Unreachable)) this.#transitions.update(error);
+    if (!isOfEachRequest(error)) this.#transitions.update(error);
     const requested = error instanceof Unreachable ? (error.retryAfterMs ?? 0) : 0;
     const least = error instanceof Refused ? restAfterRefusal : restAfterFailure;
     this.#rest(least + (requested + backoffDelay(this.#failures, backoff, Math.random())) / 1000);
@@ -242,6 +241,11 @@ export class ReportListener implements PassListener {
     this.#noted = noted;
     await this.#tools.store.amendNotes(this.#link, { reachability });
   }
+}
+
+/** True where the request for the map fails too, of which the log has a message. */
+function isOfEachRequest(error: unknown): boolean {
+  return error instanceof Unreachable || (error instanceof Refused && [401, 403, 404].includes(error.status));
 }
 
 /** A report takes the host's own token: a personal one is for people. */

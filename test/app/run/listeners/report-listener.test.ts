@@ -133,6 +133,15 @@ describe('a report', () => {
     expect(warnings.map(({ message }) => message)).toEqual(['what this host observes could not be reported']);
   });
 
+  it('is refused in silence where the request for the map is, which the log has', async () => {
+    const { desk, pass } = await start();
+    desk.replies = () => {
+      throw new Refused(401, 'the report', 'no', null);
+    };
+    await pass();
+    expect(desk.logged.filter(({ level }) => level === 'warn')).toEqual([]);
+  });
+
   it('has all of it in a new membership', async () => {
     const { pass } = await start();
     await pass();
