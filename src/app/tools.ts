@@ -47,8 +47,11 @@ export interface ConnectOptions {
   readonly deadlineMs?: number;
   /** For one who will ask again anyway, the fewer the sooner it is known. */
   readonly attempts?: number;
-  /** `leave`: a call that succeeds leaves its connection to the next one that says `take`; by default it closes it. */
-  readonly connection?: 'leave' | 'take';
+  /**
+   * `leave`: a call that succeeds leaves its connection, a new one, to the next call. `keep`: it uses the one that was left, and leaves
+   * it again. By default it closes it.
+   */
+  readonly connection?: 'leave' | 'keep';
   /** Called where an operation that the service describes is answered as if it were not there. */
   readonly onAbsent?: () => void;
 }

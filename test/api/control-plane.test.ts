@@ -1,16 +1,28 @@
+import { writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { connectAdminService } from '../../src/api/admin-service.ts';
+import type { TlsFiles } from '../../src/control-plane/http/tls-files.ts';
 import { parsePublicKey } from '../../src/core/crypto/keys.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { parseEndpoint } from '../../src/core/net/endpoint.ts';
-import { owner, startPlane } from '../control-plane/harness.ts';
+import { makeFolder, owner, startPlane } from '../control-plane/harness.ts';
+import { makeCertificate } from './certificate.ts';
 import { connectPeerService } from './described-service.ts';
 import { failureOf, keyOf, unhurried } from './samples.ts';
+import { listen, trust } from './server.ts';
+
+interface Surroundings {
+  readonly tls?: TlsFiles | null;
+  /** Returns the address of what is in front of the control plane. */
+  readonly proxy?: (url: string) => Promise<string>;
+}
 
 /** A control plane of our own with one network in it, seen by its owner. */
-async function office() {
-  const { url } = await startPlane();
-  const address = { url, insecureHttp: false };
+async function office({ tls = null, proxy = async (url: string) => url }: Surroundings = {}) {
+  const { url } = await startPlane({ tls });
+  const address = { url: await proxy(url), insecureHttp: false };
   const { options, retries } = unhurried();
   const session = await connectAdminService(address, null, options).login(
     owner.email,
@@ -91,4 +103,60 @@ describe('with our own control plane', () => {
     expect(failure).toMatchObject({ name: 'Refused', status: 422 });
     expect(failure.message).toContain('private_cidr: ');
   });
+});
+
+/** A control plane over https, behind a proxy that counts connections and bytes in both directions. */
+async function countedOffice() {
+  const certificate = makeCertificate();
+  trust(certificate.cert);
+  const folder = makeFolder();
+  const tls = { certificate: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
+  writeFileSync(tls.certificate, certificate.cert);
+  writeFileSync(tls.key, certificate.key, { mode: 0o600 });
+  const counted = { connections: 0, chunks: 0, bytes: 0 };
+  const count = ({ length }: Buffer) => {
+    counted.chunks += 1;
+    counted.bytes += length;
+  };
+  const proxy = async (url: string) => {
+    const server = createServer((client) => {
+      counted.connections += 1;
+      const upstream = connect(Number(new URL(url).port), '127.0.0.1');
+      for (const socket of [client, upstream]) socket.on('data', count).on('error', () => {});
+      client.pipe(upstream).pipe(client);
+    });
+    return `https://localhost:${(await listen(server)).port}`;
+  };
+  return { ...(await office({ tls, proxy })), counted };
+}
+
+/** Of IPv4 and TCP with timestamps; each packet with content is acknowledged by another one. */
+const packetHeaders = 2 * 52;
+/** As the daemon sends them: every second long poll of 50 s leaves its connection to one. */
+const minutesBetweenReports = 100 / 60;
+
+test('an idle host sends and receives less than 1 KB a minute for its reports, over https too', async () => {
+  const { address, admin, network, peers, counted } = await countedOffice();
+  const key = await admin.createKey(network.id, { name: 'k', max_uses: 1, expires_in_hours: 1 });
+  const { accessToken, map, peer } = await peers.enroll({
+    ...{
+      token: new Secret(key.enrollment_token),
+      name: 'host-1',
+      type: 'connector',
+      publicKey: parsePublicKey(keyOf(1)),
+    },
+    ...{ endpoint: parseEndpoint('203.0.113.22:51820'), idempotencyKey: '0123456789abcdef0123456789abcdef' },
+  });
+  const token = accessToken ?? expect.unreachable();
+  const follower = connectPeerService(address, { connection: 'keep' });
+  const { signal } = new AbortController();
+  const poll = () => follower.readMap(network.id, token, map.revision, { seconds: 1, signal });
+  expect((await poll()).waited).toBe(true);
+  const before = { ...counted };
+  expect(await follower.report(network.id, peer.id, token, {}, signal)).toEqual({ reachableBy: 0, witnesses: 0 });
+  const bytes = counted.bytes - before.bytes + (counted.chunks - before.chunks) * packetHeaders;
+  expect(bytes).toBeGreaterThan(400);
+  expect(bytes / minutesBetweenReports).toBeLessThan(1_024);
+  await poll();
+  expect(counted.connections).toBe(before.connections);
 });

@@ -343,7 +343,7 @@ test('no connection outlives its call', { timeout: 2_000 }, async () => {
 
 describe('a connection', () => {
   const leaving = { connection: 'leave' } as const;
-  const taking = { connection: 'take' } as const;
+  const keeping = { connection: 'keep' } as const;
   const unchanged: Reply = (response) => response.writeHead(304).end();
   const wait = { seconds: 1, signal: new AbortController().signal };
 
@@ -357,21 +357,21 @@ describe('a connection', () => {
     return sockets.size;
   }
 
-  test('that one call leaves is used by the next that takes it, once', async () => {
-    expect(await count(leaving, taking)).toBe(1);
-    expect(await count(leaving, taking, taking)).toBe(2);
+  test('that one call leaves is used by those that keep it', async () => {
+    expect(await count(leaving, keeping, keeping)).toBe(1);
+    expect(await count(keeping, keeping)).toBe(1);
   });
 
   test('is a new one for each other call', async () => {
     expect(await count({}, {})).toBe(2);
     expect(await count(leaving, {})).toBe(2);
     expect(await count(leaving, leaving)).toBe(2);
-    expect(await count(taking, taking)).toBe(2);
+    expect(await count(keeping, {}, leaving)).toBe(3);
   });
 
   test('that was left is not used once it is closed', async () => {
     const { address, asked } = await serve((response) => response.writeHead(304, { connection: 'close' }).end());
-    for (const options of [leaving, taking]) {
+    for (const options of [leaving, keeping]) {
       expect((await connectPeerService(address, options).readMap(7, token, '"1"', wait)).map).toBeNull();
     }
     expect(asked).toHaveLength(2);

@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
+import tls from 'node:tls';
 import { onTestFinished } from 'vitest';
 
 /** A request as the server got it. */
@@ -43,6 +44,13 @@ export async function listen(server: Server) {
   });
   const { port } = server.address() as AddressInfo;
   return { port, url: `http://127.0.0.1:${port}`, connections: () => sockets.size };
+}
+
+/** Trusts these certificates too until the test ends. */
+export function trust(...certificates: string[]): void {
+  const usual = tls.getCACertificates('default');
+  tls.setDefaultCACertificates([...usual, ...certificates]);
+  onTestFinished(() => tls.setDefaultCACertificates(usual));
 }
 
 export function json(status: number, body: unknown, headers: Record<string, string> = {}): Reply {

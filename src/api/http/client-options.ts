@@ -24,8 +24,11 @@ export interface ClientOptions {
   readonly signal?: AbortSignal;
   /** Hints for statuses without one in the call. */
   readonly remedies?: Remedies;
-  /** `leave`: a call that succeeds leaves its connection to the next one that says `take`; by default it closes it. */
-  readonly connection?: 'leave' | 'take';
+  /**
+   * `leave`: a call that succeeds leaves its connection, a new one, to the next call. `keep`: it uses the one that was left, and leaves
+   * it again. By default it closes it.
+   */
+  readonly connection?: 'leave' | 'keep';
   readonly clock?: Clock;
   /** In [0, 1). */
   readonly random?: () => number;

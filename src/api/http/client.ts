@@ -37,7 +37,7 @@ export class HttpClient {
     for (const signal of signals) signal.throwIfAborted();
     const end = new AbortController();
     const { connection: use } = this.#options;
-    const connection = (use === 'take' && spare.take(this.url.origin)) || new Connection(this.url.origin);
+    const connection = (use === 'keep' && spare.take(this.url.origin)) || new Connection(this.url.origin);
     const stop = () => {
       end.abort();
       connection.abort();
@@ -47,7 +47,7 @@ export class HttpClient {
     let isLeft = false;
     try {
       const answer = await this.#repeat(call, connection, end.signal);
-      isLeft = use === 'leave' && !end.signal.aborted;
+      isLeft = use !== null && !end.signal.aborted;
       return answer;
     } catch (error) {
       for (const signal of signals) signal.throwIfAborted();

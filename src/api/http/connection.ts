@@ -86,7 +86,7 @@ export class Connection {
   }
 }
 
-/** The connection that a call left for the next one, which must come within {@link spareMs}. */
+/** The connection that a call left for the next one, which must come within {@link spareMs}: a long poll, or a report between two. */
 export class Spare {
   #left: Connection | null = null;
 

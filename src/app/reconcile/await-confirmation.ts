@@ -102,7 +102,7 @@ async function isApiAnswering(
   const access = accessOf(state);
   if (access === null) return false;
   try {
-    // A new connection shows that the way is open; the long poll that follows uses it again.
+    // A new connection shows that the way is open; the long polls that follow use it again.
     const api = await tools.connect(state, { deadlineMs, connection: 'leave' });
     await api.readMap(access.network, access.token, state.membership.map, signal && { seconds: 0, signal });
     return true;

@@ -75,7 +75,7 @@ export async function refresh(
     return { update: noUpdate, notes: { sync, held: null }, waited: false, failure: null, heldMap: null };
   const left = held === null ? 0 : held.since + holdSeconds - tools.uptime();
   try {
-    const following = wait && { attempts: followerAttempts, ...(wait.seconds && { connection: 'take' as const }) };
+    const following = wait && { attempts: followerAttempts, ...(wait.seconds && { connection: 'keep' as const }) };
     const service = await tools.connect(state, { deadlineMs: mapDeadline, ...following });
     // Of a map that was refused only the revision is kept, and one with held peers is not what was received: no base for deltas.
     const isBase = state.refused === null && !isMapAltered(state.pins, state.options.pin);

@@ -39,8 +39,15 @@ interface ListenerContext {
 /** Creates the listeners of one network, in the order in which they receive a pass. */
 export function createListeners(context: ListenerContext): readonly PassListener[] {
   const { tools, link, interval, confirmMs, update, damper, reset } = context;
-  const map = new MapFollower(tools, link, interval, (news) => update.addMap(news));
   const failures = new FailureTracker(tools, link, update);
+  const reports = new ReportListener(tools, link, () => failures.rtts);
+  const map = new MapFollower(
+    tools,
+    link,
+    interval,
+    (news) => update.addMap(news),
+    () => reports.reportIdle(),
+  );
   return [
     new PassLogger(tools.log, link),
     damper,
@@ -62,7 +69,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new LanRouteListener(tools, link, update.trigger),
     // After the two that note which LANs and routes are dead.
     new ServiceListener(tools, link),
-    new ReportListener(tools, link, () => failures.rtts),
+    reports,
     map,
     new FeatureFollower(tools, link, () => map.reset()),
     new UnderlayListener(() => reset('underlay')),

@@ -30,6 +30,7 @@ export class MapFollower implements PassListener {
   /** Seconds. */
   readonly #interval: number;
   readonly #apply: ApplyUpdate;
+  readonly #onIdle: () => Promise<void>;
   readonly #backoff: Backoff;
   readonly #transitions: TransitionLogger;
   #round = new AbortController();
@@ -47,11 +48,13 @@ export class MapFollower implements PassListener {
   /** The control plane, the peer and the token of the last request; null before the first. */
   #identity: string | null = null;
 
-  constructor(tools: Tools, link: string, interval: number, apply: ApplyUpdate) {
+  /** @param onIdle called between two long polls, whose connection it may use; the second one begins when it is done */
+  constructor(tools: Tools, link: string, interval: number, apply: ApplyUpdate, onIdle = async () => {}) {
     this.#tools = tools;
     this.#link = link;
     this.#interval = interval;
     this.#apply = apply;
+    this.#onIdle = onIdle;
     this.#backoff = { baseMs: 1_000, capMs: interval * 1000 };
     this.#transitions = new TransitionLogger(
       tools.log,
@@ -133,6 +136,7 @@ export class MapFollower implements PassListener {
         if (failure !== null || !isApplied) return this.#pauseAfter(failure);
         this.#failures = 0;
         if (!waited) return this.#pause();
+        if (news.map === null) await untilAborted(round, this.#onIdle());
       }
       const now = tools.monotonic() * 1000;
       this.#answers = [...this.#answers, now].slice(-pace.most);
@@ -161,4 +165,11 @@ export class MapFollower implements PassListener {
     const requested = failure?.retryAfterMs ?? 0;
     return restMs + requested + backoffDelay(this.#failures, this.#backoff, Math.random());
   }
+}
+
+/** Resolves with the work, or earlier when `signal` aborts. */
+async function untilAborted(signal: AbortSignal, work: Promise<void>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  signal.addEventListener('abort', () => resolve());
+  if (!signal.aborted) await Promise.race([work, promise]);
 }

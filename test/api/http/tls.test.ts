@@ -1,13 +1,12 @@
 import { createServer as createPlainServer } from 'node:http';
 import { createServer } from 'node:https';
-import tls from 'node:tls';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { Unreachable } from '../../../src/core/errors/index.ts';
 import { makeCertificate } from '../certificate.ts';
 import { connectPeerService } from '../described-service.ts';
 import { failureOf, networkBody, unhurried } from '../samples.ts';
-import { bytes, listen, serve } from '../server.ts';
+import { bytes, listen, serve, trust } from '../server.ts';
 
 const token = new Secret('token-sample');
 
@@ -20,12 +19,6 @@ async function serveTls(certificate: { cert: string; key: string }) {
   });
   const { port } = await listen(server);
   return { port, requests: () => requests };
-}
-
-function trust(...certificates: string[]): void {
-  const usual = tls.getCACertificates('default');
-  tls.setDefaultCACertificates([...usual, ...certificates]);
-  onTestFinished(() => tls.setDefaultCACertificates(usual));
 }
 
 async function read(port: number, host = 'localhost') {

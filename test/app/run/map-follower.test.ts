@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { StateUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { MapFollower } from '../../../src/app/run/map-follower.ts';
@@ -32,7 +32,7 @@ interface Following {
 async function follow(
   answers: readonly Answer[],
   most: number,
-  { state = joinedTo(first), takes = true, holdsFor = 60 } = {},
+  { state = joinedTo(first), takes = true, holdsFor = 60, onIdle = async (_: Desk): Promise<void> => {} } = {},
 ): Promise<Following> {
   const desk = await Desk.with(state);
   const stop = new AbortController();
@@ -56,7 +56,7 @@ async function follow(
     if (takes && each.map) await save(desk, each.map);
     return takes;
   };
-  await new MapFollower(desk.tools, 'cpn0', 30, apply).run(stop.signal);
+  await new MapFollower(desk.tools, 'cpn0', 30, apply, () => onIdle(desk)).run(stop.signal);
   return { desk, updates, updatedAt, times };
 }
 
@@ -71,10 +71,42 @@ const pauses = ({ times }: Following) => times.slice(1).map((time, index) => tim
 const notes = ({ desk }: Following) => desk.tools.store.readNotes('cpn0');
 
 describe('a service with long polls', () => {
-  it('is asked over the connection of the last confirmation, but for the first request', async () => {
+  it('is asked over the connection of the poll or confirmation before, but for the first request', async () => {
     const held = answerWith(first, true);
     expect((await follow([held], 1)).desk.patience).not.toHaveProperty('connection');
-    expect((await follow([held], 2)).desk.patience).toMatchObject({ connection: 'take' });
+    expect((await follow([held], 2)).desk.patience).toMatchObject({ connection: 'keep' });
+  });
+
+  describe('leaves its connection to a report', () => {
+    const held = answerWith(first, true);
+
+    it('after each long poll without a change, and begins the next one after it', async () => {
+      let onIdle = 0;
+      const asked: number[] = [];
+      const { desk } = await follow([held, held, answerWith(second, true), fail(gone()), held], 5, {
+        onIdle: async (each) => {
+          asked.push(each.asked.length);
+          await setImmediate();
+          onIdle += each.asked.length === asked.at(-1) ? 1 : 0;
+        },
+      });
+      expect(desk.asked).toHaveLength(5);
+      expect([asked, onIdle]).toEqual([[1, 2], 2]);
+    });
+
+    it('no longer than until a reset', async () => {
+      const desk = await Desk.with(joinedTo(first));
+      const stop = new AbortController();
+      desk.answers = [held];
+      const never = () => {
+        if (desk.asked.length === 2) stop.abort();
+        else follower.reset();
+        return new Promise<void>(() => {});
+      };
+      const follower = new MapFollower(desk.tools, 'cpn0', 30, async () => true, never);
+      await follower.run(stop.signal);
+      expect(desk.asked).toHaveLength(2);
+    });
   });
 
   it('has its update applied at once, while its notes are still being written', async () => {

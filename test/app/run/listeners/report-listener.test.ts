@@ -96,15 +96,37 @@ describe('a report', () => {
     ]);
   });
 
-  it('is empty once in two minutes of a host that has nothing to report', async () => {
+  it('is empty once in 100 s of a host that has nothing to report, over the connection of the long poll', async () => {
+    const { desk, listener, pass } = await start();
+    await pass();
+    for (let at = 10; at <= 600; at += 10) {
+      for (const number of [2, 3]) answer(desk, number);
+      desk.seconds += 10;
+      const before = desk.reports.length;
+      if (at % 30 === 0) await pass();
+      expect(desk.reports).toHaveLength(before);
+      if (at % 50 === 0) await listener.reportIdle();
+    }
+    expect(desk.reports.slice(1)).toEqual([{}, {}, {}, {}, {}, {}]);
+    expect(desk.patience).toMatchObject({ connection: 'keep' });
+  });
+
+  it('is empty once in three minutes of such a host without long polls', async () => {
     const { desk, pass } = await start();
     await pass();
-    const reports = [];
     for (let at = 0; at < 20; at += 1) {
       for (const number of [2, 3]) answer(desk, number);
-      reports.push(...(await pass(30)));
+      await pass(30);
     }
-    expect(reports).toEqual([{}, {}, {}, {}, {}]);
+    expect(desk.reports.slice(1)).toEqual([{}, {}, {}]);
+  });
+
+  it('on its way does not delay the next long poll', async () => {
+    const { desk, listener, pass, stop } = await start();
+    desk.replies = () => new Promise((_, reject) => desk.ending?.addEventListener('abort', () => reject(new Error())));
+    await pass();
+    await listener.reportIdle();
+    await stop();
   });
 
   it('has all of it after a failure, once the pause is over', async () => {
@@ -252,12 +274,12 @@ describe('the reply', () => {
       return amendNotes(link, part);
     };
     await pass();
-    await pass(120);
+    await pass(180);
     expect(await noted(desk)).toEqual({ reachableBy: 1, witnesses: 1 });
     expect(desk.reports).toHaveLength(2);
     expect(amended).toHaveLength(1);
     desk.replies = () => ({ reachableBy: 1, witnesses: 2 });
-    await pass(120);
+    await pass(180);
     expect(await noted(desk)).toEqual({ reachableBy: 1, witnesses: 2 });
   });
 
@@ -268,7 +290,7 @@ describe('the reply', () => {
     desk.replies = () => {
       throw unreachable();
     };
-    await pass(120);
+    await pass(180);
     expect(await noted(desk)).toBeNull();
     desk.replies = () => ({ reachableBy: 1, witnesses: 1 });
     await pass(120);
