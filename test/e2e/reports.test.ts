@@ -44,7 +44,7 @@ async function awaitPath(from: Host, to: Host, expected: object): Promise<PeerHe
 }
 
 test('the entry of a host shows how it reaches the others, as the links change', { timeout: 300_000 }, async () => {
-  await awaitPath(laptop, first, { path: 'direct', rtt_ms: expect.any(Number) });
+  await awaitPath(laptop, first, { path: 'direct' });
   const row = await awaitPath(laptop, second, { path: 'direct' });
   expect(row).toMatchObject({ state: 'online', drift: 0, pin_mismatches: [], problem: null });
   expect(row.routes).toEqual([{ route: lanRoute, connector: idOf(first) }]);
@@ -65,6 +65,7 @@ test('the entry of a host shows how it reaches the others, as the links change',
   await missing.stop();
 
   await restorePath(home);
-  await awaitPath(laptop, first, { path: 'direct' });
+  // A transition has its figures with it; those of a path that stays may take a minute.
+  await awaitPath(laptop, first, { path: 'direct', rtt_ms: expect.any(Number) });
   await awaitPath(first, laptop, { path: 'direct' });
 });
