@@ -7,6 +7,8 @@ import { AuditPage } from './pages/audit.tsx';
 import { KeysPage } from './pages/keys.tsx';
 import { LoginPage } from './pages/login.tsx';
 import { NetworkPage } from './pages/network.tsx';
+import { NetworkEventsPage } from './pages/network-events.tsx';
+import { NetworkPeerPage } from './pages/network-peer.tsx';
 import { NetworksPage } from './pages/networks.tsx';
 import { PeersPage } from './pages/peers.tsx';
 import { UsersPage } from './pages/users.tsx';
@@ -93,6 +95,8 @@ function NavLink({ to, isCurrent = false, children }: NavLinkProps): JSX.Element
 function Page({ at }: { readonly at: Route }): JSX.Element {
   if ('network' in at) {
     const { page, network } = at;
+    if (page === 'peer') return <NetworkPeerPage key={`${network} ${at.peer}`} id={network} peer={at.peer} />;
+    if (page === 'events') return <NetworkEventsPage key={network} id={network} />;
     if (page === 'peers') return <PeersPage key={network} id={network} />;
     if (page === 'add-host') return <AddHostPage key={network} id={network} />;
     if (page === 'keys') return <KeysPage key={network} id={network} />;

@@ -1,9 +1,12 @@
 import { type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import type { Event } from '../contract/event.ts';
+import type { Health } from '../contract/health.ts';
 import type { Network, NetworkDelta } from '../contract/network.ts';
 import { ApiError, send, sessionsEnded } from './client.ts';
 import { applyDelta } from './logic/apply-network.ts';
 import { backoff } from './logic/backoff.ts';
+import { mergeEvents, mostEvents } from './logic/merge-events.ts';
 
 /** A resource as the page has it. */
 export interface Live<Data> {
@@ -17,6 +20,8 @@ export interface Live<Data> {
 export interface LiveSource<Data> {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Of a resource without an ETag: the path of what came after what is known. */
+  after?(before: Data): string;
   /** The resource after a reply other than a 304. */
   read(response: Response, before: Data | null): Promise<Data>;
 }
@@ -29,6 +34,19 @@ export const networkSource = (id: number): LiveSource<Network> => ({
     const { data } = await response.json();
     return response.status === 226 && before !== null ? applyDelta(before, data as NetworkDelta) : (data as Network);
   },
+});
+
+/** How the hosts of a network see each other. */
+export const healthSource = (id: number): LiveSource<Health> => ({
+  path: `api/networks/${id}/health`,
+  read: async (response) => (await response.json()).data,
+});
+
+/** The last events of a network, the oldest first. */
+export const eventSource = (id: number): LiveSource<readonly Event[]> => ({
+  path: `api/networks/${id}/events?limit=${mostEvents}`,
+  after: (before) => `api/networks/${id}/events?limit=${mostEvents}&after=${before.at(-1)?.id ?? 0}`,
+  read: async (response, before) => mergeEvents(before ?? [], (await response.json()).data),
 });
 
 const waitSeconds = 50;
@@ -87,13 +105,17 @@ async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>,
     const onHidden = () => document.hidden && pause.abort();
     document.addEventListener('visibilitychange', onHidden);
     try {
-      const known: Record<string, string> =
-        etag === null ? {} : { ...headers, 'if-none-match': etag, prefer: `wait=${waitSeconds}` };
-      const response = await send('GET', path, { headers: known, signal: AbortSignal.any([stopped, pause.signal]) });
-      const isEarly = response.status === 304 && response.headers.get('preference-applied') === null;
+      const { data: before } = state.value;
+      const next = before !== null && source.after ? source.after(before) : null;
+      const known: Record<string, string> = etag === null ? {} : { ...headers, 'if-none-match': etag };
+      if (etag !== null || next !== null) known.prefer = `wait=${waitSeconds}`;
+      const signal = AbortSignal.any([stopped, pause.signal]);
+      const response = await send('GET', next ?? path, { headers: known, signal });
+      const hasWaited = response.headers.get('preference-applied') !== null;
+      const isEarly = !hasWaited && (response.status === 304 || next !== null);
       if (response.status !== 304) {
-        const data = await source.read(response, state.value.data);
-        state.value = { data, problem: null };
+        const data = await source.read(response, before);
+        if (data !== before || state.value.problem !== null) state.value = { data, problem: null };
       } else if (state.value.problem !== null) state.value = { ...state.value, problem: null };
       etag = response.headers.get('etag');
       failures = 0;

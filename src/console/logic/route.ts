@@ -1,26 +1,33 @@
 /** A page of the console, and the network that it is about. */
 export type Route =
   | { readonly page: 'networks' | 'audit' | 'users' | 'account' | 'unknown' }
-  | { readonly page: NetworkPage; readonly network: number };
+  | { readonly page: NetworkPage; readonly network: number }
+  | { readonly page: 'peer'; readonly network: number; readonly peer: number };
 
-export type NetworkPage = 'network' | 'peers' | 'add-host' | 'keys';
+export type NetworkPage = 'network' | 'peers' | 'events' | 'add-host' | 'keys';
 
 /** Reads the part of the URL after `#`. */
 export function parseRoute(hash: string): Route {
   const [first = '', id = '', page = '', ...rest] = hash.replace(/^#?\/?/, '').split('/');
+  if (first === 'networks' && page === 'peer' && isId(id) && rest.length === 1 && isId(rest[0])) {
+    return { page, network: Number(id), peer: Number(rest[0]) };
+  }
   if (rest.length > 0) return { page: 'unknown' };
   if (first === '' || (first === 'networks' && id === '')) return { page: 'networks' };
-  if (first === 'networks' && /^[1-9]\d{0,14}$/.test(id)) {
+  if (first === 'networks' && isId(id)) {
     const network = Number(id);
     if (page === '') return { page: 'network', network };
-    if (page === 'peers' || page === 'add-host' || page === 'keys') return { page, network };
+    if (page === 'peers' || page === 'events' || page === 'add-host' || page === 'keys') return { page, network };
   }
   if ((first === 'audit' || first === 'users' || first === 'account') && id === '') return { page: first };
   return { page: 'unknown' };
 }
 
+const isId = (text = '') => /^[1-9]\d{0,14}$/.test(text);
+
 /** The link to a page. */
 export function linkTo(route: Route): string {
   if (!('network' in route)) return `#/${route.page}`;
+  if (route.page === 'peer') return `#/networks/${route.network}/peer/${route.peer}`;
   return `#/networks/${route.network}${route.page === 'network' ? '' : `/${route.page}`}`;
 }

@@ -5,10 +5,16 @@ export interface VisibleRows {
   readonly end: number;
 }
 
-const around = 15;
+const usualAround = 15;
 
 /** The rows to make, where each is as high as the others. */
-export function findVisibleRows(count: number, rowHeight: number, scrolled: number, height: number): VisibleRows {
+export function findVisibleRows(
+  count: number,
+  rowHeight: number,
+  scrolled: number,
+  height: number,
+  around = usualAround,
+): VisibleRows {
   const first = Math.max(0, Math.min(count, Math.floor(scrolled / rowHeight)) - around);
   const end = Math.min(count, Math.ceil((scrolled + height) / rowHeight) + around);
   return { first, end: Math.max(first, end) };

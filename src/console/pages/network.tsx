@@ -1,18 +1,22 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { Network } from '../../contract/network.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
-import { findConnectors } from '../logic/connectors.ts';
+import { eventSource, healthSource, useLive } from '../live.ts';
 import { peerTypes } from '../logic/peer-types.ts';
+import { indexReach } from '../logic/reach.ts';
 import { linkTo } from '../logic/route.ts';
 import { splitWords } from '../logic/words.ts';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
-import { Table } from '../parts/table.tsx';
+import { Problem } from '../parts/problem.tsx';
 import { go } from '../router.ts';
 import { canEdit } from '../session.ts';
+import { NetworkReach } from './network-reach.tsx';
+import { NetworkFailovers, NetworkRoutes } from './network-routes.tsx';
+import { NetworkTraffic } from './network-traffic.tsx';
 
 export function NetworkPage({ id }: { readonly id: number }): JSX.Element {
   return (
@@ -27,6 +31,9 @@ type Open = 'change' | 'delete' | null;
 function Overview({ network }: { readonly network: Network }): JSX.Element {
   const { id, private_cidr, routes, peers, description } = network;
   const [open, setOpen] = useState<Open>(null);
+  const health = useLive(healthSource(id));
+  const events = useLive(eventSource(id));
+  const reach = useMemo(() => (health.data === null ? null : indexReach(peers, health.data)), [peers, health.data]);
   const counts = Object.entries(peerTypes).map(([type, text]) => ({
     type,
     text,
@@ -59,30 +66,21 @@ function Overview({ network }: { readonly network: Network }): JSX.Element {
           </p>
         </div>
       )}
-      <h2>Routes</h2>
-      {routes.length === 0 ? (
-        <div class="empty">
-          <p>
-            There is no route. To reach a LAN behind a connector, type{' '}
-            <code>cpn network update {id} --add-route 192.168.50.0/24</code>
-          </p>
+      {peers.length > 0 && (
+        <div aria-busy={health.data === null && health.problem === null}>
+          <Problem text={health.problem} />
+          {reach !== null && <NetworkReach network={network} reach={reach} />}
         </div>
-      ) : (
-        <Table
-          label="Routes"
-          rows={routes}
-          keyOf={(route) => route}
-          columns={[
-            { title: 'Route', cell: (route) => <code>{route}</code> },
-            {
-              title: 'Connectors, in order of preference',
-              cell: (route) =>
-                findConnectors(peers, route)
-                  .map(({ name }) => name)
-                  .join(', ') || 'none: hosts do not reach this route',
-            },
-          ]}
-        />
+      )}
+      <NetworkRoutes network={network} health={health.data} />
+      {routes.length > 0 && (
+        <>
+          <Problem text={events.problem} />
+          {events.data !== null && <NetworkFailovers id={id} events={events.data} />}
+        </>
+      )}
+      {health.data !== null && reach !== null && peers.length > 0 && (
+        <NetworkTraffic network={id} health={health.data} reach={reach} />
       )}
       {canEdit() && (
         <div class="actions">

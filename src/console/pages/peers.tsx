@@ -38,7 +38,7 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
     [unlisted.items, peers],
   );
   const found = useMemo(() => searchPeers(all, query), [all, query]);
-  const columns = useMemo(() => listColumns(setOpened), []);
+  const columns = useMemo(() => listColumns(id, setOpened), [id]);
   const close = () => setOpened(null);
   const done = async () => {
     close();
@@ -84,9 +84,13 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
   );
 }
 
-function listColumns(open: (opened: Opened) => void): readonly Column<Peer>[] {
+function listColumns(network: number, open: (opened: Opened) => void): readonly Column<Peer>[] {
   const columns: readonly Column<Peer>[] = [
-    { title: 'Name', cell: ({ name }) => name },
+    {
+      title: 'Name',
+      cell: ({ id, name, suspended_at }) =>
+        suspended_at === undefined ? <a href={linkTo({ page: 'peer', network, peer: id })}>{name}</a> : name,
+    },
     { title: 'Type', cell: ({ peer_type }) => peerTypes[peer_type] },
     { title: 'Address', cell: ({ address }) => <code>{address}</code> },
     { title: 'Endpoint', cell: ({ endpoint }) => <code>{endpoint ?? '–'}</code> },

@@ -23,6 +23,7 @@ export function NetworkFrame({ id, title, children }: NetworkFrameProps): JSX.El
       <nav class="tabs" aria-label="Network">
         <Tab id={id} page="network" text="Overview" />
         <Tab id={id} page="peers" text="Peers" />
+        <Tab id={id} page="events" text="Events" />
         {canEdit() && <Tab id={id} page="add-host" text="Add a host" />}
         {canEdit() && <Tab id={id} page="keys" text="Enrolment keys" />}
       </nav>

@@ -1,0 +1,78 @@
+import type { Event, EventType } from '../../contract/event.ts';
+
+/** What the types of events are called. */
+export const eventTypes: Readonly<Record<EventType, string>> = {
+  'peer.enrolled': 'peer enrolled',
+  'peer.removed': 'peer removed',
+  'peer.online': 'peer online',
+  'peer.offline': 'peer offline',
+  'route.failed_over': 'failover',
+  'route.dead': 'route dead',
+  'route.restored': 'route restored',
+  'key.rotated': 'key rotated',
+  'pin.mismatch': 'key or address refused',
+  'reconcile.failing': 'reconcile failing',
+  'reconcile.recovered': 'reconcile recovered',
+  'network.updated': 'network changed',
+};
+
+/** An event in plain words. */
+export function describeEvent({
+  type,
+  peer,
+  route,
+  details,
+}: Pick<Event, 'type' | 'peer' | 'route' | 'details'>): string {
+  const who = peer?.name ?? 'a peer';
+  const why = textOf(details.why);
+  const because = why === null ? '' : `: ${why}`;
+  const [from, to] = [nameOf(details.from), nameOf(details.to)];
+  switch (type) {
+    case 'peer.enrolled':
+      return `${who} joined`;
+    case 'peer.removed':
+      return `${who} left${detail(details, 'reason')}`;
+    case 'peer.online':
+      return `${who} is online${because}`;
+    case 'peer.offline':
+      return `${who} is offline${because}`;
+    case 'route.failed_over':
+      return `${route} moved from ${from ?? 'no connector'} to ${to ?? 'no connector'}${because}`;
+    case 'route.dead':
+      return `${route} is dead${because}${from === null ? '' : `; ${from} served it`}`;
+    case 'route.restored':
+      return `${route} is served again${to === null ? '' : ` by ${to}`}`;
+    case 'key.rotated':
+      return `${who} has a new key`;
+    case 'pin.mismatch':
+      return `${nameOf(details.reported_by) ?? 'a host'} refuses the changed key or address of ${who}`;
+    case 'reconcile.failing':
+      return `${who} fails to reconcile${detail(details, 'problem')}`;
+    case 'reconcile.recovered':
+      return `${who} reconciles again`;
+    case 'network.updated':
+      return `the network changed${listFields(details)}`;
+    // A later version may have more.
+    default:
+      return [type, peer?.name, route].filter(Boolean).join(' ');
+  }
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
+
+/** The name of a peer in the details of an event; its number where it has none. */
+export function nameOf(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const { id, name } = value as { id?: unknown; name?: unknown };
+  return textOf(name) ?? (typeof id === 'number' ? `peer ${id}` : null);
+}
+
+function detail(details: Event['details'], field: string): string {
+  const text = textOf(details[field]);
+  return text === null ? '' : `: ${text}`;
+}
+
+function listFields(details: Event['details']): string {
+  const fields = Object.keys(details);
+  return fields.length === 0 ? '' : `: ${fields.map((field) => field.replaceAll('_', ' ')).join(', ')}`;
+}

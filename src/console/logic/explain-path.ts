@@ -1,0 +1,136 @@
+import type { Network } from '../../contract/network.ts';
+import type { Peer } from '../../contract/peer.ts';
+import { type CellState, type Reach, stateOf } from './reach.ts';
+import { toSentence } from './to-sentence.ts';
+import { formatSeconds } from './units.ts';
+
+/** What to type, and where. */
+export interface Remedy {
+  readonly at: string;
+  readonly command: string;
+  /** What it does. */
+  readonly purpose: string;
+}
+
+/** Why a peer reaches another, or does not. */
+export interface Explanation {
+  readonly state: CellState;
+  readonly summary: string;
+  readonly facts: readonly (readonly [name: string, value: string])[];
+  readonly remedies: readonly Remedy[];
+}
+
+/** Names of peers in one line. */
+const mostNames = 8;
+
+/** Explains a cell of the matrix from what both hosts and the other ones report. */
+export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from: Peer, to: Peer): Explanation {
+  const state = stateOf(reach, from.id, to.id);
+  const path = reach.pathOf(from.id, to.id);
+  const [own, other] = [reach.health.get(from.id), reach.health.get(to.id)];
+  const isMismatch = own?.pin_mismatches.includes(to.id) ?? false;
+  const relay = path?.via === undefined ? null : (reach.byId.get(path.via)?.name ?? 'a peer that is gone');
+  const hasNoEndpoint = from.endpoint === null && to.endpoint === null;
+  const back = stateOf(reach, to.id, from.id);
+  const optional: (readonly [string, string | null])[] = [
+    ['Relay', relay],
+    ['Latest handshake', path?.handshake_age === undefined ? null : `${formatSeconds(path.handshake_age)} old then`],
+    ['Round trip', path?.rtt_ms === undefined ? null : `${path.rtt_ms} ms`],
+    ['Key or address', isMismatch ? `${from.name} has another one pinned, and refuses this one` : null],
+    ['Endpoint', hasNoEndpoint && state !== 'relayed' ? 'neither peer has one that the other could dial' : null],
+    [`${to.name} to ${from.name}`, back === 'unknown' ? null : back],
+    [`Verdict on ${to.name}`, other ? `${other.state}: ${other.why}` : null],
+    ['Witnesses', listWitnesses(network, reach, to)],
+    [`Problem of ${from.name}`, own?.problem ?? null],
+    [`Problem of ${to.name}`, other?.problem ?? null],
+    [`Pending changes at ${from.name}`, own?.drift ? String(own.drift) : null],
+  ];
+  return {
+    state,
+    summary: summarize(state, from.name, to.name, relay),
+    facts: optional.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const])),
+    remedies: listRemedies(reach, from, to, state),
+  };
+}
+
+function summarize(state: CellState, from: string, to: string, relay: string | null): string {
+  switch (state) {
+    case 'direct':
+      return `${to} answers ${from}.`;
+    case 'relayed':
+      return `${from} reaches ${to} through ${relay ?? 'a connector'}.`;
+    case 'stale':
+      return `The session is old, and ${from} sent nothing since. The next packet renews it.`;
+    case 'down':
+      return `${to} does not answer ${from}.`;
+    case 'never':
+      return `${from} sends to ${to}, but there was no handshake yet.`;
+    case 'unknown':
+      return `${from} reports no path to ${to}: it sent nothing to it, or does not report.`;
+  }
+}
+
+/** The hosts that can tell whether a peer answers, by name. */
+function listWitnesses({ peers }: Pick<Network, 'peers'>, reach: Reach, to: Peer): string | null {
+  const names = (...states: readonly CellState[]) =>
+    peers.filter(({ id }) => id !== to.id && states.includes(stateOf(reach, id, to.id))).map(({ name }) => name);
+  const [answered, unanswered] = [names('direct'), names('down', 'never')];
+  const parts = [
+    answered.length > 0 ? `it answers ${listNames(answered)}` : null,
+    unanswered.length > 0 ? `it does not answer ${listNames(unanswered)}` : null,
+  ].filter((part) => part !== null);
+  return parts.length === 0 ? null : parts.join('; ');
+}
+
+export function listNames(names: readonly string[]): string {
+  const rest = names.length - mostNames;
+  return rest > 0 ? `${names.slice(0, mostNames).join(', ')} and ${rest} more` : names.join(', ');
+}
+
+/** Commands name peers by address: a name may be anything. */
+function listRemedies(reach: Reach, from: Peer, to: Peer, state: CellState): readonly Remedy[] {
+  const [own, other] = [reach.health.get(from.id), reach.health.get(to.id)];
+  const remedies: Remedy[] = [];
+  const add = (at: Peer, command: string, purpose: string) => remedies.push({ at: at.name, command, purpose });
+  if (own?.pin_mismatches.includes(to.id)) {
+    add(from, `sudo cpn accept ${to.address}`, 'Accept the changed key or address, if the change is wanted.');
+  }
+  if (own?.problem != null) add(from, 'sudo cpn doctor', 'Find what to fix.');
+  if (state === 'direct' || state === 'relayed') return remedies;
+  if (other?.problem != null) add(to, 'sudo cpn doctor', 'Find what to fix.');
+  if (own === undefined || own.state === 'offline' || own.reported_at === null) add(from, ...startDaemon);
+  if (other?.state === 'offline') add(to, ...startDaemon);
+  const purpose = state === 'unknown' ? 'Show the path that a packet would take.' : 'Show where a packet stops.';
+  add(from, `sudo cpn explain ${to.address}`, purpose);
+  return remedies;
+}
+
+const startDaemon = ['sudo systemctl enable --now cpn', 'Start the daemon, which reports.'] as const;
+
+/** What the peer of a row and column that are the same is. */
+export function explainPeer(network: Pick<Network, 'peers'>, reach: Reach, peer: Peer): Omit<Explanation, 'state'> {
+  const health = reach.health.get(peer.id);
+  const witnesses = listWitnesses(network, reach, peer);
+  const mismatches = health?.pin_mismatches.flatMap((id) => reach.byId.get(id) ?? []) ?? [];
+  const accepts = mismatches.map(({ name, address }) => ({
+    ...{ at: peer.name, command: `sudo cpn accept ${address}` },
+    purpose: `Accept the changed key or address of ${name}, if the change is wanted.`,
+  }));
+  const isSilent = health === undefined || health.state === 'offline' || health.reported_at === null;
+  return {
+    summary: health ? toSentence(`${health.state}: ${health.why}`) : 'There is no verdict on it yet.',
+    facts: [
+      ...(witnesses === null ? [] : [['Witnesses', witnesses] as const]),
+      ...(health?.problem == null ? [] : [['Problem', health.problem] as const]),
+      ...(mismatches.length === 0
+        ? []
+        : [['Key or address', `refused of ${listNames(mismatches.map(({ name }) => name))}`] as const]),
+      ...(health?.drift ? [['Pending changes', String(health.drift)] as const] : []),
+    ],
+    remedies: [
+      ...accepts,
+      ...(health?.problem == null ? [] : [{ at: peer.name, command: 'sudo cpn doctor', purpose: 'Find what to fix.' }]),
+      ...(isSilent ? [{ at: peer.name, command: startDaemon[0], purpose: startDaemon[1] }] : []),
+    ],
+  };
+}

@@ -1,0 +1,64 @@
+import type { Event } from '../../contract/event.ts';
+import { nameOf } from './describe-event.ts';
+
+/** A time in which one connector served a route, or none did. Places are parts of the time line, from 0 to 1. */
+export interface Segment {
+  readonly start: number;
+  readonly end: number;
+  /** Null while the route was dead. */
+  readonly connector: string | null;
+}
+
+export interface Lane {
+  readonly route: string;
+  readonly segments: readonly Segment[];
+}
+
+export interface TimeLine {
+  /** Milliseconds. */
+  readonly start: number;
+  readonly end: number;
+  readonly lanes: readonly Lane[];
+}
+
+const types: readonly string[] = ['route.failed_over', 'route.dead', 'route.restored'];
+const leastMs = 600_000;
+/** What begins now is seen too. */
+const latest = 0.94;
+
+/** The events that are about who serves a route. */
+export function findFailovers(events: readonly Event[]): readonly Event[] {
+  return events.filter(({ type }) => types.includes(type));
+}
+
+/** Draws which connector served each route; null where none changed. */
+export function layOutFailovers(events: readonly Event[], now: number): TimeLine | null {
+  const failovers = findFailovers(events);
+  const [oldest] = failovers;
+  if (oldest === undefined) return null;
+  const end = Math.max(now, ...failovers.map(({ at }) => Date.parse(at)));
+  const length = Math.max(leastMs, (end - Date.parse(oldest.at)) * 1.1);
+  const start = end - length;
+  const routes = [...new Set(failovers.flatMap(({ route }) => route ?? []))];
+  const lanes = routes.map((route) => ({
+    route,
+    segments: cut(
+      failovers.filter((event) => event.route === route),
+      (at) => Math.min(latest, (Date.parse(at) - start) / length),
+    ),
+  }));
+  return { start, end, lanes };
+}
+
+function cut(events: readonly Event[], placeOf: (at: string) => number): readonly Segment[] {
+  const ends = [...events.slice(1).map(({ at }) => placeOf(at)), 1];
+  const [first] = events;
+  const before = first === undefined || first.type === 'route.restored' ? null : nameOf(first.details.from);
+  return [
+    ...(first === undefined ? [] : [{ start: 0, end: placeOf(first.at), connector: before }]),
+    ...events.map(({ type, at, details }, index) => ({
+      ...{ start: placeOf(at), end: ends[index] ?? 1 },
+      connector: type === 'route.dead' ? null : nameOf(details.to),
+    })),
+  ];
+}

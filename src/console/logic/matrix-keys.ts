@@ -1,0 +1,44 @@
+/** A place in the matrix. */
+export interface Place {
+  readonly row: number;
+  readonly column: number;
+}
+
+/** How many rows and columns there are, and how many rows a page has. */
+export interface Extent {
+  readonly rows: number;
+  readonly columns: number;
+  readonly page: number;
+}
+
+/** The place to which a key leads, as in any grid; null for a key of something else. */
+export function moveByKey(
+  { row, column }: Place,
+  { rows, columns, page }: Extent,
+  { key, ctrlKey }: { readonly key: string; readonly ctrlKey: boolean },
+): Place | null {
+  const to = (nextRow: number, nextColumn: number): Place => ({
+    row: Math.max(0, Math.min(rows - 1, nextRow)),
+    column: Math.max(0, Math.min(columns - 1, nextColumn)),
+  });
+  switch (key) {
+    case 'ArrowUp':
+      return to(row - 1, column);
+    case 'ArrowDown':
+      return to(row + 1, column);
+    case 'ArrowLeft':
+      return to(row, column - 1);
+    case 'ArrowRight':
+      return to(row, column + 1);
+    case 'PageUp':
+      return to(row - page, column);
+    case 'PageDown':
+      return to(row + page, column);
+    case 'Home':
+      return to(ctrlKey ? 0 : row, 0);
+    case 'End':
+      return to(ctrlKey ? rows - 1 : row, columns - 1);
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,64 @@
+import type { Health, PeerHealth } from '../../contract/health.ts';
+
+/** What a host received and sent, in bytes a second, by one report. */
+export interface Sample {
+  readonly reportedAt: string | null;
+  readonly received: number;
+  readonly sent: number;
+}
+
+/** The samples of hosts that this page saw, the oldest first. */
+export type Rates = ReadonlyMap<number, readonly Sample[]>;
+
+const mostSamples = 60;
+
+/** Adds the reports that are newer than those before. */
+export function addSamples(before: Rates, { peers }: Health): Rates {
+  return new Map(
+    peers.flatMap((peer): [number, readonly Sample[]][] => {
+      const samples = before.get(peer.id) ?? [];
+      const sample = toSample(peer);
+      if (sample === null) return samples.length === 0 ? [] : [[peer.id, samples]];
+      if (isSame(samples.at(-1), sample)) return [[peer.id, samples]];
+      return [[peer.id, [...samples, sample].slice(-mostSamples)]];
+    }),
+  );
+}
+
+/** Null for a host that reports no rates. */
+function toSample({ reported_at, paths }: PeerHealth): Sample | null {
+  const measured = paths.filter(({ rx_rate, tx_rate }) => rx_rate !== undefined || tx_rate !== undefined);
+  if (measured.length === 0) return null;
+  return {
+    reportedAt: reported_at,
+    received: measured.reduce((sum, { rx_rate = 0 }) => sum + rx_rate, 0),
+    sent: measured.reduce((sum, { tx_rate = 0 }) => sum + tx_rate, 0),
+  };
+}
+
+/** Without the time of the report, a sample with other figures is another one. */
+function isSame(last: Sample | undefined, next: Sample): boolean {
+  if (last === undefined || last.reportedAt !== next.reportedAt) return false;
+  return next.reportedAt !== null || (last.received === next.received && last.sent === next.sent);
+}
+
+/** The hosts with the most traffic now. */
+export function findBusiest(rates: Rates, most: number): readonly (readonly [number, readonly Sample[]])[] {
+  const now = (samples: readonly Sample[]) => (samples.at(-1)?.received ?? 0) + (samples.at(-1)?.sent ?? 0);
+  return [...rates].toSorted(([, one], [, other]) => now(other) - now(one)).slice(0, most);
+}
+
+/** The points of a line in a box of a width and a height; the highest value is at the top. */
+export function toPoints(values: readonly number[], width: number, height: number): string {
+  const most = Math.max(1, ...values);
+  const step = values.length > 1 ? width / (values.length - 1) : 0;
+  const drawn = values.length === 1 ? [...values, ...values] : values;
+  return drawn
+    .map(
+      (value, at) =>
+        `${round(values.length === 1 ? at * width : at * step)},${round(height - (value / most) * height)}`,
+    )
+    .join(' ');
+}
+
+const round = (value: number) => Math.round(value * 10) / 10;

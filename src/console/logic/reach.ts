@@ -1,0 +1,110 @@
+import type { Health, PathState, PeerHealth, PeerPath } from '../../contract/health.ts';
+import type { Peer, PeerType } from '../../contract/peer.ts';
+
+/** How one peer reaches another; unknown where it reports no path to it. */
+export type CellState = PathState | 'unknown';
+
+export const cellStates: readonly CellState[] = ['direct', 'relayed', 'stale', 'down', 'never', 'unknown'];
+
+/** Peers by type, in the order of the matrix. */
+export const groupOrder: readonly PeerType[] = ['connector', 'origin', 'admin_device'];
+
+export type Counts = Readonly<Record<CellState, number>>;
+
+/** What the hosts of a network report of each other. */
+export interface Reach {
+  /** The peers that report paths, and those to which a path is reported; each by type and name. */
+  readonly rows: readonly Peer[];
+  readonly columns: readonly Peer[];
+  /** The peers that are in neither. */
+  readonly silent: readonly Peer[];
+  readonly byId: ReadonlyMap<number, Peer>;
+  readonly health: ReadonlyMap<number, PeerHealth>;
+  /** How many pairs there are of each state, by the types of both peers, as in `origin connector`. */
+  readonly groups: ReadonlyMap<string, Counts>;
+  pathOf(from: number, to: number): PeerPath | undefined;
+}
+
+const collator = new Intl.Collator('en', { numeric: true });
+const noPaths: ReadonlyMap<number, PeerPath> = new Map();
+
+/** Arranges the reports of hosts. Peers that are not in the network are left out. */
+export function indexReach(peers: readonly Peer[], { peers: reports }: Health): Reach {
+  const byId = new Map(peers.map((peer) => [peer.id, peer]));
+  const health = new Map(reports.map((report) => [report.id, report]));
+  const named = new Set<number>();
+  const known = new Map<string, Record<PathState, number>>();
+  const rows: Peer[] = [];
+  for (const { id, paths } of reports) {
+    const from = byId.get(id);
+    if (from === undefined || paths.length === 0) continue;
+    rows.push(from);
+    for (const { peer, path } of paths) {
+      const to = byId.get(peer);
+      if (to === undefined) continue;
+      named.add(peer);
+      const group = toGroup(from.peer_type, to.peer_type);
+      const counts = known.get(group) ?? { direct: 0, relayed: 0, stale: 0, down: 0, never: 0 };
+      counts[path] += 1;
+      known.set(group, counts);
+    }
+  }
+  const columns = [...named].flatMap((id) => byId.get(id) ?? []);
+  const reporting = new Set(rows.map(({ id }) => id));
+  // Most cells of a large matrix are never seen.
+  const paths = new Map<number, ReadonlyMap<number, PeerPath>>();
+  const pathsOf = (from: number) => {
+    const found = paths.get(from) ?? new Map(health.get(from)?.paths.map((path) => [path.peer, path]) ?? noPaths);
+    paths.set(from, found);
+    return found;
+  };
+  return {
+    rows: rows.sort(compare),
+    columns: columns.sort(compare),
+    silent: peers.filter(({ id }) => !reporting.has(id) && !named.has(id)).sort(compare),
+    ...{ byId, health },
+    groups: countUnknown(rows, columns, named, known),
+    pathOf: (from, to) => pathsOf(from).get(to),
+  };
+}
+
+export const toGroup = (from: PeerType, to: PeerType) => `${from} ${to}`;
+
+export function stateOf(reach: Pick<Reach, 'pathOf'>, from: number, to: number): CellState {
+  return reach.pathOf(from, to)?.path ?? 'unknown';
+}
+
+function compare(one: Peer, other: Peer): number {
+  const rank = ({ peer_type }: Peer) => groupOrder.indexOf(peer_type);
+  return rank(one) - rank(other) || collator.compare(one.name, other.name) || one.id - other.id;
+}
+
+/** The counts of each group with the pairs of which there is no report. */
+function countUnknown(
+  rows: readonly Peer[],
+  columns: readonly Peer[],
+  named: ReadonlySet<number>,
+  known: ReadonlyMap<string, Record<PathState, number>>,
+): ReadonlyMap<string, Counts> {
+  const ofType = (peers: readonly Peer[], type: PeerType) => peers.filter(({ peer_type }) => peer_type === type);
+  return new Map(
+    groupOrder.flatMap((from) => {
+      const own = ofType(rows, from);
+      return groupOrder.flatMap((to): [string, Counts][] => {
+        const selves = from === to ? own.filter(({ id }) => named.has(id)).length : 0;
+        const pairs = own.length * ofType(columns, to).length - selves;
+        if (pairs <= 0) return [];
+        const counts = known.get(toGroup(from, to)) ?? { direct: 0, relayed: 0, stale: 0, down: 0, never: 0 };
+        const sum = Object.values(counts).reduce((total, count) => total + count, 0);
+        return [[toGroup(from, to), { ...counts, unknown: pairs - sum }]];
+      });
+    }),
+  );
+}
+
+/** The counts of all groups together. */
+export function sumCounts(groups: ReadonlyMap<string, Counts>): Counts {
+  const sum = { direct: 0, relayed: 0, stale: 0, down: 0, never: 0, unknown: 0 };
+  for (const counts of groups.values()) for (const state of cellStates) sum[state] += counts[state];
+  return sum;
+}

@@ -1,0 +1,226 @@
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import type { Health, PeerPath } from '../../contract/health.ts';
+import type { Network } from '../../contract/network.ts';
+import type { Peer } from '../../contract/peer.ts';
+import { healthSource, useLive } from '../live.ts';
+import { findConnectors } from '../logic/connectors.ts';
+import { explainPeer } from '../logic/explain-path.ts';
+import { listAround } from '../logic/list-around.ts';
+import { peerTypes } from '../logic/peer-types.ts';
+import { indexReach, type Reach } from '../logic/reach.ts';
+import { linkTo } from '../logic/route.ts';
+import { formatTime } from '../logic/time.ts';
+import { formatRate, formatSeconds } from '../logic/units.ts';
+import { NetworkFrame } from '../parts/network-frame.tsx';
+import { Problem } from '../parts/problem.tsx';
+import { Sparkline } from '../parts/sparkline.tsx';
+import { State, Verdict } from '../parts/state.tsx';
+import { Table } from '../parts/table.tsx';
+import { Facts, Remedies, Why } from '../parts/why.tsx';
+import { useRates } from '../rates.ts';
+
+interface NetworkPeerPageProps {
+  readonly id: number;
+  readonly peer: number;
+}
+
+/** What is around one peer: its paths, how others see it, its connectors, and the LANs behind it. */
+export function NetworkPeerPage({ id, peer }: NetworkPeerPageProps): JSX.Element {
+  return (
+    <NetworkFrame id={id} title="a peer">
+      {(network) => {
+        const found = network.peers.find((each) => each.id === peer);
+        if (found !== undefined) return <Around network={network} peer={found} />;
+        return (
+          <div class="empty">
+            <p>
+              There is no such peer. It was removed, is suspended, or has expired. Go to{' '}
+              <a href={linkTo({ page: 'peers', network: id })}>the peers</a>.
+            </p>
+          </div>
+        );
+      }}
+    </NetworkFrame>
+  );
+}
+
+function Around({ network, peer }: { readonly network: Network; readonly peer: Peer }): JSX.Element {
+  const { data, problem } = useLive(healthSource(network.id));
+  return (
+    <div aria-busy={data === null && problem === null}>
+      <h2>{peer.name}</h2>
+      <Problem text={problem} />
+      {data !== null && <PeerHealthView network={network} peer={peer} health={data} />}
+    </div>
+  );
+}
+
+interface PeerViewProps {
+  readonly network: Network;
+  readonly peer: Peer;
+  readonly health: Health;
+}
+
+function PeerHealthView({ network, peer, health }: PeerViewProps): JSX.Element {
+  const reach = useMemo(() => indexReach(network.peers, health), [network.peers, health]);
+  const samples = useRates(network.id, health).get(peer.id) ?? [];
+  const own = reach.health.get(peer.id);
+  const { summary, facts, remedies } = explainPeer(network, reach, peer);
+  const seen: (readonly [string, string | null | undefined])[] = [
+    ['Type', peerTypes[peer.peer_type]],
+    ['Address', peer.address],
+    ['Endpoint', peer.endpoint ?? 'none'],
+    ['Last seen', own?.last_seen && formatTime(own.last_seen)],
+    ['Report', own?.reported_at && formatTime(own.reported_at)],
+    ['Version', own?.version],
+    ['Platform', own?.platform],
+    ['Requests come from', own?.source_address],
+  ];
+  return (
+    <>
+      <p>
+        <Verdict state={own?.state ?? 'unknown'} />
+      </p>
+      <p>{summary}</p>
+      <Facts facts={[...facts, ...seen.flatMap(([name, value]) => (value ? [[name, value] as const] : []))]} />
+      <Remedies remedies={remedies} />
+      {samples.length > 0 && (
+        <p class="traffic">
+          Receives <Sparkline samples={samples} of="received" /> Sends <Sparkline samples={samples} of="sent" />
+        </p>
+      )}
+      <Paths network={network} reach={reach} peer={peer} />
+      <Routes network={network} reach={reach} peer={peer} />
+      {peer.peer_type === 'connector' && <Served network={network} reach={reach} peer={peer} />}
+    </>
+  );
+}
+
+interface ReachProps {
+  readonly network: Network;
+  readonly reach: Reach;
+  readonly peer: Peer;
+}
+
+function Paths({ network, reach, peer }: ReachProps): JSX.Element {
+  const [openedId, setOpenedId] = useState<number | null>(null);
+  const pairs = useMemo(() => listAround(reach, peer.id), [reach, peer.id]);
+  const opened = openedId === null ? undefined : reach.byId.get(openedId);
+  return (
+    <>
+      <h2>Paths</h2>
+      {pairs.length === 0 ? (
+        <div class="empty">
+          <p>
+            No path is reported from or to it. To send a packet to it, type <code>ping {peer.address}</code> on another
+            host.
+          </p>
+        </div>
+      ) : (
+        <Table
+          label="Paths"
+          rows={pairs}
+          keyOf={({ other }) => other.id}
+          columns={[
+            {
+              title: 'Peer',
+              cell: ({ other }) => (
+                <a href={linkTo({ page: 'peer', network: network.id, peer: other.id })}>{other.name}</a>
+              ),
+            },
+            { title: 'From here', cell: ({ from }) => <State state={from?.path ?? 'unknown'} /> },
+            { title: 'To here', cell: ({ to }) => <State state={to?.path ?? 'unknown'} /> },
+            { title: 'Details', cell: ({ from }) => describePath(reach, from) },
+            {
+              title: 'Why',
+              isActions: true,
+              cell: ({ other }) => (
+                <button type="button" onClick={() => setOpenedId(other.id)}>
+                  Why<span class="hidden"> {other.name}</span>
+                </button>
+              ),
+            },
+          ]}
+        />
+      )}
+      {opened && <Why {...{ network, reach }} from={peer} to={opened} onClose={() => setOpenedId(null)} />}
+    </>
+  );
+}
+
+function describePath(reach: Reach, path: PeerPath | undefined): string {
+  if (path === undefined) return '–';
+  const { via, handshake_age, rtt_ms, rx_rate, tx_rate } = path;
+  const parts = [
+    via === undefined ? null : `by ${reach.byId.get(via)?.name ?? 'a peer that is gone'}`,
+    rtt_ms === undefined ? null : `${rtt_ms} ms`,
+    handshake_age === undefined ? null : `handshake ${formatSeconds(handshake_age)} old`,
+    rx_rate === undefined ? null : `receives ${formatRate(rx_rate)}`,
+    tx_rate === undefined ? null : `sends ${formatRate(tx_rate)}`,
+  ];
+  return parts.filter((part) => part !== null).join(', ') || '–';
+}
+
+/** The connectors that the peer uses. */
+function Routes({ network, reach, peer }: ReachProps): JSX.Element | null {
+  const routes = reach.health.get(peer.id)?.routes.filter(({ connector }) => connector !== peer.id) ?? [];
+  if (network.routes.length === 0 || routes.length === 0) return null;
+  return (
+    <>
+      <h2>Its connectors</h2>
+      <Table
+        label="Its connectors"
+        rows={routes}
+        keyOf={({ route }) => route}
+        columns={[
+          { title: 'Route', cell: ({ route }) => <code>{route}</code> },
+          {
+            title: 'Connector in use',
+            cell: ({ connector }) =>
+              connector === null ? 'none answers' : (reach.byId.get(connector)?.name ?? 'a peer that is gone'),
+          },
+        ]}
+      />
+    </>
+  );
+}
+
+/** The LANs behind a connector. */
+function Served({ network, reach, peer }: ReachProps): JSX.Element {
+  const served = network.routes.filter((route) => findConnectors([peer], route).length > 0);
+  const lans = new Map(reach.health.get(peer.id)?.routes.map(({ route, lan }) => [route, lan]));
+  const users = (route: string) =>
+    [...reach.health.values()].filter(({ routes }) =>
+      routes.some((each) => each.route === route && each.connector === peer.id),
+    ).length;
+  return (
+    <>
+      <h2>LANs behind it</h2>
+      {served.length === 0 ? (
+        <div class="empty">
+          <p>
+            It serves no route. To serve one, type{' '}
+            <code>cpn network update {network.id} --add-route 192.168.50.0/24</code>
+          </p>
+        </div>
+      ) : (
+        <Table
+          label="LANs behind it"
+          rows={served}
+          keyOf={(route) => route}
+          columns={[
+            { title: 'Route', cell: (route) => <code>{route}</code> },
+            { title: 'LAN', cell: (route) => describeLan(lans.get(route)) },
+            { title: 'Hosts that use it', cell: users },
+          ]}
+        />
+      )}
+    </>
+  );
+}
+
+function describeLan(lan: 'up' | 'down' | undefined): string {
+  if (lan === undefined) return 'not probed';
+  return lan === 'up' ? 'answers' : '✕ does not answer';
+}

@@ -1,0 +1,128 @@
+import type { JSX } from 'preact';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { Event } from '../../contract/event.ts';
+import type { Health } from '../../contract/health.ts';
+import type { Network } from '../../contract/network.ts';
+import { findConnectors } from '../logic/connectors.ts';
+import { describeEvent } from '../logic/describe-event.ts';
+import { findFailovers, layOutFailovers } from '../logic/failovers.ts';
+import { linkTo } from '../logic/route.ts';
+import { formatMoment } from '../logic/time.ts';
+import { Verdict } from '../parts/state.tsx';
+import { Table } from '../parts/table.tsx';
+import { Timeline } from '../parts/timeline.tsx';
+
+interface RoutesProps {
+  readonly network: Network;
+  /** Null before the first reply. */
+  readonly health: Health | null;
+}
+
+/** The routes, who serves each, who would take over, and why. */
+export function NetworkRoutes({ network, health }: RoutesProps): JSX.Element {
+  const { id, routes, peers } = network;
+  const verdicts = useMemo(() => new Map(health?.routes.map((each) => [each.route, each])), [health]);
+  const names = useMemo(() => new Map(peers.map((peer) => [peer.id, peer.name])), [peers]);
+  const link = (peer: number) => (
+    <a key={peer} href={linkTo({ page: 'peer', network: id, peer })}>
+      {names.get(peer) ?? `peer ${peer}`}
+    </a>
+  );
+  return (
+    <>
+      <h2>Routes</h2>
+      {routes.length === 0 ? (
+        <div class="empty">
+          <p>
+            There is no route. To reach a LAN behind a connector, type{' '}
+            <code>cpn network update {id} --add-route 192.168.50.0/24</code>
+          </p>
+        </div>
+      ) : (
+        <Table
+          label="Routes"
+          rows={routes}
+          keyOf={(route) => route}
+          columns={[
+            { title: 'Route', cell: (route) => <code>{route}</code> },
+            { title: 'State', cell: (route) => <Verdict state={verdicts.get(route)?.state ?? 'unknown'} /> },
+            {
+              title: 'Active',
+              cell: (route) => {
+                const { connector = null } = verdicts.get(route) ?? {};
+                return connector === null ? 'none' : link(connector);
+              },
+            },
+            {
+              title: 'Standby',
+              cell: (route) => {
+                const { standby = [] } = verdicts.get(route) ?? {};
+                return standby.length === 0 ? 'none' : <span class="links">{standby.map(link)}</span>;
+              },
+            },
+            { title: 'Why', cell: (route) => verdicts.get(route)?.why ?? 'there is no verdict yet' },
+            {
+              title: 'Connectors, in order of preference',
+              cell: (route) =>
+                findConnectors(peers, route)
+                  .map(({ name }) => name)
+                  .join(', ') || 'none: hosts do not reach this route',
+            },
+          ]}
+        />
+      )}
+    </>
+  );
+}
+
+const mostListed = 5;
+
+/** The last changes of connectors, as a time line and in words. */
+export function NetworkFailovers({
+  id,
+  events,
+}: {
+  readonly id: number;
+  readonly events: readonly Event[];
+}): JSX.Element {
+  const now = useNow();
+  const line = useMemo(() => layOutFailovers(events, now), [events, now]);
+  const last = useMemo(() => findFailovers(events).slice(-mostListed).toReversed(), [events]);
+  return (
+    <>
+      <h2>Last failovers</h2>
+      {line === null ? (
+        <div class="empty">
+          <p>
+            No route changed its connector. To see one move, type <code>sudo cpn drain</code> on a connector that has a
+            standby, and then <code>sudo cpn drain --undo</code>
+          </p>
+        </div>
+      ) : (
+        <>
+          <Timeline line={line} />
+          <ol class="failovers">
+            {last.map((event) => (
+              <li key={event.id}>
+                <time dateTime={event.at}>{formatMoment(event.at)}</time>: {describeEvent(event)}
+              </li>
+            ))}
+          </ol>
+          <p>
+            <a href={linkTo({ page: 'events', network: id })}>All events</a>
+          </p>
+        </>
+      )}
+    </>
+  );
+}
+
+/** The time, every half a minute. */
+function useNow(): number {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 30_000);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}

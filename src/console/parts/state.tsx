@@ -1,0 +1,37 @@
+import type { JSX } from 'preact';
+import type { PeerState } from '../../contract/health.ts';
+import { cellShapes } from '../logic/cell-shape.ts';
+import type { CellState } from '../logic/reach.ts';
+
+/** The state of a path as its shape and its word. */
+export function State({ state, count }: { readonly state: CellState; readonly count?: number }): JSX.Element {
+  return (
+    <span class="state">
+      <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">
+        <path class={`cell ${state}`} d={cellShapes[state]} />
+      </svg>
+      {count === undefined ? state : `${state} ${count}`}
+    </span>
+  );
+}
+
+const shapes: Readonly<Record<PeerState | 'up' | 'dead', CellState>> = {
+  online: 'direct',
+  up: 'direct',
+  offline: 'down',
+  dead: 'down',
+  unknown: 'unknown',
+};
+
+/** The state of a peer or a route, with the same shapes. */
+export function Verdict({ state }: { readonly state: keyof typeof shapes }): JSX.Element {
+  const shape = shapes[state];
+  return (
+    <span class="state">
+      <svg class="mark" viewBox="0 0 16 16" aria-hidden="true">
+        <path class={`cell ${shape}`} d={cellShapes[shape]} />
+      </svg>
+      {state}
+    </span>
+  );
+}

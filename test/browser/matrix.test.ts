@@ -1,0 +1,300 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { withDatabase } from '../control-plane/databases.ts';
+import { closePlane, enroll, makeKey, makeNetwork, publicKey } from '../control-plane/harness.ts';
+import { actions, type OfficePeer } from '../control-plane/health/office.ts';
+import { findBarriers, goTo, openConsole, openLoggedIn, seeHeading, takePicture, untilRead } from './browser.ts';
+
+let plane: Awaited<ReturnType<typeof openConsole>>;
+let ranges = 0;
+beforeAll(async () => {
+  plane = await openConsole({ healthTimes: { flushMs: 50, tickMs: 200, settleMs: 10 } });
+});
+afterAll(() => closePlane(plane));
+
+const route = '192.168.1.0/24';
+const canary = '<img src=x onerror=alert(1)><b>';
+
+/** A network with hosts that report as real ones do, so that the matrix has each state. */
+async function makeOffice() {
+  ranges += 1;
+  const fields = { name: `office-${ranges}`, private_cidr: `10.${ranges}.0.0/24`, routes: [route] };
+  const network = await makeNetwork(plane, plane.token, fields);
+  const key = await makeKey(plane, plane.token, network);
+  const add = async (name: string, peer_type = 'origin'): Promise<OfficePeer & { readonly address: string }> => {
+    const { body } = await enroll(plane, key, { name, peer_type });
+    return { ...body.data.peer, token: body.data.access_token };
+  };
+  const edge1 = await add('edge-1', 'connector');
+  const edge2 = await add('edge-2', 'connector');
+  const web1 = await add('web-1');
+  const web2 = await add('web-2');
+  const odd = await add(canary);
+  const host = actions(plane, network, plane.token);
+  const paths = [
+    { peer: edge1.id, path: 'direct', rtt_ms: 1.5, handshake_age: 30, rx_rate: 1500, tx_rate: 20 },
+    { peer: edge2.id, path: 'stale' },
+    { peer: web2.id, path: 'relayed', via: edge1.id },
+    { peer: odd.id, path: 'down' },
+  ];
+  await host.report(web1, { complete: true, paths, routes: [{ route, connector: edge1.id }] });
+  await host.report(edge1, {
+    paths: [
+      { peer: web1.id, path: 'direct' },
+      { peer: odd.id, path: 'never' },
+    ],
+    routes: [{ route, connector: edge1.id, lan: 'up' }],
+  });
+  await host.report(edge2, { paths: [{ peer: edge1.id, path: 'direct' }], routes: [{ route, connector: edge1.id }] });
+  await host.report(odd, { problem: `${canary}nft failed`, pin_mismatches: [web1.id] });
+  await host.untilState(odd, 'online');
+  const at = `#/networks/${network}`;
+  return { ...{ network, at, edge1, edge2, web1, web2, odd }, ...host };
+}
+
+const cell = (page: Page, name: string) => page.getByRole('gridcell', { name, exact: true });
+const dialogOf = (page: Page) => page.getByRole('dialog');
+
+test('the matrix has a cell of each state, and says why', async () => {
+  const { at, odd } = await makeOffice();
+  const page = await openLoggedIn(plane, at);
+  await seeHeading(page, /overview/);
+  const expected = [
+    ...['web-1 to edge-1: direct', 'web-1 to web-2: relayed', 'web-1 to edge-2: stale', `web-1 to ${canary}: down`],
+    ...[`edge-1 to ${canary}: never`, 'edge-2 to web-1: unknown', 'web-1 itself: online'],
+  ];
+  for (const name of expected) expect([name, await cell(page, name).count()]).toEqual([name, 1]);
+  await page.getByText('3 of 3 rows, 5 of 5 columns').waitFor();
+  const shapes = await page
+    .locator('.matrix .cell:not(.itself)')
+    .evaluateAll((cells) => [
+      ...new Set(cells.map((each) => `${each.getAttribute('class')} ${each.getAttribute('d')?.slice(0, 12)}`)),
+    ]);
+  expect(new Set(shapes.map((text) => text.split(' ').at(1))).size).toBe(6);
+  await cell(page, `web-1 to ${canary}: down`).click();
+  const dialog = dialogOf(page);
+  await dialog.getByText(`${canary} does not answer web-1.`).waitFor();
+  await dialog.getByText(`sudo cpn explain ${odd.address}`).waitFor();
+  await dialog.getByText(`${canary}nft failed`).waitFor();
+  await dialog.getByText('it does not answer edge-1, web-1').waitFor();
+  await takePicture(page, 'why');
+  expect(await page.locator('main img, main b').count()).toBe(0);
+  await page.keyboard.press('Escape');
+  await cell(page, 'web-1 to web-2: relayed').click();
+  await dialog.getByText('web-1 reaches web-2 through edge-1.').waitFor();
+});
+
+test('a report changes its cell within a second, and an event its list', async () => {
+  const { at, report, web1, edge1, edge2 } = await makeOffice();
+  const page = await openLoggedIn(plane, at);
+  await cell(page, 'web-1 to edge-1: direct').waitFor();
+  const before = performance.now();
+  await report(web1, { paths: [{ peer: edge1.id, path: 'down' }], routes: [{ route, connector: edge2.id }] });
+  await report(edge2, { routes: [{ route, connector: edge2.id }] });
+  await cell(page, 'web-1 to edge-1: down').waitFor();
+  const tookMs = Math.round(performance.now() - before);
+  process.stdout.write(`a report is shown after ${tookMs} ms\n`);
+  await page.getByText(`${route} moved from edge-1 to edge-2`).first().waitFor();
+  await takePicture(page, 'network-health');
+  await goTo(page, `${at}/events`, /events/);
+  await page.getByLabel('Type').selectOption('failover');
+  await page
+    .getByRole('row')
+    .filter({ hasText: `${route} moved from edge-1 to edge-2: ` })
+    .waitFor();
+  await page.getByLabel('Type').selectOption('reconcile recovered');
+  await page.getByText('No event of this type is among them.').waitFor();
+});
+
+test('the keyboard reaches each cell', async () => {
+  const { at } = await makeOffice();
+  const page = await openLoggedIn(plane, at);
+  await cell(page, 'web-1 to edge-1: direct').waitFor();
+  const grid = page.getByRole('grid', { name: 'Who reaches whom' });
+  await grid.focus();
+  const active = () =>
+    page.evaluate<string>(
+      'document.getElementById(document.activeElement.getAttribute("aria-activedescendant")).getAttribute("aria-label")',
+    );
+  expect(await active()).toBe('edge-1 itself: online');
+  await page.keyboard.press('ArrowDown');
+  expect(await active()).toBe('edge-2 to edge-1: direct');
+  await page.keyboard.press('Control+End');
+  expect(await active()).toBe('web-1 to web-2: relayed');
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowRight');
+  expect(await active()).toBe('web-1 to edge-2: stale');
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'web-1 to edge-2' }).waitFor();
+  await page.keyboard.press('Escape');
+  await dialogOf(page).waitFor({ state: 'detached' });
+  expect(await grid.evaluate((element) => element.matches(':focus'))).toBe(true);
+  expect(await active()).toBe('web-1 to edge-2: stale');
+});
+
+test('filters leave the rows and columns that match', async () => {
+  const { at } = await makeOffice();
+  const page = await openLoggedIn(plane, at);
+  await page.getByRole('button', { name: 'never 1' }).click();
+  await page.getByText('1 of 3 rows, 1 of 5 columns').waitFor();
+  await page.getByLabel('From', { exact: true }).fill('web');
+  await page.getByText('No pair of peers matches.').waitFor();
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await page.getByLabel('To', { exact: true }).fill('edge connector');
+  await page.getByText('3 of 3 rows, 2 of 5 columns').waitFor();
+});
+
+test('a peer has its paths, how others see it, its connectors, and the LANs behind it', async () => {
+  const { at, web1, edge1, report, edge2 } = await makeOffice();
+  const page = await openLoggedIn(plane, `${at}/peer/${web1.id}`);
+  await page.getByRole('heading', { name: 'web-1' }).waitFor();
+  const row = (text: string) => page.getByRole('row').filter({ hasText: text });
+  await row('edge-1').getByText('1.5 ms, handshake 30 s old, receives 1.5 kB/s, sends 20 B/s').waitFor();
+  await page.getByRole('table', { name: 'Its connectors' }).getByText('edge-1').waitFor();
+  await page.getByText('1.5 kB/s', { exact: true }).waitFor();
+  await page.getByRole('button', { name: `Why ${canary}` }).click();
+  await dialogOf(page).getByText(`${canary} does not answer web-1.`).waitFor();
+  await page.keyboard.press('Escape');
+  await goTo(page, `${at}/peer/${edge1.id}`, /a peer/);
+  await page.getByRole('row').filter({ hasText: 'answers' }).filter({ hasText: route }).waitFor();
+  await report(edge1, { problem: 'the disk is full' });
+  await page.getByText('the disk is full').waitFor();
+  await goTo(page, `${at}/peer/999999`, /a peer/);
+  await page.getByText('There is no such peer.').waitFor();
+  await goTo(page, `${at}/peer/${edge2.id}`, /a peer/);
+  await page.getByRole('heading', { name: 'edge-2' }).waitFor();
+});
+
+test('what is empty says what to type', async () => {
+  ranges += 1;
+  const network = await makeNetwork(plane, plane.token, { name: 'new', private_cidr: `10.${ranges}.0.0/24` });
+  const page = await openLoggedIn(plane, `#/networks/${network}`);
+  await page.getByText(`cpn network update ${network} --add-route`).waitFor();
+  await plane.call('PATCH', `/api/networks/${network}`, { token: plane.token, body: { routes: [route] } });
+  await page.getByText('sudo cpn drain', { exact: true }).waitFor();
+  await enroll(plane, await makeKey(plane, plane.token, network), { name: 'web-1' });
+  await page.getByText('sudo systemctl enable --now cpn').waitFor();
+});
+
+/** A network of so many peers, each with the report of a host that talks with connectors and some servers. */
+async function makeLarge(count: number): Promise<number> {
+  ranges += 1;
+  const network = await makeNetwork(plane, plane.token, { name: 'large', private_cidr: `10.${ranges}.0.0/16` });
+  await enroll(plane, await makeKey(plane, plane.token, network), { name: 'first', peer_type: 'connector' });
+  await withDatabase(plane.dataDir, async (db) => {
+    const all = db.selectFrom('peers').selectAll().where('network_id', '=', network);
+    const { id: first, ...common } = await all.executeTakeFirstOrThrow();
+    const rows = Array.from({ length: count - 1 }, (_, at) => ({
+      ...common,
+      ...{ name: `web-${at}`, label: `web-${at}`, peer_type: 'origin' as const, public_key: publicKey() },
+      address: `10.${ranges}.${10 + Math.floor(at / 250)}.${1 + (at % 250)}`,
+      token_hash: `hash-${network}-${at}-`.padEnd(43, 'A'),
+    }));
+    for (let at = 0; at < rows.length; at += 50) {
+      await db
+        .insertInto('peers')
+        .values(rows.slice(at, at + 50))
+        .execute();
+    }
+    const ids = (await all.execute()).map(({ id }) => id);
+    const states = ['direct', 'direct', 'direct', 'down', 'stale', 'never'] as const;
+    const health = ids.map((id, at) => {
+      const others = Array.from(
+        { length: Math.min(30, count - 1) },
+        (_, step) => ids[(at + 1 + step) % count] ?? first,
+      );
+      const paths = others.map((peer, step) => ({ peer, path: states[(at + step) % states.length], rtt_ms: 1.5 }));
+      const report = JSON.stringify({ paths, routes: [], drift: 0, pin_mismatches: [], problem: null });
+      const now = new Date().toISOString();
+      const seen = { last_seen: now, reported_at: now, version: null, platform: null, address: null };
+      return { peer_id: id, network_id: network, ...seen, announced: 'online' as const, report };
+    });
+    await db.deleteFrom('peer_health').where('network_id', '=', network).execute();
+    for (let at = 0; at < health.length; at += 50) {
+      await db
+        .insertInto('peer_health')
+        .values(health.slice(at, at + 50))
+        .execute();
+    }
+  });
+  return network;
+}
+
+/** Milliseconds from the start of the load until cells are painted. */
+async function measurePaint(page: Page, hash: string): Promise<number> {
+  await page.addInitScript(`
+    new MutationObserver((_, observer) => {
+      if (!document.querySelector('[role=gridcell]')) return;
+      observer.disconnect();
+      requestAnimationFrame(() => setTimeout(() => { globalThis.paintedAt = performance.now(); }));
+    }).observe(document, { subtree: true, childList: true });
+  `);
+  await page.goto('about:blank');
+  await page.goto(`${plane.url}/${hash}`);
+  await page.getByRole('gridcell').first().waitFor();
+  await expect.poll(() => page.evaluate('globalThis.paintedAt')).toBeGreaterThan(0);
+  return Math.round(await page.evaluate<number>('globalThis.paintedAt'));
+}
+
+test('of 1,000 peers only the cells on the screen are made, and each is reached', async () => {
+  const network = await makeLarge(1000);
+  const page = await openLoggedIn(plane);
+  await seeHeading(page, 'Networks');
+  const tookMs = await measurePaint(page, `#/networks/${network}`);
+  process.stdout.write(`the matrix of 1,000 peers is painted after ${tookMs} ms\n`);
+  await page.getByText('1000 of 1000 rows, 1000 of 1000 columns').waitFor();
+  expect(await page.getByRole('gridcell').count()).toBeLessThan(3000);
+  await takePicture(page, 'matrix-of-1000');
+  await page.getByRole('grid').focus();
+  await page.keyboard.press('Control+End');
+  await cell(page, 'web-998 itself: online').waitFor();
+  expect(await page.getByRole('gridcell').count()).toBeLessThan(3000);
+  await page.getByLabel('From', { exact: true }).fill('web-500');
+  await page.getByRole('button', { name: 'down' }).first().click();
+  await page.getByText('1 of 1000 rows, 5 of 1000 columns').waitFor();
+});
+
+describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
+  test('axe-core finds nothing', async () => {
+    const { at, web1, edge1, edge2, report } = await makeOffice();
+    const page = await openLoggedIn(plane, at, { colorScheme });
+    const check = async (name: string) => {
+      await untilRead(page);
+      await takePicture(page, `${name}-${colorScheme}`);
+      expect([name, await findBarriers(page)]).toEqual([name, []]);
+    };
+    await cell(page, 'web-1 to edge-1: direct').waitFor();
+    await report(web1, { routes: [{ route, connector: edge2.id }] });
+    await report(edge2, { routes: [{ route, connector: edge2.id }] });
+    await page.getByText(`${route} moved from edge-1 to edge-2`).first().waitFor();
+    await check('matrix');
+    await cell(page, `web-1 to ${canary}: down`).click();
+    await dialogOf(page).waitFor();
+    await check('why');
+    await page.keyboard.press('Escape');
+    await goTo(page, `${at}/peer/${edge1.id}`, /a peer/);
+    await page.getByRole('heading', { name: 'edge-1' }).waitFor();
+    await check('peer');
+    await goTo(page, `${at}/events`, /events/);
+    await page.getByRole('row').filter({ hasText: 'edge-1 joined' }).waitFor();
+    await check('events');
+  });
+});
+
+test.each([360, 3840])('no page is wider than a screen of %i pixels', async (width) => {
+  const { at, web1 } = await makeOffice();
+  const page = await openLoggedIn(plane, at, { viewport: { width, height: 800 } });
+  const places: readonly (readonly [string, RegExp])[] = [
+    [at, /overview/],
+    [`${at}/peer/${web1.id}`, /a peer/],
+    [`${at}/events`, /events/],
+  ];
+  for (const [place, heading] of places) {
+    await goTo(page, place, heading);
+    await untilRead(page);
+    const [wide, seen] = await page.evaluate<number[]>(
+      '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
+    );
+    expect([place, wide]).toEqual([place, seen]);
+  }
+});
