@@ -63,7 +63,15 @@ describe('scripts/release', () => {
   /** A repository of these sources as they are, committed or not. */
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'cpn-release-'));
-    const wanted = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', 'package-lock.json', '.gitignore'];
+    const wanted = [
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'package.json',
+      'package-lock.json',
+      'tsconfig.json',
+      '.gitignore',
+    ];
     for (const name of [...wanted, 'packaging', 'scripts', 'src']) {
       cpSync(join(REPOSITORY, name), join(folder, name), { recursive: true });
     }

@@ -69,10 +69,10 @@ export class Presence {
     }, this.#options.settleMs);
   }
 
-  /** Milliseconds since the last request of a peer to this process; null for none. */
+  /** Milliseconds since the last request of a peer to this process; null for none, and until the first of them is stored. */
   silenceOf(peer: number): number | null {
     const seen = this.#seen.get(peer);
-    return seen === undefined ? null : this.#now() - seen.at;
+    return seen === undefined || seen.writtenAt === null ? null : this.#now() - seen.at;
   }
 
   /** Notes what the last event stated of a peer. */

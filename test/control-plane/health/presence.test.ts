@@ -17,6 +17,18 @@ test('a request of a host is its presence, with version, platform and address', 
   });
 });
 
+test('it is stored before anything is said of it', async () => {
+  const { one, call, health } = await startOffice({ healthTimes: { ...soon, flushMs: 10_000, settleMs: 500 } });
+  await call(one);
+  const states = new Set<unknown>();
+  await eventually('it is online', async () => {
+    const { state, last_seen } = (await health()).peers.find(({ id }) => id === one.id) ?? {};
+    states.add(`${state} ${last_seen === null ? 'never seen' : 'seen'}`);
+    return states.has('online seen');
+  });
+  expect([...states]).not.toContain('online never seen');
+});
+
 test.each([
   ['curl/8.1', null, null],
   ['cpn/1.2.3', '1.2.3', null],
