@@ -26,7 +26,6 @@ export async function storeReport(
   const { db, random, readTime, announce, healthNotifier } = context;
   const { range, routes } = await requireNetwork(db, caller, network);
   if (caller.kind !== 'peer' || caller.peerId !== peer) throw new Forbidden('a peer may report only for itself');
-  context.reportLimit.take(peer, false);
   const named = [
     ...(report.paths ?? []).flatMap(({ peer, via }) => [peer, via ?? peer]),
     ...(report.routes ?? []).flatMap(({ connector }) => connector ?? []),

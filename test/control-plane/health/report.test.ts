@@ -104,6 +104,12 @@ test('thirty reports at once are taken, and one more every two seconds', async (
   expect((await report(one, {})).status).toBe(429);
 });
 
+test('a report that is refused counts, and above the limit none is checked', async () => {
+  const { one, report } = await startOffice();
+  for (let count = 0; count < 30; count += 1) expect((await report(one, { drift: -1 })).status).toBe(422);
+  expect((await report(one, { drift: -1 })).status).toBe(429);
+});
+
 test('a read with the ETag waits for the next report', async () => {
   const { one, network, plane, report, token } = await startOffice();
   const path = `/api/networks/${network}/health`;

@@ -53,6 +53,11 @@ export function addNetworkHealthRoutes(app: App, context: Context, evaluator: Ev
     method: 'POST',
     url: '/api/networks/:network/peers/:peer/report',
     bodyLimit: reportLimit,
+    // Before the body is read: to check one takes longer than to refuse it.
+    onRequest: async (request) => {
+      const caller = callerOf(request);
+      if (caller.kind === 'peer') context.reportLimit.take(caller.peerId, false);
+    },
     config: { access: peerOnly },
     schema: {
       operationId: 'reportHealth',
