@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerVerdict } from '../../core/health/verdict.ts';
 import { NotFound } from '../errors.ts';
 import type { Context } from '../service/context.ts';
@@ -29,6 +30,8 @@ export interface EvaluatorOptions {
 interface NetworkState {
   timer?: NodeJS.Timeout | undefined;
   pending?: Promise<Evaluation> | undefined;
+  /** What readers wait for. */
+  reading?: Promise<Evaluation> | undefined;
   last?: { readonly evaluation: Evaluation; readonly at: number } | undefined;
   /** How long the last evaluation took. */
   tookMs: number;
@@ -47,6 +50,9 @@ const silentMs = 90_000;
 const replyAgeMs = 10_000;
 /** An evaluation of a large network takes at most this part of the time. */
 const share = 1 / 20;
+/** The same for evaluations that readers ask for, who wait no longer than that. */
+const readerShare = 1 / 8;
+const longestReaderPauseMs = 5_000;
 
 /** Judges networks, and writes what changes with its events. Of several processes on one database one writes each. */
 export class Evaluator {
@@ -100,6 +106,19 @@ export class Evaluator {
       return evaluation;
     });
     return state.pending;
+  }
+
+  /** Evaluates a network for a reader: soon, however often readers come. @throws NotFound */
+  read(network: number): Promise<Evaluation> {
+    const state = this.#stateOf(network);
+    const { tookMs, last } = state;
+    const pauseMs = Math.min(tookMs / readerShare - tookMs, longestReaderPauseMs) - (Date.now() - (last?.at ?? 0));
+    if (pauseMs <= 0 || this.#isStopped) return this.evaluate(network);
+    state.reading ??= sleep(pauseMs).then(() => {
+      state.reading = undefined;
+      return this.evaluate(network);
+    });
+    return state.reading;
   }
 
   /** The verdict on a peer, which may be some seconds old. */

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { Evaluator } from '../../../src/control-plane/health/evaluate.ts';
 import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
+import type { Context } from '../../../src/control-plane/service/context.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { postgres } from '../databases.ts';
 import { makeFolder, startPlane, withDatabase } from '../harness.ts';
@@ -211,4 +213,29 @@ test.runIf(postgres)('when one of two replicas dies, hosts that go to the other 
   plane.clock.advance(80_000);
   await settled();
   expect(await there.events()).toEqual(['peer.online one', 'peer.online two', 'peer.online three']);
+});
+
+test('readers of a network take a part of the time, however often they read', async () => {
+  const { plane, network } = await startOffice();
+  let read = 0;
+  const readTime = async () => {
+    read += 1;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return plane.clock.now();
+  };
+  await withDatabase(plane.dataDir, async (db) => {
+    const context = { db, readTime, now: plane.clock.now } as unknown as Context;
+    const presence = { silenceOf: () => null, setOnline: () => {} };
+    const onFailure = () => {};
+    const evaluator = new Evaluator(context, presence, {
+      ...{ keepsPresence: true, onFailure },
+      tickMs: 1e9,
+      settleMs: 1,
+    });
+    const end = performance.now() + 1000;
+    while (performance.now() < end) await evaluator.read(network);
+    await evaluator.stop();
+  });
+  expect(read).toBeGreaterThan(0);
+  expect(read).toBeLessThan(6);
 });

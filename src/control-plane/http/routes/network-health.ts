@@ -41,7 +41,7 @@ export function addNetworkHealthRoutes(app: App, context: Context, evaluator: Ev
       const { network } = request.params;
       const found = await readConditionally(request, response, network);
       if (found === null) return response;
-      const evaluation = await evaluator.evaluate(network);
+      const evaluation = await evaluator.read(network);
       const caller = callerOf(request);
       response.header('etag', formatETag(evaluation.observation.revision));
       if (caller.kind === 'peer') return { data: toOwnHealth(evaluation, caller.peerId) };
