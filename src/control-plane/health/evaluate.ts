@@ -156,7 +156,11 @@ export class Evaluator {
       for (const network of await listNetworksToJudge(db, since)) {
         const state = this.#stateOf(network);
         if (state.quietUntil > at) continue;
-        const isChanged = await this.#evaluateFully(network);
+        const isChanged = await this.#evaluateFully(network).catch((error: unknown) => {
+          // Deleted meanwhile.
+          if (error instanceof NotFound) return true;
+          throw error;
+        });
         // Such as a network whose hosts are all silent.
         if (!isChanged) state.quietUntil = at + 3 * this.#options.tickMs;
       }

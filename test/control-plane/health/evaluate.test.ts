@@ -1,10 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { Evaluator } from '../../../src/control-plane/health/evaluate.ts';
 import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
 import type { Context } from '../../../src/control-plane/service/context.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { postgres } from '../databases.ts';
-import { makeFolder, startPlane, withDatabase } from '../harness.ts';
+import { enroll, makeFolder, makeKey, makeNetwork, startPlane, withDatabase } from '../harness.ts';
 import { actions, type Office, silence, soon, startOffice } from './office.ts';
 
 const settled = () => new Promise((resolve) => setTimeout(resolve, 6 * soon.tickMs));
@@ -238,4 +239,40 @@ test('readers of a network take a part of the time, however often they read', as
   });
   expect(read).toBeGreaterThan(0);
   expect(read).toBeLessThan(6);
+});
+
+test('a network that is deleted while others are judged is no outage', async () => {
+  const { plane, token } = await startOffice({ healthTimes: { ...soon, tickMs: 1e9 } });
+  const add = async (subnet: string) => {
+    const network = await makeNetwork(plane, token, { private_cidr: subnet });
+    const { body } = await enroll(plane, await makeKey(plane, token, network), { name: 'one', peer_type: 'origin' });
+    const own = actions(plane, network, token);
+    await own.call({ id: body.data.peer.id, name: 'one', token: body.data.access_token });
+    await eventually('it is online', async () => (await own.events()).length === 1);
+    return { network, ...own };
+  };
+  const first = await add('10.81.0.0/24');
+  const { network: deleted } = await add('10.82.0.0/24');
+  const last = await add('10.83.0.0/24');
+  await withDatabase(plane.dataDir, async (db) => {
+    let reads = 0;
+    const readTime = async () => {
+      reads += 1;
+      // The first is for the list of networks.
+      if (reads === 2) await db.deleteFrom('networks').where('id', '=', deleted).execute();
+      return plane.clock.now();
+    };
+    const context = {
+      ...{ db, readTime, now: plane.clock.now, random: randomBytes, webhookTypes: new Set() },
+      ...{ announce: async () => {}, healthNotifier: new ChangeNotifier() },
+    } as unknown as Context;
+    const presence = { silenceOf: () => null, setOnline: () => {} };
+    const options = { keepsPresence: true, tickMs: 20, settleMs: 1, onFailure: () => {} };
+    const evaluator = new Evaluator(context, presence, options);
+    plane.clock.advance(silence);
+    for (const { events } of [first, last]) {
+      await eventually('it is offline', async () => (await events()).at(-1) === 'peer.offline one');
+    }
+    await evaluator.stop();
+  });
 });
