@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerVerdict } from '../../core/health/verdict.ts';
 import { NotFound } from '../errors.ts';
 import type { Context } from '../service/context.ts';
+import { createPeerChangeLimit, type PeerChangeLimit } from '../service/peer-change-limit.ts';
 import { makeNonce } from '../store/changes.ts';
 import { listNetworksToJudge, reviseHealth, saveAnnouncedRoutes, savePeerHealth } from '../store/health.ts';
 import type { Db } from '../store/tables.ts';
@@ -9,7 +10,7 @@ import { readSnapshot, transact } from '../store/transact.ts';
 import { appendEvents } from './append-events.ts';
 import { type JudgedNetwork, judgeNetwork, type LastSeen, type Observation, observeNetwork } from './observe.ts';
 import type { Presence } from './presence.ts';
-import { findTransitions } from './transitions.ts';
+import { findTransitions, type Subject, type Transitions } from './transitions.ts';
 
 /** A network as it is observed, and what follows from it. */
 export interface Evaluation {
@@ -36,6 +37,8 @@ interface NetworkState {
   /** How long the last evaluation took. */
   tookMs: number;
   isDirty: boolean;
+  /** An event waits until there may be another one about its subject. */
+  isHeldBack: boolean;
   /** Until then ticks do not evaluate it. */
   quietUntil: number;
   isDeaf: boolean;
@@ -53,6 +56,11 @@ const share = 1 / 20;
 /** The same for evaluations that readers ask for, who wait no longer than that. */
 const readerShare = 1 / 8;
 const longestReaderPauseMs = 5_000;
+/**
+ * Events about the state of one peer or route: so many at once, and one more each interval. Any host can report
+ * what makes others look dead or alive that the control plane does not hear.
+ */
+const stateEvents = { most: 10, refillMs: 600_000 } as const;
 
 /** Judges networks, and writes what changes with its events. Of several processes on one database one writes each. */
 export class Evaluator {
@@ -60,6 +68,7 @@ export class Evaluator {
   readonly #options: EvaluatorOptions;
   readonly #presence: Pick<Presence, 'silenceOf' | 'setOnline'>;
   readonly #networks = new Map<number, NetworkState>();
+  readonly #eventLimit: PeerChangeLimit<string>;
   readonly #timer: NodeJS.Timeout;
   /** By the clock of this process, as all instants here but those of ticks. */
   #listeningSince: number;
@@ -71,6 +80,7 @@ export class Evaluator {
     this.#context = context;
     this.#presence = presence;
     this.#options = options;
+    this.#eventLimit = createPeerChangeLimit(stateEvents.most, context.now, stateEvents.refillMs);
     this.#listeningSince = context.now().getTime();
     this.#timer = setInterval(() => {
       this.#ticking = this.#ticking.then(() => this.#tick());
@@ -153,7 +163,8 @@ export class Evaluator {
     this.#tickedAt = at;
     try {
       const since = new Date((await readTime(db)).getTime() - silentMs).toISOString();
-      for (const network of await listNetworksToJudge(db, since)) {
+      const heldBack = [...this.#networks].flatMap(([network, { isHeldBack }]) => (isHeldBack ? network : []));
+      for (const network of new Set([...(await listNetworksToJudge(db, since)), ...heldBack])) {
         const state = this.#stateOf(network);
         if (state.quietUntil > at) continue;
         const isChanged = await this.#evaluateFully(network).catch((error: unknown) => {
@@ -177,20 +188,32 @@ export class Evaluator {
     for (const { peer, health } of observation.peers) {
       this.#presence.setOnline(peer.id, health?.announced === 'online');
     }
-    if (!isAny(findTransitions(observation, judged))) return false;
-    if (await this.#write(network)) this.#context.healthNotifier.notify(network);
-    this.#stateOf(network).last = undefined;
+    const state = this.#stateOf(network);
+    const transitions = findTransitions(observation, judged, this.#mayState(network));
+    state.isHeldBack = transitions.isHeldBack;
+    if (!isAny(transitions)) return false;
+    const written = await this.#write(network);
+    for (const { peer, route } of written?.events ?? []) {
+      this.#eventLimit.take(subjectKey(network, route ?? peer?.id ?? network), true);
+    }
+    if (written) this.#context.healthNotifier.notify(network);
+    state.last = undefined;
     return true;
   }
 
+  #mayState(network: number): (subject: Subject) => boolean {
+    return (subject) => this.#eventLimit.hasRoom(subjectKey(network, subject));
+  }
+
   /** Another process may have written the same, and judges by requests of its own: what is stored is read again under a lock. */
-  async #write(network: number): Promise<boolean> {
+  async #write(network: number): Promise<Transitions | null> {
     const { db, random, announce } = this.#context;
     return transact(db, async (transaction) => {
       await reviseHealth(transaction, network, makeNonce(random));
       const observation = await observeNetwork(transaction, network);
-      const transitions = findTransitions(observation, await this.#judgeObserved(transaction, observation));
-      if (!isAny(transitions)) return false;
+      const judged = await this.#judgeObserved(transaction, observation);
+      const transitions = findTransitions(observation, judged, this.#mayState(network));
+      if (!isAny(transitions)) return null;
       const forgotten = this.#options.keepsPresence ? {} : { last_seen: null, report: null, reported_at: null };
       for (const [peer, announced] of transitions.peers) {
         await savePeerHealth(transaction, peer, { announced, ...(announced !== 'online' && forgotten) });
@@ -199,7 +222,7 @@ export class Evaluator {
       if (transitions.routes !== null) await saveAnnouncedRoutes(transaction, network, transitions.routes);
       if (transitions.events.length > 0) await appendEvents(this.#context, transaction, network, transitions.events);
       else await announce(transaction, network, 'health');
-      return true;
+      return transitions;
     });
   }
 
@@ -240,13 +263,18 @@ export class Evaluator {
 
   #stateOf(network: number): NetworkState {
     const state = this.#networks.get(network) ?? {
-      ...{ tookMs: 0, isDirty: true, quietUntil: 0, isDeaf: false, heardSince: Number.NEGATIVE_INFINITY },
+      ...{ tookMs: 0, isDirty: true, isHeldBack: false, quietUntil: 0 },
+      ...{ isDeaf: false, heardSince: Number.NEGATIVE_INFINITY },
     };
     this.#networks.set(network, state);
     return state;
   }
 }
 
-function isAny({ peers, routes, events }: ReturnType<typeof findTransitions>): boolean {
+function subjectKey(network: number, subject: Subject): string {
+  return `${network} ${subject}`;
+}
+
+function isAny({ peers, routes, events }: Transitions): boolean {
   return peers.length > 0 || routes !== null || events.length > 0;
 }

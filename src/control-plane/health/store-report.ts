@@ -3,7 +3,6 @@ import type { Caller, PeerCaller } from '../domain/caller.ts';
 import { Forbidden } from '../errors.ts';
 import type { Context } from '../service/context.ts';
 import { requireNetwork } from '../service/networks.ts';
-import type { PeerChangeLimit } from '../service/peer-change-limit.ts';
 import { makeNonce } from '../store/changes.ts';
 import { findPeerHealth, reviseHealth, savePeerHealth } from '../store/health.ts';
 import { listPeersAmong } from '../store/peer-lists.ts';
@@ -44,7 +43,11 @@ export async function storeReport(
     const merged = mergeReport(before, report, scope);
     const reported_at = (await readTime(transaction)).toISOString();
     await savePeerHealth(transaction, peer, { report: JSON.stringify(merged), reported_at });
-    const events = findEvents(before, merged, caller, present).filter(() => isWithin(context.reportEventLimit, peer));
+    const events = findEvents(before, merged, caller, present).filter(() => {
+      const isWithin = context.reportEventLimit.hasRoom(peer);
+      context.reportEventLimit.take(peer, true);
+      return isWithin;
+    });
     if (events.length > 0) await appendEvents(context, transaction, network, events);
     else await announce(transaction, network, 'health');
     return decisive(before) !== decisive(merged);
@@ -77,13 +80,4 @@ function findEvents(
     events.push({ type: 'reconcile.failing', peer, details: { problem } });
   if (before.problem !== null && problem === null) events.push({ type: 'reconcile.recovered', peer });
   return events;
-}
-
-function isWithin(limit: PeerChangeLimit, peer: number): boolean {
-  try {
-    limit.take(peer, false);
-    return true;
-  } catch {
-    return false;
-  }
 }

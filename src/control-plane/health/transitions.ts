@@ -10,6 +10,12 @@ interface AnnouncedRoute {
   readonly connector: number | null;
 }
 
+/** What is to be stored of a route, and the event that states it. */
+interface RouteTransition {
+  readonly after: AnnouncedRoute | undefined;
+  readonly event?: NewEvent;
+}
+
 /** What is to be stored and stated because verdicts differ from the last events. */
 export interface Transitions {
   /** What of peers is to be stored, by their ids, in the order of these. */
@@ -17,61 +23,85 @@ export interface Transitions {
   /** The JSON to store of the routes; null where it is stored already. */
   readonly routes: string | null;
   readonly events: readonly NewEvent[];
+  /** Something is not stated because it may not be now. */
+  readonly isHeldBack: boolean;
 }
 
-/** Compares verdicts with what the last events stated. What is unknown changes nothing. */
-export function findTransitions(observation: Observation, judged: JudgedNetwork): Transitions {
-  const peers = observation.peers.flatMap(({ peer, health }) => {
+/** What of a network an event is about: the id of a peer, or a route. */
+export type Subject = number | string;
+
+/**
+ * Compares verdicts with what the last events stated. What is unknown changes nothing, and neither does what is about
+ * a subject of which no other event may be stated now.
+ */
+export function findTransitions(
+  observation: Observation,
+  judged: JudgedNetwork,
+  mayState: (subject: Subject) => boolean,
+): Transitions {
+  const changed = observation.peers.flatMap(({ peer, health }) => {
     const state = judged.peers.get(peer.id)?.state ?? 'unknown';
     return state === 'unknown' || state === (health?.announced ?? null) ? [] : [{ peer, state }];
   });
+  const peers = changed.filter(({ peer }) => mayState(peer.id));
   const peerEvents = peers.map(({ peer: { id, name }, state }): NewEvent => {
     const why = judged.peers.get(id)?.why;
     return { type: state === 'online' ? 'peer.online' : 'peer.offline', peer: { id, name }, details: { why } };
   });
   const left = observation.unlisted.map((id) => [id, null] as const);
-  const { routes, events } = compareRoutes(observation, judged);
+  const { routes, events, isHeldBack } = compareRoutes(observation, judged, mayState);
   return {
     peers: [...peers.map(({ peer, state }) => [peer.id, state] as const), ...left].toSorted(([a], [b]) => a - b),
     routes: routes === observation.routes ? null : routes,
     events: [...peerEvents, ...events],
+    isHeldBack: isHeldBack || peers.length < changed.length,
   };
 }
 
-function compareRoutes({ network, peers, routes }: Observation, judged: JudgedNetwork) {
+function compareRoutes(
+  { network, peers, routes }: Observation,
+  judged: JudgedNetwork,
+  mayState: (subject: Subject) => boolean,
+) {
   const names = new Map(peers.map(({ peer: { id, name } }) => [id, name]));
   const toPeer = (id: number | null) => (id === null ? null : { id, name: names.get(id) ?? null });
   const announced: AnnouncedRoutes = JSON.parse(routes);
-  const events: NewEvent[] = [];
-  const entries = network.routes.flatMap((route): (readonly [string, AnnouncedRoute])[] => {
-    const before = Object.hasOwn(announced, route) ? announced[route] : undefined;
+  const compare = (route: string, before: AnnouncedRoute | undefined): RouteTransition => {
     const verdict = judged.routes.get(route);
-    if (!verdict || verdict.state === 'unknown') return before ? [[route, before]] : [];
+    if (!verdict || verdict.state === 'unknown') return { after: before };
     const { state, connector, standby, choices, why } = verdict;
     if (state === 'dead') {
       // A route that was never up is one that is being set up.
-      if (!before) return [];
-      if (before.state === 'up') {
-        events.push({ type: 'route.dead', route, details: { why, from: toPeer(before.connector) } });
-      }
-      return [[route, { state, connector: before.connector }]];
+      if (before?.state !== 'up') return { after: before };
+      const event: NewEvent = { type: 'route.dead', route, details: { why, from: toPeer(before.connector) } };
+      return { after: { state, connector: before.connector }, event };
     }
-    if (before?.state === 'dead') events.push({ type: 'route.restored', route, details: { to: toPeer(connector) } });
     // Where no host reports a connector, the route stays with the one that it had, if that can still serve.
     const last = before?.connector ?? null;
     const stays = last !== null && !choices.includes(connector) && standby.includes(last);
     const used = stays ? last : (connector ?? last);
-    if (before?.state === 'up' && last !== null && used !== last) {
-      const named = used === null ? undefined : names.get(used);
-      const peer = used !== null && named !== undefined ? { peer: { id: used, name: named } } : {};
-      events.push({
-        type: 'route.failed_over',
-        route,
-        ...peer,
-        details: { from: toPeer(last), to: toPeer(used), why },
-      });
+    const after: AnnouncedRoute = { state, connector: used };
+    if (before?.state === 'dead') {
+      return { after, event: { type: 'route.restored', route, details: { to: toPeer(connector) } } };
     }
-    return [[route, { state, connector: used }]];
+    if (before === undefined || last === null || used === last) return { after };
+    const named = used === null ? undefined : names.get(used);
+    const peer = used !== null && named !== undefined ? { peer: { id: used, name: named } } : {};
+    const details = { from: toPeer(last), to: toPeer(used), why };
+    return { after, event: { type: 'route.failed_over', route, ...peer, details } };
+  };
+  const events: NewEvent[] = [];
+  let isHeldBack = false;
+  const entries = network.routes.map((route) => {
+    const before = Object.hasOwn(announced, route) ? announced[route] : undefined;
+    const { after, event } = compare(route, before);
+    if (event && !mayState(route)) {
+      isHeldBack = true;
+      return [route, before] as const;
+    }
+    if (event) events.push(event);
+    return [route, after] as const;
   });
-  return { routes: JSON.stringify(Object.fromEntries(entries)), events };
+  // What is undefined is left out.
+  return { routes: JSON.stringify(Object.fromEntries(entries)), events, isHeldBack };
 }

@@ -1,34 +1,40 @@
 import { TooManyRequests } from '../errors.ts';
 
 /** Limits what peers do, such as the changes that they make of themselves. */
-export interface PeerChangeLimit {
+export interface PeerChangeLimit<Key = number> {
   /** Counts a change. @throws TooManyRequests beyond the limit, unless `always` is set */
-  take(peer: number, always: boolean): void;
+  take(peer: Key, always: boolean): void;
+  /** True where the next change is within the limit. */
+  hasRoom(peer: Key): boolean;
 }
 
 /**
  * Each peer may make `most` changes at once, and by default one more each minute: a change notifies every host of its network. A change
  * with `always` is never refused, and counts as long as the peer is below the limit.
  */
-export function createPeerChangeLimit(
+export function createPeerChangeLimit<Key = number>(
   most: number,
   now: () => Date,
   refillMs = 60_000,
   what = 'changes of this peer by itself',
-): PeerChangeLimit {
+): PeerChangeLimit<Key> {
   /** When each peer has all its changes again; entries in the past are removed. */
-  const full = new Map<number, number>();
+  const full = new Map<Key, number>();
   let room = 10_000;
   const makeRoom = (at: number) => {
     for (const [peer, when] of full) if (when <= at) full.delete(peer);
     room = Math.max(10_000, 2 * full.size);
   };
+  const count = (peer: Key, at: number) => {
+    const when = Math.max(full.get(peer) ?? 0, at) + refillMs;
+    return { when, waitMs: when - at - most * refillMs };
+  };
   return {
+    hasRoom: (peer) => count(peer, now().getTime()).waitMs <= 0,
     take: (peer, always) => {
       const at = now().getTime();
       if (full.size >= room) makeRoom(at);
-      const when = Math.max(full.get(peer) ?? 0, at) + refillMs;
-      const waitMs = when - at - most * refillMs;
+      const { when, waitMs } = count(peer, at);
       if (waitMs <= 0) full.set(peer, when);
       else if (!always) throw new TooManyRequests(what, Math.ceil(waitMs / 1000));
     },

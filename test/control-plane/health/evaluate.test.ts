@@ -216,6 +216,45 @@ test.runIf(postgres)('when one of two replicas dies, hosts that go to the other 
   expect(await there.events()).toEqual(['peer.online one', 'peer.online two', 'peer.online three']);
 });
 
+test('a witness that changes its mind again and again states ten events about a peer, and more as time goes by', async () => {
+  const office = await startOffice();
+  const { one, three, plane, call, report, events } = office;
+  const ofThree = async () => (await events()).filter((event) => event.endsWith('three'));
+  const say = (path: string) => report(one, { paths: [{ peer: three.id, path }] });
+  // After a start no host that was online is offline.
+  plane.clock.advance(silence);
+  await call(one);
+  for (let count = 1; count <= 10; count += 1) {
+    await say(count % 2 === 1 ? 'direct' : 'down');
+    await eventually(`event ${count}`, async () => (await ofThree()).length === count);
+  }
+  await say('direct');
+  await settled();
+  expect(await ofThree()).toHaveLength(10);
+  plane.clock.advance(600_000);
+  await call(one);
+  await eventually('the event that was held back', async () => (await ofThree()).length === 11);
+  expect((await ofThree()).slice(-2)).toEqual(['peer.offline three', 'peer.online three']);
+});
+
+test('a host that uses another connector again and again states ten events about the route', async () => {
+  const office = await startOffice();
+  const { one, two, three, call, report, events } = office;
+  const ofRoute = async () => (await events()).filter((event) => event.startsWith('route.'));
+  const use = ({ id }: typeof one) => report(one, { routes: [{ route: '192.168.1.0/24', connector: id }] });
+  await use(two);
+  await allOnline(office);
+  await settled();
+  for (let count = 1; count <= 10; count += 1) {
+    await use(count % 2 === 1 ? three : two);
+    await eventually(`event ${count}`, async () => (await ofRoute()).length === count);
+  }
+  await use(three);
+  await call(three);
+  await settled();
+  expect(await ofRoute()).toHaveLength(10);
+});
+
 test('readers of a network take a part of the time, however often they read', async () => {
   const { plane, network } = await startOffice();
   let read = 0;
