@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util';
 import { root } from '../packaging/source.ts';
 import { type Comparison, cellsOf, conclude, heading } from './measure/comparison.ts';
 import { benchFigures } from './measure/figure-bench.ts';
+import { compareFailoverEvents } from './measure/health/failover-events.ts';
+import { compareFalseAlarms } from './measure/health/false-alarms.ts';
 import { compareBringUp } from './measure/host/bring-up.ts';
 import { compareChange } from './measure/host/change.ts';
 import { compareChurn } from './measure/host/churn.ts';
@@ -28,6 +30,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   'control-plane': () => compareGrowth(),
   join: compareJoin,
   failover: compareFailover,
+  health: compareFailoverEvents,
   live: compareLive,
   reach: compareReach,
 };
@@ -44,13 +47,16 @@ const quickSubjects = {
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
-       scripts/bench failover [--rounds N]
+       scripts/bench failover|health [--rounds N]
+       scripts/bench health --churn MINUTES [--replicas]
        scripts/bench check|record [--help]
        scripts/bench push [--help]
 
 Measures all subjects, or those named, each against what a user would have instead, and prints a table. A ratio is our median by the baseline's.
 "record" adds figures to the history in docs/performance.md. "check" fails where a figure is worse than the last recorded one.
 "failover" has the connector in service die 20 times, or N times: of each kind, and at each moment.
+"health" has it die until a webhook receives the event, 32 times or N times; with --churn it counts alarms without a cause
+while the map changes and the control plane is restarted; with --replicas of two processes on PostgreSQL.
 BENCH_MINUTES=N has idle and churn go on for N minutes, instead of 10 and 60.
 `;
 
@@ -66,14 +72,26 @@ async function main(argv: string[]): Promise<number> {
   const options = {
     json: { type: 'string' },
     rounds: { type: 'string' },
+    churn: { type: 'string' },
+    replicas: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   } as const;
   const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: true });
   const names = positionals.join() === 'all' ? Object.keys(subjects) : positionals;
-  const chosen = names.flatMap((name) => subjects[name] ?? []);
-  const rounds = values.rounds === undefined ? undefined : Number(values.rounds);
-  const hasWrongRounds = rounds !== undefined && (names.join() !== 'failover' || !(rounds >= 1));
-  if (values.help || names.length === 0 || chosen.length < names.length || hasWrongRounds) {
+  const [rounds, churn] = [values.rounds, values.churn].map((text) => (text === undefined ? undefined : Number(text)));
+  const hasWrongRounds = rounds !== undefined && (!/^(failover|health)$/.test(names.join()) || !(rounds >= 1));
+  const hasWrongChurn = churn !== undefined && (names.join() !== 'health' || rounds !== undefined || !(churn > 0));
+  const isChurn = churn !== undefined;
+  const measureChurn = () => compareFalseAlarms(churn ?? 0, values.replicas);
+  const chosen = names.flatMap((name) => (isChurn ? measureChurn : subjects[name]) ?? []);
+  if (
+    values.help ||
+    names.length === 0 ||
+    chosen.length < names.length ||
+    hasWrongRounds ||
+    hasWrongChurn ||
+    (values.replicas && !isChurn)
+  ) {
     process.stderr.write(usage);
     return values.help ? 0 : 2;
   }

@@ -53,9 +53,9 @@ export class DataCenter {
   }
 
   /** The data center, without connectors yet. */
-  static async start(): Promise<DataCenter> {
+  static async start(startPlane: (lab: Lab) => Promise<ControlPlane> = startControlPlane): Promise<DataCenter> {
     const lab = await Lab.start({ commandServers: true });
-    const controlPlane = await startControlPlane(lab);
+    const controlPlane = await startPlane(lab);
     const owner = new Owner(controlPlane);
     const network = await owner.createNetwork('office', '10.77.0.0/24', [lanRoute]);
     const lan = await lab.addSegment('lan');
