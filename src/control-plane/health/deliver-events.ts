@@ -39,7 +39,7 @@ export function startDeliveries(
 
   const deliver = async (delivery: Delivery, at: Date) => {
     const { id, event_id: event, body, attempts } = delivery;
-    const outcome = await send({ id: `evt_${event}`, body }, at, ending.signal);
+    const outcome = await send({ id: messageId(delivery), body }, at, ending.signal);
     if (outcome === null) {
       await deleteDelivery(db, id);
       if (isFailing) log.info('webhook delivers again');
@@ -98,6 +98,11 @@ export function startDeliveries(
       return running;
     },
   };
+}
+
+/** Each attempt has the same, by whichever process. A restored backup repeats the number of an event, but not its time. */
+function messageId({ event_id, created_at }: Delivery): string {
+  return `evt_${event_id}_${Date.parse(created_at)}`;
 }
 
 /** The wait after so many attempts. Without the variation, all that failed together would come back together. */

@@ -56,18 +56,29 @@ test('an event comes signed, as the library of the receiver verifies it', async 
   await untilDelivered(plane);
   const [{ headers, body, url }] = receiver.received as [Receiver['received'][number]];
   const verified = new Webhook(signingSecret).verify(body, headers as Record<string, string>) as {
+    timestamp: string;
     data: { id: number };
   };
   expect(verified).toMatchObject({ type: 'network.updated', data: { network, peer: null, details: { name: 'lab' } } });
   expect([url, headers['webhook-id'], headers['content-type']]).toEqual([
     `/${secretPath}`,
-    `evt_${verified.data.id}`,
+    `evt_${verified.data.id}_${Date.parse(verified.timestamp)}`,
     'application/json',
   ]);
   expect(() =>
     new Webhook(signingSecret).verify(body.replace('lab', 'LAB'), headers as Record<string, string>),
   ).toThrow();
   expectNoSecret(plane.log());
+});
+
+test('the same number of an event in another history of the database comes under another id', async () => {
+  const receiver = await startReceiver();
+  for (const at of [1_000_000_000_000, 1_000_000_000_001]) {
+    await (await start(receiver, { now: () => new Date(at) })).rename('lab');
+  }
+  const [one, other] = (await receiver.has(2)).map(({ data }) => data.id);
+  expect(one).toBe(other);
+  expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(2);
 });
 
 test('other types than those named are not sent', async () => {

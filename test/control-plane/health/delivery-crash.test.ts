@@ -1,23 +1,15 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { untilLeft } from '../databases.ts';
 import { makeFolder, makeNetwork, owner, withDatabase } from '../harness.ts';
 import { kill, type ServerProcess, startProcess } from '../start-process.ts';
-import { accept, ignore, secretPath, signingSecret, startReceiver } from './receiver.ts';
+import { accept, ignore, secretPath, signingSecret, startReceiver, webhookFlags } from './receiver.ts';
 
 test('an event whose process is killed before the receiver accepted is sent again', async () => {
   const receiver = await startReceiver(ignore);
   const dataDir = makeFolder();
-  const [urlFile, secretFile] = [join(dataDir, 'webhook-url'), join(dataDir, 'webhook-secret')];
-  writeFileSync(urlFile, `${receiver.url}\n`, { mode: 0o600 });
-  writeFileSync(secretFile, `${signingSecret}\n`, { mode: 0o600 });
-  const start = () =>
-    startProcess(
-      dataDir,
-      ...['--webhook', `file:${urlFile}`, '--webhook-secret-file', secretFile],
-      ...['--webhook-allow', '127.0.0.1', '--webhook-events', 'network.updated'],
-    );
+  const flags = webhookFlags(dataDir, receiver, 'network.updated');
+  const start = () => startProcess(dataDir, ...flags);
   const first = await start();
   const token = await logIn(first);
   const network = await makeNetwork(first, token);
@@ -37,7 +29,7 @@ test('an event whose process is killed before the receiver accepted is sent agai
   const second = await start();
   await receiver.has(2);
   const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
-  expect(ids[0]).toMatch(/^evt_\d+$/);
+  expect(ids[0]).toMatch(/^evt_\d+_\d+$/);
   expect(ids[1]).toBe(ids[0]);
   expectNoSecret(second);
 });

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 import { parseWebhook, type Webhook } from '../../../src/control-plane/health/webhook-settings.ts';
@@ -63,6 +65,17 @@ export async function startReceiver(first: Answer = accept): Promise<Receiver> {
 
 export const secretPath = 'services/T0P-S3CRET';
 export const signingSecret = `whsec_${Buffer.alloc(32, 'key').toString('base64')}`;
+
+/** The flags of a process that sends these types of events to a receiver; their secrets are in files of the folder. */
+export function webhookFlags(folder: string, { url }: Receiver, ...events: string[]): string[] {
+  const [urlFile, secretFile] = [join(folder, 'webhook-url'), join(folder, 'webhook-secret')];
+  writeFileSync(urlFile, `${url}\n`, { mode: 0o600 });
+  writeFileSync(secretFile, `${signingSecret}\n`, { mode: 0o600 });
+  return [
+    ...['--webhook', `file:${urlFile}`, '--webhook-secret-file', secretFile],
+    ...['--webhook-allow', '127.0.0.1', '--webhook-events', events.join()],
+  ];
+}
 
 /** The settings of a webhook at a receiver. */
 export function webhookAt(url: string, events: readonly string[] = [], allow = ['127.0.0.0/8']): Webhook {

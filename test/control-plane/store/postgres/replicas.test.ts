@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ChangeNotifier } from '../../../../src/control-plane/push/change-notifier.ts';
 import { Secret } from '../../../../src/core/crypto/secret.ts';
@@ -13,6 +14,7 @@ import {
   slowPasswords,
   startPlane,
 } from '../../harness.ts';
+import { accept, startReceiver, webhookFlags } from '../../health/receiver.ts';
 import { asSuperuser } from '../../postgres-server.ts';
 import { changed, long, makeOffice, outcome, read, tagged, untilWaiting } from '../../push/long-poll.ts';
 import { kill, type ServerProcess, startProcess } from '../../start-process.ts';
@@ -157,6 +159,41 @@ test('however many wait to change one network, others read and are ready', async
     },
     name,
   );
+});
+
+test('two processes send each event at least once, also when one of them is killed meanwhile', async () => {
+  const dataDir = makeFolder();
+  const held: ServerResponse[] = [];
+  const receiver = await startReceiver((response) => held.push(response));
+  const flags = webhookFlags(dataDir, receiver, 'network.updated');
+  const victim = await startProcess(dataDir, ...flags);
+  const survivor = await startProcess(dataDir, ...flags);
+  const token = (await victim.call('POST', '/api/auth/login', { body: owner })).body.data.access_token;
+  const network = await makeNetwork(victim, token);
+  const rename = ({ call }: ServerProcess, name: string) =>
+    call('PATCH', `/api/networks/${network}`, { token, body: { name } });
+  // A process sends nothing else while the receiver keeps it waiting: the second message is of the other process.
+  for (const count of [1, 2]) {
+    await rename(victim, `n${count}`);
+    await receiver.has(count);
+  }
+  for (const name of ['n3', 'n4', 'n5']) await rename(victim, name);
+  await kill(victim);
+  for (const name of ['n6', 'n7', 'n8']) await rename(survivor, name);
+  receiver.answer(accept);
+  for (const response of held) response.writeHead(204).end();
+  const deliveries = () => withDatabase(dataDir, (db) => db.selectFrom('deliveries').selectAll().execute());
+  const [left] = await eventually('only what the killed one had is left', async () => {
+    const rows = await deliveries();
+    return rows.length === 1 && rows;
+  });
+  expect(left).toMatchObject({ attempts: 1 });
+  // The minute passes.
+  const { created_at: next_at } = left as { created_at: string };
+  await withDatabase(dataDir, (db) => db.updateTable('deliveries').set({ next_at }).execute());
+  await eventually('nothing is left', async () => (await deliveries()).length === 0);
+  const sent = receiver.received.map(({ headers }) => headers['webhook-id']);
+  expect([new Set(sent).size, sent.length]).toEqual([8, 9]);
 });
 
 describe('four processes that start at the same moment on an empty database', () => {
