@@ -25,7 +25,7 @@ interface Received {
 }
 
 /** A death, and how long the receiver waited for its event. */
-interface Told extends Pick<Outage, 'kind' | 'lost' | 'at'> {
+interface Measured extends Pick<Outage, 'kind' | 'lost' | 'at'> {
   /** Seconds until the control plane stored the event, and until the receiver had it. */
   readonly stored: number;
   readonly received: number;
@@ -35,37 +35,37 @@ interface Told extends Pick<Outage, 'kind' | 'lost' | 'at'> {
 
 /** How long after the death of the connector in service the receiver of the webhook has `route.failed_over`, so many times. */
 export async function compareFailoverEvents(rounds = 32): Promise<Comparison[]> {
-  const told: Told[] = [];
+  const measured: Measured[] = [];
   const labs = Math.min(labsAtMost, Math.ceil(rounds / kinds.length));
   const share = Math.ceil(rounds / labs);
   const ends = await Promise.allSettled(
     Array.from({ length: labs }, async (_, lab) => {
       for await (const each of measureEvents(Math.min(share, rounds - lab * share))) {
-        told.push(each);
-        process.stderr.write(describe(each, told.length));
+        measured.push(each);
+        process.stderr.write(describe(each, measured.length));
       }
     }),
   );
-  if (told.length > 0) {
-    const { p50, p95, max } = spreadOf(told.map(({ received }) => received));
-    process.stderr.write(`${told.length} deaths: ${[p50, p95, max].map((each) => each.toFixed(2)).join(', ')} s\n`);
+  if (measured.length > 0) {
+    const { p50, p95, max } = spreadOf(measured.map(({ received }) => received));
+    process.stderr.write(`${measured.length} deaths: ${[p50, p95, max].map((each) => each.toFixed(2)).join(', ')} s\n`);
   }
   for (const end of ends) if (end.status === 'rejected') throw end.reason;
   return [
     {
       what: 'a dead connector until a webhook receives route.failed_over',
-      ...{ baseline: '', unit: 's', theirs: [], ours: told.map(({ received }) => received) },
+      ...{ baseline: '', unit: 's', theirs: [], ours: measured.map(({ received }) => received) },
       target: { atMost: limit, share: 0.95, text: `p95 ≤ ${limit} s` },
     },
     {
       what: 'alarms without a cause meanwhile',
-      ...{ baseline: '', unit: 'events', theirs: [], ours: [told.flatMap(({ alarms }) => alarms).length] },
+      ...{ baseline: '', unit: 'events', theirs: [], ours: [measured.flatMap(({ alarms }) => alarms).length] },
       target: { atMost: 0, text: '0' },
     },
   ];
 }
 
-async function* measureEvents(rounds: number): AsyncGenerator<Told> {
+async function* measureEvents(rounds: number): AsyncGenerator<Measured> {
   const center = await DataCenter.start(startWithWebhook);
   try {
     const receiver = center.controlPlane.host.spawn(['node', join(import.meta.dirname, 'receiver.ts'), `${port}`]);
@@ -104,7 +104,7 @@ function readReceived(receiver: Process, since: number): Received[] {
   );
 }
 
-function describe({ kind, lost, at, stored, received, alarms }: Told, number: number): string {
+function describe({ kind, lost, at, stored, received, alarms }: Measured, number: number): string {
   const seconds = `stored after ${stored.toFixed(2)} s, received after ${received.toFixed(2)} s`;
   const more = alarms.map((event) => `  without a cause: ${JSON.stringify(event)}\n`).join('');
   return `${number}: ${kind}, ${lost} at ${new Date(at).toISOString()}: ${seconds}\n${more}`;
