@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import type { Event } from '../../contract/event.ts';
+import type { Event, EventType } from '../../contract/event.ts';
 import type { Db, Tables } from './tables.ts';
 
 /** Stores an event. Returns its id: of two events of a network, the later one has the higher. */
@@ -38,8 +38,10 @@ function toEvent(row: Selectable<Tables['events']>): Event {
   return { id, at, type, network, peer, route, details: JSON.parse(row.details) };
 }
 
-/** What to remove: events from before an instant, or those of a network up to an id. */
-type Surplus = { readonly before: string } | { readonly network: number; readonly to: number };
+/** What to remove: events from before an instant, or those of a network and type up to an id. */
+type Surplus =
+  | { readonly before: string }
+  | { readonly network: number; readonly type: EventType; readonly to: number };
 
 /** Removes at most so many events, and returns how many it were. */
 export async function deleteEvents(db: Db, which: Surplus, limit: number): Promise<number> {
@@ -47,23 +49,49 @@ export async function deleteEvents(db: Db, which: Surplus, limit: number): Promi
   const those =
     'before' in which
       ? events.where('at', '<', which.before).orderBy('at')
-      : events.where('network_id', '=', which.network).where('id', '<=', which.to).orderBy('id');
+      : events
+          .where('network_id', '=', which.network)
+          .where('type', '=', which.type)
+          .where('id', '<=', which.to)
+          .orderBy('id');
   const { numDeletedRows } = await db.deleteFrom('events').where('id', 'in', those).executeTakeFirstOrThrow();
   return Number(numDeletedRows);
 }
 
-/** What each network has too much, where it has more events than `most`. */
+/**
+ * What each network has too much, where it has more events than `most`: the oldest of the types that it has most of. A
+ * host can cause some types again and again, and they take no place of the others.
+ */
 export async function listSurplus(db: Db, most: number): Promise<Surplus[]> {
-  const crowded = await db
-    .selectFrom('events')
-    .select('network_id')
-    .groupBy('network_id')
-    .having((eb) => eb.fn.countAll(), '>', most)
-    .execute();
+  const events = db.selectFrom('events');
+  const count = db.fn.countAll();
+  const crowded = await events.select('network_id').groupBy('network_id').having(count, '>', most).execute();
   const found = crowded.map(async ({ network_id: network }) => {
-    const events = db.selectFrom('events').select('id').where('network_id', '=', network);
-    const last = await events.orderBy('id', 'desc').offset(most).limit(1).executeTakeFirst();
-    return last === undefined ? [] : [{ network, to: last.id }];
+    const own = events.where('network_id', '=', network);
+    const rows = await own
+      .select(['type', count.as('count')])
+      .groupBy('type')
+      .execute();
+    const types = rows.map(({ type, count }) => ({ type, count: Number(count) }));
+    const share = mostOfEach(types, most);
+    const tooMany = types.filter(({ count }) => count > share);
+    const surplus = tooMany.map(async ({ type }) => {
+      const newest = own.select('id').where('type', '=', type).orderBy('id', 'desc');
+      const first = await newest.offset(share).limit(1).executeTakeFirst();
+      return first === undefined ? [] : [{ network, type, to: first.id }];
+    });
+    return (await Promise.all(surplus)).flat();
   });
   return (await Promise.all(found)).flat();
+}
+
+/** How many of each type there may be: types with fewer leave their room to the others. */
+function mostOfEach(types: readonly { readonly count: number }[], most: number): number {
+  let room = most;
+  for (const [index, { count }] of types.toSorted((one, other) => one.count - other.count).entries()) {
+    const share = Math.floor(room / (types.length - index));
+    if (count > share) return share;
+    room -= count;
+  }
+  return most;
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ChangeNotifier } from '../../../../src/control-plane/push/change-notifier.ts';
 import { pruneEvents } from '../../../../src/control-plane/service/retention.ts';
 import { insertDelivery } from '../../../../src/control-plane/store/deliveries.ts';
+import { insertEvent } from '../../../../src/control-plane/store/events.ts';
 import {
   closePlane,
   enroll,
@@ -162,6 +163,21 @@ describe('pruning', () => {
     expect(namesOf(await read(other.network))).toEqual(['x', 'y', 'z']);
     await rename(crowded.network, 'g');
     expect(namesOf(await read(crowded.network, `?after=${crowded.ids[5]}`))).toEqual(['g']);
+  });
+
+  test('many events of some types take no place of the others', async () => {
+    const { network } = await makeEvents('a', 'b');
+    const at = plane.clock.now().toISOString();
+    await withDatabase(plane.dataDir, async (db) => {
+      for (let count = 1; count <= 9; count += 1) {
+        for (const type of ['pin.mismatch', 'key.rotated'] as const) {
+          if (count > 7 && type === 'key.rotated') continue;
+          await insertEvent(db, { network, at, type, peer: null, route: null, details: { name: count } });
+        }
+      }
+    });
+    await prune({ mostOfEach: 8, batch: 2, pause: async () => {} });
+    expect(namesOf(await read(network, '?after=0'))).toEqual(['a', 'b', 5, 6, 7, 7, 8, 9]);
   });
 
   test('after 30 days an event is gone, and a delivery after 7', async () => {
