@@ -14,7 +14,7 @@ in one network and 10,000 networks of three, on SQLite, on PostgreSQL, and on Po
   --peers N       peers of each (100)
   --replicas N    processes of the control plane on one PostgreSQL (1)
   --changes N     changes (20 with all, 10 without)
-  --reports SECONDS  each peer reports its health so often, of three others; the idle time should be longer (never)
+  --reports SECONDS  after the idle time as long again in which each peer reports figures of three others so often (never)
   --idle SECONDS  how long all only wait, which is measured too (60 with all, 1 without)
   --json FILE     the figures for a program
   --profile DIR   profiles of the processor time of the control plane
@@ -45,6 +45,7 @@ const planes = [
 const perEach = (amount: number, count: number) => (amount / count).toFixed(2);
 const cpu = ({ planeCpuMs, databaseCpuMs }: Cost, count: number) =>
   `${perEach(planeCpuMs, count)} + ${perEach(databaseCpuMs, count)}`;
+const perPeerMinute = (cost: Cost, peers: number) => cpu(cost, (peers * cost.seconds) / 60);
 
 const columns: readonly (readonly [string, (result: SimulationResult) => string])[] = [
   ['database', ({ database, replicas }) => (replicas === 1 ? database : `${database} ×${replicas}`)],
@@ -60,6 +61,8 @@ const columns: readonly (readonly [string, (result: SimulationResult) => string]
     'idle CPU %',
     ({ idle }) => `${perEach(idle.planeCpuMs, idle.seconds * 10)} + ${perEach(idle.databaseCpuMs, idle.seconds * 10)}`,
   ],
+  ['idle CPU ms/peer/min', ({ idle, waiting }) => perPeerMinute(idle, waiting)],
+  ['the same with reports', ({ reporting, waiting }) => (reporting === null ? '–' : perPeerMinute(reporting, waiting))],
   ['p50 ms', ({ delay }) => delay.p50.toFixed(1)],
   ['p99 ms', ({ delay }) => delay.p99.toFixed(1)],
   ['max ms', ({ delay }) => delay.max.toFixed(1)],

@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net';
 import type { ClientAnswer, ClientOrder, Member } from './push-messages.ts';
 
 type WaitOrder = Extract<ClientOrder, { kind: 'wait' }>;
+type ReportOrder = Extract<ClientOrder, { kind: 'report' }>;
 
 let expected = 0;
 let replies: { at: bigint; bytes: number; status: number }[] = [];
@@ -13,7 +14,10 @@ let replies: { at: bigint; bytes: number; status: number }[] = [];
 process.on('message', (order: ClientOrder) => {
   if (order.kind === 'wait') {
     for (const member of order.members) new Waiting(member, order);
-    if (order.reportSeconds) for (const member of order.members) report(member, order, order.reportSeconds * 1000);
+    return;
+  }
+  if (order.kind === 'report') {
+    for (const member of order.members) report(member, order);
     return;
   }
   expected = order.replies;
@@ -43,8 +47,9 @@ function sourceOf(peer: number): string {
 }
 
 /** Reports figures again and again, as a connector that talks with three others. */
-function report({ network, peer, token }: Member, { url, members }: WaitOrder, everyMs: number): void {
+function report({ network, peer, token }: Member, { url, members, seconds }: ReportOrder): void {
   const { hostname, port } = new URL(url);
+  const everyMs = seconds * 1000;
   const own = members.findIndex((member) => member.peer === peer);
   const others = [1, 2, 3].flatMap((step) => members[(own + step) % members.length] ?? []);
   let socket: Socket | undefined;

@@ -42,7 +42,7 @@ export type ServerAnswer =
     }
   | ({ readonly kind: 'looked' } & Used);
 
-/** The requests to a process of waiting clients: to begin, and how many replies the next change is to bring. */
+/** The requests to a process of waiting clients: to begin, to report as well, and how many replies the next change is to bring. */
 export type ClientOrder =
   | {
       readonly kind: 'wait';
@@ -52,8 +52,13 @@ export type ClientOrder =
       readonly etags: Readonly<Record<number, string>>;
       readonly deltas: boolean;
       readonly reconnect: boolean;
-      /** Seconds between two reports of each; without it they report nothing. */
-      readonly reportSeconds?: number | undefined;
+    }
+  | {
+      readonly kind: 'report';
+      readonly url: string;
+      readonly members: readonly Member[];
+      /** Between two reports of each. */
+      readonly seconds: number;
     }
   | { readonly kind: 'expect'; readonly replies: number };
 

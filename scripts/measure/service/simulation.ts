@@ -56,6 +56,8 @@ export interface SimulationResult extends Omit<SimulationCase, 'waitingAtMost' |
   readonly enrolling: Cost;
   readonly changing: Cost;
   readonly idle: Cost;
+  /** As long again, with reports; null without. */
+  readonly reporting: Cost | null;
   /** Of each replica, while all wait. */
   readonly replicasHold: readonly (Pick<Used, 'waiting' | 'rssMiB'> & { readonly files: number })[];
   readonly databaseBytes: number;
@@ -90,6 +92,13 @@ interface Replica {
   readonly clients: Clients;
 }
 
+/** Those who wait at one of them. */
+interface Crowd {
+  readonly clients: Clients;
+  readonly url: string;
+  readonly waiting: readonly Member[];
+}
+
 async function run(asked: SimulationCase, folder: string, database: Database, replicas: readonly Replica[]) {
   const urls: string[] = [];
   let owner = { email: '', password: '' };
@@ -110,12 +119,12 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
     return { server, clients, url: urls[index] ?? '', waiting: mine.slice(0, asked.waitingAtMost) };
   });
   for (const { server, clients, url, waiting: members } of crowds) {
-    await comeToWait(server, clients, {
-      ...{ url, members, deltas: true, reconnect: false },
-      reportSeconds: asked.reportSeconds ?? undefined,
-    });
+    await comeToWait(server, clients, { url, members, deltas: true, reconnect: false });
   }
-  const idle = await meter(() => delay(asked.idleSeconds * 1000));
+  const wait = () => meter(() => delay(asked.idleSeconds * 1000));
+  const idle = await wait();
+  if (asked.reportSeconds !== null) await startReports(crowds, asked.reportSeconds);
+  const reporting = asked.reportSeconds === null ? null : await wait();
   const settled = () => Promise.all(crowds.map(({ server, waiting }) => untilAllWait(server, waiting.length)));
   const hold = (await settled()).map(({ waiting, rssMiB }, at) => {
     return { waiting, rssMiB, files: replicas[at]?.server.countFiles() ?? 0 };
@@ -137,10 +146,17 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
   return {
     ...{ ...facts, waiting: crowds.reduce((sum, { waiting }) => sum + waiting.length, 0) },
     ...{ enrollments: members.length, enrollmentsPerSecond: members.length / enrolling.cost.seconds },
-    ...{ enrolling: enrolling.cost, changing: changing.cost, idle: idle.cost, ...summarise(changing.result) },
+    ...{ enrolling: enrolling.cost, changing: changing.cost, ...summarise(changing.result) },
+    ...{ idle: idle.cost, reporting: reporting?.cost ?? null },
     replicasHold: hold,
     databaseBytes: await database.bytes(),
   };
+}
+
+/** Returns once each has sent its first report, which is all that it observes. */
+async function startReports(crowds: readonly Crowd[], seconds: number): Promise<void> {
+  for (const { clients, url, waiting: members } of crowds) clients.send({ kind: 'report', url, members, seconds });
+  await delay(seconds * 1000);
 }
 
 /** Peers far from each other, one after another, so that networks take turns. */
