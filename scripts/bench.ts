@@ -6,6 +6,7 @@ import { type Comparison, cellsOf, conclude, heading } from './measure/compariso
 import { benchFigures } from './measure/figure-bench.ts';
 import { compareFailoverEvents } from './measure/health/failover-events.ts';
 import { compareFalseAlarms } from './measure/health/false-alarms.ts';
+import { compareReportBytes } from './measure/health/report-bytes.ts';
 import { compareBringUp } from './measure/host/bring-up.ts';
 import { compareChange } from './measure/host/change.ts';
 import { compareChurn } from './measure/host/churn.ts';
@@ -31,6 +32,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   join: compareJoin,
   failover: compareFailover,
   health: compareFailoverEvents,
+  reports: compareReportBytes,
   live: compareLive,
   reach: compareReach,
 };
@@ -57,7 +59,7 @@ Measures all subjects, or those named, each against what a user would have inste
 "failover" has the connector in service die 20 times, or N times: of each kind, and at each moment.
 "health" has it die until a webhook receives the event, 32 times or N times; with --churn it counts alarms without a cause
 while the map changes and the control plane is restarted; with --replicas of two processes on PostgreSQL.
-BENCH_MINUTES=N has idle and churn go on for N minutes, instead of 10 and 60.
+BENCH_MINUTES=N has idle and reports go on for N minutes instead of 10, and churn instead of 60.
 `;
 
 process.exitCode = await main(process.argv.slice(2));

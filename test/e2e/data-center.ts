@@ -53,8 +53,11 @@ export class DataCenter {
   }
 
   /** The data center, without connectors yet. */
-  static async start(startPlane: (lab: Lab) => Promise<ControlPlane> = startControlPlane): Promise<DataCenter> {
-    const lab = await Lab.start({ commandServers: true });
+  static async start(
+    startPlane: (lab: Lab) => Promise<ControlPlane> = startControlPlane,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<DataCenter> {
+    const lab = await Lab.start({ commandServers: true, env });
     const controlPlane = await startPlane(lab);
     const owner = new Owner(controlPlane);
     const network = await owner.createNetwork('office', '10.77.0.0/24', [lanRoute]);

@@ -37,6 +37,8 @@ export interface HostOptions extends PlugOptions {
 export interface LabOptions {
   /** True for a command server on each host that runs commands: it saves the start of Node. Without it, each command is a process. */
   readonly commandServers?: boolean;
+  /** More for the environment of all processes. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A network behind a router. */
@@ -93,6 +95,7 @@ export class Lab {
       LANG: 'C.UTF-8',
       CPN_LAB: folder,
       ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
+      ...options.env,
     };
     let switches: Namespace | undefined;
     try {
