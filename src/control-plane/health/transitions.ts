@@ -40,8 +40,12 @@ export function findTransitions(
   mayState: (subject: Subject) => boolean,
 ): Transitions {
   const changed = observation.peers.flatMap(({ peer, health }) => {
-    const state = judged.peers.get(peer.id)?.state ?? 'unknown';
-    return state === 'unknown' || state === (health?.announced ?? null) ? [] : [{ peer, state }];
+    const { state = 'unknown', isHeard = false } = judged.peers.get(peer.id) ?? {};
+    const announced = health?.announced ?? null;
+    if (state === 'unknown' || state === announced) return [];
+    // A host that calls the control plane is back when it calls again: else one witness could state it of many.
+    const isClaim = announced === 'offline' && !isHeard && health?.last_seen != null;
+    return isClaim ? [] : [{ peer, state }];
   });
   const peers = changed.filter(({ peer }) => mayState(peer.id));
   const peerEvents = peers.map(({ peer: { id, name }, state }): NewEvent => {

@@ -237,6 +237,22 @@ test('a witness that changes its mind again and again states ten events about a 
   expect((await ofThree()).slice(-2)).toEqual(['peer.offline three', 'peer.online three']);
 });
 
+test('a witness alone states no return of a host that calls the control plane', async () => {
+  const office = await startOffice();
+  const { one, two, three, call, report, events, stateOf } = office;
+  await allOnline(office);
+  await outlast(office, () => [call(two), call(three)]);
+  await eventually('it is offline', async () => (await events()).at(-1) === 'peer.offline one');
+  for (const path of ['direct', 'down', 'direct']) {
+    await report(two, { paths: [{ peer: one.id, path }] });
+    await settled();
+  }
+  expect(await stateOf(one)).toBe('online');
+  expect((await events()).slice(3)).toEqual(['peer.offline one']);
+  await call(one);
+  await eventually('it is back', async () => (await events()).at(-1) === 'peer.online one');
+});
+
 test('a host that uses another connector again and again states ten events about the route', async () => {
   const office = await startOffice();
   const { one, two, three, call, report, events } = office;
