@@ -10,7 +10,7 @@ import { readSnapshot, transact } from '../store/transact.ts';
 import { appendEvents } from './append-events.ts';
 import { type JudgedNetwork, judgeNetwork, type LastSeen, type Observation, observeNetwork } from './observe.ts';
 import type { Presence } from './presence.ts';
-import { findTransitions, type Subject, type Transitions } from './transitions.ts';
+import { findTransitions, reportedPeers, type Subject, type Transitions } from './transitions.ts';
 
 /** A network as it is observed, and what follows from it. */
 export interface Evaluation {
@@ -57,10 +57,11 @@ const share = 1 / 20;
 const readerShare = 1 / 8;
 const longestReaderPauseMs = 5_000;
 /**
- * Events about the state of one peer or route: so many at once, and one more each interval. Any host can report
- * what makes others look dead or alive that the control plane does not hear.
+ * Events about the state of one peer or route, and of all peers that only other hosts report of: so many at once, and
+ * one more each interval. Any host can report what makes others look dead or alive that the control plane does not hear.
  */
 const stateEvents = { most: 10, refillMs: 600_000 } as const;
+const reportedEvents = { most: 60, refillMs: 60_000 } as const;
 
 /** Judges networks, and writes what changes with its events. Of several processes on one database one writes each. */
 export class Evaluator {
@@ -69,6 +70,7 @@ export class Evaluator {
   readonly #presence: Pick<Presence, 'silenceOf' | 'setOnline'>;
   readonly #networks = new Map<number, NetworkState>();
   readonly #eventLimit: PeerChangeLimit<string>;
+  readonly #reportedLimit: PeerChangeLimit<string>;
   readonly #timer: NodeJS.Timeout;
   /** By the clock of this process, as all instants here but those of ticks. */
   #listeningSince: number;
@@ -81,6 +83,7 @@ export class Evaluator {
     this.#presence = presence;
     this.#options = options;
     this.#eventLimit = createPeerChangeLimit(stateEvents.most, context.now, stateEvents.refillMs);
+    this.#reportedLimit = createPeerChangeLimit(reportedEvents.most, context.now, reportedEvents.refillMs);
     this.#listeningSince = context.now().getTime();
     this.#timer = setInterval(() => {
       this.#ticking = this.#ticking.then(() => this.#tick());
@@ -193,16 +196,18 @@ export class Evaluator {
     state.isHeldBack = transitions.isHeldBack;
     if (!isAny(transitions)) return false;
     const written = await this.#write(network);
-    for (const { peer, route } of written?.events ?? []) {
-      this.#eventLimit.take(subjectKey(network, route ?? peer?.id ?? network), true);
-    }
+    for (const subject of written?.subjects ?? []) this.#limitOf(subject).take(subjectKey(network, subject), true);
     if (written) this.#context.healthNotifier.notify(network);
     state.last = undefined;
     return true;
   }
 
-  #mayState(network: number): (subject: Subject) => boolean {
-    return (subject) => this.#eventLimit.hasRoom(subjectKey(network, subject));
+  #mayState(network: number): (subject: Subject, count?: number) => boolean {
+    return (subject, count) => this.#limitOf(subject).hasRoom(subjectKey(network, subject), count);
+  }
+
+  #limitOf(subject: Subject): PeerChangeLimit<string> {
+    return subject === reportedPeers ? this.#reportedLimit : this.#eventLimit;
   }
 
   /** Another process may have written the same, and judges by requests of its own: what is stored is read again under a lock. */

@@ -23,12 +23,15 @@ export interface Transitions {
   /** The JSON to store of the routes; null where it is stored already. */
   readonly routes: string | null;
   readonly events: readonly NewEvent[];
+  /** What the events count for. */
+  readonly subjects: readonly Subject[];
   /** Something is not stated because it may not be now. */
   readonly isHeldBack: boolean;
 }
 
-/** What of a network an event is about: the id of a peer, or a route. */
+/** What of a network an event is about: the id of a peer, a route, or all peers that only other hosts report of. */
 export type Subject = number | string;
+export const reportedPeers = 'reported peers';
 
 /**
  * Compares verdicts with what the last events stated. What is unknown changes nothing, and neither does what is about
@@ -37,17 +40,22 @@ export type Subject = number | string;
 export function findTransitions(
   observation: Observation,
   judged: JudgedNetwork,
-  mayState: (subject: Subject) => boolean,
+  mayState: (subject: Subject, count?: number) => boolean,
 ): Transitions {
   const changed = observation.peers.flatMap(({ peer, health }) => {
     const { state = 'unknown', isHeard = false } = judged.peers.get(peer.id) ?? {};
     const announced = health?.announced ?? null;
     if (state === 'unknown' || state === announced) return [];
+    const isReported = !isHeard && health?.last_seen == null;
     // A host that calls the control plane is back when it calls again: else one witness could state it of many.
-    const isClaim = announced === 'offline' && !isHeard && health?.last_seen != null;
-    return isClaim ? [] : [{ peer, state }];
+    return announced === 'offline' && !isHeard && !isReported ? [] : [{ peer, state, isReported }];
   });
-  const peers = changed.filter(({ peer }) => mayState(peer.id));
+  const reported: Subject[] = [];
+  const peers = changed.filter(({ peer, isReported }) => {
+    const may = mayState(peer.id) && (!isReported || mayState(reportedPeers, reported.length + 1));
+    if (may && isReported) reported.push(reportedPeers);
+    return may;
+  });
   const peerEvents = peers.map(({ peer: { id, name }, state }): NewEvent => {
     const why = judged.peers.get(id)?.why;
     return { type: state === 'online' ? 'peer.online' : 'peer.offline', peer: { id, name }, details: { why } };
@@ -58,6 +66,7 @@ export function findTransitions(
     peers: [...peers.map(({ peer, state }) => [peer.id, state] as const), ...left].toSorted(([a], [b]) => a - b),
     routes: routes === observation.routes ? null : routes,
     events: [...peerEvents, ...events],
+    subjects: [...peers.map(({ peer }) => peer.id), ...reported, ...events.flatMap(({ route }) => route ?? [])],
     isHeldBack: isHeldBack || peers.length < changed.length,
   };
 }

@@ -4,8 +4,8 @@ import { TooManyRequests } from '../errors.ts';
 export interface PeerChangeLimit<Key = number> {
   /** Counts a change. @throws TooManyRequests beyond the limit, unless `always` is set */
   take(peer: Key, always: boolean): void;
-  /** True where the next change is within the limit. */
-  hasRoom(peer: Key): boolean;
+  /** True where so many more changes are within the limit. */
+  hasRoom(peer: Key, changes?: number): boolean;
 }
 
 /**
@@ -25,12 +25,12 @@ export function createPeerChangeLimit<Key = number>(
     for (const [peer, when] of full) if (when <= at) full.delete(peer);
     room = Math.max(10_000, 2 * full.size);
   };
-  const count = (peer: Key, at: number) => {
-    const when = Math.max(full.get(peer) ?? 0, at) + refillMs;
+  const count = (peer: Key, at: number, changes = 1) => {
+    const when = Math.max(full.get(peer) ?? 0, at) + changes * refillMs;
     return { when, waitMs: when - at - most * refillMs };
   };
   return {
-    hasRoom: (peer) => count(peer, now().getTime()).waitMs <= 0,
+    hasRoom: (peer, changes) => count(peer, now().getTime(), changes).waitMs <= 0,
     take: (peer, always) => {
       const at = now().getTime();
       if (full.size >= room) makeRoom(at);

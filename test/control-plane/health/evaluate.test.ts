@@ -253,6 +253,33 @@ test('a witness alone states no return of a host that calls the control plane', 
   await eventually('it is back', async () => (await events()).at(-1) === 'peer.online one');
 });
 
+test('a witness states sixty events about peers that do not call the control plane', async () => {
+  const office = await startOffice();
+  const { one, plane, token, network, call, report, events } = office;
+  const phones: number[] = [];
+  for (let count = 0; count < 8; count += 1) {
+    const key = await makeKey(plane, token, network);
+    for (let use = 0; use < 5; use += 1)
+      phones.push((await enroll(plane, key, { name: `phone-${phones.length}` })).body.data.peer.id);
+  }
+  plane.clock.advance(silence);
+  await call(one);
+  await eventually('it is online', async () => (await events()).length === 1);
+  const say = (path: string) => report(one, { paths: phones.map((peer) => ({ peer, path })) });
+  for (const [path, count] of [
+    ['direct', 40],
+    ['down', 60],
+    ['direct', 60],
+  ] as const) {
+    await say(path);
+    await eventually(`${count} events`, async () => (await events()).length - 1 === count);
+  }
+  await settled();
+  expect((await events()).length - 1).toBe(60);
+  plane.clock.advance(60_000);
+  await eventually('one more', async () => (await events()).length - 1 === 61);
+});
+
 test('a host that uses another connector again and again states ten events about the route', async () => {
   const office = await startOffice();
   const { one, two, three, call, report, events } = office;

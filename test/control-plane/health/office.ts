@@ -57,7 +57,7 @@ export function actions(plane: Pick<Plane, 'call'>, network: number, token: stri
     },
     /** The events of health, without their details. */
     events: async (): Promise<string[]> => {
-      const { body } = await plane.call('GET', `/api/networks/${network}/events?after=0`, { token });
+      const { body } = await plane.call('GET', `/api/networks/${network}/events?after=0&limit=1000`, { token });
       const shown = body.data.filter(({ type }: { type: string }) => !/enrolled|updated/.test(type));
       return shown.map(
         ({ type, peer, route }: { type: string; peer: OfficePeer | null; route: string | null }) =>
