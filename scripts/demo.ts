@@ -3,16 +3,26 @@ import { joinHost, startControlPlane } from '../test/lab/control-plane.ts';
 import type { Host } from '../test/lab/host.ts';
 import { Lab } from '../test/lab/lab.ts';
 import { labSupport } from '../test/lab/support.ts';
+import { keepDemo } from './keep-demo.ts';
 
+const args = process.argv.slice(2).join(' ');
 const started = performance.now();
 const seconds = () => `${((performance.now() - started) / 1000).toFixed(1)} s`;
 const say = (text: string) => process.stdout.write(`${text}\n`);
 const title = (text: string) => say(`\n${styleText('bold', text)}`);
 
+if (args !== '' && args !== '--keep') {
+  process.stderr.write('usage: scripts/demo [--keep]\n');
+  process.exit(2);
+}
 const support = labSupport();
 if (!support.possible) {
   process.stderr.write(`scripts/demo needs ${support.needs}\n`);
   process.exit(1);
+}
+if (args === '--keep') {
+  await keepDemo(say);
+  process.exit();
 }
 await using lab = await Lab.start();
 title('A control plane, and three hosts: a connector with a LAN behind it, an origin, a laptop behind NAT');

@@ -169,8 +169,12 @@ export function awaitRoute(host: Host, via: Host, timeoutMs = 30_000): Promise<R
 }
 
 /** Loses every packet between a host and an address outside the tunnel, and no other. */
-export async function cutPath(host: Host, address: string): Promise<void> {
-  const rules = ['input', 'output', 'forward'].map(
+export async function cutPath(
+  host: Host,
+  address: string,
+  hooks: readonly string[] = ['input', 'output', 'forward'],
+): Promise<void> {
+  const rules = hooks.map(
     (hook) =>
       `chain ${hook} {\ntype filter hook ${hook} priority -300\nip saddr ${address} drop\nip daddr ${address} drop\n}`,
   );

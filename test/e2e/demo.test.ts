@@ -1,5 +1,9 @@
-import { join } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { Health } from '../../src/contract/health.ts';
+import { eventually } from '../lab/eventually.ts';
+import { Process } from '../lab/process.ts';
 import { run } from '../lab/run.ts';
 
 const demo = join(import.meta.dirname, '../../scripts/demo.ts');
@@ -20,4 +24,47 @@ describe('scripts/demo', () => {
     const { exitCode, stderr } = await run(argv, { allowFailure: true });
     expect([exitCode, stderr]).toEqual([1, 'scripts/demo needs the commands wg: run scripts/setup\n']);
   });
+
+  it.each(['SIGINT', 'SIGHUP'] as const)('--keep serves its console until %s, and leaves nothing', async (signal) => {
+    const kept = new Process([process.execPath, demo, '--keep']);
+    try {
+      const [, url = ''] = await kept.waitForLine(/^console +(http:\/\/127\.0\.0\.1:\d+)\/$/, 120_000);
+      const [, email] = await kept.waitForLine(/^user +(\S+)$/);
+      const [, password] = await kept.waitForLine(/^password +(\S+)$/);
+      const [, on = ''] = await kept.waitForLine(/^ +(\S+) edge-1 cpn drain$/);
+      await kept.waitForLine(/until Ctrl-C/);
+      const page = await fetch(url, { headers: { accept: 'text/html' } });
+      expect(await page.text()).toContain('<title>');
+      const login = await fetch(`${url}/api/auth/login`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ email, password }),
+      });
+      const { access_token: token } = JSON.parse(await login.text()).data;
+      const health = await eventually('direct and relayed pairs', async () => {
+        const reply = await fetch(`${url}/api/networks/1/health`, { headers: { authorization: `Bearer ${token}` } });
+        const { peers } = Health.parse(JSON.parse(await reply.text()).data);
+        const paths = new Set(peers.flatMap((peer) => peer.paths.map(({ path }) => path)));
+        return paths.has('direct') && paths.has('relayed') && peers;
+      });
+      expect(health).toHaveLength(8);
+      expect((await run([on, 'anna', 'cpn', 'status'])).stdout).toContain('192.168.50.0/24  edge-1  active');
+
+      kept.signal(signal);
+      expect(await kept.endWithin(20_000)).toMatchObject({ exitCode: 0, stderr: '' });
+      const folder = dirname(on);
+      await expect(readdir(folder)).rejects.toThrow('ENOENT');
+      expect(await findProcesses(folder)).toEqual([]);
+      await expect(fetch(url)).rejects.toThrow();
+    } finally {
+      kept.signal('SIGKILL');
+    }
+  });
 });
+
+/** The processes that have this text in their environment. */
+async function findProcesses(text: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const environments = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')));
+  return pids.filter((_, at) => environments[at]?.includes(text));
+}

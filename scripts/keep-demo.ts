@@ -1,0 +1,75 @@
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { cutPath, DataCenter, serverAddress } from '../test/e2e/data-center.ts';
+import { builtProgram } from '../test/lab/built-program.ts';
+import type { Host } from '../test/lab/host.ts';
+import { openPort } from '../test/lab/open-port.ts';
+
+/** Runs an office with its console at an address of this machine, until a signal ends it. */
+export async function keepDemo(say: (text: string) => void): Promise<void> {
+  const ended = Promise.withResolvers<void>();
+  const center = await DataCenter.start();
+  await using lab = center.lab;
+  say('Hosts join: two connectors in front of a LAN, three servers, and three laptops, each behind a NAT of its own.');
+  const edges = [await center.addConnector(1), await center.addConnector(2)];
+  const laptops = Promise.all(
+    ['admin', 'anna', 'ben'].map((name, at) => center.addLaptop(name, `203.0.113.${41 + at}`)),
+  );
+  const [web1, web2, db1] = await Promise.all([
+    center.addOrigin('web-1', '203.0.113.21'),
+    center.addOrigin('web-2', '203.0.113.22'),
+    center.addOrigin('db-1', '203.0.113.23'),
+  ]);
+  const hosts = [...edges, web1, web2, db1, ...(await laptops)];
+  for (const host of hosts) talk(center, host, hosts);
+  await center.awaitAnswers(web2, db1);
+  say('A firewall starts to drop what web-2 and db-1 send each other.');
+  for (const [from, to] of [
+    [web2, db1],
+    [db1, web2],
+  ] as const) {
+    await cutPath(from, to.address, ['input']);
+  }
+
+  using console = await openPort(center.controlPlane.host, 8787);
+  const password = await readFile(join(center.controlPlane.host.homeDir, 'password'), 'utf8');
+  const on = await writeShell(center, hosts);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => ended.resolve());
+  // A closed terminal takes no more output.
+  process.stdout.on('error', () => {});
+  say(`
+console   http://127.0.0.1:${console.port}/
+user      owner@example.net
+password  ${password}
+
+To move the route to edge-2, and to take web-1 off its network:
+  ${on} edge-1 cpn drain
+  ${on} web-1 ip link set eth0 down
+
+It runs until Ctrl-C, which removes everything.`);
+  await ended.promise;
+  say(`\nRemoving ${lab.folder} and its namespaces.`);
+}
+
+/** Keeps some traffic going: each host pings each other one, and the server in the LAN. */
+function talk(center: DataCenter, host: Host, hosts: readonly Host[]): void {
+  const addresses = [...hosts.filter((other) => other !== host).map((other) => center.address(other)), serverAddress];
+  const pings = addresses.map((address) => `ping -n -q -c 3 -i 0.3 -W 2 ${address} &`).join(' ');
+  host.spawn(['sh', '-c', `while :; do ${pings} sleep 15; wait; done >/dev/null 2>&1`]);
+}
+
+/** Writes a script that runs a command on a host, as in `on edge-1 cpn status`, and returns its path. */
+async function writeShell({ lab: { folder } }: DataCenter, hosts: readonly Host[]): Promise<string> {
+  await mkdir(join(folder, 'bin'));
+  await symlink(await builtProgram(), join(folder, 'bin/cpn'));
+  const cases = hosts.map((host) => {
+    const variables = Object.entries({ ...host.env, PATH: `${folder}/bin:${host.env.PATH}` });
+    const env = variables.map(([name, value]) => `'${name}=${value}'`).join(' ');
+    return `${host.name}) exec env -i "TERM=$TERM" ${env} ${host.enter([]).join(' ')} "$@" ;;`;
+  });
+  const otherwise = `*) echo "hosts: ${hosts.map(({ name }) => name).join(', ')}" >&2; exit 2 ;;`;
+  const path = join(folder, 'on');
+  const script = ['#!/bin/sh', '[ $# -gt 1 ] || set -- ""', 'host=$1; shift', 'case $host in', ...cases, otherwise];
+  await writeFile(path, `${[...script, 'esac'].join('\n')}\n`, { mode: 0o700 });
+  return path;
+}
