@@ -14,7 +14,7 @@ in one network and 10,000 networks of three, on SQLite, on PostgreSQL, and on Po
   --peers N       peers of each (100)
   --replicas N    processes of the control plane on one PostgreSQL (1)
   --changes N     changes (20 with all, 10 without)
-  --reports SECONDS  after the idle time as long again in which each peer reports figures of three others so often (never)
+  --reports SECONDS  at the end as long as idle again, while each peer reports figures of three others so often (never)
   --idle SECONDS  how long all only wait, which is measured too (60 with all, 1 without)
   --json FILE     the figures for a program
   --profile DIR   profiles of the processor time of the control plane

@@ -123,8 +123,6 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
   }
   const wait = () => meter(() => delay(asked.idleSeconds * 1000));
   const idle = await wait();
-  if (asked.reportSeconds !== null) await startReports(crowds, asked.reportSeconds);
-  const reporting = asked.reportSeconds === null ? null : await wait();
   const settled = () => Promise.all(crowds.map(({ server, waiting }) => untilAllWait(server, waiting.length)));
   const hold = (await settled()).map(({ waiting, rssMiB }, at) => {
     return { waiting, rssMiB, files: replicas[at]?.server.countFiles() ?? 0 };
@@ -141,6 +139,8 @@ async function run(asked: SimulationCase, folder: string, database: Database, re
     }
     return rounds;
   });
+  if (asked.reportSeconds !== null) await startReports(crowds, asked.reportSeconds);
+  const reporting = asked.reportSeconds === null ? null : await wait();
   await client.close();
   const { waitingAtMost: _, profile: __, ...facts } = asked;
   return {
