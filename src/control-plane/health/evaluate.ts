@@ -37,6 +37,8 @@ interface NetworkState {
   /** How long the last evaluation took. */
   tookMs: number;
   isDirty: boolean;
+  /** How often transitions were written. */
+  writes: number;
   /** An event waits until there may be another one about its subject. */
   isHeldBack: boolean;
   /** Until then ticks do not evaluate it. */
@@ -187,15 +189,18 @@ export class Evaluator {
 
   /** Evaluates a network, and writes what changed; true where something did. */
   async #evaluateFully(network: number): Promise<boolean> {
+    const state = this.#stateOf(network);
+    const { writes } = state;
     const { observation, judged } = await this.evaluate(network);
-    for (const { peer, health } of observation.peers) {
+    // What was read before a write is older than what that set.
+    for (const { peer, health } of state.writes === writes ? observation.peers : []) {
       this.#presence.setOnline(peer.id, health?.announced === 'online');
     }
-    const state = this.#stateOf(network);
     const transitions = findTransitions(observation, judged, this.#mayState(network));
     state.isHeldBack = transitions.isHeldBack;
     if (!isAny(transitions)) return false;
     const written = await this.#write(network);
+    state.writes += 1;
     for (const subject of written?.subjects ?? []) this.#limitOf(subject).take(subjectKey(network, subject), true);
     if (written) this.#context.healthNotifier.notify(network);
     state.last = undefined;
@@ -268,7 +273,7 @@ export class Evaluator {
 
   #stateOf(network: number): NetworkState {
     const state = this.#networks.get(network) ?? {
-      ...{ tookMs: 0, isDirty: true, isHeldBack: false, quietUntil: 0 },
+      ...{ tookMs: 0, isDirty: true, isHeldBack: false, quietUntil: 0, writes: 0 },
       ...{ isDeaf: false, heardSince: Number.NEGATIVE_INFINITY },
     };
     this.#networks.set(network, state);
