@@ -6,10 +6,10 @@ self=$0
 # The system's own readlink: PATH may begin with a folder of another user.
 [ -h "$self" ] && self=$(PATH=/usr/bin:/bin:$PATH; readlink -f "$self")
 dist=${self%/*}
-# What stays takes no memory in advance: a small nursery of the heap, and one arena of the C library for all threads; and a daemon has its
-# parser of HTTP compiled the plain way.
+# What stays takes no memory in advance: a small nursery of the heap, and one arena of the C library for all threads. A daemon, which mostly
+# waits, has its parser of HTTP compiled the plain way, no code of functions compiled early, and forgets the code of those that rest.
 case "$1 $2" in
-  'run '*) lean='--max-semi-space-size=1 --liftoff-only' ;;
+  'run '*) lean='--max-semi-space-size=1 --liftoff-only --no-sparkplug --bytecode-old-age=2' ;;
   'control-plane serve') lean=--max-semi-space-size=4 ;;
   *) lean= ;;
 esac

@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
 import { collectNotices, findPackages } from '../packaging/licences.ts';
@@ -24,6 +25,9 @@ const uses: Readonly<Record<string, readonly string[]>> = {
 };
 /** The part of each module: the names of its uses, or the first two alone, because whatever uses it has them too. */
 const partOf = new Map<string, string>();
+
+/** undici's parsers of HTTP/1, by the names of their files. */
+const parsers = new Map<string, Buffer>();
 
 const bundle = await rolldown({
   cwd: root,
@@ -57,6 +61,17 @@ const bundle = await rolldown({
       load: (id) => (id.endsWith('/undici/lib/dispatcher/client-h2.js') ? 'module.exports = null' : null),
     },
     {
+      name: 'parser as a file',
+      // As a text in the program, and as what undici makes of it, the compiled parser would stay in memory twice.
+      load: (id) => {
+        const [, name] = /\/undici\/lib\/llhttp\/(\w+)-wasm\.js$/.exec(id) ?? [];
+        if (name === undefined) return null;
+        parsers.set(`${name}.wasm`, createRequire(id)(id));
+        const read = `require('node:fs').readFileSync(require('node:path').join(__dirname, '${name}.wasm'))`;
+        return `Object.defineProperty(module, 'exports', { get: () => ${read} })`;
+      },
+    },
+    {
       name: 'parts',
       buildEnd() {
         const reach = (path: string, reached: Set<string>): void => {
@@ -77,7 +92,7 @@ const { output } = await bundle.generate({
   // CommonJS, which Node loads without its loader of modules: that costs 2 ms for each module of Node's own, and more for some.
   format: 'cjs',
   // Names stay, for stack traces and for errors that are identified by name.
-  minify: { mangle: false, compress: true, codegen: { removeWhitespace: true } },
+  minify: { mangle: { keepNames: true }, compress: true, codegen: { removeWhitespace: true } },
   comments: { legal: false },
   banner: "const cpnFileUrl=require('node:url').pathToFileURL(__filename).href;",
   entryFileNames: '[name].cjs',
@@ -112,6 +127,7 @@ for (const file of ['start.cjs', 'load.cjs', 'compile.cjs']) {
   writeFileSync(join(dist, file), text.replace('@VERSION@', version).replace('@BUILD@', build));
 }
 writeFileSync(join(dist, 'NOTICE'), notices);
+for (const [name, parser] of parsers) writeFileSync(join(dist, 'parts', name), parser);
 mkdirSync(join(dist, 'console/assets'), { recursive: true });
 for (const [name, content] of console.files) writeFileSync(join(dist, 'console', name), content);
 

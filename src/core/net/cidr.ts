@@ -23,10 +23,14 @@ export interface AddressRange {
 export function parseAddress(text: string, field = 'address'): Address {
   const address = tryParseAddress(text);
   if (address === null) throw new InvalidValue(field, text, 'is not an IP address', 'write it like 10.77.0.5');
-  // ip-cidr reads ::ffff:1.2.3.4 as IPv4, and a tunnel carries no such address.
-  if (address.includes(':') && address.includes('.'))
+  if (isClothed(address))
     throw new InvalidValue(field, text, 'is an IPv4 address in IPv6 clothing', 'write it as IPv4');
   return address;
+}
+
+/** ip-cidr reads ::ffff:1.2.3.4 as IPv4, and a tunnel carries no such address. */
+function isClothed(address: Address): boolean {
+  return address.includes(':') && address.includes('.');
 }
 
 /** The address in the kernel's spelling; null for a text that is none. */
@@ -127,14 +131,27 @@ function notPrefix(text: string, field: string): InvalidValue {
   return new InvalidValue(field, text, 'is not an address range', 'write it like 10.77.0.0/24');
 }
 
-function readPrefix(text: string, field: string): { canonical: Prefix; given: string } {
-  const [, base = '', length] = /^([0-9a-fA-F.:]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? [];
-  const bits = Number(length);
-  if (tryParseAddress(base) === null) throw notPrefix(text, field);
-  const address = parseAddress(base, field);
-  if (bits > (familyOf(address) === 4 ? 32 : 128)) throw notPrefix(text, field);
-  return { canonical: `${firstOf(address, bits)}/${bits}` as Prefix, given: `${address}/${bits}` };
+function readPrefix(text: string, field: string): ReadPrefix {
+  const read = tryReadPrefix(text);
+  if (read !== null) return read;
+  const base = tryParseAddress(text.slice(0, Math.max(0, text.indexOf('/'))));
+  if (base !== null) parseAddress(base, field);
+  throw notPrefix(text, field);
 }
+
+interface ReadPrefix {
+  readonly canonical: Prefix;
+  /** With the host bits that were given. */
+  readonly given: string;
+}
+
+const tryReadPrefix = memoizeByString((text: string): ReadPrefix | null => {
+  const [, base = '', length] = /^([0-9a-fA-F.:]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? [];
+  const address = tryParseAddress(base);
+  const bits = Number(length);
+  if (address === null || isClothed(address) || bits > (familyOf(address) === 4 ? 32 : 128)) return null;
+  return { canonical: `${firstOf(address, bits)}/${bits}` as Prefix, given: `${address}/${bits}` };
+});
 
 /** The address with all but its first bits cleared. By hand: ip-cidr takes 20 µs for each. */
 function firstOf(address: Address, bits: number): Address {
