@@ -3,11 +3,43 @@ import { join } from 'node:path';
 import { cutPath, DataCenter, serverAddress } from '../test/e2e/data-center.ts';
 import { builtProgram } from '../test/lab/built-program.ts';
 import type { Host } from '../test/lab/host.ts';
+import type { Lab } from '../test/lab/lab.ts';
 import { openPort } from '../test/lab/open-port.ts';
 
-/** Runs an office with its console at an address of this machine, until a signal ends it. */
+/** A running network, its console, and who may log in. */
+export interface Demo {
+  readonly lab: Lab;
+  readonly url: string;
+  readonly email: string;
+  readonly password: string;
+  /** A script that runs a command on a host, as in `on edge-1 cpn status`. */
+  readonly on: string;
+}
+
+/** Runs the demo until a signal ends it. */
 export async function keepDemo(say: (text: string) => void): Promise<void> {
-  const ended = Promise.withResolvers<void>();
+  await withDemo(say, async ({ lab, url, email, password, on }) => {
+    const ended = Promise.withResolvers<void>();
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => ended.resolve());
+    // A closed terminal takes no more output.
+    process.stdout.on('error', () => {});
+    say(`
+console   ${url}
+user      ${email}
+password  ${password}
+
+To move the route to edge-2, and to take web-1 off its network:
+  ${on} edge-1 cpn drain
+  ${on} web-1 ip link set eth0 down
+
+It runs until Ctrl-C, which removes everything.`);
+    await ended.promise;
+    say(`\nRemoving ${lab.folder} and its namespaces.`);
+  });
+}
+
+/** Runs a network whose console has an address of this machine, for as long as `use` takes. */
+export async function withDemo(say: (text: string) => void, use: (demo: Demo) => Promise<void>): Promise<void> {
   const center = await DataCenter.start();
   await using lab = center.lab;
   say('Hosts join: two connectors in front of a LAN, three servers, and three laptops, each behind a NAT of its own.');
@@ -24,31 +56,13 @@ export async function keepDemo(say: (text: string) => void): Promise<void> {
   for (const host of hosts) talk(center, host, hosts);
   await center.awaitAnswers(web2, db1);
   say('A firewall starts to drop what web-2 and db-1 send each other.');
-  for (const [from, to] of [
-    [web2, db1],
-    [db1, web2],
-  ] as const) {
-    await cutPath(from, to.address, ['input']);
-  }
+  await cutPath(web2, db1.address, ['input']);
+  await cutPath(db1, web2.address, ['input']);
 
   using console = await openPort(center.controlPlane.host, 8787);
   const password = await readFile(join(center.controlPlane.host.homeDir, 'password'), 'utf8');
   const on = await writeShell(center, hosts);
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => ended.resolve());
-  // A closed terminal takes no more output.
-  process.stdout.on('error', () => {});
-  say(`
-console   http://127.0.0.1:${console.port}/
-user      owner@example.net
-password  ${password}
-
-To move the route to edge-2, and to take web-1 off its network:
-  ${on} edge-1 cpn drain
-  ${on} web-1 ip link set eth0 down
-
-It runs until Ctrl-C, which removes everything.`);
-  await ended.promise;
-  say(`\nRemoving ${lab.folder} and its namespaces.`);
+  await use({ lab, url: `http://127.0.0.1:${console.port}/`, email: 'owner@example.net', password, on });
 }
 
 /** Keeps some traffic going: each host pings each other one, and the server in the LAN. */
@@ -58,7 +72,7 @@ function talk(center: DataCenter, host: Host, hosts: readonly Host[]): void {
   host.spawn(['sh', '-c', `while :; do ${pings} sleep 15; wait; done >/dev/null 2>&1`]);
 }
 
-/** Writes a script that runs a command on a host, as in `on edge-1 cpn status`, and returns its path. */
+/** Writes {@link Demo.on}. */
 async function writeShell({ lab: { folder } }: DataCenter, hosts: readonly Host[]): Promise<string> {
   await mkdir(join(folder, 'bin'));
   await symlink(await builtProgram(), join(folder, 'bin/cpn'));

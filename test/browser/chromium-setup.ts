@@ -13,12 +13,17 @@ declare module 'vitest' {
   }
 }
 
+/** Debian's Chromium. */
+export const browserOptions = {
+  executablePath: '/usr/bin/chromium',
+  // Tests run as root, for which Chromium has no sandbox; they show it pages of their own alone.
+  args: ['--no-sandbox', '--disable-gpu'],
+};
+
 /** Vitest's global setup; returns what runs after the tests. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await chromium.launchServer({
-    executablePath: '/usr/bin/chromium',
-    // Tests run as root, for which Chromium has no sandbox; they show it pages of their own alone.
-    args: ['--no-sandbox', '--disable-gpu'],
+    ...browserOptions,
     host: '127.0.0.1',
     handleSIGINT: false,
   });

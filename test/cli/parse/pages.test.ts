@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readCommandLine } from '../../../src/cli/program.ts';
@@ -8,7 +8,7 @@ const pages = [
   'README.md',
   'CONTRIBUTING.md',
   'SECURITY.md',
-  ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
+  ...readdirSync(join(root, 'docs')).flatMap((name) => (name.endsWith('.md') ? `docs/${name}` : [])),
 ];
 const read = (page: string) => readFileSync(join(root, page), 'utf8');
 
@@ -55,6 +55,13 @@ describe('the pages', () => {
 
   it.each(pages.flatMap(placesOf))('$page: $place is there', ({ place }) => {
     expect(existsSync(join(root, place.replace(/(NAME|\*).*$/, '')))).toBe(true);
+  });
+
+  it('show every picture, each of at most 60 KiB', () => {
+    const pictures = readdirSync(join(root, 'docs/console')).map((name) => join('docs/console', name));
+    const shown = new Set(links.map(({ page, target }) => join(dirname(page), target)));
+    expect(pictures.filter((picture) => !shown.has(picture))).toEqual([]);
+    expect(pictures.filter((picture) => statSync(join(root, picture)).size > 60 * 1024)).toEqual([]);
   });
 
   it('README has at most 160 lines of at most 120 columns', () => {
