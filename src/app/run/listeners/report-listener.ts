@@ -23,14 +23,15 @@ import { secondsNow, type Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
-/** Seconds between two reports of figures. */
-const everyFigures = 60;
-/**
- * The same of a host that has nothing to report, whose reply says how others reach it: on the connection that a long poll leaves, and on
- * a new one. Over TLS a new connection takes 7 KB, a report without one 0.9 KB.
- */
-const everyIdle = 90;
-const everyIdleAlone = 180;
+/** Seconds between two reports of figures, and of a host that has nothing to report, whose reply says how others reach it. */
+interface Pauses {
+  readonly figures: number;
+  readonly idle: number;
+}
+
+/** Those on the connection that a long poll leaves, and on a new one. Over TLS a new one takes 5 to 7 KB, a report without it 1 KB. */
+const onKept: Pauses = { figures: 60, idle: 90 };
+const onNew: Pauses = { figures: 180, idle: 180 };
 /** The control plane takes 30 at once, and one more every 2 s. */
 const pace: RateLimit = { most: 10, withinMs: 20_000 };
 const backoff: Backoff = { baseMs: 2_000, capMs: 120_000 };
@@ -41,8 +42,8 @@ const restAfterRefusal = 120;
 const patience = { deadlineMs: 10_000, attempts: 3, connection: 'keep' } as const;
 
 /**
- * Reports to the control plane what this host observes: what changed its state after the pass that found it, figures once a minute,
- * and all of it at the start and after a failure. It sends nothing to a service that does not describe the operation.
+ * Reports to the control plane what this host observes: what changed its state after the pass that found it, figures once a minute at
+ * most, and all of it at the start and after a failure. It sends nothing to a service that does not describe the operation.
  */
 export class ReportListener implements PassListener {
   readonly #tools: Tools;
@@ -135,7 +136,7 @@ export class ReportListener implements PassListener {
   /** Sends what is due while no long poll uses the connection. */
   async reportIdle(): Promise<void> {
     if (this.#sending !== null) return;
-    this.#start(everyIdle);
+    this.#start(onKept);
     await this.#sending;
   }
 
@@ -164,15 +165,15 @@ export class ReportListener implements PassListener {
     });
   }
 
-  #start(idle = everyIdleAlone): void {
-    this.#sending ??= this.#send(idle).finally(() => {
+  #start(pauses = onNew): void {
+    this.#sending ??= this.#send(pauses).finally(() => {
       this.#sending = null;
     });
   }
 
-  async #send(idle: number): Promise<void> {
+  async #send(pauses: Pauses): Promise<void> {
     if (this.#state === null) await this.#readState();
-    for (let part = this.#findDue(idle); part !== null; part = this.#findDue(idle)) await this.#report(part);
+    for (let part = this.#findDue(pauses); part !== null; part = this.#findDue(pauses)) await this.#report(part);
   }
 
   async #readState(): Promise<void> {
@@ -182,8 +183,8 @@ export class ReportListener implements PassListener {
     this.#identity = identifyMembership(state);
   }
 
-  /** What is to be sent now; null for nothing. @param idle seconds after the last report when an empty one is due */
-  #findDue(idle: number): ReportPart | null {
+  /** What is to be sent now; null for nothing. Figures go along with a transition, which waits for nothing. */
+  #findDue(pauses: Pauses): ReportPart | null {
     const { monotonic } = this.#tools;
     const now = monotonic();
     const next = this.#observed;
@@ -191,12 +192,12 @@ export class ReportListener implements PassListener {
     if (next === null || this.#state === null || isResting || this.#ending.signal.aborted) return null;
     if (this.#reported === null) return { ...next, complete: true };
     const { transitions, figures } = compareReports(this.#reported, next, (name) => this.#isListed(name));
-    const mayHaveFigures = now - this.#figuresAt >= everyFigures;
+    const mayHaveFigures = now - this.#figuresAt >= (transitions === null ? pauses : onKept).figures;
     if (transitions?.complete || (transitions !== null && !mayHaveFigures)) return transitions;
     if (mayHaveFigures && figures.length > 0) {
       return { ...transitions, paths: [...(transitions?.paths ?? []), ...figures] };
     }
-    const isIdle = now * 1000 - (this.#sent.at(-1) ?? 0) >= idle * 1000;
+    const isIdle = now * 1000 - (this.#sent.at(-1) ?? 0) >= pauses.idle * 1000;
     return transitions ?? (isIdle ? {} : null);
   }
 
@@ -222,7 +223,7 @@ export class ReportListener implements PassListener {
       if (this.#identity !== identifyMembership(state)) return;
       this.#failures = 0;
       this.#reported = mergeReport(this.#reported ?? emptyReport, part, next);
-      if (part.complete || now - this.#figuresAt >= everyFigures) this.#figuresAt = now;
+      if (part.complete || now - this.#figuresAt >= onKept.figures) this.#figuresAt = now;
       this.#transitions.update(null);
       await this.#note(reply);
     } catch (error) {

@@ -78,14 +78,18 @@ describe('a report', () => {
     expect(await pass(1, { failed: lost })).toEqual([]);
   });
 
-  it('has figures once a minute, where they changed notably', async () => {
-    const { desk, pass, rtts } = await start();
+  it('has figures once a minute, where they changed notably, over the connection of the long poll', async () => {
+    const { desk, listener, pass, rtts } = await start();
     await pass();
     rtts.set(peer(2).publicKey, 12.34);
     expect(await pass(30)).toEqual([]);
+    await listener.reportIdle();
     desk.seconds += 30;
     answer(desk, 2);
-    expect(await pass()).toEqual([
+    expect(await pass()).toEqual([]);
+    expect(desk.reports).toHaveLength(1);
+    await listener.reportIdle();
+    expect(desk.reports.slice(1)).toEqual([
       { paths: [{ peer: 2, path: 'direct', handshake_age: 0, rtt_ms: 12.3, rx_rate: 3, tx_rate: 3 }] },
     ]);
     rtts.set(peer(2).publicKey, 80);
@@ -94,6 +98,14 @@ describe('a report', () => {
     expect(await pass(30, { failed: lost })).toMatchObject([
       { paths: [{ peer: 2, path: 'down', rtt_ms: 80 }], routes: [{ connector: 3 }] },
     ]);
+  });
+
+  it('has figures once in three minutes without long polls', async () => {
+    const { pass, rtts } = await start();
+    await pass();
+    rtts.set(peer(2).publicKey, 12.34);
+    for (const seconds of [60, 60, 50]) expect(await pass(seconds)).toEqual([]);
+    expect(await pass(10)).toMatchObject([{ paths: [{ peer: 2, rtt_ms: 12.3 }] }]);
   });
 
   it('is empty once in 100 s of a host that has nothing to report, over the connection of the long poll', async () => {
