@@ -49,11 +49,15 @@ test('the entry of a host shows how it reaches the others, as the links change',
   expect(row).toMatchObject({ state: 'online', drift: 0, pin_mismatches: [], problem: null });
   expect(row.routes).toEqual([{ route: lanRoute, connector: idOf(first) }]);
   await awaitPath(first, laptop, { path: 'direct' });
-  await eventually('every host sees how it is reached', async () => {
-    const { health } = await status(laptop);
-    expect(health).toEqual({ reachable_by: 2, witnesses: 2 });
-    return true;
-  });
+  await eventually(
+    'every host sees how it is reached',
+    async () => {
+      const { health } = await status(laptop);
+      expect(health).toEqual({ reachable_by: 2, witnesses: 2 });
+      return true;
+    },
+    { timeoutMs: 120_000 },
+  );
   expect((await laptop.cpn(['status'])).stdout).toContain('reachable by 2 of 2 hosts');
 
   await cutPath(home, first.address);

@@ -23,15 +23,19 @@ import { secondsNow, type Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
 
-/** Seconds between two reports of figures, and of a host that has nothing to report, whose reply says how others reach it. */
+/**
+ * Seconds between two reports of figures, and of a host that has nothing to report, whose reply says how others reach it. Others may
+ * report that only after the first report, which is complete.
+ */
 interface Pauses {
   readonly figures: number;
   readonly idle: number;
+  readonly idleAfterComplete: number;
 }
 
 /** Those on the connection that a long poll leaves, and on a new one. Over TLS a new one takes 5 to 7 KB, a report without it 1 KB. */
-const onKept: Pauses = { figures: 60, idle: 90 };
-const onNew: Pauses = { figures: 180, idle: 180 };
+const onKept: Pauses = { figures: 60, idle: 90, idleAfterComplete: 30 };
+const onNew: Pauses = { figures: 180, idle: 180, idleAfterComplete: 180 };
 /** The control plane takes 30 at once, and one more every 2 s. */
 const pace: RateLimit = { most: 10, withinMs: 20_000 };
 const backoff: Backoff = { baseMs: 2_000, capMs: 120_000 };
@@ -66,6 +70,8 @@ export class ReportListener implements PassListener {
   /** Seconds of the monotonic clock. */
   #restUntil = 0;
   #figuresAt = 0;
+  /** The last report that the service took. */
+  #wasComplete = false;
   /** When the last reports were sent, in milliseconds. */
   #sent: readonly number[] = [];
   #sending: Promise<void> | null = null;
@@ -197,7 +203,8 @@ export class ReportListener implements PassListener {
     if (mayHaveFigures && figures.length > 0) {
       return { ...transitions, paths: [...(transitions?.paths ?? []), ...figures] };
     }
-    const isIdle = now * 1000 - (this.#sent.at(-1) ?? 0) >= pauses.idle * 1000;
+    const idle = this.#wasComplete ? pauses.idleAfterComplete : pauses.idle;
+    const isIdle = now * 1000 - (this.#sent.at(-1) ?? 0) >= idle * 1000;
     return transitions ?? (isIdle ? {} : null);
   }
 
@@ -222,6 +229,7 @@ export class ReportListener implements PassListener {
       );
       if (this.#identity !== identifyMembership(state)) return;
       this.#failures = 0;
+      this.#wasComplete = part.complete === true;
       this.#reported = mergeReport(this.#reported ?? emptyReport, part, next);
       if (part.complete || now - this.#figuresAt >= onKept.figures) this.#figuresAt = now;
       this.#transitions.update(null);
