@@ -18,6 +18,7 @@ import { minutesOf } from './measure/host/minutes.ts';
 import { comparePasses } from './measure/host/passes.ts';
 import { compareReach } from './measure/host/reach.ts';
 import { compareStart } from './measure/host/start.ts';
+import { measureConsole } from './measure/service/console.ts';
 import { compareGrowth } from './measure/service/growth.ts';
 import { benchPush } from './measure/service/push-bench.ts';
 
@@ -29,6 +30,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   idle: compareIdle,
   churn: compareChurn,
   'control-plane': () => compareGrowth(),
+  console: () => measureConsole(),
   join: compareJoin,
   failover: compareFailover,
   health: compareFailoverEvents,

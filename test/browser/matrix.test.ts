@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fillNetworks, fillReports } from '../../scripts/measure/service/fill-networks.ts';
 import { withDatabase } from '../control-plane/databases.ts';
-import { closePlane, enroll, makeKey, makeNetwork, publicKey } from '../control-plane/harness.ts';
+import { closePlane, enroll, makeKey, makeNetwork } from '../control-plane/harness.ts';
 import { actions, type OfficePeer } from '../control-plane/health/office.ts';
 import { findBarriers, goTo, openConsole, openLoggedIn, seeHeading, takePicture, untilRead } from './browser.ts';
 
@@ -84,16 +85,13 @@ test('the matrix has a cell of each state, and says why', async () => {
   await dialog.getByText('web-1 reaches web-2 through edge-1.').waitFor();
 });
 
-test('a report changes its cell within a second, and an event its list', async () => {
+test('a report changes its cell, and an event its list', async () => {
   const { at, report, web1, edge1, edge2 } = await makeOffice();
   const page = await openLoggedIn(plane, at);
   await cell(page, 'web-1 to edge-1: direct').waitFor();
-  const before = performance.now();
   await report(web1, { paths: [{ peer: edge1.id, path: 'down' }], routes: [{ route, connector: edge2.id }] });
   await report(edge2, { routes: [{ route, connector: edge2.id }] });
   await cell(page, 'web-1 to edge-1: down').waitFor();
-  const tookMs = Math.round(performance.now() - before);
-  process.stdout.write(`a report is shown after ${tookMs} ms\n`);
   await page.getByText(`${route} moved from edge-1 to edge-2`).first().waitFor();
   await takePicture(page, 'network-health');
   await goTo(page, `${at}/events`, /events/);
@@ -176,80 +174,26 @@ test('what is empty says what to type', async () => {
   await page.getByText('sudo systemctl enable --now cpn').waitFor();
 });
 
-/** A network of so many peers, each with the report of a host that talks with connectors and some servers. */
+/** A network of so many hosts that report. */
 async function makeLarge(count: number): Promise<number> {
-  ranges += 1;
-  const network = await makeNetwork(plane, plane.token, { name: 'large', private_cidr: `10.${ranges}.0.0/16` });
-  await enroll(plane, await makeKey(plane, plane.token, network), { name: 'first', peer_type: 'connector' });
-  await withDatabase(plane.dataDir, async (db) => {
-    const all = db.selectFrom('peers').selectAll().where('network_id', '=', network);
-    const { id: first, ...common } = await all.executeTakeFirstOrThrow();
-    const rows = Array.from({ length: count - 1 }, (_, at) => ({
-      ...common,
-      ...{ name: `web-${at}`, label: `web-${at}`, peer_type: 'origin' as const, public_key: publicKey() },
-      address: `10.${ranges}.${10 + Math.floor(at / 250)}.${1 + (at % 250)}`,
-      token_hash: `hash-${network}-${at}-`.padEnd(43, 'A'),
-    }));
-    for (let at = 0; at < rows.length; at += 50) {
-      await db
-        .insertInto('peers')
-        .values(rows.slice(at, at + 50))
-        .execute();
-    }
-    const ids = (await all.execute()).map(({ id }) => id);
-    const states = ['direct', 'direct', 'direct', 'down', 'stale', 'never'] as const;
-    const health = ids.map((id, at) => {
-      const others = Array.from(
-        { length: Math.min(30, count - 1) },
-        (_, step) => ids[(at + 1 + step) % count] ?? first,
-      );
-      const paths = others.map((peer, step) => ({ peer, path: states[(at + step) % states.length], rtt_ms: 1.5 }));
-      const report = JSON.stringify({ paths, routes: [], drift: 0, pin_mismatches: [], problem: null });
-      const now = new Date().toISOString();
-      const seen = { last_seen: now, reported_at: now, version: null, platform: null, address: null };
-      return { peer_id: id, network_id: network, ...seen, announced: 'online' as const, report };
-    });
-    await db.deleteFrom('peer_health').where('network_id', '=', network).execute();
-    for (let at = 0; at < health.length; at += 50) {
-      await db
-        .insertInto('peer_health')
-        .values(health.slice(at, at + 50))
-        .execute();
-    }
+  return withDatabase(plane.dataDir, async (db) => {
+    const members = await fillNetworks(db, 1, count);
+    await fillReports(db, members);
+    return members[0]?.network ?? 0;
   });
-  return network;
-}
-
-/** Milliseconds from the start of the load until cells are painted. */
-async function measurePaint(page: Page, hash: string): Promise<number> {
-  await page.addInitScript(`
-    new MutationObserver((_, observer) => {
-      if (!document.querySelector('[role=gridcell]')) return;
-      observer.disconnect();
-      requestAnimationFrame(() => setTimeout(() => { globalThis.paintedAt = performance.now(); }));
-    }).observe(document, { subtree: true, childList: true });
-  `);
-  await page.goto('about:blank');
-  await page.goto(`${plane.url}/${hash}`);
-  await page.getByRole('gridcell').first().waitFor();
-  await expect.poll(() => page.evaluate('globalThis.paintedAt')).toBeGreaterThan(0);
-  return Math.round(await page.evaluate<number>('globalThis.paintedAt'));
 }
 
 test('of 1,000 peers only the cells on the screen are made, and each is reached', async () => {
   const network = await makeLarge(1000);
-  const page = await openLoggedIn(plane);
-  await seeHeading(page, 'Networks');
-  const tookMs = await measurePaint(page, `#/networks/${network}`);
-  process.stdout.write(`the matrix of 1,000 peers is painted after ${tookMs} ms\n`);
+  const page = await openLoggedIn(plane, `#/networks/${network}`);
   await page.getByText('1000 of 1000 rows, 1000 of 1000 columns').waitFor();
   expect(await page.getByRole('gridcell').count()).toBeLessThan(3000);
   await takePicture(page, 'matrix-of-1000');
   await page.getByRole('grid').focus();
   await page.keyboard.press('Control+End');
-  await cell(page, 'web-998 itself: online').waitFor();
+  await cell(page, 'edge-1000 itself: online').waitFor();
   expect(await page.getByRole('gridcell').count()).toBeLessThan(3000);
-  await page.getByLabel('From', { exact: true }).fill('web-500');
+  await page.getByLabel('From', { exact: true }).fill('edge-500');
   await page.getByRole('button', { name: 'down' }).first().click();
   await page.getByText('1 of 1000 rows, 5 of 1000 columns').waitFor();
 });

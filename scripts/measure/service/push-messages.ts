@@ -16,6 +16,8 @@ export type ServerOrder =
       readonly networks: number;
       /** Of each of them. */
       readonly peers: number;
+      /** The peers of the one network report, and the console is served. */
+      readonly isReporting?: boolean;
     }
   | { readonly kind: 'look' }
   | { readonly kind: 'end' };
