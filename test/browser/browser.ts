@@ -35,10 +35,10 @@ export interface Tab {
   readonly problems: readonly string[];
 }
 
-/** Opens an empty page; the test fails where a script fails in it, or the policy refuses something. */
-export async function openTab(options: BrowserContextOptions = {}): Promise<Tab> {
+/** Opens an empty page, in `other` or the browser that tests share; the test fails where a script fails in it, or the policy refuses something. */
+export async function openTab(options: BrowserContextOptions = {}, other?: Browser): Promise<Tab> {
   browser ??= chromium.connect(inject('chromium'));
-  const context = await (await browser).newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
+  const context = await (other ?? (await browser)).newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
   context.setDefaultTimeout(patience);
   const page = await context.newPage();
   const problems: string[] = [];
@@ -46,7 +46,9 @@ export async function openTab(options: BrowserContextOptions = {}): Promise<Tab>
   page.on('console', (message) => {
     // The browser reports each refusal of the API too.
     const isRefusal = /^Failed to load resource: the server responded with a status of 4/.test(message.text());
-    if (message.type() === 'error' && !isRefusal) problems.push(message.text());
+    // One header has no effect over http to another host.
+    const isHttp = /^The Cross-Origin-Opener-Policy header has been ignored/.test(message.text());
+    if (message.type() === 'error' && !isRefusal && !isHttp) problems.push(message.text());
   });
   page.on('dialog', (dialog) => {
     problems.push(`dialog: ${dialog.message()}`);
