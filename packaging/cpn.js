@@ -7,13 +7,17 @@ self=$0
 [ -h "$self" ] && self=$(PATH=/usr/bin:/bin:$PATH; readlink -f "$self")
 dist=${self%/*}
 # What stays takes no memory in advance: a small nursery of the heap, and one arena of the C library for all threads. A daemon, which mostly
-# waits, has its parser of HTTP compiled the plain way, no code of functions compiled early, and forgets the code of those that rest.
+# waits, has its parser of HTTP compiled the plain way, no code of functions compiled early, forgets the code of those that rest, collects
+# what its start left, and returns what the C library freed.
 case "$1 $2" in
-  'run '*) lean='--max-semi-space-size=1 --liftoff-only --no-sparkplug --bytecode-old-age=2' ;;
+  'run '*)
+    lean='--max-semi-space-size=1 --liftoff-only --no-sparkplug --bytecode-old-age=1 --initial-old-space-size=8'
+    MALLOC_MMAP_THRESHOLD_=65536 MALLOC_TRIM_THRESHOLD_=65536
+    ;;
   'control-plane serve') lean=--max-semi-space-size=4 ;;
   *) lean= ;;
 esac
-[ -z "$lean" ] || export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-1}"
+[ -z "$lean" ] || export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-1}" MALLOC_MMAP_THRESHOLD_ MALLOC_TRIM_THRESHOLD_
 # The private Node needs the C library of its architecture.
 if [ -e /lib64/ld-linux-x86-64.so.2 ]; then arch=x64; elif [ -e /lib/ld-linux-aarch64.so.1 ]; then arch=arm64; else arch=none; fi
 for modules in "$dist/../node_modules" "$dist/../.."; do

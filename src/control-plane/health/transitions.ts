@@ -100,7 +100,10 @@ function compareRoutes(
     if (before === undefined || last === null || used === last) return { after };
     const named = used === null ? undefined : names.get(used);
     const peer = used !== null && named !== undefined ? { peer: { id: used, name: named } } : {};
-    const details = { from: toPeer(last), to: toPeer(used), why };
+    const from = toPeer(last);
+    // Just after a drain no host has reported its new choice.
+    const reason = choices.includes(used) ? why : `${from?.name ?? 'the last connector'} no longer serves it`;
+    const details = { from, to: toPeer(used), why: reason };
     return { after, event: { type: 'route.failed_over', route, ...peer, details } };
   };
   const events: NewEvent[] = [];

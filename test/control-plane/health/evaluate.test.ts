@@ -76,9 +76,9 @@ test('hosts that are all silent at once are no event, and neither are those that
   expect(await events()).toHaveLength(3);
 });
 
-test('a route fails over, dies and is restored', async () => {
-  const office = await startOffice();
-  const { one, two, three, plane, token, network, report, events } = office;
+/** A host that reports which connector it uses for the route, and waits until the first is stored. */
+async function startServed(office: Office) {
+  const { one, two, three, plane, network, report } = office;
   await allOnline(office);
   const route = '192.168.1.0/24';
   const use = (connector: number | null) =>
@@ -93,6 +93,28 @@ test('a route fails over, dies and is restored', async () => {
     );
     return JSON.parse(stored?.routes ?? '{}')[route]?.connector === two.id;
   });
+  return { route, use };
+}
+
+const readOver = async ({ plane, token, network }: Office) => {
+  const { body } = await plane.call('GET', `/api/networks/${network}/events?after=0`, { token });
+  return body.data.find(({ type }: { type: string }) => type === 'route.failed_over');
+};
+
+test('a route of a connector that takes it out of service says so, before a host reports another one', async () => {
+  const office = await startOffice();
+  const { two, three, plane, network, events } = office;
+  const { route } = await startServed(office);
+  const path = `/api/networks/${network}/peers/${two.id}`;
+  await plane.call('PATCH', path, { token: two.token, body: { withdrawn: [route] } });
+  await eventually('it failed over', async () => (await events()).includes(`route.failed_over ${route} three`));
+  expect((await readOver(office)).details).toMatchObject({ to: { id: three.id }, why: 'two no longer serves it' });
+});
+
+test('a route fails over, dies and is restored', async () => {
+  const office = await startOffice();
+  const { two, three, report, events } = office;
+  const { route, use } = await startServed(office);
   await use(three.id);
   await eventually('it failed over', async () => (await events()).includes(`route.failed_over ${route} three`));
   await report(two, { routes: [{ route, connector: two.id, lan: 'down' }] });
@@ -100,9 +122,9 @@ test('a route fails over, dies and is restored', async () => {
   await eventually('it is dead', async () => (await events()).includes(`route.dead ${route}`));
   await report(three, { routes: [{ route, connector: three.id, lan: 'up' }] });
   await eventually('it is restored', async () => (await events()).includes(`route.restored ${route}`));
-  const { body } = await plane.call('GET', `/api/networks/${network}/events?after=0`, { token });
-  const over = body.data.find(({ type }: { type: string }) => type === 'route.failed_over');
-  expect(over.details).toMatchObject({ from: { id: two.id, name: 'two' }, to: { id: three.id, name: 'three' } });
+  const { details } = await readOver(office);
+  expect(details).toMatchObject({ from: { id: two.id, name: 'two' }, to: { id: three.id, name: 'three' } });
+  expect(details.why).toBe('1 of 1 hosts use it');
 });
 
 test('a single host that reaches nothing does not make a route dead', async () => {
