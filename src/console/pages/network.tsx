@@ -19,6 +19,9 @@ import { NetworkFailovers, NetworkRoutes } from './network-routes.tsx';
 import { NetworkTraffic } from './network-traffic.tsx';
 
 export function NetworkPage({ id }: { readonly id: number }): JSX.Element {
+  // Read at the same time as the network, not after it.
+  useLive(healthSource(id));
+  useLive(eventSource(id));
   return (
     <NetworkFrame id={id} title="overview">
       {(network) => <Overview network={network} />}
