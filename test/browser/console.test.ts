@@ -32,10 +32,11 @@ function addNetwork(fields: object = {}): Promise<number> {
   return makeNetwork(plane, plane.token, { name: `net-${ranges}`, private_cidr: `10.${ranges}.0.0/16`, ...fields });
 }
 
-async function addPeer(network: number, fields: object = {}): Promise<void> {
+async function addPeer(network: number, fields: object = {}): Promise<number> {
   const key = await makeKey(plane, plane.token, network);
   const { status, body } = await enroll(plane, key, fields);
   if (status !== 201) throw new Error(JSON.stringify(body));
+  return body.data.peer.id;
 }
 
 /** The command or the secret that is shown. */
@@ -241,14 +242,14 @@ test('markup in names and descriptions is text', async () => {
   const canary = '<img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}"\'><b>';
   const name = `${canary}`.slice(0, 100);
   const network = await addNetwork({ name, description: canary });
-  await addPeer(network, { name, peer_type: 'connector' });
+  const peer = await addPeer(network, { name, peer_type: 'connector' });
   await makeKey(plane, plane.token, network, { name, max_uses: 3 });
   await plane.call('POST', '/api/auth/tokens', { token: plane.token, body: { name } });
   await plane.call('POST', '/api/auth/login', { body: { ...owner, device_name: canary } });
   const page = await openLoggedIn(plane);
   const places = [
     ...['#/networks', `#/networks/${network}`, `#/networks/${network}/peers`, `#/networks/${network}/keys`],
-    ...['#/audit', '#/account'],
+    ...[`#/networks/${network}/events`, `#/networks/${network}/peer/${peer}`, '#/audit', '#/account'],
   ];
   for (const place of places) {
     await page.goto(`${plane.url}/${place}`);
@@ -373,6 +374,7 @@ test.each([360, 1280, 3840])('no page is wider than a screen of %i pixels', asyn
       '({ scrollWidth: document.documentElement.scrollWidth, clientWidth: document.documentElement.clientWidth })',
     );
     expect([place, scrollWidth]).toEqual([place, clientWidth]);
+    if (width === 360) expect([place, await findBarriers(page)]).toEqual([place, []]);
   }
   await takePicture(page, `account-${width}`);
 });

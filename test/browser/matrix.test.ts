@@ -163,6 +163,14 @@ test('a peer has its paths, how others see it, its connectors, and the LANs behi
   await page.getByRole('heading', { name: 'edge-2' }).waitFor();
 });
 
+test('the list of peers has the state of each, as it changes', async () => {
+  const { at, web1, untilState } = await makeOffice();
+  const page = await openLoggedIn(plane, `${at}/peers`);
+  await untilState(web1, 'online');
+  await page.getByRole('row').filter({ hasText: 'web-1' }).getByText('online').waitFor();
+  await page.getByRole('row').filter({ hasText: 'web-2' }).getByText('unknown').waitFor();
+});
+
 test('what is empty says what to type', async () => {
   ranges += 1;
   const network = await makeNetwork(plane, plane.token, { name: 'new', private_cidr: `10.${ranges}.0.0/24` });
@@ -225,7 +233,7 @@ describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
   });
 });
 
-test.each([360, 3840])('no page is wider than a screen of %i pixels', async (width) => {
+test.each([360, 1440, 3840])('no page is wider than a screen of %i pixels', async (width) => {
   const { at, web1 } = await makeOffice();
   const page = await openLoggedIn(plane, at, { viewport: { width, height: 800 } });
   const places: readonly (readonly [string, RegExp])[] = [
@@ -240,5 +248,7 @@ test.each([360, 3840])('no page is wider than a screen of %i pixels', async (wid
       '[document.documentElement.scrollWidth, document.documentElement.clientWidth]',
     );
     expect([place, wide]).toEqual([place, seen]);
+    await takePicture(page, `${heading.source.replaceAll(/\W/g, '')}-${width}`);
+    if (width === 360) expect([place, await findBarriers(page)]).toEqual([place, []]);
   }
 });

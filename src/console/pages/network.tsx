@@ -37,28 +37,31 @@ function Overview({ network }: { readonly network: Network }): JSX.Element {
   const health = useLive(healthSource(id));
   const events = useLive(eventSource(id));
   const reach = useMemo(() => (health.data === null ? null : indexReach(peers, health.data)), [peers, health.data]);
-  const counts = Object.entries(peerTypes).map(([type, text]) => ({
-    type,
-    text,
-    count: peers.filter(({ peer_type }) => peer_type === type).length,
-  }));
+  const counts = Object.entries(peerTypes).flatMap(([type, text]) => {
+    const count = peers.filter(({ peer_type }) => peer_type === type).length;
+    return count === 0 ? [] : { type, text, count };
+  });
   return (
     <>
       {description !== '' && <p>{description}</p>}
-      <dl class="facts">
-        <dt>Range</dt>
-        <dd>
-          <code>{private_cidr}</code>
-        </dd>
-        <dt>Peers</dt>
-        <dd>
-          <a href={linkTo({ page: 'peers', network: id })}>{peers.length}</a>
-        </dd>
+      <dl class="figures">
+        <div>
+          <dt>Range</dt>
+          <dd>
+            <code>{private_cidr}</code>
+          </dd>
+        </div>
+        <div>
+          <dt>Peers</dt>
+          <dd>
+            <a href={linkTo({ page: 'peers', network: id })}>{peers.length}</a>
+          </dd>
+        </div>
         {counts.map(({ type, text, count }) => (
-          <>
-            <dt key={`${type} text`}>{text}</dt>
-            <dd key={type}>{count}</dd>
-          </>
+          <div key={type}>
+            <dt>{text}</dt>
+            <dd>{count}</dd>
+          </div>
         ))}
       </dl>
       {peers.length === 0 && (

@@ -1,9 +1,11 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import type { PeerState } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
 import type { ChangePeer, Peer } from '../../contract/peer.ts';
 import { announce } from '../announcer.ts';
 import { ApiError, call } from '../client.ts';
+import { healthSource, useLive } from '../live.ts';
 import { peerTypes } from '../logic/peer-types.ts';
 import { linkTo } from '../logic/route.ts';
 import { searchPeers } from '../logic/search.ts';
@@ -13,11 +15,14 @@ import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { Verdict } from '../parts/state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { usePolled } from '../polled.ts';
 import { canEdit } from '../session.ts';
 
 export function PeersPage({ id }: { readonly id: number }): JSX.Element {
+  // Read at the same time as the network, not after it.
+  useLive(healthSource(id));
   return (
     <NetworkFrame id={id} title="peers">
       {(network) => <Peers network={network} />}
@@ -38,7 +43,9 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
     [unlisted.items, peers],
   );
   const found = useMemo(() => searchPeers(all, query), [all, query]);
-  const columns = useMemo(() => listColumns(id, setOpened), [id]);
+  const health = useLive(healthSource(id));
+  const states = useMemo(() => new Map(health.data?.peers.map(({ id, state }) => [id, state])), [health.data]);
+  const columns = useMemo(() => listColumns(id, states, setOpened), [id, states]);
   const close = () => setOpened(null);
   const done = async () => {
     close();
@@ -69,7 +76,7 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
           {found.length} of {all.length} peers
         </p>
       </div>
-      <Problem text={unlisted.problem} />
+      <Problem text={unlisted.problem ?? health.problem} />
       {found.length === 0 ? (
         <div class="empty">
           <p>No peer matches. Type a part of its name, address, endpoint, key or route.</p>
@@ -84,12 +91,21 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
   );
 }
 
-function listColumns(network: number, open: (opened: Opened) => void): readonly Column<Peer>[] {
+function listColumns(
+  network: number,
+  states: ReadonlyMap<number, PeerState>,
+  open: (opened: Opened) => void,
+): readonly Column<Peer>[] {
   const columns: readonly Column<Peer>[] = [
     {
       title: 'Name',
       cell: ({ id, name, suspended_at }) =>
         suspended_at === undefined ? <a href={linkTo({ page: 'peer', network, peer: id })}>{name}</a> : name,
+    },
+    {
+      title: 'State',
+      cell: ({ id, suspended_at }) =>
+        suspended_at === undefined ? <Verdict state={states.get(id) ?? 'unknown'} /> : '–',
     },
     { title: 'Type', cell: ({ peer_type }) => peerTypes[peer_type] },
     { title: 'Address', cell: ({ address }) => <code>{address}</code> },
