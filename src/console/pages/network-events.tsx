@@ -74,8 +74,8 @@ function Events({ id }: { readonly id: number }): JSX.Element {
 function listColumns(network: number): readonly Column<Event>[] {
   return [
     { title: 'When', cell: ({ at }) => <time dateTime={at}>{formatMoment(at)}</time> },
-    { title: 'Type', cell: ({ type }) => eventTypes[type] ?? type },
     { title: 'What happened', cell: describeEvent },
+    { title: 'Type', cell: ({ type }) => eventTypes[type] ?? type },
     {
       title: 'Peer',
       cell: ({ peer }) =>

@@ -50,7 +50,7 @@ export function Table<Row>({ label, columns, rows, keyOf }: TableProps<Row>): JS
         <thead>
           <tr aria-rowindex={1}>
             {columns.map(({ title, isActions = false }) => (
-              <th key={title} scope="col">
+              <th key={title} scope="col" class={isActions ? 'actions' : ''}>
                 <span class={isActions ? 'hidden' : ''}>{title}</span>
               </th>
             ))}
