@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { manifest } from '../../packaging/source.ts';
 import type { Health, PeerHealth } from '../../src/contract/health.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
@@ -59,6 +60,8 @@ test('the entry of a host shows how it reaches the others, as the links change',
     { timeoutMs: 120_000 },
   );
   expect((await laptop.cpn(['status'])).stdout).toContain('reachable by 2 of 2 hosts');
+  const { stdout: peers } = await center.controlPlane.cpn(['peer', 'list', String(center.network)]);
+  expect(peers).toMatch(new RegExp(`laptop +admin_device +online +[^ ].* ago +direct.* ${manifest.version} `));
 
   await cutPath(home, first.address);
   const moved = await awaitPath(laptop, first, { path: 'down' });
