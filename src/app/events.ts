@@ -5,7 +5,8 @@ import { backoffDelay } from '../core/util/backoff.ts';
 
 /** Events of one reply. */
 const pageSize = 1000;
-const waitSeconds = 60;
+/** Proxies such as nginx end what is silent for 60 s. */
+const waitSeconds = 50;
 const backoff = { baseMs: 1000, capMs: 15_000 };
 /** Between two polls, also of a service that does not wait although it says so. */
 const pauseMs = { afterWait: 1000, withoutWait: 5000 };

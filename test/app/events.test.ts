@@ -98,6 +98,12 @@ describe('following events', () => {
     plane.events = [...plane.events, ...added];
   };
 
+  it('waits for less time than proxies such as nginx allow', async () => {
+    const plane = new Plane();
+    await follow(plane, { id: 0 }, [() => add(plane, event(1))]);
+    expect(plane.asked.map(({ wait }) => wait?.seconds)).toEqual([50, 50]);
+  });
+
   it('gives each once, through an outage', async () => {
     const plane = new Plane();
     const { found, outages, sleeps } = await follow(plane, { id: 0 }, [

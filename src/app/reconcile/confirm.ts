@@ -85,13 +85,12 @@ export async function applyNewMap(
   const loss = findLoss(planned, known, confirming.isMapRepeated === true);
   // Peers that the service took out of the network are to go, if it means it: it is asked again.
   const again = loss !== null && findLoss(planned, known, true) === null ? 'repeated' : 'changed';
+  const attempt = { revision: map.revision, loss, withinMs: confirming.withinMs };
   // What was only interrupted is tried again by the next process.
-  if (!confirming.signal?.aborted) {
-    if (again === 'repeated') await tools.store.amendNotes(known.interface, { held: { since: tools.uptime() } });
-    else await tools.store.write({ ...state, refused: identifyMap(map) });
-  }
-  const { withinMs } = confirming;
-  throw new NotConfirmed(known.interface, { revision: map.revision, loss, again, withinMs });
+  if (confirming.signal?.aborted) throw new NotConfirmed(known.interface, { ...attempt, again: 'stopped' });
+  if (again === 'repeated') await tools.store.amendNotes(known.interface, { held: { since: tools.uptime() } });
+  else await tools.store.write({ ...state, refused: identifyMap(map) });
+  throw new NotConfirmed(known.interface, { ...attempt, again });
 }
 
 /**

@@ -4,6 +4,7 @@ const nextTries = {
   changed: 'not retried until the network changes',
   repeated: 'it is applied if the control plane sends the same again after 30 s',
   later: 'the daemon retries in 10 minutes, or after the next change',
+  stopped: 'its next start tries again',
 } as const;
 
 /** A change that was not confirmed. */
@@ -28,7 +29,8 @@ export class NotConfirmed extends CpnError {
       loss === null
         ? `with ${what} neither the control plane nor a peer that answered before responded`
         : `with ${what} it loses ${loss}, and no retained peer that had a handshake responded`;
-    super(`${networkInterface} was rolled back: ${silence} within ${withinMs / 1000} s; ${nextTries[again]}`, {
+    const end = again === 'stopped' ? 'before the daemon stopped' : `within ${withinMs / 1000} s`;
+    super(`${networkInterface} was rolled back: ${silence} ${end}; ${nextTries[again]}`, {
       facts: { interface: networkInterface, revision, loss, withinMs },
       // The next pass goes by the state that was restored.
       isRetryable: true,
