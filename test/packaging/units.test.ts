@@ -56,6 +56,15 @@ describe('the services', () => {
     }
   });
 
+  it('are given each credential that their comment or the manual names', () => {
+    const unit = read('cpn-control-plane.service');
+    const manual = readFileSync(join(folder, '../../docs/control-plane.md'), 'utf8');
+    const named = `${unit}${manual}`.matchAll(/\/run\/credentials\/cpn-control-plane\.service\/(\S+)/g);
+    const names = new Set([...named].map(([, name]) => name));
+    expect(names).toContain('cpn.webhook-secret');
+    for (const name of names) expect(unit).toContain(`\nLoadCredential=${name}\n`);
+  });
+
   it('that bring tunnels up leave those in user space alone when they end', () => {
     for (const unit of ['cpn.service', 'cpn-join.service']) {
       expect(read(unit)).toMatch(/^KillMode=process$/m);
