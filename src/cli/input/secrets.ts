@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { Secret } from '../../core/crypto/secret.ts';
-import { UnreadableFile, WrongUsage } from '../../core/errors/index.ts';
+import { WrongUsage } from '../../core/errors/index.ts';
 import { warn } from '../output/output.ts';
 
 /** More than any key, token, password or URL has. */
@@ -26,7 +26,7 @@ export async function readPrivateFile(path: string, what: string): Promise<Secre
     // A file of root's may be readable by its group.
     const isPrivate = (stats.mode & (stats.uid === 0 ? 0o027 : 0o077)) === 0;
     if (isPrivate || !stats.isFile()) return;
-    throw new UnreadableFile(path, `can be read by others (mode ${formatMode(stats.mode)})`, `type: chmod 600 ${path}`);
+    throw new WrongUsage(`${path} can be read by others (mode ${formatMode(stats.mode)}); type: chmod 600 ${path}`);
   });
   return toSecret(bytes.toString('utf8'), `${what} in ${path}`);
 }
@@ -50,7 +50,7 @@ async function readFileOnce(path: string, what: string, check: (stats: Stats) =>
     check(await file.stat());
     return await readShort(file.createReadStream({ autoClose: false }), what);
   } catch (error) {
-    if (error instanceof WrongUsage || error instanceof UnreadableFile) throw error;
+    if (error instanceof WrongUsage) throw error;
     const { code } = error as NodeJS.ErrnoException;
     throw new WrongUsage(`${what} cannot be read from ${path} (${code}); check the path and its permissions`);
   } finally {
