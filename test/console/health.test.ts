@@ -8,6 +8,7 @@ import { moveByKey } from '../../src/console/logic/matrix-keys.ts';
 import { mergeEvents, mostEvents } from '../../src/console/logic/merge-events.ts';
 import { addSamples, findBusiest, toPoints } from '../../src/console/logic/rates.ts';
 import { indexReach, stateOf, sumCounts } from '../../src/console/logic/reach.ts';
+import { formatMoment } from '../../src/console/logic/time.ts';
 import { formatRate, formatSeconds } from '../../src/console/logic/units.ts';
 import { type Event, EventType } from '../../src/contract/event.ts';
 import type { PeerHealth, PeerPath } from '../../src/contract/health.ts';
@@ -57,6 +58,26 @@ test('rows report, columns are reported about, by type and name; the rest is sil
   });
   expect(groups.has('connector connector')).toBe(false);
   expect(sumCounts(groups)).toEqual({ direct: 2, relayed: 0, stale: 0, down: 1, never: 0, unknown: 1 });
+});
+
+test('what an offline host reported last is no longer current', () => {
+  const paths: PeerPath[] = [{ peer: 1, path: 'direct', rx_rate: 5 }];
+  const reach = officeReach({ state: 'offline', paths, routes: [{ route: '192.168.1.0/24', connector: 3 }] });
+  expect(reach.rows.map(({ name }) => name)).toEqual(['edge', 'web-10']);
+  expect(stateOf(reach, 3, 1)).toBe('unknown');
+  expect(sumCounts(reach.groups)).toMatchObject({ direct: 1, unknown: 2 });
+  expect(reach.health.get(3)?.routes).toEqual([]);
+  expect(filterMatrix(reach, { ...noFilter, state: 'direct' }).rows.map(({ name }) => name)).toEqual(['web-10']);
+  expect(explainPath({ peers }, reach, edge, web10).summary).toBe(
+    `edge is offline; its last report, of ${formatMoment(at)}, said direct.`,
+  );
+  expect(listAround(reach, 3).map(({ from, to, last }) => [from?.path, to?.path, last?.path])).toEqual([
+    [undefined, 'direct', 'direct'],
+  ]);
+  const report = reportOf(3, paths);
+  const rates = addSamples(new Map(), { peers: [report], routes: [] });
+  expect([...rates.keys()]).toEqual([3]);
+  expect(addSamples(rates, { peers: [{ ...report, state: 'offline' }], routes: [] }).size).toBe(0);
 });
 
 test.each([

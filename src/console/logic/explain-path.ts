@@ -1,6 +1,8 @@
+import type { PeerHealth } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
 import type { Peer } from '../../contract/peer.ts';
 import { type CellState, type Reach, stateOf } from './reach.ts';
+import { formatMoment } from './time.ts';
 import { toSentence } from './to-sentence.ts';
 import { formatSeconds } from './units.ts';
 
@@ -27,6 +29,7 @@ const mostNames = 8;
 export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from: Peer, to: Peer): Explanation {
   const state = stateOf(reach, from.id, to.id);
   const path = reach.pathOf(from.id, to.id);
+  const last = reach.lastPathOf(from.id, to.id);
   const [own, other] = [reach.health.get(from.id), reach.health.get(to.id)];
   const isMismatch = own?.pin_mismatches.includes(to.id) ?? false;
   const relay = path?.via === undefined ? null : (reach.byId.get(path.via)?.name ?? 'a peer that is gone');
@@ -47,10 +50,16 @@ export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from:
   ];
   return {
     state,
-    summary: summarize(state, from.name, to.name, relay),
+    summary: last ? describeLast(from.name, own, last.path) : summarize(state, from.name, to.name, relay),
     facts: optional.flatMap(([name, value]) => (value === null ? [] : [[name, value] as const])),
     remedies: listRemedies(reach, from, to, state),
   };
+}
+
+/** What an offline host reported last is no longer current. */
+function describeLast(from: string, own: PeerHealth | undefined, path: CellState): string {
+  const when = own?.reported_at == null ? '' : `, of ${formatMoment(own.reported_at)},`;
+  return `${from} is offline; its last report${when} said ${path}.`;
 }
 
 function summarize(state: CellState, from: string, to: string, relay: string | null): string {

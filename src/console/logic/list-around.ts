@@ -7,6 +7,8 @@ export interface Pair {
   readonly other: Peer;
   readonly from: PeerPath | undefined;
   readonly to: PeerPath | undefined;
+  /** What this peer reported last, where it is offline. */
+  readonly last: PeerPath | undefined;
 }
 
 const order: readonly (string | undefined)[] = ['down', 'never', 'stale', 'direct', 'relayed'];
@@ -16,7 +18,8 @@ export function listAround(reach: Reach, peer: number): readonly Pair[] {
   const pairs = [...reach.byId.values()].flatMap((other): Pair[] => {
     if (other.id === peer) return [];
     const [from, to] = [reach.pathOf(peer, other.id), reach.pathOf(other.id, peer)];
-    return from === undefined && to === undefined ? [] : [{ other, from, to }];
+    const last = reach.lastPathOf(peer, other.id);
+    return (from ?? to ?? last) === undefined ? [] : [{ other, from, to, last }];
   });
   const rank = ({ from, to }: Pair) =>
     Math.min(...[from, to].flatMap((path) => (path === undefined ? [] : order.indexOf(path.path))));

@@ -12,10 +12,11 @@ export type Rates = ReadonlyMap<number, readonly Sample[]>;
 
 const mostSamples = 60;
 
-/** Adds the reports that are newer than those before. */
+/** Adds the reports that are newer than those before. An offline host has no rate. */
 export function addSamples(before: Rates, { peers }: Health): Rates {
   return new Map(
     peers.flatMap((peer): [number, readonly Sample[]][] => {
+      if (peer.state === 'offline') return [];
       const samples = before.get(peer.id) ?? [];
       const sample = toSample(peer);
       if (sample === null) return samples.length === 0 ? [] : [[peer.id, samples]];

@@ -1,7 +1,7 @@
 import type { Health, PathState, PeerHealth, PeerPath } from '../../contract/health.ts';
 import type { Peer, PeerType } from '../../contract/peer.ts';
 
-/** How one peer reaches another; unknown where it reports no path to it. */
+/** How one peer reaches another; unknown where it reports no path to it, or is offline. */
 export type CellState = PathState | 'unknown';
 
 export const cellStates: readonly CellState[] = ['direct', 'relayed', 'stale', 'down', 'never', 'unknown'];
@@ -19,10 +19,13 @@ export interface Reach {
   /** The peers that are in neither. */
   readonly silent: readonly Peer[];
   readonly byId: ReadonlyMap<number, Peer>;
+  /** Without the paths and routes of an offline host, which are no longer current. */
   readonly health: ReadonlyMap<number, PeerHealth>;
   /** How many pairs there are of each state, by the types of both peers, as in `origin connector`. */
   readonly groups: ReadonlyMap<string, Counts>;
   pathOf(from: number, to: number): PeerPath | undefined;
+  /** What an offline host reported last. */
+  lastPathOf(from: number, to: number): PeerPath | undefined;
 }
 
 const collator = new Intl.Collator('en', { numeric: true });
@@ -31,7 +34,10 @@ const noPaths: ReadonlyMap<number, PeerPath> = new Map();
 /** Arranges the reports of hosts. Peers that are not in the network are left out. */
 export function indexReach(peers: readonly Peer[], { peers: reports }: Health): Reach {
   const byId = new Map(peers.map((peer) => [peer.id, peer]));
-  const health = new Map(reports.map((report) => [report.id, report]));
+  const health = new Map(
+    reports.map((report) => [report.id, report.state === 'offline' ? { ...report, paths: [], routes: [] } : report]),
+  );
+  const offline = new Map(reports.filter(({ state }) => state === 'offline').map(({ id, paths }) => [id, paths]));
   const named = new Set<number>();
   const known = new Map<string, Record<PathState, number>>();
   const rows: Peer[] = [];
@@ -43,6 +49,7 @@ export function indexReach(peers: readonly Peer[], { peers: reports }: Health): 
       const to = byId.get(peer);
       if (to === undefined) continue;
       named.add(peer);
+      if (offline.has(id)) continue;
       const group = toGroup(from.peer_type, to.peer_type);
       const counts = known.get(group) ?? { direct: 0, relayed: 0, stale: 0, down: 0, never: 0 };
       counts[path] += 1;
@@ -65,6 +72,7 @@ export function indexReach(peers: readonly Peer[], { peers: reports }: Health): 
     ...{ byId, health },
     groups: countUnknown(rows, columns, named, known),
     pathOf: (from, to) => pathsOf(from).get(to),
+    lastPathOf: (from, to) => offline.get(from)?.find(({ peer }) => peer === to),
   };
 }
 

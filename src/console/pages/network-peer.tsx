@@ -131,7 +131,7 @@ function Paths({ network, reach, peer }: ReachProps): JSX.Element {
             },
             { title: 'From here', cell: ({ from }) => <State state={from?.path ?? 'unknown'} /> },
             { title: 'To here', cell: ({ to }) => <State state={to?.path ?? 'unknown'} /> },
-            { title: 'Details', cell: ({ from }) => describePath(reach, from) },
+            { title: 'Details', cell: ({ from, last }) => describePath(reach, from, last) },
             {
               title: 'Why',
               isActions: true,
@@ -149,7 +149,8 @@ function Paths({ network, reach, peer }: ReachProps): JSX.Element {
   );
 }
 
-function describePath(reach: Reach, path: PeerPath | undefined): string {
+function describePath(reach: Reach, path: PeerPath | undefined, last: PeerPath | undefined): string {
+  if (last !== undefined) return `${last.path} in its last report`;
   if (path === undefined) return '–';
   const { via, handshake_age, rtt_ms, rx_rate, tx_rate } = path;
   const parts = [
@@ -189,6 +190,7 @@ function Routes({ network, reach, peer }: ReachProps): JSX.Element | null {
 /** The LANs behind a connector. */
 function Served({ network, reach, peer }: ReachProps): JSX.Element {
   const served = network.routes.filter((route) => findConnectors([peer], route).length > 0);
+  const isOffline = reach.health.get(peer.id)?.state === 'offline';
   const lans = new Map(reach.health.get(peer.id)?.routes.map(({ route, lan }) => [route, lan]));
   const users = (route: string) =>
     [...reach.health.values()].filter(({ routes }) =>
@@ -211,7 +213,7 @@ function Served({ network, reach, peer }: ReachProps): JSX.Element {
           keyOf={(route) => route}
           columns={[
             { title: 'Route', cell: (route) => <code>{route}</code> },
-            { title: 'LAN', cell: (route) => describeLan(lans.get(route)) },
+            { title: 'LAN', cell: (route) => (isOffline ? 'unknown' : describeLan(lans.get(route))) },
             { title: 'Hosts that use it', cell: users },
           ]}
         />
