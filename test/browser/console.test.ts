@@ -144,6 +144,14 @@ test('a key gives the one command to paste, and the host appears when it joins',
   await page.getByText('There is no key that a host can use.').waitFor();
 });
 
+test('what is wrong with a field is said once, there', async () => {
+  const page = await openLoggedIn(plane, `#/networks/${await addNetwork()}/add-host`);
+  await page.getByRole('button', { name: 'Make a key' }).click();
+  await page.getByText('✕ Name must not be empty.').waitFor();
+  expect(await page.locator('p.problem').allTextContents()).toEqual(['✕ Name must not be empty.']);
+  expect(await page.getByLabel('Name').evaluate((element) => element.matches(':focus'))).toBe(true);
+});
+
 test('a phone is enrolled by a key pair that never leaves the page', async () => {
   const network = await addNetwork();
   await addPeer(network, { name: 'edge', peer_type: 'connector', endpoint: '203.0.113.1:51820' });

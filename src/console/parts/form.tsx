@@ -1,5 +1,5 @@
 import { type ComponentChildren, createContext, type JSX } from 'preact';
-import { useContext, useId, useState } from 'preact/hooks';
+import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../client.ts';
 import { toSentence } from '../logic/to-sentence.ts';
 import { Problem } from './problem.tsx';
@@ -18,6 +18,7 @@ interface FormProps {
 export function Form({ submit, onSubmit, onCancel, isDangerous = false, children }: FormProps): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
+  const place = useRef<HTMLFormElement>(null);
   const run = async (event: Event) => {
     event.preventDefault();
     if (isBusy) return;
@@ -32,10 +33,18 @@ export function Form({ submit, onSubmit, onCancel, isDangerous = false, children
     }
   };
   const fields = error instanceof ApiError ? error.fields : {};
+  const names = Object.keys(fields);
+  const find = (name: string) =>
+    place.current?.querySelector<HTMLElement>(`[name="${CSS.escape(name)}"][aria-invalid]`);
+  const isAtFields = names.length > 0 && names.every(find);
+  // A screen reader reads what is wrong with the field that has the focus.
+  useEffect(() => {
+    if (isAtFields) place.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [error]);
   return (
-    <form onSubmit={(event) => void run(event)} noValidate>
+    <form ref={place} onSubmit={(event) => void run(event)} noValidate>
       <FieldErrors.Provider value={fields}>{children}</FieldErrors.Provider>
-      <Problem text={error?.message ?? null} />
+      <Problem text={isAtFields ? null : (error?.message ?? null)} />
       <div class="actions">
         <button type="submit" class={isDangerous ? 'danger' : 'primary'} aria-disabled={isBusy}>
           {submit}
