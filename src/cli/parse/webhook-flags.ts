@@ -9,7 +9,8 @@ export const webhookFlags: Flags = {
   'webhook-secret-file': {
     kind: 'text',
     value: 'PATH',
-    summary: 'file that holds only the secret that signs them, as whsec_ and base64; must not be readable by others',
+    summary:
+      'file that holds only the secrets that sign them, one a line, as whsec_ and base64; must not be readable by others',
   },
   'webhook-events': { kind: 'list', value: 'TYPE[,TYPE]', summary: 'types of events to send; default: all' },
   'webhook-allow': {
@@ -33,7 +34,7 @@ export async function readWebhook(input: Input) {
   }
   return {
     url: await readSecret(url, "the webhook's URL"),
-    secret: await readPrivateFile(file, "the webhook's secret"),
+    secrets: await readPrivateFile(file, "the webhook's secret"),
     events,
     allow,
   };

@@ -25,9 +25,9 @@ const maxRetryAfterMs = 3_600_000;
  * Sends to the receiver of a webhook, signed as Standard Webhooks has it. It connects to the addresses that were checked, follows no
  * redirect, and reads nothing of a reply but its status.
  */
-export function createSend({ url: secretUrl, secret, allow, findAddresses = resolveName }: Webhook): Send {
+export function createSend({ url: secretUrl, secrets, allow, findAddresses = resolveName }: Webhook): Send {
   const url = new URL(secretUrl.reveal());
-  const signer = new Signer(secret.reveal());
+  const signers = secrets.map((secret) => new Signer(secret.reveal()));
   const refuse = createAddressCheck(allow, url.protocol === 'http:');
   // A resolver that does not answer holds one thread of the pool, whatever there is to send.
   const findShared = shareRunning(() => findReceiver(hostOf(url), refuse, findAddresses));
@@ -44,7 +44,7 @@ export function createSend({ url: secretUrl, secret, allow, findAddresses = reso
           'user-agent': 'cpn-webhook',
           'webhook-id': id,
           'webhook-timestamp': `${Math.floor(at.getTime() / 1000)}`,
-          'webhook-signature': signer.sign(id, at, body),
+          'webhook-signature': signers.map((signer) => signer.sign(id, at, body)).join(' '),
         },
         body,
         signal,

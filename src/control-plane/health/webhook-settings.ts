@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { EventType } from '../../contract/event.ts';
-import type { Secret } from '../../core/crypto/secret.ts';
+import { Secret } from '../../core/crypto/secret.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
 import { hostPrefix, type Prefix, parseAddress, parsePrefix } from '../../core/net/cidr.ts';
 import { createAddressCheck, type FindAddresses, hostOf } from './receiver-addresses.ts';
@@ -9,8 +9,8 @@ import { createAddressCheck, type FindAddresses, hostOf } from './receiver-addre
 export interface Webhook {
   /** Its path may be what opens it. */
   readonly url: Secret;
-  /** What signs the messages, as `whsec_` and base64. */
-  readonly secret: Secret;
+  /** Each signs all messages, as `whsec_` and base64. */
+  readonly secrets: readonly Secret[];
   readonly types: ReadonlySet<EventType>;
   /** Addresses that are sent to although they are not public, or over plain http. */
   readonly allow: readonly Prefix[];
@@ -21,20 +21,20 @@ export interface Webhook {
 /** A webhook as the operator gives it. */
 interface WebhookTexts {
   readonly url: Secret;
-  readonly secret: Secret;
+  /** One a line. */
+  readonly secrets: Secret;
   /** All types when it is empty. */
   readonly events: readonly string[];
   readonly allow: readonly string[];
 }
 
 /** @throws InvalidValue, which shows neither the URL nor the secret */
-export function parseWebhook({ url, secret, events, allow }: WebhookTexts): Webhook {
+export function parseWebhook({ url, secrets, events, allow }: WebhookTexts): Webhook {
   const allowed = allow.map(parseAllowed);
   checkUrl(url, allowed);
-  checkSecret(secret);
   return {
     url,
-    secret,
+    secrets: parseSecrets(secrets),
     types: new Set(events.length === 0 ? EventType.options : events.map(parseType)),
     allow: allowed,
   };
@@ -62,15 +62,23 @@ function checkUrl(secret: Secret, allow: readonly Prefix[]): void {
   }
 }
 
+function parseSecrets(secrets: Secret): Secret[] {
+  return secrets
+    .reveal()
+    .trim()
+    .split(/\s*\n\s*/)
+    .map(parseSecret);
+}
+
 /** As the specification has it: 24 to 64 bytes. */
-function checkSecret(secret: Secret): void {
-  const [, text = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret.reveal()) ?? [];
+function parseSecret(line: string, index: number): Secret {
+  const [, text = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(line) ?? [];
   const bytes = Buffer.from(text, 'base64');
-  if (bytes.length >= 24 && bytes.length <= 64 && bytes.toString('base64') === text) return;
+  if (bytes.length >= 24 && bytes.length <= 64 && bytes.toString('base64') === text) return new Secret(line);
   throw new InvalidValue(
     '--webhook-secret-file',
     undefined,
-    'does not hold "whsec_" and the base64 of 24 to 64 bytes',
+    `does not hold "whsec_" and the base64 of 24 to 64 bytes in line ${index + 1}`,
     'make one: (umask 077; echo "whsec_$(openssl rand -base64 32)" > FILE)',
   );
 }

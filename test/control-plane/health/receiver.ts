@@ -78,6 +78,11 @@ export function webhookFlags(folder: string, { url }: Receiver, ...events: strin
 }
 
 /** The settings of a webhook at a receiver. */
-export function webhookAt(url: string, events: readonly string[] = [], allow = ['127.0.0.0/8']): Webhook {
-  return parseWebhook({ url: new Secret(url), secret: new Secret(signingSecret), events, allow });
+export function webhookAt(
+  url: string,
+  events: readonly string[] = [],
+  allow = ['127.0.0.0/8'],
+  secrets = [signingSecret],
+): Webhook {
+  return parseWebhook({ url: new Secret(url), secrets: new Secret(secrets.join('\n')), events, allow });
 }

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import { createSend, type Send } from '../../../src/control-plane/health/send-webhook.ts';
 import { makeCertificate } from '../../api/certificate.ts';
-import { ignore, startReceiver, webhookAt } from './receiver.ts';
+import { ignore, type Received, signingSecret, startReceiver, webhookAt } from './receiver.ts';
 
 const message = { id: 'evt_1', body: '{}' };
 const never = new AbortController().signal;
@@ -25,6 +26,16 @@ test('it connects to the address that was checked, and resolves the name no seco
   expect(receiver.received[0]?.headers.host).toBe(`hooks.example.invalid:${receiver.port}`);
   expect((await attempt(send))?.reason).toBe('10.0.0.1 is private; --webhook-allow has the addresses that may be used');
   expect(receiver.received).toHaveLength(1);
+});
+
+test('each secret signs, so that the receiver may have either while it is replaced', async () => {
+  const receiver = await startReceiver();
+  const secrets = [signingSecret, `whsec_${Buffer.alloc(32, 'new').toString('base64')}`];
+  expect(await attempt(createSend(webhookAt(receiver.url, [], undefined, secrets)))).toBeNull();
+  const [{ body, headers }] = receiver.received as [Received];
+  for (const secret of secrets) new Webhook(secret).verify(body, headers as Record<string, string>);
+  const other = new Webhook(Buffer.alloc(32, 'other').toString('base64'));
+  expect(() => other.verify(body, headers as Record<string, string>)).toThrow();
 });
 
 test('a name of this machine is refused', async () => {

@@ -7,7 +7,7 @@ import { signingSecret } from './receiver.ts';
 const parse = (given: { url?: string; secret?: string; events?: string[]; allow?: string[] }) =>
   parseWebhook({
     url: new Secret(given.url ?? 'https://hooks.example.net/cpn'),
-    secret: new Secret(given.secret ?? signingSecret),
+    secrets: new Secret(given.secret ?? signingSecret),
     events: given.events ?? [],
     allow: given.allow ?? [],
   });
@@ -40,10 +40,14 @@ test.each([
     { url: 'https://[::ffff:10.0.0.1]/t0p' },
     '--webhook has an address that is private; if it is the receiver, add --webhook-allow ::ffff:a00:1',
   ],
-  [{ secret: 't0p' }, /^--webhook-secret-file does not hold "whsec_" and the base64 of 24 to 64 bytes; make one: /],
+  [
+    { secret: 't0p' },
+    /^--webhook-secret-file does not hold "whsec_" and the base64 of 24 to 64 bytes in line 1; make one: /,
+  ],
   [{ secret: `whsec_${Buffer.alloc(23).toString('base64')}` }, /^--webhook-secret-file does not hold /],
   [{ secret: `whsec_${Buffer.alloc(65).toString('base64')}` }, /^--webhook-secret-file does not hold /],
   [{ secret: signingSecret.slice('whsec_'.length) }, /^--webhook-secret-file does not hold /],
+  [{ secret: `${signingSecret}\nwhsec_t0p\n` }, /^--webhook-secret-file does not hold .* in line 2; /],
   [{ secret: signingSecret.slice(0, -1) }, /^--webhook-secret-file does not hold /],
   [{ events: ['peer.gone'] }, /^--webhook-events "peer.gone" is not a type of events; the types are peer.enrolled, /],
   [{ allow: ['10.0.0.1/8'] }, /^--webhook-allow "10.0.0.1\/8" has host bits set/],
