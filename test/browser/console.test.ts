@@ -144,6 +144,19 @@ test('a key gives the one command to paste, and the host appears when it joins',
   await page.getByText('There is no key that a host can use.').waitFor();
 });
 
+test('a command is selected where the browser has no clipboard, and nothing covers it', async () => {
+  const page = await openLoggedIn(plane, `#/networks/${await addNetwork()}/add-host`);
+  // As over plain http.
+  await page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+  await page.getByLabel('Name').fill('web-1');
+  await page.getByRole('button', { name: 'Make a key' }).click();
+  const text = await readText(page);
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByText('The command is selected. Press Ctrl+C to copy it.').waitFor();
+  expect(await page.evaluate('String(getSelection())')).toBe(text);
+  expect(await page.locator('.announcement p').count()).toBe(0);
+});
+
 test('what is wrong with a field is said once, there', async () => {
   const page = await openLoggedIn(plane, `#/networks/${await addNetwork()}/add-host`);
   await page.getByRole('button', { name: 'Make a key' }).click();

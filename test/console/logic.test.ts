@@ -133,6 +133,11 @@ describe('the command to paste', () => {
     expect(container).toMatch(/ cpn run$/);
   });
 
+  test('says how the daemon starts where cpn comes from its source', () => {
+    const [debian] = makeJoinCommands({ api: 'https://cp.example.net', token, type: 'origin' });
+    expect(debian?.hint).toContain('Without it, start the daemon after the join: sudo cpn run');
+  });
+
   test.each([
     ['http://cp.example.net', true],
     ['http://192.0.2.7:8787', true],

@@ -25,7 +25,7 @@ export function makeJoinCommands(request: JoinRequest): readonly JoinCommand[] {
     {
       id: 'debian',
       title: 'Debian',
-      hint: 'In a shell of a host that has the package of cpn. It joins, and starts at boot.',
+      hint: 'In a shell of a host that has cpn. With the package, the daemon starts now and at boot. Without it, start the daemon after the join: sudo cpn run',
       text: `${key} | sudo cpn ${join}`,
     },
     {

@@ -126,7 +126,9 @@ function Tokens(): JSX.Element {
           />
         </div>
       </Form>
-      {made !== null && <Copy label={`The token ${made.name}, which is shown only now`} text={made.access_token} />}
+      {made !== null && (
+        <Copy what="token" label={`The token ${made.name}, which is shown only now`} text={made.access_token} />
+      )}
       {revoked !== null && (
         <Confirm
           title={`Revoke ${revoked.name}?`}

@@ -71,7 +71,7 @@ export function PhoneResult({ network, phone }: { readonly network: Network; rea
         </p>
       )}
       <QrCode label={`The tunnel of ${phone.name} as a QR code`} text={phone.config} />
-      <Copy label="The same as a wg-quick file" text={phone.config} />
+      <Copy what="file" label="The same as a wg-quick file" text={phone.config} />
     </section>
   );
 }

@@ -1,19 +1,21 @@
 import type { JSX } from 'preact';
-import { useId, useRef } from 'preact/hooks';
-import { announce } from '../announcer.ts';
+import { useId, useRef, useState } from 'preact/hooks';
 
 interface CopyProps {
+  /** What the text is, in one word. */
+  readonly what?: 'command' | 'file' | 'token';
   readonly label: string;
   readonly text: string;
 }
 
 /** A text to copy, such as a command or a secret that is shown once. */
-export function Copy({ label, text }: CopyProps): JSX.Element {
+export function Copy({ what = 'command', label, text }: CopyProps): JSX.Element {
   const id = useId();
   const place = useRef<HTMLElement>(null);
+  const [result, setResult] = useState('');
   const copy = async () => {
     const isCopied = await copyText(text, place.current);
-    announce(isCopied ? `${label}: copied.` : `${label}: selected. Press Ctrl+C to copy it.`);
+    setResult(isCopied ? `The ${what} is copied.` : `The ${what} is selected. Press Ctrl+C to copy it.`);
   };
   return (
     <div class="copy">
@@ -23,7 +25,8 @@ export function Copy({ label, text }: CopyProps): JSX.Element {
       </pre>
       <button type="button" onClick={() => void copy()} aria-describedby={id}>
         Copy
-      </button>
+      </button>{' '}
+      <span role="status">{result}</span>
     </div>
   );
 }
