@@ -94,7 +94,6 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     passwordCost = usualPasswordCost,
   } = options;
   const transport = createTransport(options.tls ?? null, { ...defaultDeadlines, ...options.deadlines });
-  const metrics = createMetrics(notifier);
   // A wrong owner leaves no empty folder behind.
   if (!options.database && !existsSync(options.dataDir)) checkFirstOwner(owner);
   const store = await open(options, { map: notifier, health: healthNotifier });
@@ -123,6 +122,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     if (await makeFirstOwner(context, owner)) logger.info({ email: owner?.email }, 'first owner made');
     else if (owner && (await isForeignOwner(context, owner)))
       logger.warn({ email: owner.email }, 'first owner not made: the database has users, and this is no owner of it');
+    const metrics = createMetrics(context);
     const metricsElsewhere = Boolean(options.metrics);
     const health = startHealth(context, options);
     timely.health = health;

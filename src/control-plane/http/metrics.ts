@@ -2,7 +2,8 @@ import http from 'node:http';
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { CannotListen, OutcomeUnknown, Unavailable } from '../errors.ts';
-import type { ChangeNotifier } from '../push/change-notifier.ts';
+import type { Context } from '../service/context.ts';
+import { measure } from '../service/measure.ts';
 import type { Deadlines } from './transport.ts';
 
 /** What the control plane counts. No label is of a caller's making: routes are templates, methods those that Node parses. */
@@ -18,7 +19,7 @@ export interface Metrics {
 }
 
 /** Counts for one control plane; those of the process are the same for all that run in it. */
-export function createMetrics(notifier: ChangeNotifier): Metrics {
+export function createMetrics(context: Pick<Context, 'db' | 'readTime' | 'notifier'>): Metrics {
   const shared = processRegistry();
   const registry = new Registry();
   const registers = [registry];
@@ -50,12 +51,33 @@ export function createMetrics(notifier: ChangeNotifier): Metrics {
     help: 'Requests that wait for a change of their network.',
     registers,
     collect() {
-      this.set(notifier.count());
+      this.set(context.notifier.count());
     },
   });
+  const gauge = <Label extends string>(name: string, help: string, labelNames: Label[]) =>
+    new Gauge({ name, help, labelNames, registers });
+  const hosts = gauge('cpn_hosts', 'Hosts of all networks, by the state that the last event stated.', ['state']);
+  const waiting = gauge('cpn_webhook_events_waiting', 'Events that wait for the webhook.', []);
+  const oldest = gauge('cpn_webhook_oldest_event_seconds', 'Age of the oldest event that waits; 0 for none.', []);
+  /** Without an answer of the database, only these metrics are missing. */
+  const readStored = async () => {
+    try {
+      const stored = await measure(context);
+      for (const state of ['online', 'offline'] as const) hosts.set({ state }, stored.hosts[state]);
+      waiting.set(stored.deliveries.count);
+      oldest.set(stored.deliveries.ageSeconds);
+    } catch {
+      hosts.reset();
+      waiting.remove();
+      oldest.remove();
+    }
+  };
   return {
     contentType: registry.contentType,
-    format: () => Registry.merge([shared, registry]).metrics(),
+    async format() {
+      await readStored();
+      return Registry.merge([shared, registry]).metrics();
+    },
     countAnswer(request, reply) {
       const { method } = request;
       const route = request.routeOptions.url ?? 'none';

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { Event } from '../../contract/event.ts';
-import { locksRows } from './database.ts';
+import { countRows, locksRows } from './database.ts';
 import type { Db, Tables } from './tables.ts';
 
 /** Stores what the webhook is to receive; due at once. */
@@ -60,4 +60,10 @@ export async function postponeDelivery(
 /** Removes deliveries of events from before an instant. */
 export async function deleteDeliveries(db: Db, before: string): Promise<void> {
   await db.deleteFrom('deliveries').where('created_at', '<', before).execute();
+}
+
+/** How many wait, and since when the oldest of them. */
+export async function countDeliveries(db: Db): Promise<{ readonly count: number; readonly oldest: string | null }> {
+  const first = await db.selectFrom('deliveries').select('created_at').orderBy('id').limit(1).executeTakeFirst();
+  return { count: await countRows(db.selectFrom('deliveries')), oldest: first?.created_at ?? null };
 }

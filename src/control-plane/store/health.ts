@@ -100,3 +100,10 @@ export async function listNetworksToJudge(db: Db, since: string): Promise<number
 export async function saveAnnouncedRoutes(db: Db, network: number, routes: string): Promise<void> {
   await db.updateTable('network_health').set({ routes }).where('network_id', '=', network).execute();
 }
+
+/** How many peers the last events stated to be online and offline. */
+export async function countAnnounced(db: Db): Promise<ReadonlyMap<StoredHealth['announced'], number>> {
+  const counted = db.selectFrom('peer_health').select(({ fn }) => ['announced', fn.countAll().as('count')]);
+  const rows = await counted.where('announced', 'is not', null).groupBy('announced').execute();
+  return new Map(rows.map(({ announced, count }) => [announced, Number(count)]));
+}

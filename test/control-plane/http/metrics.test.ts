@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parsePrefix } from '../../../src/core/net/cidr.ts';
+import { eventually } from '../../lab/eventually.ts';
 import {
   closePlane,
   enroll,
@@ -11,6 +12,8 @@ import {
   startPlane,
   withDatabase,
 } from '../harness.ts';
+import { silence, startOffice } from '../health/office.ts';
+import { refuse, startReceiver, webhookAt } from '../health/receiver.ts';
 import { makeOffice, openWaiting, read, tagged, untilWaiting } from '../push/long-poll.ts';
 import { connectRaw } from '../raw.ts';
 
@@ -124,6 +127,46 @@ test('a database that fails is counted', async () => {
   expect((await plane.call('GET', '/api/networks', { token })).status).toBe(500);
   await plane.call('GET', '/nowhere');
   expect((await scrape(plane)).get('cpn_database_errors_total')).toBe(1);
+});
+
+test('hosts are counted by the state that the last event stated', async () => {
+  const office = await startOffice();
+  const states = async () => {
+    const samples = await scrape(office.plane);
+    return ['online', 'offline'].map((state) => samples.get(`cpn_hosts{state="${state}"}`));
+  };
+  expect(await states()).toEqual([0, 0]);
+  await office.call(office.one);
+  await office.call(office.two);
+  await eventually('two are online', async () => String(await states()) === '2,0');
+  office.plane.clock.advance(silence);
+  await office.call(office.one);
+  await eventually('one is offline', async () => String(await states()) === '1,1');
+});
+
+test('the events that wait for the webhook are counted, with the age of the oldest', async () => {
+  const receiver = await startReceiver(refuse);
+  const plane = await startPlane({ webhook: webhookAt(receiver.url, []) });
+  const read = async () => {
+    const samples = await scrape(plane);
+    return ['events_waiting', 'oldest_event_seconds'].map((name) => samples.get(`cpn_webhook_${name}`));
+  };
+  expect(await read()).toEqual([0, 0]);
+  const token = await plane.signIn('owner');
+  const network = await makeNetwork(plane, token);
+  for (const name of ['lab', 'office']) {
+    await plane.call('PATCH', `/api/networks/${network}`, { token, body: { name } });
+    plane.clock.advance(20_000);
+  }
+  expect(await read()).toEqual([2, 40]);
+});
+
+test('without an answer of the database only those of it are missing', async () => {
+  const plane = await startPlane();
+  await withDatabase(plane.dataDir, (db) => db.schema.alterTable('deliveries').renameTo('hidden').execute());
+  const samples = await scrape(plane);
+  expect(samples.get('cpn_waiting_connectors')).toBe(0);
+  expect([...samples.keys()].filter((name) => /^cpn_(hosts|webhook)/.test(name))).toEqual([]);
 });
 
 describe('the metrics are for', () => {
