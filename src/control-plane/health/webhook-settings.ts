@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { EventType } from '../../contract/event.ts';
 import { Secret } from '../../core/crypto/secret.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
-import { hostPrefix, type Prefix, parseAddress, parsePrefix } from '../../core/net/cidr.ts';
+import { hostPrefix, type Prefix, parseAddress, parsePrefix, tryParseAddress } from '../../core/net/cidr.ts';
 import { createAddressCheck, type FindAddresses, hostOf } from './receiver-addresses.ts';
 
 /** Where events are sent. */
@@ -43,8 +43,12 @@ export function parseWebhook({ url, secrets, events, allow }: WebhookTexts): Web
 function checkUrl(secret: Secret, allow: readonly Prefix[]): void {
   const text = secret.reveal();
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || !/^https?:$/.test(url.protocol)) {
+  if (url === null) {
     throw new InvalidValue('--webhook', undefined, 'is not a URL', 'write it like https://hooks.example.net/cpn');
+  }
+  if (!/^https?:$/.test(url.protocol)) {
+    const remedy = 'use https, or http to an address that --webhook-allow names';
+    throw new InvalidValue('--webhook', `${url.protocol}//${url.host}`, 'is not https', remedy);
   }
   if (url.username !== '' || url.password !== '') {
     throw new InvalidValue('--webhook', undefined, 'has a user or a password', 'the receiver checks the signature');
@@ -66,8 +70,8 @@ function parseSecrets(secrets: Secret): Secret[] {
   return secrets
     .reveal()
     .trim()
-    .split(/\s*\n\s*/)
-    .map(parseSecret);
+    .split('\n')
+    .map((line, index) => parseSecret(line.trim(), index));
 }
 
 /** As the specification has it: 24 to 64 bytes. */
@@ -92,5 +96,8 @@ function parseType(text: string): EventType {
 
 function parseAllowed(text: string): Prefix {
   const field = '--webhook-allow';
+  if (!text.includes('/') && tryParseAddress(text) === null) {
+    throw new InvalidValue(field, text, 'is no CIDR and no address', 'write it like 10.0.0.0/8 or 10.77.0.5');
+  }
   return text.includes('/') ? parsePrefix(text, field) : hostPrefix(parseAddress(text, field));
 }

@@ -23,7 +23,11 @@ test.each(['http://10.0.0.7/x', 'https://10.0.0.7', 'https://10.0.0.7:8443/x'])(
 
 test.each([
   [{ url: 'hooks.example.net' }, '--webhook is not a URL; write it like https://hooks.example.net/cpn'],
-  [{ url: 'ftp://hooks.example.net' }, '--webhook is not a URL; write it like https://hooks.example.net/cpn'],
+  [
+    { url: 'ftp://t0p:t0p@hooks.example.net/t0p?t0p#t0p' },
+    '--webhook "ftp://hooks.example.net" is not https; use https, or http to an address that --webhook-allow names',
+  ],
+  [{ url: 'mailto:t0p' }, /^--webhook "mailto:\/\/" is not https; /],
   [
     { url: 'https://me:t0p@hooks.example.net' },
     '--webhook has a user or a password; the receiver checks the signature',
@@ -48,10 +52,14 @@ test.each([
   [{ secret: `whsec_${Buffer.alloc(65).toString('base64')}` }, /^--webhook-secret-file does not hold /],
   [{ secret: signingSecret.slice('whsec_'.length) }, /^--webhook-secret-file does not hold /],
   [{ secret: `${signingSecret}\nwhsec_t0p\n` }, /^--webhook-secret-file does not hold .* in line 2; /],
+  [{ secret: '' }, /^--webhook-secret-file does not hold .* in line 1; /],
   [{ secret: signingSecret.slice(0, -1) }, /^--webhook-secret-file does not hold /],
   [{ events: ['peer.gone'] }, /^--webhook-events "peer.gone" is not a type of events; the types are peer.enrolled, /],
   [{ allow: ['10.0.0.1/8'] }, /^--webhook-allow "10.0.0.1\/8" has host bits set/],
-  [{ allow: ['example.net'] }, /^--webhook-allow "example.net" is not an IP address/],
+  [
+    { allow: ['example.net'] },
+    '--webhook-allow "example.net" is no CIDR and no address; write it like 10.0.0.0/8 or 10.77.0.5',
+  ],
 ])('%j is refused, and no secret is shown', (given, message) => {
   expect(() => parse(given)).toThrow(message);
   expect(() => parse(given)).not.toThrow(/t0p/);
