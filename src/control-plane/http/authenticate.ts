@@ -34,6 +34,11 @@ export function authenticate(app: App, context: Context, presence: Pick<Presence
     if (looksUpPeers && !cached) tokenPeers.set(hashOf(request), caller);
     presence.touch(caller, request.headers['user-agent']);
   });
+  // Of a peer that was suspended or removed, no further request is presence.
+  app.addHook('onResponse', async (request, { statusCode }) => {
+    const isRefused = statusCode === 401 || statusCode === 403;
+    if (isRefused && request.caller?.kind === 'peer') tokenPeers.delete(hashOf(request));
+  });
 }
 
 function isExpired({ expiresAt }: TokenPeer, now: Date): boolean {

@@ -152,6 +152,22 @@ test('a peer that is suspended is neither online nor offline', async () => {
   expect((await health()).peers.map(({ id }) => id)).not.toContain(one.id);
 });
 
+test('a peer that is resumed is not online by requests that were refused', async () => {
+  const office = await startOffice();
+  const { one, two, plane, token, network, call, events } = office;
+  await allOnline(office);
+  const path = `/api/networks/${network}/peers/${one.id}`;
+  await plane.call('PATCH', path, { token, body: { suspended: true } });
+  expect((await call(one)).status).toBe(403);
+  await outlast(office, () => [call(two)]);
+  expect((await call(one)).status).toBe(403);
+  await settled();
+  await plane.call('PATCH', path, { token, body: { suspended: false } });
+  await eventually('it is offline', async () => (await events()).at(-1) === 'peer.offline one');
+  await call(one);
+  await eventually('it is online', async () => (await events()).at(-1) === 'peer.online one');
+});
+
 test('reports are events where they bring news, and so many only', async () => {
   const { one, two, plane, report, events } = await startOffice();
   await report(one, { pin_mismatches: [two.id], problem: 'nft failed' });
