@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { announcement } from './announcer.ts';
+import { isOutOfReach } from './client.ts';
 import { linkTo, type Route } from './logic/route.ts';
 import { AccountPage } from './pages/account.tsx';
 import { AddHostPage } from './pages/add-host.tsx';
@@ -65,6 +66,7 @@ function Content(): JSX.Element {
         </button>
       </header>
       <main id="content" tabIndex={-1}>
+        <Problem text={isOutOfReach.value ? 'The control plane does not answer. Trying again.' : null} />
         <Page at={route.value} />
       </main>
     </>

@@ -18,6 +18,12 @@ export class ApiError extends Error {
 /** Counts the answers that there is no session, or no more. */
 export const sessionsEnded = signal(0);
 
+/** Whether the last request failed of those that are repeated. */
+export const isOutOfReach = signal(false);
+
+/** Whether an error is about the control plane, or what is in front of it, as a whole. */
+export const isOutage = (error: unknown) => error instanceof ApiError && [0, 502, 503, 504].includes(error.status);
+
 export interface RequestOptions {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -43,7 +49,10 @@ export async function send(method: string, path: string, options: RequestOptions
     if (aborted?.aborted) throw error;
     throw new ApiError(0, 'The control plane does not answer. Check the connection, then try again.');
   });
-  if (response.ok || response.status === 304) return response;
+  if (response.ok || response.status === 304) {
+    isOutOfReach.value = false;
+    return response;
+  }
   if (response.status === 401 && path !== loginPath) sessionsEnded.value += 1;
   const refusal: Partial<Refusal> | null = await response.json().catch(() => null);
   const message = refusal?.message ?? `the control plane answered with the status ${response.status}`;

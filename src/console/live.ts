@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import type { Event } from '../contract/event.ts';
 import type { Health } from '../contract/health.ts';
 import type { Network, NetworkDelta } from '../contract/network.ts';
-import { ApiError, send, sessionsEnded } from './client.ts';
+import { ApiError, isOutage, isOutOfReach, send, sessionsEnded } from './client.ts';
 import { applyDelta } from './logic/apply-network.ts';
 import { backoff } from './logic/backoff.ts';
 import { mergeEvents, mostEvents } from './logic/merge-events.ts';
@@ -12,7 +12,7 @@ import { mergeEvents, mostEvents } from './logic/merge-events.ts';
 export interface Live<Data> {
   /** Null before the first reply. */
   readonly data: Data | null;
-  /** Why it does not follow changes at the moment; null while it does. */
+  /** Why it does not follow changes at the moment; null while it does, and while nothing can be reached. */
   readonly problem: string | null;
 }
 
@@ -108,11 +108,13 @@ async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>,
       const { data: before } = state.value;
       const next = before !== null && source.after ? source.after(before) : null;
       const known: Record<string, string> = etag === null ? {} : { ...headers, 'if-none-match': etag };
-      if (etag !== null || next !== null) known.prefer = `wait=${waitSeconds}`;
+      // After a failure the answer itself is the news.
+      const isWaiting = failures === 0 && (etag !== null || next !== null);
+      if (isWaiting) known.prefer = `wait=${waitSeconds}`;
       const signal = AbortSignal.any([stopped, pause.signal]);
       const response = await send('GET', next ?? path, { headers: known, signal });
       const hasWaited = response.headers.get('preference-applied') !== null;
-      const isEarly = !hasWaited && (response.status === 304 || next !== null);
+      const isEarly = isWaiting && !hasWaited && (response.status === 304 || next !== null);
       if (response.status !== 304) {
         const data = await source.read(response, before);
         if (data !== before || state.value.problem !== null) state.value = { data, problem: null };
@@ -125,7 +127,8 @@ async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>,
       if (stopped.aborted) return;
       if (pause.signal.aborted) continue;
       failures += 1;
-      state.value = { ...state.value, problem: error instanceof Error ? error.message : String(error) };
+      if (isOutage(error)) isOutOfReach.value = true;
+      else state.value = { ...state.value, problem: error instanceof Error ? error.message : String(error) };
       // It is gone, or not for this user: that does not pass.
       if (error instanceof ApiError && [401, 403, 404].includes(error.status)) return;
       await sleep(backoff(failures, Math.random()), stopped);

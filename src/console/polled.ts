@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { readList } from './client.ts';
+import { isOutage, isOutOfReach, readList } from './client.ts';
 
 /** A list that is read again every few seconds. */
 export interface Polled<Item> {
@@ -27,7 +27,9 @@ export function usePolled<Item>(path: string, version: unknown = null): Polled<I
       setItems(read);
       setProblem(null);
     } catch (error) {
-      if (turn === latest.current) setProblem(error instanceof Error ? error.message : String(error));
+      if (turn !== latest.current) return;
+      if (isOutage(error)) isOutOfReach.value = true;
+      else setProblem(error instanceof Error ? error.message : String(error));
     }
   };
   useEffect(() => {

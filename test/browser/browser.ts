@@ -36,7 +36,11 @@ export interface Tab {
 }
 
 /** Opens an empty page, in `other` or the browser that tests share; the test fails where a script fails in it, or the policy refuses something. */
-export async function openTab(options: BrowserContextOptions = {}, other?: Browser): Promise<Tab> {
+export async function openTab(
+  options: BrowserContextOptions = {},
+  other?: Browser,
+  expected: RegExp = /^$/,
+): Promise<Tab> {
   browser ??= chromium.connect(inject('chromium'));
   const context = await (other ?? (await browser)).newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
   context.setDefaultTimeout(patience);
@@ -48,7 +52,8 @@ export async function openTab(options: BrowserContextOptions = {}, other?: Brows
     const isRefusal = /^Failed to load resource: the server responded with a status of 4/.test(message.text());
     // One header has no effect over http to another host.
     const isHttp = /^The Cross-Origin-Opener-Policy header has been ignored/.test(message.text());
-    if (message.type() === 'error' && !isRefusal && !isHttp) problems.push(message.text());
+    if (message.type() === 'error' && !isRefusal && !isHttp && !expected.test(message.text()))
+      problems.push(message.text());
   });
   page.on('dialog', (dialog) => {
     problems.push(`dialog: ${dialog.message()}`);
@@ -61,13 +66,14 @@ export async function openTab(options: BrowserContextOptions = {}, other?: Brows
   return { page, problems };
 }
 
-/** Opens a page of the console with a session of the owner. */
+/** Opens a page of the console with a session of the owner. `expected` are messages that the browser writes. */
 export async function openLoggedIn(
   plane: Pick<Plane, 'url' | 'call'>,
   hash = '',
   options: BrowserContextOptions = {},
+  expected?: RegExp,
 ): Promise<Page> {
-  const { page } = await openTab(options);
+  const { page } = await openTab(options, undefined, expected);
   const { headers } = await plane.call('POST', '/api/auth/login', {
     body: { ...owner, session_cookie: '/' },
     headers: { 'sec-fetch-site': 'same-origin' },

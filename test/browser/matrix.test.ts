@@ -104,6 +104,22 @@ test('a report changes its cell, and an event its list', async () => {
   await page.getByText('No event of this type is among them.').waitFor();
 });
 
+test('while the control plane does not answer, one line says so, and is gone once it does', async () => {
+  const { at, report, web1, edge1 } = await makeOffice();
+  const page = await openLoggedIn(plane, at, {}, /ERR_INTERNET_DISCONNECTED/);
+  await cell(page, 'web-1 to edge-1: direct').waitFor();
+  await page.context().setOffline(true);
+  // Long polls that wait already are not cut.
+  await report(web1, { paths: [{ peer: edge1.id, path: 'down' }] });
+  const line = page.getByText('The control plane does not answer. Trying again.');
+  await line.waitFor();
+  expect(await page.locator('.problem').count()).toBe(1);
+  await page.context().setOffline(false);
+  await line.waitFor({ state: 'detached' });
+  await report(web1, { paths: [{ peer: edge1.id, path: 'direct' }] });
+  await cell(page, 'web-1 to edge-1: direct').waitFor();
+});
+
 test('the keyboard reaches each cell', async () => {
   const { at } = await makeOffice();
   const page = await openLoggedIn(plane, at);

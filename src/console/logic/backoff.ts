@@ -1,5 +1,5 @@
 const shortest = 1000;
-const longest = 30_000;
+const longest = 10_000;
 
 /** Milliseconds until the next attempt after so many failures in a row; `random` is from 0 to 1. */
 export function backoff(failures: number, random: number): number {
