@@ -236,9 +236,11 @@ test('a user changes the password, and makes and revokes a token', async () => {
   const { page } = await openTab();
   await page.goto(plane.url);
   await logIn(page, user);
+  await plane.call('POST', '/api/auth/login', { body: { ...user, device_name: 'laptop' } });
   await seeHeading(page, 'Networks');
   expect(await page.getByRole('link', { name: 'Users' }).count()).toBe(0);
   await goTo(page, '#/account', 'Account');
+  await row(page, 'laptop').waitFor();
   await page.getByLabel('Name').fill('deploy');
   await page.getByRole('button', { name: 'Make a token' }).click();
   const token = await readText(page);
@@ -254,6 +256,8 @@ test('a user changes the password, and makes and revokes a token', async () => {
   await page.getByLabel('New password').fill('another password that is long');
   await page.getByRole('button', { name: 'Change the password' }).click();
   await page.getByText('The password is changed.').waitFor();
+  // Sooner than the next poll.
+  await row(page, 'laptop').waitFor({ state: 'detached', timeout: 5000 });
   await page.getByRole('button', { name: 'Log out' }).click();
   await logIn(page, { ...user, password: 'another password that is long' });
   await seeHeading(page, 'Account');

@@ -11,26 +11,26 @@ import { Field, Form } from '../parts/form.tsx';
 import { List } from '../parts/list.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { type Column, Table } from '../parts/table.tsx';
-import { usePolled } from '../polled.ts';
+import { type Polled, usePolled } from '../polled.ts';
 import { profile } from '../session.ts';
 
 export function AccountPage(): JSX.Element {
   const user = profile.value;
+  const sessions = usePolled<OpenSession>('api/auth/sessions');
   return (
     <>
       <PageTitle>Account</PageTitle>
       <p>
         {user?.email}, {user?.role} of {user?.organization.name}
       </p>
-      <Sessions />
+      <Sessions sessions={sessions} />
       <Tokens />
-      <Password />
+      <Password onChanged={sessions.refresh} />
     </>
   );
 }
 
-function Sessions(): JSX.Element {
-  const sessions = usePolled<OpenSession>('api/auth/sessions');
+function Sessions({ sessions }: { readonly sessions: Polled<OpenSession> }): JSX.Element {
   const end = async ({ id, device_name }: OpenSession) => {
     await call('DELETE', `api/auth/sessions/${id}`);
     announce(`The session ${device_name} is ended.`);
@@ -143,7 +143,7 @@ function Tokens(): JSX.Element {
   );
 }
 
-function Password(): JSX.Element {
+function Password({ onChanged }: { readonly onChanged: () => Promise<void> }): JSX.Element {
   const [current, setCurrent] = useState('');
   const [next, setNext] = useState('');
   const change = async () => {
@@ -151,6 +151,7 @@ function Password(): JSX.Element {
     announce('The password is changed. Your other sessions ended.');
     setCurrent('');
     setNext('');
+    await onChanged();
   };
   return (
     <>
