@@ -177,6 +177,9 @@ test('a peer has its paths, how others see it, its connectors, and the LANs behi
   await page.getByText('There is no such peer.').waitFor();
   await goTo(page, `${at}/peer/${edge2.id}`, /a peer/);
   await page.getByRole('heading', { name: 'edge-2' }).waitFor();
+  await page.getByRole('button', { name: 'Suspend edge-2' }).click();
+  await dialogOf(page).getByRole('button', { name: 'Suspend' }).click();
+  await page.getByRole('row').filter({ hasText: 'edge-2' }).getByText('suspended since').waitFor();
 });
 
 test('the list of peers has the state of each, as it changes', async () => {

@@ -13,12 +13,15 @@ import { linkTo } from '../logic/route.ts';
 import { formatTime } from '../logic/time.ts';
 import { formatRate, formatSeconds } from '../logic/units.ts';
 import { NetworkFrame } from '../parts/network-frame.tsx';
+import { type OpenedPeer, PeerActions, PeerDialog } from '../parts/peer-actions.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Sparkline } from '../parts/sparkline.tsx';
 import { State, Verdict } from '../parts/state.tsx';
 import { Table } from '../parts/table.tsx';
 import { Facts, Remedies, Why } from '../parts/why.tsx';
 import { useRates } from '../rates.ts';
+import { go } from '../router.ts';
+import { canEdit } from '../session.ts';
 
 interface NetworkPeerPageProps {
   readonly id: number;
@@ -47,11 +50,25 @@ export function NetworkPeerPage({ id, peer }: NetworkPeerPageProps): JSX.Element
 
 function Around({ network, peer }: { readonly network: Network; readonly peer: Peer }): JSX.Element {
   const { data, problem } = useLive(healthSource(network.id));
+  const [opened, setOpened] = useState<OpenedPeer | null>(null);
   return (
     <div aria-busy={data === null && problem === null}>
       <h2>{peer.name}</h2>
       <Problem text={problem} />
       {data !== null && <PeerHealthView network={network} peer={peer} health={data} />}
+      {canEdit() && (
+        <div class="actions">
+          <PeerActions peer={peer} onOpen={setOpened} />
+        </div>
+      )}
+      {opened && (
+        <PeerDialog
+          {...{ network, ...opened }}
+          onClose={() => setOpened(null)}
+          // What is suspended or removed has no page.
+          onDone={() => opened.action !== 'change' && go({ page: 'peers', network: network.id })}
+        />
+      )}
     </div>
   );
 }
