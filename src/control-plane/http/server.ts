@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { type FastifyBaseLogger, type FastifyRequest, fastify, LogController } from 'fastify';
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
-import type { Prefix } from '../../core/net/cidr.ts';
+import { covers, type Prefix, tryParseAddress } from '../../core/net/cidr.ts';
 import { InvalidRequest, MethodNotAllowed, NotFound, UnsupportedEncoding } from '../errors.ts';
 import type { Evaluator } from '../health/evaluate.ts';
 import type { Presence } from '../health/presence.ts';
@@ -80,6 +80,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   app.addHook('onResponse', async (request, reply) => metrics.countAnswer(request, reply));
   logRequests(app);
   requireAddress(app);
+  warnOfProxy(app, proxies);
   await limitRequests(app, limits.requests);
   const methodsOf = refuseOtherMethods(app);
   app.setNotFoundHandler((request, reply) => {
@@ -195,6 +196,18 @@ function isOf(path: string, template: string): boolean {
 function requireAddress(app: App): void {
   app.addHook('onRequest', async ({ ip }) => {
     if (isIP(ip) === 0) throw new InvalidRequest({ 'x-forwarded-for': ['must end in the IP address of the client'] });
+  });
+}
+
+/** Logs the first address that sends headers of a proxy and is not trusted. What these claim is not logged. */
+function warnOfProxy(app: App, proxies: readonly Prefix[]): void {
+  let isWarned = false;
+  app.addHook('onRequest', async ({ headers, socket, log }) => {
+    if (isWarned || !(headers['x-forwarded-for'] ?? headers['x-forwarded-proto'])) return;
+    const address = tryParseAddress(socket.remoteAddress?.replace(/^::ffff:/, '') ?? '');
+    if (address === null || proxies.some((each) => covers(each, address))) return;
+    isWarned = true;
+    log.warn({ address }, 'X-Forwarded headers ignored; if this address is your proxy, use --trust-proxy ADDRESS');
   });
 }
 

@@ -12,6 +12,11 @@ beforeAll(async () => {
 });
 afterAll(() => closePlane(plane));
 
+function linesOf(log: string): { readonly level: number; readonly msg: string; readonly address: string }[] {
+  const lines = log.split('\n').filter((line) => line !== '');
+  return lines.map((line) => JSON.parse(line));
+}
+
 /** Sends a request from an address of this machine, and returns the client's address in the log. */
 async function seenAs(on: Plane, from: string, headers: Record<string, string>): Promise<string> {
   const before = on.log().length;
@@ -19,8 +24,8 @@ async function seenAs(on: Plane, from: string, headers: Record<string, string>):
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   client.send(`GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines.join('')}\r\n`);
   await client.ended();
-  const line = await eventually('a line of the log', () => on.log().slice(before) || null);
-  return JSON.parse(line).address;
+  const answered = () => linesOf(on.log().slice(before)).find(({ msg }) => msg === 'request answered');
+  return (await eventually('a line of the log', answered)).address;
 }
 
 test.each([
@@ -53,6 +58,28 @@ test.each([
 test('without trusted proxies the header is ignored, on this machine too', async () => {
   const trusting = await startPlane();
   expect(await seenAs(trusting, '127.0.0.1', { 'X-Forwarded-For': '203.0.113.7' })).toBe('127.0.0.1');
+});
+
+test.each([
+  ['without --trust-proxy', []],
+  ['next to a trusted proxy', proxies],
+])('the log names an address that sends the headers of a proxy once: %s', async (_which, trusted) => {
+  const warned = await startPlane({ proxies: trusted });
+  if (trusted.length > 0) await seenAs(warned, '127.0.0.1', { 'X-Forwarded-For': '203.0.113.7' });
+  await seenAs(warned, '127.0.0.2', {});
+  expect(warned.log()).not.toContain('X-Forwarded');
+  await seenAs(warned, '127.0.0.3', { 'X-Forwarded-For': 'canary' });
+  await seenAs(warned, '127.0.0.4', { 'X-Forwarded-Proto': 'canary' });
+  const warnings = linesOf(warned.log()).filter(({ msg }) => msg.includes('X-Forwarded'));
+  expect(warnings).toMatchObject([{ level: 40, address: '127.0.0.3' }]);
+  expect(warnings[0]?.msg).toContain('use --trust-proxy ADDRESS');
+  expect(warned.log()).not.toContain('canary');
+});
+
+test('X-Forwarded-Proto alone is a header of a proxy too', async () => {
+  const warned = await startPlane();
+  await seenAs(warned, '127.0.0.2', { 'X-Forwarded-Proto': 'https' });
+  expect(warned.log()).toContain('use --trust-proxy ADDRESS');
 });
 
 test.each(['unknown', '203.0.113.7:x', '[2001:db8::7', '_hidden'])(
