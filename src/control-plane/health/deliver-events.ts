@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { Event, EventType } from '../../contract/event.ts';
+import { CpnError } from '../../core/errors/index.ts';
 import type { Context } from '../service/context.ts';
 import {
   claimDeliveries,
+  countDeliveries,
   type Delivery,
   deleteDelivery,
   hasDueDelivery,
@@ -35,6 +38,7 @@ export function startDeliveries(
   const stopping = new AbortController();
   const ending = new AbortController();
   const send = createSend(webhook);
+  const { host } = new URL(webhook.url.reveal());
   let [isFailing, isBroken] = [false, false];
 
   const deliver = async (delivery: Delivery, at: Date) => {
@@ -51,7 +55,7 @@ export function startDeliveries(
     const end = Date.parse(delivery.created_at) + givenUpMs;
     if (now >= end) {
       await deleteDelivery(db, id);
-      log.warn({ event, attempts, reason }, 'webhook event given up');
+      log.warn({ event, ...subjectOf(body), attempts, reason }, 'webhook event given up');
       return;
     }
     if (!isFailing) log.warn({ event, reason }, 'webhook not delivered, retrying for 24 hours');
@@ -74,14 +78,18 @@ export function startDeliveries(
   };
 
   const run = async () => {
+    const waiting = await countDeliveries(db).catch(() => undefined);
+    log.info({ webhook: host, waiting: waiting?.count }, 'sending events to the webhook');
     while (!stopping.signal.aborted) {
       const count = await deliverDue().then(
         (count) => {
+          if (isBroken) log.info('webhook events read again');
           isBroken = false;
           return count;
         },
         (error: unknown) => {
-          if (!isBroken) log.error({ err: error }, 'webhook events not read');
+          const fields = error instanceof CpnError ? { error: error.message } : { err: error };
+          if (!isBroken) log.error(fields, 'webhook events not read');
           isBroken = true;
           return 0;
         },
@@ -103,6 +111,12 @@ export function startDeliveries(
 /** Each attempt has the same, by whichever process. A restored backup repeats the number of an event, but not its time. */
 function messageId({ event_id, created_at }: Delivery): string {
   return `evt_${event_id}_${Date.parse(created_at)}`;
+}
+
+/** What an event is about, for the log. */
+function subjectOf(body: string) {
+  const { type, data }: { type: EventType; data: Event } = JSON.parse(body);
+  return { type, network: data.network, peer: data.peer?.name, route: data.route ?? undefined };
 }
 
 /** The wait after so many attempts. Without the variation, all that failed together would come back together. */

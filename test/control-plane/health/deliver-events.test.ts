@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
+import { Unavailable } from '../../../src/control-plane/errors.ts';
 import { startDeliveries } from '../../../src/control-plane/health/deliver-events.ts';
 import { readDatabaseTime } from '../../../src/control-plane/store/database.ts';
 import { eventually } from '../../lab/eventually.ts';
@@ -108,7 +109,7 @@ test('what is refused is sent again, at growing intervals, under the same id', a
 
 test('is given up after 24 hours, with one line in the log', async () => {
   const receiver = await startReceiver(refuse);
-  const { plane, rename } = await start(receiver);
+  const { plane, network, rename } = await start(receiver);
   await rename('lab');
   await untilFailed(plane, 1);
   plane.clock.advance(24 * hour - 1000);
@@ -117,7 +118,35 @@ test('is given up after 24 hours, with one line in the log', async () => {
   await untilDelivered(plane);
   expect(receiver.received).toHaveLength(3);
   expect(plane.log().match(/webhook event given up/g)).toHaveLength(1);
-  expect(plane.log()).toMatch(/"attempts":3,"reason":"status 500"/);
+  const subject = `"type":"network.updated","network":${network}`;
+  expect(plane.log()).toContain(`${subject},"attempts":3,"reason":"status 500"`);
+});
+
+test('the log says where events go and how many wait at the start, and an outage of the database in one line', async () => {
+  const receiver = await startReceiver(refuse);
+  const { plane, rename } = await start(receiver);
+  await rename('lab');
+  await untilFailed(plane, 1);
+  const lines: unknown[] = [];
+  const add = (...line: unknown[]) => void lines.push(line);
+  let reads = 0;
+  const readTime = async () => {
+    reads += 1;
+    if (reads <= 2) throw new Unavailable('the database does not answer');
+    return plane.clock.now();
+  };
+  await withDatabase(plane.dataDir, async (db) => {
+    const log = { info: add, warn: add, error: add };
+    const second = startDeliveries({ db, readTime }, webhookAt(receiver.url), log);
+    await eventually('the database is read again', async () => reads > 3);
+    await second.stop();
+  });
+  expect(lines).toEqual([
+    [{ webhook: `127.0.0.1:${receiver.port}`, waiting: 1 }, 'sending events to the webhook'],
+    [{ error: 'the database does not answer; try again in 1 s' }, 'webhook events not read'],
+    ['webhook events read again'],
+  ]);
+  expect(plane.log()).toContain(`"webhook":"127.0.0.1:${receiver.port}","waiting":0`);
 });
 
 test('a receiver that is silent holds up neither requests nor the end of the control plane', async () => {
