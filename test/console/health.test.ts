@@ -125,7 +125,7 @@ test('a path that is down has its witnesses, and the command that shows where pa
   const { state, summary, facts, remedies } = explainPath({ peers }, officeReach(), web10, web9);
   expect([state, summary]).toEqual(['down', 'web-9 does not answer web-10.']);
   expect(Object.fromEntries(facts)).toEqual({
-    'Latest handshake': '5 min old then',
+    'Latest handshake': '5 min before the report',
     Endpoint: 'neither peer has one that the other could dial',
     Witnesses: 'it does not answer web-10',
   });

@@ -10,7 +10,7 @@ import { searchPeers } from '../../src/console/logic/search.ts';
 import { formatTime, inDays } from '../../src/console/logic/time.ts';
 import { toSentence } from '../../src/console/logic/to-sentence.ts';
 import { findVisibleRows } from '../../src/console/logic/visible-rows.ts';
-import { splitWords } from '../../src/console/logic/words.ts';
+import { describeLoss, splitWords } from '../../src/console/logic/words.ts';
 import type { AuditEntry } from '../../src/contract/audit.ts';
 import type { Network } from '../../src/contract/network.ts';
 import type { Peer } from '../../src/contract/peer.ts';
@@ -63,6 +63,12 @@ test('changes of a network replace, add and remove peers', () => {
   ]);
   expect(before.peers).toHaveLength(3);
 });
+
+test.each([
+  [0, 'It has no peers.'],
+  [1, 'Its peer loses the network.'],
+  [2, 'All 2 peers lose the network and each other.'],
+])('%d peers lose a network', (peers, text) => expect(describeLoss(peers)).toBe(text));
 
 test('the pause before an attempt grows, with jitter, up to ten seconds', () => {
   expect([1, 2, 3, 6, 60].map((failures) => [backoff(failures, 0), backoff(failures, 1)])).toEqual([

@@ -37,7 +37,10 @@ export function explainPath(network: Pick<Network, 'peers'>, reach: Reach, from:
   const back = stateOf(reach, to.id, from.id);
   const optional: (readonly [string, string | null])[] = [
     ['Relay', relay],
-    ['Latest handshake', path?.handshake_age === undefined ? null : `${formatSeconds(path.handshake_age)} old then`],
+    [
+      'Latest handshake',
+      path?.handshake_age === undefined ? null : `${formatSeconds(path.handshake_age)} before the report`,
+    ],
     ['Round trip', path?.rtt_ms === undefined ? null : `${path.rtt_ms} ms`],
     ['Key or address', isMismatch ? `${from.name} has another one pinned, and refuses this one` : null],
     ['Endpoint', hasNoEndpoint && state !== 'relayed' ? 'neither peer has one that the other could dial' : null],

@@ -2,3 +2,9 @@
 export function splitWords(text: string): string[] {
   return text.split(/[\s,]+/).filter((word) => word !== '');
 }
+
+/** Who loses a network that is deleted. */
+export function describeLoss(peers: number): string {
+  if (peers === 0) return 'It has no peers.';
+  return peers === 1 ? 'Its peer loses the network.' : `All ${peers} peers lose the network and each other.`;
+}

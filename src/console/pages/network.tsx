@@ -7,7 +7,7 @@ import { eventSource, healthSource, useLive } from '../live.ts';
 import { peerTypes } from '../logic/peer-types.ts';
 import { indexReach } from '../logic/reach.ts';
 import { linkTo } from '../logic/route.ts';
-import { splitWords } from '../logic/words.ts';
+import { describeLoss, splitWords } from '../logic/words.ts';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
@@ -153,7 +153,7 @@ function DeleteNetwork({ network, onClose }: NetworkDialogProps): JSX.Element {
   };
   return (
     <Confirm title={`Delete ${network.name}?`} action="Delete" onConfirm={remove} onClose={onClose}>
-      <p>All {network.peers.length} peers lose the network and each other. You cannot undo this.</p>
+      <p>{describeLoss(network.peers.length)} You cannot undo this.</p>
     </Confirm>
   );
 }

@@ -124,7 +124,7 @@ test('a route fails over, dies and is restored', async () => {
   await eventually('it is restored', async () => (await events()).includes(`route.restored ${route}`));
   const { details } = await readOver(office);
   expect(details).toMatchObject({ from: { id: two.id, name: 'two' }, to: { id: three.id, name: 'three' } });
-  expect(details.why).toBe('1 of 1 hosts use it');
+  expect(details.why).toBe('1 of 1 host uses it');
 });
 
 test('a single host that reaches nothing does not make a route dead', async () => {

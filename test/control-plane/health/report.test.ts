@@ -36,7 +36,7 @@ test('the reply is how the network sees the host', async () => {
   const { body } = await report(three, {});
   expect(body.data).toEqual({
     ...{ state: 'online', reachable_by: 1, witnesses: 2 },
-    why: 'it reaches the control plane; 1 of 2 hosts reach it',
+    why: 'it reaches the control plane; 1 of 2 hosts reaches it',
   });
 });
 

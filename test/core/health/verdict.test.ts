@@ -78,7 +78,7 @@ describe('judgePeers', () => {
   it('says why', () => {
     const witnesses = [peer(2, { paths: { 1: 'direct' } }), peer(3, { paths: { 1: 'never' } })];
     expect(judge([peer(1, { silent: 600 }), ...witnesses], 1)?.why).toBe(
-      'not seen for 10 min, but 1 of 2 hosts reach it',
+      'not seen for 10 min, but 1 of 2 hosts reaches it',
     );
   });
 });
