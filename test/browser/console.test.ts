@@ -144,6 +144,37 @@ test('a key gives the one command to paste, and the host appears when it joins',
   await page.getByText('There is no key that a host can use.').waitFor();
 });
 
+test('a command is for the address that the host reaches, and goes where it needs another key', async () => {
+  const page = await openLoggedIn(plane, `#/networks/${await addNetwork()}/add-host`);
+  const loopback = page.getByText('Other hosts do not reach this address; type the one that they use.');
+  await loopback.waitFor();
+  await page.getByLabel('Name').fill('web-1');
+  const address = page.getByLabel('Address of the control plane');
+  await address.fill('cp.example.net');
+  const create = page.getByRole('button', { name: 'Make a key' });
+  await create.click();
+  await page.getByText('✕ Address of the control plane must be a URL such as https://cp.example.net.').waitFor();
+  await address.fill('http://203.0.113.1:8787/');
+  await create.click();
+  const command = page.locator('pre');
+  await command.waitFor();
+  expect(await loopback.count()).toBe(0);
+  expect(await command.textContent()).toMatch(/ --api http:\/\/203\.0\.113\.1:8787 --insecure-http --type origin$/);
+  await address.fill("https://cp.example.net/';x");
+  expect(await command.textContent()).toMatch(/ --api 'https:\/\/cp\.example\.net\/'\\'';x' --type origin$/);
+  await address.fill('');
+  await page.getByText('✕ The address of the control plane must be a URL').waitFor();
+  expect(await command.count()).toBe(0);
+  await address.fill('https://cp.example.net');
+  await command.waitFor();
+  await page.getByLabel('What joins?').selectOption('a laptop');
+  expect(await command.count()).toBe(0);
+  await create.click();
+  await command.waitFor();
+  await page.getByLabel('Name').fill('web-2');
+  expect(await command.count()).toBe(0);
+});
+
 test('a command is selected where the browser has no clipboard, and nothing covers it', async () => {
   const page = await openLoggedIn(plane, `#/networks/${await addNetwork()}/add-host`);
   // As over plain http.

@@ -3,7 +3,7 @@ import { applyDelta } from '../../src/console/logic/apply-network.ts';
 import { backoff } from '../../src/console/logic/backoff.ts';
 import { findConnectors } from '../../src/console/logic/connectors.ts';
 import { describeActor, describeDetails, describeTarget } from '../../src/console/logic/describe-audit.ts';
-import { makeJoinCommands } from '../../src/console/logic/join-commands.ts';
+import { makeJoinCommands, readServiceAddress } from '../../src/console/logic/join-commands.ts';
 import { renderPhoneConfig } from '../../src/console/logic/phone-config.ts';
 import { linkTo, parseRoute } from '../../src/console/logic/route.ts';
 import { searchPeers } from '../../src/console/logic/search.ts';
@@ -14,6 +14,7 @@ import { describeLoss, splitWords } from '../../src/console/logic/words.ts';
 import type { AuditEntry } from '../../src/contract/audit.ts';
 import type { Network } from '../../src/contract/network.ts';
 import type { Peer } from '../../src/contract/peer.ts';
+import { parseServiceAddress } from '../../src/core/net/service-address.ts';
 
 const at = '2030-01-01T00:00:00.000Z';
 
@@ -137,6 +138,22 @@ describe('the command to paste', () => {
     const container = textOf('https://cp.example.net', 'container');
     expect(container).toMatch(/^echo cpn_abc-DEF_123 \| sudo podman run -i --rm .* cpn join - --api .* && sudo podman/);
     expect(container).toMatch(/ cpn run$/);
+  });
+
+  test.each([
+    [' https://cp.example.net/vpn/ ', 'https://cp.example.net/vpn'],
+    ['HTTP://203.0.113.1:8787', 'http://203.0.113.1:8787'],
+    ['https://cp.example.net/a$(x)', 'https://cp.example.net/a$(x)'],
+    ...['', 'cp.example.net', 'ftp://cp.example.net', 'https://', 'https://a b', 'https://cp.example.net/\nx'].map(
+      (typed) => [typed, null] as const,
+    ),
+    ...['https://me:secret@cp.example.net', 'https://cp.example.net?x', 'https://cp.example.net/#x'].map(
+      (typed) => [typed, null] as const,
+    ),
+  ])('takes the address that cpn join takes: %j', (typed, address) => {
+    expect(readServiceAddress(typed)).toBe(address);
+    if (address !== null) expect(parseServiceAddress(typed.trim(), true).url).toBe(address);
+    else expect(() => parseServiceAddress(typed.trim(), true)).toThrow();
   });
 
   test('says how the daemon starts where cpn comes from its source', () => {

@@ -1,7 +1,7 @@
 import type { PeerType } from '../../contract/peer.ts';
 
 export interface JoinRequest {
-  /** Where the control plane is, as the page knows it, without a slash at its end. */
+  /** Where the host reaches the control plane; see {@link readServiceAddress}. */
   readonly api: string;
   readonly token: string;
   readonly type: PeerType;
@@ -64,9 +64,19 @@ runcmd:
 }
 
 /** True where a host refuses to send its key without being allowed to: plain http, but for the host itself. */
-function isInsecure(api: string): boolean {
-  const { protocol, hostname } = new URL(api);
-  return protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+const isInsecure = (api: string): boolean => api.startsWith('http:') && !isLoopback(api);
+
+/** True for an address that no other host reaches. */
+export function isLoopback(api: string): boolean {
+  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(api).hostname);
+}
+
+/** The address of a control plane as typed, without a slash at its end; null where `cpn join` would refuse it. */
+export function readServiceAddress(typed: string): string | null {
+  const text = typed.trim();
+  if (!/^https?:\/\/[^\s\p{Cc}?#]+$/iu.test(text) || !URL.canParse(text)) return null;
+  const { origin, pathname, username, password } = new URL(text);
+  return username === '' && password === '' ? `${origin}${pathname}`.replace(/\/+$/, '') : null;
 }
 
 /** As one word of a shell. */

@@ -3,13 +3,14 @@ import { useState } from 'preact/hooks';
 import type { NewEnrollmentKey } from '../../contract/enrollment-key.ts';
 import type { Network } from '../../contract/network.ts';
 import type { PeerType } from '../../contract/peer.ts';
-import { call } from '../client.ts';
-import { makeJoinCommands } from '../logic/join-commands.ts';
+import { ApiError, call } from '../client.ts';
+import { isLoopback, type JoinCommand, makeJoinCommands, readServiceAddress } from '../logic/join-commands.ts';
 import { linkTo } from '../logic/route.ts';
 import { formatTime } from '../logic/time.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Choice, Field, Form } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
+import { Problem } from '../parts/problem.tsx';
 import { enrollPhone, type Phone, PhoneResult } from './phone.tsx';
 
 export function AddHostPage({ id }: { readonly id: number }): JSX.Element {
@@ -39,15 +40,28 @@ interface Made {
 function AddHost({ network }: { readonly network: Network }): JSX.Element {
   const [kind, setKind] = useState<Kind>('origin');
   const [name, setName] = useState('');
+  const [address, setAddress] = useState(ownUrl);
   const [uses, setUses] = useState('1');
   const [hours, setHours] = useState('24');
   const [days, setDays] = useState('');
   const [made, setMade] = useState<Made | null>(null);
   const [phone, setPhone] = useState<Phone | null>(null);
   const isPhone = kind === 'phone';
+  const api = readServiceAddress(address);
+  const changeKind = (changed: Kind) => {
+    setKind(changed);
+    setMade(null);
+    setPhone(null);
+  };
+  /** Another key is needed then. */
+  const changeKey = (set: (value: string) => void) => (value: string) => {
+    set(value);
+    setMade(null);
+  };
   const create = async () => {
     setMade(null);
     setPhone(null);
+    if (!isPhone && api === null) throw new ApiError(422, addressRule, { api: [addressRule] });
     const expiry = days.trim() === '' ? null : Math.round(Number(days) * 24);
     if (kind === 'phone') {
       setPhone(await enrollPhone(network, name, expiry));
@@ -66,23 +80,39 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
   return (
     <>
       <Form submit={isPhone ? 'Enrol the phone' : 'Make a key'} onSubmit={create}>
-        <Choice label="What joins?" name="kind" value={kind} options={kinds} onChange={setKind} />
+        <Choice label="What joins?" name="kind" value={kind} options={kinds} onChange={changeKind} />
         <Field
           label="Name"
           name="name"
           value={name}
-          onChange={setName}
+          onChange={changeKey(setName)}
           hint={isPhone ? 'What the phone is called.' : 'What the key is called. A host is named after itself.'}
         />
         {!isPhone && (
+          <Field
+            label="Address of the control plane"
+            name="api"
+            value={address}
+            onChange={setAddress}
+            hint={`As the host reaches it.${api !== null && isLoopback(api) ? ` ${loopbackHint}` : ''}`}
+          />
+        )}
+        {!isPhone && (
           <div class="columns">
-            <Field label="Hosts" name="max_uses" type="number" value={uses} onChange={setUses} hint="1 to 10." />
+            <Field
+              label="Hosts"
+              name="max_uses"
+              type="number"
+              value={uses}
+              onChange={changeKey(setUses)}
+              hint="1 to 10."
+            />
             <Field
               label="Hours until the key expires"
               name="expires_in_hours"
               type="number"
               value={hours}
-              onChange={setHours}
+              onChange={changeKey(setHours)}
               hint="1 to 168."
             />
           </div>
@@ -92,27 +122,38 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
           name="peer_expires_in_hours"
           type="number"
           value={days}
-          onChange={setDays}
+          onChange={changeKey(setDays)}
           hint="Empty for never."
         />
       </Form>
       {phone !== null && <PhoneResult network={network} phone={phone} />}
-      {made !== null && <JoinCommands network={network} made={made} />}
+      {made !== null && <JoinCommands network={network} made={made} api={api} />}
     </>
   );
 }
 
 const ownUrl = () => new URL('.', location.href).href.replace(/\/$/, '');
 
-function JoinCommands({ network, made }: { readonly network: Network; readonly made: Made }): JSX.Element {
+const addressRule = 'must be a URL such as https://cp.example.net';
+const loopbackHint = 'Other hosts do not reach this address; type the one that they use.';
+
+interface JoinCommandsProps {
+  readonly network: Network;
+  readonly made: Made;
+  /** Null while what is typed is no address. */
+  readonly api: string | null;
+}
+
+function JoinCommands({ network, made, api }: JoinCommandsProps): JSX.Element {
   const { key, type, before } = made;
-  const commands = makeJoinCommands({ api: ownUrl(), token: key.enrollment_token, type });
-  const [shown, setShown] = useState(commands[0]?.id);
+  const commands = api === null ? [] : makeJoinCommands({ api, token: key.enrollment_token, type });
+  const [shown, setShown] = useState<JoinCommand['id']>('debian');
   const joined = network.peers.filter(({ id }) => !before.has(id));
   return (
     <section aria-label="The command">
       <h2>Paste this on the host</h2>
       <p>The page shows the key only now. It expires {formatTime(key.expires_at)}.</p>
+      <Problem text={api === null ? `The address of the control plane ${addressRule}.` : null} />
       <fieldset class="tabs">
         <legend class="hidden">Kind of host</legend>
         {commands.map(({ id, title }) => (
@@ -123,8 +164,8 @@ function JoinCommands({ network, made }: { readonly network: Network; readonly m
       </fieldset>
       {commands
         .filter(({ id }) => id === shown)
-        .map(({ id, hint, text }) => (
-          <Copy key={id} label={hint} text={text} />
+        .map(({ hint, text }) => (
+          <Copy key={text} label={hint} text={text} />
         ))}
       <div aria-live="polite">
         {joined.length === 0 ? (
