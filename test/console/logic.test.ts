@@ -3,7 +3,7 @@ import { applyDelta } from '../../src/console/logic/apply-network.ts';
 import { backoff } from '../../src/console/logic/backoff.ts';
 import { findConnectors } from '../../src/console/logic/connectors.ts';
 import { describeActor, describeDetails, describeTarget } from '../../src/console/logic/describe-audit.ts';
-import { makeJoinCommands, readServiceAddress } from '../../src/console/logic/join-commands.ts';
+import { isEndpoint, makeJoinCommands, readServiceAddress } from '../../src/console/logic/join-commands.ts';
 import { renderPhoneConfig } from '../../src/console/logic/phone-config.ts';
 import { linkTo, parseRoute } from '../../src/console/logic/route.ts';
 import { searchPeers } from '../../src/console/logic/search.ts';
@@ -14,6 +14,7 @@ import { describeLoss, splitWords } from '../../src/console/logic/words.ts';
 import type { AuditEntry } from '../../src/contract/audit.ts';
 import type { Network } from '../../src/contract/network.ts';
 import type { Peer } from '../../src/contract/peer.ts';
+import { parseEndpoint } from '../../src/core/net/endpoint.ts';
 import { parseServiceAddress } from '../../src/core/net/service-address.ts';
 
 const at = '2030-01-01T00:00:00.000Z';
@@ -144,16 +145,69 @@ describe('the command to paste', () => {
     [' https://cp.example.net/vpn/ ', 'https://cp.example.net/vpn'],
     ['HTTP://203.0.113.1:8787', 'http://203.0.113.1:8787'],
     ['https://cp.example.net/a$(x)', 'https://cp.example.net/a$(x)'],
-    ...['', 'cp.example.net', 'ftp://cp.example.net', 'https://', 'https://a b', 'https://cp.example.net/\nx'].map(
-      (typed) => [typed, null] as const,
-    ),
-    ...['https://me:secret@cp.example.net', 'https://cp.example.net?x', 'https://cp.example.net/#x'].map(
-      (typed) => [typed, null] as const,
-    ),
-  ])('takes the address that cpn join takes: %j', (typed, address) => {
+  ])('has the address that cpn join makes of %j', (typed, address) => {
     expect(readServiceAddress(typed)).toBe(address);
-    if (address !== null) expect(parseServiceAddress(typed.trim(), true).url).toBe(address);
-    else expect(() => parseServiceAddress(typed.trim(), true)).toThrow();
+    expect(parseServiceAddress(typed.trim(), true).url).toBe(address);
+  });
+
+  test.each([
+    ...['', 'cp.example.net', 'ftp://cp.example.net', 'https://', 'https://a b', 'https://cp.example.net/\nx'],
+    ...['https://me:secret@cp.example.net', 'https://cp.example.net?x', 'https://cp.example.net/#x'],
+  ])('has no address that cpn join refuses: %j', (typed) => {
+    expect(readServiceAddress(typed)).toBeNull();
+    expect(() => parseServiceAddress(typed, true)).toThrow();
+  });
+
+  test.each([
+    ...[
+      '203.0.113.22:51820',
+      '[2001:db8::1]:51820',
+      'edge-1.example.net:1',
+      'EDGE_x.example.net:65535',
+      '[::1]:7',
+      'a:9',
+    ],
+    ...[
+      '',
+      'a',
+      'a:',
+      'a:0',
+      'a:65536',
+      'a:01',
+      '1.2.3:9',
+      '256.1.1.1:9',
+      '01.2.3.4:9',
+      '1.2.3.4.:9',
+      '0x7f.1:9',
+      'a..b:9',
+    ],
+    ...[
+      '2001:db8::1:51820',
+      '[1.2.3.4]:9',
+      '[::ffff:1.2.3.4]:9',
+      '[:::]:9',
+      '[fe80::1%eth0]:9',
+      '-x:9',
+      'a b:9',
+      'a:9 ',
+    ],
+    ...["a';x:9", '$(x):9', 'a:9;x', 'a:9\nb', '[]:9', '[::1:9', `${'a'.repeat(64)}.net:9`, 'bücher.example:9'],
+  ])('has the endpoints that cpn join takes: %j', (typed) => {
+    let isTaken = true;
+    try {
+      parseEndpoint(typed);
+    } catch {
+      isTaken = false;
+    }
+    expect(isEndpoint(typed)).toBe(isTaken);
+  });
+
+  test('has the endpoint, as one word of a shell', () => {
+    const request = { api: 'https://cp.example.net', token, type: 'origin', endpoint: '[2001:db8::1]:51820' } as const;
+    const [debian, container, cloudInit] = makeJoinCommands(request).map(({ text }) => text);
+    expect(debian).toMatch(/ --type origin --endpoint '\[2001:db8::1\]:51820'$/);
+    expect(container).toContain(" --endpoint '[2001:db8::1]:51820' && sudo podman");
+    expect(cloudInit).toContain('\n      type = origin\n      endpoint = [2001:db8::1]:51820\n');
   });
 
   test('says how the daemon starts where cpn comes from its source', () => {

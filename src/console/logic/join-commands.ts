@@ -5,6 +5,8 @@ export interface JoinRequest {
   readonly api: string;
   readonly token: string;
   readonly type: PeerType;
+  /** Where others dial the host; see {@link isEndpoint}. */
+  readonly endpoint?: string;
 }
 
 /** What to paste on a host to enrol it, for one kind of host. */
@@ -15,10 +17,11 @@ export interface JoinCommand {
   readonly text: string;
 }
 
-/** The commands that enrol a host, for each kind of host. Tokens and URLs have no character that a shell reads. */
+/** The commands that enrol a host, for each kind of host. */
 export function makeJoinCommands(request: JoinRequest): readonly JoinCommand[] {
   const flags = ['--api', quote(request.api), ...(isInsecure(request.api) ? ['--insecure-http'] : [])];
-  const join = `join - ${[...flags, '--type', request.type].join(' ')}`;
+  const endpoint = request.endpoint === undefined ? [] : ['--endpoint', quote(request.endpoint)];
+  const join = `join - ${[...flags, '--type', request.type, ...endpoint].join(' ')}`;
   // By standard input: other users of the host see the arguments of a process.
   const key = `echo ${quote(request.token)}`;
   return [
@@ -47,14 +50,14 @@ const resources =
   '--network host --cap-add NET_ADMIN --device /dev/net/tun -v cpn:/var/lib/cpn -v wireguard:/etc/wireguard';
 const container = (options: string, command: string) => `sudo podman run ${options} ${resources} cpn ${command}`;
 
-function renderCloudInit({ api, token, type }: JoinRequest): string {
+function renderCloudInit({ api, token, type, endpoint }: JoinRequest): string {
   return `#cloud-config
 write_files:
   - path: /etc/cpn/join.conf
     permissions: "0644"
     content: |
       api = ${api}
-      type = ${type}${isInsecure(api) ? '\n      insecure-http = yes' : ''}
+      type = ${type}${endpoint === undefined ? '' : `\n      endpoint = ${endpoint}`}${isInsecure(api) ? '\n      insecure-http = yes' : ''}
   - path: /etc/credstore/cpn.enrollment-key
     permissions: "0600"
     content: ${token}
@@ -77,6 +80,19 @@ export function readServiceAddress(typed: string): string | null {
   if (!/^https?:\/\/[^\s\p{Cc}?#]+$/iu.test(text) || !URL.canParse(text)) return null;
   const { origin, pathname, username, password } = new URL(text);
   return username === '' && password === '' ? `${origin}${pathname}`.replace(/\/+$/, '') : null;
+}
+
+/** As in core/net/endpoint.ts. */
+const namePattern =
+  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*(?!\d+$|0x[0-9a-f]*$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
+
+/** True for `HOST:PORT`, `IPv4:PORT` and `[IPv6]:PORT`. */
+export function isEndpoint(text: string): boolean {
+  const [, host = '', port = ''] = /^(\[[0-9a-f:]+\]|[\w.-]+):([1-9]\d{0,4})$/i.exec(text) ?? [];
+  if (Number(port) > 65535) return false;
+  if (!/^\[|^[\d.]+$/.test(host)) return namePattern.test(host);
+  const url = `http://${host}`;
+  return URL.canParse(url) && (host.startsWith('[') || new URL(url).hostname === host);
 }
 
 /** As one word of a shell. */

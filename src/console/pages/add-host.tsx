@@ -4,7 +4,14 @@ import type { NewEnrollmentKey } from '../../contract/enrollment-key.ts';
 import type { Network } from '../../contract/network.ts';
 import type { PeerType } from '../../contract/peer.ts';
 import { ApiError, call } from '../client.ts';
-import { isLoopback, type JoinCommand, makeJoinCommands, readServiceAddress } from '../logic/join-commands.ts';
+import {
+  isEndpoint,
+  isLoopback,
+  type JoinCommand,
+  type JoinRequest,
+  makeJoinCommands,
+  readServiceAddress,
+} from '../logic/join-commands.ts';
 import { linkTo } from '../logic/route.ts';
 import { formatTime } from '../logic/time.ts';
 import { Copy } from '../parts/copy.tsx';
@@ -41,6 +48,7 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
   const [kind, setKind] = useState<Kind>('origin');
   const [name, setName] = useState('');
   const [address, setAddress] = useState(ownUrl);
+  const [endpoint, setEndpoint] = useState('');
   const [uses, setUses] = useState('1');
   const [hours, setHours] = useState('24');
   const [days, setDays] = useState('');
@@ -48,6 +56,12 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
   const [phone, setPhone] = useState<Phone | null>(null);
   const isPhone = kind === 'phone';
   const api = readServiceAddress(address);
+  const dialled = kind === 'origin' || kind === 'connector' ? endpoint.trim() : '';
+  const problems = {
+    ...(api === null && { api: ['must be a URL such as https://cp.example.net'] }),
+    ...(dialled !== '' && !isEndpoint(dialled) && { endpoint: ['must be HOST:PORT, such as 203.0.113.22:51820'] }),
+  };
+  const place = api === null || 'endpoint' in problems ? null : { api, ...(dialled !== '' && { endpoint: dialled }) };
   const changeKind = (changed: Kind) => {
     setKind(changed);
     setMade(null);
@@ -61,7 +75,7 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
   const create = async () => {
     setMade(null);
     setPhone(null);
-    if (!isPhone && api === null) throw new ApiError(422, addressRule, { api: [addressRule] });
+    if (!isPhone && place === null) throw new ApiError(422, 'The form has an error.', problems);
     const expiry = days.trim() === '' ? null : Math.round(Number(days) * 24);
     if (kind === 'phone') {
       setPhone(await enrollPhone(network, name, expiry));
@@ -97,6 +111,15 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
             hint={`As the host reaches it.${api !== null && isLoopback(api) ? ` ${loopbackHint}` : ''}`}
           />
         )}
+        {(kind === 'origin' || kind === 'connector') && (
+          <Field
+            label="Endpoint"
+            name="endpoint"
+            value={endpoint}
+            onChange={setEndpoint}
+            hint="HOST:PORT at which others dial the host. Empty where they cannot reach it."
+          />
+        )}
         {!isPhone && (
           <div class="columns">
             <Field
@@ -127,33 +150,34 @@ function AddHost({ network }: { readonly network: Network }): JSX.Element {
         />
       </Form>
       {phone !== null && <PhoneResult network={network} phone={phone} />}
-      {made !== null && <JoinCommands network={network} made={made} api={api} />}
+      {made !== null && <JoinCommands network={network} made={made} place={place} />}
     </>
   );
 }
 
 const ownUrl = () => new URL('.', location.href).href.replace(/\/$/, '');
 
-const addressRule = 'must be a URL such as https://cp.example.net';
 const loopbackHint = 'Other hosts do not reach this address; type the one that they use.';
 
 interface JoinCommandsProps {
   readonly network: Network;
   readonly made: Made;
-  /** Null while what is typed is no address. */
-  readonly api: string | null;
+  /** Null while what is typed is no address, or no endpoint. */
+  readonly place: Pick<JoinRequest, 'api' | 'endpoint'> | null;
 }
 
-function JoinCommands({ network, made, api }: JoinCommandsProps): JSX.Element {
+function JoinCommands({ network, made, place }: JoinCommandsProps): JSX.Element {
   const { key, type, before } = made;
-  const commands = api === null ? [] : makeJoinCommands({ api, token: key.enrollment_token, type });
+  const commands = place === null ? [] : makeJoinCommands({ ...place, token: key.enrollment_token, type });
   const [shown, setShown] = useState<JoinCommand['id']>('debian');
   const joined = network.peers.filter(({ id }) => !before.has(id));
   return (
     <section aria-label="The command">
       <h2>Paste this on the host</h2>
       <p>The page shows the key only now. It expires {formatTime(key.expires_at)}.</p>
-      <Problem text={api === null ? `The address of the control plane ${addressRule}.` : null} />
+      <Problem
+        text={place === null ? 'Correct the address of the control plane or the endpoint to see the command.' : null}
+      />
       <fieldset class="tabs">
         <legend class="hidden">Kind of host</legend>
         {commands.map(({ id, title }) => (
