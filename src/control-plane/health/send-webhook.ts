@@ -85,8 +85,32 @@ function describe(error: unknown, signal: AbortSignal, ending: AbortSignal): str
   if (ending.aborted) return 'the control plane stops';
   if (signal.aborted) return `no reply in ${attemptMs / 1000} seconds`;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' && /^[A-Z0-9_]{1,64}$/.test(code) ? code : 'no HTTP reply';
+  if (typeof code !== 'string' || !/^[A-Z0-9_]{1,64}$/.test(code)) return 'no HTTP reply';
+  const remedy = remedies[code];
+  return remedy === undefined ? code : `${code}; ${remedy}`;
 }
+
+const ownIssuer =
+  'if the issuer of its certificate is your own, start the control plane with NODE_EXTRA_CA_CERTS=FILE of that issuer';
+const noWay = 'check its address, and the routes of this machine';
+const silent = 'check its address and port, that it runs, and that no firewall is in between';
+const remedies: Readonly<Record<string, string>> = {
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: `${ownIssuer}; otherwise the receiver must send the certificates between it and the root`,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ownIssuer,
+  UNABLE_TO_GET_ISSUER_CERT: ownIssuer,
+  SELF_SIGNED_CERT_IN_CHAIN: ownIssuer,
+  DEPTH_ZERO_SELF_SIGNED_CERT: ownIssuer,
+  CERT_HAS_EXPIRED: 'renew the certificate of the receiver',
+  CERT_NOT_YET_VALID: 'check the clock of this machine',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another name than that of the URL',
+  ECONNREFUSED: 'check that the receiver runs, and the port of the URL',
+  ENOTFOUND: 'check the host of the URL, and the resolvers of this machine',
+  EAI_AGAIN: 'check the resolvers of this machine',
+  EHOSTUNREACH: noWay,
+  ENETUNREACH: noWay,
+  ETIMEDOUT: silent,
+  UND_ERR_CONNECT_TIMEOUT: silent,
+};
 
 /** The work, which runs at most once at a time. */
 function shareRunning<Result>(work: () => Promise<Result>): () => Promise<Result> {

@@ -52,7 +52,7 @@ test('a certificate that is not trusted is refused', async () => {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const outcome = await attempt(createSend(webhookAt(`https://127.0.0.1:${port}/`)));
-  expect(outcome?.reason).toBe('DEPTH_ZERO_SELF_SIGNED_CERT');
+  expect(outcome?.reason).toMatch(/^DEPTH_ZERO_SELF_SIGNED_CERT; if the issuer .* NODE_EXTRA_CA_CERTS=/);
 });
 
 test('a redirect is not followed, and not accepted', async () => {
@@ -115,5 +115,7 @@ test('an attempt ends with the control plane', async () => {
 test('names no more than the code of an error', async () => {
   const receiver = await startReceiver((response) => response.socket?.end('T0P S3CRET\r\n\r\n'));
   expect((await attempt(createSend(webhookAt(receiver.url))))?.reason).toMatch(/^(HPE_[A-Z_]+|no HTTP reply)$/);
-  expect((await attempt(createSend(webhookAt('http://127.0.0.1:1/T0P'))))?.reason).toBe('ECONNREFUSED');
+  expect((await attempt(createSend(webhookAt('http://127.0.0.1:1/T0P'))))?.reason).toBe(
+    'ECONNREFUSED; check that the receiver runs, and the port of the URL',
+  );
 });
