@@ -48,7 +48,10 @@ export function judgePeers(
   return new Map(
     peers.map((peer) => {
       const { reachableBy = 0, witnesses = 0 } = opinions.get(peer.id) ?? {};
-      const of = witnesses === 0 ? 'no host can tell whether it answers' : countHosts(reachableBy, witnesses, 'reach');
+      const of =
+        witnesses === 0
+          ? 'no host can tell whether it answers'
+          : countHosts(reachableBy, witnesses, ['reaches', 'reach']);
       const judge = (): Pick<PeerVerdict, 'state' | 'why'> => {
         const { lastSeen } = peer;
         if (heard.has(peer.id)) return { state: 'online', why: `it reaches the control plane; ${of}` };
@@ -80,8 +83,8 @@ function countOpinions(
   return counts;
 }
 
-function countHosts(some: number, all: number, verb: string): string {
-  return `${some} of ${all} ${all === 1 ? 'host' : 'hosts'} ${verb}${some === 1 ? 's' : ''} it`;
+function countHosts(some: number, all: number, [one, many]: readonly [string, string]): string {
+  return `${some} of ${all} ${all === 1 ? 'host' : 'hosts'} ${some === 1 ? one : many} it`;
 }
 
 function formatSilence(seconds: number): string {
@@ -135,7 +138,8 @@ export function judgeRoute(
   const [used, count] = best ?? [null, 0];
   const connector = count > 0 ? used : null;
   const standby = alive.filter(({ id }) => id !== connector).map(({ id }) => id);
-  if (connector !== null) return { state: 'up', connector, standby, why: countHosts(count, choices.length, 'use') };
+  if (connector !== null)
+    return { state: 'up', connector, standby, why: countHosts(count, choices.length, ['uses', 'use']) };
   const first = alive.find(({ state }) => state === 'online')?.id ?? null;
   const rest = standby.filter((id) => id !== first);
   return {
