@@ -5,6 +5,9 @@ import { ApiError, call, loginPath, sessionsEnded } from './client.ts';
 /** The user of the session; null without one, undefined until that is known. */
 export const profile = signal<Profile | null | undefined>(undefined);
 
+/** Whether the session ended other than by a click here. */
+export const hasEnded = signal(false);
+
 /** Why the page cannot be used at all. */
 export const startProblem = signal<string | null>(null);
 
@@ -26,16 +29,20 @@ export async function openSession(): Promise<void> {
 export async function logIn(email: string, password: string): Promise<void> {
   await call('POST', loginPath, { email, password, device_name: 'console', session_cookie: ownPath() });
   profile.value = await call<Profile>('GET', 'api/auth/me');
+  hasEnded.value = false;
 }
 
 /** Ends the session. @throws ApiError */
 export async function logOut(): Promise<void> {
   await call('POST', 'api/auth/logout', { session_cookie: ownPath() });
   profile.value = null;
+  hasEnded.value = false;
 }
 
 effect(() => {
-  if (sessionsEnded.value > 0) profile.value = null;
+  if (sessionsEnded.value === 0) return;
+  if (profile.peek()) hasEnded.value = true;
+  profile.value = null;
 });
 
 function hasRole(...roles: readonly Role[]): boolean {

@@ -60,6 +60,7 @@ describe('a session', () => {
     await seeHeading(page, 'Networks');
     await page.getByRole('button', { name: 'Log out' }).click();
     await seeHeading(page, 'Log in to cpn');
+    expect(await page.getByText('Your session ended.').count()).toBe(0);
     expect(await page.context().cookies()).toEqual([]);
   });
 
@@ -68,6 +69,7 @@ describe('a session', () => {
     await goTo(page, '#/audit', 'Audit');
     await page.context().clearCookies();
     await seeHeading(page, 'Log in to cpn');
+    await page.getByText('Your session ended.').waitFor();
     await logIn(page);
     await seeHeading(page, 'Audit');
   });

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Field, Form } from '../parts/form.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
-import { logIn } from '../session.ts';
+import { hasEnded, logIn } from '../session.ts';
 
 export function LoginPage(): JSX.Element {
   const [email, setEmail] = useState('');
@@ -10,6 +10,7 @@ export function LoginPage(): JSX.Element {
   return (
     <main class="narrow">
       <PageTitle>Log in to cpn</PageTitle>
+      {hasEnded.value && <p role="status">Your session ended.</p>}
       <Form submit="Log in" onSubmit={() => logIn(email, password)}>
         <Field
           label="E-mail address"
