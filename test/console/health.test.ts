@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { describeEvent, eventTypes } from '../../src/console/logic/describe-event.ts';
 import { explainPath, explainPeer } from '../../src/console/logic/explain-path.ts';
-import { layOutFailovers } from '../../src/console/logic/failovers.ts';
+import { findBeginning, layOutFailovers } from '../../src/console/logic/failovers.ts';
 import { filterMatrix, noFilter } from '../../src/console/logic/filter-matrix.ts';
 import { listAround } from '../../src/console/logic/list-around.ts';
 import { moveByKey } from '../../src/console/logic/matrix-keys.ts';
@@ -214,6 +214,18 @@ test('failovers are laid out on a line that ends now', () => {
     { start: 0.94, end: 1, connector: 'edge-2' },
   ]);
   expect(layOutFailovers([event(1, 'peer.online', 0)], 0)).toBeNull();
+});
+
+test('the line of a new network begins with it', () => {
+  const events = [event(1, 'peer.enrolled', -2), event(2, 'route.failed_over', 0, { from: one, to: two })];
+  const [now, minutes] = [Date.parse(at) + 2 * minute, (time = 0) => (time - Date.parse(at)) / minute];
+  expect(minutes(findBeginning(peers, events))).toBe(-2);
+  const line = layOutFailovers(events, now, findBeginning(peers, events));
+  expect([minutes(line?.start), line?.lanes[0]?.segments[0]]).toEqual([
+    -2,
+    { start: 0, end: 0.5, connector: 'edge-1' },
+  ]);
+  expect(minutes(layOutFailovers(events, now)?.start)).toBe(-8);
 });
 
 test('each type of event has words, and one of a later version too', () => {

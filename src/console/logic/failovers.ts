@@ -1,4 +1,5 @@
 import type { Event } from '../../contract/event.ts';
+import type { Peer } from '../../contract/peer.ts';
 import { nameOf } from './describe-event.ts';
 
 /** A time in which one connector served a route, or none did. Places are parts of the time line, from 0 to 1. */
@@ -23,6 +24,8 @@ export interface TimeLine {
 
 const types: readonly string[] = ['route.failed_over', 'route.dead', 'route.restored'];
 const leastMs = 600_000;
+/** Also of a network that is newer than that. */
+const shortestMs = 60_000;
 /** What begins now is seen too. */
 const latest = 0.94;
 
@@ -31,14 +34,21 @@ export function findFailovers(events: readonly Event[]): readonly Event[] {
   return events.filter(({ type }) => types.includes(type));
 }
 
-/** Draws which connector served each route; null where none changed. */
-export function layOutFailovers(events: readonly Event[], now: number): TimeLine | null {
+/** The earliest time, in milliseconds, at which the network is known to have existed. */
+export function findBeginning(peers: readonly Peer[], events: readonly Event[]): number {
+  const times = [...peers.map(({ created_at }) => created_at), ...events.map(({ at }) => at)].map(Date.parse);
+  return times.reduce((first, time) => Math.min(first, time), Number.POSITIVE_INFINITY);
+}
+
+/** Draws which connector served each route, not before `since`; null where none changed. */
+export function layOutFailovers(events: readonly Event[], now: number, since = 0): TimeLine | null {
   const failovers = findFailovers(events);
   const [oldest] = failovers;
   if (oldest === undefined) return null;
   const end = Math.max(now, ...failovers.map(({ at }) => Date.parse(at)));
-  const length = Math.max(leastMs, (end - Date.parse(oldest.at)) * 1.1);
-  const start = end - length;
+  const wanted = Math.max(leastMs, (end - Date.parse(oldest.at)) * 1.1);
+  const start = Math.max(end - wanted, Math.min(since, end - shortestMs));
+  const length = end - start;
   const routes = [...new Set(failovers.flatMap(({ route }) => route ?? []))];
   const lanes = routes.map((route) => ({
     route,

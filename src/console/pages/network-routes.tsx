@@ -5,7 +5,7 @@ import type { Health } from '../../contract/health.ts';
 import type { Network } from '../../contract/network.ts';
 import { findConnectors } from '../logic/connectors.ts';
 import { describeEvent } from '../logic/describe-event.ts';
-import { findFailovers, layOutFailovers } from '../logic/failovers.ts';
+import { findBeginning, findFailovers, layOutFailovers } from '../logic/failovers.ts';
 import { linkTo } from '../logic/route.ts';
 import { formatMoment } from '../logic/time.ts';
 import { Verdict } from '../parts/state.tsx';
@@ -79,14 +79,15 @@ const mostListed = 5;
 
 /** The last changes of connectors, as a time line and in words. */
 export function NetworkFailovers({
-  id,
+  network: { id, peers },
   events,
 }: {
-  readonly id: number;
+  readonly network: Network;
   readonly events: readonly Event[];
 }): JSX.Element {
   const now = useNow();
-  const line = useMemo(() => layOutFailovers(events, now), [events, now]);
+  const since = useMemo(() => findBeginning(peers, events), [peers, events]);
+  const line = useMemo(() => layOutFailovers(events, now, since), [events, now, since]);
   const last = useMemo(() => findFailovers(events).slice(-mostListed).toReversed(), [events]);
   return (
     <>

@@ -82,7 +82,7 @@ function Overview({ network }: { readonly network: Network }): JSX.Element {
       {routes.length > 0 && (
         <>
           <Problem text={events.problem} />
-          {events.data !== null && <NetworkFailovers id={id} events={events.data} />}
+          {events.data !== null && <NetworkFailovers network={network} events={events.data} />}
         </>
       )}
       {health.data !== null && reach !== null && peers.length > 0 && (
