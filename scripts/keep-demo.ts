@@ -10,6 +10,8 @@ import { openPort } from '../test/lab/open-port.ts';
 export interface Demo {
   readonly lab: Lab;
   readonly url: string;
+  /** Where the hosts reach the control plane. */
+  readonly hostUrl: string;
   readonly email: string;
   readonly password: string;
   /** A script that runs a command on a host, as in `on edge-1 cpn status`. */
@@ -18,7 +20,7 @@ export interface Demo {
 
 /** Runs the demo until a signal ends it. */
 export async function keepDemo(say: (text: string) => void): Promise<void> {
-  await withDemo(say, async ({ lab, url, email, password, on }) => {
+  await withDemo(say, async ({ lab, url, hostUrl, email, password, on }) => {
     const ended = Promise.withResolvers<void>();
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => ended.resolve());
     // A closed terminal takes no more output.
@@ -31,6 +33,11 @@ password  ${password}
 To move the route to edge-2, and to take web-1 off its network:
   ${on} edge-1 cpn drain
   ${on} web-1 ip link set eth0 down
+
+To add the host web-3: in the console, make a key for a server, with the address of the control plane that hosts reach:
+  ${hostUrl}
+Then paste the command into a shell of web-3, and "cpn run" after it:
+  ${on} web-3 sh
 
 It runs until Ctrl-C, which removes everything.`);
     await ended.promise;
@@ -47,10 +54,11 @@ export async function withDemo(say: (text: string) => void, use: (demo: Demo) =>
   const laptops = Promise.all(
     ['admin', 'anna', 'ben'].map((name, at) => center.addLaptop(name, `203.0.113.${41 + at}`)),
   );
-  const [web1, web2, db1] = await Promise.all([
+  const [web1, web2, db1, spare] = await Promise.all([
     center.addOrigin('web-1', '203.0.113.21'),
     center.addOrigin('web-2', '203.0.113.22'),
     center.addOrigin('db-1', '203.0.113.23'),
+    lab.addHost('web-3', { address: '203.0.113.24/24' }),
   ]);
   const hosts = [...edges, web1, web2, db1, ...(await laptops)];
   for (const host of hosts) talk(center, host, hosts);
@@ -61,8 +69,9 @@ export async function withDemo(say: (text: string) => void, use: (demo: Demo) =>
 
   using console = await openPort(center.controlPlane.host, 8787);
   const password = await readFile(join(center.controlPlane.host.homeDir, 'password'), 'utf8');
-  const on = await writeShell(center, hosts);
-  await use({ lab, url: `http://127.0.0.1:${console.port}/`, email: 'owner@example.net', password, on });
+  const on = await writeShell(center, [...hosts, spare]);
+  const [url, hostUrl] = [`http://127.0.0.1:${console.port}/`, center.controlPlane.url];
+  await use({ lab, url, hostUrl, email: 'owner@example.net', password, on });
 }
 
 /** Keeps some traffic going: each host pings each other one, and the server in the LAN. */
@@ -76,6 +85,8 @@ function talk(center: DataCenter, host: Host, hosts: readonly Host[]): void {
 async function writeShell({ lab: { folder } }: DataCenter, hosts: readonly Host[]): Promise<string> {
   await mkdir(join(folder, 'bin'));
   await symlink(await builtProgram(), join(folder, 'bin/cpn'));
+  // The command of the console has it, and the real one looks for cpn elsewhere.
+  await writeFile(join(folder, 'bin/sudo'), '#!/bin/sh\nexec "$@"\n', { mode: 0o700 });
   const cases = hosts.map((host) => {
     const variables = Object.entries({ ...host.env, PATH: `${folder}/bin:${host.env.PATH}` });
     const env = variables.map(([name, value]) => `'${name}=${value}'`).join(' ');

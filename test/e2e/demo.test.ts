@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { makeJoinCommands } from '../../src/console/logic/join-commands.ts';
 import { Health } from '../../src/contract/health.ts';
 import { eventually } from '../lab/eventually.ts';
 import { Process } from '../lab/process.ts';
@@ -32,6 +33,8 @@ describe('scripts/demo', () => {
       const [, email] = await kept.waitForLine(/^user +(\S+)$/);
       const [, password] = await kept.waitForLine(/^password +(\S+)$/);
       const [, on = ''] = await kept.waitForLine(/^ +(\S+) edge-1 cpn drain$/);
+      const [, hostUrl = ''] = await kept.waitForLine(/^ +(http:\S+)$/);
+      await kept.waitForLine(/^ +\S+ web-3 sh$/);
       await kept.waitForLine(/until Ctrl-C/);
       const page = await fetch(url, { headers: { accept: 'text/html' } });
       expect(await page.text()).toContain('<title>');
@@ -49,6 +52,16 @@ describe('scripts/demo', () => {
       });
       expect(health).toHaveLength(8);
       expect((await run([on, 'anna', 'cpn', 'status'])).stdout).toContain('192.168.50.0/24  edge-1  active');
+
+      const made = await fetch(`${url}/api/networks/1/enrollment-keys`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        body: JSON.stringify({ name: 'web-3', max_uses: 1, expires_in_hours: 1, peer_types: ['origin'] }),
+      });
+      const key = JSON.parse(await made.text()).data.enrollment_token;
+      const [{ text: command } = { text: '' }] = makeJoinCommands({ api: hostUrl, token: key, type: 'origin' });
+      await run([on, 'web-3', 'sh', '-ec', command]);
+      expect((await run([on, 'web-3', 'cpn', 'status'])).stdout).toContain('network office (1)');
 
       kept.signal(signal);
       expect(await kept.endWithin(20_000)).toMatchObject({ exitCode: 0, stderr: '' });
