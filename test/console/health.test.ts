@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { sizeCells } from '../../src/console/logic/cell-shape.ts';
 import { describeEvent, eventTypes } from '../../src/console/logic/describe-event.ts';
 import { explainPath, explainPeer } from '../../src/console/logic/explain-path.ts';
 import { findBeginning, layOutFailovers } from '../../src/console/logic/failovers.ts';
@@ -227,6 +228,12 @@ test('the line of a new network begins with it', () => {
   ]);
   expect(minutes(layOutFailovers(events, now)?.start)).toBe(-8);
 });
+
+test.each([
+  [8, 1440, 36],
+  [25, 1440, 26],
+  [8, 360, 26],
+])('the cells of %d peers on %d pixels', (count, width, size) => expect(sizeCells(count, width)).toBe(size));
 
 test('each type of event has words, and one of a later version too', () => {
   expect(Object.keys(eventTypes).sort()).toEqual([...EventType.options].sort());

@@ -15,3 +15,9 @@ export const cellShapes: Readonly<Record<CellState, string>> = {
 export function nameCell(from: string, to: string, state: string): string {
   return `${from} to ${to}: ${state}`;
 }
+
+/** Pixels of a cell: as large as a finger needs. */
+export const smallCell = 26;
+
+/** The cells of a few peers are larger where the screen has the place. */
+export const sizeCells = (peers: number, width: number) => (peers <= 24 && width >= 600 ? 36 : smallCell);

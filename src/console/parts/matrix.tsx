@@ -3,14 +3,12 @@
 import type { JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { Peer } from '../../contract/peer.ts';
-import { cellShapes, nameCell } from '../logic/cell-shape.ts';
+import { cellShapes, nameCell, sizeCells, smallCell } from '../logic/cell-shape.ts';
 import { moveByKey, type Place } from '../logic/matrix-keys.ts';
 import { type CellState, type Reach, stateOf } from '../logic/reach.ts';
 import { linkTo } from '../logic/route.ts';
 import { findVisibleRows, type VisibleRows } from '../logic/visible-rows.ts';
 
-/** Pixels of a cell: as large as a finger needs. */
-const size = 26;
 /** Cells around the screen that exist. */
 const around = 6;
 
@@ -35,7 +33,9 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
   const place = useRef<HTMLDivElement>(null);
   const cells = useRef<HTMLDivElement>(null);
   const id = useId();
-  const [view, setView] = useState<View>(() => seeAll(rows.length, columns.length, 0, 0, 1200, 800));
+  // Of all peers: a filter does not resize what stays.
+  const size = sizeCells(Math.max(reach.rows.length, reach.columns.length), innerWidth);
+  const [view, setView] = useState<View>(() => seeAll(size, rows.length, columns.length, 0, 0, 1200, 800));
   // By ids: a row that comes above moves the place with its peers.
   const [at, setAt] = useState<{ readonly from: number; readonly to: number } | null>(null);
   const active = at && findPlace(rows, columns, at);
@@ -45,7 +45,7 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
     if (current === null) return;
     const update = () => {
       const { scrollLeft, scrollTop, clientWidth, clientHeight } = current;
-      const seen = seeAll(rows.length, columns.length, scrollTop, scrollLeft, clientWidth, clientHeight);
+      const seen = seeAll(size, rows.length, columns.length, scrollTop, scrollLeft, clientWidth, clientHeight);
       setView((before) => (isSameView(before, seen) ? before : seen));
     };
     update();
@@ -56,13 +56,13 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
       resized.disconnect();
       current.removeEventListener('scroll', update);
     };
-  }, [rows.length, columns.length]);
+  }, [size, rows.length, columns.length]);
 
   const select = ({ row, column }: Place) => {
     const [from, to] = [rows[row], columns[column]];
     if (from === undefined || to === undefined) return;
     setAt({ from: from.id, to: to.id });
-    reveal(place.current, cells.current, { row, column });
+    reveal(place.current, cells.current, size, { row, column });
   };
   const open = ({ row, column }: Place) => {
     const [from, to] = [rows[row], columns[column]];
@@ -95,6 +95,7 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
     <div
       ref={place}
       class="matrix"
+      style={{ '--cell': `${size}px` }}
       role="grid"
       tabIndex={0}
       aria-label="Who reaches whom"
@@ -154,7 +155,7 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
           {shownRows.map((from, row) => (
             <Row
               key={from.id}
-              {...{ id, reach, from, columns: shownColumns, row }}
+              {...{ id, reach, from, columns: shownColumns, row, size }}
               rowIndex={view.rows.first + row}
               firstColumn={view.columns.first}
               active={at?.from === from.id ? at.to : null}
@@ -169,7 +170,7 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
               height={size - 3}
             />
           )}
-          <Separators rows={shownRows} columns={shownColumns} />
+          <Separators rows={shownRows} columns={shownColumns} size={size} />
         </svg>
       </div>
     </div>
@@ -186,10 +187,12 @@ interface RowProps {
   readonly rowIndex: number;
   readonly firstColumn: number;
   readonly active: number | null;
+  readonly size: number;
 }
 
-function Row({ id, reach, from, columns, row, rowIndex, firstColumn, active }: RowProps): JSX.Element {
-  const inset = (size - 16) / 2;
+function Row({ id, reach, from, columns, row, rowIndex, firstColumn, active, size }: RowProps): JSX.Element {
+  const scale = size / smallCell;
+  const inset = (size - 16 * scale) / 2;
   const y = row * size + inset;
   return (
     <g role="row" aria-rowindex={rowIndex + 1}>
@@ -206,7 +209,7 @@ function Row({ id, reach, from, columns, row, rowIndex, firstColumn, active }: R
             aria-colindex={firstColumn + column + 1}
             aria-label={isSelf ? `${from.name} itself: ${own}` : nameCell(from.name, to.name, state)}
             class={active === to.id ? `cell ${state} active` : `cell ${state}`}
-            transform={`translate(${x} ${y})`}
+            transform={`translate(${x} ${y}) scale(${scale})`}
             d={isSelf ? selfShape : cellShapes[state as CellState]}
           />
         );
@@ -218,7 +221,7 @@ function Row({ id, reach, from, columns, row, rowIndex, firstColumn, active }: R
 const selfShape = 'M0 0L16 16';
 
 /** Lines between the types of peers. */
-function Separators({ rows, columns }: { readonly rows: readonly Peer[]; readonly columns: readonly Peer[] }) {
+function Separators({ rows, columns, size }: Pick<MatrixProps, 'rows' | 'columns'> & Pick<RowProps, 'size'>) {
   const [width, height] = [columns.length * size, rows.length * size];
   const breaks = (peers: readonly Peer[]) =>
     peers.flatMap((peer, at) => (isFirstOfType(peer, peers[at - 1]) ? at : []));
@@ -239,7 +242,15 @@ function markOf(reach: Reach, { id }: Peer): string {
   return reach.health.get(id)?.state === 'offline' ? '✕ ' : '';
 }
 
-function seeAll(rows: number, columns: number, top: number, left: number, width: number, height: number): View {
+function seeAll(
+  size: number,
+  rows: number,
+  columns: number,
+  top: number,
+  left: number,
+  width: number,
+  height: number,
+): View {
   return {
     rows: findVisibleRows(rows, size, top, height, around),
     columns: findVisibleRows(columns, size, left, width, around),
@@ -261,7 +272,7 @@ function findPlace(
 }
 
 /** Scrolls until a cell is seen between the names. */
-function reveal(place: HTMLElement | null, cells: HTMLElement | null, { row, column }: Place): void {
+function reveal(place: HTMLElement | null, cells: HTMLElement | null, size: number, { row, column }: Place): void {
   if (place === null || cells === null) return;
   const [left, top] = [column * size, row * size];
   const [width, height] = [place.clientWidth - cells.offsetLeft, place.clientHeight - cells.offsetTop];
