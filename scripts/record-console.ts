@@ -41,7 +41,7 @@ async function logIn(page: Page, { url, email, password }: Demo): Promise<void> 
   await page.getByRole('link', { name: 'office' }).click();
 }
 
-async function takePictures(page: Page, { on }: Demo): Promise<void> {
+async function takePictures(page: Page, { on, hostUrl }: Demo): Promise<void> {
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });
   for (const text of ['direct 48', 'relayed 6', 'down 2']) await page.getByRole('button', { name: text }).waitFor();
   await keep(page, 'matrix', heading('Who reaches whom'), heading('Routes'));
@@ -68,6 +68,8 @@ async function takePictures(page: Page, { on }: Demo): Promise<void> {
 
   await page.getByRole('link', { name: 'Add a host' }).click();
   await page.getByLabel('Name', { exact: true }).fill('web-3');
+  await page.getByLabel('Address of the control plane').fill(hostUrl);
+  await page.getByLabel('Endpoint').fill('203.0.113.24:51820');
   await page.getByRole('button', { name: 'Make a key' }).click();
   await heading('Paste this on the host').waitFor();
   await keep(page, 'add-host', heading('Paste this on the host'), null);
