@@ -66,6 +66,7 @@ test('the matrix has a cell of each state, and says why', async () => {
   ];
   for (const name of expected) expect([name, await cell(page, name).count()]).toEqual([name, 1]);
   await page.getByText('3 of 3 rows, 5 of 5 columns').waitFor();
+  expect(await page.locator('.matrix .type').allTextContents()).toEqual(['connector', 'server']);
   const shapes = await page
     .locator('.matrix .cell:not(.itself)')
     .evaluateAll((cells) => [

@@ -5,6 +5,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { Peer } from '../../contract/peer.ts';
 import { cellShapes, nameCell, sizeCells, smallCell } from '../logic/cell-shape.ts';
 import { moveByKey, type Place } from '../logic/matrix-keys.ts';
+import { peerTypes } from '../logic/peer-types.ts';
 import { type CellState, type Reach, stateOf } from '../logic/reach.ts';
 import { linkTo } from '../logic/route.ts';
 import { findVisibleRows, type VisibleRows } from '../logic/visible-rows.ts';
@@ -137,6 +138,9 @@ export function Matrix({ network, reach, rows, columns, onOpen }: MatrixProps): 
           >
             {markOf(reach, peer)}
             {peer.name}
+            {peer.peer_type !== rows[view.rows.first + index - 1]?.peer_type && (
+              <span class="type">{peerTypes[peer.peer_type]}</span>
+            )}
           </a>
         ))}
       </div>
