@@ -144,7 +144,9 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
     watch: (link, signal, onWrite) => watchFile(paths.state(link), signal, onWrite),
     async write(state) {
       await ensure(folders.state);
-      await writeState(paths.state(state.interface), state);
+      const path = paths.state(state.interface);
+      const damage = await writeState(path, state);
+      if (damage && !damaged.has(state.interface)) onDamage(path, damage);
       damaged.delete(state.interface);
     },
     isOnDisk: () => true,

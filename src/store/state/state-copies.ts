@@ -39,9 +39,10 @@ export async function readState(path: string): Promise<Reading | null> {
  * Replaces the state at `path`, atomically. What was there is kept: if it was good, as the previous copy; if it was damaged, as
  * such. The same text is not written again, only synced.
  *
+ * @returns what was damaged there; null for nothing
  * @throws UnreadableFile when what is there is of a later version: it is left as it is
  */
-export async function writeState(path: string, state: State): Promise<void> {
+export async function writeState(path: string, state: State): Promise<UnreadableFile | null> {
   const file = await readOwn(path);
   const text = formatState(state);
   const bytes = Buffer.from(text);
@@ -56,6 +57,7 @@ export async function writeState(path: string, state: State): Promise<void> {
     await replaceFile(path, bytes);
   }
   files.expect(path, bytes, text, { state });
+  return file !== null && 'damage' in file.value ? file.value.damage : null;
 }
 
 /** Sets a damaged file aside, and puts its previous copy in its place. Does nothing where the file is good. */

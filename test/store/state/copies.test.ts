@@ -135,6 +135,15 @@ describe('the previous copy', () => {
     expect([await textOf(''), await textOf('.previous')]).toEqual(['', cutShort]);
   });
 
+  it('is reported where a write finds it, after a read that did not', async () => {
+    await writeTwice();
+    await store.read('cpn0');
+    await spoil(nulls);
+    await store.write(older);
+    expect(damages).toEqual([expect.stringContaining(pathOf(''))]);
+    expect([await textOf(''), await textOf('.damaged')]).toEqual([formatState(older), nulls]);
+  });
+
   it('is removed when the network is left', async () => {
     await writeTwice();
     await spoil('');
