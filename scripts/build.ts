@@ -26,6 +26,14 @@ const uses: Readonly<Record<string, readonly string[]>> = {
 /** The part of each module: the names of its uses, or the first two alone, because whatever uses it has them too. */
 const partOf = new Map<string, string>();
 
+/** Files of execa that would open the three standard streams of each command: what they have for it, and what opens none in its place. */
+const streams = '[process.stdin, process.stdout, process.stderr]';
+const ask = 'const getStandardStreamDirection = value => {';
+const lateStreams = [
+  ['/execa/lib/utils/standard-stream.js', streams, `new Proxy([], { get: (_, name) => ${streams}[name] })`],
+  ['/execa/lib/stdio/direction.js', ask, `${ask} if (typeof value !== 'object') return KNOWN_DIRECTIONS[value];`],
+] as const;
+
 /** undici's parsers of HTTP/1, by the names of their files. */
 const parsers = new Map<string, Buffer>();
 
@@ -59,6 +67,15 @@ const bundle = await rolldown({
       name: 'no HTTP/2',
       // No request uses it, and Node's own module of it would take 2 MiB of a daemon's memory.
       load: (id) => (id.endsWith('/undici/lib/dispatcher/client-h2.js') ? 'module.exports = null' : null),
+    },
+    {
+      name: 'late streams',
+      transform(code, id) {
+        const [, from, to] = lateStreams.find(([path]) => id.endsWith(path)) ?? [];
+        if (from === undefined || to === undefined) return null;
+        if (!code.includes(from)) throw new Error(`${id} has no ${from}`);
+        return code.replace(from, to);
+      },
     },
     {
       name: 'parser as a file',

@@ -103,11 +103,23 @@ describe('the parts of the program', () => {
       ['commands', 'commands-status', 'commands-status-up', 'commands-up', 'parse-command-line', 'start', 'version'],
       [],
     ]);
-    const [parts] = await load('status');
+    const [parts, late] = await load('status');
+    expect(late).toEqual(['child_process']);
     expect(parts).toContain('status');
     expect(parts).toContain('status-up');
     expect(parts).not.toContain('commands');
     expect(parts).not.toContain('up');
+  });
+
+  it('run tools without opening standard input', async () => {
+    const watcher = join(folder, 'stdin.cjs');
+    const tools = `require('node:diagnostics_channel').subscribe('cpn:checkpoint', ({ what }) => console.error('ran ' + what));`;
+    writeFileSync(watcher, `${tools} Object.defineProperty(process, 'stdin', { get: () => process.exit(99) });`);
+    const env = { CPN_CONFIG_DIR: folder, CPN_STATE_DIR: folder, CPN_RUNTIME_DIR: folder };
+    const argv = [process.execPath, '--require', watcher, join(dist, 'start.cjs'), 'doctor'];
+    const { stderr, exitCode } = await run(argv, { env, allowFailure: true });
+    expect(stderr).toContain('ran ip');
+    expect(exitCode).not.toBe(99);
   });
 
   it('each have the modules that the same commands use', () => {
