@@ -40,7 +40,7 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
     uptime,
     monotonic: () => performance.now() / 1000,
     sleep: (milliseconds, signal) => sleep(milliseconds, undefined, signal && { signal }).catch(() => {}),
-    random: randomBytes,
+    random: (size) => randomBytes(size),
     // The daemon passes its own signal to its work.
     deferSignals: mode === 'daemon' ? (work) => work(new AbortController().signal) : deferSignals,
     meter: noMeter,

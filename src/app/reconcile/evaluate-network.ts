@@ -9,7 +9,7 @@ import {
   sourceFilterKey,
 } from '../../core/host-state/sysctl-keys.ts';
 import { comparePeerIds, type Id } from '../../core/map/model.ts';
-import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
 import { chooseLabels } from '../../core/names/hosts-label.ts';
 import { covers, isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
 import { isPlainLinkName } from '../../core/net/link-name.ts';
@@ -57,11 +57,11 @@ export async function evaluateNetwork(
   state: Joined,
   { actual: seen, disallowed = [], applied }: EvaluationOptions = {},
 ): Promise<Evaluation> {
-  const actual = seen && isComplete(seen, state) ? seen : await tools.host.observe(observeOptionsFor(state));
   const link = state.interface;
-  const { states } = await tools.store.list();
-  const text = await tools.store.readConfig(link);
-  const saved = parseSaved(link, text);
+  const [actual, { states, text, saved }] = await Promise.all([
+    seen && isComplete(seen, state) ? seen : tools.host.observe(observeOptionsFor(state)),
+    readKnown(tools, state),
+  ]);
   if (!isOwnLink(state, aliasOf(state.membership.map), actual)) {
     throw new NotOurs('the interface', link, 'remove it, or leave this network');
   }
@@ -83,6 +83,15 @@ export async function evaluateNetwork(
   const { wanted, steps } = await planWithSessions(tools, inputs, device);
   const changes = [...planFile(tools, link, text, wanted.config), ...steps.flatMap((step) => step.changes)];
   return { ...wanted, state, actual, steps, saved, savedText: text, changes };
+}
+
+/** What needs no tool, done while the tools run: the files, and the keys that are not in them. */
+async function readKnown({ store }: Tools, state: Joined) {
+  const link = state.interface;
+  const { states } = await store.list();
+  const text = await store.readConfig(link);
+  ownKeys(state);
+  return { states, text, saved: parseSaved(link, text) };
 }
 
 /**
@@ -142,6 +151,7 @@ function isComplete({ surroundings, sysctls }: Actual, state: Joined): boolean {
 
 /** The routes that this host is there to serve. */
 function servedBy(state: State): readonly Prefix[] {
+  if (state.enrollment.type !== 'connector') return [];
   const map = state.membership?.map;
   const self = map && findOwnPeer(map, state);
   return map && self ? assignedRoutes(map, self) : [];

@@ -23,9 +23,9 @@ export async function readStatus(tools: Tools, network?: string): Promise<Networ
 
 async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> {
   const notes = await tools.store.readNotes(state.interface);
-  const known = describeState(state, notes);
   try {
     const seen = await evaluateNetwork(tools, state);
+    const known = describeState(state, notes);
     const described = describeEvaluation(seen, notes, secondsNow(tools));
     const local = explainNoAccess(state);
     const evaluated = local === null ? described : { ...described, warnings: [...described.warnings, local] };
@@ -35,6 +35,7 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
     return { ...known, ...evaluated, inbound, state: 'degraded', warnings: [...evaluated.warnings, ...drops] };
   } catch (error) {
     if (!(error instanceof CpnError)) throw error;
+    const known = describeState(state, notes);
     return { ...known, state: 'degraded', warnings: [...describeLan(state, notes), ...notes.troubles], failure: error };
   }
 }

@@ -28,12 +28,23 @@ export function makeIdentity(random: Uint8Array): Identity {
   return identityOf(new Secret(Buffer.from(random).toString('base64')));
 }
 
-/** The identity that {@link makeIdentity} made of this seed. */
+/** The identity that {@link makeIdentity} made of this seed; its key is derived when it is first read. */
 export function identityOf(seed: Secret): Identity {
   const bytes = Buffer.from(seed.reveal(), 'base64');
   if (bytes.length !== seedLength) throw new InvalidValue('identity', undefined, 'is not 32 bytes in base64');
-  const der = createPublicKey(signerOf(bytes)).export({ format: 'der', type: 'spki' });
-  return { seed, key: der.toString('base64', ed25519.length) as IdentityKey };
+  let key: IdentityKey | undefined;
+  return {
+    seed,
+    get key() {
+      key ??= deriveKey(bytes);
+      return key;
+    },
+  };
+}
+
+function deriveKey(seed: Uint8Array): IdentityKey {
+  const der = createPublicKey(signerOf(seed)).export({ format: 'der', type: 'spki' });
+  return der.toString('base64', ed25519.length) as IdentityKey;
 }
 
 const seedLength = 32;
