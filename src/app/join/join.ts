@@ -45,11 +45,12 @@ export interface JoinReport extends HandshakeResult {
  */
 export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<JoinReport> {
   await check(tools, request);
+  const describe = beginToDescribe(tools, request);
   const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
   const applied = await alone(async () => {
     const pending = await loadOrCreateState(tools, request);
     return restoreOnInterrupt(tools, pending, async (signal) => {
-      const enrolled = await enroll(tools, pending, request, signal);
+      const enrolled = await enroll({ ...tools, describe }, pending, request, signal);
       const planned = await plan(tools, enrolled, pending);
       return apply(tools, enrolled, planned, signal);
     });
@@ -63,6 +64,14 @@ async function check(tools: Tools, { type, options }: JoinRequest): Promise<void
   const forwarding = type === 'connector';
   const fullTunnel = options.allowRoutes.some(isDefaultRoute);
   await tools.host.check({ firewall: forwarding, forwarding, fullTunnel });
+}
+
+/** Begins to read the description of a service, which may be far away, before the host makes its keys. */
+function beginToDescribe(tools: Tools, { service }: JoinRequest): Tools['describe'] {
+  const reading = tools.describe(service, null);
+  // It is judged where it is needed.
+  reading.catch(() => {});
+  return (address, ...rest) => (address.url === service.url ? reading : tools.describe(address, ...rest));
 }
 
 /** Loads the state of an earlier join with this key, finished or not, and applies the request to it; else creates one. */

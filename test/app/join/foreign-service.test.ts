@@ -138,6 +138,25 @@ describe('a service that describes nothing', () => {
 });
 
 describe('a service that describes some extensions', () => {
+  it('is asked for its description once, before the host makes its keys', async () => {
+    const { service, tools } = await arrive();
+    const order: string[] = [];
+    const noting: Tools = {
+      ...tools,
+      describe: (...of) => {
+        order.push('describe');
+        return tools.describe(...of);
+      },
+      random: (bytes) => {
+        order.push('random');
+        return randomBytes(bytes);
+      },
+    };
+    await joinNetwork(noting, requestOf(service));
+    expect(order.slice(0, 2)).toEqual(['describe', 'random']);
+    expect(order.filter((each) => each === 'describe')).toHaveLength(1);
+  });
+
   it('receives requests of those, and of no others', async () => {
     const description = describeForeign({ enroll: ['Idempotency-Key'], read: ['If-None-Match'] });
     const { service, join, tools } = await arrive({ description });
