@@ -1,4 +1,4 @@
-import { type Signal, signal } from '@preact/signals';
+import { effect, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { Event } from '../contract/event.ts';
 import type { Health } from '../contract/health.ts';
@@ -61,6 +61,13 @@ interface Followed {
 
 const followed = new Map<string, Followed>();
 
+// Nothing waits any longer, and after the next login all is read again.
+effect(() => {
+  if (sessionsEnded.value === 0) return;
+  for (const { stop } of followed.values()) stop.abort();
+  followed.clear();
+});
+
 /** Follows a resource while a component shows it; components that show the same one share its requests. */
 export function useLive<Data>(source: LiveSource<Data>): Live<Data> {
   const { path } = source;
@@ -84,22 +91,17 @@ export function useLive<Data>(source: LiveSource<Data>): Live<Data> {
 function start<Data>(source: LiveSource<Data>): Followed {
   const state = signal<Live<Data>>({ data: null, problem: null });
   const entry = { state, stop: new AbortController(), users: 0 };
-  const session = sessionsEnded.value;
   followed.set(source.path, entry);
-  void follow(source, state, entry.stop.signal).finally(() => {
-    // After the next login it is read again.
-    if (sessionsEnded.value !== session && followed.get(source.path) === entry) followed.delete(source.path);
-  });
+  void follow(source, state, entry.stop.signal);
   return entry;
 }
 
-/** The long polls of a resource, one after the other, until it is stopped or there is no session. */
+/** The long polls of a resource, one after the other, until it is stopped. */
 async function follow<Data>(source: LiveSource<Data>, state: Signal<Live<Data>>, stopped: AbortSignal): Promise<void> {
   const { path, headers = {} } = source;
-  const session = sessionsEnded.value;
   let etag: string | null = null;
   let failures = 0;
-  while (!stopped.aborted && sessionsEnded.value === session) {
+  while (!stopped.aborted) {
     await untilVisible(stopped);
     const pause = new AbortController();
     const onHidden = () => document.hidden && pause.abort();

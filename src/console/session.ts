@@ -14,11 +14,16 @@ export const startProblem = signal<string | null>(null);
 /** The path of the page, which the cookie is for. */
 const ownPath = () => new URL('.', location.href).pathname;
 
+/** Other windows of this browser have the same session. */
+const otherWindows = new BroadcastChannel(`cpn session ${ownPath()}`);
+otherWindows.onmessage = () => void openSession();
+
 /** Finds out whether there is a session. */
 export async function openSession(): Promise<void> {
   startProblem.value = null;
   try {
     profile.value = await call<Profile>('GET', 'api/auth/me');
+    hasEnded.value = false;
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) profile.value = null;
     else startProblem.value = error instanceof Error ? error.message : String(error);
@@ -30,13 +35,15 @@ export async function logIn(email: string, password: string): Promise<void> {
   await call('POST', loginPath, { email, password, device_name: 'console', session_cookie: ownPath() });
   profile.value = await call<Profile>('GET', 'api/auth/me');
   hasEnded.value = false;
+  otherWindows.postMessage(null);
 }
 
 /** Ends the session. @throws ApiError */
 export async function logOut(): Promise<void> {
   await call('POST', 'api/auth/logout', { session_cookie: ownPath() });
-  profile.value = null;
+  sessionsEnded.value += 1;
   hasEnded.value = false;
+  otherWindows.postMessage(null);
 }
 
 effect(() => {

@@ -74,6 +74,28 @@ describe('a session', () => {
     await seeHeading(page, 'Audit');
   });
 
+  test('ends and begins in all windows of a browser at once, and ends what waits', async () => {
+    const network = await addNetwork();
+    const page = await openLoggedIn(plane);
+    const other = await page.context().newPage();
+    const ended: string[] = [];
+    other.on('requestfailed', (request) => ended.push(new URL(request.url()).pathname));
+    await other.goto(`${plane.url}/#/networks/${network}/events`);
+    await seeHeading(other, `net-${ranges}: events`);
+    const [events] = await Promise.all([
+      other.waitForRequest(/\/events\?.*after=/),
+      addPeer(network, { name: 'web-9' }),
+    ]);
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await seeHeading(other, 'Log in to cpn');
+    await other.getByText('Your session ended.').waitFor();
+    await expect.poll(() => ended).toContain(new URL(events.url()).pathname);
+    await logIn(page);
+    await seeHeading(other, `net-${ranges}: events`);
+    await addPeer(network, { name: 'web-10' });
+    await other.getByRole('link', { name: 'web-10' }).first().waitFor();
+  });
+
   test('works below a path of a proxy', async () => {
     const proxy = createServer((asked, reply) => {
       const path = asked.url?.replace(/^\/vpn\/cpn/, '') ?? '/';
