@@ -6,8 +6,12 @@ export const exitCodes = { done: 0, failed: 1, usage: 2, pending: 3, refused: 4,
 /** The one place where a failure becomes an exit code. */
 export function exitCodeOf(error: unknown): number {
   if (!(error instanceof CpnError)) return exitCodes.failed;
+  if (startFailures.includes(error.name)) return error.isRetryable ? exitCodes.failed : exitCodes.usage;
   return byName[error.name] ?? exitCodes.failed;
 }
+
+/** Of `cpn control-plane serve`. Its unit starts it again after `failed`, and not after `usage`: then a person must act first. */
+const startFailures = ['CannotListen', 'UnusableDatabase', 'UnusableFile'];
 
 const byName: Readonly<Record<string, number>> = {
   InvalidValue: exitCodes.usage,

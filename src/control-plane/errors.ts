@@ -110,9 +110,29 @@ export class OutcomeUnknown extends CpnError {
 export class UnusableDatabase extends CpnError {
   override readonly name = 'UnusableDatabase';
 
-  constructor(database: string, problem: string, remedy: string, cause?: unknown) {
-    super(`the database ${database} cannot be used: ${problem}; ${remedy}`, { facts: { database, problem }, cause });
+  /** @param isRetryable false where a person must act before a start can succeed */
+  constructor(database: string, problem: string, remedy: string, isRetryable: boolean, cause?: unknown) {
+    super(`the database ${database} cannot be used: ${problem}; ${remedy}`, {
+      facts: { database, problem },
+      isRetryable,
+      cause,
+    });
   }
+}
+
+/** A file or folder that the control plane needs to start cannot be used. */
+export class UnusableFile extends CpnError {
+  override readonly name = 'UnusableFile';
+
+  constructor(path: string, problem: string, remedy: string, { cause, isRetryable = false }: StartFailure = {}) {
+    super(`${path} ${problem}; ${remedy}`, { facts: { path, problem }, isRetryable, cause });
+  }
+}
+
+interface StartFailure {
+  readonly cause?: unknown;
+  /** False where a person must act before a start can succeed. */
+  readonly isRetryable?: boolean;
 }
 
 /** A newer version changed the database incompatibly. */
@@ -130,9 +150,14 @@ export class CannotListen extends CpnError {
 
   constructor(host: string, port: number, cause: unknown, flag = '--listen') {
     const reason = cause instanceof Error ? cause.message : String(cause);
+    const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException;
     super(`cannot listen on ${host} port ${port}: ${reason}; choose another with ${flag}`, {
       facts: { host, port },
+      // An address may be in use, not there yet, or not resolved yet.
+      isRetryable: !neverListens.includes(code),
       cause,
     });
   }
 }
+
+const neverListens = ['EACCES', 'EPERM', 'EINVAL', 'EAFNOSUPPORT'];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { exitCodeOf } from '../../src/cli/exit-code.ts';
+import { CannotListen, UnusableDatabase, UnusableFile } from '../../src/control-plane/errors.ts';
 import * as errors from '../../src/core/errors/index.ts';
 
 const cases: [number, Error][] = [
@@ -41,8 +42,24 @@ const cases: [number, Error][] = [
   [5, new errors.Unreachable('https://x', 'refused', { delivered: false, heard: true, retryAfterMs: null })],
 ];
 
+const socketFailure = (code: string) => Object.assign(new Error(`listen ${code}`), { code });
+const listening = (code: string) => new CannotListen('127.0.0.1', 80, socketFailure(code));
+
+/** systemd starts the control plane again after 1, and not after 2. */
+const starts: [number, Error][] = [
+  [1, listening('EADDRINUSE')],
+  [1, listening('EADDRNOTAVAIL')],
+  [1, listening('EAI_AGAIN')],
+  [2, listening('EACCES')],
+  [2, listening('EAFNOSUPPORT')],
+  [1, new UnusableDatabase('db:5432/net', 'refused', 'start it', true)],
+  [2, new UnusableDatabase('db:5432/net', 'wrong password', 'put the right one', false)],
+  [1, new UnusableFile('/x', 'is on a full disk', 'free some space', { isRetryable: true })],
+  [2, new UnusableFile('/x', 'can be read by others', 'chmod 600 /x')],
+];
+
 describe('exit codes', () => {
-  it.each(cases)('%i for %o', (code, error) => {
+  it.each([...cases, ...starts])('%i for %o', (code, error) => {
     expect(exitCodeOf(error)).toBe(code);
   });
 

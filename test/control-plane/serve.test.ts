@@ -53,6 +53,7 @@ describe('listening', () => {
     const dataDir = makeFolder();
     const refused = openPlane({ dataDir, port });
     await expect(refused).rejects.toThrow(CannotListen);
+    await expect(refused).rejects.toMatchObject({ isRetryable: true });
     await expect(refused).rejects.toThrow(`port ${port}`);
     expect((await (await startPlane({ dataDir })).call('GET', '/healthz')).status).toBe(200);
   });

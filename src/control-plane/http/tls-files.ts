@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
-import { UnreadableFile, WrongUsage } from '../../core/errors/index.ts';
+import { WrongUsage } from '../../core/errors/index.ts';
+import { UnusableFile } from '../errors.ts';
 
 /** Where a certificate chain and its private key are, both in PEM. */
 export interface TlsFiles {
@@ -20,12 +21,12 @@ export function readTlsFiles(files: TlsFiles): TlsIdentity {
   const { content: key, stats } = read(files.key, '--tls-key');
   if (isOpen(stats)) {
     const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
-    throw new UnreadableFile(files.key, `can be read by others (mode ${mode})`, `type: chmod 600 ${files.key}`);
+    throw new UnusableFile(files.key, `can be read by others (mode ${mode})`, `type: chmod 600 ${files.key}`);
   }
   const certificate = parse(() => new X509Certificate(cert), files.certificate, ...noCertificate);
   if (!certificate.checkPrivateKey(parse(() => createPrivateKey(key), files.key, ...noKey))) {
     const problem = `is not the key of ${files.certificate}`;
-    throw new UnreadableFile(files.key, problem, 'give the two that were made together');
+    throw new UnusableFile(files.key, problem, 'give the two that were made together');
   }
   return { cert, key };
 }
@@ -53,7 +54,7 @@ function parse<Parsed>(work: () => Parsed, path: string, problem: string, remedy
   try {
     return work();
   } catch (error) {
-    throw new UnreadableFile(path, problem, remedy, error);
+    throw new UnusableFile(path, problem, remedy, { cause: error });
   }
 }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, test } from 'vitest';
@@ -27,6 +27,14 @@ async function certificateAt(url: string): Promise<string> {
 }
 
 describe('with a certificate', () => {
+  test('whose key others can read, the unit does not start it again', async () => {
+    const folder = makeFolder();
+    const flags = writeCertificate(folder);
+    chmodSync(join(folder, 'key.pem'), 0o644);
+    const { code, said } = await failServing(folder, ...flags);
+    expect([code, said]).toEqual([2, expect.stringContaining('key.pem can be read by others (mode 0644)')]);
+  });
+
   test('an administrator logs in over https, who trusts it', async () => {
     const folder = makeFolder();
     const { url } = await startServing(folder, ...writeCertificate(folder));

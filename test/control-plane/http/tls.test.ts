@@ -5,8 +5,9 @@ import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { UnusableFile } from '../../../src/control-plane/errors.ts';
 import type { TlsFiles } from '../../../src/control-plane/http/tls-files.ts';
-import { UnreadableFile, WrongUsage } from '../../../src/core/errors/index.ts';
+import { WrongUsage } from '../../../src/core/errors/index.ts';
 import { makeCertificate } from '../../api/certificate.ts';
 import { makeFolder, openPlane, type Plane, startPlane } from '../harness.ts';
 
@@ -140,7 +141,7 @@ describe('another certificate', () => {
     const files = writePair(pair);
     const plane = await startPlane({ tls: files });
     writeFileSync(files.certificate, makeCertificate().cert);
-    expect(() => plane.server.reload()).toThrow(UnreadableFile);
+    expect(() => plane.server.reload()).toThrow(UnusableFile);
     expect((await ask(plane, '/healthz', pair)).status).toBe(200);
   });
 });
@@ -148,7 +149,7 @@ describe('another certificate', () => {
 describe('files that are refused, before anything is opened:', () => {
   async function refusal(
     spoil: (files: TlsFiles) => void,
-    kind: object = UnreadableFile,
+    kind: object = UnusableFile,
   ): Promise<{ message: string; files: TlsFiles }> {
     const files = writePair(makeCertificate());
     spoil(files);
@@ -190,7 +191,7 @@ describe('files that are refused, before anything is opened:', () => {
           else writeFileSync(path, content);
         }
       },
-      Object.values(contents).includes(null) ? WrongUsage : UnreadableFile,
+      Object.values(contents).includes(null) ? WrongUsage : UnusableFile,
     );
     expect(message).toMatch(expected);
     expect(message).not.toContain('canary');

@@ -29,7 +29,16 @@ export function explainStart(error: unknown, { redactedUrl, user, tls }: Databas
   const found = remedies.find(({ state, says }) => (state ? state === sqlStateOf(cause) : says?.test(message)));
   const unreachable = tls ? unreachableByTls : 'check that PostgreSQL runs there, and the host and port in the URL';
   const remedy = found?.remedy ?? (sqlStateOf(cause) === null ? unreachable : 'see its log');
-  return new UnusableDatabase(redactedUrl, message, remedy.replace('USER', user ?? 'the user'), cause);
+  const isRetryable = found ? found.passes === true : !isLasting(cause);
+  return new UnusableDatabase(redactedUrl, message, remedy.replace('USER', user ?? 'the user'), isRetryable, cause);
+}
+
+/** True where PostgreSQL refuses the login or the statement, or where TLS does not trust its certificate. */
+function isLasting(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state !== null) return /^(28|3D|42)/.test(state);
+  const { code = '' } = (error ?? {}) as NodeJS.ErrnoException;
+  return /^ERR_(TLS|SSL|OSSL)|SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY)/.test(code);
 }
 
 /** The connection went before the answer: the shutdown of a server, or of a session by its administrator. */
@@ -41,7 +50,12 @@ const password =
   'put the right one into PGPASSWORD, into ~/.pgpass, or into the URL in a file that --database file:PATH names';
 const unreachableByTls =
   'check the host, the port and the certificate; sslrootcert=FILE in the URL names its authority, and sslmode=disable does without TLS';
-const remedies: readonly { readonly state?: string; readonly says?: RegExp; readonly remedy: string }[] = [
+const remedies: readonly {
+  readonly state?: string;
+  readonly says?: RegExp;
+  readonly remedy: string;
+  readonly passes?: true;
+}[] = [
   { state: '28P01', remedy: password },
   { says: /password must be a (non-empty )?string/, remedy: password },
   { state: '28000', remedy: 'let USER in by pg_hba.conf, or name another user in the URL' },
@@ -49,7 +63,7 @@ const remedies: readonly { readonly state?: string; readonly says?: RegExp; read
   { state: '42501', remedy: 'make USER the owner of the database' },
   { state: '42P07', remedy: 'give the control plane a database of its own' },
   { says: /which this cpn does not know$/, remedy: 'it was written by a newer cpn: run that one' },
-  { state: '53300', remedy: 'raise max_connections there, or end other clients' },
+  { state: '53300', remedy: 'raise max_connections there, or end other clients', passes: true },
   {
     says: /does not support SSL/,
     remedy: 'turn ssl on there, or add sslmode=disable to the URL where the network is trusted',

@@ -67,15 +67,15 @@ export interface ServerFacts {
   readonly readOnly: string;
 }
 
-/** What is wrong with a server and what to do about it; null for one that will do. */
-export function describeUnfit({ version, encoding, readOnly }: ServerFacts): readonly [string, string] | null {
+/** What is wrong with a server and what to do about it; null for one that will do. True at the end for what may pass by itself. */
+export function describeUnfit({ version, encoding, readOnly }: ServerFacts): readonly [string, string, boolean] | null {
   if (version < oldest * 10_000) {
     const remedy = `upgrade it to PostgreSQL ${oldest} or newer`;
-    return [`the server is PostgreSQL ${Math.floor(version / 10_000)}, which is too old`, remedy];
+    return [`the server is PostgreSQL ${Math.floor(version / 10_000)}, which is too old`, remedy, false];
   }
   if (encoding !== 'UTF8')
-    return [`its encoding is ${encoding}`, 'make one with createdb --encoding UTF8 --template template0'];
-  if (readOnly === 'on') return ['it is read-only', 'name the primary server, not a standby'];
+    return [`its encoding is ${encoding}`, 'make one with createdb --encoding UTF8 --template template0', false];
+  if (readOnly === 'on') return ['it is read-only', 'name the primary server, not a standby', true];
   return null;
 }
 

@@ -13,8 +13,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { CpnError, Locked, UnreadableFile, WrongUsage } from '../../../core/errors/index.ts';
-import { isBusy } from './errors.ts';
+import { CpnError, Locked, WrongUsage } from '../../../core/errors/index.ts';
+import { UnusableFile } from '../../errors.ts';
+import { isBusy, isPassing } from './errors.ts';
 import { openSqlite } from './sqlite.ts';
 
 /** A folder that this process alone works in, until it gives it up or dies. */
@@ -28,7 +29,7 @@ function databaseIn(folder: string): string {
   return join(folder, 'control-plane.db');
 }
 
-/** The file of the database in a folder, which is there and can be read. @throws WrongUsage or UnreadableFile */
+/** The file of the database in a folder, which is there and can be read. @throws WrongUsage or UnusableFile */
 export function requireDatabaseIn(folder: string): string {
   const database = databaseIn(folder);
   try {
@@ -36,11 +37,13 @@ export function requireDatabaseIn(folder: string): string {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ENOENT' && code !== 'ENOTDIR')
-      throw new UnreadableFile(
+      throw new UnusableFile(
         database,
         `cannot be read (${code})`,
         'do this as the user that the control plane runs as',
-        error,
+        {
+          cause: error,
+        },
       );
     throw new WrongUsage(`there is no database in ${folder}; name its folder with --data`);
   }
@@ -57,7 +60,10 @@ export function takeDataFolder(path: string): DataFolder {
   } catch (error) {
     if (error instanceof CpnError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new UnreadableFile(path, `cannot be used as a data folder (${reason})`, 'choose another with --data', error);
+    throw new UnusableFile(path, `cannot be used as a data folder (${reason})`, 'choose another with --data', {
+      cause: error,
+      isRetryable: isPassing(error),
+    });
   }
 }
 
@@ -86,12 +92,12 @@ function requireOwnFile(path: string): void {
 export function requireRegularFile(path: string): Stats | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats === undefined || stats.isFile()) return stats;
-  throw new UnreadableFile(path, 'is no regular file', 'see who put it there, and remove it');
+  throw new UnusableFile(path, 'is no regular file', 'see who put it there, and remove it');
 }
 
 function requireOwner(path: string, uid: number): void {
   if (uid === 0 || uid === process.geteuid?.()) return;
-  throw new UnreadableFile(path, `belongs to user ${uid}`, 'see what it holds, and give it to the user who serves');
+  throw new UnusableFile(path, `belongs to user ${uid}`, 'see what it holds, and give it to the user who serves');
 }
 
 function lock(path: string, pidFile: string): () => void {

@@ -10,6 +10,14 @@ export function isOfDisk(error: unknown): boolean {
   return [readOnly, inputOutput, full, cannotOpen].includes(codeOf(error) ?? 0);
 }
 
+/** True for the error of a start that may pass by itself: a lock of another program, a disk that is full or fails. */
+export function isPassing(error: unknown): boolean {
+  const { code = '' } = (error ?? {}) as NodeJS.ErrnoException;
+  return [busy, inputOutput, full].includes(codeOf(error) ?? 0) || passing.includes(code);
+}
+
+const passing = ['EDQUOT', 'EIO', 'EMFILE', 'ENFILE', 'ENOMEM', 'ENOSPC'];
+
 /** What a statement's failure means to who asked: that of the disk passes when an operator does something about it. */
 export function translateSqlite(error: unknown, isCommit: boolean): unknown {
   const code = codeOf(error);

@@ -1,11 +1,11 @@
 import { Kysely } from 'kysely';
-import { CpnError, UnreadableFile } from '../../../core/errors/index.ts';
-import { NewerDatabase, Unavailable } from '../../errors.ts';
+import { CpnError } from '../../../core/errors/index.ts';
+import { NewerDatabase, Unavailable, UnusableFile } from '../../errors.ts';
 import { migrate } from '../migrations/migrate.ts';
 import type { Store } from '../store.ts';
 import type { Db, Tables } from '../tables.ts';
 import { requireDatabaseIn, requireRegularFile, takeDataFolder } from './data-folder.ts';
-import { isOfDisk } from './errors.ts';
+import { isOfDisk, isPassing } from './errors.ts';
 import { durable, openSqlite, sqliteDialect } from './sqlite.ts';
 
 /** Opens the database in a folder, which no other process may use meanwhile, and brings its tables up to date. */
@@ -41,12 +41,15 @@ export async function withExistingDatabase<Result>(folder: string, work: (db: Db
   }
 }
 
-function unusable(database: string, error: unknown): UnreadableFile {
+function unusable(database: string, error: unknown): UnusableFile {
   const reason = error instanceof Error ? error.message : String(error);
   if (error instanceof NewerDatabase) {
     const problem = `was written by a newer cpn (${reason})`;
-    return new UnreadableFile(database, problem, 'run that one, or restore a backup', error);
+    return new UnusableFile(database, problem, 'run that one, or restore a backup', { cause: error });
   }
   const remedy = isOfDisk(error) ? 'look at its disk' : 'restore it from a backup, or run the cpn that wrote it';
-  return new UnreadableFile(database, `cannot be used as a control plane's database (${reason})`, remedy, error);
+  return new UnusableFile(database, `cannot be used as a control plane's database (${reason})`, remedy, {
+    cause: error,
+    isRetryable: isPassing(error),
+  });
 }

@@ -19,25 +19,43 @@ const nameOf = async (dataDir: string) => new URL((await databaseFor(dataDir))?.
 const freshName = () => nameOf(makeFolder());
 
 describe('a database that cannot be used is refused, with what to do', () => {
-  test.each<[string, () => Promise<string> | string, RegExp]>([
+  test.each<[string, () => Promise<string> | string, RegExp, 'again' | 'lasting']>([
     [
       'no server listens',
       () => 'postgres://cpn:canary@127.0.0.1:1/net',
       /127\.0\.0\.1:1\/net .*ECONNREFUSED.*check that/,
+      'again',
     ],
-    ['no such socket', () => 'postgres:///net?host=/nowhere', /ENOENT.*check that PostgreSQL runs there/],
-    ['a wrong password', async () => byTcp(await freshName(), 'cpn:canary'), /authentication failed.*PGPASSWORD/],
-    ['no password', async () => byTcp(await freshName(), 'cpn'), /password.*; put the right one into PGPASSWORD/],
-    ['no such database', () => byTcp('nowhere', `cpn:${server.password}`), /"nowhere" does not exist.*createdb/],
+    ['no such socket', () => 'postgres:///net?host=/nowhere', /ENOENT.*check that PostgreSQL runs there/, 'again'],
+    [
+      'a wrong password',
+      async () => byTcp(await freshName(), 'cpn:canary'),
+      /authentication failed.*PGPASSWORD/,
+      'lasting',
+    ],
+    [
+      'no password',
+      async () => byTcp(await freshName(), 'cpn'),
+      /password.*; put the right one into PGPASSWORD/,
+      'lasting',
+    ],
+    [
+      'no such database',
+      () => byTcp('nowhere', `cpn:${server.password}`),
+      /"nowhere" does not exist.*createdb/,
+      'lasting',
+    ],
     [
       'no TLS',
       () => `${byTcp('postgres', 'cpn:canary')}?sslmode=verify-full`,
       /does not support SSL.*turn ssl on there, or add sslmode=disable/,
+      'lasting',
     ],
-  ])('%s', async (_, url, problem) => {
+  ])('%s', async (_, url, problem, kind) => {
     const refused = open(await url());
     await expect(refused).rejects.toThrow(UnusableDatabase);
     await expect(refused).rejects.toThrow(problem);
+    await expect(refused).rejects.toMatchObject({ isRetryable: kind === 'again' });
     await expect(refused).rejects.not.toThrow(new RegExp(`canary|${server.password}`));
   });
 
@@ -61,13 +79,18 @@ describe('a database that cannot be used is refused, with what to do', () => {
     await asSuperuser(server, (client) =>
       client.query(`alter database ${name} set default_transaction_read_only = on`),
     );
-    await expect(open(urlOf(server, name))).rejects.toThrow(/read-only; name the primary/);
+    const refused = open(urlOf(server, name));
+    await expect(refused).rejects.toThrow(/read-only; name the primary/);
+    // It may become the primary.
+    await expect(refused).rejects.toMatchObject({ isRetryable: true });
   });
 
   test('one with the tables of another program', async () => {
     const name = await freshName();
     await asSuperuser(server, (client) => client.query('create table users (id text)'), name);
-    await expect(open(urlOf(server, name))).rejects.toThrow(/"users" already exists.*database of its own/);
+    const refused = open(urlOf(server, name));
+    await expect(refused).rejects.toThrow(/"users" already exists.*database of its own/);
+    await expect(refused).rejects.toMatchObject({ isRetryable: false });
   });
 
   test('one of a newer version, which is left alone', async () => {

@@ -15,9 +15,12 @@ import { describe, expect, test } from 'vitest';
 import { resetOwner } from '../../../../src/control-plane/reset-owner.ts';
 import { withExistingDatabase } from '../../../../src/control-plane/store/sqlite/store.ts';
 import { Secret } from '../../../../src/core/crypto/secret.ts';
-import { Locked, UnreadableFile } from '../../../../src/core/errors/index.ts';
+import { Locked } from '../../../../src/core/errors/index.ts';
 import { makeFolder, openPlane, startPlane, withDatabase } from '../../harness.ts';
 import { startProcess } from '../../start-process.ts';
+
+/** Until a person acts. */
+const unusable = { name: 'UnusableFile', isRetryable: false };
 
 const mode = (path: string) => statSync(path).mode & 0o777;
 
@@ -113,7 +116,7 @@ describe('the data folder', () => {
     const dataDir = join(makeFolder(), 'file');
     writeFileSync(dataDir, '');
     const refused = openPlane({ dataDir });
-    await expect(refused).rejects.toThrow(UnreadableFile);
+    await expect(refused).rejects.toMatchObject(unusable);
     await expect(refused).rejects.toThrow(dataDir);
   });
 
@@ -127,14 +130,14 @@ describe('the data folder', () => {
         .values({ name: '9999-later', timestamp: '2031-01-01' })
         .execute(),
     );
-    await expect(openPlane({ dataDir })).rejects.toThrow(UnreadableFile);
+    await expect(openPlane({ dataDir })).rejects.toMatchObject(unusable);
   });
 
   test('with something else in the place of the database is refused, and can be tried again', async () => {
     const dataDir = makeFolder();
     writeFileSync(join(dataDir, 'control-plane.db'), 'no database at all, but long enough to look like one'.repeat(9));
     for (let attempt = 0; attempt < 2; attempt += 1) {
-      await expect(openPlane({ dataDir })).rejects.toThrow(UnreadableFile);
+      await expect(openPlane({ dataDir })).rejects.toMatchObject(unusable);
     }
   });
 
