@@ -1,5 +1,5 @@
 import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
-import { hostPrefix, lengthOf, type Prefix, parseAddress, parsePrefix } from '../../core/net/cidr.ts';
+import { lengthOf, type Prefix, parsePrefixOrAddress } from '../../core/net/cidr.ts';
 import type { Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { parseListenAddress } from '../input/listen-address.ts';
@@ -66,9 +66,7 @@ function readTls(input: Input): { certificate: string; key: string } | null {
 
 function parseProxy(text: string): Prefix {
   const named = text.trim();
-  const proxy = named.includes('/')
-    ? parsePrefix(named, '--trust-proxy')
-    : hostPrefix(parseAddress(named, '--trust-proxy'));
+  const proxy = parsePrefixOrAddress(named, '--trust-proxy');
   if (lengthOf(proxy) === 0) {
     throw new InvalidValue('--trust-proxy', named, 'would trust every client', 'name the addresses of your proxies');
   }

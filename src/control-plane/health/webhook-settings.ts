@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { EventType } from '../../contract/event.ts';
 import { Secret } from '../../core/crypto/secret.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
-import { hostPrefix, type Prefix, parseAddress, parsePrefix, tryParseAddress } from '../../core/net/cidr.ts';
+import { type Prefix, parsePrefixOrAddress } from '../../core/net/cidr.ts';
 import { createAddressCheck, type FindAddresses, hostOf } from './receiver-addresses.ts';
 
 /** Where events are sent. */
@@ -30,7 +30,7 @@ interface WebhookTexts {
 
 /** @throws InvalidValue, which shows neither the URL nor the secret */
 export function parseWebhook({ url, secrets, events, allow }: WebhookTexts): Webhook {
-  const allowed = allow.map(parseAllowed);
+  const allowed = allow.map((text) => parsePrefixOrAddress(text, '--webhook-allow'));
   checkUrl(url, allowed);
   return {
     url,
@@ -92,12 +92,4 @@ function parseType(text: string): EventType {
   if (type.success) return type.data;
   const remedy = `the types are ${EventType.options.join(', ')}`;
   throw new InvalidValue('--webhook-events', text, 'is not a type of events', remedy);
-}
-
-function parseAllowed(text: string): Prefix {
-  const field = '--webhook-allow';
-  if (!text.includes('/') && tryParseAddress(text) === null) {
-    throw new InvalidValue(field, text, 'is no CIDR and no address', 'write it like 10.0.0.0/8 or 10.77.0.5');
-  }
-  return text.includes('/') ? parsePrefix(text, field) : hostPrefix(parseAddress(text, field));
 }

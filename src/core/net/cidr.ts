@@ -76,6 +76,13 @@ export const hostPrefix = memoizeByString(
   (address: Address) => `${address}/${familyOf(address) === 4 ? 32 : 128}` as Prefix,
 );
 
+/** Parses a prefix, or an address as the prefix that holds it alone. */
+export function parsePrefixOrAddress(text: string, field: string): Prefix {
+  if (text.includes('/')) return parsePrefix(text, field);
+  if (tryParseAddress(text) !== null) return hostPrefix(parseAddress(text, field));
+  throw new InvalidValue(field, text, 'is no CIDR and no address', 'write it like 10.0.0.0/8 or 10.77.0.5');
+}
+
 /** The address a prefix begins with. */
 export function addressOf(prefix: Prefix): Address {
   return prefix.slice(0, prefix.indexOf('/')) as Address;

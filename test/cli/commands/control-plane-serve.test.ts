@@ -132,7 +132,10 @@ test('the addresses of proxies are believed as they were given', async () => {
 test.each([
   [['--trust-proxy', '0.0.0.0/0'], /--trust-proxy "0.0.0.0\/0" would trust every client/],
   [['--trust-proxy', '10.0.0.1/8'], /--trust-proxy "10.0.0.1\/8" has host bits set/],
-  [['--trust-proxy', 'loopback'], /--trust-proxy "loopback" is not an IP address/],
+  [
+    ['--trust-proxy', 'loopback'],
+    /--trust-proxy "loopback" is no CIDR and no address; write it like 10\.0\.0\.0\/8 or 10\.77/,
+  ],
   [['--tls-cert', 'cert.pem'], /--tls-cert and --tls-key go together/],
   [['--metrics', '9090'], /--metrics "9090" is not an address to listen on/],
   [['--limit-requests', '0'], /--limit-requests "0" is not a number from 1 to 1000000/],
