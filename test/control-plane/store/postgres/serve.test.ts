@@ -57,12 +57,12 @@ test('TLS is used with a certificate that is checked, and nothing goes over a co
   expect((await asSuperuser(server, (client) => client.query(used))).rows).toEqual([{ ssl: true }]);
   const { code, said } = await failServing(folder, ...url(others.cert));
   expect([code, said]).toEqual([
-    1,
+    2,
     expect.stringMatching(/certificate.*; check the host, the port and the certificate/),
   ]);
 });
 
 test('without the password that is asked for the program ends at once, and says where to put it', async () => {
   const { code, said } = await failServing(makeFolder(), '--database', `postgres://cpn@127.0.0.1:${server.port}/net`);
-  expect([code, said]).toEqual([1, expect.stringMatching(/PGPASSWORD/)]);
+  expect([code, said]).toEqual([2, expect.stringMatching(/PGPASSWORD/)]);
 });
