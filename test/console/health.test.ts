@@ -41,7 +41,7 @@ function officeReach(fields: Partial<PeerHealth> = {}) {
         { peer: 99, path: 'direct' },
       ]),
       reportOf(3, [{ peer: 1, path: 'direct' }], fields),
-      reportOf(4, [], { state: 'offline', reported_at: null, why: 'it was never seen' }),
+      reportOf(4, [], { state: 'offline', reported_at: null, why: 'no request on record since it joined' }),
     ],
     routes: [],
   });
@@ -161,7 +161,7 @@ test('a peer that does not report is to be started', () => {
     'edge: sudo cpn explain 10.77.0.4',
   ]);
   expect(commands(explainPeer({ peers }, officeReach(), phone))).toEqual(['phone: sudo systemctl enable --now cpn']);
-  expect(explainPeer({ peers }, officeReach(), phone).summary).toBe('Offline: it was never seen.');
+  expect(explainPeer({ peers }, officeReach(), phone).summary).toBe('Offline: no request on record since it joined.');
 });
 
 test('a relayed path names its connector, also one that is gone', () => {

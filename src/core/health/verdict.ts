@@ -55,7 +55,9 @@ export function judgePeers(
       const judge = (): Pick<PeerVerdict, 'state' | 'why'> => {
         const { lastSeen } = peer;
         if (heard.has(peer.id)) return { state: 'online', why: `it reaches the control plane; ${of}` };
-        const silence = lastSeen === null ? 'it was never seen' : `not seen for ${formatSilence(now - lastSeen)}`;
+        // It may have reached the control plane: to join is no request of its own, and old requests are forgotten.
+        const silence =
+          lastSeen === null ? 'no request on record since it joined' : `not seen for ${formatSilence(now - lastSeen)}`;
         if (reachableBy > 0) return { state: 'online', why: `${silence}, but ${of}` };
         if (isDeaf) return { state: 'unknown', why: `${silence}, like every other host of the network` };
         if (lastSeen === null && peer.announced === null) return { state: 'unknown', why: `${silence}; ${of}` };

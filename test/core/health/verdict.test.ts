@@ -80,6 +80,13 @@ describe('judgePeers', () => {
     expect(judge([peer(1, { silent: 600 }), ...witnesses], 1)?.why).toBe(
       'not seen for 10 min, but 1 of 2 hosts reaches it',
     );
+    const joined = peer(1, { silent: null, announced: null });
+    expect(judge([joined, ...witnesses], 1)?.why).toBe(
+      'no request on record since it joined, but 1 of 2 hosts reaches it',
+    );
+    expect(judge([joined, peer(2)], 1)?.why).toBe(
+      'no request on record since it joined; no host can tell whether it answers',
+    );
   });
 });
 
