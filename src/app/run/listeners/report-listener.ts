@@ -36,6 +36,11 @@ interface Pauses {
 /** Those on the connection that a long poll leaves, and on a new one. Over TLS a new one takes 5 to 7 KB, a report without it 1 KB. */
 const onKept: Pauses = { figures: 60, idle: 90, idleAfterComplete: 30 };
 const onNew: Pauses = { figures: 180, idle: 180, idleAfterComplete: 180 };
+/**
+ * Seconds after which a host that reaches another one reports again, on any connection, where the reply had no witness: the other one may
+ * have reported only after it. Once after each complete report.
+ */
+const secondReply = 20;
 /** The control plane takes 30 at once, and one more every 2 s. */
 const pace: RateLimit = { most: 10, withinMs: 20_000 };
 const backoff: Backoff = { baseMs: 2_000, capMs: 120_000 };
@@ -72,6 +77,8 @@ export class ReportListener implements PassListener {
   #figuresAt = 0;
   /** The last report that the service took. */
   #wasComplete = false;
+  /** Whether a reply had a witness, or came late enough for one. */
+  #isReplySettled = false;
   /** When the last reports were sent, in milliseconds. */
   #sent: readonly number[] = [];
   #sending: Promise<void> | null = null;
@@ -203,7 +210,8 @@ export class ReportListener implements PassListener {
     if (mayHaveFigures && figures.length > 0) {
       return { ...transitions, paths: [...(transitions?.paths ?? []), ...figures] };
     }
-    const idle = this.#wasComplete ? pauses.idleAfterComplete : pauses.idle;
+    const isEarly = !this.#isReplySettled && reachesAny(next);
+    const idle = isEarly ? secondReply : this.#wasComplete ? pauses.idleAfterComplete : pauses.idle;
     const isIdle = now * 1000 - (this.#sent.at(-1) ?? 0) >= idle * 1000;
     return transitions ?? (isIdle ? {} : null);
   }
@@ -230,6 +238,9 @@ export class ReportListener implements PassListener {
       if (this.#identity !== identifyMembership(state)) return;
       this.#failures = 0;
       this.#wasComplete = part.complete === true;
+      const isSecond = Object.keys(part).length === 0 && reachesAny(next);
+      const isWitnessed = reply !== null && reply.witnesses > 0;
+      this.#isReplySettled = isWitnessed || (!this.#wasComplete && (this.#isReplySettled || isSecond));
       this.#reported = mergeReport(this.#reported ?? emptyReport, part, next);
       if (part.complete || now - this.#figuresAt >= onKept.figures) this.#figuresAt = now;
       this.#transitions.update(null);
@@ -262,6 +273,10 @@ export class ReportListener implements PassListener {
     this.#noted = noted;
     await this.#tools.store.amendNotes(this.#link, { reachability });
   }
+}
+
+function reachesAny({ paths }: HostReport): boolean {
+  return paths.some(({ path }) => path === 'direct');
 }
 
 /** True where the request for the map fails too, of which the log has a message. */

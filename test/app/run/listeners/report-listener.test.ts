@@ -136,6 +136,21 @@ describe('a report', () => {
     expect(desk.reports.slice(1)).toEqual([{}, {}, {}]);
   });
 
+  it('follows the first at the next pass where its reply had no witness, once', async () => {
+    const { desk, listener, pass } = await start();
+    desk.replies = () => ({ reachableBy: 0, witnesses: 0 });
+    await pass();
+    expect(await pass(10)).toEqual([]);
+    for (const number of [2, 3]) answer(desk, number);
+    expect(await pass(20)).toEqual([{}]);
+    for (let at = 0; at < 2; at += 1) {
+      for (const number of [2, 3]) answer(desk, number);
+      expect(await pass(30)).toEqual([]);
+    }
+    await listener.reportIdle();
+    expect(desk.reports).toHaveLength(2);
+  });
+
   it('on its way does not delay the next long poll', async () => {
     const { desk, listener, pass, stop } = await start();
     desk.replies = () => new Promise((_, reject) => desk.ending?.addEventListener('abort', () => reject(new Error())));
