@@ -1,6 +1,7 @@
 import { HostsFileNotUpdated, RulesNotLoaded } from '../../core/errors/index.ts';
 import { isLoaded } from '../../core/forward/nft-rules.ts';
 import { compareSecret, describeSecretMismatch } from '../../core/health/compare-secrets.ts';
+import { findRelays } from '../../core/health/find-relays.ts';
 import { nameLimiting } from '../../core/health/path-mtu.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
@@ -114,10 +115,17 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
   const own = ownKeys(state);
   const findClaim = pinMismatchFinder(state);
   const failed = new Set(state.failed.filter(({ back }) => !back).map(({ peer }) => peer));
-  return state.membership.map.peers
+  const { map } = state.membership;
+  const relays = findRelays(map, desired.config.peers);
+  const names = new Map(map.peers.map(({ publicKey, name }) => [publicKey, name]));
+  return map.peers
     .filter((peer) => !own.includes(peer.publicKey))
     .map((peer) => {
       const seen = present.get(peer.publicKey);
+      const relay = relays.get(peer.publicKey);
+      const direct =
+        seen === undefined ? 'never' : failed.has(peer.id) ? 'stale' : peerStateOf(seen, now, silent[peer.publicKey]);
+      const isRelayed = direct === 'never' && relay !== undefined && present.has(relay);
       const endpointRefused = desired.lostEndpoints.get(peer.id) ?? null;
       const endpoint = seen?.endpoint ?? (endpointRefused === null ? peer.endpoint : null);
       return {
@@ -129,8 +137,8 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
         endpoint: endpoint && formatEndpoint(endpoint),
         endpointRefused,
         allowedIps: wanted.get(peer.publicKey)?.allowedIps ?? [],
-        state:
-          seen === undefined ? 'never' : failed.has(peer.id) ? 'stale' : peerStateOf(seen, now, silent[peer.publicKey]),
+        state: isRelayed ? 'relayed' : direct,
+        via: isRelayed ? (names.get(relay) ?? null) : null,
         latestHandshake: seen?.latestHandshake ?? null,
         rxBytes: seen?.rxBytes ?? 0,
         txBytes: seen?.txBytes ?? 0,

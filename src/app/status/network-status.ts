@@ -50,7 +50,10 @@ export interface PeerStatus {
   /** Why its endpoint is not used; null where it is, or there is none. */
   readonly endpointRefused: string | null;
   readonly allowedIps: readonly string[];
-  readonly state: PeerState;
+  /** `relayed` where there was never a handshake, and packets for the peer go through the connector `via`. */
+  readonly state: PeerState | 'relayed';
+  /** Null where packets are handed to the peer itself. */
+  readonly via: string | null;
   /** Seconds since the epoch. */
   readonly latestHandshake: number | null;
   readonly rxBytes: number;

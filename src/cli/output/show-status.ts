@@ -45,6 +45,7 @@ export function statusToJson(status: NetworkStatus) {
       ...(peer.endpointRefused !== null && { endpoint_refused: peer.endpointRefused }),
       allowed_ips: peer.allowedIps,
       state: peer.state,
+      ...(peer.via !== null && { via: peer.via }),
       latest_handshake: peer.latestHandshake === null ? null : new Date(peer.latestHandshake * 1000).toISOString(),
       rx_bytes: peer.rxBytes,
       tx_bytes: peer.txBytes,
@@ -172,14 +173,14 @@ function withClaims(text: string, peers: readonly PeerStatus[]): string {
 const peerHeader = ['peer', 'type', 'address', 'state', 'handshake', 'endpoint', 'received', 'sent'];
 
 function peerRow(peer: PeerStatus, now: Date, { received, sent }: Rates): Cell[] {
-  const paint = { connected: green, idle: dim, stale: red, never: yellow }[peer.state];
+  const paint = { connected: green, relayed: dim, idle: dim, stale: red, never: yellow }[peer.state];
   return [
     peer.name,
     peer.type,
     peer.address,
     [peer.state, paint],
     peer.latestHandshake === null ? '-' : describeAge(now.getTime() / 1000 - peer.latestHandshake),
-    peer.endpoint ?? '-',
+    peer.via === null ? (peer.endpoint ?? '-') : `via ${peer.via}`,
     describeTraffic(peer.rxBytes, received),
     describeTraffic(peer.txBytes, sent),
   ];

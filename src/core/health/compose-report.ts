@@ -2,8 +2,9 @@ import type { PathState, PeerPath, Report, RoutePath } from '../../contract/heal
 import type { PublicKey } from '../crypto/keys.ts';
 import type { ActualPeer } from '../host-state/actual.ts';
 import type { NetworkMap, Peer, PeerFailure, PeerId } from '../map/model.ts';
-import { familyOf, hostPrefix } from '../net/cidr.ts';
+import { familyOf } from '../net/cidr.ts';
 import type { RouteReport } from '../routing/route-report.ts';
+import { findRelays } from './find-relays.ts';
 import { isInUse, isUnanswered, type PeerActivity } from './peer-activity.ts';
 import { isFresh } from './peer-health.ts';
 
@@ -106,19 +107,15 @@ function isNumber(id: PeerId | undefined): id is number {
 function findPaths(observation: HostObservation): ObservedPath[] {
   const { map, self, reached, peers } = observation;
   const ids = new Map(map.peers.map(({ publicKey, id }) => [publicKey, id]));
-  const owners = new Map(
-    reached.flatMap(({ publicKey, allowedIps }) => allowedIps.map((prefix) => [prefix, publicKey])),
-  );
-  const direct = new Set(reached.map(({ publicKey }) => publicKey));
+  const relays = findRelays(map, reached);
   const present = new Map(peers.map((peer) => [peer.publicKey, peer]));
   const silent = new Set(observation.failed.filter(({ back }) => !back).map(({ peer }) => peer));
   const found = map.peers.flatMap((peer): { rank: number; path: ObservedPath }[] => {
     const { id, publicKey } = peer;
     if (!isNumber(id) || id === self.id || self.keys.includes(publicKey)) return [];
-    const own = owners.get(hostPrefix(peer.address)) ?? null;
-    const owner = own ?? (direct.has(publicKey) ? null : owners.get(map.cidr));
-    if (owner != null && owner !== publicKey) {
-      const via = ids.get(owner);
+    const relay = relays.get(publicKey);
+    if (relay !== undefined) {
+      const via = ids.get(relay);
       return isNumber(via) ? [{ rank: 3, path: { peer: id, path: 'relayed', via } }] : [];
     }
     const seen = present.get(publicKey);

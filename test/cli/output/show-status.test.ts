@@ -14,6 +14,7 @@ const peer: PeerStatus = {
   endpointRefused: null,
   allowedIps: ['10.77.0.0/24'],
   state: 'connected',
+  via: null,
   latestHandshake: 1_800_000_000,
   rxBytes: 2048,
   txBytes: 100,

@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 import type { NetworkStatus, PeerStatus, RouteStatus } from '../../../app/status/network-status.ts';
 import { flagsOf, labelOf, maxReported } from './names.ts';
 
-const peerStates = ['connected', 'idle', 'stale', 'never'] as const satisfies readonly PeerStatus['state'][];
+const peerStates = ['connected', 'relayed', 'idle', 'stale', 'never'] as const satisfies readonly PeerStatus['state'][];
 const routeStates = ['active', 'standby', 'refused', 'missing'] as const satisfies readonly RouteStatus['state'][];
 
 /** Sets the metrics of peers and routes: the number in each state, and the first {@link maxReported} one by one. */

@@ -24,12 +24,15 @@ describe('metrics of a daemon', () => {
       'cpn0 office 10.77.0.1': 1,
     });
     expect(valuesOf(text, 'cpn_network_state', 'state')).toEqual({ up: 1, degraded: 0, down: 0 });
-    expect(valuesOf(text, 'cpn_peers', 'state')).toEqual({ connected: 1, idle: 0, stale: 0, never: 1 });
+    expect(valuesOf(text, 'cpn_peers', 'state')).toEqual({
+      ...{ connected: 1, relayed: 1, idle: 0, stale: 0, never: 0 },
+    });
     const gate = 'gate \\"1\\"\\\\\ufffd 2';
     expect(valuesOf(text, 'cpn_peer_state', 'peer', 'peer_id', 'state')).toMatchObject({
       [`${gate} connected`]: 1,
       [`${gate} stale`]: 0,
-      'peer-3 3 never': 1,
+      'peer-3 3 relayed': 1,
+      'peer-3 3 never': 0,
     });
     const handshakes = valuesOf(text, 'cpn_peer_latest_handshake_timestamp_seconds', 'peer', 'peer_id');
     expect(handshakes).toEqual({ [gate]: Math.floor(watched.desk.tools.now().getTime() / 1000) - 100 });
