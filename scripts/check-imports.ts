@@ -186,6 +186,7 @@ const TABLE: readonly Rule[] = [
       ...[...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', 'src/control-plane/store/*'],
       'src/control-plane/service/',
     ],
+    types: ['pino'],
   },
   {
     files: 'src/control-plane/health/send-webhook.ts',

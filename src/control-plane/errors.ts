@@ -1,5 +1,10 @@
 import { CpnError } from '../core/errors/index.ts';
 
+/** The fields of a log line about a failure, without the stack of an expected one. */
+export function failureFields(error: unknown): { readonly error: string } | { readonly err: unknown } {
+  return error instanceof CpnError ? { error: error.message } : { err: error };
+}
+
 /** The rules that each field of a request broke. */
 export type BrokenRules = Readonly<Record<string, readonly string[]>>;
 

@@ -7,8 +7,9 @@ import type { Prefix } from '../core/net/cidr.ts';
 import { isLoopback } from '../core/net/loopback.ts';
 import { type PasswordCost, usualPasswordCost } from './domain/passwords.ts';
 import type { Random } from './domain/tokens.ts';
-import { CannotListen } from './errors.ts';
+import { CannotListen, failureFields } from './errors.ts';
 import { Evaluator } from './health/evaluate.ts';
+import { FailureLog } from './health/failure-log.ts';
 import { Presence } from './health/presence.ts';
 import type { Webhook } from './health/webhook-settings.ts';
 import type { App } from './http/app.ts';
@@ -130,13 +131,15 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     const app = await createServer(context, { transport, limits, proxies, ...served, logger });
     const { url, showing } = await startListening(app, metrics, transport, options);
     const pruning = pruneAuditDaily(context, options.auditDays ?? 365, (error) =>
-      logger.error({ err: error }, 'audit not pruned'),
+      logger.error(failureFields(error), 'audit not pruned'),
     );
-    const pruningEvents = pruneEventsHourly(context, (error) => logger.error({ err: error }, 'events not pruned'));
+    const pruningEvents = pruneEventsHourly(context, (error) =>
+      logger.error(failureFields(error), 'events not pruned'),
+    );
     const expiry = startExpiry(
       () => expirePeers(context),
       now,
-      (error) => logger.error({ err: error }, 'expired peers not taken out of their networks'),
+      (error) => logger.error(failureFields(error), 'expired peers not taken out of their networks'),
     );
     timely.expiry = expiry;
     const deliveries = await startWebhook(context, options.webhook ?? null, logger);
@@ -174,8 +177,8 @@ const usualHealthTimes = { flushMs: 5000, tickMs: 5000, settleMs: 300 };
 
 /** Follows which hosts are in touch, and judges the networks whose observations change. */
 function startHealth(context: Context, { presenceDays = 30, healthTimes, logger }: ServeOptions) {
-  const onFailure = (error: unknown) => logger.error({ err: error }, 'health not updated');
-  const options = { ...usualHealthTimes, ...healthTimes, onFailure };
+  const failures = new FailureLog(logger);
+  const options = { ...usualHealthTimes, ...healthTimes, failures };
   const onReturn = (network: number) => evaluator.schedule(network);
   const presence = new Presence(context, { ...options, days: presenceDays, onReturn });
   const evaluator = new Evaluator(context, presence, { ...options, keepsPresence: presenceDays > 0 });

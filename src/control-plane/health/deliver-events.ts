@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Event, EventType } from '../../contract/event.ts';
-import { CpnError } from '../../core/errors/index.ts';
+import { failureFields } from '../errors.ts';
 import type { Context } from '../service/context.ts';
 import {
   claimDeliveries,
@@ -88,8 +88,7 @@ export function startDeliveries(
           return count;
         },
         (error: unknown) => {
-          const fields = error instanceof CpnError ? { error: error.message } : { err: error };
-          if (!isBroken) log.error(fields, 'webhook events not read');
+          if (!isBroken) log.error(failureFields(error), 'webhook events not read');
           isBroken = true;
           return 0;
         },

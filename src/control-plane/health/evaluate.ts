@@ -8,6 +8,7 @@ import { listNetworksToJudge, reviseHealth, saveAnnouncedRoutes, savePeerHealth 
 import type { Db } from '../store/tables.ts';
 import { readSnapshot, transact } from '../store/transact.ts';
 import { appendEvents } from './append-events.ts';
+import type { FailureLog } from './failure-log.ts';
 import { type JudgedNetwork, judgeNetwork, type LastSeen, type Observation, observeNetwork } from './observe.ts';
 import type { Presence } from './presence.ts';
 import { findTransitions, reportedPeers, type Subject, type Transitions } from './transitions.ts';
@@ -25,7 +26,7 @@ export interface EvaluatorOptions {
   readonly keepsPresence: boolean;
   readonly tickMs: number;
   readonly settleMs: number;
-  readonly onFailure: (error: unknown) => void;
+  readonly failures: Pick<FailureLog, 'note'>;
 }
 
 interface NetworkState {
@@ -100,7 +101,7 @@ export class Evaluator {
     if (this.#isStopped) return;
     state.timer ??= setTimeout(() => {
       state.timer = undefined;
-      this.#evaluateFully(network).catch(this.#fail);
+      this.#evaluateFully(network).catch(() => undefined);
     }, this.#pauseOf(state));
     state.timer.unref();
   }
@@ -156,9 +157,9 @@ export class Evaluator {
     await Promise.allSettled([...this.#networks.values()].map(({ pending }) => pending));
   }
 
-  readonly #fail = (error: unknown) => {
-    if (!(error instanceof NotFound) && !this.#isStopped) this.#options.onFailure(error);
-  };
+  #note(part: string | number, error: unknown): void {
+    if (!this.#isStopped) this.#options.failures.note(part, error instanceof NotFound ? null : error);
+  }
 
   /** Evaluates networks with peers that fell silent, or that are back at another process. */
   async #tick(): Promise<void> {
@@ -180,16 +181,32 @@ export class Evaluator {
         // Such as a network whose hosts are all silent.
         if (!isChanged) state.quietUntil = at + 3 * this.#options.tickMs;
       }
+      for (const [network, { isDirty, timer }] of this.#networks) {
+        if (isDirty && timer === undefined) this.schedule(network);
+      }
+      this.#note('tick', null);
     } catch (error) {
       // Without the database hosts get no replies.
       this.#listeningSince = now().getTime();
-      this.#fail(error);
+      this.#note('tick', error);
     }
   }
 
-  /** Evaluates a network, and writes what changed; true where something did. */
+  /** Evaluates a network, and writes what changed; true where something did. After a failure it stays dirty. */
   async #evaluateFully(network: number): Promise<boolean> {
     const state = this.#stateOf(network);
+    try {
+      const isChanged = await this.#update(network, state);
+      this.#note(network, null);
+      return isChanged;
+    } catch (error) {
+      state.isDirty = true;
+      this.#note(network, error);
+      throw error;
+    }
+  }
+
+  async #update(network: number, state: NetworkState): Promise<boolean> {
     const { writes } = state;
     const { observation, judged } = await this.evaluate(network);
     // What was read before a write is older than what that set.

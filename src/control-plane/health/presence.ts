@@ -2,6 +2,7 @@ import type { PeerCaller } from '../domain/caller.ts';
 import type { Context } from '../service/context.ts';
 import { prunePresence, savePeerHealth } from '../store/health.ts';
 import { transact } from '../store/transact.ts';
+import type { FailureLog } from './failure-log.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const minuteMs = 60_000;
@@ -14,7 +15,7 @@ export interface PresenceOptions {
   readonly flushMs: number;
   /** How long requests of peers that are not known to be online gather before they are written. */
   readonly settleMs: number;
-  readonly onFailure: (error: unknown) => void;
+  readonly failures: Pick<FailureLog, 'note'>;
   /** A peer that was not known to be online made a request, which is stored. */
   readonly onReturn: (network: number) => void;
 }
@@ -83,7 +84,8 @@ export class Presence {
 
   /** Writes what is due. */
   flush(isLast = false): Promise<void> {
-    this.#writing = this.#writing.then(() => this.#write(isLast)).catch(this.#options.onFailure);
+    const note = (error: unknown) => this.#options.failures.note('presence', error);
+    this.#writing = this.#writing.then(() => this.#write(isLast)).then(() => note(null), note);
     return this.#writing;
   }
 

@@ -347,9 +347,8 @@ test('readers of a network take a part of the time, however often they read', as
   await withDatabase(plane.dataDir, async (db) => {
     const context = { db, readTime, now: plane.clock.now } as unknown as Context;
     const presence = { silenceOf: () => null, setOnline: () => {} };
-    const onFailure = () => {};
     const evaluator = new Evaluator(context, presence, {
-      ...{ keepsPresence: true, onFailure },
+      ...{ keepsPresence: true, failures: { note: () => {} } },
       tickMs: 1e9,
       settleMs: 1,
     });
@@ -387,7 +386,7 @@ test('a network that is deleted while others are judged is no outage', async () 
       ...{ announce: async () => {}, healthNotifier: new ChangeNotifier() },
     } as unknown as Context;
     const presence = { silenceOf: () => null, setOnline: () => {} };
-    const options = { keepsPresence: true, tickMs: 20, settleMs: 1, onFailure: () => {} };
+    const options = { keepsPresence: true, tickMs: 20, settleMs: 1, failures: { note: () => {} } };
     const evaluator = new Evaluator(context, presence, options);
     plane.clock.advance(silence);
     for (const { events } of [first, last]) {
