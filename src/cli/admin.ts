@@ -21,16 +21,21 @@ interface Access {
   readonly remedies: Remedies;
 }
 
+export type AdminOptions = Pick<ClientOptions, 'attempts' | 'deadlineMs' | 'signal'>;
+
 /** The control plane as the logged-in administrator: by CPN_API_TOKEN where it is set, else by the stored login. */
-export async function openAdmin(input: Input): Promise<AdminService> {
-  return (await openAdminAt(input)).admin;
+export async function openAdmin(input: Input, options: AdminOptions = {}): Promise<AdminService> {
+  return (await openAdminAt(input, options)).admin;
 }
 
 /** As {@link openAdmin}, with where it is, for what is to be enrolled there. */
-export async function openAdminAt(input: Input): Promise<{ admin: AdminService; address: ServiceAddress }> {
+export async function openAdminAt(
+  input: Input,
+  options: AdminOptions = {},
+): Promise<{ admin: AdminService; address: ServiceAddress }> {
   const { service, token, remedies } = await findService(input);
   if (token === null) throw notLoggedIn(service);
-  return { admin: await connectAdmin(service, token, { remedies }), address: service };
+  return { admin: await connectAdmin(service, token, { ...options, remedies }), address: service };
 }
 
 /**
@@ -56,7 +61,7 @@ export async function openRaw(
 export async function connectAdmin(
   service: ServiceAddress,
   token: Secret | null,
-  options: Pick<ClientOptions, 'remedies' | 'attempts' | 'deadlineMs'> = {},
+  options: AdminOptions & Pick<ClientOptions, 'remedies'> = {},
 ): Promise<AdminService> {
   const { connectAdminService } = await import('../api/admin-service.ts');
   return connectAdminService(service, token, { onRetry, ...options });

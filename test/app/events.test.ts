@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AdminService, Event, EventPage } from '../../src/api/service.ts';
-import { followEvents, readEvents } from '../../src/app/events.ts';
-import { Refused, Unreachable } from '../../src/core/errors/index.ts';
+import { findOlderNewest, followEvents, readEvents, withPatience } from '../../src/app/events.ts';
+import { Intercepted, Refused, Unreachable } from '../../src/core/errors/index.ts';
 
 const event = (id: number, type = 'peer.online', at = new Date(1e12 + id * 1000).toISOString()): Event => ({
   ...{ id, at, type, network: 1, peer: null, route: null, details: {} },
@@ -60,8 +60,49 @@ describe('reading events', () => {
     expect(await readEvents(plane, 1, { after: 2500, limit: 2, types: [] })).toEqual([]);
   });
 
-  it('takes the newest ones for the id of an event that is not there any more', async () => {
-    expect(ids(await readEvents(plane, 1, { after: 9999, limit: 2, types: [] }))).toEqual([2499, 2500]);
+  it('takes none after an id that no event has reached, and finds the newest one', async () => {
+    expect(await readEvents(plane, 1, { after: 9999, limit: 2, types: [] })).toEqual([]);
+    expect((await findOlderNewest(plane, 1, 9999))?.id).toBe(2500);
+    expect([await findOlderNewest(plane, 1, 2500), await findOlderNewest(new Plane(), 1, 7)]).toEqual([null, null]);
+  });
+});
+
+describe('patience', () => {
+  /** Does what fails twice, with this error. */
+  async function tryTwice(error: Error) {
+    const outages: unknown[] = [];
+    const sleeps: number[] = [];
+    let attempts = 0;
+    const work = async () => {
+      attempts += 1;
+      if (attempts < 3) throw error;
+      return 'done';
+    };
+    const patience = {
+      random: () => 0.5,
+      sleep: async (milliseconds: number) => void sleeps.push(milliseconds),
+      onOutage: (each: unknown) => void outages.push(each),
+    };
+    const end = await withPatience(work, patience, ({ lasting }) => !lasting).catch((thrown: unknown) => thrown);
+    return { end, outages, sleeps };
+  }
+
+  it('outlasts an outage, which it tells of once', async () => {
+    const down = new Unreachable('http://x', 'it is down', { delivered: false, heard: false, retryAfterMs: 700 });
+    expect(await tryTwice(down)).toEqual({ end: 'done', outages: [down, null], sleeps: [700, 1000] });
+  });
+
+  it.each([
+    new Intercepted('http://x', 'it answers with HTML', true),
+    new Unreachable('http://x', 'bad certificate', {
+      delivered: false,
+      heard: true,
+      retryAfterMs: null,
+      lasting: true,
+    }),
+    new Refused(401, 'reading', 'wrong token', null),
+  ])('ends with %s', async (error) => {
+    expect(await tryTwice(error)).toEqual({ end: error, outages: [], sleeps: [] });
   });
 });
 

@@ -95,12 +95,36 @@ describe('events', () => {
     expect(lines.join('')).not.toContain('\u202e');
   });
 
+  it('are followed from a start at which the control plane is unreachable, and not with a wrong token', async () => {
+    const data = ['--listen', new URL(url).host, '--data', `${desk.folder}/data`];
+    server.signal('SIGTERM');
+    await server.exited;
+    const follower = desk.spawn(['events', 'office', '--follow', '--after', '9999']);
+    await follower.waitForLine(/ECONNREFUSED.*; retrying$/);
+    server = desk.spawn(['control-plane', 'serve', ...data]);
+    await server.waitForLine(/control plane listening/);
+    await follower.waitForLine(/connected to the control plane again/);
+    await follower.waitForLine(/there are no events after 9999; the newest is 10$/);
+    await enrolAndRemove('web-6');
+    await follower.waitForLine(/^12 {2}/);
+    follower.signal('SIGINT');
+    const { exitCode, stdout, stderr } = await follower.exited;
+    expect([exitCode, stdout.match(/^\d+/gm)]).toEqual([0, ['11', '12']]);
+    expect(stderr.trimEnd().split('\n')).toHaveLength(3);
+    const wrong = { CPN_API_TOKEN: 'cpn_wrong' };
+    expect(await desk.fail(['events', 'office', '--follow'], wrong)).toMatchObject({ exitCode: 4 });
+    expect(await desk.cpn(['events', '--after', '9999'])).toMatchObject({
+      ...{ exitCode: 0, stdout: '' },
+      stderr: 'there are no events after 9999; the newest is 12\n',
+    });
+  });
+
   it('are followed until the reader goes away', async () => {
     const piped = `set -o pipefail; '${await builtProgram()}' events office --follow --limit 1 | { read -r line; echo "$line"; }`;
     const follower = new Process(['bash', '-c', piped], { env: desk.environment });
-    await follower.waitForLine(/^10 {2}/);
+    await follower.waitForLine(/^12 {2}/);
     // Only a write finds that the reader is gone.
-    await enrolAndRemove('web-6');
+    await enrolAndRemove('web-7');
     expect(await follower.endWithin(20_000)).toMatchObject({ exitCode: 0, stderr: '' });
   });
 

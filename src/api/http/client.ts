@@ -119,6 +119,7 @@ export class HttpClient {
       limited: outcome.limited ?? false,
       busy: outcome.busy ?? false,
       retryAfterMs: outcome.retryAfterMs ?? null,
+      lasting: !outcome.retry,
       // To try again is no remedy for what says by itself how to go on.
       remedy: doubt === null || doubt === usualDoubt ? (outcome.remedy ?? null) : null,
     });

@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AdminService, Event } from '../../api/service.ts';
-import { followEvents, readEvents } from '../../app/events.ts';
+import type { Event } from '../../api/service.ts';
+import { findOlderNewest, followEvents, readEvents, withPatience } from '../../app/events.ts';
 import type { EventType } from '../../contract/event.ts';
-import { WrongUsage } from '../../core/errors/index.ts';
-import type { Id } from '../../core/map/model.ts';
-import { findTheNetwork, openAdmin } from '../admin.ts';
+import { type Unreachable, WrongUsage } from '../../core/errors/index.ts';
+import { type AdminOptions, findTheNetwork, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags } from '../input/flags.ts';
-import { parseChoice } from '../input/input.ts';
+import { type Input, parseChoice } from '../input/input.ts';
 import { note, print, printableCell, printJson, table, toJsonLine, warn } from '../output/output.ts';
 import { untilInterrupted } from '../output/until-interrupted.ts';
 import type { Command } from '../parse/command.ts';
@@ -59,42 +58,67 @@ export const events: Command = {
     const types = input.list('type').map((text) => parseChoice('--type', text, eventTypes));
     const [isJson, follows] = [input.switch('json'), input.switch('follow')];
     const limit = input.number('limit', 1, maxLimit) ?? usualLimit;
-    const service = await openAdmin(input);
-    if (!(await service.describes('network-events'))) {
-      throw new WrongUsage('this control plane keeps no events; "cpn audit" shows what users did');
-    }
-    const network = await findTheNetwork(service, input.argument('network'));
-    const found = await readEvents(service, network, { after, limit, types });
+    const wanted = { after, limit, types };
     if (follows) {
-      await untilInterrupted(async (signal) => {
-        const show = (event: Event) => print(isJson ? toJsonLine(event) : toLine(event));
-        found.forEach(show);
-        for await (const event of follow(service, network, found.at(-1) ?? { id: after ?? 0 }, signal)) {
-          if (types.length === 0 || types.some((type) => type === event.type)) show(event);
-        }
-      });
-    } else if (isJson) {
+      const show = (event: Event) => print(isJson ? toJsonLine(event) : toLine(event));
+      await untilInterrupted((signal) => follow(input, wanted, signal, show));
+      return exitCodes.done;
+    }
+    const { found, newest } = await read(input, wanted);
+    noteNewest(after, newest);
+    if (isJson) {
       printJson({ events: found });
-    } else if (found.length === 0) {
-      note(after === undefined ? 'there are no events' : `there are no events after ${after}`);
-    } else {
+    } else if (found.length > 0) {
       print(table(['id', 'when', 'what', 'peer', 'route', ''], found.map(toRow)));
       // A page that is full may have another after it.
       if (after !== undefined && found.length >= limit) note(`later events: --after ${found.at(-1)?.id}`);
+    } else if (newest === null) {
+      note(after === undefined ? 'there are no events' : `there are no events after ${after}`);
     }
     return exitCodes.done;
   },
 };
 
-function follow(service: AdminService, network: Id, last: Pick<Event, 'id'> & Partial<Event>, signal: AbortSignal) {
-  return followEvents(service, network, {
-    ...{ last, signal, random: Math.random },
-    sleep: (milliseconds) => delay(milliseconds, undefined, { signal }),
-    onOutage: (error) => {
+interface Wanted {
+  readonly after: number | undefined;
+  readonly limit: number;
+  readonly types: readonly EventType[];
+}
+
+/** The events that are wanted, and the newest one where it is older than those. */
+async function read(input: Input, { after, ...wanted }: Wanted, options: AdminOptions = {}) {
+  const service = await openAdmin(input, options);
+  if (!(await service.describes('network-events'))) {
+    throw new WrongUsage('this control plane keeps no events; "cpn audit" shows what users did');
+  }
+  const network = await findTheNetwork(service, input.argument('network'));
+  const found = await readEvents(service, network, { after, ...wanted });
+  const newest = after !== undefined && found.length === 0 ? await findOlderNewest(service, network, after) : null;
+  return { service, network, found, newest };
+}
+
+async function follow(input: Input, wanted: Wanted, signal: AbortSignal, show: (event: Event) => void): Promise<void> {
+  const { after, types } = wanted;
+  const patience = {
+    random: Math.random,
+    sleep: (milliseconds: number) => delay(milliseconds, undefined, { signal }),
+    onOutage: (error: Unreachable | null) => {
       if (error) warn(`${error.message}; retrying`);
       else note('connected to the control plane again');
     },
-  });
+  };
+  const start = () => read(input, wanted, { attempts: 1, signal });
+  const { service, network, found, newest } = await withPatience(start, patience, ({ lasting }) => !lasting);
+  noteNewest(after, newest);
+  found.forEach(show);
+  const last = found.at(-1) ?? newest ?? { id: after ?? 0 };
+  for await (const event of followEvents(service, network, { ...patience, last, signal })) {
+    if (types.length === 0 || types.some((type) => type === event.type)) show(event);
+  }
+}
+
+function noteNewest(after: number | undefined, newest: Event | null): void {
+  if (newest !== null) note(`there are no events after ${after}; the newest is ${newest.id}`);
 }
 
 function toRow({ id, at, type, peer, route, details }: Event): string[] {

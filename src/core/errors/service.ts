@@ -48,6 +48,8 @@ interface Attempts {
   readonly retryAfterMs: number | null;
   /** The hint, where the problem has none. */
   readonly remedy?: string | null;
+  /** Another attempt ends the same way until someone acts, such as one with a certificate that is not accepted. */
+  readonly lasting?: boolean;
 }
 
 /** The control plane was unreachable, or kept answering 429 or 5xx, until the deadline. */
@@ -58,6 +60,7 @@ export class Unreachable extends CpnError implements Attempts {
   readonly heard: boolean;
   readonly retryAfterMs: number | null;
   readonly remedy: string | null;
+  readonly lasting: boolean;
 
   /** @param message replaces the usual message */
   constructor(url: string, problem: string, attempts: Attempts, message = explainSilence(url, problem, attempts)) {
@@ -67,6 +70,7 @@ export class Unreachable extends CpnError implements Attempts {
     this.heard = attempts.heard;
     this.retryAfterMs = attempts.retryAfterMs;
     this.remedy = attempts.remedy ?? null;
+    this.lasting = attempts.lasting ?? false;
   }
 }
 
@@ -86,7 +90,7 @@ export class Intercepted extends Unreachable {
     super(
       url,
       how,
-      { delivered, heard: false, retryAfterMs: null, remedy },
+      { delivered, heard: false, retryAfterMs: null, remedy, lasting: true },
       `a captive portal or proxy answers in place of the control plane at ${url} (${how}); ${remedy}`,
     );
   }
