@@ -142,7 +142,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       (error) => logger.error(failureFields(error), 'expired peers not taken out of their networks'),
     );
     timely.expiry = expiry;
-    const deliveries = await startWebhook(context, options.webhook ?? null, logger);
+    const deliveries = await startWebhook(context, options.webhook ?? null, logger, metrics.countFailedDelivery);
     const close = async () => {
       logger.info('closing');
       const delivered = deliveries?.stop();
@@ -165,10 +165,10 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
 }
 
 /** Its libraries are loaded only where they are used. */
-async function startWebhook(context: Context, webhook: Webhook | null, logger: Logger) {
+async function startWebhook(context: Context, webhook: Webhook | null, logger: Logger, onFailure: () => void) {
   if (webhook === null) return null;
   const { startDeliveries } = await import('./health/deliver-events.ts');
-  return startDeliveries(context, webhook, logger);
+  return startDeliveries(context, webhook, logger, onFailure);
 }
 
 /** Readers of the health of a network are woken twice a second at most. */

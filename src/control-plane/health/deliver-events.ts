@@ -28,12 +28,13 @@ const closingMs = 2_000;
 
 /**
  * Sends the events that wait for the webhook until `stop`: each at least once, whichever process stored it. An event that is not accepted
- * is sent again, at growing intervals, for a day.
+ * is sent again, at growing intervals, for a day. Each attempt that fails calls `onFailure`.
  */
 export function startDeliveries(
   { db, readTime }: Pick<Context, 'db' | 'readTime'>,
   webhook: Webhook,
   log: Pick<Logger, 'info' | 'warn' | 'error'>,
+  onFailure: () => void,
 ): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const ending = new AbortController();
@@ -50,6 +51,7 @@ export function startDeliveries(
       isFailing = false;
       return;
     }
+    onFailure();
     const { reason, retryAfterMs } = outcome;
     const now = (await readTime(db)).getTime();
     const end = Date.parse(delivery.created_at) + givenUpMs;

@@ -16,6 +16,8 @@ export interface Metrics {
   countNoRequest(status: number): void;
   /** Counts a request's failure, where the database is to blame for it. */
   countFailure(error: unknown): void;
+  /** Counts an attempt to send an event to the webhook that failed. */
+  countFailedDelivery(): void;
 }
 
 /** Counts for one control plane; those of the process are the same for all that run in it. */
@@ -46,6 +48,11 @@ export function createMetrics(context: Pick<Context, 'db' | 'readTime' | 'notifi
     [],
   );
   const databaseErrors = counter('cpn_database_errors_total', 'Requests that failed because the database did.', []);
+  const failedDeliveries = counter(
+    'cpn_webhook_failed_attempts_total',
+    'Attempts to send an event to the webhook that the receiver did not accept.',
+    [],
+  );
   new Gauge({
     name: 'cpn_waiting_connectors',
     help: 'Requests that wait for a change of their network.',
@@ -95,6 +102,7 @@ export function createMetrics(context: Pick<Context, 'db' | 'readTime' | 'notifi
     countFailure(error) {
       if (isOfDatabase(error)) databaseErrors.inc();
     },
+    countFailedDelivery: () => failedDeliveries.inc(),
   };
 }
 

@@ -137,7 +137,7 @@ test('the log says where events go and how many wait at the start, and an outage
   };
   await withDatabase(plane.dataDir, async (db) => {
     const log = { info: add, warn: add, error: add };
-    const second = startDeliveries({ db, readTime }, webhookAt(receiver.url), log);
+    const second = startDeliveries({ db, readTime }, webhookAt(receiver.url), log, () => {});
     await eventually('the database is read again', async () => reads > 3);
     await second.stop();
   });
@@ -166,7 +166,7 @@ test('two processes send each event once', async () => {
   const { plane, rename } = await start(receiver, { now: () => new Date() });
   await withDatabase(plane.dataDir, async (db) => {
     const log = { info: () => {}, warn: () => {}, error: () => {} };
-    const second = startDeliveries({ db, readTime: readDatabaseTime }, webhookAt(receiver.url), log);
+    const second = startDeliveries({ db, readTime: readDatabaseTime }, webhookAt(receiver.url), log, () => {});
     onTestFinished(() => second.stop());
     for (let count = 0; count < 40; count += 1) await rename(`name ${count}`);
     await receiver.has(40);

@@ -161,12 +161,25 @@ test('the events that wait for the webhook are counted, with the age of the olde
   expect(await read()).toEqual([2, 40]);
 });
 
+test('attempts that the receiver of the webhook does not accept are counted', async () => {
+  const receiver = await startReceiver(refuse);
+  const plane = await startPlane({ webhook: webhookAt(receiver.url, []) });
+  const read = async () => (await scrape(plane)).get('cpn_webhook_failed_attempts_total');
+  expect(await read()).toBe(0);
+  const token = await plane.signIn('owner');
+  const network = await makeNetwork(plane, token);
+  await plane.call('PATCH', `/api/networks/${network}`, { token, body: { name: 'lab' } });
+  await eventually('it is refused', async () => (await read()) === 1);
+  plane.clock.advance(20_000);
+  await eventually('it is refused again', async () => (await read()) === 2);
+});
+
 test('without an answer of the database only those of it are missing', async () => {
   const plane = await startPlane();
   await withDatabase(plane.dataDir, (db) => db.schema.alterTable('deliveries').renameTo('hidden').execute());
   const samples = await scrape(plane);
   expect(samples.get('cpn_waiting_connectors')).toBe(0);
-  expect([...samples.keys()].filter((name) => /^cpn_(hosts|webhook)/.test(name))).toEqual([]);
+  expect([...samples.keys()].filter((name) => /^cpn_(hosts|webhook_(events|oldest))/.test(name))).toEqual([]);
 });
 
 describe('the metrics are for', () => {
