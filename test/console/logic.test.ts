@@ -280,12 +280,18 @@ test('what the audit has is in words', () => {
     ...{ id: 1, at, action: 'network.update', address: null },
     actor: { kind: 'enrollment_key', id: 3, name: 'rack' },
     target: { kind: 'network', id: 1, name: 'office' },
-    details: { name: 'office', routes: ['192.168.50.0/24'] },
+    details: {
+      ...{ name: 'office; role: owner', routes: ['192.168.50.0/24', '192.168.51.0/24'], peer_types: null },
+      ...{ role_before: 'admin', expires_at: '2030-01-01T00:00:00.000Z', times: 2, withdrawn: [] },
+    },
   };
   expect([describeActor(entry), describeTarget(entry), describeDetails(entry)]).toEqual([
     'enrollment key rack',
     'network office (1)',
-    'name: office, routes: ["192.168.50.0/24"]',
+    [
+      'name: "office; role: owner"; routes: 192.168.50.0/24, 192.168.51.0/24; peer types: none; role before: admin',
+      `expires at: ${formatTime('2030-01-01T00:00:00.000Z')}; times: 2; withdrawn: none`,
+    ].join('; '),
   ]);
   const unknown: AuditEntry['actor'] = { kind: 'nobody', id: null, name: null };
   expect(describeActor({ actor: unknown })).toBe('no user');

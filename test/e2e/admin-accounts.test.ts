@@ -174,7 +174,7 @@ describe('audit', () => {
     await desk.output(['network', 'update', 'office', '--description', 'for the audit']);
     const first = await desk.cpn(['audit', '--limit', '1']);
     expect(first.stdout).toMatch(
-      /^id +when +who +what +on +from.*\n\d+ +20\S+ +user owner@example\.net \(1\) +network\.update +network office \(1\) +127\.0\.0\.1/,
+      /^id +when +who +what +on +from.*\n\d+ +20\S+ +user owner@example\.net \(1\) +network\.update +network office \(1\) +127\.0\.0\.1 +description: for the audit\n/,
     );
     const [, id] = /cpn audit --limit 1 --before (\d+)/.exec(first.stderr) ?? [];
     const page = await desk.json(['audit', '--limit', '2', '--before', String(id)]);

@@ -41,7 +41,7 @@ describe('events', () => {
     await enrolAndRemove('web-1');
     await enrolAndRemove('web-2');
     expect(await desk.output(['events', 'office'])).toMatch(
-      /^id +when +what +peer +route\n1 +20\S+Z +peer\.enrolled +web-1 \(1\) +- +reason "enrolled"\n2 +20\S+Z +peer\.removed +web-1 /,
+      /^id +when +what +peer +route\n1 +20\S+Z +peer\.enrolled +web-1 \(1\) +- +reason: enrolled\n2 +20\S+Z +peer\.removed +web-1 /,
     );
     const ids = async (...flags: string[]) =>
       (await desk.json(['events', ...flags])).events.map(({ id }: { id: number }) => id);

@@ -2,6 +2,7 @@ import type { AuditEntry } from '../../api/service.ts';
 import { openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
+import { describeDetails } from '../output/describe-details.ts';
 import { note, print, printJson, table } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
 
@@ -40,8 +41,7 @@ export const audit: Command = {
 };
 
 function toRow({ id, at, actor, action, target, address, details }: AuditEntry): string[] {
-  const facts = Object.entries(details).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
-  return [String(id), at, describe(actor), action, describe(target), address ?? '-', facts.join(', ')];
+  return [String(id), at, describe(actor), action, describe(target), address ?? '-', describeDetails(details)];
 }
 
 function describe({ kind, id, name }: AuditEntry['actor'] | AuditEntry['target']): string {

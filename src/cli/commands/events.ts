@@ -7,6 +7,7 @@ import { type AdminOptions, findTheNetwork, openAdmin } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
+import { describeDetails } from '../output/describe-details.ts';
 import { note, print, printableCell, printJson, table, toJsonLine, warn } from '../output/output.ts';
 import { untilInterrupted } from '../output/until-interrupted.ts';
 import type { Command } from '../parse/command.ts';
@@ -122,9 +123,8 @@ function noteNewest(after: number | undefined, newest: Event | null): void {
 }
 
 function toRow({ id, at, type, peer, route, details }: Event): string[] {
-  const facts = Object.entries(details).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
   const who = peer && [peer.name, ...(peer.id === null ? [] : [`(${peer.id})`])].join(' ').trim();
-  return [String(id), at, type, who ?? '-', route ?? '-', facts.join(', ')];
+  return [String(id), at, type, who ?? '-', route ?? '-', describeDetails(details)];
 }
 
 /** A row of no table: the width of what comes is not known. */

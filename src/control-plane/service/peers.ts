@@ -152,13 +152,13 @@ function checkSelf(caller: Caller, id: number): void {
   if (caller.kind === 'peer' && caller.peerId !== id) throw new Forbidden('a peer may change or remove only itself');
 }
 
-/** Lists, which the database keeps as text, as lists. */
+/** What the database keeps as JSON, as the lists and objects that it is. */
 function readable(changed: Record<string, unknown>): Record<string, unknown> {
   // That it is expired no more follows from the instant.
   const { expired: _, ...shown } = changed;
   const entries = Object.entries(shown).map(([name, value]) => {
-    const isList = (name === 'routes' || name === 'withdrawn') && typeof value === 'string';
-    return [name, isList ? JSON.parse(value) : value];
+    const isJson = ['routes', 'withdrawn', 'key_proof'].includes(name) && typeof value === 'string';
+    return [name, isJson ? JSON.parse(value) : value];
   });
   return Object.fromEntries(entries);
 }

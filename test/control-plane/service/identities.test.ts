@@ -59,6 +59,8 @@ describe('a host that enrols with an identity', () => {
     const key_proof = proveKey(identity, publicKey, at(1000));
     expect((await change({ public_key: publicKey, key_proof })).status).toBe(200);
     expect(await shown()).toMatchObject({ public_key: publicKey, key_proof });
+    const audit = await plane.call('GET', '/api/audit?limit=1', { token: owner });
+    expect(audit.body.data[0].details).toEqual({ network, public_key: publicKey, key_proof });
     expect((await change({ public_key: publicKey, key_proof })).status).toBe(200);
   });
 
