@@ -118,13 +118,13 @@ describe('a join that was cut short', () => {
 });
 
 describe('the private key', () => {
-  it('is on disk, synced with its folder, before the first byte is sent', async () => {
-    const { calls } = await traceJoin(await newHost('traced'), ['trace=fsync,rename,connect']);
+  it('is on disk, synced with its folder, before the enrolment is sent', async () => {
+    const { calls } = await traceJoin(await newHost('traced'), ['trace=fsync,rename,write,writev,sendto']);
     const first = (pattern: RegExp, from = 0) => calls.findIndex((call, index) => index >= from && pattern.test(call));
     const file = first(/fsync\(.*cpn0\.json\..*tmp/);
     const renamed = first(/rename\(.*cpn0\.json"/, file);
     const folder = first(/fsync\(.*\/state>/, renamed);
-    const sent = first(/connect\(.*htons\(8787\)/);
+    const sent = first(/"POST \//);
     expect([file >= 0, file < renamed, renamed < folder, folder < sent]).toEqual([true, true, true, true]);
   });
 
