@@ -47,6 +47,8 @@ export class MapFollower implements PassListener {
   #doubt: HeldMap | null = null;
   /** The control plane, the peer and the token of the last request; null before the first. */
   #identity: string | null = null;
+  /** The revision that the request under way names; undefined while there is none. */
+  #polled: string | null | undefined;
 
   /** @param onIdle called between two long polls, whose connection it may use; the second one begins when it is done */
   constructor(tools: Tools, link: string, interval: number, apply: ApplyUpdate, onIdle = async () => {}) {
@@ -73,7 +75,7 @@ export class MapFollower implements PassListener {
   }
 
   onPass({ evaluation }: Pass): void {
-    if (evaluation !== null) this.#compareIdentity(evaluation.state);
+    if (evaluation !== null) this.#compare(evaluation.state);
   }
 
   /** Starts a new request at once: after a change of the underlay, or a sleep, a connection may be dead without a reset. */
@@ -96,12 +98,17 @@ export class MapFollower implements PassListener {
   async #checkState(): Promise<void> {
     // The next request reports a state that cannot be read.
     const state = await this.#tools.store.read(this.#link).catch(() => null);
-    if (state !== null && isJoined(state)) this.#compareIdentity(state);
+    if (state !== null && isJoined(state)) this.#compare(state);
   }
 
-  /** After the host joined again, or its control plane moved, the current request and the pause after it are for the former membership. */
-  #compareIdentity(state: Joined): void {
-    if (this.#identity !== null && this.#identity !== identifyMembership(state)) this.reset();
+  /**
+   * After the host joined again, or its control plane moved, the current request and the pause after it are for the former membership.
+   * A long poll for another revision than the state's would hide from a state that was restored what it has not read.
+   */
+  #compare(state: Joined): void {
+    const isOther = this.#identity !== null && this.#identity !== identifyMembership(state);
+    const isOutdated = this.#polled !== undefined && this.#polled !== state.membership.map.revision;
+    if (isOther || isOutdated) this.reset();
   }
 
   /** Returns the milliseconds until the next request. */
@@ -121,7 +128,9 @@ export class MapFollower implements PassListener {
       this.#isLocal = false;
       const seconds = this.#hasAnswered ? holdSeconds : 0;
       const options = { holdSeconds: this.#interval, wait: { seconds, signal: round }, heldMap: this.#doubt };
+      this.#polled = state.membership.map.revision;
       const { update: news, notes, waited, failure, heldMap: doubt } = await refresh(tools, state, options);
+      this.#polled = undefined;
       this.#doubt = doubt;
       this.#isRefused = failure instanceof Refused;
       if (failure instanceof Refused && this.#failures === 0 && (await this.#isLeft())) return this.#pause();
@@ -142,6 +151,7 @@ export class MapFollower implements PassListener {
       this.#answers = [...this.#answers, now].slice(-pace.most);
       return pauseFor(this.#answers, now, pace);
     } catch (error) {
+      this.#polled = undefined;
       if (round.aborted) return 0;
       this.#transitions.update(error);
       return this.#pauseAfter(error);

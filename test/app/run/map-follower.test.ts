@@ -400,6 +400,28 @@ describe('a host that joins again', () => {
   });
 });
 
+it('a state that was restored from an older copy ends the long poll for the newer revision', async () => {
+  const desk = await Desk.with(joinedTo(second));
+  const stop = new AbortController();
+  const follower = new MapFollower(desk.tools, 'cpn0', 3600, async () => true);
+  desk.answers = [
+    answerWith(second, true),
+    (_, wait) =>
+      new Promise((_, reject) => {
+        wait?.signal?.addEventListener('abort', () => reject(new Error('ended')));
+        follower.onPass(passOf({ state: joinedTo(second) }));
+        expect(wait?.signal?.aborted).toBe(false);
+        void desk.tools.store.write(joinedTo(first)).then(() => follower.onPass(passOf({ state: joinedTo(first) })));
+      }),
+    (revision, wait) => {
+      stop.abort();
+      return answerWith(second, true)(revision, wait);
+    },
+  ];
+  await follower.run(stop.signal);
+  expect(desk.asked.map(({ revision }) => revision)).toEqual(['"2"', '"2"', '"1"']);
+});
+
 it('a host without a token sends no request', async () => {
   const state = joinedTo(first);
   const alone = { ...state, membership: { ...state.membership, accessToken: null } };
