@@ -49,6 +49,10 @@ export async function readCommandLine(
 ): Promise<void> {
   const argv = withHelpFlag(given);
   const commands = await loadNamed(argv);
+  if (argv.length > 0 && argv.every((word) => word === '--help' || word === '-h')) {
+    const { showHelp } = await import('./output/start-screen.ts');
+    return showHelp(commands);
+  }
   const performGiven = (command: Command, values: Readonly<Record<string, unknown>>) =>
     perform(command, new Input(values, command.flags, environment));
   const bare = commands.find(({ name, argument }) => name === argv.join(' ') && !argument?.usage.includes('<'));

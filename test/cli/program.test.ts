@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { topics } from '../../src/cli/output/start-screen.ts';
+import { programExamples, topics } from '../../src/cli/output/start-screen.ts';
 import { groups } from '../../src/cli/parse/command.ts';
 import { loadCommands } from '../../src/cli/parse/commands.ts';
 import { runProgram } from '../../src/cli/program.ts';
@@ -8,11 +8,14 @@ const commands = await loadCommands();
 
 async function say(...argv: string[]) {
   const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const print = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+  const textOf = ({ mock }: typeof write) => mock.calls.map(([text]) => String(text)).join('');
   try {
     const exitCode = await runProgram(argv, { CPN_STATE_DIR: '/nowhere' });
-    return { exitCode, said: write.mock.calls.map(([text]) => String(text)).join('') };
+    return { exitCode, said: textOf(write), printed: textOf(print) };
   } finally {
     write.mockRestore();
+    print.mockRestore();
   }
 }
 
@@ -52,7 +55,7 @@ describe('a command line that cannot be read', () => {
     ],
     [['join', '--name'], '--name needs a value: --name NAME'],
   ])('%j is answered in one line', async (argv, line) => {
-    expect(await say(...argv)).toEqual({ exitCode: 2, said: `cpn: ${line}\n` });
+    expect(await say(...argv)).toEqual({ exitCode: 2, said: `cpn: ${line}\n`, printed: '' });
   });
 
   it('names a group alone, and shows what it has', async () => {
@@ -75,6 +78,19 @@ describe('a command line that cannot be read', () => {
       const { exitCode, said } = await say(...argv);
       expect([exitCode, said]).toEqual([2, expect.not.stringContaining('canary')]);
     }
+  });
+});
+
+describe('cpn --help', () => {
+  it.each(['--help', '-h', 'help'])('by %j lists every command and group with its summary, by topic', async (word) => {
+    const { exitCode, printed } = await say(word);
+    expect(exitCode).toBe(0);
+    expect(Math.max(...printed.split('\n').map((line) => line.length))).toBeLessThanOrEqual(110);
+    const lines = printed.replace(/\n {10,}/g, ' ').split('\n');
+    const first = commands.filter(({ name }) => !name.includes(' '));
+    const shapes = first.map(({ name, argument, summary }) => [argument ? `${name} ${argument.usage}` : name, summary]);
+    for (const [shape = '', summary = ''] of [...shapes, ...Object.entries(groups), ...programExamples])
+      expect(lines.filter((line) => line.startsWith(`  ${shape}  `) && line.endsWith(`  ${summary}`))).toHaveLength(1);
   });
 });
 

@@ -100,7 +100,7 @@ describe('the parts of the program', () => {
   it('are loaded by the commands that use them', async () => {
     expect(await load()).toEqual([['start'], []]);
     expect(await load('--help')).toEqual([
-      ['commands', 'commands-status', 'commands-status-up', 'commands-up', 'parse-command-line', 'start', 'version'],
+      ['commands', 'commands-status', 'commands-status-up', 'commands-up', 'start'],
       [],
     ]);
     const [parts, late] = await load('status');

@@ -1,6 +1,6 @@
 import { listInterfaces } from '../context.ts';
-import type { Command } from '../parse/command.ts';
-import { bold, dim, note } from './output.ts';
+import { type Command, groups } from '../parse/command.ts';
+import { bold, dim, note, print } from './output.ts';
 
 /** Commands and groups by topic, in the order in which a new user needs them. */
 export const topics: Readonly<Record<string, readonly string[]>> = {
@@ -12,10 +12,12 @@ export const topics: Readonly<Record<string, readonly string[]>> = {
   shell: ['completion'],
 };
 
+type Row = readonly [left: string, right: string];
+
 const joinExample = 'cpn join file:key --api https://cp.example.net';
 
-/** The examples at the end of `cpn --help`. */
-export const programExamples: readonly (readonly [string, string])[] = [
+/** The examples at the end of {@link showHelp}. */
+export const programExamples: readonly Row[] = [
   [joinExample, 'join a network with the key in a file'],
   ['cpn status', 'peers, routes and drift'],
   ['cpn help join', 'flags and examples of a command'],
@@ -30,22 +32,79 @@ export async function showStart(environment: NodeJS.ProcessEnv): Promise<void> {
   note([describeBeginning(links), lists.join('\n'), help].join('\n\n'));
 }
 
+/** The screen of `cpn --help`: every command and group with its summary, by topic. Without yargs, which would take twice the time. */
+export function showHelp(commands: readonly Command[]): void {
+  const columns = helpColumns();
+  const rowOf = (name: string): Row => {
+    const command = commands.find((each) => each.name === name);
+    return command ? [shapeOf(command), command.summary] : [name, groups[name] ?? ''];
+  };
+  const lists: [string, readonly Row[]][] = [
+    ...Object.entries(topics).map(([topic, names]): [string, readonly Row[]] => [topic, names.map(rowOf)]),
+    ['flags of every command', commonFlags],
+    ['examples', programExamples],
+  ];
+  const texts = lists.map(([title, rows]) => `${bold(`${title}:`)}\n${list(rows, columns)}`);
+  print([describeProgram(), 'usage: cpn COMMAND [ARGUMENT] [--FLAG]', ...texts].join('\n\n'));
+}
+
+/** The width of help: that of the terminal, at most 110; a serial console says 0. */
+export function helpColumns(): number {
+  return Math.min(110, process.stdout.columns || 110);
+}
+
+const commonFlags: readonly Row[] = [
+  ['-h, --help', 'Show flags and examples'],
+  ['--version', 'Show the version'],
+];
+
 /** The screen of a group alone: its commands. */
 export function showGroup(group: string, commands: readonly Command[]): void {
   const members = commands.filter(({ name }) => name.startsWith(`${group} `));
-  const shapes = members.map(({ name, argument }) => `cpn ${name}${argument ? ` ${argument.usage}` : ''}`);
-  const width = Math.max(...shapes.map((shape) => shape.length));
-  note(members.map(({ summary }, at) => `  ${shapes[at]?.padEnd(width)}  ${dim(summary)}`).join('\n'));
+  note(
+    list(
+      members.map((command) => [`cpn ${shapeOf(command)}`, dim(command.summary)]),
+      Number.POSITIVE_INFINITY,
+    ),
+  );
 }
 
+function shapeOf({ name, argument }: Command): string {
+  return argument ? `${name} ${argument.usage}` : name;
+}
+
+/** Two columns; the second goes on in the next line where it would be wider than the screen. */
+function list(rows: readonly Row[], columns: number): string {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  const room = Math.max(20, columns - width - 4);
+  const lines = rows.flatMap(([left, right]) =>
+    wrap(right, room).map((line, at) => `  ${(at === 0 ? left : '').padEnd(width)}  ${line}`),
+  );
+  return lines.join('\n');
+}
+
+function wrap(text: string, room: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > room) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+/** The first line of both screens. */
+const describeProgram = () => `${bold('cpn')} joins this host to a private network over WireGuard.`;
+
 function describeBeginning(links: readonly string[] | null): string {
-  const head = `${bold('cpn')} joins this host to a private network over WireGuard.`;
   if (links !== null && links.length > 0) {
-    return `${head}\n\nThis host has joined as ${links.join(', ')}. To see its status, type:\n\n  cpn status`;
+    return `${describeProgram()}\n\nThis host has joined as ${links.join(', ')}. To see its status, type:\n\n  cpn status`;
   }
   const what = links === null ? 'To join a network' : 'This host has not joined a network yet. To join one';
   return [
-    `${head}\n`,
+    `${describeProgram()}\n`,
     `${what}, save the`,
     'enrolment key from your admin in a file, and type:\n',
     `  ${joinExample}\n`,

@@ -2,7 +2,7 @@ import yargs, { type Argv } from 'yargs';
 import { WrongUsage } from '../../core/errors/index.ts';
 import { version } from '../../core/util/version.ts';
 import type { Flag } from '../input/flags.ts';
-import { programExamples } from '../output/start-screen.ts';
+import { helpColumns } from '../output/start-screen.ts';
 import { type Command, groups } from './command.ts';
 import { explainMistake, refuseUnknownCommand } from './mistakes.ts';
 
@@ -39,7 +39,7 @@ function describeProgram(argv: readonly string[], commands: readonly Command[], 
     .locale('en')
     .alias('help', 'h')
     .version(version)
-    .wrap(Math.min(110, process.stdout.columns ?? 110))
+    .wrap(helpColumns())
     .strict()
     .demandCommand(1, 'a command is missing; "cpn --help" lists them')
     .exitProcess(false)
@@ -48,7 +48,6 @@ function describeProgram(argv: readonly string[], commands: readonly Command[], 
       if (error && error.name !== 'YError') throw error;
       throw message.includes('--help') ? new WrongUsage(message) : explainMistake(message, argv, commands);
     });
-  for (const [example, what] of programExamples) program.example(example, what);
   for (const command of commands.filter(({ name }) => !name.includes(' '))) describeCommand(program, command, perform);
   for (const [group, summary] of Object.entries(groups)) {
     program.command(group, summary, (member) => {

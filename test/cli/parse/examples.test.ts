@@ -67,13 +67,9 @@ describe('the examples in help', () => {
     expect(performed.map((each) => each.command.name)).toEqual([command.name]);
   });
 
-  it('the program has some, which are command lines too', async () => {
-    const help = await helpOf();
+  it.each(programExamples)('%s, of the program, is a command line too', async (example) => {
     const log = vi.spyOn(console, 'log').mockReturnValue(undefined);
-    for (const [example] of programExamples) {
-      expect(help).toContain(example);
-      await readExample(example);
-    }
+    await readExample(example);
     log.mockRestore();
   });
 });
