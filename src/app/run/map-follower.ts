@@ -144,7 +144,8 @@ export class MapFollower implements PassListener {
       if (doubt === null) {
         if (failure !== null || !isApplied) return this.#pauseAfter(failure);
         this.#failures = 0;
-        if (!waited) return this.#pause();
+        // Without a revision there is nothing to wait for: only the next answer tells whether the service waits.
+        if (!waited && (seconds > 0 || state.membership.map.revision !== null)) return this.#pause();
         if (news.map === null) await untilAborted(round, this.#onIdle());
       }
       const now = tools.monotonic() * 1000;

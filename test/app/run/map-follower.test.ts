@@ -151,6 +151,17 @@ describe('a service with long polls', () => {
     expect((await notes(following)).sync).toMatchObject({ mode: 'push', error: null });
   });
 
+  it('receives long polls too where the state has no revision yet: a request without one never waits', async () => {
+    const unnamed = { ...first, revision: null };
+    const following = await follow([answerWith(first), answerWith(second, true)], 3, { state: joinedTo(unnamed) });
+    expect(following.desk.asked.map(({ revision, wait }) => [revision, wait?.seconds])).toEqual([
+      [null, 0],
+      ['"1"', 50],
+      ['"2"', 50],
+    ]);
+    expect(Math.max(...pauses(following))).toBeLessThan(2);
+  });
+
   it('receives the next request at once after a change', async () => {
     const maps = Array.from({ length: 5 }, (_, index) => answerWith(mapAt(`"${index + 2}"`, [other]), true));
     expect(pauses(await follow(maps, 5))).toEqual([0, 0, 0, 0]);
