@@ -82,6 +82,8 @@ export class ReportListener implements PassListener {
   /** When the last reports were sent, in milliseconds. */
   #sent: readonly number[] = [];
   #sending: Promise<void> | null = null;
+  /** Whether the newest map cannot be read: the control plane is overloaded, or away. */
+  #isAway = false;
   /** What the notes have; undefined before it is known. */
   #noted: string | undefined;
 
@@ -164,7 +166,8 @@ export class ReportListener implements PassListener {
     const peers = actual.device?.peers ?? [];
     const at = this.#tools.monotonic();
     this.#activity = trackActivity(this.#activity, peers, at);
-    const { dead, ways } = await this.#tools.store.readNotes(this.#link);
+    const { dead, ways, sync } = await this.#tools.store.readNotes(this.#link);
+    this.#isAway = sync.error !== null;
     const unserved = Object.entries(ways ?? {}).filter(([, { gone }]) => gone !== null);
     return composeReport({
       ...{ map: membership.map, self: { id: membership.peer.id, keys: ownKeys(state) } },
@@ -213,7 +216,7 @@ export class ReportListener implements PassListener {
     const isEarly = !this.#isReplySettled && reachesAny(next);
     const idle = isEarly ? secondReply : this.#wasComplete ? pauses.idleAfterComplete : pauses.idle;
     const isIdle = now * 1000 - (this.#sent.at(-1) ?? 0) >= idle * 1000;
-    return transitions ?? (isIdle ? {} : null);
+    return transitions ?? (isIdle && !this.#isAway ? {} : null);
   }
 
   #isListed(name: number | string): boolean {
@@ -255,7 +258,9 @@ export class ReportListener implements PassListener {
   async #fail(error: unknown): Promise<void> {
     this.#reported = null;
     this.#failures += 1;
-    if (!isOfEachRequest(error)) this.#transitions.update(error);
+    const { sync } = await this.#tools.store.readNotes(this.#link);
+    // Where the request for the map fails too, the log has a message; of the first failure that is not known yet.
+    if (this.#failures > 1 && sync.error === null && !isOfEachRequest(error)) this.#transitions.update(error);
     const requested = error instanceof Unreachable ? (error.retryAfterMs ?? 0) : 0;
     const least = error instanceof Refused ? restAfterRefusal : restAfterFailure;
     this.#rest(least + (requested + backoffDelay(this.#failures, backoff, Math.random())) / 1000);
@@ -279,7 +284,7 @@ function reachesAny({ paths }: HostReport): boolean {
   return paths.some(({ path }) => path === 'direct');
 }
 
-/** True where the request for the map fails too, of which the log has a message. */
+/** True of what fails the request for the map too, of which the log has a message. */
 function isOfEachRequest(error: unknown): boolean {
   return error instanceof Unreachable || (error instanceof Refused && [401, 403, 404].includes(error.status));
 }

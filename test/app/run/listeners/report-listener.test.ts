@@ -194,6 +194,24 @@ describe('a report', () => {
     expect(desk.logged.filter(({ level }) => level === 'warn')).toEqual([]);
   });
 
+  it('is silent about a failure where the map cannot be read either, and sends nothing that says nothing', async () => {
+    const { desk, pass } = await start();
+    desk.replies = () => ({ reachableBy: 0, witnesses: 0 });
+    await pass();
+    const { sync } = await desk.tools.store.readNotes('cpn0');
+    await desk.tools.store.amendNotes('cpn0', { sync: { ...sync, error: 'it answered 429' } });
+    for (const number of [2, 3]) answer(desk, number);
+    expect(await pass(25)).toEqual([]);
+    let requests = 0;
+    desk.replies = () => {
+      requests += 1;
+      throw new Refused(422, 'the report', 'no', null);
+    };
+    for (let at = 0; at < 4; at += 1) await pass(400, { failed: lost });
+    expect(requests).toBe(4);
+    expect(desk.logged.filter(({ level }) => level === 'warn')).toEqual([]);
+  });
+
   it('has all of it in a new membership', async () => {
     const { pass } = await start();
     await pass();
