@@ -99,7 +99,7 @@ it('24: a daemon that runs uses the previous copy', async () => {
   const daemon = await startDaemon(host, '--interval', '1');
   await eventually('it waits for updates', async () => (await status(host)).sync.mode === 'push');
   let mark = daemon.mark();
-  // What is written in the very moment of a damage replaces it, and nobody has seen it.
+  // What is written in the very moment of a damage replaces it unseen.
   const isQuiet = async () => Date.now() - (await stat(statePath(host))).mtimeMs > 2_000;
   const settle = () => eventually('nothing is written any more', isQuiet);
   await settle();

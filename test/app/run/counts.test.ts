@@ -59,8 +59,9 @@ describe('what is counted for a network', () => {
   it('is the outcome of each pass', async () => {
     const desk = await Desk.with(joinedTo(map));
     const next = mapAt('"2"', connectors.slice(1));
-    desk.answers = [answerWith(map), answerWith(next)];
     const { calls, meter } = recordingMeter();
+    const awaitPass = () => eventually('a pass', () => calls.some(([name]) => name === 'passed'));
+    desk.answers = [answerWith(map), (...asked) => awaitPass().then(() => answerWith(next)(...asked))];
     const stop = new AbortController();
     const kept = new NetworkController({ ...desk.tools, meter, sleep: () => setImmediate() }, 'cpn0', {
       interval: 3600,
