@@ -43,8 +43,7 @@ it('the join of a first peer observes the host once before its changes and once 
     .map((each) => each.slice(each.lastIndexOf('/') + 1));
   expect(looks.sort()).toEqual([
     ...['ip -json -details -Numeric -batch -', 'ip -json -details -Numeric -batch -'],
-    // Before them there is no interface to ask about.
-    'wg show cpn0 dump',
+    ...['wg show cpn0 dump', 'wg show cpn0 dump'],
   ]);
   await first.cpn(['leave', '--yes']);
 });

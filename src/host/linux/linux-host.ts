@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { CommandFailed, MissingTool } from '../../core/errors/index.ts';
 import { findForeignDrops } from '../../core/forward/foreign-drops.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
@@ -45,7 +45,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
       return parseOutput('wg', await run('wg', ['show', link, 'dump'], { outputCache }), parseDump).peers;
     },
     apply: (step) => applyStep(run, step),
-    links: async () => readLinkNames(),
+    links: readLinkNames,
     resolve,
     route: (destination, packet) => getRoute(run, destination, packet),
     sourceAddress: findSourceAddress,
@@ -105,8 +105,6 @@ async function readView(run: Run, { readView: read }: LinkCache, { shown }: Obse
 const noDeviceMessage = /No such device|Operation not supported|Protocol not supported/;
 
 async function readDevice(run: Run, link: string, { dump, readDump }: LinkCache): Promise<Device | null> {
-  // To start `wg` takes several milliseconds, also where there is nothing to show.
-  if (!readLinkNames().has(link)) return null;
   try {
     return parseOutput('wg', await run('wg', ['show', link, 'dump'], { outputCache: dump }), readDump);
   } catch (error) {
@@ -138,7 +136,7 @@ async function isForwarding(): Promise<boolean> {
 }
 
 /** From /proc/net/dev, because /sys shows the network namespace in which it was mounted. */
-function readLinkNames(): ReadonlySet<string> {
-  const lines = readFileSync('/proc/net/dev', 'utf8').split('\n');
+async function readLinkNames(): Promise<ReadonlySet<string>> {
+  const lines = (await readFile('/proc/net/dev', 'utf8')).split('\n');
   return new Set(lines.flatMap((line) => /^\s*(\S+):/.exec(line)?.[1] ?? []));
 }
