@@ -209,7 +209,7 @@ export class Evaluator {
   async #update(network: number, state: NetworkState): Promise<boolean> {
     const { writes } = state;
     const { observation, judged } = await this.evaluate(network);
-    // What was read before a write is older than what that set.
+    // What was read before a write ended is older than what that set.
     for (const { peer, health } of state.writes === writes ? observation.peers : []) {
       this.#presence.setOnline(peer.id, health?.announced === 'online');
     }
@@ -218,6 +218,7 @@ export class Evaluator {
     if (!isAny(transitions)) return false;
     const written = await this.#write(network);
     state.writes += 1;
+    for (const [peer, announced] of written?.peers ?? []) this.#presence.setOnline(peer, announced === 'online');
     for (const subject of written?.subjects ?? []) this.#limitOf(subject).take(subjectKey(network, subject), true);
     if (written) this.#context.healthNotifier.notify(network);
     state.last = undefined;
@@ -244,7 +245,6 @@ export class Evaluator {
       const forgotten = this.#options.keepsPresence ? {} : { last_seen: null, report: null, reported_at: null };
       for (const [peer, announced] of transitions.peers) {
         await savePeerHealth(transaction, peer, { announced, ...(announced !== 'online' && forgotten) });
-        this.#presence.setOnline(peer, announced === 'online');
       }
       if (transitions.routes !== null) await saveAnnouncedRoutes(transaction, network, transitions.routes);
       if (transitions.events.length > 0) await appendEvents(this.#context, transaction, network, transitions.events);

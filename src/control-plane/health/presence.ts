@@ -98,6 +98,7 @@ export class Presence {
 
   async #write(isLast: boolean): Promise<void> {
     const now = this.#now();
+    const returned = [...this.#returned];
     const isDue = ([peer, { at, writtenAt }]: readonly [number, Seen]) => {
       if (writtenAt === null || isLast || this.#returned.has(peer)) return writtenAt === null || at > writtenAt;
       return at > writtenAt && minuteOf(peer, now) !== minuteOf(peer, writtenAt);
@@ -105,8 +106,9 @@ export class Presence {
     const due = [...this.#seen].filter(isDue).sort(([one], [other]) => one - other);
     for (let first = 0; first < due.length; first += batch)
       await this.#writeBatch(due.slice(first, first + batch), now);
-    const networks = new Set([...this.#returned].flatMap((peer) => this.#seen.get(peer)?.network ?? []));
-    this.#returned.clear();
+    const networks = new Set(returned.flatMap((peer) => this.#seen.get(peer)?.network ?? []));
+    // Not those that returned while this was written.
+    for (const peer of returned) this.#returned.delete(peer);
     for (const network of networks) this.#options.onReturn(network);
     for (const [peer, { at }] of this.#seen) if (now - at > 10 * minuteMs) this.#seen.delete(peer);
     if (now - this.#prunedAt >= dayMs) await this.#prune(now);

@@ -336,6 +336,44 @@ test('a host that uses another connector again and again states ten events about
   expect(await ofRoute()).toHaveLength(10);
 });
 
+test('what was read before an event was stored does not undo it', async () => {
+  const { plane, network, one } = await startOffice({ healthTimes: { ...soon, tickMs: 1e9 } });
+  const late = Promise.withResolvers<void>();
+  const states: boolean[] = [];
+  let reads = 0;
+  await withDatabase(plane.dataDir, async (db) => {
+    const context = {
+      ...{ db, now: plane.clock.now, random: randomBytes, webhookTypes: new Set() },
+      readTime: async () => {
+        reads += 1;
+        if (reads === 1) await late.promise;
+        return plane.clock.now();
+      },
+      // In the transaction that stores the event: the evaluation that began before it ends only now.
+      announce: async () => {
+        late.resolve();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      },
+      healthNotifier: new ChangeNotifier(),
+    } as unknown as Context;
+    const presence = {
+      silenceOf: (peer: number) => (peer === one.id ? 0 : null),
+      setOnline: (peer: number, isOnline: boolean) => {
+        if (peer === one.id) states.push(isOnline);
+      },
+    };
+    const options = { keepsPresence: true, tickMs: 1e9, settleMs: 1, failures: { note: () => {} } };
+    const evaluator = new Evaluator(context, presence, options);
+    evaluator.schedule(network);
+    await eventually('the first was read', () => reads === 1);
+    evaluator.schedule(network);
+    await eventually('it is online', () => states.includes(true));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await evaluator.stop();
+  });
+  expect(states.at(-1)).toBe(true);
+});
+
 test('readers of a network take a part of the time, however often they read', async () => {
   const { plane, network } = await startOffice();
   let read = 0;
