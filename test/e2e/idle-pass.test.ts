@@ -68,6 +68,10 @@ it('a pass with nothing to do starts the observers and nothing else, and writes 
       (await readLines(trace)).some((line) => /execve\("[^"]*\/ping"/.test(line)),
     );
     await eventually('the daemon waits', async () => (await status(connector)).sync.mode === 'push');
+    // The last command that runs often enough for a shell of its own.
+    await eventually('the poll has its shell', async () =>
+      (await readLines(trace)).some((line) => /execve\("[^"]*\/sh".*"show", "all", "dump"\]/.test(line)),
+    );
 
     // The pass after the one of the last event, and some more of them.
     const quiet = (await readLines(trace)).length;
