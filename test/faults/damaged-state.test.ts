@@ -121,6 +121,21 @@ it('24: a daemon that runs uses the previous copy', async () => {
   expect(await daemon.stop()).toMatchObject({ exitCode: 0 });
 });
 
+it('a private key that is not that of the public key next to it is reported, by what wg derives', async () => {
+  const { host } = hostOf(4);
+  const text = await readFile(statePath(host), 'utf8');
+  const { publicKey, privateKey } = JSON.parse(text);
+  const { stdout: another } = await host.exec(['wg', 'genkey']);
+  await host.cpn(['down']);
+  await writeFile(statePath(host), text.replace(privateKey, another.trim()));
+  const { exitCode, stderr } = await host.cpn(['up'], { allowFailure: true });
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining('cpn0 still differs after the change')]);
+  expect((await host.cpn(['plan'], { allowFailure: true })).stdout).toContain(`→ public key ${publicKey}`);
+  await writeFile(statePath(host), text);
+  await host.cpn(['up']);
+  await eventually('it works again', async () => (await host.ping(edgeAddress)).received > 0);
+});
+
 it('24: where no copy is good, nothing is done, and no new key is made', () =>
   injecting(24, async (row) => {
     const { host } = hostOf(4);

@@ -22,13 +22,13 @@ export function makeKeyPair(random: Uint8Array): KeyPair {
 }
 
 /**
- * The pair of a private key; its public key is derived, as `wg pubkey` does, when it is first read. A start derives it while the tools
- * run, and by Node's own X25519, which with its module takes 6 ms: tweetnacl would take 7 to 11 ms more.
+ * The pair of a private key. Without its public key, that is derived, as `wg pubkey` does, when it is first read: by Node's own X25519,
+ * which with its module takes 6 ms, because tweetnacl would take 7 to 11 ms more.
  * @throws InvalidValue where it is no key.
  */
-export function keyPairOf(privateKey: Secret): KeyPair {
+export function keyPairOf(privateKey: Secret, known?: PublicKey): KeyPair {
   const parsed = parseSecretKey(privateKey.reveal());
-  let publicKey: PublicKey | undefined;
+  let publicKey = known;
   return {
     privateKey,
     get publicKey() {

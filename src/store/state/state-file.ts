@@ -1,4 +1,6 @@
 import * as v from 'valibot';
+import { keyPairOf } from '../../core/crypto/keys.ts';
+import type { Secret } from '../../core/crypto/secret.ts';
 import type { Peer } from '../../core/map/model.ts';
 import { formatProbeTarget } from '../../core/map/probe-target.ts';
 import type { PeerLabels } from '../../core/names/hosts-label.ts';
@@ -18,6 +20,7 @@ export function formatState({ keyPair, identity, rotation, networkSecret, ...sta
     version: stateVersion,
     ...state,
     privateKey: keyPair.privateKey.reveal(),
+    publicKey: keyPair.publicKey,
     identity: identity?.seed.reveal() ?? null,
     rotation: rotation && formatRotation(rotation),
     networkSecret: networkSecret?.reveal() ?? null,
@@ -72,12 +75,15 @@ function formatLabels({ labels, peer }: PeerLabels): string {
 /** Every field: one that is missing here would be missing from the file. */
 type Row<T> = Readonly<Record<keyof T, unknown>>;
 
-/** Parses what {@link formatState} wrote; throws for anything else. */
+/**
+ * Parses what {@link formatState} wrote; throws for anything else. The public key is taken as it is there, because to derive it takes a
+ * tenth of `cpn status`; where it is not that of the private key, the one that `wg` derives differs from it, which is drift.
+ */
 export function parseState(text: string): State {
-  const { version: _, privateKey, keySince, rotation, ...state } = parseAs(stateSchema, parseJson(text));
+  const { version: _, privateKey, publicKey, keySince, rotation, ...state } = parseAs(stateSchema, parseJson(text));
   return {
     ...state,
-    keyPair: privateKey,
+    keyPair: keyPairOf(privateKey, publicKey),
     keySince: keySince ?? state.createdAt,
     rotation: rotation && readRotation(rotation),
   };
@@ -116,9 +122,6 @@ function formatRotation({ keyPair, ...rest }: Rotation) {
   return { ...rest, privateKey: keyPair.privateKey.reveal() };
 }
 
-function readRotation({
-  privateKey,
-  ...rest
-}: Omit<Rotation, 'keyPair'> & { privateKey: Rotation['keyPair'] }): Rotation {
-  return { ...rest, keyPair: privateKey };
+function readRotation({ privateKey, ...rest }: Omit<Rotation, 'keyPair'> & { readonly privateKey: Secret }): Rotation {
+  return { ...rest, keyPair: keyPairOf(privateKey) };
 }

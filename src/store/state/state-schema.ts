@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { identityOf, parseIdentityKey } from '../../core/crypto/identity.ts';
-import { keyPairOf, parsePublicKey } from '../../core/crypto/keys.ts';
+import { parsePublicKey, parseSecretKey } from '../../core/crypto/keys.ts';
 import { peerTypes } from '../../core/map/model.ts';
 import { pinRules } from '../../core/map/options.ts';
 import { parseProbeTarget } from '../../core/map/probe-target.ts';
@@ -20,8 +20,11 @@ const prefix = v.pipe(
 const endpoint = v.pipe(v.string(), v.transform(parseEndpoint));
 const probeTarget = v.pipe(v.string(), v.transform(parseProbeTarget));
 const publicKey = v.pipe(v.string(), v.transform(parsePublicKey));
+const privateKey = v.pipe(
+  v.string(),
+  v.transform((text) => parseSecretKey(text)),
+);
 const identityKey = v.pipe(v.string(), v.transform(parseIdentityKey));
-const keyPair = v.pipe(secret, v.transform(keyPairOf));
 const peerType = v.picklist(peerTypes);
 
 const keyProof = v.object({ serial: int, signature: v.string() });
@@ -93,7 +96,8 @@ export const stateSchema = v.object({
   version: v.literal(stateVersion),
   interface: v.string(),
   createdAt: instant,
-  privateKey: keyPair,
+  privateKey,
+  publicKey: v.exactOptional(publicKey),
   keySince: v.optional(v.nullable(instant), null),
   keySerial: v.optional(int, 0),
   identity: v.optional(v.nullable(v.pipe(secret, v.transform(identityOf))), null),
@@ -101,7 +105,7 @@ export const stateSchema = v.object({
     v.nullable(
       v.object({
         phase: v.picklist(rotationPhases),
-        privateKey: keyPair,
+        privateKey,
         proof: v.nullable(keyProof),
         wayBack: v.nullable(keyProof),
         begunAt: instant,

@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { makeKeyPair } from '../../../src/core/crypto/keys.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
 import type { PeerLabels } from '../../../src/core/names/hosts-label.ts';
 import type { Pin } from '../../../src/core/pins/match-pins.ts';
-import { formatState } from '../../../src/store/state/state-file.ts';
+import { formatState, parseState } from '../../../src/store/state/state-file.ts';
 import { state } from '../samples.ts';
 
 const [first] = state.membership?.map.peers ?? [];
@@ -36,3 +38,19 @@ function byName(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
+
+it('has the public key, which is derived only where the file is older than that', () => {
+  const text = formatState(state);
+  const other = makeKeyPair(randomBytes(32)).publicKey;
+  expect(text).toContain(`"publicKey": "${state.keyPair.publicKey}"`);
+  const withoutIt = text.replace(/^ {2}"publicKey": .*\n/m, '');
+  expect(withoutIt).not.toBe(text);
+  expect(parseState(withoutIt).keyPair.publicKey).toBe(state.keyPair.publicKey);
+  expect(parseState(text.replace(/^( {2}"publicKey": ").*"/m, `$1${other}"`)).keyPair.publicKey).toBe(other);
+});
+
+it.each(['privateKey', 'publicKey'])('is refused without its words where the %s is none', (field) => {
+  const text = formatState(state).replace(new RegExp(`("${field}": ").*"`), '$1confidential"');
+  expect(() => parseState(text)).toThrow(/^a field is not/);
+  expect(() => parseState(text)).not.toThrow(/confidential/);
+});
