@@ -11,7 +11,7 @@ const { basename, dirname, join } = require('node:path');
 const loader = require('./load.cjs');
 const scripts = new Map();
 loader.onLoad = (filename, script) => scripts.set(filename, script);
-const { runProgram } = require('./main.cjs');
+const { runProgram } = loader.load('./main.cjs');
 
 const rehearsed = [['status'], ['status', '--json'], ['plan'], ['explain', '192.0.2.1'], ['--help'], []];
 

@@ -1,24 +1,33 @@
 /**
  * Loads the parts of the program, with the code that V8 made of them when the program was installed: see compile.cjs. V8 itself
  * refuses code of another build of V8, or of other flags; the name of the folder refuses code of another build of the program.
+ * Node's own loader would search the disk for each part first.
  */
 const { readFileSync } = require('node:fs');
-const Module = require('node:module');
-const { dirname, basename, join } = require('node:path');
+const { wrap } = require('node:module');
+const { basename, join } = require('node:path');
 const { Script } = require('node:vm');
 
 /** Where compile.cjs keeps the code, for which it receives each script; the program itself keeps none of them. */
-const loader = { folder: join(__dirname, 'compiled', '@BUILD@'), onLoad: null };
+const loader = { folder: join(__dirname, 'compiled', '@BUILD@'), onLoad: null, load };
 
-Module._extensions['.cjs'] = (module, filename) => {
-  const script = new Script(Module.wrap(readFileSync(filename, 'latin1')), {
+/** What a file of the program exports, such as `./main.cjs`. Its parts name each other from their own folder. */
+function load(path, folder = __dirname) {
+  const filename = join(folder, path);
+  const known = require.cache[filename];
+  if (known !== undefined) return known.exports;
+  const script = new Script(wrap(readFileSync(filename, 'latin1')), {
     filename,
     cachedData: process.execArgv.length === 0 ? readCode(filename) : undefined,
   });
   loader.onLoad?.(filename, script);
-  const require = (id) => module.require(id);
-  script.runInThisContext().call(module.exports, module.exports, require, module, filename, dirname(filename));
-};
+  const module = { id: filename, filename, exports: {} };
+  require.cache[filename] = module;
+  const own = filename.slice(0, -basename(filename).length);
+  const requirePart = (id) => (id.startsWith('.') ? load(id, own) : require(id));
+  script.runInThisContext().call(module.exports, module.exports, requirePart, module, filename, own);
+  return module.exports;
+}
 
 function readCode(filename) {
   try {

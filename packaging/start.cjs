@@ -5,10 +5,7 @@
 const { writeSync } = require('node:fs');
 
 if (process.argv.length === 3 && process.argv[2] === '--version') tellVersion('@VERSION@');
-else {
-  require('./load.cjs');
-  require('./main.cjs').main();
-}
+else require('./load.cjs').load('./main.cjs').main();
 
 function tellVersion(version) {
   try {
