@@ -1,12 +1,16 @@
 import { fstatSync } from 'node:fs';
+import { constants } from 'node:os';
 import { platform } from 'node:process';
 import { CommandFailed } from '../../core/errors/index.ts';
 import { type AnonymousFile, readAnonymousFile } from './anonymous-file.ts';
-import { describeFailure, formatCommand, summarizeStderr } from './command-error.ts';
+import { describeFailure, formatCommand, type ProcessResult, summarizeStderr } from './command-error.ts';
 import type { Tool } from './find-tool.ts';
 import { OutputCache } from './output-cache.ts';
 import { defaultDeadlineMs, maxOutput, maxStderr, publishCheckpoint, type RunOptions } from './run-options.ts';
 import type { ShellPool } from './shell-pool.ts';
+
+/** The tools of a pass, which print little and end soon. */
+const pooled: ReadonlySet<Tool> = new Set<Tool>(['wg', 'ip', 'nft']);
 
 /** Runs a tool in a shell of the pool; null where there is none for it. */
 export async function runInShell(
@@ -14,21 +18,37 @@ export async function runInShell(
   path: string,
   tool: Tool,
   args: readonly string[],
-  { outputCache, isFrequent = false, input = '', deadlineMs = defaultDeadlineMs }: RunOptions,
+  { outputCache, input = '', deadlineMs = defaultDeadlineMs, allowExitCodes = [] }: RunOptions,
 ): Promise<string | null> {
-  if ((outputCache === undefined && !isFrequent) || platform !== 'linux') return null;
-  publishCheckpoint(tool);
-  return shells.ask([path, ...args], input, deadlineMs, async ({ exitCode, stdout, stderr }) => {
+  if (!pooled.has(tool) || platform !== 'linux') return null;
+  return shells.use([path, ...args], async (shell) => {
     publishCheckpoint(tool);
-    if (exitCode === 0) return readOutput(stdout, outputCache ?? new OutputCache(), tool, args);
-    const said = summarizeStderr(readAnonymousFile(stderr, maxStderr), input);
-    const ending = { timedOut: exitCode === null, isMaxBuffer: false, exitCode: exitCode ?? undefined };
-    throw new CommandFailed(
-      formatCommand(tool, args),
-      exitCode,
-      describeFailure(ending, said, { deadlineMs, maxOutput }),
-    );
+    const answer = await shell.run([path, ...args], input, deadlineMs);
+    publishCheckpoint(tool);
+    // What only observes runs again.
+    if (answer === null && outputCache !== undefined) return null;
+    const limits = { deadlineMs, maxOutput };
+    const fail = (ending: Partial<ProcessResult>, stderr = '') =>
+      new CommandFailed(
+        formatCommand(tool, args),
+        ending.exitCode ?? null,
+        describeFailure({ timedOut: false, isMaxBuffer: false, ...ending }, stderr, limits),
+      );
+    if (answer === null) throw fail({ signal: 'the shell that ran it was ended' });
+    const { exitCode, stdout, stderr } = answer;
+    if (exitCode === null) throw fail({ timedOut: true });
+    if (exitCode !== 0 && !allowExitCodes.includes(exitCode)) {
+      const signal = signalOf(exitCode);
+      if (signal === 'SIGXFSZ') throw fail({ isMaxBuffer: true });
+      throw fail(signal ? { signal } : { exitCode }, summarizeStderr(readAnonymousFile(stderr, maxStderr), input));
+    }
+    return readOutput(stdout, outputCache ?? new OutputCache(), tool, args);
   });
+}
+
+/** The signal that ended a tool, by the exit code that a shell makes of it: 128 and its number. */
+function signalOf(exitCode: number): string | undefined {
+  return Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)?.[0];
 }
 
 /** Reads the output of a tool from its file. @throws CommandFailed when it is too long */

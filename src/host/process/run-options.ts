@@ -13,12 +13,9 @@ export interface RunOptions {
   /** The tool leaves a process behind, which may keep inherited pipes open: it gets none, and its output is not returned. */
   readonly daemon?: boolean;
   /**
-   * For a tool that runs every few seconds with much output: stdout is a file, so that Node is not woken for every 4 KiB, and from
-   * the third run on a shell of the pool starts the tool.
+   * For a tool that observes, every few seconds and with much output: stdout is a file, so that Node is not woken for every 4 KiB.
    */
   readonly outputCache?: OutputCache;
-  /** For another tool that runs often: from the third run on a shell of the pool starts it. Its exit codes but 0 are failures. */
-  readonly isFrequent?: boolean;
 }
 
 export const defaultDeadlineMs = 30_000;

@@ -107,9 +107,9 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
 }
 
 /** Starts a shell that ends with this process: its input ends then. */
-async function startShell(script: string, args: readonly string[], files: readonly AnonymousFile[]): Promise<Shell> {
+async function startShell(script: string, files: readonly AnonymousFile[]): Promise<Shell> {
   const { execa } = await import('execa');
-  const child = execa(await findTool('sh'), ['-c', script, 'sh', ...args], {
+  const child = execa(await findTool('sh'), ['-c', script], {
     ...spawnOptions,
     stdio: ['pipe', 'pipe', 'ignore', ...files.map(({ fd }) => fd as 0)],
     buffer: false,

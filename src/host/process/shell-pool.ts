@@ -2,6 +2,7 @@ import { ftruncateSync, writeSync } from 'node:fs';
 import { Secret } from '../../core/crypto/secret.ts';
 import { type AnonymousFile, openAnonymousFile } from './anonymous-file.ts';
 import { splitLines } from './lines.ts';
+import { maxOutput } from './run-options.ts';
 
 /** A shell that was started: what goes in and comes out, and how it is ended with all that it runs. */
 export interface Shell {
@@ -11,95 +12,109 @@ export interface Shell {
   kill(): void;
 }
 
-/** Starts `sh -c SCRIPT ARGUMENTS…`, with these files as descriptors 3 and on. */
-export type StartShell = (script: string, args: readonly string[], files: readonly AnonymousFile[]) => Promise<Shell>;
+/** Starts `sh -c SCRIPT`, with these files as descriptors 3 and on. */
+export type StartShell = (script: string, files: readonly AnonymousFile[]) => Promise<Shell>;
 
-/** How a tool ended in a shell of the pool; the exit code is null after its deadline. */
+/**
+ * Reads how many words a command has, and each in a line: they are data, of which the shell parses none. Opening the files again sets
+ * the tool's offsets to 0; PWD would be the shell's own. A tool that prints more than 64 MiB ends by SIGXFSZ (ulimit(1p): in 512 bytes).
+ */
+const loop = `unset PWD
+ulimit -f ${maxOutput / 512}
+while read -r count; do
+  set --
+  while [ "$count" -gt 0 ]; do
+    IFS= read -r word
+    set -- "$@" "$word"
+    count=$((count - 1))
+  done
+  "$@" </proc/self/fd/3 >/proc/self/fd/4 2>/proc/self/fd/5 3<&- 4<&- 5<&-
+  echo "$?"
+done`;
+
+/** A command that only observes starts so many tools: it needs no shell. */
+const runsWithout = 2;
+/** Tools that run at the same time; any other one needs no shell. */
+const mostShells = 4;
+/** Characters: a shell reads them one by one. */
+const longestCommand = 4096;
+
+/**
+ * Shells that start tools, one at a time each. Starting a process takes Node 2 to 10 ms, more the larger Node is, because the kernel copies its
+ * page tables (fork(2)); a shell of 1 MB takes a fraction of one. They end with this process.
+ */
+export class ShellPool {
+  readonly #start: StartShell;
+  readonly #idle: StandingShell[] = [];
+  #runs = 0;
+  #open = 0;
+
+  constructor(start: StartShell) {
+    this.#start = start;
+  }
+
+  /** What `work` makes of a shell that nothing else uses meanwhile. Null where there is none for this command, whose path comes first. */
+  async use<T>(command: readonly string[], work: (shell: StandingShell) => Promise<T>): Promise<T | null> {
+    const isReadable = command.every((word) => !word.includes('\n'));
+    if (!isReadable || command.reduce((length, word) => length + word.length, 0) > longestCommand) return null;
+    const shell = await this.#take();
+    if (shell === null) return null;
+    try {
+      return await work(shell);
+    } finally {
+      if (!shell.isGone) this.#idle.push(shell);
+      else this.#drop(shell);
+    }
+  }
+
+  async #take(): Promise<StandingShell | null> {
+    this.#runs += 1;
+    for (let shell = this.#idle.pop(); shell !== undefined; shell = this.#idle.pop()) {
+      if (!shell.isGone) return shell;
+      this.#drop(shell);
+    }
+    if (this.#runs <= runsWithout || this.#open === mostShells) return null;
+    this.#open += 1;
+    try {
+      return await StandingShell.open(this.#start);
+    } catch {
+      this.#open -= 1;
+      return null;
+    }
+  }
+
+  #drop(shell: StandingShell): void {
+    shell.close();
+    this.#open -= 1;
+  }
+}
+
+/** How a tool ended in a shell: the exit code, null after its deadline, and what it printed. */
 export interface Answer {
   readonly exitCode: number | null;
   readonly stdout: AnonymousFile;
   readonly stderr: AnonymousFile;
 }
 
-/**
- * The command line is in the shell's arguments, so that the shell parses no word of it. Opening the files again sets the tool's
- * offsets to 0; PWD would be the shell's own.
- */
-const loop = `unset PWD
-while read -r _; do
-  "$@" </proc/self/fd/3 >/proc/self/fd/4 2>/proc/self/fd/5 3<&- 4<&- 5<&-
-  echo "$?"
-done`;
-
-/** A command observes at most twice, before and after its changes: it needs no shell. */
-const timesWithout = 2;
-const mostShells = 16;
-
-/**
- * Shells for commands that run again and again, as the observers of a daemon do. Starting a process takes Node 3 to 10 ms, more the
- * larger Node is, because the kernel copies its page tables (fork(2)); a shell of 1 MB takes a fraction of one. With 10,000 peers a
- * pass with nothing to do takes 80 ms of CPU with them, and 97 ms without. They end with this process.
- */
-export class ShellPool {
-  readonly #start: StartShell;
-  /** By command; before it has a shell, how often it ran. */
-  readonly #shells = new Map<string, Promise<StandingShell> | number>();
-
-  constructor(start: StartShell) {
-    this.#start = start;
-  }
-
-  /**
-   * Runs a command, whose path comes first, in its shell, and returns what `read` makes of its output. Null where there is no shell:
-   * the first two times, so that a command that runs once costs no shell, and where the shell is gone.
-   */
-  async ask<T>(
-    command: readonly string[],
-    input: string | Secret,
-    deadlineMs: number,
-    read: (answer: Answer) => Promise<T>,
-  ): Promise<T | null> {
-    const key = command.join('\0');
-    const known = this.#shells.get(key) ?? 0;
-    if (typeof known === 'number' && known < timesWithout) {
-      this.#keep(key, known + 1);
-      return null;
-    }
-    const opening = typeof known === 'number' ? StandingShell.open(this.#start, command) : known;
-    this.#keep(key, opening);
-    const shell = await opening.catch(() => null);
-    const result = shell && (await shell.ask(input, deadlineMs, read));
-    if (shell?.isGone !== false && this.#shells.get(key) === opening) this.#shells.set(key, 0);
-    return result;
-  }
-
-  #keep(key: string, known: Promise<StandingShell> | number): void {
-    this.#shells.delete(key);
-    this.#shells.set(key, known);
-    const [oldest] = this.#shells;
-    if (this.#shells.size <= mostShells || oldest === undefined) return;
-    const [forgotten, gone] = oldest;
-    this.#shells.delete(forgotten);
-    if (typeof gone !== 'number') gone.then((shell) => shell.close()).catch(() => {});
-  }
-}
-
 /** How a run ended: with the shell's line, or why there is none. */
 type Outcome = { readonly said: number } | 'overdue' | 'gone';
 
-class StandingShell {
+export class StandingShell {
   readonly #shell: Shell;
   readonly #files: readonly [AnonymousFile, AnonymousFile, AnonymousFile];
   /** What the file of the tool's input holds. */
   #input = '';
   #isGone = false;
   #hear: (outcome: Outcome) => void = () => {};
-  /** The end of the last run: one at a time. */
-  #turn: Promise<unknown> = Promise.resolve();
 
-  static async open(start: StartShell, command: readonly string[]): Promise<StandingShell> {
+  static async open(start: StartShell): Promise<StandingShell> {
     const files = [openAnonymousFile(), openAnonymousFile(), openAnonymousFile()] as const;
-    return new StandingShell(await start(loop, command, files), files);
+    try {
+      return new StandingShell(await start(loop, files), files);
+    } catch (error) {
+      for (const file of files) file.close();
+      throw error;
+    }
   }
 
   private constructor(shell: Shell, files: readonly [AnonymousFile, AnonymousFile, AnonymousFile]) {
@@ -114,25 +129,28 @@ class StandingShell {
     return this.#isGone;
   }
 
-  /** Null where it is gone. */
-  ask<T>(input: string | Secret, deadlineMs: number, read: (answer: Answer) => Promise<T>): Promise<T | null> {
+  /** Runs a command, whose path comes first. Null where the shell ended meanwhile: whether the command ran is unknown then. */
+  async run(command: readonly string[], input: string | Secret, deadlineMs: number): Promise<Answer | null> {
     const [stdin, stdout, stderr] = this.#files;
-    const answer = this.#turn.then(async () => {
-      if (this.#isGone) return null;
-      const text = input instanceof Secret ? input.reveal() : input;
-      if (text !== this.#input) this.#write(stdin, text);
-      const outcome = await this.#run(deadlineMs);
-      if (input instanceof Secret) this.#write(stdin, '');
-      if (outcome === 'gone') return null;
-      return read({ exitCode: outcome === 'overdue' ? null : outcome.said, stdout, stderr });
+    const text = input instanceof Secret ? input.reveal() : input;
+    if (text !== this.#input) this.#write(stdin, text);
+    const overdue = setTimeout(() => this.#end('overdue'), deadlineMs);
+    const outcome = await new Promise<Outcome>((resolve) => {
+      this.#hear = resolve;
+      this.#shell.write(`${command.length}\n${command.join('\n')}\n`);
     });
-    this.#turn = answer.catch(() => null).then(() => (this.#isGone ? this.#closeFiles() : undefined));
-    return answer;
+    clearTimeout(overdue);
+    if (input instanceof Secret) this.#write(stdin, '');
+    if (outcome === 'gone') {
+      this.#end('gone');
+      return null;
+    }
+    return { exitCode: outcome === 'overdue' ? null : outcome.said, stdout, stderr };
   }
 
   close(): void {
     this.#end('gone');
-    this.#turn = this.#turn.then(() => this.#closeFiles());
+    for (const file of this.#files) file.close();
   }
 
   #write({ fd }: AnonymousFile, text: string): void {
@@ -141,24 +159,9 @@ class StandingShell {
     this.#input = text;
   }
 
-  async #run(deadlineMs: number): Promise<Outcome> {
-    const overdue = setTimeout(() => this.#end('overdue'), deadlineMs);
-    const outcome = await new Promise<Outcome>((resolve) => {
-      this.#hear = resolve;
-      this.#shell.write('\n');
-    });
-    clearTimeout(overdue);
-    if (outcome === 'gone') this.#end('gone');
-    return outcome;
-  }
-
   #end(why: 'overdue' | 'gone'): void {
     this.#isGone = true;
     this.#shell.kill();
     this.#hear(why);
-  }
-
-  #closeFiles(): void {
-    for (const file of this.#files) file.close();
   }
 }

@@ -21,7 +21,7 @@ export async function changeDevice(run: Run, step: DeviceStep): Promise<void> {
 
 async function configureDevice(run: Run, step: ConfigureDevice): Promise<void> {
   try {
-    await run('wg', ['addconf', step.link, '/dev/stdin'], { input: renderDevice(step), isFrequent: true });
+    await run('wg', ['addconf', step.link, '/dev/stdin'], { input: renderDevice(step) });
   } catch (error) {
     if (error instanceof CommandFailed && /Address already in use/.test(stderrOf(error)))
       throw new PortTaken(step.link, step.listenPort ?? null, error);

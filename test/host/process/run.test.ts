@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, rm, writeFile } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { CommandFailed, MissingTool } from '../../../src/core/errors/index.ts';
 import type { Tool } from '../../../src/host/process/find-tool.ts';
@@ -18,8 +18,17 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cpn-run-'));
   await mkdir(join(folder, 'first'));
   await mkdir(join(folder, 'second'));
+});
+
+/** The first two tools of a process are started without a shell. */
+beforeEach(() => {
   run = runFrom([join(folder, 'first'), join(folder, 'second')]);
 });
+
+async function startShell(): Promise<void> {
+  await install('nft', 'true');
+  for (let count = 0; count < 3; count += 1) await run('nft', []);
+}
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -68,90 +77,100 @@ describe('finding a tool', () => {
   });
 });
 
-describe('what a tool gets', () => {
-  test('its environment has no variable of this process', async () => {
-    vi.stubEnv('CANARY', 'of-the-caller');
-    await install('wg', 'tr "\\0" "\\n" </proc/$$/environ; pwd');
-    const said = await run('wg', []);
-    expect(said.trim().split('\n').sort()).toEqual([
-      '/',
-      'LC_ALL=C',
-      'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-    ]);
-    vi.unstubAllEnvs();
+describe.each([
+  ['without a shell', async () => {}],
+  ['by a shell of the pool', startShell],
+])('%s', (_, prepare) => {
+  beforeEach(prepare);
+
+  describe('what a tool gets', () => {
+    test('its environment has no variable of this process', async () => {
+      vi.stubEnv('CANARY', 'of-the-caller');
+      await install('wg', 'tr "\\0" "\\n" </proc/$$/environ; pwd');
+      const said = await run('wg', []);
+      expect(said.trim().split('\n').sort()).toEqual([
+        '/',
+        'LC_ALL=C',
+        'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      ]);
+      vi.unstubAllEnvs();
+    });
+
+    test('its arguments are passed on without a shell', async () => {
+      await install('wg', 'for each; do echo "<$each>"; done');
+      expect(await run('wg', ['a b', '', '$(id)', ';'])).toBe('<a b>\n<>\n<$(id)>\n<;>\n');
+    });
+
+    test('its input can be read from descriptor 0, and by the name /dev/stdin', async () => {
+      const input = 'line\n'.repeat(50_000);
+      await install('wg', 'cat');
+      expect(await run('wg', [], { input })).toBe(input);
+      await install('wg', 'cat /dev/stdin');
+      expect(await run('wg', [], { input: new Secret(input) })).toBe(input);
+    });
+
+    test('without input, stdin is empty', async () => {
+      await install('wg', 'cat; echo end');
+      expect(await run('wg', [])).toBe('end\n');
+    });
   });
 
-  test('its arguments are passed on without a shell', async () => {
-    await install('wg', 'for each; do echo "<$each>"; done');
-    expect(await run('wg', ['a b', '', '$(id)', ';'])).toBe('<a b>\n<>\n<$(id)>\n<;>\n');
+  describe('a tool that fails', () => {
+    test('is reported with its exit code and its error output in one line', async () => {
+      await install(
+        'ip',
+        'echo "RTNETLINK answers: File exists" >&2; printf "  ^^^^\\n\\nCommand failed\\033[31m -:3\\n" >&2; exit 2',
+      );
+      const error = await failureOf(run('ip', ['link', 'add', 'dev', 'cpn0', 'type', 'wireguard']));
+      expect(error.message).toBe(
+        'ip link add dev ... exited with 2: RTNETLINK answers: File exists; Command failed\u{fffd}[31m -:3',
+      );
+      expect(error.facts).toMatchObject({ exitCode: 2, command: 'ip link add dev ...' });
+    });
+
+    test('succeeds with an allowed exit code', async () => {
+      await install('ip', 'echo found nothing; exit 3');
+      expect(await run('ip', [], { allowExitCodes: [3] })).toBe('found nothing\n');
+      await failureOf(run('ip', [], { allowExitCodes: [4] }));
+    });
+
+    test('shows neither its output nor its input anywhere', async () => {
+      const canary = 'canary0123456789canary';
+      await install('wg', `echo ${canary}out; echo "Key is not the correct length or format: \\\`$(cat)'" >&2; exit 1`);
+      const error = await failureOf(run('wg', ['addconf', 'cpn0', '/dev/stdin'], { input: new Secret(canary) }));
+      expect(error.message).toContain("Key is not the correct length or format: `[secret]'");
+      expect(inspect(error, { depth: 10, showHidden: true })).not.toContain('canary');
+      expect(JSON.stringify(error.facts)).not.toContain('canary');
+    });
+
+    test('is reported with the signal that ended it', async () => {
+      await install('ip', 'kill -KILL $$');
+      // A shell prints its own word for it.
+      expect((await failureOf(run('ip', []))).message).toMatch(/^ip did not finish: (SIGKILL|Killed)$/);
+    });
+
+    test('is ended when it prints too much', async () => {
+      await install('ip', 'exec yes 0123456789012345678901234567890123456789');
+      expect((await failureOf(run('ip', []))).message).toBe('ip did not finish: it printed more than 64 MiB');
+    });
   });
 
-  test('its input can be read from descriptor 0, and by the name /dev/stdin', async () => {
-    const input = 'line\n'.repeat(50_000);
-    await install('wg', 'cat');
-    expect(await run('wg', [], { input })).toBe(input);
-    await install('wg', 'cat /dev/stdin');
-    expect(await run('wg', [], { input: new Secret(input) })).toBe(input);
-  });
-
-  test('without input, stdin is empty', async () => {
-    await install('wg', 'cat; echo end');
-    expect(await run('wg', [])).toBe('end\n');
+  describe('a tool past its deadline', () => {
+    test('is ended, though it ignores SIGTERM', async () => {
+      const pidFile = join(folder, 'pid');
+      await install('ip', `trap '' TERM; echo $$ >${pidFile}; while :; do sleep 0.1; done`);
+      const error = await failureOf(run('ip', ['monitor'], { deadlineMs: 300, allowExitCodes: [0] }));
+      expect(error.message).toBe('ip monitor did not finish: no end within 300 ms');
+      const pid = Number(await readFile(pidFile, 'utf8'));
+      await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), { timeout: 10_000 });
+    });
   });
 });
 
-describe('a tool that fails', () => {
-  test('is reported with its exit code and its error output in one line', async () => {
-    await install(
-      'ip',
-      'echo "RTNETLINK answers: File exists" >&2; printf "  ^^^^\\n\\nCommand failed\\033[31m -:3\\n" >&2; exit 2',
-    );
-    const error = await failureOf(run('ip', ['link', 'add', 'dev', 'cpn0', 'type', 'wireguard']));
-    expect(error.message).toBe(
-      'ip link add dev ... exited with 2: RTNETLINK answers: File exists; Command failed\u{fffd}[31m -:3',
-    );
-    expect(error.facts).toMatchObject({ exitCode: 2, command: 'ip link add dev ...' });
-  });
-
-  test('succeeds with an allowed exit code', async () => {
-    await install('ip', 'echo found nothing; exit 3');
-    expect(await run('ip', [], { allowExitCodes: [3] })).toBe('found nothing\n');
-    await failureOf(run('ip', [], { allowExitCodes: [4] }));
-  });
-
-  test('shows neither its output nor its input anywhere', async () => {
-    const canary = 'canary0123456789canary';
-    await install('wg', `echo ${canary}out; echo "Key is not the correct length or format: \\\`$(cat)'" >&2; exit 1`);
-    const error = await failureOf(run('wg', ['addconf', 'cpn0', '/dev/stdin'], { input: new Secret(canary) }));
-    expect(error.message).toContain("Key is not the correct length or format: `[secret]'");
-    expect(inspect(error, { depth: 10, showHidden: true })).not.toContain('canary');
-    expect(JSON.stringify(error.facts)).not.toContain('canary');
-  });
-
-  test('is reported with the signal that ended it', async () => {
-    await install('ip', 'kill -KILL $$');
-    expect((await failureOf(run('ip', []))).message).toBe('ip did not finish: SIGKILL');
-  });
-
+describe('a tool that is started without a shell', () => {
   test('is reported when it cannot be started', async () => {
     await writeFile(join(folder, 'second', 'ip'), '#!/no/such/interpreter\n');
     expect((await failureOf(run('ip', []))).message).toContain('ENOENT');
-  });
-
-  test('is ended when it prints too much', async () => {
-    await install('ip', 'exec yes 0123456789012345678901234567890123456789');
-    expect((await failureOf(run('ip', []))).message).toBe('ip did not finish: it printed more than 64 MiB');
-  });
-});
-
-describe('a tool past its deadline', () => {
-  test('is ended, though it ignores SIGTERM', async () => {
-    const pidFile = join(folder, 'pid');
-    await install('ip', `trap '' TERM; echo $$ >${pidFile}; while :; do sleep 0.1; done`);
-    const error = await failureOf(run('ip', ['monitor'], { deadlineMs: 300, allowExitCodes: [0] }));
-    expect(error.message).toBe('ip monitor did not finish: no end within 300 ms');
-    const pid = Number(await readFile(pidFile, 'utf8'));
-    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
   });
 
   test('ends the call, although a child holds the pipes', async () => {
@@ -182,23 +201,39 @@ describe('a tool that leaves a process behind', () => {
   });
 });
 
-describe('a tool with an output cache', () => {
+describe('a tool that runs again and again', () => {
   const again = () => new OutputCache();
 
-  test('is run by one shell of the pool from the third time on, and returns the current output', async () => {
+  test('is run by one shell of the pool, as other tools are, from the third run on, and returns the current output', async () => {
     const counter = join(folder, 'count');
     await writeFile(counter, '');
-    await install('wg', `echo x >>${counter}; wc -l <${counter}; echo "$PPID $*" >>${counter}.parents`);
+    for (const tool of ['wg', 'ip', 'nft'] as const) {
+      await install(tool, `echo x >>${counter}; wc -l <${counter}; echo "$PPID $*" >>${counter}.parents`);
+    }
     const known = again();
-    for (const count of ['1', '2', '3', '4', '5']) {
-      expect((await run('wg', ['show', '$(date)', "a 'b'"], { outputCache: known })).trim()).toBe(count);
+    for (const [tool, count] of [
+      ['wg', '1'],
+      ['ip', '2'],
+      ['nft', '3'],
+      ['wg', '4'],
+      ['ip', '5'],
+    ] as const) {
+      expect((await run(tool, ['show', '$(date)', "a 'b'", 'c\\'], { outputCache: known })).trim()).toBe(count);
     }
     const parents = (await readFile(`${counter}.parents`, 'utf8')).trim().split('\n');
-    expect(parents.every((line) => line.endsWith(" show $(date) a 'b'"))).toBe(true);
+    expect(parents.every((line) => line.endsWith(" show $(date) a 'b' c\\"))).toBe(true);
     const [first, second, ...others] = parents.map((line) => line.split(' ')[0]);
     expect([first, second]).toEqual([String(process.pid), String(process.pid)]);
     expect(new Set(others).size).toBe(1);
     expect(others[0]).not.toBe(first);
+  });
+
+  test('is not run by a shell where a word has lines, or many letters', async () => {
+    await startShell();
+    await install('wg', `echo "$PPID $(printf %s "$1" | wc -c)"`);
+    for (const word of ['a\nb', 'c'.repeat(5000)])
+      expect(await run('wg', [word])).toBe(`${process.pid} ${word.length}\n`);
+    expect(await run('wg', ['a'])).not.toContain(`${process.pid} `);
   });
 
   test('reads its whole input each time, and may print nothing, less or more', async () => {
@@ -241,23 +276,25 @@ describe('a tool with an output cache', () => {
     for (let round = 0; round < 3; round += 1) expect(await run('nft', ['list'], options)).toBe('well\n');
   });
 
-  test('runs although its shell was killed', async () => {
-    await install('wg', 'echo "$PPID"');
-    const options = { outputCache: again() };
-    const ask = async () => Number(await run('wg', ['show'], options));
-    await ask();
-    await ask();
-    process.kill(await ask(), 'SIGKILL');
-    const next = await ask();
-    expect([process.pid, await ask(), await ask(), await ask()]).toContain(next);
+  test('runs although its shell was killed meanwhile, unless it may have changed something', async () => {
+    const pidFile = join(folder, 'shell');
+    await startShell();
+    await install('wg', `[ -e ${pidFile} ] || { echo $PPID >${pidFile}; kill -KILL $PPID; }; echo well`);
+    expect(await run('wg', ['show'], { outputCache: again() })).toBe('well\n');
+    await startShell();
+    await rm(pidFile);
+    const error = await failureOf(run('wg', ['addconf']));
+    expect(error.message).toBe('wg addconf did not finish: the shell that ran it was ended');
+    expect(await run('wg', ['addconf'])).toBe('well\n');
   });
 
   test('reads a new input each time, of which nothing is left, and shows no secret of it', async () => {
+    await startShell();
     await install(
       'wg',
       'read -r name key; [ "$name" != bad ] || { echo "not a key: $key" >&2; exit 1; }; echo "$name "',
     );
-    const give = (text: string) => run('wg', ['addconf'], { input: new Secret(text), isFrequent: true });
+    const give = (text: string) => run('wg', ['addconf'], { input: new Secret(text) });
     for (const name of ['one', 'two', 'three', 'a-longer-name', 'four']) {
       expect(await give(`${name} the-key-of-${name}\n`)).toContain(`${name} `);
     }
