@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PeerVerdict } from '../../core/health/verdict.ts';
 import { NotFound } from '../errors.ts';
 import type { Context } from '../service/context.ts';
-import { createPeerChangeLimit, type PeerChangeLimit } from '../service/peer-change-limit.ts';
 import { makeNonce } from '../store/changes.ts';
 import { listNetworksToJudge, reviseHealth, saveAnnouncedRoutes, savePeerHealth } from '../store/health.ts';
-import type { Db } from '../store/tables.ts';
 import { readSnapshot, transact } from '../store/transact.ts';
 import { appendEvents } from './append-events.ts';
+import { createEventLimits, type EventLimits } from './event-limits.ts';
 import type { FailureLog } from './failure-log.ts';
-import { type JudgedNetwork, judgeNetwork, type LastSeen, type Observation, observeNetwork } from './observe.ts';
+import { Judge } from './judge.ts';
+import { type JudgedNetwork, type Observation, observeNetwork } from './observe.ts';
 import type { Presence } from './presence.ts';
-import { findTransitions, reportedPeers, type Subject, type Transitions } from './transitions.ts';
+import { findTransitions, type Subject, type Transitions } from './transitions.ts';
 
 /** A network as it is observed, and what follows from it. */
 export interface Evaluation {
@@ -44,9 +44,6 @@ interface NetworkState {
   isHeldBack: boolean;
   /** Until then ticks do not evaluate it. */
   quietUntil: number;
-  isDeaf: boolean;
-  /** When a host was heard again after none was. */
-  heardSince: number;
 }
 
 /** A process whose tick is so late was suspended: it received nothing meanwhile. */
@@ -59,24 +56,16 @@ const share = 1 / 20;
 /** The same for evaluations that readers ask for, who wait no longer than that. */
 const readerShare = 1 / 8;
 const longestReaderPauseMs = 5_000;
-/**
- * Events about the state of one peer or route, and of all peers that only other hosts report of: so many at once, and
- * one more each interval. Any host can report what makes others look dead or alive that the control plane does not hear.
- */
-const stateEvents = { most: 10, refillMs: 600_000 } as const;
-const reportedEvents = { most: 60, refillMs: 60_000 } as const;
 
 /** Judges networks, and writes what changes with its events. Of several processes on one database one writes each. */
 export class Evaluator {
   readonly #context: Context;
   readonly #options: EvaluatorOptions;
-  readonly #presence: Pick<Presence, 'silenceOf' | 'setOnline'>;
+  readonly #presence: Pick<Presence, 'setOnline'>;
+  readonly #judge: Judge;
   readonly #networks = new Map<number, NetworkState>();
-  readonly #eventLimit: PeerChangeLimit<string>;
-  readonly #reportedLimit: PeerChangeLimit<string>;
+  readonly #eventLimits: EventLimits;
   readonly #timer: NodeJS.Timeout;
-  /** By the clock of this process, as all instants here but those of ticks. */
-  #listeningSince: number;
   #tickedAt = Date.now();
   #ticking: Promise<void> = Promise.resolve();
   #isStopped = false;
@@ -84,10 +73,9 @@ export class Evaluator {
   constructor(context: Context, presence: Pick<Presence, 'silenceOf' | 'setOnline'>, options: EvaluatorOptions) {
     this.#context = context;
     this.#presence = presence;
+    this.#judge = new Judge(context, presence);
     this.#options = options;
-    this.#eventLimit = createPeerChangeLimit(stateEvents.most, context.now, stateEvents.refillMs);
-    this.#reportedLimit = createPeerChangeLimit(reportedEvents.most, context.now, reportedEvents.refillMs);
-    this.#listeningSince = context.now().getTime();
+    this.#eventLimits = createEventLimits(context.now);
     this.#timer = setInterval(() => {
       this.#ticking = this.#ticking.then(() => this.#tick());
     }, options.tickMs);
@@ -113,8 +101,8 @@ export class Evaluator {
       state.pending = undefined;
       state.isDirty = false;
       const startedAt = performance.now();
-      const evaluation = await this.#judge(network).catch((error) => {
-        if (error instanceof NotFound) this.#networks.delete(network);
+      const evaluation = await this.#evaluateNow(network).catch((error) => {
+        if (error instanceof NotFound) this.#forget(network);
         throw error;
       });
       state.tookMs = performance.now() - startedAt;
@@ -164,8 +152,8 @@ export class Evaluator {
   /** Evaluates networks with peers that fell silent, or that are back at another process. */
   async #tick(): Promise<void> {
     const at = Date.now();
-    const { db, readTime, now } = this.#context;
-    if (at - this.#tickedAt > this.#options.tickMs + suspendedMs) this.#listeningSince = now().getTime();
+    const { db, readTime } = this.#context;
+    if (at - this.#tickedAt > this.#options.tickMs + suspendedMs) this.#judge.listenAgain();
     this.#tickedAt = at;
     try {
       const since = new Date((await readTime(db)).getTime() - silentMs).toISOString();
@@ -187,7 +175,7 @@ export class Evaluator {
       this.#note('tick', null);
     } catch (error) {
       // Without the database hosts get no replies.
-      this.#listeningSince = now().getTime();
+      this.#judge.listenAgain();
       this.#note('tick', error);
     }
   }
@@ -219,18 +207,14 @@ export class Evaluator {
     const written = await this.#write(network);
     state.writes += 1;
     for (const [peer, announced] of written?.peers ?? []) this.#presence.setOnline(peer, announced === 'online');
-    for (const subject of written?.subjects ?? []) this.#limitOf(subject).take(subjectKey(network, subject), true);
+    this.#eventLimits.take(network, written?.subjects ?? []);
     if (written) this.#context.healthNotifier.notify(network);
     state.last = undefined;
     return true;
   }
 
   #mayState(network: number): (subject: Subject, count?: number) => boolean {
-    return (subject, count) => this.#limitOf(subject).hasRoom(subjectKey(network, subject), count);
-  }
-
-  #limitOf(subject: Subject): PeerChangeLimit<string> {
-    return subject === reportedPeers ? this.#reportedLimit : this.#eventLimit;
+    return (subject, count) => this.#eventLimits.hasRoom(network, subject, count);
   }
 
   /** Another process may have written the same, and judges by requests of its own: what is stored is read again under a lock. */
@@ -239,7 +223,7 @@ export class Evaluator {
     return transact(db, async (transaction) => {
       await reviseHealth(transaction, network, makeNonce(random));
       const observation = await observeNetwork(transaction, network);
-      const judged = await this.#judgeObserved(transaction, observation);
+      const judged = await this.#judge.judge(transaction, observation);
       const transitions = findTransitions(observation, judged, this.#mayState(network));
       if (!isAny(transitions)) return null;
       const forgotten = this.#options.keepsPresence ? {} : { last_seen: null, report: null, reported_at: null };
@@ -253,35 +237,16 @@ export class Evaluator {
     });
   }
 
-  async #judge(network: number): Promise<Evaluation> {
+  async #evaluateNow(network: number): Promise<Evaluation> {
     const { db } = this.#context;
     const observation = await readSnapshot(db, (transaction) => observeNetwork(transaction, network));
-    const judged = await this.#judgeObserved(db, observation);
+    const judged = await this.#judge.judge(db, observation);
     return { observation, judged, keepsPresence: this.#options.keepsPresence };
   }
 
-  async #judgeObserved(db: Db, observation: Observation): Promise<JudgedNetwork> {
-    const state = this.#stateOf(observation.network.id);
-    const local = this.#context.now().getTime();
-    const now = (await this.#context.readTime(db)).getTime();
-    const lastSeen: LastSeen = ({ peer, health }) => {
-      const silence = this.#presence.silenceOf(peer.id);
-      const instants = [health?.last_seen, health?.reported_at].flatMap((at) => (at ? [Date.parse(at)] : []));
-      if (silence !== null) instants.push(now - silence);
-      return instants.length === 0 ? null : Math.max(...instants);
-    };
-    const judge = () =>
-      judgeNetwork(observation, lastSeen, now, now - (local - Math.max(this.#listeningSince, state.heardSince)));
-    const judged = judge();
-    const isDeaf = observation.peers.some(
-      ({ peer, health }) => health?.announced === 'online' && judged.peers.get(peer.id)?.state === 'unknown',
-    );
-    if (isDeaf === state.isDeaf) return judged;
-    state.isDeaf = isDeaf;
-    if (isDeaf) return judged;
-    // The first host is back after an outage: the others get the time that they have after a start.
-    state.heardSince = local;
-    return judge();
+  #forget(network: number): void {
+    this.#networks.delete(network);
+    this.#judge.forget(network);
   }
 
   #pauseOf({ tookMs }: NetworkState): number {
@@ -291,15 +256,10 @@ export class Evaluator {
   #stateOf(network: number): NetworkState {
     const state = this.#networks.get(network) ?? {
       ...{ tookMs: 0, isDirty: true, isHeldBack: false, quietUntil: 0, writes: 0 },
-      ...{ isDeaf: false, heardSince: Number.NEGATIVE_INFINITY },
     };
     this.#networks.set(network, state);
     return state;
   }
-}
-
-function subjectKey(network: number, subject: Subject): string {
-  return `${network} ${subject}`;
 }
 
 function isAny({ peers, routes, events }: Transitions): boolean {

@@ -10,9 +10,7 @@ import {
   withProblem,
 } from '../../../core/health/compose-report.ts';
 import { type PeerActivity, trackActivity } from '../../../core/health/peer-activity.ts';
-import { compareReports, mergeReport } from '../../../core/health/report-changes.ts';
 import { ownKeys } from '../../../core/map/own-peer.ts';
-import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../../core/util/backoff.ts';
 import type { Joined } from '../../../store/state/state.ts';
 import { accessOf, identifyMembership } from '../../access.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
@@ -22,31 +20,8 @@ import { withExtensions } from '../../service-features.ts';
 import { secondsNow, type Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
+import { onKept, onNew, type Pauses, ReportSchedule } from './report-schedule.ts';
 
-/**
- * Seconds between two reports of figures, and of a host that has nothing to report, whose reply says how others reach it. Others may
- * report that only after the first report, which is complete.
- */
-interface Pauses {
-  readonly figures: number;
-  readonly idle: number;
-  readonly idleAfterComplete: number;
-}
-
-/** Those on the connection that a long poll leaves, and on a new one. Over TLS a new one takes 5 to 7 KB, a report without it 1 KB. */
-const onKept: Pauses = { figures: 60, idle: 90, idleAfterComplete: 30 };
-const onNew: Pauses = { figures: 180, idle: 180, idleAfterComplete: 180 };
-/**
- * Seconds after which a host that reaches another one reports again, on any connection, where the reply had no witness: the other one may
- * have reported only after it. Once after each complete report.
- */
-const secondReply = 20;
-/** The control plane takes 30 at once, and one more every 2 s. */
-const pace: RateLimit = { most: 10, withinMs: 20_000 };
-const backoff: Backoff = { baseMs: 2_000, capMs: 120_000 };
-/** Seconds after a report that failed, and after one that the service refused. */
-const restAfterFailure = 1;
-const restAfterRefusal = 120;
 /** Milliseconds, and attempts, of one report: a later pass sends the next one. */
 const patience = { deadlineMs: 10_000, attempts: 3, connection: 'keep' } as const;
 
@@ -59,28 +34,16 @@ export class ReportListener implements PassListener {
   readonly #link: string;
   readonly #findRtts: () => ReadonlyMap<PublicKey, number>;
   readonly #transitions: TransitionLogger;
+  readonly #schedule = new ReportSchedule();
   readonly #ending = new AbortController();
   #activity: ReadonlyMap<PublicKey, PeerActivity> = new Map();
   #state: Joined | null = null;
   #identity: string | null = null;
   /** Null before the first pass. */
   #observed: HostReport | null = null;
-  /** What the service has of it; null where that is not known. */
-  #reported: HostReport | null = null;
   #problem: string | null = null;
   /** In a row. */
   #failedPasses = 0;
-  /** Reports that failed in a row. */
-  #failures = 0;
-  /** Seconds of the monotonic clock. */
-  #restUntil = 0;
-  #figuresAt = 0;
-  /** The last report that the service took. */
-  #wasComplete = false;
-  /** Whether a reply had a witness, or came late enough for one. */
-  #isReplySettled = false;
-  /** When the last reports were sent, in milliseconds. */
-  #sent: readonly number[] = [];
   #sending: Promise<void> | null = null;
   /** Whether the newest map cannot be read: the control plane is overloaded, or away. */
   #isAway = false;
@@ -116,11 +79,14 @@ export class ReportListener implements PassListener {
       const { state } = evaluation;
       this.#state = state;
       const identity = identifyMembership(state);
-      if (identity !== this.#identity) this.#startOver();
+      if (identity !== this.#identity) {
+        this.#schedule.reset();
+        this.#schedule.forget();
+      }
       this.#identity = identity;
       if (!mayReport(state)) {
         this.#observed = null;
-        this.#reported = null;
+        this.#schedule.forget();
         return this.#note(null);
       }
       this.#observed = await this.#compose(evaluation, evaluation.changes.length - changes.length);
@@ -144,8 +110,7 @@ export class ReportListener implements PassListener {
 
   /** The pause after a failure ends: the control plane may be in reach again. */
   reset(): void {
-    this.#failures = 0;
-    this.#restUntil = 0;
+    this.#schedule.reset();
   }
 
   /** Sends what is due while no long poll uses the connection. */
@@ -153,11 +118,6 @@ export class ReportListener implements PassListener {
     if (this.#sending !== null) return;
     this.#start(onKept);
     await this.#sending;
-  }
-
-  #startOver(): void {
-    this.reset();
-    this.#reported = null;
   }
 
   async #compose(evaluation: Evaluation, drift: number): Promise<HostReport> {
@@ -199,24 +159,11 @@ export class ReportListener implements PassListener {
     this.#identity = identifyMembership(state);
   }
 
-  /** What is to be sent now; null for nothing. Figures go along with a transition, which waits for nothing. */
   #findDue(pauses: Pauses): ReportPart | null {
-    const { monotonic } = this.#tools;
-    const now = monotonic();
-    const next = this.#observed;
-    const isResting = now < this.#restUntil || pauseFor(this.#sent, now * 1000, pace) > 0;
-    if (next === null || this.#state === null || isResting || this.#ending.signal.aborted) return null;
-    if (this.#reported === null) return { ...next, complete: true };
-    const { transitions, figures } = compareReports(this.#reported, next, (name) => this.#isListed(name));
-    const mayHaveFigures = now - this.#figuresAt >= (transitions === null ? pauses : onKept).figures;
-    if (transitions?.complete || (transitions !== null && !mayHaveFigures)) return transitions;
-    if (mayHaveFigures && figures.length > 0) {
-      return { ...transitions, paths: [...(transitions?.paths ?? []), ...figures] };
-    }
-    const isEarly = !this.#isReplySettled && reachesAny(next);
-    const idle = isEarly ? secondReply : this.#wasComplete ? pauses.idleAfterComplete : pauses.idle;
-    const isIdle = now * 1000 - (this.#sent.at(-1) ?? 0) >= idle * 1000;
-    return transitions ?? (isIdle && !this.#isAway ? {} : null);
+    if (this.#observed === null || this.#state === null || this.#ending.signal.aborted) return null;
+    const isListed = (name: number | string) => this.#isListed(name);
+    const now = this.#tools.monotonic();
+    return this.#schedule.findDue(this.#observed, { now, pauses, isAway: this.#isAway, isListed });
   }
 
   #isListed(name: number | string): boolean {
@@ -226,12 +173,12 @@ export class ReportListener implements PassListener {
 
   async #report(part: ReportPart): Promise<void> {
     const tools = this.#tools;
+    const now = tools.monotonic();
     const next = this.#observed;
     const state = this.#state;
     const access = state && accessOf(state);
-    if (next === null || state === null || access === null) return this.#rest(restAfterRefusal);
-    const now = tools.monotonic();
-    this.#sent = [...this.#sent, now * 1000].slice(-pace.most);
+    if (next === null || state === null || access === null) return this.#schedule.restAfterRefusal(now);
+    this.#schedule.noteSent(now);
     try {
       const { id } = state.membership.peer;
       const report = formatReport(part, secondsNow(tools));
@@ -239,13 +186,7 @@ export class ReportListener implements PassListener {
         service.report(access.network, id, access.token, report, this.#ending.signal),
       );
       if (this.#identity !== identifyMembership(state)) return;
-      this.#failures = 0;
-      this.#wasComplete = part.complete === true;
-      const isSecond = Object.keys(part).length === 0 && reachesAny(next);
-      const isWitnessed = reply !== null && reply.witnesses > 0;
-      this.#isReplySettled = isWitnessed || (!this.#wasComplete && (this.#isReplySettled || isSecond));
-      this.#reported = mergeReport(this.#reported ?? emptyReport, part, next);
-      if (part.complete || now - this.#figuresAt >= onKept.figures) this.#figuresAt = now;
+      this.#schedule.noteTaken(part, next, reply, now);
       this.#transitions.update(null);
       await this.#note(reply);
     } catch (error) {
@@ -254,21 +195,12 @@ export class ReportListener implements PassListener {
     }
   }
 
-  /** Whether the service has the report is not known: the next one is complete. */
   async #fail(error: unknown): Promise<void> {
-    this.#reported = null;
-    this.#failures += 1;
+    const failures = this.#schedule.noteFailure(error, this.#tools.monotonic());
     const { sync } = await this.#tools.store.readNotes(this.#link);
     // Where the request for the map fails too, the log has a message; of the first failure that is not known yet.
-    if (this.#failures > 1 && sync.error === null && !isOfEachRequest(error)) this.#transitions.update(error);
-    const requested = error instanceof Unreachable ? (error.retryAfterMs ?? 0) : 0;
-    const least = error instanceof Refused ? restAfterRefusal : restAfterFailure;
-    this.#rest(least + (requested + backoffDelay(this.#failures, backoff, Math.random())) / 1000);
+    if (failures > 1 && sync.error === null && !isOfEachRequest(error)) this.#transitions.update(error);
     await this.#note(null);
-  }
-
-  #rest(seconds: number): void {
-    this.#restUntil = this.#tools.monotonic() + seconds;
   }
 
   /** Writes only what changes. */
@@ -278,10 +210,6 @@ export class ReportListener implements PassListener {
     this.#noted = noted;
     await this.#tools.store.amendNotes(this.#link, { reachability });
   }
-}
-
-function reachesAny({ paths }: HostReport): boolean {
-  return paths.some(({ path }) => path === 'direct');
 }
 
 /** True of what fails the request for the map too, of which the log has a message. */
