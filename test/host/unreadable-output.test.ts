@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { UnreadableOutput } from '../../src/core/errors/index.ts';
+import { CommandFailed, UnreadableOutput } from '../../src/core/errors/index.ts';
 import { parseAddress } from '../../src/core/net/cidr.ts';
 import { linuxHost } from '../../src/host/linux/linux-host.ts';
 import type { Run } from '../../src/host/process/run.ts';
@@ -42,5 +42,31 @@ describe('output that cannot be parsed', () => {
     await expect(hostOf({ ip: '[{' }).route(parseAddress('10.77.0.2'))).rejects.toThrow(
       'ip printed what cannot be parsed: it is not a list in JSON; is this iproute2 4.20 or newer?',
     );
+  });
+});
+
+describe('a WireGuard in user space that ends while it answers', () => {
+  const failing = (...messages: readonly string[]) => {
+    let calls = 0;
+    const run: Run = async (tool) => {
+      if (tool !== 'wg') return tool === 'ip' ? shown : '{"nftables":[]}';
+      calls += 1;
+      const message = messages[calls - 1];
+      if (message === undefined) return dump;
+      throw new CommandFailed('wg show cpn0 dump', 1, `Unable to access interface: ${message}`);
+    };
+    return { host: linuxHost(run), calls: () => calls };
+  };
+
+  it('is read once more, and is gone then', async () => {
+    const { host, calls } = failing('Protocol error', 'No such device');
+    await expect(host.observe(options)).resolves.toMatchObject({ device: null });
+    expect(calls()).toBe(2);
+  });
+
+  it('is a failure where that goes on', async () => {
+    const { host, calls } = failing('Protocol error', 'Protocol error');
+    await expect(host.observe(options)).rejects.toThrow('Protocol error');
+    expect(calls()).toBe(2);
   });
 });

@@ -104,11 +104,16 @@ async function readView(run: Run, { readView: read }: LinkCache, { shown }: Obse
 /** ENODEV, and the errors for an interface that is not WireGuard: with the kernel module, and without it. */
 const noDeviceMessage = /No such device|Operation not supported|Protocol not supported/;
 
-async function readDevice(run: Run, link: string, { dump, readDump }: LinkCache): Promise<Device | null> {
+/** EPROTO: a WireGuard in user space ended while it answered. */
+const endedMessage = /Protocol error/;
+
+async function readDevice(run: Run, link: string, cache: LinkCache, mayRepeat = true): Promise<Device | null> {
   try {
-    return parseOutput('wg', await run('wg', ['show', link, 'dump'], { outputCache: dump }), readDump);
+    const text = await run('wg', ['show', link, 'dump'], { outputCache: cache.dump });
+    return parseOutput('wg', text, cache.readDump);
   } catch (error) {
     if (noDeviceMessage.test(stderrOf(error))) return null;
+    if (mayRepeat && endedMessage.test(stderrOf(error))) return readDevice(run, link, cache, false);
     throw error;
   }
 }
