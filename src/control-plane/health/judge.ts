@@ -41,7 +41,8 @@ export class Judge {
     const lastSeen: LastSeen = ({ peer, health }) => {
       const silence = this.#presence.silenceOf(peer.id);
       const instants = [health?.last_seen, health?.reported_at].flatMap((at) => (at ? [Date.parse(at)] : []));
-      if (silence !== null) instants.push(now - silence);
+      // A first request that was stored after the observation was read is left to the next one, which shows it too.
+      if (silence !== null && health?.last_seen) instants.push(now - silence);
       return instants.length === 0 ? null : Math.max(...instants);
     };
     const judgeSince = (since: number) =>

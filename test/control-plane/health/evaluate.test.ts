@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { Evaluator } from '../../../src/control-plane/health/evaluate.ts';
 import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
 import type { Context } from '../../../src/control-plane/service/context.ts';
+import { savePeerHealth } from '../../../src/control-plane/store/health.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { postgres } from '../databases.ts';
 import { enroll, makeFolder, makeKey, makeNetwork, startPlane, withDatabase } from '../harness.ts';
@@ -336,12 +337,31 @@ test('a host that uses another connector again and again states ten events about
   expect(await ofRoute()).toHaveLength(10);
 });
 
+test('a first request counts once what is read with it has it too', async () => {
+  const { plane, network, one } = await startOffice({ healthTimes: { ...soon, tickMs: 1e9 } });
+  await withDatabase(plane.dataDir, async (db) => {
+    const context = { db, readTime: async () => plane.clock.now(), now: plane.clock.now } as unknown as Context;
+    const presence = { silenceOf: (peer: number) => (peer === one.id ? 0 : null), setOnline: () => {} };
+    const options = { keepsPresence: true, tickMs: 1e9, settleMs: 1, failures: { note: () => {} } };
+    const evaluator = new Evaluator(context, presence, options);
+    const stateOfOne = async () => {
+      const { judged } = await evaluator.evaluate(network);
+      return judged.peers.get(one.id)?.state;
+    };
+    expect(await stateOfOne()).toBe('unknown');
+    await savePeerHealth(db, one.id, { last_seen: new Date(0).toISOString() });
+    expect(await stateOfOne()).toBe('online');
+    await evaluator.stop();
+  });
+});
+
 test('what was read before an event was stored does not undo it', async () => {
   const { plane, network, one } = await startOffice({ healthTimes: { ...soon, tickMs: 1e9 } });
   const late = Promise.withResolvers<void>();
   const states: boolean[] = [];
   let reads = 0;
   await withDatabase(plane.dataDir, async (db) => {
+    await savePeerHealth(db, one.id, { last_seen: plane.clock.now().toISOString() });
     const context = {
       ...{ db, now: plane.clock.now, random: randomBytes, webhookTypes: new Set() },
       readTime: async () => {

@@ -6,6 +6,7 @@ import { Evaluator } from '../../../src/control-plane/health/evaluate.ts';
 import { FailureLog } from '../../../src/control-plane/health/failure-log.ts';
 import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
 import type { Context } from '../../../src/control-plane/service/context.ts';
+import { savePeerHealth } from '../../../src/control-plane/store/health.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { withDatabase } from '../harness.ts';
 import { soon, startOffice } from './office.ts';
@@ -37,6 +38,7 @@ test('an outage of the database is two lines, and what could not be written is w
   const { plane, network, one, events } = await startOffice({ healthTimes: { ...soon, flushMs: 1e9, tickMs: 1e9 } });
   const { failures, messages } = openLog();
   await withDatabase(plane.dataDir, async (db) => {
+    await savePeerHealth(db, one.id, { last_seen: plane.clock.now().toISOString() });
     let announced = 0;
     const announce = async () => {
       announced += 1;

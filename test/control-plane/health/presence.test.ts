@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest';
+import type { PeerCaller } from '../../../src/control-plane/domain/caller.ts';
+import { Presence } from '../../../src/control-plane/health/presence.ts';
+import type { Context } from '../../../src/control-plane/service/context.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { makeFolder, startPlane, withDatabase } from '../harness.ts';
 import { actions, silence, soon, startOffice } from './office.ts';
@@ -118,4 +121,33 @@ test('requests of a host do not move the revision of the network', async () => {
   const first = (await call(one)).headers.get('etag');
   await eventually('it is announced', async () => (await events()).length === 1);
   expect((await call(one)).headers.get('etag')).toBe(first);
+});
+
+test('a peer that returns while others are written is announced too', async () => {
+  const { plane, network, one, two } = await startOffice({ healthTimes: { ...soon, tickMs: 1e9, flushMs: 1e9 } });
+  const [writing, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await withDatabase(plane.dataDir, async (db) => {
+    const readTime = async () => {
+      writing.resolve();
+      await goesOn.promise;
+      return plane.clock.now();
+    };
+    const returned: number[] = [];
+    const options = { days: 1, flushMs: 1e9, settleMs: 1, failures: { note: () => {} } };
+    const onReturn = (id: number) => void returned.push(id);
+    const presence = new Presence({ db, readTime, now: plane.clock.now } as unknown as Context, {
+      ...options,
+      onReturn,
+    });
+    const touch = (peerId: number) =>
+      presence.touch({ peerId, networkId: network, address: '203.0.113.1' } as PeerCaller, 'cpn/1.0.0 (linux x64)');
+    touch(one.id);
+    await writing.promise;
+    touch(two.id);
+    goesOn.resolve();
+    await eventually('both are announced', () => returned.length === 2);
+    await presence.stop();
+    expect(returned).toEqual([network, network]);
+  });
+  expect((await readRows(plane.dataDir)).map(({ peer_id }) => peer_id)).toEqual([one.id, two.id]);
 });
