@@ -90,6 +90,30 @@ test('run by itself through a link, it resolves the link without another program
   expect(existsSync(sprung)).toBe(false);
 });
 
+test('its parts name each other from their own folders, and each is run once', async () => {
+  const program = install('parts', 'cpn');
+  const dist = dirname(program);
+  const part = (name: string, text: string) => writeFileSync(join(dist, name), text);
+  mkdirSync(join(dist, 'parts', 'node_modules', 'inner'), { recursive: true });
+  part('main.cjs', `exports.main = () => console.log(JSON.stringify(require('./parts/outer.cjs').list()));`);
+  part(
+    'parts/outer.cjs',
+    `exports.list = () => [inner.runs, inner.outer === exports]; const inner = require('./inner.cjs');`,
+  );
+  part(
+    'parts/inner.cjs',
+    `exports.runs = (globalThis.runs = (globalThis.runs ?? 0) + 1); exports.outer = require('../parts/outer.cjs');`,
+  );
+  for (const trap of [
+    'inner.cjs',
+    'inner.cjs.js',
+    join('parts', 'inner.cjs.js'),
+    join('parts', 'node_modules', 'inner', 'index.js'),
+  ])
+    part(trap, `throw new Error('another file was run');`);
+  expect(await launch([process.execPath, program], path())).toEqual({ exitCode: 0, said: [1, true] });
+});
+
 test('run by itself without a private Node, it takes the one on PATH', async () => {
   const program = install('bare', 'cpn');
   expect(await launch([program, '0'], path(dirname(process.execPath)))).toEqual({
