@@ -1,6 +1,6 @@
 import type { ForeignDrops, PacketPaths } from '../core/forward/foreign-drops.ts';
 import type { EchoRequest } from '../core/health/path-mtu.ts';
-import type { Actual, ActualPeer, SshClient } from '../core/host-state/actual.ts';
+import type { Actual, Device, SshClient } from '../core/host-state/actual.ts';
 import type { KernelRoute } from '../core/host-state/kernel-route.ts';
 import type { PortState } from '../core/host-state/open-port.ts';
 import type { Address, Prefix } from '../core/net/cidr.ts';
@@ -18,8 +18,8 @@ export interface Observer {
   observe(options: ObserveOptions): Promise<Actual>;
   /** The SSH sessions to this host; on other platforms than Linux only our own. */
   sshClients(): Promise<readonly SshClient[]>;
-  /** WireGuard's table of peers alone. @throws CommandFailed where there is no such interface */
-  peers(link: string): Promise<readonly ActualPeer[]>;
+  /** What WireGuard has of an interface, and nothing else; null without it. @throws CommandFailed, MissingTool */
+  device(link: string): Promise<Device | null>;
   /** The names of all network interfaces. */
   links(): Promise<ReadonlySet<string>>;
   /**

@@ -51,6 +51,8 @@ export class Desk {
   readonly steps: Step[] = [];
   /** The number of observations. */
   observations = 0;
+  /** The number of looks at WireGuard alone. */
+  deviceLooks = 0;
   /** The requests for the map. */
   readonly asked: {
     readonly revision: string | null;
@@ -196,7 +198,10 @@ export class Desk {
         this.sessionReads += 1;
         return this.sshClients;
       },
-      peers: async () => this.actual.device?.peers ?? [],
+      device: async () => {
+        this.deviceLooks += 1;
+        return this.actual.device;
+      },
       apply: async (step) => {
         if (this.refuses(step)) throw new CommandFailed(step.do, 1, 'no');
         this.steps.push(step);

@@ -37,7 +37,7 @@ describe('output that cannot be parsed', () => {
 
   it('is the same where a single fact is looked up', async () => {
     const ways = { forward: [], inbound: [] };
-    await expect(hostOf({ wg: 'garbled' }).peers('cpn0')).rejects.toThrow(UnreadableOutput);
+    await expect(hostOf({ wg: 'garbled' }).device('lo')).rejects.toThrow(UnreadableOutput);
     await expect(hostOf({ nft: '' }).foreignDrops('cpn0', ways)).rejects.toThrow(UnreadableOutput);
     await expect(hostOf({ ip: '[{' }).route(parseAddress('10.77.0.2'))).rejects.toThrow(
       'ip printed what cannot be parsed: it is not a list in JSON; is this iproute2 4.20 or newer?',

@@ -1,7 +1,6 @@
 import { printable } from '../../core/errors/index.ts';
 import { type Inflow, measureInflow } from '../../core/health/traffic.ts';
 import type { Joined } from '../../store/state/state.ts';
-import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
 import type { Tools } from '../tools.ts';
 
 /** Seconds between two looks, and how many in a row must be quiet. */
@@ -47,6 +46,6 @@ export function describeInflow(inflow: readonly Inflow[], { interface: link, mem
 
 /** Null when there is no interface. */
 async function observePeers(tools: Tools, state: Joined) {
-  const { device } = await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] });
+  const device = await tools.host.device(state.interface);
   return device && { peers: device.peers, at: tools.monotonic() };
 }

@@ -1,7 +1,6 @@
 import type { Peer } from '../../core/map/model.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
 import type { Joined } from '../../store/state/state.ts';
-import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
 import type { Tools } from '../tools.ts';
 
 /** Milliseconds. WireGuard sends an unanswered handshake again after 5 s (REKEY_TIMEOUT): this allows two. */
@@ -28,7 +27,7 @@ export async function awaitHandshake(tools: Tools, state: Joined, timeout: numbe
   tools.progress(`waiting for a first handshake with ${named.join(', ')}${more}`);
   for (const peer of dialled.slice(0, 16)) await tools.host.triggerHandshake(peer.address);
   for (let waited = 0; waited < (timeout ?? defaultTimeout); waited += pause) {
-    const { device } = await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] });
+    const device = await tools.host.device(state.interface);
     const keys = device?.peers.filter((peer) => peer.latestHandshake !== null).map(({ publicKey }) => publicKey) ?? [];
     if (keys.length > 0) {
       return { handshake: true, answered: map.peers.find(({ publicKey }) => keys.includes(publicKey)) ?? null };

@@ -1,6 +1,8 @@
 import { CpnError, NotConverged, RulesNotLoaded } from '../../core/errors/index.ts';
+import type { Actual } from '../../core/host-state/actual.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import { plan } from '../../core/reconcile/plan.ts';
+import { changesOnlyPeers } from '../../core/reconcile/plan-device.ts';
 import {
   enablesForwarding,
   needsRules,
@@ -32,7 +34,7 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
   await reachMoved(tools, planned);
   const left = dropReverted(receipt, steps);
   const applied: Joined = left === state.receipt ? state : { ...state, receipt: left };
-  const seen = await tools.host.observe(observeOptionsFor(applied));
+  const seen = await observeApplied(tools, planned, applied);
   const pending = plan(desired, seen, secondsNow(tools))
     .filter((step) => !isHostsStep(step))
     .flatMap((step) => step.changes)
@@ -44,6 +46,12 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
     );
   }
   return applied;
+}
+
+/** What is there after the steps. What none of them could change is not read again: that takes longer than all else. */
+async function observeApplied(tools: Tools, { steps, actual }: Evaluation, applied: Joined): Promise<Actual> {
+  if (!changesOnlyPeers(steps)) return tools.host.observe(observeOptionsFor(applied));
+  return { ...actual, device: await tools.host.device(applied.interface) };
 }
 
 /** Speaks to the peers that moved, where this host is behind NAT, which lets nothing in from the new endpoint before. */

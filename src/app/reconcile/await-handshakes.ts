@@ -56,14 +56,11 @@ export async function awaitHandshakes(
     const until = tools.monotonic() + (retryDelaysMs[Math.min(round, retryDelaysMs.length - 1)] ?? pollMs) / 1000;
     while (waiting.length > 0 && tools.monotonic() < until) {
       await tools.sleep(pollMs, signal);
-      const seen = await readTable(tools, link).catch(async (error) => {
-        // The interface is gone where the network was taken down or left meanwhile.
-        waiting = await findWaiting();
-        if (waiting.length > 0) throw error;
-        return new Map<PublicKey, ActualPeer>();
-      });
+      const seen = await readTable(tools, link);
+      // The interface is gone where the network was taken down or left meanwhile.
+      if (seen === null) waiting = await findWaiting();
       const hasAnswered = ({ peer: { publicKey }, latestHandshake }: AwaitedPeer) => {
-        const latest = seen.get(publicKey)?.latestHandshake ?? null;
+        const latest = seen?.get(publicKey)?.latestHandshake ?? null;
         return latest !== null && (renewed.has(publicKey) || latestHandshake === null || latest > latestHandshake);
       };
       for (const { peer } of waiting.filter(hasAnswered)) {
@@ -108,11 +105,12 @@ export function findAwaitedPeers(
 async function renew(tools: Tools, link: string, waiting: readonly AwaitedPeer[]): Promise<void> {
   const seen = await readTable(tools, link);
   const peers = waiting.map(({ wanted }) => {
-    return { ...wanted, endpoint: seen.get(wanted.publicKey)?.endpoint ?? wanted.endpoint };
+    return { ...wanted, endpoint: seen?.get(wanted.publicKey)?.endpoint ?? wanted.endpoint };
   });
   await tools.host.apply({ do: 'renew-peers', link, peers, changes: [] });
 }
 
-async function readTable(tools: Tools, link: string) {
-  return new Map((await tools.host.peers(link)).map((peer) => [peer.publicKey, peer]));
+async function readTable(tools: Tools, link: string): Promise<ReadonlyMap<PublicKey, ActualPeer> | null> {
+  const device = await tools.host.device(link);
+  return device && new Map(device.peers.map((peer) => [peer.publicKey, peer]));
 }

@@ -3,7 +3,7 @@ import type { Peer } from '../../core/map/model.ts';
 import { isReached } from '../../core/reconcile/mesh-loss.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
-import { type Evaluation, observeOptionsFor } from './evaluate-network.ts';
+import type { Evaluation } from './evaluate-network.ts';
 
 /** Milliseconds for an answer of one peer. */
 const answerWithin = 1_500;
@@ -37,7 +37,7 @@ export async function isAnyAnswering(tools: Tools, state: Joined, peers: readonl
   if (peers.length === 0) return false;
   const answers = await Promise.all(peers.map(({ address }) => tools.host.isTcpReachable(address, answerWithin)));
   if (answers.includes(true)) return true;
-  const { device } = await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] });
+  const device = await tools.host.device(state.interface);
   const heard = new Map(device?.peers.map((peer) => [peer.publicKey, peer.latestHandshake]));
   return peers.some(({ publicKey, latestHandshake }) => (heard.get(publicKey) ?? 0) > (latestHandshake ?? 0));
 }

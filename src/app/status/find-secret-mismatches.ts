@@ -7,7 +7,6 @@ import type { Actual } from '../../core/host-state/actual.ts';
 import type { Peer } from '../../core/map/model.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
 import type { Joined } from '../../store/state/state.ts';
-import { observeOptionsFor } from '../reconcile/evaluate-network.ts';
 import { ownTag } from '../reconcile/report-secret.ts';
 import type { Tools } from '../tools.ts';
 
@@ -29,8 +28,5 @@ function othersOf(state: Joined): Peer[] {
 /** As {@link findSecretMismatches}, by a look at WireGuard's table, where there is anybody else. */
 export async function checkSecrets(tools: Tools, state: Joined): Promise<SecretMismatch[]> {
   if (othersOf(state).length === 0) return [];
-  return findSecretMismatches(
-    state,
-    await tools.host.observe({ ...observeOptionsFor(state), firewall: false, sysctls: [] }),
-  );
+  return findSecretMismatches(state, { device: await tools.host.device(state.interface) });
 }

@@ -81,6 +81,15 @@ export function planPeerRemoval({ link, config }: Desired, { device }: Actual): 
   ];
 }
 
+/** True of steps that leave all but WireGuard's peers as it is. */
+export function changesOnlyPeers(steps: readonly Step[]): boolean {
+  return steps.every((step) => {
+    if (step.do === 'remove-peers' || step.do === 'renew-peers') return true;
+    if (step.do !== 'configure-device') return false;
+    return step.privateKey === undefined && step.listenPort === undefined && step.fwmark === undefined;
+  });
+}
+
 function keysOf(peers: readonly DesiredPeer[]): ReadonlySet<PublicKey> {
   return new Set(peers.map((peer) => peer.publicKey));
 }

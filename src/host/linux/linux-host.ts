@@ -13,7 +13,6 @@ import { parseOutput, stderrOf } from '../process/command-error.ts';
 import { findTool } from '../process/find-tool.ts';
 import { OutputCache } from '../process/output-cache.ts';
 import { type Run, run as runHere, type Start, start as startHere } from '../process/run.ts';
-import { parseDump } from '../wireguard/dump.ts';
 import { watchDevices } from '../wireguard/watch-devices.ts';
 import { applyStep } from './apply-step.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
@@ -40,10 +39,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     },
     observe: (options) => observe(run, options, caches),
     sshClients: () => readSshClients(process.env.SSH_CONNECTION),
-    peers: async (link) => {
-      const outputCache = caches.of(parseLinkName(link)).dump;
-      return parseOutput('wg', await run('wg', ['show', link, 'dump'], { outputCache }), parseDump).peers;
-    },
+    device: (link) => observeDevice(run, parseLinkName(link), caches),
     apply: (step) => applyStep(run, step),
     links: readLinkNames,
     resolve,
@@ -87,7 +83,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   const all = unread.length === 0 ? values : { ...values, ...(await readSysctls(unread)) };
   return {
     ...view,
-    // A socket of that name may be one of an interface in another network namespace.
+    // As in observeDevice.
     device: view.link && device,
     firewall: rules,
     sysctls: all,
@@ -95,6 +91,13 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
     hosts: hostsFile,
     surroundings,
   };
+}
+
+/** A socket of that name may be one of an interface in another network namespace. */
+async function observeDevice(run: Run, link: string, caches: ObservationCache): Promise<Device | null> {
+  const device = (await readLinkNames()).has(link) ? await readDevice(run, link, caches.of(link)) : null;
+  if (device === null) caches.forget(link);
+  return device;
 }
 
 async function readView(run: Run, { readView: read }: LinkCache, { shown }: ObservationCache) {

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
-import { CommandFailed, MissingPrivilege } from '../../core/errors/index.ts';
+import { MissingPrivilege } from '../../core/errors/index.ts';
 import type { KernelRoute } from '../../core/host-state/kernel-route.ts';
 import type { Address } from '../../core/net/cidr.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
@@ -27,11 +27,7 @@ export function portableHost(context: PortableContext): Host {
       if (actual.device !== null) pending.delete(question.link);
       return actual;
     },
-    async peers(link) {
-      const { device } = await observeTunnel(context, link);
-      if (device === null) throw new CommandFailed(`wg show ${link}`, null, 'there is no such interface');
-      return device.peers;
-    },
+    device: async (link) => (await observeTunnel(context, link)).device,
     sshClients: async () => readSshConnection(process.env.SSH_CONNECTION),
     apply: (step) => applyStep(context, pending, step),
     async links() {

@@ -27,6 +27,7 @@ async function settledDesk(): Promise<Desk> {
   desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) - 10, rxBytes: 100, txBytes: 100 });
   desk.steps.length = 0;
   desk.observations = 0;
+  desk.deviceLooks = 0;
   return desk;
 }
 
@@ -44,7 +45,7 @@ describe('a pass', () => {
     });
   });
 
-  it('with an update observes once before its changes, under the lock, and once after them', async () => {
+  it('with an update observes once before its changes, under the lock, and once after them what they concern', async () => {
     const desk = await settledDesk();
     const { store } = desk.tools;
     const locked: number[] = [];
@@ -60,7 +61,28 @@ describe('a pass', () => {
       options,
     );
     expect(pass?.changes.map(({ kind }) => kind)).toEqual(['file', 'peer']);
-    expect({ observations: desk.observations, locked }).toEqual({ observations: 2, locked: [0] });
+    const { observations, deviceLooks } = desk;
+    expect({ observations, deviceLooks, locked }).toEqual({ observations: 1, deviceLooks: 1, locked: [0] });
+  });
+
+  it('observes all again after changes of more than the peers', async () => {
+    const desk = await settledDesk();
+    desk.actual = { ...desk.actual, routes: [] };
+    await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    const { observations, deviceLooks } = desk;
+    // Without the lock, under it, and after the change.
+    expect({ observations, deviceLooks }).toEqual({ observations: 3, deviceLooks: 0 });
+  });
+
+  it('fails where WireGuard has not taken over a peer, or lost its interface meanwhile', async () => {
+    for (const isGone of [false, true]) {
+      const desk = await settledDesk();
+      const { device } = desk.actual;
+      desk.tools.host.device = async () => (isGone ? null : device);
+      const map = mapAt('"2"', [relay, peer(3, { endpoint: dialled(3) })]);
+      const work = passNetwork(desk.tools, 'cpn0', { map, resolved: null }, options);
+      await expect(work).rejects.toMatchObject({ name: 'NotConverged' });
+    }
   });
 
   it('repairs drift', async () => {

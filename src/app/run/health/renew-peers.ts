@@ -30,7 +30,8 @@ export async function renewPeers(
 /** The peers of an interface with their counters; none if the interface is missing, which a pass repairs. */
 export async function readTraffic({ host }: Tools, link: string): Promise<ReadonlyMap<PublicKey, ActualPeer>> {
   try {
-    return new Map((await host.peers(link)).map((peer) => [peer.publicKey, peer]));
+    const device = await host.device(link);
+    return new Map(device?.peers.map((peer) => [peer.publicKey, peer]));
   } catch (error) {
     if (error instanceof CpnError) return new Map();
     throw error;

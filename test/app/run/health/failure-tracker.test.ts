@@ -195,10 +195,10 @@ describe('a connector that is probed', () => {
   it('is to be avoided soon on a busy machine, where the counters take long', async () => {
     const desk = await up(member);
     desk.alive.add('10.77.0.3');
-    const { peers } = desk.tools.host;
-    desk.tools.host.peers = async (link) => {
+    const { device } = desk.tools.host;
+    desk.tools.host.device = async (link) => {
       await desk.tools.sleep(300);
-      return peers(link);
+      return device(link);
     };
     const reported = await watch(desk, 20);
     expect(reported.map(({ failed }) => failed)).toEqual([[{ peer: 2, back: false }]]);
