@@ -10,7 +10,7 @@ const MAIN = `exports.main = () => {
 const [first, ...rest] = process.argv.slice(2);
 if (first === 'wait') { process.on('SIGTERM', () => process.exit(9)); setInterval(() => {}, 1000); }
 else process.exitCode = Number(first) || 0;
-const lean = process.execArgv.filter((flag) => /semi-space|liftoff|sparkplug|bytecode|old-space/.test(flag));
+const lean = process.execArgv.filter((flag) => /semi-space|liftoff|sparkplug|bytecode|old-space|maglev/.test(flag));
 const arenas = process.env.MALLOC_ARENA_MAX ?? [];
 console.log(JSON.stringify([process.execPath, process.env.PRETENDS ?? '', first, ...rest, ...lean].concat(arenas)));
 };`;
@@ -158,7 +158,7 @@ test.each([
   const node = [process.execPath, privateNode === undefined ? '' : 'private'];
   const said = async (words: string[], given = env) => (await launch([program, ...words], given)).said;
   const lean = ['--max-semi-space-size=1', '--liftoff-only', '--no-sparkplug'];
-  lean.push('--bytecode-old-age=1', '--initial-old-space-size=8');
+  lean.push('--bytecode-old-age=1', '--initial-old-space-size=8', '--invocation-count-for-maglev=2000');
   expect(await said(['run'])).toEqual([...node, 'run', ...lean, '1']);
   expect(await said(['run', '--interval', '2'])).toEqual([...node, 'run', '--interval', '2', ...lean, '1']);
   expect(await said(['run'], { ...env, MALLOC_ARENA_MAX: '4' })).toEqual([...node, 'run', ...lean, '4']);
