@@ -1,6 +1,6 @@
 import { CpnError } from '../../core/errors/index.ts';
 import { describeDrop, describeInbound } from '../../core/forward/describe-drop.ts';
-import type { ForeignDrops } from '../../core/forward/foreign-drops.ts';
+import type { ForeignDrops, PacketPaths } from '../../core/forward/foreign-drops.ts';
 import { inboundPaths } from '../../core/forward/inbound-path.ts';
 import { forwardPaths } from '../../core/forward/path.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
@@ -17,6 +17,21 @@ export interface Drops {
 
 const noDrops: Drops = { forward: [], inbound: null };
 
+type Evaluated = Pick<Evaluation, 'state' | 'desired' | 'actual'>;
+
+/** The ways of packets on which rules of other programs count: through a connector, and to the port that other hosts dial. */
+export function findPaths({ state, desired, actual }: Evaluated): PacketPaths {
+  const { map } = state.membership;
+  const self = findOwnPeer(map, state);
+  if (self === undefined) return { forward: [], inbound: [] };
+  const { surroundings, device } = actual;
+  const { link, isConnector } = desired;
+  return {
+    forward: isConnector ? forwardPaths({ link, map, self, surroundings }) : [],
+    inbound: inboundPaths({ self, device, listenPort: state.options.listenPort, surroundings }),
+  };
+}
+
 /**
  * Finds what the packet rules of other programs drop; looks only where this host forwards, or where other hosts dial it.
  * It costs a process, for which reason an evaluation holds none of it.
@@ -25,21 +40,14 @@ const noDrops: Drops = { forward: [], inbound: null };
  */
 export async function findDrops(
   tools: Tools,
-  { state, desired, actual }: Pick<Evaluation, 'state' | 'desired' | 'actual'>,
+  evaluation: Evaluated,
   look: 'at connectors' | 'at all' = 'at all',
 ): Promise<Drops> {
-  const { map } = state.membership;
-  const self = findOwnPeer(map, state);
-  if (self === undefined) return noDrops;
-  const { surroundings, device } = actual;
-  const { link, isConnector } = desired;
-  const ways = {
-    forward: isConnector ? forwardPaths({ link, map, self, surroundings }) : [],
-    inbound: inboundPaths({ self, device, listenPort: state.options.listenPort, surroundings }),
-  };
-  const count = ways.forward.length + (isConnector || look === 'at all' ? ways.inbound.length : 0);
+  const { link, isConnector } = evaluation.desired;
+  const paths = findPaths(evaluation);
+  const count = paths.forward.length + (isConnector || look === 'at all' ? paths.inbound.length : 0);
   if (count === 0 || !tools.host.foreignDrops) return noDrops;
-  const { forward, inbound } = await tools.host.foreignDrops(link, ways);
+  const { forward, inbound } = await tools.host.foreignDrops(link, paths);
   return { forward: forward.map(describeDrop), inbound };
 }
 
@@ -47,10 +55,7 @@ export async function findDrops(
  * Warns where another program's packet rules drop packets to the listen port, and notes it for "cpn status". Where the rules
  * cannot be read, it does nothing: "cpn doctor" reports that.
  */
-export async function checkInbound(
-  tools: Tools,
-  evaluation: Pick<Evaluation, 'state' | 'desired' | 'actual'>,
-): Promise<void> {
+export async function checkInbound(tools: Tools, evaluation: Evaluated): Promise<void> {
   const { interface: link } = evaluation.state;
   try {
     const { inbound } = await findDrops(tools, evaluation);

@@ -1,8 +1,10 @@
 import { CpnError, ForwardingDropped, InboundDropped } from '../../../core/errors/index.ts';
 import { describeInbound } from '../../../core/forward/describe-drop.ts';
+import type { PacketPaths } from '../../../core/forward/foreign-drops.ts';
+import { sameData } from '../../../core/util/same-data.ts';
 import type { HostEvent } from '../../../host/host.ts';
 import type { Pass } from '../../reconcile/pass.ts';
-import { findDrops } from '../../status/foreign-drops.ts';
+import { findDrops, findPaths } from '../../status/foreign-drops.ts';
 import type { Tools } from '../../tools.ts';
 import type { PassListener } from '../pass-listener.ts';
 import { TransitionLogger } from '../transition-logger.ts';
@@ -14,7 +16,8 @@ const calm = 10;
 
 /**
  * Checks whether packet rules of other programs drop what a connector forwards, or what other hosts send to the listen port, and logs
- * when that begins and ends. A check costs a process, so it is made at intervals, and after packet rules changed.
+ * when that begins and ends. A check costs a process, so it is made at intervals, and after packet rules or the ways of packets
+ * changed.
  */
 export class DropListener implements PassListener {
   readonly #tools: Tools;
@@ -26,6 +29,8 @@ export class DropListener implements PassListener {
   readonly #unread: TransitionLogger;
   /** What the notes contain; undefined before the first check. */
   #noted: boolean | undefined;
+  /** What the last check was about. */
+  #paths: PacketPaths | null = null;
   #due = 0;
 
   /** @param interval seconds between two checks without another trigger, more or less */
@@ -46,8 +51,10 @@ export class DropListener implements PassListener {
   }
 
   /** Checks when a check is due. In a network that is down nothing is dropped. */
-  async onPass({ evaluation, changes }: Pass): Promise<void> {
-    if (changes.length > 0) this.#due = 0;
+  async onPass({ evaluation }: Pass): Promise<void> {
+    const paths = evaluation && findPaths(evaluation);
+    if (!sameData(paths, this.#paths)) this.#due = 0;
+    this.#paths = paths;
     const now = this.#tools.monotonic();
     if (evaluation !== null && now < this.#due) return;
     try {

@@ -8,6 +8,7 @@ import type { InboundDrop } from '../../../../src/core/forward/find-inbound-drop
 import type { ForeignDrops } from '../../../../src/core/forward/foreign-drops.ts';
 import type { ForwardPath } from '../../../../src/core/forward/path.ts';
 import { type Endpoint, parseEndpoint } from '../../../../src/core/net/endpoint.ts';
+import { added } from '../../../../src/core/reconcile/change.ts';
 import { network, peer, prefix } from '../../../core/samples.ts';
 import { Desk, joinedTo } from '../../desk.ts';
 import { passOf } from '../pass-of.ts';
@@ -159,6 +160,17 @@ describe('a drop of UDP to the listen port by rules of other programs', () => {
     expect(await look()).toEqual([stops]);
     watch.onEvent(rulesChanged);
     desk.drops = { forward: [], inbound };
+    expect(await look()).toEqual([starts]);
+  });
+
+  it('is checked after a change of the ways in, and not after one of peers alone', async () => {
+    const { desk, watch, look, looks } = await dialled(dialledAt);
+    await look();
+    const evaluation = await evaluateNetwork(desk.tools, await desk.state());
+    await watch.onPass(passOf(evaluation, [added('peer', 'x', 'y', 'it is new')]));
+    expect(looks()).toBe(1);
+    desk.drops = { forward: [], inbound };
+    desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, uplinks: ['wlan0'] } };
     expect(await look()).toEqual([starts]);
   });
 
