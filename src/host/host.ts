@@ -104,7 +104,7 @@ export interface Watcher {
   watchFirewall?(listener: (event: HostEvent) => void): Promise<Watch>;
   /**
    * Configuration of WireGuard interfaces, as events of kind `device`; not handshakes, counters and
-   * endpoints. The kernel has no such events: it polls every `everyMs` (8 s), for the first time
+   * endpoints. The kernel has no such events: it polls every `everyMs` (9 s), for the first time
    * before this resolves. Never throws.
    */
   watchDevices(listener: (event: HostEvent) => void, everyMs?: number): Promise<Watch>;

@@ -6,7 +6,7 @@ import type { OutputCache } from '../process/output-cache.ts';
 import type { Run } from '../process/run.ts';
 
 /** Detects a change within 10 s, with the time to read many peers. */
-const defaultIntervalMs = 8000;
+const defaultIntervalMs = 9000;
 
 /** Of one poll: a WireGuard in user space that hangs must not delay the end of the watch. */
 const deadlineMs = 4000;
