@@ -41,11 +41,14 @@ export function summarizeStderr(stderr: string, input: string | Secret | undefin
   return messages.join('; ').slice(0, 2000);
 }
 
-/** `wg` quotes what it cannot parse. Shorter words than these are no keys. */
+/** `wg` quotes what it cannot parse, which may be the beginning of a key. Shorter words than 20 characters are no keys. */
 function redact(text: string, input: string | Secret | undefined): string {
   if (!(input instanceof Secret)) return text;
   const words = input.reveal().match(/[^\s,]{20,}/g) ?? [];
-  return words.reduce((rest, word) => rest.replaceAll(word, '[secret]'), text);
+  const whole = words.reduce((rest, word) => rest.replaceAll(word, '[secret]'), text);
+  return whole.replaceAll(/[^\s,`'"]{4,}/g, (part) =>
+    words.some((word) => word.startsWith(part)) ? '[secret]' : part,
+  );
 }
 
 /** Parses what a tool printed. @throws UnreadableOutput where `parse` throws InvalidValue */

@@ -2,7 +2,7 @@ import { fstatSync } from 'node:fs';
 import { constants } from 'node:os';
 import { platform } from 'node:process';
 import { CommandFailed } from '../../core/errors/index.ts';
-import { type AnonymousFile, readAnonymousFile } from './anonymous-file.ts';
+import { type AnonymousFile, checkUncut, readAnonymousFile } from './anonymous-file.ts';
 import { describeFailure, formatCommand, type ProcessResult, summarizeStderr } from './command-error.ts';
 import type { Tool } from './find-tool.ts';
 import { OutputCache } from './output-cache.ts';
@@ -51,13 +51,14 @@ function signalOf(exitCode: number): string | undefined {
   return Object.entries(constants.signals).find(([, number]) => exitCode === 128 + number)?.[0];
 }
 
-/** Reads the output of a tool from its file. @throws CommandFailed when it is too long */
+/** Reads the output of a tool from its file. @throws CommandFailed when it is too long @throws DiskFailed when it may be cut */
 export async function readOutput(
   file: AnonymousFile,
   known: OutputCache,
   tool: Tool,
   args: readonly string[],
 ): Promise<string> {
+  checkUncut(file);
   const { size } = fstatSync(file.fd);
   if (size <= maxOutput) return known.read(file);
   const ending = { timedOut: false, isMaxBuffer: true };

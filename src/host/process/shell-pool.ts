@@ -1,6 +1,5 @@
-import { ftruncateSync, writeSync } from 'node:fs';
 import { Secret } from '../../core/crypto/secret.ts';
-import { type AnonymousFile, openAnonymousFile } from './anonymous-file.ts';
+import { type AnonymousFile, openAnonymousFile, writeAnonymousFile } from './anonymous-file.ts';
 import { splitLines } from './lines.ts';
 import { maxOutput } from './run-options.ts';
 
@@ -102,8 +101,8 @@ type Outcome = { readonly said: number } | 'overdue' | 'gone';
 export class StandingShell {
   readonly #shell: Shell;
   readonly #files: readonly [AnonymousFile, AnonymousFile, AnonymousFile];
-  /** What the file of the tool's input holds. */
-  #input = '';
+  /** What the file of the tool's input holds; null after a write that failed. */
+  #input: string | null = '';
   #isGone = false;
   #hear: (outcome: Outcome) => void = () => {};
 
@@ -129,7 +128,11 @@ export class StandingShell {
     return this.#isGone;
   }
 
-  /** Runs a command, whose path comes first. Null where the shell ended meanwhile: whether the command ran is unknown then. */
+  /**
+   * Runs a command, whose path comes first. Null where the shell ended meanwhile: whether the command ran is unknown then.
+   *
+   * @throws DiskFailed where there is no room for the input; the command does not run
+   */
   async run(command: readonly string[], input: string | Secret, deadlineMs: number): Promise<Answer | null> {
     const [stdin, stdout, stderr] = this.#files;
     const text = input instanceof Secret ? input.reveal() : input;
@@ -153,9 +156,9 @@ export class StandingShell {
     for (const file of this.#files) file.close();
   }
 
-  #write({ fd }: AnonymousFile, text: string): void {
-    ftruncateSync(fd);
-    writeSync(fd, text, 0);
+  #write(file: AnonymousFile, text: string): void {
+    this.#input = null;
+    writeAnonymousFile(file, text);
     this.#input = text;
   }
 

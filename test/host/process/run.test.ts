@@ -301,6 +301,10 @@ describe('a tool that runs again and again', () => {
     const error = await failureOf(give('bad the-secret-key-that-is-long\n'));
     expect(error.facts.exitCode).toBe(1);
     expect(JSON.stringify(error.facts) + error.message).not.toContain('the-secret-key-that-is-long');
+    await install('wg', 'read -r name key; echo "not a key: $(echo "$key" | cut -c 1-12)" >&2; exit 1');
+    const cut = await failureOf(give('bad the-secret-key-that-is-long\n'));
+    expect(JSON.stringify(cut.facts) + cut.message).not.toContain('the-secret');
+    await install('wg', 'read -r name key; echo "$name "');
     expect(await give('five the-last-key\n')).toContain('five ');
     const files = await openAnonymousFiles();
     expect(files.length).toBeGreaterThan(0);
