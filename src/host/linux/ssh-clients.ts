@@ -2,32 +2,62 @@ import { endianness } from 'node:os';
 import type { SshClient } from '../../core/host-state/actual.ts';
 import { type Address, addressAt } from '../../core/net/cidr.ts';
 import { readAddress, readSshConnection } from '../read-address.ts';
+import { readSshSockets } from './ssh-sockets.ts';
 import { readIfThere } from './underlay.ts';
 
 /**
- * A line of /proc/net/tcp or tcp6 in state TCP_ESTABLISHED (include/net/tcp_states.h): local address and port, remote address. Other
- * lines must be cheap to skip: a busy host has thousands.
+ * A line of /proc/net/tcp or tcp6 in state TCP_ESTABLISHED (include/net/tcp_states.h): local address and port, remote address, and the
+ * inode where it is there. Other lines must be cheap to skip: a busy host has thousands.
  */
-const established = /^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} 01(?: |$)/gm;
+const established =
+  /^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):[0-9A-F]{4} 01(?: [0-9A-F:]+ [0-9A-F:]+ [0-9A-F]+ +\d+ +\d+ (\d+))?(?: |$)/gm;
+
+/** A line in state TCP_LISTEN: the local port. */
+const listening = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A(?: |$)/gm;
 
 /** The prefix of an IPv4 address in an IPv6 socket. */
 const mapped = '00000000000000000000FFFF';
 
 /** Reads the SSH sessions to this host. A machine with much memory has large tables: it takes the kernel milliseconds to print them. */
 export async function readSshClients(sshConnection: string | undefined): Promise<SshClient[]> {
-  const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map(readIfThere);
-  return parseSshClients(tables.join('\n'), sshConnection);
+  const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map(readIfThere).join('\n');
+  // To look at all processes takes as long again.
+  const sockets = isConnectedElsewhere(tables) ? readSshSockets() : none;
+  return parseSshClients(tables, sshConnection, { sockets });
+}
+
+const none: ReadonlySet<string> = new Set();
+
+const sshPort = 22;
+
+/** True where a client is connected to another port than that of SSH: there may be an SSH server. */
+function isConnectedElsewhere(tables: string): boolean {
+  const ports = new Set([...tables.matchAll(listening)].map(([, port = '']) => Number.parseInt(port, 16)));
+  ports.delete(sshPort);
+  return (
+    ports.size > 0 && [...tables.matchAll(established)].some(([, , port = '']) => ports.has(Number.parseInt(port, 16)))
+  );
+}
+
+export interface SshOptions {
+  /** The inodes of the sockets of SSH servers. */
+  readonly sockets?: ReadonlySet<string>;
+  readonly order?: 'LE' | 'BE';
 }
 
 /**
- * Finds the SSH sessions to this host: the established connections to port 22, or to the port of our own session, in /proc/net/tcp and
- * tcp6 (proc_pid_net(5)), and the session named by SSH_CONNECTION (ssh(1)).
+ * Finds the SSH sessions to this host: the established connections of SSH servers, to port 22, or to the port of our own session, in
+ * /proc/net/tcp and tcp6 (proc_pid_net(5)), and the session named by SSH_CONNECTION (ssh(1)).
  */
-export function parseSshClients(tables: string, sshConnection = '', order = endianness()): SshClient[] {
-  const [, , , port = '22'] = sshConnection.split(' ');
-  const ports = new Set([22, Number(port)]);
+export function parseSshClients(
+  tables: string,
+  sshConnection = '',
+  { sockets = none, order = endianness() }: SshOptions = {},
+): SshClient[] {
+  const [, , , port = String(sshPort)] = sshConnection.split(' ');
+  const ports = new Set([sshPort, Number(port)]);
   const found = [...tables.matchAll(established)]
-    .filter(([, , localPort = '']) => ports.has(Number.parseInt(localPort, 16)))
+    .filter(([, , local = '', , inode = '']) => sockets.has(inode) || ports.has(Number.parseInt(local, 16)))
     .flatMap(([, local = '', , remote = '']): SshClient[] => {
       const address = readHex(remote, order);
       return address === null ? [] : [{ address, local: readHex(local, order) }];

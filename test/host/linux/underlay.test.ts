@@ -43,7 +43,7 @@ describe('parseSshClients', () => {
    1: 0A0200C0:0016 167100CB:D431 01 00000000:00000000 02:000A5FC1 00000000     0        0 21421 4 0000000000000000 20 4 30 10 -1
    2: 0A0200C0:D432 177100CB:0016 01 00000000:00000000 02:000A5FC1 00000000     0        0 21421 4 0000000000000000 20 4 30 10 -1
    3: 0A0200C0:0016 187100CB:D431 06 00000000:00000000 03:000A5FC1 00000000     0        0 0 3 0000000000000000
-   4: 0A0200C0:08AE 197100CB:D431 01 00000000:00000000 02:000A5FC1 00000000     0        0 21421 4 0000000000000000 20 4 30 10 -1
+   4: 0A0200C0:08AE 197100CB:D431 01 00000000:00000000 02:000A5FC1 00000000     0        0 21422 4 0000000000000000 20 4 30 10 -1
 `;
   const tcp6 = `  sl  local_address                         remote_address                        st
    0: 0000000000000000FFFF00000A0200C0:0016 0000000000000000FFFF00001A7100CB:D431 01 00000000:00000000
@@ -53,7 +53,7 @@ describe('parseSshClients', () => {
   const at = (address: string, local: string | null = '192.0.2.10') => ({ address, local });
 
   test('reads both ends of sessions on port 22', () => {
-    expect(parseSshClients(`${tcp}\n${tcp6}`, '', 'LE')).toEqual([
+    expect(parseSshClients(`${tcp}\n${tcp6}`, '', { order: 'LE' })).toEqual([
       at('203.0.113.22'),
       at('203.0.113.26'),
       at('2001:db8::7', '2001:db8::5'),
@@ -61,7 +61,7 @@ describe('parseSshClients', () => {
   });
 
   test('adds our own session, and those on its port', () => {
-    expect(parseSshClients(tcp, '198.51.100.7 50000 192.0.2.10 2222', 'LE')).toEqual([
+    expect(parseSshClients(tcp, '198.51.100.7 50000 192.0.2.10 2222', { order: 'LE' })).toEqual([
       at('203.0.113.22'),
       at('203.0.113.25'),
       at('198.51.100.7'),
@@ -69,8 +69,13 @@ describe('parseSshClients', () => {
     expect(parseSshClients('', '198.51.100.7 50000')).toEqual([at('198.51.100.7', null)]);
   });
 
+  test('adds those of SSH servers on other ports', () => {
+    const sockets = new Set(['21422']);
+    expect(parseSshClients(tcp, '', { sockets, order: 'LE' })).toEqual([at('203.0.113.22'), at('203.0.113.25')]);
+  });
+
   test('reads the words of a big-endian machine', () => {
-    expect(parseSshClients('0: C000020A:0016 CB007116:D431 01', '', 'BE')).toEqual([at('203.0.113.22')]);
+    expect(parseSshClients('0: C000020A:0016 CB007116:D431 01', '', { order: 'BE' })).toEqual([at('203.0.113.22')]);
   });
 
   test('takes anything for a table', () => {
