@@ -76,14 +76,18 @@ function formatLabels({ labels, peer }: PeerLabels): string {
 type Row<T> = Readonly<Record<keyof T, unknown>>;
 
 /**
- * Parses what {@link formatState} wrote; throws for anything else. The public key is taken as it is there, because to derive it takes a
- * tenth of `cpn status`; where it is not that of the private key, the one that `wg` derives differs from it, which is drift.
+ * Parses what {@link formatState} wrote; throws for anything else. A public key that the map lists is taken as it is there, because to
+ * derive it takes a tenth of `cpn status`.
  */
 export function parseState(text: string): State {
   const { version: _, privateKey, publicKey, keySince, rotation, ...state } = parseAs(stateSchema, parseJson(text));
+  const isListed = state.membership?.map.peers.some((peer) => peer.publicKey === publicKey) === true;
+  const keyPair = keyPairOf(privateKey, isListed ? publicKey : undefined);
+  if (publicKey !== undefined && publicKey !== keyPair.publicKey)
+    throw new Error('the public key is not that of the private key');
   return {
     ...state,
-    keyPair: keyPairOf(privateKey, publicKey),
+    keyPair,
     keySince: keySince ?? state.createdAt,
     rotation: rotation && readRotation(rotation),
   };

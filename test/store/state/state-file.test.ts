@@ -39,14 +39,18 @@ function byName(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
-it('has the public key, which is derived only where the file is older than that', () => {
+it('has the public key, which is derived only where the file is older than that, or the map does not list it', () => {
   const text = formatState(state);
   const other = makeKeyPair(randomBytes(32)).publicKey;
   expect(text).toContain(`"publicKey": "${state.keyPair.publicKey}"`);
   const withoutIt = text.replace(/^ {2}"publicKey": .*\n/m, '');
   expect(withoutIt).not.toBe(text);
   expect(parseState(withoutIt).keyPair.publicKey).toBe(state.keyPair.publicKey);
-  expect(parseState(text.replace(/^( {2}"publicKey": ").*"/m, `$1${other}"`)).keyPair.publicKey).toBe(other);
+  const damaged = text.replace(/^( {2}"publicKey": ").*"/m, `$1${other}"`);
+  expect(() => parseState(damaged)).toThrow('the public key is not that of the private key');
+  const listed = damaged.replace(/("publicKey": ?").*?(")(?=[^\n]*"type")/, `$1${other}$2`);
+  expect(listed).not.toBe(damaged);
+  expect(parseState(listed).keyPair.publicKey).toBe(other);
 });
 
 it.each(['privateKey', 'publicKey'])('is refused without its words where the %s is none', (field) => {
