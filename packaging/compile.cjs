@@ -43,6 +43,8 @@ function peer(id, name, type, publicKey, routes) {
 }
 
 async function compile() {
+  // No other user may write what root runs, whatever the installation's own umask is.
+  process.umask(0o022);
   const own = mkdtempSync(join(tmpdir(), 'cpn-compile-'));
   try {
     writeFileSync(join(own, 'cpn-compile.json'), JSON.stringify(state), { mode: 0o600 });
