@@ -13,11 +13,13 @@ import { TransitionLogger } from '../transition-logger.ts';
 const leeway = 0.75;
 /** Intervals between two checks of a host that does not forward, while nothing is dropped. */
 const calm = 10;
+/** Seconds between two checks because of changes. */
+const rest = 10;
 
 /**
  * Checks whether packet rules of other programs drop what a connector forwards, or what other hosts send to the listen port, and logs
  * when that begins and ends. A check costs a process, so it is made at intervals, and after packet rules or the ways of packets
- * changed.
+ * changed. A change of anything else is a reason too, but not each of many.
  */
 export class DropListener implements PassListener {
   readonly #tools: Tools;
@@ -31,6 +33,7 @@ export class DropListener implements PassListener {
   #noted: boolean | undefined;
   /** What the last check was about. */
   #paths: PacketPaths | null = null;
+  #checkedAt = 0;
   #due = 0;
 
   /** @param interval seconds between two checks without another trigger, more or less */
@@ -51,22 +54,27 @@ export class DropListener implements PassListener {
   }
 
   /** Checks when a check is due. In a network that is down nothing is dropped. */
-  async onPass({ evaluation }: Pass): Promise<void> {
+  async onPass({ evaluation, changes }: Pass): Promise<void> {
     const paths = evaluation && findPaths(evaluation);
     if (!sameData(paths, this.#paths)) this.#due = 0;
+    if (changes.length > 0) this.#due = Math.min(this.#due, this.#checkedAt + rest);
     this.#paths = paths;
     const now = this.#tools.monotonic();
     if (evaluation !== null && now < this.#due) return;
+    this.#checkedAt = now;
+    const soon = now + this.#pause;
+    // Before the check: an event that comes meanwhile makes another one due.
+    this.#due = evaluation?.desired.isConnector ? soon : now + this.#pause * calm;
     try {
       const { forward, inbound } = evaluation === null ? none : await findDrops(this.#tools, evaluation);
       this.#unread.update(null);
       this.#forward.update(forward.length === 0 ? null : new ForwardingDropped(forward));
       this.#inbound.update(inbound && new InboundDropped(describeInbound(inbound, this.#link)));
       await this.#note(inbound !== null);
-      this.#due = now + this.#pause * (evaluation?.desired.isConnector || inbound !== null ? 1 : calm);
+      if (inbound !== null) this.#due = Math.min(this.#due, soon);
     } catch (error) {
       if (!(error instanceof CpnError)) throw error;
-      this.#due = now + this.#pause;
+      this.#due = Math.min(this.#due, soon);
       this.#unread.update(error);
     }
   }

@@ -163,14 +163,31 @@ describe('a drop of UDP to the listen port by rules of other programs', () => {
     expect(await look()).toEqual([starts]);
   });
 
-  it('is checked after a change of the ways in, and not after one of peers alone', async () => {
+  it('is checked after a change of the ways in at once, and after one of peers once in ten seconds', async () => {
     const { desk, watch, look, looks } = await dialled(dialledAt);
     await look();
     const evaluation = await evaluateNetwork(desk.tools, await desk.state());
-    await watch.onPass(passOf(evaluation, [added('peer', 'x', 'y', 'it is new')]));
+    const change = () => watch.onPass(passOf(evaluation, [added('peer', 'x', 'y', 'it is new')]));
+    await change();
     expect(looks()).toBe(1);
+    desk.seconds += 10;
+    await change();
+    await change();
+    expect(looks()).toBe(2);
     desk.drops = { forward: [], inbound };
     desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, uplinks: ['wlan0'] } };
+    expect(await look()).toEqual([starts]);
+  });
+
+  it('is checked again where packet rules changed during the check', async () => {
+    const { desk, watch, look } = await dialled(dialledAt);
+    desk.tools.host.foreignDrops = async () => {
+      const seen = desk.drops;
+      if (seen.inbound === null) watch.onEvent(rulesChanged);
+      desk.drops = { forward: [], inbound };
+      return seen;
+    };
+    expect(await look()).toEqual([]);
     expect(await look()).toEqual([starts]);
   });
 
