@@ -10,6 +10,8 @@ import {
 import { isFresh } from '../../../core/health/peer-health.ts';
 import type { ActualPeer } from '../../../core/host-state/actual.ts';
 import type { PeerFailure } from '../../../core/map/model.ts';
+import { ownKeys } from '../../../core/map/own-peer.ts';
+import { sameMembers } from '../../../core/util/same-data.ts';
 import type { Evaluation } from '../../reconcile/evaluate-network.ts';
 import { secondsNow, type Tools } from '../../tools.ts';
 import {
@@ -30,8 +32,8 @@ const answerWithin = 2_000;
 const leastRest = 0.1;
 
 /**
- * Seconds in which silence counts against no connector after this host moved: until then its peers learn the new endpoint, or a
- * handshake is forced. Another move within `betweenMoves` seconds of the last counts as the same one, so that a flapping interface hides
+ * Seconds in which silence counts against no connector after this host moved, or changed its key: until then its peers learn the new
+ * endpoint or key, or a handshake is forced. Another move within `betweenMoves` seconds of the last counts as the same one, so that a flapping interface hides
  * no dead connector.
  */
 const graceAfterMove = 5;
@@ -49,6 +51,8 @@ export class ConnectorProber {
   #reported = '[]';
   /** When this host last moved, in seconds. */
   #movedAt = Number.NEGATIVE_INFINITY;
+  /** The keys of this host, as of the last pass; null before the first. */
+  #ownKeys: readonly PublicKey[] | null = null;
   #wake = () => {};
   /** The handshakes that are being forced; null while there are none. */
   #renewing: Promise<void> | null = null;
@@ -84,6 +88,9 @@ export class ConnectorProber {
 
   /** Probes the connectors of this evaluation from now on; null, for a network that is down, has none. */
   follow(evaluation: Evaluation | null): void {
+    const keys = evaluation && ownKeys(evaluation.state);
+    if (keys !== null && this.#ownKeys !== null && !sameMembers(keys, this.#ownKeys)) this.move();
+    this.#ownKeys = keys;
     this.#connectors = updateConnectors(this.#connectors, evaluation, secondsNow(this.#tools));
     this.#probed = this.#connectors.filter(({ isProbed }) => isProbed);
     this.#reported = JSON.stringify(this.failed);

@@ -6,7 +6,7 @@ import { PendingUpdate } from '../../../../src/app/run/pending-update.ts';
 import type { Tools } from '../../../../src/app/tools.ts';
 import type { NetworkMap, PeerFailure } from '../../../../src/core/map/model.ts';
 import type { Joined } from '../../../../src/store/state/state.ts';
-import { dialled, peer } from '../../../core/samples.ts';
+import { dialled, keyPair, peer } from '../../../core/samples.ts';
 import { answerWith, Desk, joinedTo, mapAt } from '../../desk.ts';
 import { passOf } from '../pass-of.ts';
 
@@ -97,6 +97,18 @@ describe('a connector that is probed', () => {
     const reported = await watch(desk, 20, { 10: leave, 11: (health) => health.move() });
     expect(reported).toEqual([{ at: expect.any(Number), failed: [{ peer: 2, back: false }] }]);
     expect(reported[0]?.at).toBeLessThanOrEqual(17);
+  });
+
+  it('is not avoided for its silence while it learns a new key of this host', async () => {
+    const desk = await up(member);
+    desk.alive.add('10.77.0.2').add('10.77.0.3');
+    const back = () => void desk.alive.add('10.77.0.2');
+    const rotate = async (health: FailureTracker) => {
+      desk.alive.delete('10.77.0.2');
+      const evaluation = await evaluateNetwork(desk.tools, await desk.state());
+      health.onPass(passOf({ ...evaluation, state: { ...evaluation.state, keyPair: keyPair(21) } }));
+    };
+    expect(await watch(desk, 20, { 10: rotate, 14: back })).toEqual([]);
   });
 
   it('comes back on probation, and is trusted after a while', async () => {
