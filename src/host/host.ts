@@ -127,6 +127,8 @@ export interface ObserveOptions {
   readonly served?: readonly Prefix[];
   /** Whether to read the hosts file. */
   readonly hosts: boolean;
+  /** What a look of a moment ago saw: as long as the interface is there, only WireGuard is read again. */
+  readonly around?: Actual | null;
 }
 
 /** What a host needs in addition to a plain tunnel. */

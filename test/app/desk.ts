@@ -51,7 +51,7 @@ export class Desk {
   readonly steps: Step[] = [];
   /** The number of observations. */
   observations = 0;
-  /** The number of looks at WireGuard alone. */
+  /** The number of observations that read WireGuard alone. */
   deviceLooks = 0;
   /** The requests for the map. */
   readonly asked: {
@@ -190,18 +190,16 @@ export class Desk {
   #host(): Required<Host> {
     return {
       check: async () => {},
-      observe: async () => {
-        this.observations += 1;
-        return this.actual;
+      observe: async ({ around = null }) => {
+        if (around === null) this.observations += 1;
+        else this.deviceLooks += 1;
+        return around === null ? this.actual : { ...around, device: this.actual.device };
       },
       sshClients: async () => {
         this.sessionReads += 1;
         return this.sshClients;
       },
-      device: async () => {
-        this.deviceLooks += 1;
-        return this.actual.device;
-      },
+      device: async () => this.actual.device,
       apply: async (step) => {
         if (this.refuses(step)) throw new CommandFailed(step.do, 1, 'no');
         this.steps.push(step);

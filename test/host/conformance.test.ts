@@ -92,7 +92,12 @@ describe.each(drivers)('a host that is kept by %s', (driver) => {
       expect(await host.observe(question)).toMatchObject({ link: null, device: null, routes: [] });
       expect(await host.device('cpn0')).toBe(null);
       const { after } = await make(machine, desired);
-      expect(await host.device('cpn0')).toEqual(after.device);
+      expect(await host.device('cpn0')).toMatchObject({ publicKey: self.publicKey, listenPort: 51820 });
+      if (driver === 'linux') {
+        const again = await host.observe({ ...question, around: { ...after, routes: [], device: null } });
+        expect(again).toMatchObject({ routes: [], device: { publicKey: self.publicKey } });
+        expect(machine.spawned).toHaveLength(1);
+      }
       expect(after.link).toEqual({
         ...{ name: 'cpn0', mtu: 1380, up: true, alias: 'cpn:7' },
         addresses: expect.arrayContaining([{ address: '10.77.0.1', length: 24 }]),

@@ -49,9 +49,9 @@ export async function applyEvaluation(tools: Tools, planned: Evaluation, known: 
 }
 
 /** What is there after the steps. What none of them could change is not read again: that takes longer than all else. */
-async function observeApplied(tools: Tools, { steps, actual }: Evaluation, applied: Joined): Promise<Actual> {
-  if (!changesOnlyPeers(steps)) return tools.host.observe(observeOptionsFor(applied));
-  return { ...actual, device: await tools.host.device(applied.interface) };
+function observeApplied(tools: Tools, { steps, actual }: Evaluation, applied: Joined): Promise<Actual> {
+  const around = changesOnlyPeers(steps) ? actual : null;
+  return tools.host.observe({ ...observeOptionsFor(applied), around });
 }
 
 /** Speaks to the peers that moved, where this host is behind NAT, which lets nothing in from the new endpoint before. */

@@ -53,7 +53,10 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     raiseProbeMtu: (link, addresses, mtu) => raiseProbeMtu(run, parseLinkName(link), addresses, mtu),
     watch: (listener) => watchEvents(listener, start),
     watchFirewall: (listener) => watchFirewall(listener, start),
-    watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs, new OutputCache()),
+    watchDevices: (listener, everyMs) => {
+      const takeSeen = (link: string) => caches.takeSeen(link);
+      return watchDevices(run, listener, { everyMs, outputCache: new OutputCache(), takeSeen });
+    },
     foreignDrops: async (link, ways) => {
       const text = await run('nft', rulesetArgs, { outputCache: caches.ruleset });
       const tables = parseOutput('nft', text, parseFilterTables);
@@ -64,11 +67,14 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
   };
 }
 
-/** Runs two processes, and a third for the packet rules, in parallel. */
+/** Runs two processes, and a third for the packet rules, in parallel; or the one for WireGuard alone. */
 async function observe(run: Run, options: ObserveOptions, caches: ObservationCache): Promise<Actual> {
-  const { link, firewall, sysctls, served = [], hosts } = options;
+  const { link, firewall, sysctls, served = [], hosts, around = null } = options;
   parseLinkName(link);
   const cache = caches.of(link);
+  const known = around && (await observeDevice(run, link, caches));
+  cache.settle();
+  if (around !== null && known !== null) return { ...around, device: known };
   const [device, view, rules, values, hostsFile] = await Promise.all([
     readDevice(run, link, cache),
     readView(run, cache, caches),
@@ -76,6 +82,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
     readSysctls(sysctls),
     hosts ? readHosts(link) : null,
   ]);
+  cache.settle();
   if (device === null) caches.forget(link);
   const surroundings = { ...view.surroundings, resolvers: readResolvers() };
   const ways = served.flatMap(linkFinder(surroundings)).filter(isPlainLinkName);
@@ -113,7 +120,9 @@ const endedMessage = /Protocol error/;
 async function readDevice(run: Run, link: string, cache: LinkCache, mayRepeat = true): Promise<Device | null> {
   try {
     const text = await run('wg', ['show', link, 'dump'], { outputCache: cache.dump });
-    return parseOutput('wg', text, cache.readDump);
+    const device = parseOutput('wg', text, cache.readDump);
+    cache.last = text;
+    return device;
   } catch (error) {
     if (noDeviceMessage.test(stderrOf(error))) return null;
     if (mayRepeat && endedMessage.test(stderrOf(error))) return readDevice(run, link, cache, false);

@@ -3,6 +3,7 @@ import { kernelProtocol } from '../../core/host-state/marks.ts';
 import { memoizeLast } from '../../core/util/memo.ts';
 import { OutputCache } from '../process/output-cache.ts';
 import { dumpReader } from '../wireguard/dump.ts';
+import { digestDump } from '../wireguard/watch-devices.ts';
 import { type Shown, shownReader } from './ip/show.ts';
 import { findOnLink, findRoutes } from './link-routes.ts';
 import { gatherUnderlay } from './underlay.ts';
@@ -26,6 +27,15 @@ export class ObservationCache {
     return known;
   }
 
+  /** The digest of an interface's WireGuard table in an observation since the last call; undefined where there was none. */
+  takeSeen(link: string): string | undefined {
+    const cache = this.#links.get(link);
+    const text = cache?.seen ?? null;
+    if (cache === undefined || text === null) return undefined;
+    cache.seen = null;
+    return digestDump(link, text);
+  }
+
   /** An interface that is gone had a private key, which is among what `wg` printed. */
   forget(link: string): void {
     this.#links.delete(link);
@@ -42,6 +52,15 @@ class LinkCache {
   readonly dump = new OutputCache();
   readonly table = new OutputCache();
   readonly readDump: (text: string) => Device = dumpReader();
+  /** What `wg` last printed. */
+  last: string | null = null;
+  /** The same of the last observation, until the watch of devices takes it. */
+  seen: string | null = null;
+  /** Notes that what `wg` last printed is part of an observation. */
+  settle(): void {
+    this.seen = this.last;
+  }
+
   /** Of the output of `ip`. */
   readonly readView: (text: string) => LinkView;
 

@@ -43,7 +43,7 @@ export function portableHost(context: PortableContext): Host {
     isTcpReachable,
     probe: (target, deadlineMs) => probeTarget(context, target, deadlineMs),
     watch: (listener) => watchLinks(listener),
-    watchDevices: (listener, everyMs) => watchDevices(run, listener, everyMs),
+    watchDevices: (listener, everyMs) => watchDevices(run, listener, { everyMs }),
   };
 
   async function findRoute(destination: Address): Promise<KernelRoute> {

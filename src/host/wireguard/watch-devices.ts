@@ -11,20 +11,50 @@ const defaultIntervalMs = 9000;
 /** Of one poll: a WireGuard in user space that hangs must not delay the end of the watch. */
 const deadlineMs = 4000;
 
+export interface DeviceWatchOptions {
+  readonly everyMs?: number | undefined;
+  readonly outputCache?: OutputCache | undefined;
+  /**
+   * The digest of an interface in an observation since the last poll: a change is one of that. What a pass changed itself is none then,
+   * and what was changed back is one.
+   */
+  readonly takeSeen?: (link: string) => string | undefined;
+}
+
 /** {@link Host.watchDevices}: polls all WireGuard tables. */
 export async function watchDevices(
   run: Run,
   listener: (event: HostEvent) => void,
-  everyMs = defaultIntervalMs,
-  outputCache?: OutputCache,
+  { everyMs = defaultIntervalMs, outputCache, takeSeen = () => undefined }: DeviceWatchOptions = {},
 ): Promise<Watch> {
   let known = await readDigests(run, outputCache);
   return pollUntilClosed(everyMs, async (signal) => {
     const found = await readDigests(run, outputCache);
     if (signal.aborted || found === null) return;
-    if (known !== null) for (const event of compare(known, found)) listener(event);
+    if (known !== null) for (const event of compare(withSeen(known, found, takeSeen), found)) listener(event);
     known = found;
   });
+}
+
+function withSeen(known: Digests, found: Digests, takeSeen: (link: string) => string | undefined): Digests {
+  const links = new Set([...known.keys(), ...found.keys()]);
+  return new Map(
+    [...links].flatMap((link) => {
+      const digest = takeSeen(link) ?? known.get(link);
+      return digest === undefined ? [] : [[link, digest] as const];
+    }),
+  );
+}
+
+/** The digest of one interface, of what `wg show IF dump` printed; undefined for another text. */
+export function digestDump(link: string, text: string): string | undefined {
+  const lines = text.split('\n').filter((line) => line !== '');
+  try {
+    return digestDevices(lines.map((line) => `${link}\t${line}`).join('\n')).get(link);
+  } catch (error) {
+    if (error instanceof InvalidValue) return undefined;
+    throw error;
+  }
 }
 
 /** Null after a failure, which the next poll retries. */

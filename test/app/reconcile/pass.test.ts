@@ -74,15 +74,15 @@ describe('a pass', () => {
     expect({ observations, deviceLooks }).toEqual({ observations: 3, deviceLooks: 0 });
   });
 
-  it('fails where WireGuard has not taken over a peer, or lost its interface meanwhile', async () => {
-    for (const isGone of [false, true]) {
-      const desk = await settledDesk();
-      const { device } = desk.actual;
-      desk.tools.host.device = async () => (isGone ? null : device);
-      const map = mapAt('"2"', [relay, peer(3, { endpoint: dialled(3) })]);
-      const work = passNetwork(desk.tools, 'cpn0', { map, resolved: null }, options);
-      await expect(work).rejects.toMatchObject({ name: 'NotConverged' });
-    }
+  it('fails where WireGuard has not taken over a peer', async () => {
+    const desk = await settledDesk();
+    const { apply } = desk.tools.host;
+    desk.tools.host.apply = async (step) => {
+      if (step.do !== 'configure-device') await apply(step);
+    };
+    const map = mapAt('"2"', [relay, peer(3, { endpoint: dialled(3) })]);
+    const work = passNetwork(desk.tools, 'cpn0', { map, resolved: null }, options);
+    await expect(work).rejects.toMatchObject({ name: 'NotConverged' });
   });
 
   it('repairs drift', async () => {

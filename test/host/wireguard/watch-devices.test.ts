@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { CommandFailed, CpnError, InvalidValue } from '../../../src/core/errors/index.ts';
 import type { HostEvent } from '../../../src/host/host.ts';
+import { linuxHost } from '../../../src/host/linux/linux-host.ts';
 import type { Run } from '../../../src/host/process/run.ts';
-import { digestDevices, watchDevices } from '../../../src/host/wireguard/watch-devices.ts';
+import { digestDevices, digestDump, watchDevices } from '../../../src/host/wireguard/watch-devices.ts';
 import { at, makePeer, newKeyPair, newPresharedKey } from '../samples.ts';
 import { configure, create, startTunnel } from '../steps.ts';
 import { bounded, eventsOf, meets, pidsOf, sees, startWatcher } from '../watching.ts';
@@ -85,10 +86,46 @@ describe('watching WireGuard tables', () => {
       return text;
     };
     const events: HostEvent[] = [];
-    const watch = await watchDevices(run, (event) => events.push(event), 1);
+    const watch = await watchDevices(run, (event) => events.push(event), { everyMs: 1 });
     await vi.waitUntil(() => looks > texts.length, bounded);
     await watch.close();
     expect(events).toEqual([device]);
+  });
+
+  test('compares with what a pass saw since the last poll', async () => {
+    const texts = [dumpOf(1), dumpOf(1), dumpOf(2), dumpOf(2)];
+    // What a pass changed was changed back; then a pass changed it again, and it stays.
+    const seen = [digestDump('wg0', '(none)\t(none)\t2\toff\n'), digestDevices(dumpOf(2)).get('wg0')];
+    let looks = 0;
+    const events: number[] = [];
+    const watch = await watchDevices(
+      async () => texts[looks++] ?? dumpOf(2),
+      () => events.push(looks),
+      { everyMs: 1, takeSeen: () => seen.shift() },
+    );
+    await vi.waitUntil(() => looks > texts.length, bounded);
+    await watch.close();
+    expect(events).toEqual([2]);
+  });
+
+  test('reports what a pass changed, and another program changed back between two polls', async () => {
+    let port = 1;
+    const run: Run = async (tool, args) => {
+      const line = `(none)\t(none)\t${port}\toff\n`;
+      if (tool === 'wg') return args.includes('all') ? `lo\t${line}` : line;
+      return tool === 'ip' ? '[]\n[]\n[]\n[]\n' : '{"nftables":[]}';
+    };
+    const host = linuxHost(run);
+    const question = { link: 'lo', firewall: false, sysctls: [], hosts: false } as const;
+    const events: HostEvent[] = [];
+    const watch = await host.watchDevices((event) => events.push(event), 50);
+    const around = await host.observe(question);
+    port = 2;
+    await host.observe({ ...question, around });
+    port = 1;
+    await vi.waitUntil(() => events.length > 0, bounded);
+    await watch.close();
+    expect(events).toEqual([{ kind: 'device', link: 'lo', removed: false }]);
   });
 
   test('never polls twice at once, and reports nothing after it is closed', async () => {
@@ -102,7 +139,7 @@ describe('watching WireGuard tables', () => {
       return dumpOf(looks);
     };
     const listener = vi.fn();
-    const watch = await watchDevices(run, listener, 1);
+    const watch = await watchDevices(run, listener, { everyMs: 1 });
     await vi.waitUntil(() => looks > 5 && now === 1, { timeout: 20_000, interval: 1 });
     const closed = watch.close();
     listener.mockClear();
