@@ -121,6 +121,7 @@ export function fallbackStore(
       configs.forget(link);
     },
     lock,
+    isLocked: () => store.isLocked(),
     change: (work, waits) => hold((begin) => store.change(begin, waits), work, work),
     claim: (work) => hold((begin) => store.claim(begin), work, work),
   };

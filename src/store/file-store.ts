@@ -7,7 +7,7 @@ import { FileCache } from './files/file-cache.ts';
 import { closeFile, type Guarded, isExposed, type OnExposure, secureFolder } from './files/file-trust.ts';
 import { listLinks, makeFolder, removeFolder } from './files/folder.ts';
 import { formerName, readFormer, writeFormer } from './former-networks.ts';
-import { changeLock, daemonLock, type Kind, passLock, removeLock, removeStale, withLock } from './lock.ts';
+import { changeLock, daemonLock, isLocked, type Kind, passLock, removeLock, removeStale, withLock } from './lock.ts';
 import { type Notes, readNotesFile, writeNotesFile } from './notes.ts';
 import type { State } from './state/state.ts';
 import { copiesOf, holdsStates, mendState, readState, removeState, writeState } from './state/state-copies.ts';
@@ -188,6 +188,7 @@ export function fileStore(folders: Folders, onDamage: OnDamage = () => {}, onExp
       };
       return withLock(folders.runtime, () => finallyDo(mendFirst, clearTraces));
     },
+    isLocked: () => isLocked(folders.runtime),
     change: (work, waits = true) => hold(waits ? changeLock : { ...changeLock, patienceMs: 0 }, work),
     claim: (work) => hold(daemonLock, work),
   };

@@ -46,6 +46,23 @@ export async function withLock<T>(folder: string, work: () => Promise<T>, kind: 
   }
 }
 
+/** True while a process holds the lock. Makes no file, and takes the lock from no process. */
+export async function isLocked(folder: string, { file }: Kind = passLock): Promise<boolean> {
+  const path = join(folder, file);
+  if (inodeOf(path) === null) return false;
+  const { DatabaseSync } = await import('node:sqlite');
+  let database: DatabaseSync | null = null;
+  try {
+    database = new DatabaseSync(path, { readOnly: true });
+    database.exec('SELECT 1 FROM sqlite_schema');
+    return false;
+  } catch (error) {
+    return (Number((error as { errcode?: number }).errcode) & 0xff) === busy;
+  } finally {
+    database?.close();
+  }
+}
+
 /** Removes a lock's files; only for the process that holds it. One that waits for it notices, and takes a new one. */
 export async function removeLock(folder: string, { file }: Kind = passLock): Promise<void> {
   const path = join(folder, file);

@@ -62,6 +62,8 @@ export interface Store {
    * @throws Locked when another one does not end in time
    */
   lock<T>(work: () => Promise<T>): Promise<T>;
+  /** True while a process holds {@link lock}. */
+  isLocked(): Promise<boolean>;
   /**
    * Runs `work`, a change by an operator, while no other process makes one. It takes {@link lock} for each of its steps; while
    * it waits to be confirmed, passes go on.

@@ -44,6 +44,18 @@ async function startHolder(call: 'lock' | 'claim') {
 const reject = (error: unknown) => error;
 
 describe('the lock', () => {
+  it('is known to be held, by another process and by this one, and not where there is none', async () => {
+    const store = fileStore(folders);
+    expect(await store.isLocked()).toBe(false);
+    expect(await readdir(folder)).toEqual([]);
+    await store.write(state);
+    await store.lock(async () => expect(await store.isLocked()).toBe(true));
+    expect(await store.isLocked()).toBe(false);
+    await using _ = await startHolder('lock');
+    expect(await store.isLocked()).toBe(true);
+    await expect(withLock(folders.runtime, async () => {}, atOnce)).rejects.toThrow(Locked);
+  });
+
   it('is held by one process at a time', async () => {
     let working = 0;
     let most = 0;

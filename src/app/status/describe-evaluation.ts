@@ -91,6 +91,7 @@ export function describeEvaluation(
       ...describePinMismatches(state),
       ...(ending === null ? [] : [`${ending.found}; ${ending.remedy}`]),
       ...(state.refused === null ? [] : [describeRefused(state)]),
+      ...(state.enabled ? [] : [`taken down; "cpn up ${state.interface}" brings it up`]),
       ...(state.drained
         ? [`out of service since "cpn drain"; "cpn drain ${state.interface} --undo" puts it back`]
         : []),

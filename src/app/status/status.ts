@@ -6,7 +6,7 @@ import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
 import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.ts';
-import { selectJoined } from '../select.ts';
+import { isJoined, selectJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { describeEvaluation } from './describe-evaluation.ts';
 import { describeLan } from './describe-lan.ts';
@@ -24,10 +24,10 @@ export async function readStatus(tools: Tools, network?: string): Promise<Networ
 async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> {
   const notes = await tools.store.readNotes(state.interface);
   try {
-    const seen = await evaluateNetwork(tools, state);
-    const known = describeState(state, notes);
+    const seen = await evaluateSettled(tools, state);
+    const known = describeState(seen.state, notes);
     const described = describeEvaluation(seen, notes, secondsNow(tools));
-    const local = explainNoAccess(state);
+    const local = explainNoAccess(seen.state);
     const evaluated = local === null ? described : { ...described, warnings: [...described.warnings, local] };
     if (evaluated.state === 'down') return { ...known, ...evaluated };
     const { inbound, drops } = await describeDrops(tools, seen, notes);
@@ -38,6 +38,19 @@ async function readNetwork(tools: Tools, state: Joined): Promise<NetworkStatus> 
     const known = describeState(state, notes);
     return { ...known, state: 'degraded', warnings: [...describeLan(state, notes), ...notes.troubles], failure: error };
   }
+}
+
+/** Milliseconds that a pass which is at work is waited for: most of those that must be confirmed take a second. */
+const patience = 3_000;
+const pause = 100;
+
+/** A pass has changed the host before it saves what it changed: until then the one differs from the other, and there is no drift. */
+async function evaluateSettled(tools: Tools, state: Joined): Promise<Evaluation> {
+  const seen = await evaluateNetwork(tools, state);
+  if (!state.enabled || seen.changes.length === 0 || !(await tools.store.isLocked())) return seen;
+  for (let waited = 0; waited < patience && (await tools.store.isLocked()); waited += pause) await tools.sleep(pause);
+  const settled = await tools.store.read(state.interface);
+  return settled !== null && isJoined(settled) ? evaluateNetwork(tools, settled) : seen;
 }
 
 /** Of a host that does not forward, the notes say whether there is reason to look. That the rules cannot be read hides nothing else. */

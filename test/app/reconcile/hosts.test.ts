@@ -62,7 +62,7 @@ describe('a pass that names the peers', () => {
     const statusOf = async (state: Joined) => describeEvaluation(await evaluateNetwork(desk.tools, state), noNotes, 0);
     const warning = 'the hosts file lacks the peers of cpn0: it is full of holes';
     expect(await statusOf(await desk.state())).toMatchObject({ state: 'up', drift: [], warnings: [warning] });
-    expect((await statusOf({ ...(await desk.state()), enabled: false })).warnings).toEqual([]);
+    expect((await statusOf({ ...(await desk.state()), enabled: false })).warnings).not.toContain(warning);
   });
 });
 
