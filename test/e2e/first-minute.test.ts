@@ -53,7 +53,7 @@ describe('a join on a terminal', () => {
     expect(rows.map((row) => row.replace(/ \(\d+\.\d s\)$/, ''))).toEqual([
       ...steps.map((step) => `✓ ${step}`),
       'joined office as web-1: cpn0 has 10.77.0.2',
-      'a peer answered',
+      'edge-1 answered',
       'next:',
       '  cpn status cpn0  peers, routes and drift',
       '  ping 10.77.0.1   edge-1',

@@ -75,7 +75,7 @@ async function examineStates(tools: DoctorTools, { states, unreadable, failure }
       'state',
       `what is known of ${link}`,
       error.message,
-      `see that file; cpn leave ${link}, and join again`,
+      error.facts.code === 'EACCES' ? 'sudo cpn doctor' : `see that file; cpn leave ${link}, and join again`,
     ),
   );
   const damaged = [...store.damaged]

@@ -10,7 +10,7 @@ import { confirmFlag, readConfirmation } from '../parse/confirm-flag.ts';
 export const rotateKey: Command = {
   name: 'rotate-key',
   argument: networkArgument,
-  summary: 'Rotate the key pair; rolls back unless a peer that answered before completes a handshake with the new key',
+  summary: 'Rotate the key pair; rolls back unless the control plane, or a peer that answered before, confirms it',
   flags: { ...jsonFlag, ...confirmFlag },
   examples: ['cpn rotate-key', 'cpn rotate-key office --confirm-within 1m'],
   async run(input) {

@@ -59,8 +59,8 @@ function describeMembership({ membership: { map, peer }, interface: link }: Join
   return `${bold(printable(map.name))} as ${printable(peer.name)}: ${link} has ${bold(peer.address)}`;
 }
 
-function describeHandshake({ state: { interface: link }, handshake, secretMismatches }: JoinReport): string {
-  if (handshake === true) return 'a peer answered';
+function describeHandshake({ state: { interface: link }, handshake, answered, secretMismatches }: JoinReport): string {
+  if (handshake === true) return `${answered === null ? 'a peer' : printable(answered.name)} answered`;
   if (secretMismatches.length > 0) {
     const why = secretMismatches.map((trouble) => printable(describeSecretMismatch(trouble)));
     return `${yellow('no peer answered yet')}: ${why.join('; ')}`;

@@ -109,6 +109,15 @@ describe('a check-up', () => {
     ]);
   });
 
+  it('by a user who may not read a state recommends no more than another user', async () => {
+    const { tools } = await startDesk();
+    const error = new DiskFailed('read', '/x', { name: 'Error', message: '', code: 'EACCES', errno: -13 });
+    tools.store.list = async () => ({ states: [], unreadable: [{ interface: 'cpn0', error }] });
+    expect(problemsOf(await examine(tools))).toEqual([
+      expect.objectContaining({ subject: 'state', remedy: 'sudo cpn doctor' }),
+    ]);
+  });
+
   it('notes what cannot be examined on this kind of host, and does not examine it', async () => {
     const unexpected = async () => {
       throw new Error('unexpected call');
