@@ -104,8 +104,10 @@ export function findAwaitedPeers(
 /** A peer that is put in again keeps where it was found. */
 async function renew(tools: Tools, link: string, waiting: readonly AwaitedPeer[]): Promise<void> {
   const seen = await readTable(tools, link);
+  // A pass makes the interface again.
+  if (seen === null) return;
   const peers = waiting.map(({ wanted }) => {
-    return { ...wanted, endpoint: seen?.get(wanted.publicKey)?.endpoint ?? wanted.endpoint };
+    return { ...wanted, endpoint: seen.get(wanted.publicKey)?.endpoint ?? wanted.endpoint };
   });
   await tools.host.apply({ do: 'renew-peers', link, peers, changes: [] });
 }

@@ -151,6 +151,20 @@ describe('a new key', () => {
     expect(report?.failure?.name).toBe(name);
   });
 
+  it('is rolled back, and says so, where the interface is gone meanwhile', async () => {
+    const desk = await startUp();
+    const { device } = desk.tools.host;
+    let looks = 0;
+    desk.tools.host.device = async (link) => {
+      if (keyInUse(desk) === newer.publicKey) looks += 1;
+      return looks > 0 ? null : device(link);
+    };
+    const [report] = await rotateKeys(desk.tools, undefined);
+    expect(report?.failure?.name).toBe('NotRotated');
+    expect(looks).toBeGreaterThan(10);
+    expect(desk.steps.map((step) => step.do)).not.toContain('renew-peers');
+  });
+
   it('is answered by a peer that changes its own key meanwhile: passes go by newer maps while it waits', async () => {
     const desk = await startUp();
     const theirs = keyPair(22).publicKey;
