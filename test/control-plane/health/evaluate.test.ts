@@ -7,21 +7,9 @@ import { savePeerHealth } from '../../../src/control-plane/store/health.ts';
 import { eventually } from '../../lab/eventually.ts';
 import { postgres } from '../databases.ts';
 import { enroll, makeFolder, makeKey, makeNetwork, startPlane, withDatabase } from '../harness.ts';
-import { actions, type Office, silence, soon, startOffice } from './office.ts';
+import { actions, type Office, outlast, silence, soon, startOffice } from './office.ts';
 
 const settled = () => new Promise((resolve) => setTimeout(resolve, 6 * soon.tickMs));
-
-/** Time goes by in which only these make requests: while all are silent, none is offline. */
-async function outlast({ plane }: Pick<Office, 'plane'>, calls: () => Promise<unknown>[]): Promise<void> {
-  plane.clock.advance(silence - 30_000);
-  const { length } = await Promise.all(calls());
-  const at = plane.clock.now().toISOString();
-  await eventually('the requests are stored', async () => {
-    const rows = await withDatabase(plane.dataDir, (db) => db.selectFrom('peer_health').select('last_seen').execute());
-    return rows.filter(({ last_seen }) => last_seen === at).length >= length;
-  });
-  plane.clock.advance(30_000);
-}
 
 /** All hosts made a request, and are announced. */
 async function allOnline({ one, two, three, call, events }: Office): Promise<void> {

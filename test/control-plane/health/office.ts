@@ -1,7 +1,7 @@
 import { Health } from '../../../src/contract/health.ts';
 import type { ServeOptions } from '../../../src/control-plane/serve.ts';
 import { eventually } from '../../lab/eventually.ts';
-import { enroll, makeKey, makeNetwork, type Plane, startPlane } from '../harness.ts';
+import { enroll, makeKey, makeNetwork, type Plane, startPlane, withDatabase } from '../harness.ts';
 
 export interface OfficePeer {
   readonly id: number;
@@ -36,6 +36,18 @@ async function makeOffice(plane: Plane) {
     stranger: await add(await makeNetwork(plane, token, { private_cidr: '10.78.0.0/24' }), 'stranger'),
     ...actions(plane, network, token),
   };
+}
+
+/** Time goes by in which only these make requests: while all are silent, none is offline. */
+export async function outlast({ plane }: Pick<Office, 'plane'>, calls: () => Promise<unknown>[]): Promise<void> {
+  plane.clock.advance(silence - 30_000);
+  const { length } = await Promise.all(calls());
+  const at = plane.clock.now().toISOString();
+  await eventually('the requests are stored', async () => {
+    const rows = await withDatabase(plane.dataDir, (db) => db.selectFrom('peer_health').select('last_seen').execute());
+    return rows.filter(({ last_seen }) => last_seen === at).length >= length;
+  });
+  plane.clock.advance(30_000);
 }
 
 /** What the hosts and the owner of a network do at one control plane. */

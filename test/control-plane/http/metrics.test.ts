@@ -12,7 +12,7 @@ import {
   startPlane,
   withDatabase,
 } from '../harness.ts';
-import { silence, startOffice } from '../health/office.ts';
+import { outlast, startOffice } from '../health/office.ts';
 import { refuse, startReceiver, webhookAt } from '../health/receiver.ts';
 import { makeOffice, openWaiting, read, tagged, untilWaiting } from '../push/long-poll.ts';
 import { connectRaw } from '../raw.ts';
@@ -139,8 +139,7 @@ test('hosts are counted by the state that the last event stated', async () => {
   await office.call(office.one);
   await office.call(office.two);
   await eventually('two are online', async () => String(await states()) === '2,0');
-  office.plane.clock.advance(silence);
-  await office.call(office.one);
+  await outlast(office, () => [office.call(office.one)]);
   await eventually('one is offline', async () => String(await states()) === '1,1');
 });
 
