@@ -8,7 +8,7 @@ const usage = `usage: scripts/test [quick | vm | coverage | ci] [WORD…]
   quick      static checks and unit tests
   vm         the tests of the emulated machine
   coverage   the unit and in-process tests, with the coverage of each folder of src
-  ci         every check and test; a file that passes only on its second run fails it too
+  ci         every check and test; three files that pass only on their second run fail it too
   WORD       only test files whose path contains one of the words; alone, without the static checks
 `;
 
