@@ -2,6 +2,7 @@ import { Interrupted, MismatchChanged, NotJoined, quote, WrongUsage } from '../c
 import { identifyMap } from '../core/map/map-validation.ts';
 import type { PeerId } from '../core/map/model.ts';
 import { ownKeys } from '../core/map/own-peer.ts';
+import { describeList, findNamed, type Naming } from '../core/names/find-named.ts';
 import type { Pin } from '../core/pins/match-pins.ts';
 import { describeDifference, findPinMismatches, type PinMismatch } from '../core/pins/pin-mismatch.ts';
 import { acceptMismatch, reapplyPins } from '../core/pins/pins.ts';
@@ -23,28 +24,29 @@ export interface Candidate {
 }
 
 /**
- * The peer that a person names by its id, its address or its name; of several of which anything is claimed of one alone, that one.
+ * The peer that a person names by its id, its address or its name. Peers choose their names, perhaps the id or the address of another.
  *
  * @throws WrongUsage when there is none, or more than one; NotJoined where there is no network
  */
 export async function findPeer(tools: Tools, named: string, network: string | undefined): Promise<Candidate> {
   const { states, unreadable } = await selectJoined(tools, network);
   const peers = states.flatMap(listPeers);
-  const found = choosePeers(peers, named);
-  const claimed = found.filter(({ mismatch }) => mismatch !== null);
-  const [peer, ...more] = claimed.length === 1 ? claimed : found;
-  if (peer === undefined) {
-    refuseUnreadable(unreadable);
-    if (states.length === 0) throw new NotJoined('no network is joined; join one with "cpn join"');
-    const claims = peers.filter(({ mismatch }) => mismatch !== null);
-    const waiting = claims.length === 0 ? 'none' : describe(claims);
-    throw new WrongUsage(`there is no peer ${quote(named)}; peers with a change to accept: ${waiting}`);
-  }
-  if (more.length === 0) return peer;
+  const peer = findNamed(peers, named, naming);
+  if (peer !== null) return peer;
+  refuseUnreadable(unreadable);
+  if (states.length === 0) throw new NotJoined('no network is joined; join one with "cpn join"');
+  const claims = peers.filter(({ mismatch }) => mismatch !== null);
   throw new WrongUsage(
-    `${quote(named)} may be ${describe([peer, ...more])}; name one by its id or address, and its network`,
+    `there is no peer ${quote(named)}; peers with a change to accept: ${describeList(claims, naming)}`,
   );
 }
+
+const naming: Naming<Candidate> = {
+  what: 'peer',
+  names: ({ id, name, addresses }) => [String(id), name, ...addresses],
+  describe: ({ interface: link, id, name, addresses }) => `${quote(name)} (${id}, ${addresses[0]}) in ${link}`,
+  remedy: 'give an id, address or name that no other has, and the network',
+};
 
 /**
  * Takes what is claimed of a peer for what it is to be known by from now on, and makes a pass over its network. After a signal that
@@ -124,22 +126,4 @@ function listPeers({ interface: link, membership, pins, ...keys }: Joined): Cand
       return { interface: link, id, name, addresses, mismatch: claim };
     },
   );
-}
-
-/** Names may look like ids and addresses: what has the id is meant, or else the address. */
-function choosePeers(peers: readonly Candidate[], named: string): readonly Candidate[] {
-  const byId = peers.filter(({ id }) => String(id) === named);
-  if (byId.length > 0) return byId;
-  const byAddress = peers.filter(({ addresses }) => addresses.includes(named));
-  return byAddress.length > 0 ? byAddress : peers.filter(({ name }) => name === named);
-}
-
-const mostNamed = 20;
-
-function describe(peers: readonly Candidate[]): string {
-  const named = peers
-    .slice(0, mostNamed)
-    .map((each) => `${each.name} (${each.id}, ${each.addresses[0]}) in ${each.interface}`);
-  const more = peers.length > named.length ? ` and ${peers.length - named.length} more` : '';
-  return named.length === 0 ? 'none' : `${named.join(', ')}${more}`;
 }

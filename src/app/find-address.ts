@@ -1,5 +1,7 @@
 import { isIP } from 'node:net';
-import { InvalidValue } from '../core/errors/index.ts';
+import { InvalidValue, quote } from '../core/errors/index.ts';
+import type { Peer } from '../core/map/model.ts';
+import { findNamed, type Naming } from '../core/names/find-named.ts';
 import { type Address, parseAddress } from '../core/net/cidr.ts';
 import { parseHost } from '../core/net/endpoint.ts';
 import type { Joined } from '../store/state/state.ts';
@@ -17,23 +19,27 @@ export interface FoundAddress {
  * The address that a person means: an address, the name of a peer in one of the networks, or a name that this host's resolver
  * knows, of whose addresses the first is taken.
  *
- * @throws InvalidValue for what is none of these, and for a name that several peers have
+ * @throws InvalidValue for what is none of these; WrongUsage for a name that several peers have
  */
 export async function findAddress(tools: Tools, states: readonly Joined[], text: string): Promise<FoundAddress> {
   if (isIP(text) !== 0) return { address: parseAddress(text), origin: null };
-  const [named, ...others] = states.flatMap(({ membership: { map } }) =>
-    map.peers.filter((peer) => peer.name === text).map(({ address }) => ({ address, network: map.name })),
+  const peers = states.flatMap(({ interface: link, membership: { map } }) =>
+    map.peers.map(({ id, name, address }) => ({ id, name, address, link, network: map.name })),
   );
-  if (named && others.length > 0) {
-    const places = [named, ...others].map(({ address, network }) => `${address} in ${network}`).join(', ');
-    throw new InvalidValue('address', text, `is the name of several peers (${places})`, 'give one of the addresses');
-  }
-  if (named) return { address: named.address, origin: `the address of ${text} in network ${named.network}` };
+  const peer = findNamed(peers, text, naming);
+  if (peer) return { address: peer.address, origin: `the address of ${text} in network ${peer.network}` };
   const [address, ...more] = await tools.host.resolve(readName(text), resolveDeadline);
   if (address === undefined) throw notFound(text);
   const rest = more.length === 0 ? '' : `; it has ${more.join(', ')} too`;
   return { address, origin: `the address that the resolver gives for ${text}${rest}` };
 }
+
+const naming: Naming<Pick<Peer, 'id' | 'name' | 'address'> & { readonly link: string }> = {
+  what: 'peer',
+  names: ({ name }) => [name],
+  describe: ({ id, name, address, link }) => `${quote(name)} (${id}, ${address}) in ${link}`,
+  remedy: 'give one of the addresses',
+};
 
 function readName(text: string): string {
   try {

@@ -1,4 +1,5 @@
 import { NotJoined, quote } from '../core/errors/index.ts';
+import { findNamed, type Naming } from '../core/names/find-named.ts';
 import type { Joined, State } from '../store/state/state.ts';
 import type { Listing, Store } from '../store/store.ts';
 import type { Tools } from './tools.ts';
@@ -10,20 +11,19 @@ export interface Selection<S extends State = State> {
 }
 
 /**
- * The networks of this host that `network` names: an interface, a network's id or its name; all of them when nothing is
- * named.
+ * The network of this host that `network` names: an interface, else a network's id or name, which only one may have; all networks when
+ * nothing is named. A member or a control plane chooses ids and names, and this host its interfaces.
  *
  * @throws NotJoined when something is named that this host has not joined
+ * @throws WrongUsage when an id or name matches several networks
  * @throws what makes its state unreadable, when an interface is named
  */
 export async function selectStates(store: Store, network: string | undefined): Promise<Selection> {
   const { states, unreadable } = await store.list();
   if (network === undefined) return { states, unreadable };
-  const chosen = states.filter(({ interface: link, membership }) =>
-    [link, ...(membership ? [String(membership.map.id), membership.map.name] : [])].includes(network),
-  );
-  if (chosen.length > 0) return { states: chosen, unreadable: [] };
   for (const { interface: link, error } of unreadable) if (link === network) throw error;
+  const chosen = findNamed(states, network, networkNaming);
+  if (chosen !== null) return { states: [chosen], unreadable: [] };
   const joined = states.map((state) => state.interface).join(', ') || 'none';
   const hidden = unreadable.map((each) => each.interface).join(', ');
   const rest = hidden && `, and what cannot be read: ${hidden}`;
@@ -31,6 +31,20 @@ export async function selectStates(store: Store, network: string | undefined): P
   throw new NotJoined(
     `this host has not joined a network ${quote(network)}; joined: ${joined}${rest}${hidden ? '' : next}`,
   );
+}
+
+const networkNaming: Naming<State> = {
+  what: 'network',
+  ownName: (state) => state.interface,
+  names: ({ membership }) => (membership ? [String(membership.map.id), membership.map.name] : []),
+  describe: describeState,
+  remedy: 'name one by its interface',
+};
+
+/** Such as `cpn0 ("office", id 7, https://cp.example.com)`. */
+export function describeState({ interface: link, membership, service }: State): string {
+  const network = membership ? `${quote(membership.map.name)}, id ${membership.map.id}` : 'join not finished';
+  return `${link} (${network}, ${service.url})`;
 }
 
 /** Like {@link selectStates}, without those whose join was never finished, with a warning for each. */

@@ -7,6 +7,7 @@ import type { AdminService, Network, PeerHealth, Profile } from '../api/service.
 import type { Secret } from '../core/crypto/secret.ts';
 import { expectCpnError, quote, WrongUsage } from '../core/errors/index.ts';
 import { comparePeerIds, type Id } from '../core/map/model.ts';
+import { describeList, findNamed as matchNamed, type Naming } from '../core/names/find-named.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { Input } from './input/input.ts';
 import { readSecret } from './input/secrets.ts';
@@ -91,7 +92,8 @@ export async function findTheNetwork(service: AdminService, named: string | unde
   const networks = await service.listNetworks();
   const [only, ...more] = networks;
   if (only === undefined) throw new WrongUsage('there is no network yet; create one with "cpn network create"');
-  if (more.length > 0) throw new WrongUsage(`there are ${networks.length} networks; name one: ${listNames(networks)}`);
+  if (more.length > 0)
+    throw new WrongUsage(`there are ${networks.length} networks; name one: ${describeList(networks, naming)}`);
   return only.id;
 }
 
@@ -120,36 +122,25 @@ export async function readPeerHealth(
 }
 
 /** The one of `list` that a person names by id or name; a WrongUsage where there is none, or more than one. */
-export function findNamed<Thing extends { readonly id: number | string; readonly name: string }>(
-  list: readonly Thing[],
-  named: string,
-  what: string,
-): Thing {
-  const byId = list.find(({ id }) => String(id) === named);
+export function findNamed<Thing extends Named>(list: readonly Thing[], named: string, what: string): Thing {
   // A peer gives itself its name, and may have chosen the id of another.
-  const other = byId && list.find((each) => each !== byId && each.name === named);
-  if (other) {
-    const which = `${quote(named)} is the id of ${quote(byId.name)}, and the name of the one with the id ${other.id}`;
-    throw new WrongUsage(`${which}; name the one by its name, or the other by its id`);
-  }
-  const [found, ...more] = byId ? [byId] : list.filter(({ name }) => name === named);
-  if (found === undefined) throw new WrongUsage(`there is no ${what} ${quote(named)}; there are: ${listNames(list)}`);
-  if (more.length > 0) {
-    const ids = [found, ...more].slice(0, mostNamed).map(({ id }) => id);
-    throw new WrongUsage(
-      `${more.length + 1} ${what}s are called ${quote(named)}; name one by its id: ${ids.join(', ')}`,
-    );
+  const found = matchNamed(list, named, { ...naming, what });
+  if (found === null) {
+    throw new WrongUsage(`there is no ${what} ${quote(named)}; there are: ${describeList(list, naming)}`);
   }
   return found;
 }
 
-const mostNamed = 20;
-
-function listNames(list: readonly { readonly id: number | string; readonly name: string }[]): string {
-  const names = list.slice(0, mostNamed).map(({ id, name }) => `${name} (${id})`);
-  const more = list.length > names.length ? ` and ${list.length - names.length} more` : '';
-  return names.length === 0 ? 'none' : `${names.join(', ')}${more}`;
+interface Named {
+  readonly id: number | string;
+  readonly name: string;
 }
+
+const naming: Omit<Naming<Named>, 'what'> = {
+  names: ({ id, name }) => [String(id), name],
+  describe: ({ id, name }) => `${quote(name)} (${id})`,
+  remedy: 'give an id or a name that no other has',
+};
 
 function notLoggedIn({ url }: ServiceAddress): WrongUsage {
   return new WrongUsage(`not logged in at ${url}; run "cpn login --api ${url} --email EMAIL"`);

@@ -23,7 +23,6 @@ describe('what a person means by an address', () => {
   });
 
   it.each([
-    ['twin', /several peers \(10\.77\.0\.3 in office, 10\.77\.0\.4 in office\)/],
     ['missing.example', /no name that its resolver knows/],
     ['10.77.0.0/24', /no IP address/],
     ['010.77.0.1', /no IP address/],
@@ -34,5 +33,12 @@ describe('what a person means by an address', () => {
     const failure = await findAddress(desk.tools, [office], text).catch((error) => error);
     expect(failure).toBeInstanceOf(InvalidValue);
     expect(failure.message).toMatch(message);
+  });
+
+  it('is not the name of two peers', async () => {
+    const desk = await Desk.with(office);
+    await expect(findAddress(desk.tools, [office], 'twin')).rejects.toThrow(
+      '"twin" matches 2 peers: "twin" (3, 10.77.0.3) in cpn0, "twin" (4, 10.77.0.4) in cpn0; give one of the addresses',
+    );
   });
 });

@@ -214,17 +214,27 @@ describe('accepting', () => {
     const named = { ...web, name: 'db' };
     const desk = await deskWith('strict', at('"1"', [db, named]));
     await expect(findPeer(desk.tools, 'db', undefined)).rejects.toThrow(
-      '"db" may be db (2, 10.77.0.2) in cpn0, db (3, 10.77.0.3) in cpn0',
+      '"db" matches 2 peers: "db" (2, 10.77.0.2) in cpn0, "db" (3, 10.77.0.3) in cpn0; give an id, address or name',
     );
     await expect(findPeer(desk.tools, 'peer-1', undefined)).rejects.toBeInstanceOf(WrongUsage);
     await expect(findPeer(desk.tools, 'x', undefined)).rejects.toThrow('peers with a change to accept: none');
     expect(await findPeer(desk.tools, '3', undefined)).toMatchObject({ id: 3, mismatch: null });
     await reconcile(desk, answerWith(at('"2"', [stranger, named])));
-    expect(await findPeer(desk.tools, 'db', undefined)).toMatchObject({ id: 2 });
+    await expect(findPeer(desk.tools, 'db', undefined)).rejects.toThrow('"db" matches 2 peers');
     await expect(findPeer(desk.tools, 'x', undefined)).rejects.toThrow(
-      'peers with a change to accept: db (2, 10.77.0.2)',
+      'peers with a change to accept: "db" (2, 10.77.0.2)',
     );
   });
+
+  it.each(['2', '10.77.0.2'])(
+    'is refused where a peer is called as the id or the address of another: %s',
+    async (name) => {
+      const desk = await deskWith('strict', at('"1"', [db, { ...web, name }]));
+      await reconcile(desk, answerWith(at('"2"', [stranger, { ...web, name }])));
+      await expect(findPeer(desk.tools, name, 'cpn0')).rejects.toThrow(`"${name}" matches 2 peers: "db" (2`);
+      expect(await findPeer(desk.tools, 'db', 'cpn0')).toMatchObject({ id: 2 });
+    },
+  );
 
   it('brings in who was kept out because of it', async () => {
     const taker = peer(9, { publicKey: key(2), address: address('10.77.0.9') });

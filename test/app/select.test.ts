@@ -38,9 +38,28 @@ describe('a network whose state cannot be read', () => {
     await expect(selectStates(store, 'cpn1')).rejects.toThrow(UnreadableFile);
   });
 
+  it('is said to be unreadable although another network took its name', async () => {
+    const { membership } = state;
+    if (membership === null) throw new Error('the sample is not joined');
+    await store.write({ ...state, membership: { ...membership, map: { ...membership.map, name: 'cpn1' } } });
+    await expect(selectStates(store, 'cpn1')).rejects.toThrow(UnreadableFile);
+  });
+
   it('is named where it may be the one that was meant', async () => {
     const refused = selectStates(store, 'another');
     await expect(refused).rejects.toThrow(NotJoined);
     await expect(refused).rejects.toThrow('joined: cpn0, and what cannot be read: cpn1');
+  });
+});
+
+describe('an interface', () => {
+  it('means its network, whatever a member calls another one', async () => {
+    const { membership } = state;
+    if (membership === null) throw new Error('the sample is not joined');
+    await store.write({ ...state, membership: { ...membership, map: { ...membership.map, name: 'cpn1' } } });
+    const second = { ...state, interface: 'cpn1' };
+    await store.write(second);
+    expect(await selectStates(store, 'cpn1')).toEqual({ states: [second], unreadable: [] });
+    expect((await selectStates(store, 'office')).states).toEqual([second]);
   });
 });

@@ -1,5 +1,6 @@
 import type { PeerService } from '../../api/service.ts';
 import { CpnError, expectCpnError, NotJoined, quote, Unreachable } from '../../core/errors/index.ts';
+import { findNamed } from '../../core/names/find-named.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { isTokenVoid } from '../access.ts';
@@ -124,19 +125,27 @@ export async function deleteReplaced(tools: Tools, joined: Joined): Promise<Join
 /**
  * Forgets what is kept of networks that this host left, and leaves the networks that it is in alone.
  *
- * @throws NotJoined when `network` names none of them
+ * @throws NotJoined when `network` names none of them; WrongUsage when it names several
  */
 export async function deleteFormer(tools: Tools, network?: string): Promise<readonly FormerMembership[]> {
   return tools.store.lock(async () => {
-    const dropped = selectFormer((await tools.store.readFormer()).memberships, network);
-    if (network !== undefined && dropped.length === 0) {
-      throw new NotJoined(
-        `nothing is kept of a network ${quote(network)} that this host left; "cpn status" shows what is`,
-      );
-    }
+    const { memberships } = await tools.store.readFormer();
+    const dropped = network === undefined ? memberships : [findFormer(memberships, network)];
     await dropFormer(tools, dropped);
     return dropped;
   });
+}
+
+function findFormer(memberships: readonly FormerMembership[], network: string): FormerMembership {
+  const found = findNamed(memberships, network, {
+    what: 'former network',
+    names: namesOf,
+    describe: ({ interface: link, network: { id, name }, service }) =>
+      `${link} (${quote(name)}, id ${id}, ${service.url})`,
+    remedy: 'give a name that no other has, or none to drop all',
+  });
+  if (found) return found;
+  throw new NotJoined(`nothing is kept of a network ${quote(network)} that this host left; "cpn status" shows what is`);
 }
 
 /** Those that `network` names by its interface, its id or its name; all where nothing is named. */
@@ -145,9 +154,12 @@ export function selectFormer(
   network: string | undefined,
 ): readonly FormerMembership[] {
   if (network === undefined) return memberships;
-  return memberships.filter((former) =>
-    [former.interface, String(former.network.id), former.network.name].includes(network),
-  );
+  return memberships.filter((former) => namesOf(former).includes(network));
+}
+
+/** Networks that were left one after the other may have had the same interface. */
+function namesOf({ interface: link, network }: FormerMembership): readonly string[] {
+  return [link, String(network.id), network.name];
 }
 
 async function dropFormer(tools: Tools, dropped: readonly FormerMembership[]): Promise<void> {

@@ -54,18 +54,21 @@ export async function selectLeaving(tools: Tools, network: string | undefined): 
 /**
  * Leaves networks: takes the peer out of the network where the service can, takes everything back from the host, and
  * removes file and state. Also clears what an unfinished join left.
+ *
+ * @param links the interfaces; all by default. A name would be read again here, and its owner may have changed it since it was confirmed.
  */
-export async function leaveNetworks(tools: Tools, network?: string): Promise<LeaveReport[]> {
+export async function leaveNetworks(tools: Tools, links?: readonly string[]): Promise<LeaveReport[]> {
   return tools.store.lock(async () => {
     const reports: LeaveReport[] = [];
-    const { states, unreadable } = await selectLeaving(tools, network);
-    for (const state of states) {
+    const { states, unreadable } = await tools.store.list();
+    const isLeaving = ({ interface: link }: { readonly interface: string }) => links?.includes(link) ?? true;
+    for (const state of states.filter(isLeaving)) {
       const { removed, former } = await leaveService(tools, state);
       const left = await cleanUp(tools, { ...state, enabled: false });
       await deleteState(tools, left);
       reports.push({ interface: state.interface, removed, former });
     }
-    refuseUnreadable(unreadable);
+    refuseUnreadable(unreadable.filter(isLeaving));
     return reports;
   });
 }

@@ -31,16 +31,24 @@ export const leave: Command = {
   examples: ['cpn leave office --yes --verify', 'cpn leave office --forget'],
   async run(input) {
     if (input.switch('forget')) return forget(input);
-    const [{ leaveNetworks, selectLeaving, verifyLeft }, { describeFormer, finishLeaving, listFormer, selectFormer }] =
-      await Promise.all([import('../../app/leave/leave.ts'), import('../../app/leave/former-networks.ts')]);
+    const [
+      { leaveNetworks, selectLeaving, verifyLeft },
+      { describeFormer, finishLeaving, listFormer, selectFormer },
+      { describeState },
+    ] = await Promise.all([
+      import('../../app/leave/leave.ts'),
+      import('../../app/leave/former-networks.ts'),
+      import('../../app/select.ts'),
+    ]);
     const tools = await openTools(input);
     await tools.host.check({ firewall: input.switch('verify') });
     const network = input.argument('network');
-    const links = (await selectLeaving(tools, network)).states.map((state) => state.interface);
-    if (links.length > 0 && !(await confirm(`Leave ${links.join(', ')}? The key pair is lost.`, input)))
-      return exitCodes.failed;
+    const { states, unreadable } = await selectLeaving(tools, network);
+    const links = states.map((state) => state.interface);
+    const question = `Leave ${states.map(describeState).join(', ')}? The key pair is lost.`;
+    if (links.length > 0 && !(await confirm(question, input))) return exitCodes.failed;
     const earlier = selectFormer(await listFormer(tools), network);
-    const reports = await leaveNetworks(tools, network);
+    const reports = await leaveNetworks(tools, [...links, ...unreadable.map((each) => each.interface)]);
     if (input.switch('verify')) for (const link of links) await verifyLeft(tools, link);
     await finishLeaving(tools, earlier);
     const waiting = await listFormer(tools);

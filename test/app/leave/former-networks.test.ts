@@ -148,6 +148,22 @@ describe('a host that leaves while its control plane is away', () => {
     expect([await former(), (await tools.store.list()).states.length]).toEqual([[], 1]);
   });
 
+  it('forgets none where a name matches several', async () => {
+    await leaveNetworks(tools);
+    const [office] = await former();
+    if (office === undefined) throw new Error('nothing is kept');
+    const elsewhere = { url: 'https://other.example.net', insecureHttp: false };
+    const other = { ...office, service: elsewhere, network: { id: 8, name: 'office' } };
+    await tools.store.writeFormer({ memberships: [other, office], folders: [] });
+    for (const name of ['cpn0', 'office']) {
+      await expect(deleteFormer(tools, name)).rejects.toThrow(
+        `"${name}" matches 2 former networks: cpn0 ("office", id 8, https://other.example.net), cpn0 ("office", id 7`,
+      );
+    }
+    expect(await deleteFormer(tools, '7')).toEqual([office]);
+    expect(await former()).toEqual([other]);
+  });
+
   it('leaves although the file is damaged, and reports that it stores nothing', async () => {
     await writeFile(tools.store.formerPath, '{"version":2}', { mode: 0o600 });
     expect(await leaveNetworks(tools)).toEqual([{ interface: 'cpn0', removed: false, former: false }]);
@@ -155,6 +171,12 @@ describe('a host that leaves while its control plane is away', () => {
     await chmod(tools.store.formerPath, 0o666);
     await expect(tools.store.readFormer()).rejects.toThrow('can be written by others');
   });
+});
+
+it('a host leaves the interface that was confirmed, whatever its networks are called by then', async () => {
+  await tools.store.write(joinedTo({ ...map, name: 'cpn0' }, { interface: 'cpn1' }));
+  expect(await leaveNetworks(tools, ['cpn0'])).toMatchObject([{ interface: 'cpn0' }]);
+  expect((await tools.store.list()).states.map((state) => state.interface)).toEqual(['cpn1']);
 });
 
 describe('a host that comes back into a network that it left', () => {

@@ -7,6 +7,7 @@ const peers = [
   { id: 4, name: 'twin' },
   { id: 5, name: 'twin' },
   { id: 6, name: '6' },
+  { id: 7, name: '\u001b[31mred' },
 ];
 
 test.each([
@@ -16,10 +17,10 @@ test.each([
 ])('%s is one of a list', (named, id) => expect(findNamed(peers, named, 'peer').id).toBe(id));
 
 test.each([
+  ['3', '"3" matches 2 peers: "3" (2), "web" (3); give an id or a name that no other has'],
+  ['twin', '"twin" matches 2 peers: "twin" (4), "twin" (5); give an id or a name that no other has'],
   [
-    '3',
-    '"3" is the id of "web", and the name of the one with the id 2; name the one by its name, or the other by its id',
+    'nope',
+    'there is no peer "nope"; there are: "3" (2), "web" (3), "twin" (4), "twin" (5), "6" (6), "\u{fffd}[31mred" (7)',
   ],
-  ['twin', '2 peers are called "twin"; name one by its id: 4, 5'],
-  ['nope', 'there is no peer "nope"; there are: 3 (2), web (3), twin (4), twin (5), 6 (6)'],
 ])('%s is none, or more than one', (named, why) => expect(() => findNamed(peers, named, 'peer')).toThrow(why));
