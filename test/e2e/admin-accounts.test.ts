@@ -124,7 +124,7 @@ describe('user', () => {
     [
       ['user', 'remove', 'absent@example.net'],
       2,
-      /there is no user "absent@example\.net"; there are: owner@example\.net \(1\)/,
+      /there is no user "absent@example\.net"; there are: "owner@example\.net" \(1\)/,
     ],
     [['user', 'remove', 'owner@example.net'], 4, /refused/],
   ])('%j is no way', async (args, code, message) => {

@@ -103,7 +103,7 @@ describe('network', () => {
     await makeNetwork('lab', '10.78.0.0/24');
     expect(await desk.json(['network', 'delete', 'lab', ...yes])).toEqual({ id: 3, name: 'lab' });
     expect((await desk.fail(['network', 'delete', 'lab', ...yes])).stderr).toContain(
-      'there is no network "lab"; there are: office (1)',
+      'there is no network "lab"; there are: "office" (1)',
     );
   });
 
