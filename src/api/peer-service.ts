@@ -84,6 +84,7 @@ export function connectPeerService(
         ...{ network, token, remedies: ownRemedies },
         known: has('map-revision') ? known : null,
         changes: has('map-revision') && has('map-changes'),
+        listsRemoved: has('map-revision') && has('map-removed'),
         // The signal of a wait holds for any call.
         wait: has('map-revision') && has('map-wait') ? wait : wait?.signal && { seconds: null, signal: wait.signal },
         onRefused: ({ message }) => options.onRetry?.({ attempt: 1, delayMs: 0, problem: message }),

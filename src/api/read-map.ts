@@ -4,7 +4,7 @@ import { deltaManipulation } from '../core/map/apply-delta.ts';
 import type { Id, NetworkMap } from '../core/map/model.ts';
 import { tryParseAddress } from '../core/net/cidr.ts';
 import { decodeDelta, isBase } from './decode/delta.ts';
-import { decodeMap } from './decode/map.ts';
+import { decodeMap, decodeRemoved } from './decode/map.ts';
 import type { Answer } from './http/attempt.ts';
 import type { HttpClient } from './http/client.ts';
 import type { Remedies } from './http/error-reply.ts';
@@ -17,6 +17,8 @@ export interface MapRequest {
   readonly known: NetworkMap | string | null;
   /** The service supports deltas. */
   readonly changes: boolean;
+  /** The service lists in whole maps which peers are gone since a revision. */
+  readonly listsRemoved: boolean;
   readonly wait?: Wait | undefined;
   readonly remedies: Remedies;
   /** Called with the refusal of a delta, before the whole map is read. */
@@ -35,9 +37,14 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   const { status } = answer;
   const rest = { waited: answer.waited, ...readFrom(answer) };
   if (status === 304) return { map: null, ...rest };
-  if (base === null || status !== 226) return { map: decodeWhole(answer, network), ...rest };
+  if (base === null || status !== 226) {
+    const map = decodeWhole(answer, network);
+    // Without a revision in the request the list would be about any other map.
+    const isStated = request.listsRemoved && revision !== null;
+    return { map, ...(isStated && { removed: decodeRemoved(answer.body, answer.reading, map) }), ...rest };
+  }
   try {
-    return { map: decodeDelta(answer, base), ...rest };
+    return { ...decodeDelta(answer, base), ...rest };
   } catch (error) {
     if (!(error instanceof BadReply)) throw error;
     request.onRefused(error);

@@ -61,6 +61,8 @@ export interface Wait {
 export interface MapReading {
   /** Null while the revision is the one named. */
   readonly map: NetworkMap | null;
+  /** Peers that the service states to be gone since the revision of the request; absent where it lists none. */
+  readonly removed?: readonly PeerId[];
   /** The service knows how to wait, and did so as far as there was anything to wait for; else it is to be polled. */
   readonly waited: boolean;
   /** The address at which the service answered, where it is known. */

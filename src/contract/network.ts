@@ -51,10 +51,21 @@ export type NetworkSummary = z.infer<typeof NetworkSummary>;
 export const Network = NetworkSummary.extend({ peers: z.array(Peer) }).meta({ id: 'Network' });
 export type Network = z.infer<typeof Network>;
 
+/** A whole network, in reply to a caller that may have an earlier revision. */
+export const NetworkReading = Network.extend({
+  removed: z.array(z.int()).optional().meta({
+    description:
+      'The ids of peers that are in the map no longer, since the revision that If-None-Match names: removed, suspended or expired. Absent where there are none, and where the changes since are not recorded any more.',
+  }),
+}).meta({ id: 'NetworkReading' });
+export type NetworkReading = z.infer<typeof NetworkReading>;
+
 /** What is different in a network since an earlier revision: all of the network itself, and of its peers those alone that are. */
 export const NetworkDelta = NetworkSummary.extend({
   peers: z.array(Peer).meta({ description: 'Peers that are new, or not as they were; each whole.' }),
-  removed: z.array(z.int()).meta({ description: 'The ids of peers that are no more.' }),
+  removed: z.array(z.int()).meta({
+    description: 'The ids of peers that are in the map no longer: removed, suspended or expired.',
+  }),
 }).meta({ id: 'NetworkDelta' });
 export type NetworkDelta = z.infer<typeof NetworkDelta>;
 

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeMap } from '../../src/api/decode/map.ts';
+import { connectPeerService as connect } from '../../src/api/peer-service.ts';
 import { parsePublicKey } from '../../src/core/crypto/keys.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
+import { features } from '../../src/core/map/features.ts';
 import type { NetworkMap } from '../../src/core/map/model.ts';
 import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane } from '../control-plane/harness.ts';
 import { connectPeerService } from './described-service.ts';
@@ -21,8 +23,14 @@ async function read(named: NetworkMap | string | null, ...replies: Reply[]) {
   const { address, asked } = await serve(...replies);
   const { options, retries } = unhurried();
   const reading = connectPeerService(address, options).readMap(7, token, named, { seconds: 20 });
-  const { map, waited } = await reading;
-  return { map, waited, asked: asked.map(({ headers }) => headers), problems: retries.map(({ problem }) => problem) };
+  const { map, waited, removed } = await reading;
+  return {
+    map,
+    waited,
+    removed,
+    asked: asked.map(({ headers }) => headers),
+    problems: retries.map(({ problem }) => problem),
+  };
 }
 
 describe('changes alone', () => {
@@ -48,6 +56,33 @@ describe('changes alone', () => {
     expect((await read(known, whole)).map?.revision).toBe('"14"');
     const unchanged: Reply = (response) => response.writeHead(304, { 'preference-applied': 'wait=20' }).end();
     expect(await read(known, unchanged)).toMatchObject({ map: null, waited: true, problems: [] });
+  });
+});
+
+describe('peers that the service states to be gone', () => {
+  const lists = (removed: unknown) => json(200, { data: networkBody({ revision: 14, removed }) }, { etag: '"14"' });
+
+  test('are those of changes, and those of a whole map that is read with a revision', async () => {
+    expect((await read(known, delta())).removed).toEqual([3]);
+    expect((await read(known, lists([8, 9]))).removed).toEqual([8, 9]);
+    expect((await read('"12"', lists([8, 9]))).removed).toEqual([8, 9]);
+    expect((await read(null, lists([8, 9]))).removed).toBeUndefined();
+  });
+
+  test.each<[string, unknown, number[]]>([
+    ['that is not there', undefined, []],
+    ['that is no list', false, []],
+    ['of something else', [{ id: 8 }], []],
+    ['with a peer that the map lists', [2, 8], [8]],
+  ])('are not more than a list says %s', async (_, removed, stated) => {
+    expect((await read('"12"', lists(removed))).removed).toEqual(stated);
+  });
+
+  test('are none of a whole map where the service does not describe such a list', async () => {
+    const { address } = await serve(lists([8, 9]));
+    const described = features.filter((feature) => feature !== 'map-removed');
+    const { map, removed } = await connect(address, described).readMap(7, token, '"12"');
+    expect([map?.revision, removed]).toEqual(['"14"', undefined]);
   });
 });
 

@@ -25,7 +25,7 @@ import type { Actual, ActualPeer, SshClient } from '../../src/core/host-state/ac
 import type { KernelRoute } from '../../src/core/host-state/kernel-route.ts';
 import type { PortState } from '../../src/core/host-state/open-port.ts';
 import { features } from '../../src/core/map/features.ts';
-import type { NetworkMap, Peer } from '../../src/core/map/model.ts';
+import type { NetworkMap, Peer, PeerId } from '../../src/core/map/model.ts';
 import type { Address, Prefix } from '../../src/core/net/cidr.ts';
 import type { Step } from '../../src/core/reconcile/step.ts';
 import type { Host, ResolvedTarget } from '../../src/host/host.ts';
@@ -324,6 +324,11 @@ export function mapAt(revision: string | null, peers: readonly Peer[], changes: 
 /** The service answers with this map, or that the given revision is current. */
 export function answerWith(map: NetworkMap, waited = false): Answer {
   return (revision) => ({ map: map.revision !== null && map.revision === revision ? null : map, waited });
+}
+
+/** The service answers with this map, and states that these peers are gone. */
+export function answerRemoving(map: NetworkMap, removed: readonly PeerId[]): Answer {
+  return () => ({ map, removed, waited: false });
 }
 
 /** The service fails. */

@@ -6,12 +6,14 @@ export function describeForeign({
   read = [],
   change = null,
   removal = false,
+  replied = null,
   changeNetwork = null,
 }: {
   readonly enroll?: Headers;
   readonly read?: Headers;
   readonly change?: readonly string[] | null;
   readonly removal?: boolean;
+  readonly replied?: readonly string[] | null;
   readonly changeNetwork?: readonly string[] | null;
 } = {}): object {
   const parameters = (names: Headers) => names.map((name) => ({ in: 'header', name, schema: { type: 'string' } }));
@@ -19,6 +21,13 @@ export function describeForeign({
   const properties = propertiesOf(change ?? []);
   const bodyOf = (names: readonly string[]) => ({
     content: { 'application/json': { schema: { type: 'object', properties: propertiesOf(names) } } },
+  });
+  const enveloped = (names: readonly string[]) => ({
+    content: {
+      'application/json': {
+        schema: { type: 'object', properties: { data: { allOf: [{ properties: propertiesOf(names) }] } } },
+      },
+    },
   });
   return {
     openapi: '3.1.0',
@@ -28,7 +37,7 @@ export function describeForeign({
       '/networks/enroll': { post: { parameters: parameters(enroll), responses: {} } },
       '/networks/{id}': {
         parameters: read.map((name) => ({ $ref: `#/components/parameters/${name}` })),
-        get: { responses: {} },
+        get: { responses: replied === null ? {} : { 200: enveloped(replied) } },
         ...(changeNetwork && { patch: { requestBody: bodyOf(changeNetwork) } }),
       },
       '/networks/{id}/peers/{member}': {

@@ -1,6 +1,6 @@
 import { BadReply } from '../../core/errors/index.ts';
 import { applyDelta, deltaManipulation, findInvalid } from '../../core/map/apply-delta.ts';
-import type { NetworkMap } from '../../core/map/model.ts';
+import type { NetworkMap, PeerId } from '../../core/map/model.ts';
 import { aliases } from '../aliases.ts';
 import type { Answer } from '../http/attempt.ts';
 import { Field } from './field.ts';
@@ -13,11 +13,17 @@ export function isBase(map: NetworkMap): map is NetworkMap & { readonly revision
   return map.revision !== null && map.skipped === undefined && !map.peers.some((peer) => peer.given || peer.unlisted);
 }
 
+/** A map, and the peers that the service states to be gone from the one before. */
+export interface ChangedMap {
+  readonly map: NetworkMap;
+  readonly removed: readonly PeerId[];
+}
+
 /**
  * The map that a 226 makes of the one that the host has (RFC 3229). Changes to any other are refused, and so is what breaks a rule
  * of maps, be it alone or together with what was there before: whole or not at all.
  */
-export function decodeDelta({ headers, body, etag, reading }: Answer, base: NetworkMap): NetworkMap {
+export function decodeDelta({ headers, body, etag, reading }: Answer, base: NetworkMap): ChangedMap {
   const refuse = (problem: string) => new BadReply(reading.url, problem, 'the whole map is asked for instead');
   if (headers.im !== deltaManipulation) throw refuse('is in a form that was not asked for');
   if (headers['delta-base'] !== base.revision) throw refuse('tells changes to another map than the one that is here');
@@ -33,5 +39,5 @@ export function decodeDelta({ headers, body, etag, reading }: Answer, base: Netw
   const map = applyDelta(base, { ...head, revision: strongTag(etag), peers, removed });
   const flaw = findInvalid(map, maxPeers);
   if (flaw !== null) throw network.wrong(`${flaw} once it is changed so`);
-  return map;
+  return { map, removed };
 }

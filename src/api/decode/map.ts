@@ -1,9 +1,9 @@
 import { Secret } from '../../core/crypto/secret.ts';
-import type { Id, NetworkMap } from '../../core/map/model.ts';
+import type { Id, NetworkMap, PeerId } from '../../core/map/model.ts';
 import { aliases } from '../aliases.ts';
 import { Field, type Source } from './field.ts';
-import { sameId } from './id.ts';
-import { decodeNetwork, decodePeers, withSkipped } from './network.ts';
+import { decodeId, sameId } from './id.ts';
+import { decodeNetwork, decodePeers, maxPeers, withSkipped } from './network.ts';
 
 /** The map of the network asked for, under the revision that its ETag tells; a peer that cannot be used is skipped. */
 export function decodeMap(body: unknown, source: Source, asked: { network: Id; etag: string | null }): NetworkMap {
@@ -13,6 +13,17 @@ export function decodeMap(body: unknown, source: Source, asked: { network: Id; e
     throw network.need(aliases.network.id).wrong('is not that of the network asked for');
   const { peers, skipped } = decodePeers(network.need(aliases.network.peers), head.cidr);
   return { ...head, revision: strongTag(asked.etag), peers, ...withSkipped(skipped) };
+}
+
+/**
+ * The peers that a whole map states to be gone since the revision of the request. None where the field means something else, and no peer
+ * that the map lists all the same.
+ */
+export function decodeRemoved(body: unknown, source: Source, { peers }: NetworkMap): readonly PeerId[] {
+  const network = Field.ofReply(body, source).as('network');
+  const removed = network.tryFind(aliases.network.removed, (found) => found.items(maxPeers).map(decodeId)) ?? [];
+  const listed = new Set(peers.map(({ id }) => id));
+  return removed.filter((id) => !listed.has(id));
 }
 
 /** A bearer token: what an Authorization header can carry. */

@@ -1,4 +1,5 @@
 import { CpnError, Unreachable } from '../../core/errors/index.ts';
+import type { PeerId } from '../../core/map/model.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
 import { secondsNow, type Tools } from '../tools.ts';
@@ -14,6 +15,8 @@ export interface ConfirmOptions {
   readonly signal?: AbortSignal;
   /** Whether the service sent the newest map twice: then a peer that it no longer lists is removed, and not lost. */
   readonly isMapRepeated?: boolean;
+  /** Peers that the service states to be gone: they are removed, and not lost. */
+  readonly removed?: readonly PeerId[];
   /** Whether the control plane must send the map of this network: that it is heard, or a peer, is not enough. */
   readonly needsMap?: boolean;
 }

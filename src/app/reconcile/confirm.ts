@@ -1,5 +1,5 @@
 import { Interrupted, NotConfirmed } from '../../core/errors/index.ts';
-import { identifyMap } from '../../core/map/map-validation.ts';
+import { identifyMap, withoutRemoved } from '../../core/map/map-validation.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import { restoreConfig } from '../../core/reconcile/desired.ts';
 import { findMeshLoss, presentTunnel } from '../../core/reconcile/mesh-loss.ts';
@@ -29,18 +29,21 @@ export function mayCutOff(changes: readonly Change[]): boolean {
 function findLoss(
   { saved, desired, actual, listed, state }: Evaluation,
   known: Joined,
-  isBelieved: boolean,
+  { isMapRepeated = false, removed = [] }: Pick<ConfirmOptions, 'isMapRepeated' | 'removed'>,
 ): string | null {
   const before = saved ?? presentTunnel(actual, desired.config.address);
   const newest = state.membership.map.peers;
   // A map without this host itself is applied only once the service sent it twice.
   const listing = {
-    known: known.membership.map.peers,
+    known: withoutRemoved(known.membership.map, removed).peers,
     newest: listed ? newest : [],
-    isBelieved: isBelieved || !listed,
+    isBelieved: isMapRepeated || !listed,
   };
   return before && findMeshLoss(before, desired.config, listing);
 }
+
+/** Of a map that is known, or sent twice: peers that it does not list are removed. */
+const believed = { isMapRepeated: true };
 
 /**
  * Applies an evaluation of the known map, or of what a person requested. Where it takes away the network itself, whatever the cause, it is
@@ -54,7 +57,7 @@ export async function applyKnownMap(
   known: Joined,
   confirming: ConfirmOptions,
 ): Promise<Joined> {
-  const loss = findLoss(planned, known, true);
+  const loss = findLoss(planned, known, believed);
   if (loss === null) return applyEvaluation(tools, planned, known);
   const facts = { interface: known.interface, loss };
   if (!(await canBeConfirmed(tools, planned))) {
@@ -82,9 +85,9 @@ export async function applyNewMap(
   const { map } = planned.state.membership;
   const { state, isKept } = await applyTentatively(tools, planned, known, confirming);
   if (isKept) return state;
-  const loss = findLoss(planned, known, confirming.isMapRepeated === true);
+  const loss = findLoss(planned, known, confirming);
   // Peers that the service took out of the network are to go, if it means it: it is asked again.
-  const again = loss !== null && findLoss(planned, known, true) === null ? 'repeated' : 'changed';
+  const again = loss !== null && findLoss(planned, known, believed) === null ? 'repeated' : 'changed';
   const attempt = { revision: map.revision, loss, withinMs: confirming.withinMs };
   // What was only interrupted is tried again by the next process.
   if (confirming.signal?.aborted) throw new NotConfirmed(known.interface, { ...attempt, again: 'stopped' });
@@ -138,7 +141,7 @@ async function applyAndConfirm(
   confirming: ConfirmOptions,
 ): Promise<ConfirmationResult> {
   const peers = findConfirmingPeers(planned, secondsNow(tools));
-  const loss = findLoss(planned, known, confirming.isMapRepeated === true);
+  const loss = findLoss(planned, known, confirming);
   let applied: Joined;
   try {
     applied = await applyEvaluation(tools, planned, known);
@@ -170,7 +173,7 @@ async function rollBack(tools: Tools, { saved, desired: tried }: Evaluation, kno
   const { receipt } = (await tools.store.read(known.interface)) ?? known;
   const before: Joined = { ...known, receipt };
   const planned = await evaluateNetwork(tools, before, { applied: tried.config });
-  if (saved === null || findLoss(planned, before, true) === null) return applyEvaluation(tools, planned, before);
+  if (saved === null || findLoss(planned, before, believed) === null) return applyEvaluation(tools, planned, before);
   const desired = restoreConfig(planned.desired, saved);
   const moved = findMovedPeers(desired.config, tried.config, { map: before.membership.map, resolved: before.resolved });
   return applyEvaluation(

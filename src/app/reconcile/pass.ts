@@ -57,7 +57,8 @@ export async function passNetwork(
 async function passLocked(tools: Tools, link: string, news: StateUpdate, options: PassOptions): Promise<Pass | null> {
   const known = await readJoined(tools, link);
   if (known === null) return null;
-  const confirming = { ...options, isMapRepeated: news.isRepeated === true };
+  const { isRepeated = false, removed = [] } = news;
+  const confirming = { ...options, isMapRepeated: isRepeated, removed };
   const next = applyUpdate(known, news);
   if (!known.enabled) return applyAndSave(tools, known, next, null, confirming);
   const planned = await evaluateNetwork(tools, next);

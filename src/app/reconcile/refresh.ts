@@ -1,7 +1,7 @@
 import type { Wait } from '../../api/service.ts';
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import { BadReply, type CpnError, expectCpnError, Unconfirmed } from '../../core/errors/index.ts';
-import { emptiesTunnel, movesRange, withoutUnlisted } from '../../core/map/map-validation.ts';
+import { emptiesTunnel, movesRange, withoutRemoved, withoutUnlisted } from '../../core/map/map-validation.ts';
 import type { NetworkMap } from '../../core/map/model.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
 import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
@@ -96,10 +96,13 @@ export async function refresh(
     if (map !== null) refuseNewAddress(state, map);
     if (received !== null) refuseUnusableSelf(state, received);
     if (map !== null) await refuseNewRange(tools, state, map);
+    const { removed = [] } = answer;
+    // What the service states to be gone is believed at once; a map that merely lacks peers may be a slip.
+    const expected = withoutRemoved(known, removed);
     // A map that drops most peers is applied under commit-confirm first. If that failed, it is held like one that drops all.
     const isDoubted =
       map !== null &&
-      (emptiesTunnel(known, map, own) || movesRange(known, map) || (held !== null && dropsMost(known, map, own)));
+      (emptiesTunnel(expected, map, own) || movesRange(known, map) || (held !== null && dropsMost(expected, map, own)));
     if (isDoubted) {
       const since = held?.since ?? tools.uptime();
       if (held === null || tools.uptime() - since < holdSeconds) {
@@ -114,7 +117,7 @@ export async function refresh(
     const lastSuccess = tools.now().toISOString();
     const notes = { sync: { mode, lastSuccess, error: null, refused: null, ...(reached && { reached }) }, held: null };
     const news = await resolveNewNames(tools, state, map);
-    return { update: { ...news, isRepeated: isDoubted }, notes, waited, failure: null, heldMap: null };
+    return { update: { ...news, isRepeated: isDoubted, removed }, notes, waited, failure: null, heldMap: null };
   } catch (error) {
     wait?.signal?.throwIfAborted();
     return failWith(expectCpnError(error), { sync, held });

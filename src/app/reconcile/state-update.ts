@@ -1,7 +1,7 @@
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import type { PathMtu } from '../../core/health/path-mtu.ts';
 import { identifyMap } from '../../core/map/map-validation.ts';
-import { comparePeerIds, type NetworkMap, type PeerFailure } from '../../core/map/model.ts';
+import { comparePeerIds, type NetworkMap, type PeerFailure, type PeerId } from '../../core/map/model.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
 import { keepLabels } from '../../core/names/hosts-label.ts';
 import { type Resolved, sameResolved } from '../../core/names/resolved-names.ts';
@@ -16,6 +16,8 @@ export interface StateUpdate {
   readonly map: NetworkMap | null;
   /** Whether the service sent the map twice, as is required of one that no longer lists most peers. */
   readonly isRepeated?: boolean;
+  /** Peers that the service states to be gone, where it does so. */
+  readonly removed?: readonly PeerId[];
   /** The public key of this host when the map was asked for. */
   readonly requestedAs?: PublicKey | null;
   readonly resolved: Resolved | null;

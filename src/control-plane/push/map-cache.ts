@@ -5,8 +5,8 @@ import { reply } from '../../contract/reply.ts';
 import { createKeyedMutex } from '../concurrency.ts';
 import type { Revision } from '../store/changes.ts';
 import type { Db } from '../store/tables.ts';
-import { readDelta, readDeltaOrAll } from './network-delta.ts';
-import { SerializedNetwork, unpooledBuffer } from './serialized-network.ts';
+import { listRemoved, readDelta, readDeltaOrAll } from './network-delta.ts';
+import { addRemoved, SerializedNetwork, unpooledBuffer } from './serialized-network.ts';
 import { type CachedRevision, isFresh, nextLogicalTime, type ObservedRevision } from './snapshot.ts';
 
 /** A network, or its changes since an earlier revision, as the body of a reply. */
@@ -26,7 +26,8 @@ export interface MapRequest {
 
 /** Serializes each reply once for all clients that request it. */
 export interface MapCache {
-  whole(request: MapRequest): Promise<MapText>;
+  /** The whole network; with `since`, also which peers are gone since then, as far as that is recorded. */
+  whole(request: MapRequest, since?: Revision | null): Promise<MapText>;
   /** The changes since `base`; null where they are not recorded any more. */
   delta(request: MapRequest, base: Revision): Promise<MapText | null>;
 }
@@ -40,8 +41,12 @@ export function createMapCache(db: Db): MapCache {
   const texts = new TextCache<MapText>(maxTextBytes);
   const serialize = createSerializer(db);
   return {
-    whole: ({ id, revision: requested }) =>
-      texts.get(id, requested, 'whole', (revision) => serialize({ id, revision })),
+    whole: async ({ id, revision: requested }, since = null) => {
+      const text = await texts.get(id, requested, 'whole', (revision) => serialize({ id, revision }));
+      if (since === null) return text;
+      const removed = await listRemoved(db, id, since, text.revision);
+      return removed.length === 0 ? text : { ...text, bytes: addRemoved(text.bytes, removed) };
+    },
     delta: async ({ id, revision }, base) => {
       const text = await texts.get(id, revision, `since ${base.revision}-${base.nonce}`, async () => {
         const changes = await readDelta(db, id, base);

@@ -1,7 +1,7 @@
 import type { NetworkDelta } from '../../contract/network.ts';
 import { listChanges, type Revision } from '../store/changes.ts';
 import { readNetwork, type StoredNetwork } from '../store/networks.ts';
-import { listPeers, listPeersAmong } from '../store/peer-lists.ts';
+import { listPeers, listPeersAmong, listTokenMarks } from '../store/peer-lists.ts';
 import type { Db } from '../store/tables.ts';
 import { readSnapshot } from '../store/transact.ts';
 import { toNetworkSummary, toPeer } from './to-contract.ts';
@@ -33,6 +33,21 @@ export async function readDeltaOrAll(db: Db, id: number, base: Revision | null):
     const stored = await listPeers(snapshot, id);
     const peers = stored.map((peer) => toPeer(network, peer));
     return { base: null, at, delta: { ...toNetworkSummary(network), peers, removed: [] } };
+  });
+}
+
+/**
+ * The peers that are in the map of revision `at` no longer, and were changed since `base`; none where the changes are not recorded. A peer
+ * that changed again after `at` is left out: the next delta has it.
+ */
+export async function listRemoved(db: Db, id: number, base: Revision, at: Revision): Promise<number[]> {
+  return readSnapshot(db, async (snapshot) => {
+    const changes = (await listChanges(snapshot, id, base)) ?? [];
+    const later = new Set(changes.filter(({ revision }) => revision > at.revision).map(({ peer }) => peer));
+    const changed = new Set(changes.flatMap(({ peer }) => (peer === null || later.has(peer) ? [] : peer)));
+    if (changed.size === 0) return [];
+    for (const [peer] of await listTokenMarks(snapshot, id, [...changed])) changed.delete(peer);
+    return [...changed].sort((a, b) => a - b);
   });
 }
 

@@ -50,7 +50,7 @@ export class SerializedNetwork {
     const chunks = this.#chunks.filter(({ peers }) => peers.size > 0).map(bytesOf);
     const comma = Buffer.from(',');
     const peers = chunks.flatMap((chunk, index) => (index === 0 ? [chunk] : [comma, chunk]));
-    return Buffer.concat([Buffer.from(`{"data":${summary.slice(0, -1)},"peers":[`), ...peers, Buffer.from(']}}')]);
+    return Buffer.concat([Buffer.from(`{"data":${summary.slice(0, -1)},"peers":[`), ...peers, Buffer.from(`]${end}`)]);
   }
 
   #set(id: number, text: string): void {
@@ -71,6 +71,14 @@ export class SerializedNetwork {
     chunk.bytes = null;
     this.#chunkOf.delete(id);
   }
+}
+
+/** Closes the network, and the envelope. */
+const end = '}}';
+
+/** The bytes of a serialized network with the ids of peers that are gone. */
+export function addRemoved(bytes: Buffer, removed: readonly number[]): Buffer {
+  return Buffer.concat([bytes.subarray(0, -end.length), Buffer.from(`,"removed":${JSON.stringify(removed)}${end}`)]);
 }
 
 function bytesOf(chunk: Chunk): Buffer {

@@ -12,6 +12,7 @@ export const features = [
   'map-revision',
   'map-wait',
   'map-changes',
+  'map-removed',
   'peer-name',
   'peer-endpoint',
   'peer-key',
@@ -52,6 +53,8 @@ interface Place {
   readonly method: string;
   readonly header?: string;
   readonly field?: string;
+  /** A field of the resource in the reply. */
+  readonly replied?: string;
 }
 
 const enroll = { path: '/api/networks/enroll', method: 'post' };
@@ -69,6 +72,7 @@ const places: Readonly<Record<Feature, Place>> = {
   'map-revision': { ...readNetwork, header: 'if-none-match' },
   'map-wait': { ...readNetwork, header: 'prefer' },
   'map-changes': { ...readNetwork, header: 'a-im' },
+  'map-removed': { ...readNetwork, replied: 'removed' },
   'peer-name': { ...changePeer, field: 'name' },
   'peer-endpoint': { ...changePeer, field: 'endpoint' },
   'peer-key': { ...changePeer, field: 'public_key' },
@@ -125,14 +129,27 @@ function readPaths(document: unknown, basePath: string): Map<string, unknown> | 
 /** Longer than any path of these, whatever its parts are called. */
 const maxPath = 300;
 
-function isDescribed({ path, method, header, field }: Place, items: Map<string, unknown>, document: unknown): boolean {
+function isDescribed(
+  { path, method, header, field, replied }: Place,
+  items: Map<string, unknown>,
+  document: unknown,
+): boolean {
   const item = resolve(items.get(path), document);
   const operation = resolve(member(item, method), document);
   if (!isRecord(operation)) return false;
   if (header !== undefined) return [item, operation].some((each) => takesHeader(each, header, document));
+  if (replied !== undefined) {
+    const schema = schemaOf(resolve(member(operation.responses, '200'), document));
+    const inner = member(member(resolve(schema, document), 'properties'), 'data');
+    return [inner, schema].some((each) => hasField(each, replied, document));
+  }
   if (field === undefined) return true;
-  const body = resolve(operation.requestBody, document);
-  return hasField(member(member(member(body, 'content'), 'application/json'), 'schema'), field, document);
+  return hasField(schemaOf(resolve(operation.requestBody, document)), field, document);
+}
+
+/** The schema of a body, as far as it is described as JSON. */
+function schemaOf(body: unknown): unknown {
+  return member(member(member(body, 'content'), 'application/json'), 'schema');
 }
 
 function takesHeader(holder: unknown, header: string, document: unknown): boolean {

@@ -2,7 +2,7 @@ import { digestOf } from '../crypto/digest.ts';
 import type { PublicKey } from '../crypto/keys.ts';
 import { covers, lengthOf } from '../net/cidr.ts';
 import { formatEndpoint } from '../net/endpoint.ts';
-import type { NetworkMap } from './model.ts';
+import type { NetworkMap, PeerId } from './model.ts';
 
 /**
  * True when going by `newer` would take away all that a host reaches: it lists no other peer although there were some, or not
@@ -13,6 +13,13 @@ import type { NetworkMap } from './model.ts';
 export function emptiesTunnel(known: NetworkMap, newer: NetworkMap, self: readonly PublicKey[]): boolean {
   if (lists(known, self) && !lists(newer, self)) return true;
   return countOthers(known, self) > 0 && countOthers(newer, self) === 0;
+}
+
+/** The map without the peers that the service states to be gone: that a newer map lacks them is no slip. */
+export function withoutRemoved(map: NetworkMap, removed: readonly PeerId[]): NetworkMap {
+  if (removed.length === 0) return map;
+  const gone = new Set(removed);
+  return { ...map, peers: map.peers.filter(({ id }) => !gone.has(id)) };
 }
 
 /**

@@ -61,7 +61,7 @@ const ask = { name: 'k', max_uses: 1, expires_in_hours: 1 };
 
 const readings: Readonly<Record<string, Reading>> = {
   'the map of a host': {
-    of: 'Network',
+    of: 'NetworkReading',
     mend: mendNetwork,
     decode: (body, { id }) => refuseSkipped(decodeMap(body, source, { network: id, etag: null }).skipped),
     mayLack: [...networkGaps, ...peerGaps],

@@ -10,7 +10,7 @@ import { parseAddress, parsePrefix } from '../../../src/core/net/cidr.ts';
 import { formatEndpoint, parseEndpoint } from '../../../src/core/net/endpoint.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { dialled, peer } from '../../core/samples.ts';
-import { answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
+import { answerRemoving, answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
 
 const relay = peer(2, { type: 'connector', endpoint: dialled(2) });
 const before = mapAt('"1"', [relay]);
@@ -507,6 +507,20 @@ describe('a change that takes away the network itself', () => {
     desk.seconds += 31;
     expect(await reconcileNetworks(desk.tools)).toMatchObject([{ failure: null, unsynced: null }]);
     expect(desk.actual.device?.peers.map(({ publicKey }) => publicKey)).toEqual([relay.publicKey]);
+  });
+
+  it('is no peer that the service states to be gone, and the control plane confirms the rest', async () => {
+    const desk = await crowdedDesk();
+    desk.answers = [answerRemoving(mapAt('"2"', [relay]), [3, 4, 5])];
+    expect(await reconcileNetworks(desk.tools)).toMatchObject([{ failure: null, unsynced: null }]);
+    expect(desk.actual.device?.peers.map(({ publicKey }) => publicKey)).toEqual([relay.publicKey]);
+  });
+
+  it('is a peer that the map merely lacks, though another one is stated to be gone', async () => {
+    const desk = await crowdedDesk();
+    desk.answers = [answerRemoving(mapAt('"2"', [relay]), [3])];
+    expect(await reconcileNetworks(desk.tools)).toMatchObject([{ failure: { name: 'NotConfirmed' } }]);
+    expect(desk.actual.device?.peers).toHaveLength(4);
   });
 
   it('is confirmed at once when a retained peer responds, even if the map drops most peers', async () => {

@@ -7,7 +7,7 @@ import { renderConfig } from '../../../src/core/wg-quick/render.ts';
 import type { TunnelConfig } from '../../../src/core/wg-quick/tunnel-config.ts';
 import type { Joined } from '../../../src/store/state/state.ts';
 import { address, keyPair, network, options, peer, prefix, surroundings } from '../../core/samples.ts';
-import { answerWith, Desk, joinedTo, mapAt, self } from '../desk.ts';
+import { answerRemoving, answerWith, Desk, joinedTo, mapAt, self } from '../desk.ts';
 
 const known = mapAt('"1"', [peer(2)]);
 
@@ -190,5 +190,32 @@ describe('a network that moves to another range', () => {
     expect((await refreshTwice('10.77.0.0/25'))[0]).toEqual({ cidr: '10.77.0.0/25', failure: undefined });
     const { membership } = joinedTo(mapAt('"1"', [peer(2)], { cidr: prefix('10.77.0.1/32') }));
     expect((await refreshTwice('10.77.0.0/24', { state: { membership } }))[0]?.cidr).toBe('10.77.0.0/24');
+  });
+});
+
+describe('a map without the other peers of a network', () => {
+  const three = mapAt('"1"', [peer(2), peer(3)]);
+  const alone = mapAt('"2"', []);
+
+  it('is believed at once where the service states that they are gone', async () => {
+    const desk = await Desk.with(joinedTo(three));
+    desk.answers = [answerRemoving(alone, [2, 3])];
+    const { update, failure } = await refresh(desk.tools, joinedTo(three));
+    expect([failure, update.map?.revision, update.removed, update.isRepeated]).toEqual([null, '"2"', [2, 3], false]);
+  });
+
+  it.each<[string, readonly number[]]>([
+    ['it merely lacks them', []],
+    ['one of them is not stated to be gone', [3]],
+    ['others are stated to be gone', [7, 8]],
+  ])('needs its second reply where %s', async (_, removed) => {
+    const state = joinedTo(three);
+    const desk = await Desk.with(state);
+    desk.answers = [answerRemoving(alone, removed)];
+    const first = await refresh(desk.tools, state);
+    expect([first.failure?.name, first.update]).toEqual(['Unconfirmed', noUpdate]);
+    await desk.tools.store.amendNotes('cpn0', first.notes);
+    desk.seconds += 31;
+    expect((await refresh(desk.tools, state)).update.isRepeated).toBe(true);
   });
 });

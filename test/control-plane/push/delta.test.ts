@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { decodeMap } from '../../../src/api/decode/map.ts';
 import { rememberedRevisions } from '../../../src/control-plane/store/changes.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
@@ -127,6 +127,44 @@ describe('what is different since a revision', () => {
       db.selectFrom('changes').select('revision').where('network_id', '=', network).execute(),
     );
     expect(left).toEqual([]);
+  });
+});
+
+describe('a whole map in reply to a revision', () => {
+  const readWhole = (network: number, named: string) => readSince(network, named, { 'a-im': '' });
+
+  test('states which peers are gone since then: removed, suspended and expired ones', async () => {
+    const { network, key, peer } = await makeOffice(on);
+    const ids: number[] = [];
+    for (let count = 0; count < 3; count++) ids.push((await enroll(on.plane, key)).body.data.peer.id);
+    const [removed = 0, suspended = 0, stays] = ids;
+    expect((await readWhole(network, '"2"')).body.data).not.toHaveProperty('removed');
+    await call('DELETE', `${network}/peers/${removed}`);
+    await call('PATCH', `${network}/peers/${suspended}`, { suspended: true });
+    await withDatabase(on.plane.dataDir, (db) =>
+      db.updateTable('peers').set({ expires_at: '2020-01-01T00:00:00.000Z' }).where('id', '=', peer).execute(),
+    );
+    await vi.waitFor(async () => {
+      // A change of an expiry makes the control plane look for expired peers.
+      await call('PATCH', `${network}/peers/${stays}`, { expires_at: '2999-01-01T00:00:00Z' });
+      expect((await call('GET', `${network}`)).body.data.peers).toHaveLength(1);
+    });
+    const { status, body, headers } = await readWhole(network, '"5"');
+    expect([status, headers.get('im'), body.data.removed]).toEqual([200, null, [peer, removed, suspended]]);
+    expect(body.data.peers.map(({ id }: { id: number }) => id)).toEqual([stays]);
+    // Since a later revision it is less, and without a revision nothing.
+    expect((await readWhole(network, '"6"')).body.data.removed).toEqual([peer, suspended]);
+    expect((await call('GET', `${network}`)).body.data).not.toHaveProperty('removed');
+  });
+
+  test('states nothing of a peer that is back, and nothing since a revision that is not recorded', async () => {
+    const { network, peer } = await makeOffice(on);
+    await call('PATCH', `${network}/peers/${peer}`, { suspended: true });
+    await call('PATCH', `${network}/peers/${peer}`, { suspended: false });
+    expect((await readWhole(network, '"2"')).body.data).not.toHaveProperty('removed');
+    await call('DELETE', `${network}/peers/${peer}`);
+    expect((await readWhole(network, '"9"')).body.data).not.toHaveProperty('removed');
+    expect((await readWhole(network, '"2"')).body.data.removed).toEqual([peer]);
   });
 });
 

@@ -14,7 +14,8 @@ describe('the features of a description', () => {
   it('are those of a control plane of an earlier version, which describes all but a later one', () => {
     const text = readFileSync(join(import.meta.dirname, '../../plain/control-plane-8ae2ea7.json'), 'utf8');
     const later: Feature[] = [
-      ...(['enroll-identity-proof', 'enroll-current-networks', 'enroll-current-peers', 'peer-report'] as const),
+      ...(['enroll-identity-proof', 'enroll-current-networks', 'enroll-current-peers'] as const),
+      ...(['map-removed', 'peer-report'] as const),
     ];
     const earlier = features.filter((feature) => !later.includes(feature));
     expect(findFeatures(JSON.parse(text), '')).toEqual(earlier);
@@ -29,6 +30,7 @@ describe('the features of a description', () => {
     ],
     ['operations', describeForeign({ removal: true }), ['peer-removal']],
     ['fields', describeForeign({ change: ['name', 'endpoint', 'color'] }), ['peer-name', 'peer-endpoint']],
+    ['fields of a reply, in its envelope', describeForeign({ replied: ['removed'] }), ['map-removed']],
     ['no fields of a body that says nothing of them', describeForeign({ change: [] }), []],
   ])('are %s', (_, document, found) => {
     expect(findFeatures(document, '')).toEqual(found);

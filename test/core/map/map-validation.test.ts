@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { emptiesTunnel, identifyMap, withoutUnlisted } from '../../../src/core/map/map-validation.ts';
+import { emptiesTunnel, identifyMap, withoutRemoved, withoutUnlisted } from '../../../src/core/map/map-validation.ts';
 import type { NetworkMap } from '../../../src/core/map/model.ts';
 import { dialled, network, peer } from '../samples.ts';
 
@@ -13,6 +13,11 @@ describe('a newer map empties the tunnel', () => {
   it('when it lists all peers but this host', () => expect(empties(full, network([peer(2), peer(3)]))).toBe(true));
   it('not when it lists one peer less', () => expect(empties(full, network([self, peer(2)]))).toBe(false));
   it('not when there was no other peer before', () => expect(empties(network([self]), network([self]))).toBe(false));
+  it('not when the service states that all the others are gone, and still when it states it of some', () => {
+    expect(empties(withoutRemoved(full, [2, 3]), network([self]))).toBe(false);
+    expect(empties(withoutRemoved(full, [2]), network([self]))).toBe(true);
+    expect(empties(withoutRemoved(full, [2, 3]), network([]))).toBe(true);
+  });
   it('not when this host was not in the one before either', () => {
     expect(empties(network([]), network([]))).toBe(false);
     expect(empties(network([peer(2)]), network([peer(2)]))).toBe(false);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { Network, NetworkDelta } from '../../../contract/network.ts';
+import { NetworkDelta, NetworkReading } from '../../../contract/network.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
 import { deltaManipulation } from '../../../core/map/apply-delta.ts';
 import { readersAndPeer } from '../../domain/caller.ts';
@@ -40,11 +40,13 @@ export function addReadNetworkRoute(app: App, context: Context, maps: MapCache):
         'With If-None-Match and A-IM: cpn-delta the reply may be a 226 with the changes since the revision named, as long as',
         'they are recorded: peers are new or replace those with the same id, removed lists peers that are gone, all others are',
         'unchanged. Delta-Base is the revision named, ETag the new one.',
+        'A whole map in reply to If-None-Match lists in removed which peers are gone since the revision named, as long as the changes',
+        'are recorded.',
       ].join('\n'),
       params: NetworkPath,
       headers,
       response: {
-        200: reply(Network),
+        200: reply(NetworkReading),
         226: reply(NetworkDelta),
         304: z.undefined().meta({ description: 'The revision is still the one named.' }),
         404: Refusal,
@@ -56,9 +58,10 @@ export function addReadNetworkRoute(app: App, context: Context, maps: MapCache):
       if (found === null) return response;
       const wanted = { id, revision: found };
       const named = request.headers['if-none-match'];
-      const since = accepts(request.headers['a-im'], deltaManipulation) ? baseOf(named) : null;
-      const delta = since === null ? null : await maps.delta(wanted, since);
-      const { revision, base, bytes } = delta ?? (await maps.whole(wanted));
+      const since = baseOf(named);
+      const takesDelta = since !== null && accepts(request.headers['a-im'], deltaManipulation);
+      const delta = takesDelta ? await maps.delta(wanted, since) : null;
+      const { revision, base, bytes } = delta ?? (await maps.whole(wanted, since));
       if (base !== null) response.headers({ im: deltaManipulation, 'delta-base': formatETag(base) });
       response.header('etag', formatETag(revision)).type('application/json; charset=utf-8');
       // The map cache serialized it by the schema of this status.
