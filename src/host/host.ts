@@ -129,6 +129,8 @@ export interface ObserveOptions {
   readonly hosts: boolean;
   /** What a look of a moment ago saw: as long as the interface is there, only WireGuard is read again. */
   readonly around?: Actual | null;
+  /** Whether an observation that has WireGuard's own table alone is of use: see {@link Actual.unread}. */
+  readonly acceptsUnread?: boolean;
 }
 
 /** What a host needs in addition to a plain tunnel. */

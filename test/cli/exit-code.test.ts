@@ -19,6 +19,7 @@ const cases: [number, Error][] = [
   [1, new errors.ForwardingDropped(['packets do not get through'])],
   [1, new errors.InboundDropped('UDP does not come in')],
   [1, new errors.RulesNotLoaded('cpn0', 'nft -f - exited with 1', true)],
+  [1, new errors.HostUnread('cpn0', 'ip did not finish')],
   [1, new errors.MismatchChanged('edge-1', 'key B instead of A')],
   [1, new errors.CannotWithdraw('https://x', 'it does not know how')],
   [1, new errors.CannotReport('https://x', 'it takes no notice of endpoint')],

@@ -1,10 +1,13 @@
+import type { PublicKey } from '../../core/crypto/keys.ts';
 import { Interrupted, NotConfirmed } from '../../core/errors/index.ts';
+import type { Actual, Device } from '../../core/host-state/actual.ts';
 import { identifyMap, withoutRemoved } from '../../core/map/map-validation.ts';
 import type { Change } from '../../core/reconcile/change.ts';
-import { restoreConfig } from '../../core/reconcile/desired.ts';
+import { type Desired, restoreConfig } from '../../core/reconcile/desired.ts';
 import { findMeshLoss, presentTunnel } from '../../core/reconcile/mesh-loss.ts';
 import { findMovedPeers } from '../../core/reconcile/moved-peers.ts';
 import { plan } from '../../core/reconcile/plan.ts';
+import { planRestoration } from '../../core/reconcile/plan-tightening.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { applyEvaluation } from './apply.ts';
@@ -169,9 +172,14 @@ async function applyAndConfirm(
  * Makes the host what it was before; the receipt on disk may have grown meanwhile, and stays. Where drift is the cause, the known map
  * leads to the same change again: then the host is restored from the wg-quick file.
  */
-async function rollBack(tools: Tools, { saved, desired: tried }: Evaluation, known: Joined): Promise<Joined> {
+async function rollBack(tools: Tools, evaluated: Evaluation, known: Joined): Promise<Joined> {
+  const { saved, desired: tried, actual } = evaluated;
   const { receipt } = (await tools.store.read(known.interface)) ?? known;
   const before: Joined = { ...known, receipt };
+  if (actual.unread !== undefined && actual.device !== null) {
+    await restorePeers(tools, tried, actual.device, actual);
+    return before;
+  }
   const planned = await evaluateNetwork(tools, before, { applied: tried.config });
   if (saved === null || findLoss(planned, before, believed) === null) return applyEvaluation(tools, planned, before);
   const desired = restoreConfig(planned.desired, saved);
@@ -181,4 +189,11 @@ async function rollBack(tools: Tools, { saved, desired: tried }: Evaluation, kno
     { ...planned, desired, moved, steps: plan(desired, planned.actual, secondsNow(tools), moved) },
     before,
   );
+}
+
+/** Takes back what was done to a host that cannot be observed: to WireGuard's peers alone. */
+async function restorePeers(tools: Tools, desired: Desired, before: Device, around: Actual): Promise<void> {
+  const actual = { ...around, device: await tools.host.device(desired.link) };
+  const moment = { now: secondsNow(tools), moved: new Set<PublicKey>() };
+  for (const step of planRestoration(desired, before, actual, moment)) await tools.host.apply(step);
 }

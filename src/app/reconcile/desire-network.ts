@@ -102,7 +102,7 @@ export function planInputs(
   const isSettled = isSame && last.settled !== undefined && sameData(last.settled, device);
   const steps = isSettled ? [] : plan(wanted.desired, actual, now, wanted.moved);
   const stays = isSettled || (steps.length === 0 && arePeersSettled(wanted.desired, actual));
-  evaluations.set(link, { inputs, wanted, settled: stays ? device : undefined });
+  if (actual.unread === undefined) evaluations.set(link, { inputs, wanted, settled: stays ? device : undefined });
   return { wanted, steps };
 }
 

@@ -1,4 +1,4 @@
-import { NotOurs } from '../../core/errors/index.ts';
+import { HostUnread, NotOurs } from '../../core/errors/index.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { tableOf } from '../../core/forward/nft-rules.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
@@ -49,19 +49,26 @@ export interface EvaluationOptions {
   readonly disallowed?: readonly Prefix[];
   /** What was applied last, where that is not what the wg-quick file says. */
   readonly applied?: TunnelConfig;
+  /** Whether to evaluate WireGuard's own table alone where the rest of the host cannot be observed: see {@link Actual.unread}. */
+  readonly acceptsUnread?: boolean;
 }
 
-/** Observes the host and plans a pass from the state; queries neither a control plane nor a resolver. */
+/**
+ * Observes the host and plans a pass from the state; queries neither a control plane nor a resolver.
+ *
+ * @throws HostUnread where the host cannot be observed, and there is no interface of ours to evaluate without that
+ */
 export async function evaluateNetwork(
   tools: Tools,
   state: Joined,
-  { actual: seen, disallowed = [], applied }: EvaluationOptions = {},
+  { actual: seen, disallowed = [], applied, acceptsUnread = false }: EvaluationOptions = {},
 ): Promise<Evaluation> {
   const link = state.interface;
   const [actual, { states, text, saved }] = await Promise.all([
-    seen && isComplete(seen, state) ? seen : tools.host.observe(observeOptionsFor(state)),
+    seen && isComplete(seen, state) ? seen : tools.host.observe({ ...observeOptionsFor(state), acceptsUnread }),
     readKnown(tools, state),
   ]);
+  if (actual.unread !== undefined && actual.device === null) throw new HostUnread(link, actual.unread);
   if (!isOwnLink(state, aliasOf(state.membership.map), actual)) {
     throw new NotOurs('the interface', link, 'remove it, or leave this network');
   }
@@ -81,7 +88,9 @@ export async function evaluateNetwork(
     label: state.options.hosts ? await labelNetwork(tools, state) : null,
   };
   const { wanted, steps } = await planWithSessions(tools, inputs, device);
-  const changes = [...planFile(tools, link, text, wanted.config), ...steps.flatMap((step) => step.changes)];
+  // The file follows from the whole host.
+  const file = actual.unread === undefined ? planFile(tools, link, text, wanted.config) : [];
+  const changes = [...file, ...steps.flatMap((step) => step.changes)];
   return { ...wanted, state, actual, steps, saved, savedText: text, changes };
 }
 

@@ -1,3 +1,4 @@
+import { HostUnread } from '../../core/errors/index.ts';
 import type { Change } from '../../core/reconcile/change.ts';
 import { sameData } from '../../core/util/same-data.ts';
 import type { Joined } from '../../store/state/state.ts';
@@ -10,6 +11,12 @@ import { forgetEvaluation } from './desire-network.ts';
 import { type Evaluation, evaluateNetwork } from './evaluate-network.ts';
 import { parseSaved } from './saved-config.ts';
 import { applyUpdate, type StateUpdate } from './state-update.ts';
+
+/** Why a pass is not whole: the host could not be observed. Null for a whole one. */
+export function findUnread(evaluation: Evaluation | null | undefined): HostUnread | null {
+  const unread = evaluation?.actual.unread;
+  return evaluation && unread !== undefined ? new HostUnread(evaluation.state.interface, unread) : null;
+}
 
 /** What a pass over a network saw and did. */
 export interface Pass {
@@ -31,7 +38,7 @@ export const defaultConfirmMs = 20_000;
 /**
  * One pass over one network: makes the host what state and news say, and saves them. Without news it looks without the lock first;
  * where nothing differs it has written nothing and started only the observers. News are saved in any case, and so it looks under the
- * lock at once, and acts on that.
+ * lock at once, and acts on that. Of a host that cannot be observed it changes what {@link planTightening} names, and saves nothing.
  *
  * @returns null when the network is not joined any more
  */
@@ -46,7 +53,7 @@ export async function passNetwork(
     const known = await readJoined(tools, link);
     if (known === null) return null;
     if (sameData(applyUpdate(known, news), known)) {
-      const planned = known.enabled ? await evaluateNetwork(tools, known) : null;
+      const planned = known.enabled ? await evaluateNetwork(tools, known, { acceptsUnread: true }) : null;
       const isSteady = planned === null || planned.changes.length === 0;
       if (isSteady ? !tools.store.damaged.has(link) : isPostponed(planned, options)) return unchangedPass(planned);
     }
@@ -61,7 +68,7 @@ async function passLocked(tools: Tools, link: string, news: StateUpdate, options
   const confirming = { ...options, isMapRepeated: isRepeated, removed };
   const next = applyUpdate(known, news);
   if (!known.enabled) return applyAndSave(tools, known, next, null, confirming);
-  const planned = await evaluateNetwork(tools, next);
+  const planned = await evaluateNetwork(tools, next, { acceptsUnread: true });
   if (sameData(next, known) && isPostponed(planned, options)) return unchangedPass(planned);
   return applyAndSave(tools, known, next, planned, confirming);
 }
@@ -102,6 +109,7 @@ async function applyAndSave(
     isKnown || !mayCutOff(planned.changes)
       ? await applyKnownMap(tools, planned, known, options)
       : await applyNewMap(tools, planned, known, options);
-  await save(tools, state, known, planned);
+  // The next pass that observes the host applies the rest, and saves what it applied.
+  if (planned.actual.unread === undefined) await save(tools, state, known, planned);
   return { evaluation: planned, changes: planned.changes, isDrift };
 }

@@ -19,7 +19,7 @@ import { findUnloaded, save, withoutRules } from './apply.ts';
 import { applyKnownMap } from './confirm.ts';
 import { type Evaluation, evaluateNetwork } from './evaluate-network.ts';
 import { syncPorts } from './open-ports.ts';
-import { defaultConfirmMs, passNetwork } from './pass.ts';
+import { defaultConfirmMs, findUnread, passNetwork } from './pass.ts';
 import { refresh } from './refresh.ts';
 import { reportSecret } from './report-secret.ts';
 import { resolveNames } from './resolve-names.ts';
@@ -59,8 +59,10 @@ export async function planNetworks(tools: Tools, network?: string): Promise<Pass
     const next = applyUpdate(state, update);
     const pending = describeRotation(next);
     if (pending !== null) tools.warn(pending);
-    const planned = next.enabled ? await evaluateNetwork(tools, next) : null;
-    return { ...explainChanges(state, planned), changes: planned?.changes ?? [], unsynced: failure, failure: null };
+    const planned = next.enabled ? await evaluateNetwork(tools, next, { acceptsUnread: true }) : null;
+    const changes = planned?.changes ?? [];
+    const unread = findUnread(planned);
+    return { ...explainChanges(state, planned), changes, unsynced: failure, failure: unread };
   });
 }
 
@@ -82,6 +84,9 @@ export async function reconcileNetworks(
     const pass = await passNetwork(tools, state.interface, update, { withinMs: confirmMs });
     for (const skipped of describeAllSkipped(pass?.evaluation?.state.membership.map.skipped)) tools.warn(skipped);
     for (const claim of pass?.evaluation ? describePinMismatches(pass.evaluation.state) : []) tools.warn(claim);
+    const unread = findUnread(pass?.evaluation);
+    if (pass && unread)
+      return { ...explainChanges(state, pass.evaluation), changes: pass.changes, unsynced: failure, failure: unread };
     if (pass?.evaluation && failure === null) await reportState(tools, pass.evaluation);
     if (pass?.evaluation?.state.rotation) await finishRotation(tools, state.interface, confirmMs);
     const unloaded = pass?.evaluation ? await findUnloaded(tools, pass.evaluation) : null;

@@ -68,7 +68,8 @@ export function constrainRoutes({
   return {
     surroundings: withoutLinks(around.surroundings, later),
     sshClients,
-    api: locateApi(state),
+    // Without the host's routes nothing shows what is reached through the tunnel itself, and no prefix is added then.
+    api: around.unread === undefined ? locateApi(state) : [],
     inside: {
       range: map.cidr,
       own: peer.address,

@@ -1,4 +1,4 @@
-import { CpnError } from '../../core/errors/index.ts';
+import { CpnError, HostUnread } from '../../core/errors/index.ts';
 import type { HostEvent } from '../../host/host.ts';
 import type { Pass } from '../reconcile/pass.ts';
 import type { Tools } from '../tools.ts';
@@ -67,7 +67,7 @@ export class NetworkController {
       }
       this.#schedule(result);
       const isApplied = result.pass !== null && (await this.#notify(result.pass));
-      this.#update.settle(isApplied);
+      this.#update.settle(isApplied, result.error instanceof HostUnread);
       this.#health.end();
       this.#onPass();
     }

@@ -12,6 +12,9 @@ export class PendingUpdate {
   readonly trigger: (inMs?: number) => void;
   #waiting: Delivery | null = null;
   #taken: Delivery | null = null;
+  /** What a pass over a host that cannot be observed applied in part. */
+  #partial: StateUpdate | null = null;
+  #last: StateUpdate = noUpdate;
   #resolved: Resolved | null = null;
   #measured: Pick<StateUpdate, 'failed' | 'pathMtu'> = {};
   #isClosed = false;
@@ -42,7 +45,8 @@ export class PendingUpdate {
 
   /** The update for a pass that starts now. */
   take(): StateUpdate {
-    const update = this.#waiting?.update ?? noUpdate;
+    const update = this.#waiting?.update ?? this.#partial ?? noUpdate;
+    this.#last = update;
     const resolved = { ...update.resolved, ...this.#resolved };
     this.#taken = this.#waiting;
     this.#waiting = null;
@@ -50,8 +54,13 @@ export class PendingUpdate {
     return { ...update, resolved, ...this.#measured };
   }
 
-  /** Reports to the sender of the map whether the pass applied it. */
-  settle(isApplied: boolean): void {
+  /**
+   * Reports to the sender of the map whether the pass applied it.
+   *
+   * @param isPartial whether the next pass must have the map again: without it, the pass would give back what it took away
+   */
+  settle(isApplied: boolean, isPartial = false): void {
+    this.#partial = isPartial ? this.#last : null;
     this.#taken?.applied.resolve(isApplied);
     this.#taken = null;
   }

@@ -2,7 +2,7 @@ import { NotConfirmed, NotConverged } from '../../core/errors/index.ts';
 import type { PassOutcome } from '../meter.ts';
 import { findUnloaded, withoutRules } from '../reconcile/apply.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
-import { type Pass, passNetwork } from '../reconcile/pass.ts';
+import { findUnread, type Pass, passNetwork } from '../reconcile/pass.ts';
 import type { StateUpdate } from '../reconcile/state-update.ts';
 import type { Tools } from '../tools.ts';
 import type { DriftDamper } from './listeners/drift-damper.ts';
@@ -36,6 +36,12 @@ export async function reconcile(
   try {
     const made = await passNetwork(tools, link, update, { withinMs: confirmMs, signal, mayRepair });
     if (made === null) return null;
+    const unread = findUnread(made.evaluation);
+    if (unread !== null) {
+      const facts = { interface: link, changes: made.changes };
+      if (made.changes.length > 0) tools.log.warn(facts, 'peers changed on a host that cannot be observed');
+      throw unread;
+    }
     const unloaded = made.evaluation && (await findUnloaded(tools, made.evaluation));
     const pass = { ...made, changes: withoutRules(made.changes, unloaded) };
     tools.meter.passed(link, outcomeOf(pass), tools.monotonic() - start);

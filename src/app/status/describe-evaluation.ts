@@ -1,4 +1,4 @@
-import { HostsFileNotUpdated, RulesNotLoaded } from '../../core/errors/index.ts';
+import { HostsFileNotUpdated, HostUnread, RulesNotLoaded } from '../../core/errors/index.ts';
 import { isLoaded } from '../../core/forward/nft-rules.ts';
 import { compareSecret, describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { findRelays } from '../../core/health/find-relays.ts';
@@ -74,7 +74,7 @@ export function describeEvaluation(
   const ending = findExpiryWarning(state, new Date(now * 1000));
   const rangeDetour = detours.get(map.cidr);
   return {
-    state: actual.link === null ? 'down' : troubled ? 'degraded' : 'up',
+    state: actual.unread !== undefined ? 'degraded' : actual.link === null ? 'down' : troubled ? 'degraded' : 'up',
     listenPort: actual.device?.listenPort ?? null,
     mtu: actual.link?.mtu ?? null,
     pathMtu: pathMtu && { peer: nameLimiting(pathMtu, map.peers), measuredAt: pathMtu.measuredAt },
@@ -83,6 +83,7 @@ export function describeEvaluation(
     drift,
     foreignRoutes,
     warnings: [
+      ...(actual.unread === undefined ? [] : [new HostUnread(state.interface, actual.unread).message]),
       ...(listed ? [] : [describeUnlisted(state)]),
       ...(rangeDetour ? [`${map.cidr}: ${describeBypassRoute(rangeDetour)}`] : []),
       ...findHiddenPeers(map, state.membership.peer.address, actual.surroundings).map(describeHidden),
@@ -157,6 +158,8 @@ function describeRoute(
   if (state === 'served') return { prefix, via: null, state: 'active', reason: 'served by this host' };
   if (state === 'withdrawn') return { prefix, via: null, state: 'standby', reason: 'out of service at this host' };
   if (state !== 'taken') return { prefix, via, state, reason };
+  if (actual.unread !== undefined)
+    return { prefix, via, state: 'missing', reason: 'the routes of this host cannot be read' };
   if (!isRoutedInto(prefix, actual)) return { prefix, via, state: 'missing', reason: 'not on the host' };
   return { prefix, via, state: 'active', reason: detour ? describeBypassRoute(detour) : reason };
 }

@@ -46,11 +46,11 @@ const pause = 100;
 
 /** A pass has changed the host before it saves what it changed: until then the one differs from the other, and there is no drift. */
 async function evaluateSettled(tools: Tools, state: Joined): Promise<Evaluation> {
-  const seen = await evaluateNetwork(tools, state);
+  const seen = await evaluateNetwork(tools, state, { acceptsUnread: true });
   if (!state.enabled || seen.changes.length === 0 || !(await tools.store.isLocked())) return seen;
   for (let waited = 0; waited < patience && (await tools.store.isLocked()); waited += pause) await tools.sleep(pause);
   const settled = await tools.store.read(state.interface);
-  return settled !== null && isJoined(settled) ? evaluateNetwork(tools, settled) : seen;
+  return settled !== null && isJoined(settled) ? evaluateNetwork(tools, settled, { acceptsUnread: true }) : seen;
 }
 
 /** Of a host that does not forward, the notes say whether there is reason to look. That the rules cannot be read hides nothing else. */

@@ -21,9 +21,8 @@ export function showPass(reports: readonly PassReport[], { json, nothing, exitCo
   for (const report of reports) {
     const { interface: link, changes, failure, unsynced } = report;
     if (unsynced) warn(`${link} uses the stored map: ${unsynced.message}`);
-    if (failure) {
-      printError(failure);
-    } else if (!json) {
+    if (failure) printError(failure);
+    if (!json && (failure === null || changes.length > 0)) {
       const same = unsynced ? 'matches the stored map' : nothing;
       const lines = changes.map((change) => describeWithLines(change, report));
       print(changes.length === 0 ? `${bold(link)} ${same}` : [bold(link), ...lines].join('\n'));

@@ -62,6 +62,19 @@ export class UnreadableOutput extends CpnError {
   }
 }
 
+/** The host cannot be observed apart from WireGuard's own table. */
+export class HostUnread extends CpnError {
+  override readonly name = 'HostUnread';
+
+  /** @param unread why, as {@link Actual.unread} has it */
+  constructor(networkInterface: string, unread: string) {
+    super(
+      `addresses, routes and rules of this host cannot be read: ${unread}; until they can, ${networkInterface} only loses the peers and prefixes that the network takes away`,
+      { facts: { interface: networkInterface, unread }, isRetryable: true },
+    );
+  }
+}
+
 /** Another program listens on the UDP port of an interface. */
 export class PortTaken extends CpnError {
   override readonly name = 'PortTaken';

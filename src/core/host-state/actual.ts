@@ -30,6 +30,11 @@ export interface Actual {
   readonly hosts: HostsFile | null;
   /** True where routes have neither a table nor a metric of their own. */
   readonly isPlain?: boolean;
+  /**
+   * Why links, addresses, routes and rules could not be read; they are empty then, and `surroundings` too. WireGuard's own table is
+   * read all the same.
+   */
+  readonly unread?: string;
   readonly surroundings: Underlay;
 }
 

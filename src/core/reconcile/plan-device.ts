@@ -11,7 +11,7 @@ import type { Desired } from './desired.ts';
 import type { DeviceChange, Step } from './step.ts';
 
 /** Further inputs to the plan of a peer. */
-interface Moment {
+export interface Moment {
   /** Seconds since the epoch. */
   readonly now: number;
   /** Peers whose endpoint is another than the one that was applied last. */

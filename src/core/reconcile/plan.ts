@@ -7,11 +7,13 @@ import { planDevice, planPeerRemoval, planUnmarking } from './plan-device.ts';
 import { planFirewall, planForwardingOff, planForwardingOn, planSysctls } from './plan-forwarding.ts';
 import { planHosts } from './plan-hosts.ts';
 import { planCreation, planSettings } from './plan-link.ts';
+import { planTightening } from './plan-tightening.ts';
 import type { Step } from './step.ts';
 
 /**
  * The steps that turn `actual` into `desired`, in the order in which they are applied: additions before removals, and
- * nothing that is right already. Applying them and planning again gives no step.
+ * nothing that is right already. Applying them and planning again gives no step. Of a host that cannot be observed they are those of
+ * {@link planTightening}.
  *
  * @param now seconds since the epoch, from which the age of a handshake is computed
  * @param moved peers whose endpoint is another than the one that was applied last: it counts more than a learned one
@@ -22,6 +24,7 @@ export function plan(
   now: number,
   moved: ReadonlySet<PublicKey> = new Set(),
 ): readonly Step[] {
+  if (actual.unread !== undefined) return planTightening(desired, actual, { now, moved });
   return [
     ...planForwardingOff(desired, actual),
     ...planCreation(desired, actual),
@@ -43,9 +46,10 @@ export function plan(
  */
 export function isOurs(
   { alias, keyPair }: Pick<Desired, 'alias' | 'keyPair'>,
-  { link, device }: Actual,
+  { link, device, unread }: Actual,
   receipt: Receipt,
 ): boolean {
+  if (unread !== undefined) return device === null || device.publicKey === keyPair.publicKey;
   if (link === null || link.alias === alias || device?.publicKey === keyPair.publicKey) return true;
   const isBlank = link.alias === null && device?.publicKey === null && device.peers.length === 0;
   return isBlank && receipt.some(({ made }) => made === 'interface');

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { CommandFailed, MissingTool } from '../../core/errors/index.ts';
+import { CommandFailed, CpnError, MissingTool } from '../../core/errors/index.ts';
 import { findForeignDrops } from '../../core/forward/foreign-drops.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { unreadable, withoutTool } from '../../core/forward/nft-rules.ts';
@@ -23,7 +23,7 @@ import { watchEvents, watchFirewall } from './monitor/events.ts';
 import { parseFilterTables, rulesetArgs } from './nft/filter-tables.ts';
 import { readPortStates } from './nft/firewall-programs.ts';
 import { listArgs, parseRules } from './nft/own-table.ts';
-import { type LinkCache, ObservationCache } from './observation-cache.ts';
+import { type LinkCache, type LinkView, ObservationCache } from './observation-cache.ts';
 import { checkPrivilege } from './privilege.ts';
 import { readSshClients } from './ssh-clients.ts';
 import { areSysctlsSealed, readSysctls } from './sysctl.ts';
@@ -69,7 +69,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
 
 /** Runs two processes, and a third for the packet rules, in parallel; or the one for WireGuard alone. */
 async function observe(run: Run, options: ObserveOptions, caches: ObservationCache): Promise<Actual> {
-  const { link, firewall, sysctls, served = [], hosts, around = null } = options;
+  const { link, firewall, sysctls, served = [], hosts, around = null, acceptsUnread = false } = options;
   parseLinkName(link);
   const cache = caches.of(link);
   const known = around && (await observeDevice(run, link, caches));
@@ -77,7 +77,10 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   if (around !== null && known !== null) return { ...around, device: known };
   const [device, view, rules, values, hostsFile] = await Promise.all([
     readDevice(run, link, cache),
-    readView(run, cache, caches),
+    readView(run, cache, caches).catch((error) => {
+      if (acceptsUnread && error instanceof CpnError) return { ...emptyView, unread: error.message };
+      throw error;
+    }),
     firewall ? readFirewall(run, link, cache, firewall) : null,
     readSysctls(sysctls),
     hosts ? readHosts(link) : null,
@@ -91,7 +94,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   return {
     ...view,
     // As in observeDevice.
-    device: view.link && device,
+    device: view.link !== null || ('unread' in view && (await readLinkNames()).has(link)) ? device : null,
     firewall: rules,
     sysctls: all,
     isSealed: areSysctlsSealed(),
@@ -106,6 +109,14 @@ async function observeDevice(run: Run, link: string, caches: ObservationCache): 
   if (device === null) caches.forget(link);
   return device;
 }
+
+const emptyView: LinkView = {
+  ...{ link: null, routes: [], onLink: [], rules: [] },
+  surroundings: {
+    ...{ addresses: [], connected: [], routed: [], gateways: [], uplinks: [], links: [] },
+    underlayMtu: null,
+  },
+};
 
 async function readView(run: Run, { readView: read }: LinkCache, { shown }: ObservationCache) {
   return parseOutput('ip', await run('ip', showArgs, { input: showInput, outputCache: shown }), read);

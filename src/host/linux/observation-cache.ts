@@ -78,7 +78,7 @@ class LinkCache {
   }
 }
 
-export type { LinkCache };
+export type { LinkCache, LinkView };
 
 function findLink({ links }: Shown, name: string): Link | null {
   const link = links.find((each) => each.name === name);
