@@ -119,8 +119,8 @@ export interface PacketOrigin {
 /** What a pass observes in addition to the interface itself. */
 export interface ObserveOptions {
   readonly link: string;
-  /** Whether to read our packet rules, which costs a process. */
-  readonly firewall: boolean | 'if-forwarding';
+  /** Whether to read our packet rules, which costs a process. A host that is no connector can do without them. */
+  readonly firewall: boolean | 'if-possible';
   /** Dotted sysctl keys. */
   readonly sysctls: readonly string[];
   /** Routes; the forwarding sysctls of the interfaces that lead there are read too. */

@@ -164,10 +164,11 @@ describe('a host that takes the default route of its network', () => {
     await origin.reboot();
     await serve(origin);
     await origin.exec(['wg-quick', 'up', 'cpn0']);
-    // Only the bypass routes are missing, which wg-quick does not have.
+    // Only the bypass routes and the packet rules are missing, which wg-quick does not have.
     expect(await plan(origin)).toMatchObject({
       exitCode: 3,
       changes: [
+        { action: 'add', kind: 'firewall', target: 'inet cpn_cpn0' },
         { action: 'add', kind: 'rule', target: '31570: from 192.0.2.22/32 lookup main' },
         { action: 'add', kind: 'rule', target: '31571: from all to 203.0.113.1/32 lookup main' },
       ],

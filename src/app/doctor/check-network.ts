@@ -4,6 +4,7 @@ import {
   checkForwarding,
   checkInboundDrop,
   checkPorts,
+  checkRules,
   type ExaminedNetwork,
 } from '../../core/doctor/check-network.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
@@ -40,9 +41,11 @@ export const networkChecks: readonly NetworkCheck[] = [
   {
     subject: 'forwarding',
     async examine(tools, seen) {
-      if (!seen.state.enabled || seen.desired.firewall === null) return [];
+      if (!seen.state.enabled) return [];
+      const rules = seen.actual.link === null ? [] : [checkRules(sceneOf(seen))];
+      if (!seen.desired.forwards) return rules;
       const { forward } = seen.actual.link === null ? { forward: [] } : await findDrops(tools, seen);
-      return [...(await examineLanRoutes(tools, seen)), ...checkForwarding(sceneOf(seen), forward)];
+      return [...(await examineLanRoutes(tools, seen)), ...rules, ...checkForwarding(sceneOf(seen), forward)];
     },
   },
   {

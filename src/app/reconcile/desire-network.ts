@@ -154,14 +154,15 @@ export function findRouteTable(
 /** Gathers what of this host's forwarding the packet rules of a network follow from. */
 function describeForwarding(
   state: Joined,
-  { sysctls, firewall }: Pick<Actual, 'sysctls' | 'firewall'>,
+  { sysctls, firewall, link, isPlain }: Pick<Actual, 'sysctls' | 'firewall' | 'link' | 'isPlain'>,
   others: readonly OtherNetwork[],
 ): HostForwarding {
   return {
     sysctls,
     receipt: state.receipt.filter((entry) => entry.made === 'sysctl'),
     others: others.map(({ interface: link, isConnector }) => ({ link, isConnector })),
-    hasNft: !firewall?.includes(withoutTool),
+    hasNft: !isPlain && !firewall?.includes(withoutTool),
+    vrf: link?.vrf,
   };
 }
 

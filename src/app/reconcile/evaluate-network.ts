@@ -135,9 +135,8 @@ export function isOwnLink({ keyPair, rotation, receipt }: State, alias: string, 
 
 /** What must be observed of the host for this network. */
 export function observeOptionsFor(state: State): ObserveOptions {
-  const { enrollment, receipt, interface: link } = state;
+  const { enrollment, interface: link } = state;
   const isConnector = enrollment.type === 'connector';
-  const hasRules = receipt.some((entry) => entry.made === 'firewall');
   const mayTunnel = state.options.allowRoutes.some(isDefaultRoute);
   const made = state.receipt.flatMap((entry) => (entry.made === 'sysctl' ? [entry.key] : []));
   const sysctls = [
@@ -148,7 +147,7 @@ export function observeOptionsFor(state: State): ObserveOptions {
     ...made,
   ];
   const hosts = state.options.hosts || state.receipt.some((entry) => entry.made === 'hosts');
-  const firewall = isConnector || hasRules ? true : ('if-forwarding' as const);
+  const firewall = isConnector ? true : ('if-possible' as const);
   return { link, firewall, sysctls: [...new Set(sysctls)], served: servedBy(state), hosts };
 }
 

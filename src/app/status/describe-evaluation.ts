@@ -1,5 +1,6 @@
 import { HostsFileNotUpdated, HostUnread, RulesNotLoaded } from '../../core/errors/index.ts';
 import { isLoaded } from '../../core/forward/nft-rules.ts';
+import { findOpenAddress } from '../../core/forward/open-address.ts';
 import { compareSecret, describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { findRelays } from '../../core/health/find-relays.ts';
 import { nameLimiting } from '../../core/health/path-mtu.ts';
@@ -102,6 +103,7 @@ export function describeEvaluation(
         ({ peer, via }) => `${peer.name} does not answer here; its packets go through ${via.name}`,
       ),
       ...describeUnloaded(seen, notes),
+      ...describeOpenAddress(seen),
       ...describeLan(state, notes),
       ...withoutWay,
       ...(names === null || !state.enabled ? [] : [new HostsFileNotUpdated(state.interface, names).message]),
@@ -180,6 +182,12 @@ function describeUnloaded({ state, desired, actual }: Evaluation, { unloaded }: 
   const { link, firewall, isConnector } = desired;
   if (!state.enabled || unloaded === null || firewall === null || isLoaded(firewall, actual)) return [];
   return [new RulesNotLoaded(link, unloaded, isConnector).message];
+}
+
+function describeOpenAddress({ state, desired, actual }: Evaluation): string[] {
+  const open =
+    actual.link === null || !state.enabled ? null : findOpenAddress(state.membership.peer.address, desired, actual);
+  return open === null ? [] : [`${open.found}; ${open.remedy}`];
 }
 
 function describeHidden({ peer, link }: HiddenPeer): string {

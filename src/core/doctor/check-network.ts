@@ -2,6 +2,7 @@ import { CpnError, printable } from '../errors/index.ts';
 import { describeCause, describeRemedy } from '../forward/describe-drop.ts';
 import type { InboundDrop } from '../forward/find-inbound-drop.ts';
 import { isLoaded, tableOf } from '../forward/nft-rules.ts';
+import { findOpenAddress } from '../forward/open-address.ts';
 import type { Actual } from '../host-state/actual.ts';
 import { forwardingKey } from '../host-state/sysctl-keys.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
@@ -83,15 +84,22 @@ export function checkInboundDrop(
   return [noteFinding('ports', looked, found, 'see what they say: iptables-legacy -S INPUT')];
 }
 
+/** Judges the packet rules, which keep neighbours from the tunnel address. */
+export function checkRules({ self, desired, actual }: ExaminedNetwork): Finding {
+  const { link, firewall, forwards } = desired;
+  const open = findOpenAddress(self.address, desired, actual);
+  if (open !== null) return noteFinding('forwarding', `who reaches the address of ${link}`, open.found, open.remedy);
+  const table = `nft table inet ${tableOf(link)}`;
+  if (firewall === null || isLoaded(firewall, actual)) return okFinding('forwarding', table, 'is loaded');
+  const effect = forwards ? 'nothing is forwarded without it' : 'neighbours reach the tunnel address without it';
+  return problemFinding('forwarding', table, `is not loaded as it should be: ${effect}`, `cpn reconcile ${link}`);
+}
+
 /** Judges what this host needs to forward; nothing where it forwards nothing. */
 export function checkForwarding({ desired, actual }: ExaminedNetwork, drops: readonly string[]): Finding[] {
-  const { link, firewall, ingress } = desired;
-  if (firewall === null) return [];
+  const { link, forwards, ingress } = desired;
+  if (!forwards) return [];
   const remedy = `cpn reconcile ${link}`;
-  const table = `nft table inet ${tableOf(link)}`;
-  const rules = isLoaded(firewall, actual)
-    ? okFinding('forwarding', table, 'is loaded')
-    : problemFinding('forwarding', table, 'is not loaded as it should be: nothing is forwarded without it', remedy);
   const switches = [link, ...ingress.map((each) => each.link)].map(forwardingKey);
   const off = switches.filter((key) => actual.sysctls[key] !== '1');
   const on =
@@ -102,7 +110,7 @@ export function checkForwarding({ desired, actual }: ExaminedNetwork, drops: rea
   const dropped = drops.map((drop) =>
     problemFinding('forwarding', looked, printable(drop), 'let it through, as is said there'),
   );
-  return [rules, ...on, ...(dropped.length > 0 ? dropped : [okFinding('forwarding', looked, 'they let it through')])];
+  return [...on, ...(dropped.length > 0 ? dropped : [okFinding('forwarding', looked, 'they let it through')])];
 }
 
 /** Judges the routes into the interface that are none of this network. */

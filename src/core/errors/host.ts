@@ -121,14 +121,14 @@ export class InboundDropped extends CpnError {
   }
 }
 
-/** The packet rules of a host that forwards cannot be loaded; the tunnel is up without forwarding. */
+/** The packet rules of a host cannot be loaded; the tunnel is up without forwarding. */
 export class RulesNotLoaded extends CpnError {
   override readonly name = 'RulesNotLoaded';
 
   constructor(networkInterface: string, stderr: string, isConnector: boolean) {
     const effect = isConnector
       ? 'nothing is forwarded, and the routes of this connector are withdrawn until they load'
-      : 'packets from the tunnel reach only this host, and no container, until they load';
+      : 'packets from the tunnel reach no container, and neighbours reach the tunnel address, until they load';
     super(`the packet rules of ${networkInterface} do not load: ${stderr}; ${effect}; check "nft list ruleset"`, {
       facts: { interface: networkInterface, stderr },
       isRetryable: true,

@@ -1,12 +1,14 @@
 import type { Address, Prefix } from '../net/cidr.ts';
+import type { ArrivalRule } from './arrival-rules.ts';
 
-/** What a connector does to the packets it forwards. */
+/** The packet rules of a host for one network, in the order in which they are applied. */
 export interface Firewall {
   readonly link: string;
   readonly rules: readonly FirewallRule[];
 }
 
 export type FirewallRule =
+  | ArrivalRule
   /** Lowers the MSS of TCP connections that go into the tunnel, or come out of it, to what fits through it. */
   | { readonly rule: 'clamp-mss'; readonly way: 'in' | 'out' }
   /**

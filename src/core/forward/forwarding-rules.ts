@@ -1,13 +1,15 @@
 import type { Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
-import { covers, familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
+import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 import { specialRanges } from '../routing/guard.ts';
 import { assignedRoutes } from '../routing/route-owner.ts';
+import { findEntrances } from './entrances.ts';
 import type { FirewallRule } from './firewall-rule.ts';
 import type { Ingress } from './ingress.ts';
 import { linkFinder } from './links-toward.ts';
+import { widest } from './nft-words.ts';
 
 /** What the packet rules of a connector follow from. */
 export interface Forwarding {
@@ -83,7 +85,9 @@ export function forwardingRules({
     ...(exit ? [{ rule: 'accept-exit-answers', ...exit } as const] : []),
     { rule: 'accept-published-answers', at: self.address },
     { rule: 'refuse-answers', way: 'out' },
-    ...entrances(begins, linksToward).map(({ by, from }) => ({ rule: 'accept-outward', by, from, to: there }) as const),
+    ...findEntrances(begins, linksToward).map(
+      ({ by, from }) => ({ rule: 'accept-outward', by, from, to: there }) as const,
+    ),
     { rule: 'refuse-spoofed', from: known },
     ...(outside.length > 0 ? [{ rule: 'refuse-outside', by: outside } as const] : []),
     { rule: 'refuse-known' },
@@ -121,19 +125,6 @@ function closings(ingress: readonly Ingress[]): FirewallRule[] {
   });
 }
 
-/** The interfaces by which connections of a LAN come in, and of which prefixes. */
-function entrances(
-  prefixes: readonly Prefix[],
-  linksToward: (route: Prefix) => readonly string[],
-): { readonly by: readonly string[]; readonly from: readonly Prefix[] }[] {
-  const ways = prefixes.map((prefix) => ({ prefix, by: linksToward(prefix).filter(isPlainLinkName).toSorted() }));
-  const groups = Map.groupBy(
-    ways.filter(({ by }) => by.length > 0),
-    ({ by }) => by.join(),
-  );
-  return [...groups.values()].map((group) => ({ by: group[0]?.by ?? [], from: group.map(({ prefix }) => prefix) }));
-}
-
 /** What a default route leads nowhere for: a gateway answers there, as with the credentials of a cloud, and the host itself. */
 function specialOf(cidr: Prefix): Prefix[] {
   return specialRanges.map(([range]) => range).filter((range) => familyOf(range) === familyOf(cidr));
@@ -141,10 +132,4 @@ function specialOf(cidr: Prefix): Prefix[] {
 
 function addresses(peers: readonly Peer[]): Prefix[] {
   return peers.map(({ address }) => hostPrefix(address));
-}
-
-/** Without what another one covers: the elements of an nft set must not overlap. */
-function widest(prefixes: readonly Prefix[]): Prefix[] {
-  const distinct = [...new Set(prefixes)];
-  return distinct.filter((inner) => !distinct.some((outer) => outer !== inner && covers(outer, inner)));
 }

@@ -12,8 +12,10 @@ export interface HostForwarding {
   readonly receipt: Receipt;
   /** The other networks of this host. */
   readonly others: readonly { readonly link: string; readonly isConnector: boolean }[];
-  /** False where there is no tool for packet rules; only a host that is no connector can do without. */
+  /** False where packet rules cannot be loaded; only a host that is no connector can do without. */
   readonly hasNft: boolean;
+  /** The VRF of the tunnel's interface, where it has one. */
+  readonly vrf?: string | undefined;
 }
 
 /** A host on which nothing is known to be forwarded. */

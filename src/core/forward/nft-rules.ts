@@ -1,10 +1,10 @@
 import { digestOf } from '../crypto/digest.ts';
-import { InvalidValue } from '../errors/index.ts';
 import type { Actual } from '../host-state/actual.ts';
-import { type Address, familyOf, type Prefix } from '../net/cidr.ts';
-import { isPlainLinkName } from '../net/link-name.ts';
+import type { Address, Prefix } from '../net/cidr.ts';
 import { sameMembers } from '../util/same-data.ts';
 import type { Firewall, FirewallRule } from './firewall-rule.ts';
+import { protocolOf, writeEnds, writeLinks, writeOne } from './nft-words.ts';
+import { arrivalChainOf, isArrivalRule, writeArrivalRule } from './write-arrival-rule.ts';
 
 /** A packet rule in nft's words, with the comment by which it is known again. */
 export interface PacketRule {
@@ -18,6 +18,10 @@ export type Chain = keyof typeof chains;
 
 /** The chains that rules are in. Priorities are numbers because nft before 0.9.1 knows no names for them. */
 export const chains = {
+  /** After conntrack (-200), before any program gives a packet another destination (-100). */
+  arriving: 'type filter hook prerouting priority -150; policy accept;',
+  /** After that, and before the kernel decides whether a packet is for this host. */
+  redirected: 'type filter hook prerouting priority -1; policy accept;',
   forward: 'type filter hook forward priority -150; policy accept;',
   postrouting: 'type nat hook postrouting priority 100; policy accept;',
   /** After masquerading, by whichever program. */
@@ -38,18 +42,25 @@ export function packetRules({ link, rules }: Firewall): PacketRule[] {
   });
 }
 
-function chainOf({ rule }: FirewallRule): Chain {
+function chainOf(given: FirewallRule): Chain {
+  if (isArrivalRule(given)) return arrivalChainOf(given);
+  const { rule } = given;
   if (rule === 'accept-leaving-answers' || rule === 'refuse-foreign') return 'leaving';
   return rule.startsWith('masquerade') ? 'postrouting' : 'forward';
 }
 
-/** Placeholders for rules: those of a table that cannot be read, and of a host that has no `nft`. */
+/** Placeholders for rules: those of a table that cannot be read, and of a host on which `nft` is missing or cannot work. */
 export const unreadable = '(cannot be read)';
 export const withoutTool = '(nft is not there)';
 
 /** True when there is a table of ours, or may be. */
 export function hasTable({ firewall }: Pick<Actual, 'firewall'>): boolean {
   return firewall !== null && !firewall.includes(withoutTool);
+}
+
+/** True when rules for what is forwarded are in place, or may be: a table without any bounds only what arrives. */
+export function boundsForwarding({ firewall }: Pick<Actual, 'firewall'>): boolean {
+  return firewall?.some((mark) => !/^(arriving|redirected) /.test(mark)) ?? false;
 }
 
 /** True when the very rules of a firewall are in place. */
@@ -77,6 +88,7 @@ const knownFromHere = `${isKnown} == (confirmed|snat) ct mark & ${ownMark} == ${
 const knownFromElsewhere = `ct status & (confirmed|snat) == (confirmed|snat) ct mark & ${ownMark} != ${ownMark}`;
 
 function writeRule(link: string, rule: FirewallRule): string {
+  if (isArrivalRule(rule)) return writeArrivalRule(link, rule);
   const [into, outOf] = [`oifname "${link}"`, `iifname "${link}"`];
   switch (rule.rule) {
     case 'clamp-mss':
@@ -149,28 +161,4 @@ function writeOrigin({ from, to }: { readonly from: readonly Prefix[]; readonly 
 
 function writePublished(at: Address): string {
   return `ct status dnat ct original ${protocolOf(at)} daddr ${at}`;
-}
-
-function writeLinks(names: readonly string[]): string {
-  const [first, ...rest] = names;
-  const wrong = names.find((name) => !isPlainLinkName(name));
-  if (first === undefined) throw new InvalidValue('packet rule', 'interface', 'names no interface');
-  if (wrong !== undefined) throw new InvalidValue('packet rule', wrong, 'is no name of an interface');
-  return rest.length === 0 ? `"${first}"` : `{ ${names.map((name) => `"${name}"`).join(', ')} }`;
-}
-
-function writeEnds({ from, to }: { readonly from: readonly Prefix[]; readonly to: readonly Prefix[] }): string {
-  const mixed = new Set([...from, ...to].map(familyOf)).size > 1;
-  if (mixed) throw new InvalidValue('packet rule', `${from} to ${to}`, 'mixes IPv4 and IPv6');
-  return `${writeOne('saddr', from)} ${writeOne('daddr', to)}`;
-}
-
-function writeOne(field: 'saddr' | 'daddr', prefixes: readonly Prefix[], not: '!= ' | '' = ''): string {
-  const [first, ...rest] = prefixes;
-  if (first === undefined) throw new InvalidValue('packet rule', field, 'names no address range');
-  return `${protocolOf(first)} ${field} ${not}${rest.length === 0 ? first : `{ ${prefixes.join(', ')} }`}`;
-}
-
-function protocolOf(value: Address | Prefix): 'ip' | 'ip6' {
-  return familyOf(value) === 4 ? 'ip' : 'ip6';
 }

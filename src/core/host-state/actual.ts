@@ -53,6 +53,8 @@ export interface Link {
   /** `ip link … alias`: our mark on an interface that we made. */
   readonly alias: string | null;
   readonly addresses: readonly InterfaceAddress[];
+  /** The VRF that it belongs to, by which its packets come in too. */
+  readonly vrf?: string;
 }
 
 export interface Device {
@@ -130,6 +132,8 @@ export interface HostLink {
   readonly name: string;
   /** `card` is a network card, and what is put together of cards: no program for containers, virtual machines or VPNs makes these. */
   readonly kind: 'card' | 'bridge' | 'other';
+  /** Set where it leads to containers, pods and virtual machines of this host alone: there is no network card below it. */
+  readonly isInternal?: true;
   /** Undefined where it is not known. */
   readonly mtu?: number;
   /** Set where nothing goes in or out: it was set down, or a card has no carrier. */

@@ -1,6 +1,6 @@
 import { presharedKeyOf } from '../crypto/network-secret.ts';
 import type { Secret } from '../crypto/secret.ts';
-import { forwardingRules, localRules } from '../forward/forwarding-rules.ts';
+import { hostRules } from '../forward/host-rules.ts';
 import { findIngresses } from '../forward/ingress.ts';
 import { findLimit } from '../health/path-mtu.ts';
 import { tunnelMark } from '../host-state/marks.ts';
@@ -58,13 +58,12 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
   const served = assignedRoutes(map, self).filter((route) => familyOf(route) === familyOf(map.cidr));
   const ingresses = findIngresses(served, surroundings, intent.forwarding);
   const { ingress } = ingresses;
-  // A host that forwards on its own account, as for containers, and can be given packet rules.
-  const isForwarder = intent.forwarding.sysctls[allForwardingKey] === '1' && intent.forwarding.hasNft;
-  const rules = isConnector
-    ? forwardingRules({ map, self, options, detours: topology.detours, surroundings, ingress })
-    : isForwarder
-      ? localRules(self)
-      : null;
+  const { hasNft, vrf } = intent.forwarding;
+  // Or a host that forwards on its own account, as for containers, and can be given packet rules.
+  const forwards = isConnector || (intent.forwarding.sysctls[allForwardingKey] === '1' && hasNft);
+  const { detours } = topology;
+  const given = { link, map, self, options, detours, surroundings, ingress, routes, forwards, vrf };
+  const packetRules = isConnector || hasNft ? hostRules(given) : null;
   const fittedMtu = fitMtu(surroundings.underlayMtu);
   const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, surroundings, fittedMtu) : null;
   return {
@@ -86,7 +85,8 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     later: ground.later,
     rules: isFull ? tunnelRules(ground) : [],
     isConnector,
-    firewall: rules && { link, rules },
+    forwards,
+    firewall: packetRules && { link, rules: packetRules },
     ...ingresses,
     sysctls: {
       ...(isConnector && { [sourceFilterKey(link)]: looseFilter }),
@@ -94,7 +94,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     },
     hosts: intent.label === null ? null : renderBlock(link, map, intent.label, intent.labels),
     report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...reports],
-    detours: topology.detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
+    detours: detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
     lostEndpoints: verdicts.lost,
     fittedMtu,
     pathMtu,

@@ -45,7 +45,9 @@ export interface Desired extends TunnelRoutes {
   /** The policy rules that a full tunnel needs; none without one. */
   readonly rules: readonly Rule[];
   readonly isConnector: boolean;
-  /** The packet rules of a host that forwards; null for one that does not, where nothing that comes out of the tunnel goes on. */
+  /** Whether packets of others pass through the interface; else it does not forward. */
+  readonly forwards: boolean;
+  /** The packet rules; null on a host that cannot be given any. */
   readonly firewall: Firewall | null;
   /** The other interfaces whose forwarding a connector needs. */
   readonly ingress: readonly Ingress[];

@@ -1,4 +1,4 @@
-import { tableOf } from '../forward/nft-rules.ts';
+import { hasTable, tableOf } from '../forward/nft-rules.ts';
 import type { Actual } from '../host-state/actual.ts';
 import type { OwnedResource, Receipt } from '../host-state/receipt.ts';
 import { allForwardingKey } from '../host-state/sysctl-keys.ts';
@@ -29,7 +29,7 @@ function planReversal(entry: OwnedResource, actual: Actual): Step[] {
       return [{ do: 'set-sysctl', key: entry.key, value: entry.before, changes: [change] }];
     }
     case 'firewall': {
-      if (actual.firewall === null) return [];
+      if (!hasTable(actual)) return [];
       const change = removed('firewall', `inet ${tableOf(entry.link)}`, actual.firewall, reason);
       return [{ do: 'remove-firewall', link: entry.link, changes: [change] }];
     }

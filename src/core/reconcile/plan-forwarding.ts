@@ -1,4 +1,4 @@
-import { firewallMarks, hasTable, isLoaded, tableOf } from '../forward/nft-rules.ts';
+import { boundsForwarding, firewallMarks, hasTable, isLoaded, tableOf } from '../forward/nft-rules.ts';
 import type { Actual } from '../host-state/actual.ts';
 import {
   allForwardingKey,
@@ -13,6 +13,7 @@ import type { SetSysctl, Step } from './step.ts';
 
 const connectorForwards = 'a connector forwards packets';
 const hostForwards = 'this host forwards packets';
+const closesAddress = 'only the tunnel and this host reach the tunnel address';
 
 /** Our table of packet rules: whole, or not there at all. */
 export function planFirewall(desired: Desired, actual: Actual): Step[] {
@@ -20,14 +21,14 @@ export function planFirewall(desired: Desired, actual: Actual): Step[] {
   const target = `inet ${tableOf(link)}`;
   if (firewall === null) {
     if (!hasTable(actual)) return [];
-    const change = removed('firewall', target, actual.firewall, 'nothing is forwarded here');
+    const change = removed('firewall', target, actual.firewall, 'this host has no packet rules');
     return [{ do: 'remove-firewall', link, changes: [change] }];
   }
   if (isLoaded(firewall, actual)) return [];
   const marks = firewallMarks(firewall);
   const change =
     actual.firewall === null
-      ? added('firewall', target, marks, whyForwarding(desired))
+      ? added('firewall', target, marks, desired.forwards ? whyForwarding(desired) : closesAddress)
       : updated('firewall', target, actual.firewall, marks, 'the rules differ');
   return [{ do: 'set-firewall', firewall, changes: [change] }];
 }
@@ -37,9 +38,9 @@ export function planFirewall(desired: Desired, actual: Actual): Step[] {
  * table is not there. What is turned on again when the table is there is no change.
  */
 export function planForwardingOff(desired: Desired, actual: Actual): Step[] {
-  const { link, firewall, unneeded } = desired;
+  const { link, forwards, unneeded } = desired;
   const key = forwardingKey(link);
-  const unasked = firewall === null && actual.sysctls[key] === '1' && actual.isSealed !== true;
+  const unasked = !forwards && actual.sysctls[key] === '1' && actual.isSealed !== true;
   return [
     ...(unasked ? [setForwarding(key, '0', [updated('sysctl', key, '1', '0', 'nothing is forwarded here')])] : []),
     ...unneeded.map(forwardingKey).flatMap((each): Step[] => {
@@ -47,7 +48,7 @@ export function planForwardingOff(desired: Desired, actual: Actual): Step[] {
       const change = updated('sysctl', each, '1', '0', 'no route of this connector uses it');
       return [{ ...setForwarding(each, '0', [change]), receipt: 'remove' }];
     }),
-    ...(firewall !== null && actual.firewall === null ? planForwardingPause(desired, actual) : []),
+    ...(forwards && !boundsForwarding(actual) ? planForwardingPause(desired, actual) : []),
   ];
 }
 
@@ -62,9 +63,9 @@ export function planForwardingPause({ link, ingress }: Desired, { sysctls }: Act
 
 /** Turns on what is to be forwarded: after the packet rules, so that nothing is forwarded without them. */
 export function planForwardingOn(desired: Desired, actual: Actual): Step[] {
-  const { link, firewall, ingress, revertsAll } = desired;
-  if (firewall === null) return [];
-  const isPaused = actual.firewall === null;
+  const { link, forwards, ingress, revertsAll } = desired;
+  if (!forwards) return [];
+  const isPaused = !boundsForwarding(actual);
   const reverts = revertsAll && actual.sysctls[allForwardingKey] === '1';
   const change = (key: string) =>
     actual.sysctls[key] === '1'

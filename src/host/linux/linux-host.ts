@@ -4,7 +4,7 @@ import { findForeignDrops } from '../../core/forward/foreign-drops.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { unreadable, withoutTool } from '../../core/forward/nft-rules.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
-import { allForwardingKey, forwardingKey } from '../../core/host-state/sysctl-keys.ts';
+import { forwardingKey } from '../../core/host-state/sysctl-keys.ts';
 import { isPlainLinkName, parseLinkName } from '../../core/net/link-name.ts';
 import type { Host, ObserveOptions } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
@@ -149,19 +149,18 @@ async function readFirewall(
   mode: ObserveOptions['firewall'],
 ): Promise<string[] | null> {
   try {
-    if (mode === 'if-forwarding' && !(await isForwarding())) return null;
     return parseOutput('nft', await run('nft', listArgs(link), { outputCache: table }), parseRules);
   } catch (error) {
     if (stderrOf(error).includes('No such file or directory')) return null;
     if (error instanceof MissingTool) return mode === true ? null : [withoutTool];
+    if (mode === 'if-possible' && cannotFilter.test(stderrOf(error))) return [withoutTool];
     if (error instanceof CommandFailed) return [unreadable];
     throw error;
   }
 }
 
-async function isForwarding(): Promise<boolean> {
-  return (await readSysctls([allForwardingKey]))[allForwardingKey] === '1';
-}
+/** EPERM, and the errors of a kernel without nf_tables. */
+const cannotFilter = /Operation not permitted|Operation not supported|Protocol not supported/;
 
 /** From /proc/net/dev, because /sys shows the network namespace in which it was mounted. */
 async function readLinkNames(): Promise<ReadonlySet<string>> {

@@ -83,7 +83,8 @@ export type { LinkCache, LinkView };
 function findLink({ links }: Shown, name: string): Link | null {
   const link = links.find((each) => each.name === name);
   if (!link) return null;
-  const { mtu, up, alias } = link;
+  const { mtu, up, alias, master } = link;
+  const isInVrf = links.some((each) => each.name === master && each.kind === 'vrf');
   const addresses = link.addresses.map(({ address, length }) => ({ address, length }));
-  return { name, mtu, up, alias, addresses };
+  return { name, mtu, up, alias, addresses, ...(isInVrf && master !== null && { vrf: master }) };
 }

@@ -3,6 +3,7 @@ import type { HostLink, Underlay } from '../../core/host-state/actual.ts';
 import { aliasMark, kernelProtocol } from '../../core/host-state/marks.ts';
 import { type Address, familyOf, lengthOf } from '../../core/net/cidr.ts';
 import { readAddress } from '../read-address.ts';
+import { findInternalLinks } from './internal-links.ts';
 import type { Shown } from './ip/show.ts';
 
 /**
@@ -30,6 +31,10 @@ export function gatherUnderlay(link: string, { links, routes, refusing }: Shown)
     ...links.filter((each) => route.links.includes(each.name)).map((each) => each.mtu),
     ...(route.mtu === null ? [] : [route.mtu]),
   ]);
+  const internal = findInternalLinks(
+    others,
+    defaults.flatMap((route) => route.links),
+  );
   return {
     addresses: others
       .filter(({ alias }) => !alias?.startsWith(aliasMark))
@@ -51,7 +56,7 @@ export function gatherUnderlay(link: string, { links, routes, refusing }: Shown)
       ),
     gateways: [...new Set(defaults.flatMap((route) => route.gateways))],
     uplinks: [...new Set(defaults.filter(({ prefix }) => familyOf(prefix) === 4).flatMap((route) => route.links))],
-    links: others.map(describeLink),
+    links: others.map((each) => ({ ...describeLink(each), ...(internal.has(each.name) && { isInternal: true }) })),
     underlayMtu: mtus.length === 0 ? null : Math.min(...mtus),
   };
 }

@@ -14,6 +14,7 @@ import {
   checkConflicts,
   checkForwarding,
   checkPorts,
+  checkRules,
   type ExaminedNetwork,
 } from '../../../src/core/doctor/check-network.ts';
 import { firewallMarks } from '../../../src/core/forward/nft-rules.ts';
@@ -223,9 +224,29 @@ describe('forwarding', () => {
     const on = { ...connector, actual: { ...connector.actual, firewall, sysctls } };
     const verdicts = (found: ReturnType<typeof checkForwarding>) => found.map(({ verdict }) => verdict);
     expect(checkForwarding(scene(), [])).toEqual([]);
-    expect(verdicts(checkForwarding(connector, []))).toEqual(['problem', 'problem', 'problem', 'ok']);
-    expect(verdicts(checkForwarding(on, []))).toEqual(['ok', 'ok', 'ok']);
-    expect(verdicts(checkForwarding(on, ['docker drops all']))).toEqual(['ok', 'ok', 'problem']);
+    expect(verdicts(checkForwarding(connector, []))).toEqual(['problem', 'problem', 'ok']);
+    expect(verdicts(checkForwarding(on, []))).toEqual(['ok', 'ok']);
+    expect(verdicts(checkForwarding(on, ['docker drops all']))).toEqual(['ok', 'problem']);
+    expect(verdicts([connector, on].map(checkRules))).toEqual(['problem', 'ok']);
+  });
+
+  it('needs no packet rules on another host, whose address is open to its neighbours without them', () => {
+    const open = scene();
+    expect(checkRules(open)).toMatchObject({
+      verdict: 'note',
+      found:
+        'hosts next to this one reach its tunnel address 10.77.0.1 without the tunnel: nft is missing here, or cannot work',
+      remedy: 'install nft (package nftables), with a kernel that has nf_tables, and type: cpn reconcile cpn0',
+    });
+    expect(checkRules({ ...open, actual: { ...open.actual, isPlain: true } })).toMatchObject({
+      verdict: 'note',
+      remedy: 'in the firewall of this host, drop what other interfaces than cpn0 bring for 10.77.0.1',
+    });
+    const closed = { ...open, desired: { ...open.desired, firewall: { link: 'cpn0', rules: [] } } };
+    expect(checkRules(closed)).toMatchObject({
+      verdict: 'problem',
+      found: expect.stringContaining('neighbours reach the tunnel address without it'),
+    });
   });
 });
 

@@ -188,7 +188,11 @@ describe('a host that is no connector', () => {
   };
 
   it('forwards nothing that comes out of the tunnel, whatever interfaces are set to when they are made', () => {
-    expect(desire({ hasNft: true }).firewall).toBeNull();
+    expect(desire({ hasNft: true }).firewall?.rules.map(({ rule }) => rule)).toEqual([
+      'refuse-neighbours',
+      'refuse-other-destinations',
+      'refuse-family',
+    ]);
     const changed = up({ [key('cpn0')]: '1' });
     expect(plan(desire({}), changed, now)).toMatchObject([{ do: 'set-sysctl', key: key('cpn0'), value: '0' }]);
     expect(plan(desire({}), up({}), now)).toEqual([]);
@@ -199,6 +203,12 @@ describe('a host that is no connector', () => {
   it('lets containers answer and call out where it forwards, and nothing else, if there is a tool for it', () => {
     const desired = desire({ hasNft: true, sysctls: on });
     expect(desired.firewall?.rules.map(({ rule }) => rule)).toEqual([
+      'refuse-neighbours',
+      'refuse-other-addresses',
+      'refuse-other-addresses-untracked',
+      'refuse-redirected',
+      'refuse-family-begun',
+      'refuse-family-untracked',
       'accept-published',
       'accept-local-answers',
       'refuse-rest',

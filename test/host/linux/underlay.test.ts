@@ -97,6 +97,10 @@ describe('gatherSurroundings', () => {
     loopback: false,
     alias: null,
     kind: null,
+    master: null,
+    lower: null,
+    isTap: false,
+    hasVirtioHeader: false,
     addresses: subnets.map((subnet) => ({
       address: subnet.split('/')[0] as Address,
       length: Number(subnet.split('/')[1]),

@@ -34,6 +34,14 @@ export interface ShownLink {
   readonly alias: string | null;
   /** What kind of virtual interface it is; null for a network card. */
   readonly kind: string | null;
+  /** The bridge, bond or VRF that it belongs to. */
+  readonly master: string | null;
+  /** The interface that it lies on, or is a pair with; null where that is in another network namespace. */
+  readonly lower: string | null;
+  /** True for an Ethernet device of a program, as virtual machines have. */
+  readonly isTap: boolean;
+  /** True where packets come with checksums to be completed, as those of virtual machines and of no VPN. */
+  readonly hasVirtioHeader: boolean;
   readonly addresses: readonly ShownAddress[];
 }
 
@@ -104,6 +112,8 @@ function readRoutes(line: string, whole: string): readonly ShownRoute[] {
 
 function readLink(entry: Entry): ShownLink {
   const flags = asList(entry.flags);
+  const info = isEntry(entry.linkinfo) ? entry.linkinfo : {};
+  const data = isEntry(info.info_data) ? info.info_data : {};
   return {
     name: String(entry.ifname),
     mtu: numberOf(entry.mtu, 'mtu'),
@@ -111,7 +121,11 @@ function readLink(entry: Entry): ShownLink {
     carrier: !flags.includes('NO-CARRIER'),
     loopback: flags.includes('LOOPBACK'),
     alias: typeof entry.ifalias === 'string' ? entry.ifalias : null,
-    kind: isEntry(entry.linkinfo) && typeof entry.linkinfo.info_kind === 'string' ? entry.linkinfo.info_kind : null,
+    kind: typeof info.info_kind === 'string' ? info.info_kind : null,
+    master: typeof entry.master === 'string' ? entry.master : null,
+    lower: typeof entry.link === 'string' ? entry.link : null,
+    isTap: data.type === 'tap',
+    hasVirtioHeader: data.vnet_hdr === true,
     addresses: asList(entry.addr_info).filter(isEntry).flatMap(readLinkAddress),
   };
 }

@@ -1,0 +1,21 @@
+import type { Prefix } from '../net/cidr.ts';
+import { isPlainLinkName } from '../net/link-name.ts';
+
+/** Interfaces by which connections of served prefixes come in, and these prefixes. */
+export interface Entrance {
+  readonly by: readonly string[];
+  readonly from: readonly Prefix[];
+}
+
+/** Groups prefixes by the interfaces that lead there; without those to which none does. */
+export function findEntrances(
+  prefixes: readonly Prefix[],
+  linksToward: (route: Prefix) => readonly string[],
+): Entrance[] {
+  const ways = prefixes.map((prefix) => ({ prefix, by: linksToward(prefix).filter(isPlainLinkName).toSorted() }));
+  const groups = Map.groupBy(
+    ways.filter(({ by }) => by.length > 0),
+    ({ by }) => by.join(),
+  );
+  return [...groups.values()].map((group) => ({ by: group[0]?.by ?? [], from: group.map(({ prefix }) => prefix) }));
+}

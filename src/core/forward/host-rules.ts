@@ -1,0 +1,52 @@
+import type { Link, Underlay } from '../host-state/actual.ts';
+import type { NetworkMap, Peer } from '../map/model.ts';
+import type { Options } from '../map/options.ts';
+import { familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
+import { assignedRoutes } from '../routing/route-owner.ts';
+import { arrivalRules } from './arrival-rules.ts';
+import { findEntrances } from './entrances.ts';
+import type { FirewallRule } from './firewall-rule.ts';
+import { forwardingRules, localRules } from './forwarding-rules.ts';
+import type { Ingress } from './ingress.ts';
+import { linkFinder } from './links-toward.ts';
+
+/** What the packet rules of a host in one network follow from. */
+export interface HostRulesInputs {
+  readonly link: string;
+  readonly map: NetworkMap;
+  readonly self: Peer;
+  readonly options: Pick<Options, 'masquerade' | 'acceptRoutes'>;
+  /** Peers that do not answer here, and are reached through another connector. */
+  readonly detours: readonly Peer[];
+  readonly surroundings: Underlay;
+  /** The interfaces that the routes of a connector use. */
+  readonly ingress: readonly Ingress[];
+  /** The routes into the tunnel. */
+  readonly routes: readonly Prefix[];
+  /** Whether packets of others pass through the tunnel's interface. */
+  readonly forwards: boolean;
+  readonly vrf: Link['vrf'];
+}
+
+/** All packet rules of a host in one network, in their order: the one place that composes them. */
+export function hostRules(inputs: HostRulesInputs): readonly FirewallRule[] {
+  const { link, map, self, surroundings, forwards } = inputs;
+  const served = self.type === 'connector' ? assignedRoutes(map, self) : [];
+  const ofFamily = served.filter((route) => familyOf(route) === familyOf(map.cidr) && !isDefaultRoute(route));
+  const forwarding = self.type === 'connector' ? forwardingRules(inputs) : forwards ? localRules(self) : [];
+  const arrival = arrivalRules(
+    {
+      at: self.address,
+      range: map.cidr,
+      internal: surroundings.links.flatMap(({ name, isInternal }) => (isInternal ? [name] : [])),
+      vrf: inputs.vrf ?? null,
+      served,
+      entrances: findEntrances(ofFamily, linkFinder(surroundings)),
+      forwards,
+      hasOtherFamily: inputs.routes.some((route) => familyOf(route) !== familyOf(map.cidr)),
+      addresses: surroundings.addresses,
+    },
+    link,
+  );
+  return [...arrival, ...forwarding];
+}
