@@ -184,7 +184,7 @@ const TABLE: readonly Rule[] = [
     files: 'src/control-plane/health/',
     may: [
       ...[...CONTROL_PLANE, 'src/control-plane/push/', 'src/control-plane/domain/', 'src/control-plane/store/*'],
-      'src/control-plane/service/',
+      ...['src/control-plane/service/', 'lru-cache'],
     ],
     types: ['pino'],
   },

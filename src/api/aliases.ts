@@ -118,6 +118,13 @@ export const aliases = {
     peer: ['peer', 'peer_id'],
     path: ['path'],
   },
+  removal: {
+    pending: ['pending'],
+    id: ['id', 'peer_id'],
+    name: ['name'],
+    revision: ['acknowledged_revision'],
+    lastSeen: ['last_seen'],
+  },
   event: {
     id: ['id', 'event_id'],
     at: ['at', 'created_at'],

@@ -1,10 +1,11 @@
 import type { Id } from '../core/map/model.ts';
 import { decodeEvents } from './decode/event.ts';
 import { decodeHealth } from './decode/health.ts';
+import { decodePending } from './decode/removal.ts';
 import type { Answer, Call } from './http/attempt.ts';
 import type { AdminService } from './service.ts';
 
-type HealthService = Pick<AdminService, 'readHealth' | 'readEvents'>;
+type HealthService = Pick<AdminService, 'readHealth' | 'readRemovals' | 'readEvents'>;
 
 const read = { method: 'GET', repeatable: true, answered: true } as const;
 
@@ -19,6 +20,17 @@ export function healthService(
       const what = `reading the health of network ${network}`;
       const { body, reading } = await call({ ...read, what, path: `${pathOf(network)}/health` });
       return decodeHealth(body, reading);
+    },
+
+    async readRemovals(network, waitSeconds) {
+      if (!(await describes('network-removals'))) return null;
+      const { body, reading } = await call({
+        ...read,
+        what: `reading which hosts of network ${network} applied a removal`,
+        path: `${pathOf(network)}/removals`,
+        ...(waitSeconds > 0 && { wait: { seconds: waitSeconds } }),
+      });
+      return decodePending(body, reading);
     },
 
     async readEvents(network, { after, limit, wait } = {}) {

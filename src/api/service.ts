@@ -6,6 +6,7 @@ import type { PathState, PeerHealth as PeerHealthReply, Report } from '../contra
 import type { ChangeNetwork, CreateNetwork, NetworkSummary as NetworkSummaryReply } from '../contract/network.ts';
 import type { ChangePeer, Peer as PeerReply, PeerType } from '../contract/peer.ts';
 import type { CreatePersonalToken, PersonalToken } from '../contract/personal-token.ts';
+import type { PendingHost as PendingHostReply } from '../contract/removal.ts';
 import type { ChangeUser, CreateUser as CreateUserRequest, User as UserReply } from '../contract/user.ts';
 import type { IdentityKey, KeyProof } from '../core/crypto/identity.ts';
 import type { PublicKey } from '../core/crypto/keys.ts';
@@ -165,6 +166,9 @@ export type PeerHealth = Named<
   readonly paths: readonly { readonly peer: Id; readonly path: PathState }[];
 };
 
+/** A host that has not applied the last removal of a peer. */
+export type PendingHost = Named<PendingHostReply>;
+
 /** Something that happened in a network. A later service may have further types. */
 export type Event = Omit<Named<EventReply>, 'type' | 'network' | 'peer'> & {
   readonly type: string;
@@ -232,6 +236,11 @@ export interface AdminService {
   readAudit(page?: AuditPage): Promise<AuditEntry[]>;
   /** What the hosts of a network observe of each other; null from a service that does not describe that it collects it. */
   readHealth(network: Id): Promise<PeerHealth[] | null>;
+  /**
+   * Which hosts of a network have not applied the last removal of a peer. Waits up to so many seconds for those that may do so soon.
+   * Null from a service that does not describe that it notes this.
+   */
+  readRemovals(network: Id, waitSeconds: number): Promise<PendingHost[] | null>;
   /**
    * A page of the events of a network. A call that waits makes one attempt, and its caller goes on.
    *

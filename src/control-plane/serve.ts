@@ -8,6 +8,7 @@ import { isLoopback } from '../core/net/loopback.ts';
 import { type PasswordCost, usualPasswordCost } from './domain/passwords.ts';
 import type { Random } from './domain/tokens.ts';
 import { CannotListen, failureFields } from './errors.ts';
+import { Acknowledgements } from './health/acknowledgements.ts';
 import { Evaluator } from './health/evaluate.ts';
 import { FailureLog } from './health/failure-log.ts';
 import { Presence } from './health/presence.ts';
@@ -182,8 +183,14 @@ function startHealth(context: Context, { presenceDays = 30, healthTimes, logger 
   const onReturn = (network: number) => evaluator.schedule(network);
   const presence = new Presence(context, { ...options, days: presenceDays, onReturn });
   const evaluator = new Evaluator(context, presence, { ...options, keepsPresence: presenceDays > 0 });
+  const acknowledgements = new Acknowledgements(context, options);
   context.notifier.subscribe(onReturn);
-  return { presence, evaluator, stop: () => evaluator.stop().finally(() => presence.stop()) };
+  const stop = () =>
+    evaluator
+      .stop()
+      .finally(() => presence.stop())
+      .finally(() => acknowledgements.stop());
+  return { presence, evaluator, acknowledgements, stop };
 }
 
 /** PostgreSQL's driver is loaded only where it is used. */

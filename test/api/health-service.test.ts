@@ -107,3 +107,21 @@ describe('events', () => {
     await expect(admin.readEvents(4711)).rejects.toThrow(BadReply);
   });
 });
+
+describe('hosts that have not applied a removal', () => {
+  const operation = 'GET /api/networks/4711/removals';
+
+  it('are unknown of a service that does not describe that it notes them', async () => {
+    const { service, admin } = await connect({});
+    expect(await admin.readRemovals(4711, 10)).toBeNull();
+    expect(service.requests).toEqual(['GET /docs/api/openapi.json']);
+  });
+
+  it('are read, with what another service may leave out', async () => {
+    const pending = [{ id: 'x-1', name: 'edge-1', acknowledged_revision: 'r7', last_seen: null }];
+    const { admin } = await connect({ [operation]: reply({ data: { pending } }) }, described('removals'));
+    expect(await admin.readRemovals(4711, 10)).toEqual([
+      { id: 'x-1', name: 'edge-1', acknowledged_revision: null, last_seen: null },
+    ]);
+  });
+});

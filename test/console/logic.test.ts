@@ -3,6 +3,7 @@ import { applyDelta } from '../../src/console/logic/apply-network.ts';
 import { backoff } from '../../src/console/logic/backoff.ts';
 import { findConnectors } from '../../src/console/logic/connectors.ts';
 import { describeActor, describeDetails, describeTarget } from '../../src/console/logic/describe-audit.ts';
+import { describePending } from '../../src/console/logic/describe-pending.ts';
 import { isEndpoint, makeJoinCommands, readServiceAddress } from '../../src/console/logic/join-commands.ts';
 import { renderPhoneConfig } from '../../src/console/logic/phone-config.ts';
 import { linkTo, parseRoute } from '../../src/console/logic/route.ts';
@@ -304,4 +305,16 @@ test('texts and times are made for people, and from what they type', () => {
   expect(inDays('2', new Date(at))).toBe('2030-01-03T00:00:00.000Z');
   expect([inDays('', new Date(at)), inDays('x', new Date(at))]).toEqual([null, null]);
   expect(splitWords(' 10.0.0.0/8,\n 192.168.0.0/16 ')).toEqual(['10.0.0.0/8', '192.168.0.0/16']);
+});
+
+describe('hosts that have not applied a removal', () => {
+  const host = (id: number) => ({ id, name: `edge-${id}`, acknowledged_revision: null, last_seen: null });
+
+  test('are named, the first ten of them', () => {
+    const few = describePending({ revision: 7, pending: [host(1), host(2)] });
+    expect(few).toContain('(revision 7)');
+    expect(few).toMatch(/: edge-1, edge-2\.$/);
+    const many = describePending({ revision: 7, pending: Array.from({ length: 13 }, (_, index) => host(index)) });
+    expect(many).toMatch(/, edge-9 and 3 more\.$/);
+  });
 });

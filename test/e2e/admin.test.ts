@@ -195,6 +195,7 @@ describe('peer', () => {
     expect(await desk.json(['peer', 'remove', 'office', 'edge-one', ...yes])).toEqual({
       id: renamed.id,
       name: 'edge-one',
+      pending: [],
     });
     expect((await desk.cpn(['peer', 'remove', 'office', 'edge-2'])).stderr).toContain('removed peer edge-2');
     expect(await desk.fail(['peer', 'remove', 'office', 'edge-2'])).toMatchObject({
@@ -240,11 +241,12 @@ describe('peer', () => {
     const open = async () => (await desk.json(['key', 'list', 'office'])).keys;
     for (const { name } of await open()) await desk.output(['key', 'revoke', 'office', name, ...yes]);
     const line = `suspended peer laptop (${id}) of network office\n`;
-    expect((await desk.cpn([...suspend, ...yes])).stderr).toBe(line);
+    const applied = 'all hosts have applied it\n';
+    expect((await desk.cpn([...suspend, ...yes])).stderr).toBe(`${line}${applied}`);
     await desk.output(['key', 'create', 'office', '--name', 'spare']);
     const left =
       'usable enrolment keys: 1; a holder can join again; list them with "cpn key list", revoke with "cpn key revoke"\n';
-    expect((await desk.cpn([...suspend, ...yes])).stderr).toBe(`${line}${left}`);
+    expect((await desk.cpn([...suspend, ...yes])).stderr).toBe(`${line}${left}${applied}`);
     const update = ['peer', 'update', 'office', 'laptop', '--expires'];
     expect((await desk.cpn([...update, '90d'])).stderr).toBe(left);
     expect((await desk.cpn([...update, 'never'])).stderr).toBe('');

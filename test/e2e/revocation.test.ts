@@ -35,6 +35,23 @@ describe('in a network of two', () => {
     await eventually('the server has the laptop', async () => (await peersOf(server)).length === 1);
   }, 60_000);
 
+  it('the command that suspends a peer names the host whose daemon is stopped, until that has applied it', async () => {
+    await daemon.stop();
+    const suspend = ['peer', 'suspend', 'office', 'laptop', '--yes'];
+    const { stderr } = await office.controlPlane.cpn([...suspend, '--wait', '1']);
+    expect(stderr).toMatch(/hosts that have not applied it: server \(last request \d+ s ago\); they may still reach/);
+    const removals = async () => JSON.parse(await admin('api', 'GET', '/api/networks/1/removals')).data.pending;
+    expect(await removals()).toMatchObject([{ name: 'server', acknowledged_revision: null }]);
+    daemon = await startDaemon(server, '--interval', '3600');
+    await eventually('the server has applied it', async () => (await removals()).length === 0);
+    expect(await peersOf(server)).toEqual([]);
+    // With the daemon up the command itself waits for it.
+    await admin('peer', 'resume', 'office', 'laptop');
+    await eventually('the server has the laptop', async () => (await peersOf(server)).length === 1);
+    expect((await office.controlPlane.cpn(suspend)).stderr).toContain('all hosts have applied it');
+    expect(await peersOf(server)).toEqual([]);
+  });
+
   it.each<[string, string[]]>([
     ['a suspension', ['peer', 'suspend', 'office', 'laptop']],
     ['a removal', ['peer', 'remove', 'office', 'laptop', '--yes']],

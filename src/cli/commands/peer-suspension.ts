@@ -5,6 +5,7 @@ import { confirm } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { note, printJson } from '../output/output.ts';
+import { awaitPending, notePending, pendingFlags, readPatience } from '../output/pending-hosts.ts';
 import type { Command } from '../parse/command.ts';
 import { expiresFlag, readExpiry, requireExpiry } from '../parse/expiry-flag.ts';
 import { noteKeys, thePeer } from './peer.ts';
@@ -13,19 +14,21 @@ export const suspendPeer: Command = {
   name: 'peer suspend',
   argument: thePeer,
   summary: 'Suspend a peer until it is resumed; it keeps its name and address',
-  flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
+  flags: { ...apiFlags, ...jsonFlag, ...yesFlag, ...pendingFlags },
   examples: ['cpn peer suspend office laptop --yes'],
   async run(input) {
+    const patience = readPatience(input);
     const { service, network, peer } = await findPeer(input);
     const question = `Suspend ${peer.name} (${peer.address})? Peers of ${network.name} drop it until it is resumed.`;
     if (!(await confirm(question, input))) return exitCodes.failed;
     const suspended = await service.updatePeer(network.id, peer.id, { suspended: true });
     if (input.switch('json')) {
-      printJson(suspended);
+      printJson({ ...suspended, pending: await awaitPending(service, network.id, patience) });
       return exitCodes.done;
     }
     note(`suspended peer ${printable(peer.name)} (${peer.id}) of network ${printable(network.name)}`);
     await noteKeys(service, network.id);
+    notePending(await awaitPending(service, network.id, patience));
     return exitCodes.done;
   },
 };

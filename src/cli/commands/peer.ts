@@ -11,6 +11,7 @@ import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { bold, green, note, print, printJson, warn } from '../output/output.ts';
 import { peersToJson, peerTable } from '../output/peer-table.ts';
+import { awaitPending, notePending, pendingFlags, readPatience } from '../output/pending-hosts.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
 import { expiresFlag, readExpiry, requireExpiry } from '../parse/expiry-flag.ts';
 
@@ -82,16 +83,20 @@ export const removePeer: Command = {
   name: 'peer remove',
   argument: thePeer,
   summary: 'Remove a peer from a network',
-  flags: { ...apiFlags, ...jsonFlag, ...yesFlag },
+  flags: { ...apiFlags, ...jsonFlag, ...yesFlag, ...pendingFlags },
   examples: ['cpn peer remove office edge-1 --yes'],
   async run(input) {
+    const patience = readPatience(input);
     const service = await openAdmin(input);
     const network = await readWholeNetwork(service, input.argument('network') ?? '');
     const peer = findNamed(network.peers, input.argument('peer') ?? '', 'peer');
     if (!(await confirm(`Remove ${peer.name} (${peer.address}) from ${network.name}?`, input))) return exitCodes.failed;
     await service.removePeer(network.id, peer.id);
-    if (input.switch('json')) printJson({ id: peer.id, name: peer.name });
-    else note(`removed peer ${printable(peer.name)} (${peer.id}) from network ${printable(network.name)}`);
+    const isJson = input.switch('json');
+    if (!isJson) note(`removed peer ${printable(peer.name)} (${peer.id}) from network ${printable(network.name)}`);
+    const pending = await awaitPending(service, network.id, patience);
+    if (isJson) printJson({ id: peer.id, name: peer.name, pending });
+    else notePending(pending);
     return exitCodes.done;
   },
 };

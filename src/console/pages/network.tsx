@@ -11,6 +11,7 @@ import { describeLoss, splitWords } from '../logic/words.ts';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { Field, Form } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
+import { PendingRemoval } from '../parts/pending-removal.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { go } from '../router.ts';
 import { canEdit } from '../session.ts';
@@ -43,6 +44,7 @@ function Overview({ network }: { readonly network: Network }): JSX.Element {
   });
   return (
     <>
+      <PendingRemoval network={network} />
       {description !== '' && <p>{description}</p>}
       <dl class="figures">
         <div>

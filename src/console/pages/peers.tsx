@@ -11,6 +11,7 @@ import { formatTime } from '../logic/time.ts';
 import { Field } from '../parts/form.tsx';
 import { NetworkFrame } from '../parts/network-frame.tsx';
 import { type OpenedPeer, PeerActions, PeerDialog } from '../parts/peer-actions.tsx';
+import { PendingRemoval } from '../parts/pending-removal.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Verdict } from '../parts/state.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -53,6 +54,7 @@ function Peers({ network }: { readonly network: Network }): JSX.Element {
   }
   return (
     <>
+      <PendingRemoval network={network} />
       <div class="search">
         <Field
           label="Search"

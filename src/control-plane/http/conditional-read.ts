@@ -3,6 +3,7 @@ import * as z from 'zod';
 import type { LongPoll } from '../push/long-poll.ts';
 import type { ObservedRevision } from '../push/snapshot.ts';
 import type { Context } from '../service/context.ts';
+import type { Revision } from '../store/changes.ts';
 import { callerOf } from './app.ts';
 import { authenticateRequest } from './authenticate.ts';
 import { formatETag, matches, readWait } from './conditional-requests.ts';
@@ -28,14 +29,23 @@ export type ConditionalRead = (
   network: number,
 ) => Promise<ObservedRevision | null>;
 
-export function createConditionalRead(context: Context, poll: LongPoll): ConditionalRead {
+/** @param onCurrent called for a request that names the current revision, before it waits */
+export function createConditionalRead(
+  context: Context,
+  poll: LongPoll,
+  onCurrent: (request: FastifyRequest, revision: Revision) => void = () => {},
+): ConditionalRead {
   const wait = createWaiting();
   return async (request, response, network) => {
     const named = request.headers['if-none-match'];
     const seconds = named === undefined ? null : readWait([request.headers.prefer].flat().join(', '));
     const found = await wait(request, response, seconds, ({ signal, isDisconnected }) =>
       poll(callerOf(request), network, {
-        isCurrent: (revision) => matches(named, formatETag(revision)),
+        isCurrent: (revision) => {
+          const etag = formatETag(revision);
+          if (named?.trim() === etag) onCurrent(request, revision);
+          return matches(named, etag);
+        },
         signal,
         isDisconnected,
         authenticate: () => authenticateRequest(context, request),

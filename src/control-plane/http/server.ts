@@ -4,6 +4,7 @@ import { type FastifyBaseLogger, type FastifyRequest, fastify, LogController } f
 import { serializerCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { covers, type Prefix, tryParseAddress } from '../../core/net/cidr.ts';
 import { InvalidRequest, MethodNotAllowed, NotFound, UnsupportedEncoding } from '../errors.ts';
+import type { Acknowledgements } from '../health/acknowledgements.ts';
 import type { Evaluator } from '../health/evaluate.ts';
 import type { Presence } from '../health/presence.ts';
 import { createMapCache } from '../push/map-cache.ts';
@@ -25,6 +26,7 @@ import { addNetworkHealthRoutes } from './routes/network-health.ts';
 import { addNetworkRoutes } from './routes/networks.ts';
 import { addPeerRoutes } from './routes/peers.ts';
 import { addPersonalTokenRoutes } from './routes/personal-tokens.ts';
+import { addRemovalsRoute } from './routes/removals.ts';
 import { addSessionRoutes } from './routes/session.ts';
 import { addUserRoutes } from './routes/users.ts';
 import { createPageSender } from './send-page.ts';
@@ -41,6 +43,7 @@ export interface ServerContext {
   readonly proxies: readonly Prefix[];
   readonly metrics: Metrics;
   readonly presence: Presence;
+  readonly acknowledgements: Acknowledgements;
   readonly evaluator: Evaluator;
   /** The metrics have an address of their own. */
   readonly metricsElsewhere: boolean;
@@ -97,7 +100,8 @@ export async function createServer(context: Context, surroundings: ServerContext
   addSessionRoutes(app, context, limitFailures(app, limits.failedLogins, 'failed logins from this address'));
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();
-  addNetworkRoutes(app, context, maps, sendPage);
+  addNetworkRoutes(app, context, { maps, sendPage, acknowledgements: surroundings.acknowledgements });
+  addRemovalsRoute(app, context);
   addNetworkHealthRoutes(app, context, surroundings.evaluator);
   addEnrollmentKeyRoutes(app, context, sendPage);
   addEnrollmentRoute(

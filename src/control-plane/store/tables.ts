@@ -150,6 +150,8 @@ export interface Tables {
     /** The JSON of the merged reports; null before the first. */
     report: string | null;
     reported_at: string | null;
+    /** The first revision that it applied since a peer left the map, or a later one; null where none is known. */
+    acknowledged_revision: number | null;
   };
   /** What happened in a network. It outlives the peers in it, and so it has their names. */
   events: {

@@ -33,6 +33,7 @@ export type AdminFeature =
   | 'peer-expiry'
   | 'key-peer-expiry'
   | 'network-health'
+  | 'network-removals'
   | 'network-events';
 
 /** The features among these names; a later version may have saved others. */
@@ -94,6 +95,7 @@ const adminPlaces: Readonly<Record<AdminFeature, Place>> = {
     field: 'peer_expires_in_hours',
   },
   'network-health': { path: '/api/networks/{}/health', method: 'get' },
+  'network-removals': { path: '/api/networks/{}/removals', method: 'get' },
   'network-events': { path: '/api/networks/{}/events', method: 'get' },
 };
 

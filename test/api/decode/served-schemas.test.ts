@@ -21,6 +21,7 @@ import { decodeEnrollment } from '../../../src/api/decode/enrollment.ts';
 import { decodeEvents } from '../../../src/api/decode/event.ts';
 import { decodeHealth } from '../../../src/api/decode/health.ts';
 import { decodeMap } from '../../../src/api/decode/map.ts';
+import { decodePending } from '../../../src/api/decode/removal.ts';
 import { parsePublicKey } from '../../../src/core/crypto/keys.ts';
 import { BadReply } from '../../../src/core/errors/index.ts';
 import { addressAt, lengthOf, type Prefix, rangeOf } from '../../../src/core/net/cidr.ts';
@@ -163,6 +164,12 @@ const readings: Readonly<Record<string, Reading>> = {
     decode: (body) => decodeEvents(body, source),
     mayLack: ['0.peer', '0.route', '0.details'],
     ignores: [],
+  },
+  'who has applied a removal': {
+    of: 'RemovalStatus',
+    decode: (body) => decodePending(body, source),
+    mayLack: ['revision', 'pending.0.acknowledged_revision', 'pending.0.last_seen'],
+    ignores: ['revision', 'pending.0.acknowledged_revision', 'pending.0.last_seen'],
   },
   'the health of a network': {
     of: 'Health',

@@ -69,6 +69,7 @@ const expected: Record<string, { roles: string[]; peer?: true; sessionOnly?: tru
     replies: ['200', '404', '413', '415', ...refusals],
   },
   'GET /api/networks/{network}/events': { roles: all, replies: ['200', '404', ...refusals] },
+  'GET /api/networks/{network}/removals': { roles: all, replies: ['200', '404', ...refusals] },
   'GET /api/networks/{network}/health': { roles: all, peer: true, replies: ['200', '304', '404', ...refusals] },
   'POST /api/networks/{network}/peers/{peer}/report': {
     roles: [],

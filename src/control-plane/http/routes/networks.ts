@@ -1,6 +1,7 @@
 import { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../../contract/network.ts';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
 import { editors, readers } from '../../domain/caller.ts';
+import type { Acknowledgements } from '../../health/acknowledgements.ts';
 import type { MapCache } from '../../push/map-cache.ts';
 import type { Context } from '../../service/context.ts';
 import {
@@ -17,7 +18,18 @@ import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
 import { done, NetworkPath, Nothing } from './parts.ts';
 import { addReadNetworkRoute } from './read-network.ts';
 
-export function addNetworkRoutes(app: App, context: Context, maps: MapCache, sendPage: SendPage): void {
+/** What the routes of networks have in common with others. */
+interface NetworkRoutesContext {
+  readonly maps: MapCache;
+  readonly sendPage: SendPage;
+  readonly acknowledgements: Pick<Acknowledgements, 'note'>;
+}
+
+export function addNetworkRoutes(
+  app: App,
+  context: Context,
+  { maps, sendPage, acknowledgements }: NetworkRoutesContext,
+): void {
   app.route({
     method: 'GET',
     url: '/api/networks',
@@ -53,7 +65,7 @@ export function addNetworkRoutes(app: App, context: Context, maps: MapCache, sen
     },
   });
 
-  addReadNetworkRoute(app, context, maps);
+  addReadNetworkRoute(app, context, maps, acknowledgements);
 
   app.route({
     method: 'PATCH',

@@ -1,12 +1,15 @@
+import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { NetworkDelta, NetworkReading } from '../../../contract/network.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
 import { deltaManipulation } from '../../../core/map/apply-delta.ts';
 import { readersAndPeer } from '../../domain/caller.ts';
+import type { Acknowledgements } from '../../health/acknowledgements.ts';
 import { createLongPoll } from '../../push/long-poll.ts';
 import type { MapCache } from '../../push/map-cache.ts';
 import type { Context } from '../../service/context.ts';
-import type { App } from '../app.ts';
+import type { Revision } from '../../store/changes.ts';
+import { type App, callerOf } from '../app.ts';
 import { conditionalHeaders, createConditionalRead } from '../conditional-read.ts';
 import { accepts, baseOf, formatETag } from '../conditional-requests.ts';
 import { maxWaits } from '../waiting.ts';
@@ -20,8 +23,19 @@ const headers = conditionalHeaders.extend({
 });
 
 /** Adds the route that reads a network, with long polls. */
-export function addReadNetworkRoute(app: App, context: Context, maps: MapCache): void {
-  const readConditionally = createConditionalRead(context, createLongPoll(context));
+export function addReadNetworkRoute(
+  app: App,
+  context: Context,
+  maps: MapCache,
+  acknowledgements: Pick<Acknowledgements, 'note'>,
+): void {
+  /** A host that takes changes since a revision has applied that revision; one that names it alone may have refused it. */
+  const acknowledge = (request: FastifyRequest, revision: Revision) => {
+    const caller = callerOf(request);
+    const isApplied = accepts([request.headers['a-im']].flat().join(), deltaManipulation);
+    if (caller.kind === 'peer' && isApplied) acknowledgements.note(caller, revision.revision);
+  };
+  const readConditionally = createConditionalRead(context, createLongPoll(context), acknowledge);
 
   app.route({
     method: 'GET',
@@ -62,6 +76,7 @@ export function addReadNetworkRoute(app: App, context: Context, maps: MapCache):
       const takesDelta = since !== null && accepts(request.headers['a-im'], deltaManipulation);
       const delta = takesDelta ? await maps.delta(wanted, since) : null;
       const { revision, base, bytes } = delta ?? (await maps.whole(wanted, since));
+      if (base !== null) acknowledge(request, base);
       if (base !== null) response.headers({ im: deltaManipulation, 'delta-base': formatETag(base) });
       response.header('etag', formatETag(revision)).type('application/json; charset=utf-8');
       // The map cache serialized it by the schema of this status.

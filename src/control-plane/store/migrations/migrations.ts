@@ -248,6 +248,9 @@ export const migrations: Readonly<Record<string, Migration>> = {
       .execute();
     await db.schema.createIndex('deliveries_next').on('deliveries').column('next_at').execute();
   },
+  '0018-acknowledgements': async (db) => {
+    await db.schema.alterTable('peer_health').addColumn('acknowledged_revision', 'integer').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column that says whose list it is. */

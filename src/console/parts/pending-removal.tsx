@@ -1,0 +1,34 @@
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { Network } from '../../contract/network.ts';
+import type { RemovalStatus } from '../../contract/removal.ts';
+import { call } from '../client.ts';
+import { describePending } from '../logic/describe-pending.ts';
+
+const intervalMs = 5000;
+
+/** The hosts that may still reach a peer which left the map, until they have applied that. */
+export function PendingRemoval({ network: { id, revision } }: { readonly network: Network }): JSX.Element {
+  const [status, setStatus] = useState<RemovalStatus | null>(null);
+  useEffect(() => {
+    let isOver = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const read = async () => {
+      // The network itself shows what keeps the page from the control plane.
+      const found = await call<RemovalStatus>('GET', `api/networks/${id}/removals`).catch(() => null);
+      if (isOver) return;
+      setStatus(found);
+      if (found !== null && found.pending.length > 0) timer = setTimeout(read, intervalMs);
+    };
+    void read();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, [id, revision]);
+  return (
+    <div role="status">
+      {status !== null && status.pending.length > 0 && <p class="problem">{describePending(status)}</p>}
+    </div>
+  );
+}

@@ -1,0 +1,98 @@
+import { LRUCache } from 'lru-cache';
+import type { Context } from '../service/context.ts';
+import { findLastRemoval, saveAcknowledged } from '../store/removals.ts';
+import { transact } from '../store/transact.ts';
+import type { FailureLog } from './failure-log.ts';
+
+/** A peer, as its token identifies it. */
+interface Acknowledging {
+  readonly peerId: number;
+  readonly networkId: number;
+}
+
+export interface AcknowledgementOptions {
+  /** Milliseconds in which acknowledgements gather before they are written. */
+  readonly settleMs: number;
+  readonly failures: Pick<FailureLog, 'note'>;
+}
+
+/** Peers of one transaction: SQLite answers no request meanwhile. */
+const batch = 200;
+const maxPeers = 200_000;
+
+/**
+ * Which revisions hosts have applied: the one of the map on whose changes a host's request builds. A host saves a map after it has
+ * applied it. An acknowledgement is written where it is the first one since a peer left the map; all others cost nothing.
+ */
+export class Acknowledgements {
+  readonly #context: Pick<Context, 'db'>;
+  readonly #options: AcknowledgementOptions;
+  /** By peer: the last revision that this process wrote, or saw as needless to write. */
+  readonly #settled = new LRUCache<number, number>({ max: maxPeers });
+  readonly #due = new Map<number, number>();
+  /** The last removal of a network, as of a revision of it. */
+  readonly #removals = new LRUCache<number, { readonly at: number; readonly removal: Promise<number | null> }>({
+    max: maxPeers,
+  });
+  #soon: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(context: Pick<Context, 'db'>, options: AcknowledgementOptions) {
+    this.#context = context;
+    this.#options = options;
+  }
+
+  /** Notes that a peer has applied this revision, which the caller has checked to be one of this history of the database. */
+  note(peer: Acknowledging, revision: number): void {
+    if ((this.#settled.get(peer.peerId) ?? -1) >= revision) return;
+    void this.#settle(peer, revision).catch((error) => this.#options.failures.note('acknowledgements', error));
+  }
+
+  /** Writes all that is due. */
+  stop(): Promise<void> {
+    clearTimeout(this.#soon);
+    return this.#flush();
+  }
+
+  async #settle({ peerId, networkId }: Acknowledging, revision: number): Promise<void> {
+    const removal = await this.#lastRemoval(networkId, revision);
+    const settled = this.#settled.get(peerId) ?? -1;
+    if (removal === null || revision < removal || settled >= removal) return;
+    this.#settled.set(peerId, revision);
+    this.#due.set(peerId, revision);
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      void this.#flush();
+    }, this.#options.settleMs);
+  }
+
+  #lastRemoval(network: number, revision: number): Promise<number | null> {
+    const known = this.#removals.get(network);
+    if (known !== undefined && known.at >= revision) return known.removal;
+    const removal = findLastRemoval(this.#context.db, network);
+    this.#removals.set(network, { at: revision, removal });
+    removal.catch(() => this.#removals.delete(network));
+    return removal;
+  }
+
+  #flush(): Promise<void> {
+    const note = (error: unknown) => this.#options.failures.note('acknowledgements', error);
+    this.#writing = this.#writing.then(() => this.#write()).then(() => note(null), note);
+    return this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    const due = [...this.#due].sort(([one], [other]) => one - other);
+    this.#due.clear();
+    for (let first = 0; first < due.length; first += batch) {
+      const part = due.slice(first, first + batch);
+      await transact(this.#context.db, async (transaction) => {
+        for (const [peer, revision] of part) await saveAcknowledged(transaction, peer, revision);
+      }).catch((error) => {
+        // The next request of each host notes it again.
+        for (const [peer] of due.slice(first)) this.#settled.delete(peer);
+        throw error;
+      });
+    }
+  }
+}

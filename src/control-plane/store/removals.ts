@@ -1,0 +1,64 @@
+import type { Db } from './tables.ts';
+
+/** The revision in which the last peer left the map of a network: removed, suspended or expired. Null where none is recorded. */
+export async function findLastRemoval(db: Db, network: number): Promise<number | null> {
+  const row = await db
+    .selectFrom('changes')
+    .leftJoin('peers', 'peers.id', 'changes.peer_id')
+    .select(({ fn }) => fn.max('changes.revision').as('revision'))
+    .where('changes.network_id', '=', network)
+    .where('changes.peer_id', 'is not', null)
+    .where((eb) =>
+      eb.or([eb('peers.id', 'is', null), eb('peers.suspended_at', 'is not', null), eb('peers.expired', '!=', 0)]),
+    )
+    .executeTakeFirst();
+  return row?.revision ?? null;
+}
+
+/** A peer in the map, with what is stored of its requests. */
+export interface StoredPending {
+  readonly id: number;
+  readonly name: string;
+  readonly acknowledged_revision: number | null;
+  readonly last_seen: string | null;
+}
+
+/** The hosts in the map of a network that have not acknowledged a revision. A peer that never made a request is no such host. */
+export async function listPending(db: Db, network: number, revision: number): Promise<StoredPending[]> {
+  return db
+    .selectFrom('peers')
+    .innerJoin('peer_health', 'peer_health.peer_id', 'peers.id')
+    .select(['peers.id', 'peers.name', 'acknowledged_revision', 'last_seen'])
+    .where('peers.network_id', '=', network)
+    .where('suspended_at', 'is', null)
+    .where('expired', '=', 0)
+    .where((eb) => eb.or([eb('last_seen', 'is not', null), eb('acknowledged_revision', 'is not', null)]))
+    .where((eb) => eb.or([eb('acknowledged_revision', 'is', null), eb('acknowledged_revision', '<', revision)]))
+    .orderBy('peers.id')
+    .execute();
+}
+
+/** Notes a revision that a peer has applied. A later one that is stored already stays. */
+export async function saveAcknowledged(db: Db, peer: number, revision: number): Promise<void> {
+  await db
+    .insertInto('peer_health')
+    .columns(['peer_id', 'network_id', 'acknowledged_revision'])
+    .expression((eb) =>
+      eb
+        .selectFrom('peers')
+        .select(['id', 'network_id', eb.cast<number>(eb.val(revision), 'integer').as('acknowledged_revision')])
+        .where('id', '=', peer),
+    )
+    .onConflict((conflict) =>
+      conflict
+        .column('peer_id')
+        .doUpdateSet({ acknowledged_revision: revision })
+        .where((eb) =>
+          eb.or([
+            eb('peer_health.acknowledged_revision', 'is', null),
+            eb('peer_health.acknowledged_revision', '<', revision),
+          ]),
+        ),
+    )
+    .execute();
+}
