@@ -50,7 +50,7 @@ test('the hosts that have not applied a removal are named until they ask for wha
   expect(namesOf(await removals())).toEqual(['one', 'two']);
   await acknowledge(one);
   await eventually('one has applied it', async () => namesOf(await removals()).join() === 'two');
-  // The host that asks for the changes since the revision before has not applied it yet.
+  // The host that requests the changes since the revision before has not applied it yet.
   expect((await acknowledge(two, before)).status).toBe(226);
   expect(namesOf(await removals())).toEqual(['two']);
   await acknowledge(two);

@@ -30,7 +30,7 @@ export function addRemovalsRoute(app: App, context: Context): void {
       operationId: 'readRemovals',
       summary: 'Which hosts have not applied the last removal',
       description: [
-        'A host acknowledges a revision when it asks for the changes since it (If-None-Match with A-IM: cpn-delta): it has applied and',
+        'A host acknowledges a revision when it requests the changes since it (If-None-Match with A-IM: cpn-delta): it has applied and',
         'saved that map. Listed are the hosts that have not acknowledged the revision in which the last peer left the map. Peers that',
         'never made a request, such as phones with a fixed profile, are not listed. With Prefer: wait=N the reply has Preference-Applied.',
       ].join('\n'),
