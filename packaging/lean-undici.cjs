@@ -5,6 +5,7 @@
 const Client = require('undici/lib/dispatcher/client.js');
 
 Client.prototype.request = require('undici/lib/api/api-request.js');
+Client.prototype.connect = require('undici/lib/api/api-connect.js');
 
 module.exports = {
   Client,

@@ -10,6 +10,7 @@ import { comparePeerIds, type Id } from '../core/map/model.ts';
 import { describeList, findNamed as matchNamed, type Naming } from '../core/names/find-named.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { Input } from './input/input.ts';
+import { readProxy, withEnvironmentProxy } from './input/proxy.ts';
 import { readSecret } from './input/secrets.ts';
 import { readServiceAddress } from './input/service-address.ts';
 import { printRemark, warn } from './output/output.ts';
@@ -151,13 +152,19 @@ async function findService(input: Input): Promise<Access> {
   const { readLogin } = await import('../store/login-file.ts');
   const login = await readLogin(loginFolder(input), warn);
   const given = input.environment.CPN_API_TOKEN;
-  const service = readServiceAddress(input) ?? login?.service;
+  const service = (await readServiceAddress(input)) ?? login?.service;
   if (service === undefined) throw new WrongUsage('not logged in; run "cpn login --api URL --email EMAIL"');
+  const isLogin = login?.service.url === service.url;
+  const proxy = (await readProxy(input)) ?? (isLogin ? login.service.proxy : undefined);
+  const reach = (address: ServiceAddress) =>
+    withEnvironmentProxy(proxy === undefined ? address : { ...address, proxy }, input.environment);
   if (given !== undefined) {
-    return { service, token: await readSecret(given, 'CPN_API_TOKEN'), remedies: { 401: replaceVariable } };
+    const token = await readSecret(given, 'CPN_API_TOKEN');
+    return { service: reach(service), token, remedies: { 401: replaceVariable } };
   }
   // A token goes to the control plane that gave it, and to no other.
-  return { ...(login?.service.url === service.url ? login : { service, token: null }), remedies: {} };
+  const access = isLogin ? login : { service, token: null };
+  return { service: reach(access.service), token: access.token, remedies: {} };
 }
 
 const replaceVariable =

@@ -8,11 +8,14 @@ import type { DoctorTools } from '../app/doctor/examination.ts';
 import { noMeter } from '../app/meter.ts';
 import type { ConnectOptions, KnownService, Log, Tools } from '../app/tools.ts';
 import type { LockHolder } from '../core/doctor/check-files.ts';
+import { findEnvironmentProxy } from '../core/net/proxy.ts';
+import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { DaemonUnit, Supervisor } from '../host/supervisor.ts';
 import type { Folders, Store } from '../store/store.ts';
 import type { TextFile } from './daemon/metrics/publish.ts';
 import { deferSignals } from './daemon/stop-signals.ts';
 import type { Environment, Input } from './input/input.ts';
+import { withEnvironmentProxy } from './input/proxy.ts';
 import { printRemark, progress, warn } from './output/output.ts';
 
 /** A command prints for people; a daemon writes a log, and continues without its disk. */
@@ -25,15 +28,17 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
   const folders = await foldersOf(input.environment);
   const log = await openLog(input, mode === 'daemon' ? 'info' : 'silent');
   const reporter = mode === 'daemon' ? reportToLog(log) : { progress, remark: printRemark, warn };
+  const reach = (service: ServiceAddress) => withEnvironmentProxy(service, input.environment);
   const untested = describeUntested(driver);
   if (untested !== null) reporter.warn(untested);
   return {
     host: await openHost(driver, folders.runtime),
     store: await openStore(folders, mode, reporter, log),
-    connect: (known, patience) => connectService(known, { deadlineMs: 30_000, ...patience }, reporter),
+    connect: (known, patience) =>
+      connectService({ ...known, service: reach(known.service) }, { deadlineMs: 30_000, ...patience }, reporter),
     async describe(address, etag, signal) {
       const { readDescription } = await import('../api/description.ts');
-      return readDescription(address, etag, signal && { signal });
+      return readDescription(reach(address), etag, signal && { signal });
     },
     log,
     now: () => new Date(),
@@ -57,7 +62,13 @@ export async function openDoctor(input: Input): Promise<DoctorTools> {
   ]);
   const folders = await foldersOf(input.environment);
   const inspector = await openInspector(chooseDriver(input.environment.CPN_HOST_DRIVER), folders.runtime);
-  return { ...tools, inspector, folders, probeService };
+  const { environment } = input;
+  return {
+    ...tools,
+    ...{ inspector, folders },
+    probeService: (service, deadlineMs) => probeService(withEnvironmentProxy(service, environment), deadlineMs),
+    environmentProxy: ({ url }) => findEnvironmentProxy(url, environment),
+  };
 }
 
 /** The interfaces of this host's networks, by the names of their files. */

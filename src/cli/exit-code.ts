@@ -22,5 +22,6 @@ const byName: Readonly<Record<string, number>> = {
   Refused: exitCodes.refused,
   Unreachable: exitCodes.unreachable,
   Intercepted: exitCodes.unreachable,
+  ProxyFailed: exitCodes.unreachable,
   RotationPending: exitCodes.unreachable,
 };

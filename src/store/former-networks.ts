@@ -7,7 +7,16 @@ import type { Feature } from '../core/map/features.ts';
 import type { Id, PeerId } from '../core/map/model.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import { readText, removeFile, replaceFile } from './files/atomic-file.ts';
-import { features, instant, int, parseAs, peerId, secret, serviceAddress } from './files/file-schema.ts';
+import {
+  features,
+  formatServiceAddress,
+  instant,
+  int,
+  parseAs,
+  peerId,
+  secret,
+  serviceAddress,
+} from './files/file-schema.ts';
 import { refuseForeign } from './files/file-trust.ts';
 
 /** A network that this host left, and whose control plane may still list its peer. */
@@ -88,6 +97,7 @@ export async function writeFormer(path: string, { memberships, folders }: Former
   if (memberships.length === 0) return removeFile(path);
   const rows = memberships.map((each) => ({
     ...each,
+    service: formatServiceAddress(each.service),
     identity: each.identity?.seed.reveal() ?? null,
     accessToken: each.accessToken?.reveal() ?? null,
   }));

@@ -5,7 +5,7 @@ import { UnreadableFile } from '../core/errors/index.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import { readText, removeFile, replaceFile } from './files/atomic-file.ts';
 import { expectedError } from './files/do-then.ts';
-import { parseAs, secret, serviceAddress } from './files/file-schema.ts';
+import { formatServiceAddress, parseAs, secret, serviceAddress } from './files/file-schema.ts';
 import { closeFile, type OnExposure, refuseForeign, secureFolder } from './files/file-trust.ts';
 import { makeFolder } from './files/folder.ts';
 
@@ -45,7 +45,10 @@ export async function writeLogin(
 ): Promise<void> {
   await makeFolder(folder);
   await secureFolder(folder, false, onExposure);
-  await replaceFile(pathIn(folder), JSON.stringify({ version: 1, service, token: token.reveal(), session }));
+  await replaceFile(
+    pathIn(folder),
+    JSON.stringify({ version: 1, service: formatServiceAddress(service), token: token.reveal(), session }),
+  );
 }
 
 export async function removeLogin(folder: string): Promise<void> {

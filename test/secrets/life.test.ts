@@ -4,6 +4,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readExecs } from '../lab/exec-trace.ts';
+import { HttpProxy } from '../lab/http-proxy.ts';
 import { Lab } from '../lab/lab.ts';
 import type { Process } from '../lab/process.ts';
 import { api, Life } from './life.ts';
@@ -94,11 +95,26 @@ async function failToJoin(): Promise<void> {
   await life.cpn(host, ['leave']);
 }
 
+/** A proxy that wants a password; the file with its URL. */
+async function startProxy(): Promise<string> {
+  const { admin, host, canaries } = life;
+  const password = randomBytes(18).toString('hex');
+  canaries.addText('password of the proxy', password);
+  canaries.addText('credentials of the proxy', `user:${password}`);
+  const proxy = await HttpProxy.start(admin, `BasicAuth user ${password}`);
+  const refused = await life.secretFile(host, 'wrong-proxy', proxy.url.replace('//', `//user:${password}wrong@`));
+  const argv = ['join', '-', ...insecure, '--proxy', `file:${refused}`];
+  await life.cpn(host, argv, { input: await life.newKey('by a proxy that refuses'), fails: true });
+  await life.cpn(host, ['leave']);
+  return life.secretFile(host, 'proxy', proxy.url.replace('//', `//user:${password}@`));
+}
+
 async function live(): Promise<void> {
   const { host } = life;
   const connector = ['--type', 'connector'];
   const given = await life.newKey('by stdin', ...connector);
-  await life.cpn(host, ['join', '-', ...insecure, ...connector], { input: given });
+  const proxied = ['--proxy', `file:${await startProxy()}`];
+  await life.cpn(host, ['join', '-', ...insecure, ...connector, ...proxied], { input: given });
   const state = JSON.parse(await life.learnState());
   const filters =
     'for each in /proc/[0-9]*; do if grep -aq ^wireguard-go $each/cmdline; then cat $each/coredump_filter; fi; done';
@@ -164,6 +180,8 @@ test('no file holds any of them but those that are there for it', async () => {
       ...['owner-password', 'wrong-password', 'ada-password', '.config/cpn/login.json'].map(
         (file) => `${admin.name}/home/${file}`,
       ),
+      ...['wrong-proxy', 'proxy'].map((file) => `${host.name}/home/${file}`),
+      `${admin.name}/tinyproxy.conf`,
       ...Array.from({ length: 5 }, (_, answer) => `${host.name}/home/echoed-password-${answer}`),
     ]),
   );

@@ -17,6 +17,8 @@ interface Outcome {
   readonly busy?: boolean;
   /** Another server answered in place of the control plane. */
   readonly intercepted?: boolean;
+  /** The proxy failed, and the problem is a clause of which it is the subject. */
+  readonly proxied?: boolean;
   /** What `Retry-After` asked for, clamped. */
   readonly retryAfterMs?: number | null;
   /** The hint, unless the problem has one. */

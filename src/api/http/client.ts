@@ -1,10 +1,12 @@
 import { Intercepted, Unreachable } from '../../core/errors/index.ts';
-import { parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
+import { proxyOf } from '../../core/net/proxy.ts';
+import { type HttpProxy, parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
 import { backoffDelay } from '../../core/util/backoff.ts';
 import { type Answer, type Attempt, attempt, type Call, compose } from './attempt.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { type ClientOptions, withDefaults } from './client-options.ts';
 import { Connection, Spare } from './connection.ts';
+import { describeProxyFailure } from './proxy.ts';
 
 const usualDoubt = 'it may have been carried out all the same: look before you repeat it';
 
@@ -24,10 +26,12 @@ const backoff = { baseMs: 500, capMs: 8_000 };
 export class HttpClient {
   /** The base address. */
   readonly url: URL;
+  readonly #proxy: HttpProxy | null;
   readonly #options: ReturnType<typeof withDefaults>;
 
   constructor(address: ServiceAddress, options: ClientOptions) {
     this.url = new URL(parseServiceAddress(address.url, address.insecureHttp).url);
+    this.#proxy = proxyOf(address);
     this.#options = withDefaults(options);
   }
 
@@ -37,7 +41,8 @@ export class HttpClient {
     for (const signal of signals) signal.throwIfAborted();
     const end = new AbortController();
     const { connection: use } = this.#options;
-    const connection = (use === 'keep' && spare.take(this.url.origin)) || new Connection(this.url.origin);
+    const { origin } = this.url;
+    const connection = (use === 'keep' && spare.take(origin, this.#proxy)) || new Connection(origin, this.#proxy);
     const stop = () => {
       end.abort();
       connection.abort();
@@ -69,7 +74,7 @@ export class HttpClient {
     const { attempts = this.#options.attempts } = call;
     const deadlineMs = this.#deadlineOf(call);
     const basePath = this.url.pathname.replace(/\/$/, '');
-    const secrets = [...(call.secrets ?? []), ...(call.bearer ? [call.bearer] : [])];
+    const secrets = [call.secrets ?? [], call.bearer ?? [], this.#proxy?.credentials ?? []].flat();
     // Without the query, which may hold what is not for messages.
     const url = `${this.url.origin}${basePath}${call.path.replace(/\?.*$/s, '')}`;
     const reading = { url, maxBytes: maxBodyBytes, secrets };
@@ -94,7 +99,8 @@ export class HttpClient {
       const doubt = perhapsDone && !call.repeatable;
       const giveUp = (why: string) =>
         this.#unreachable(why, { number, elapsedMs, doubt: doubt ? (call.doubt ?? usualDoubt) : null, sent, outcome });
-      if (end.aborted) throw giveUp(`${late}${before}`);
+      if (end.aborted)
+        throw giveUp(outcome.proxied ? `made no connection within ${deadlineMs / 1000} s` : `${late}${before}`);
       if (!outcome.retry || doubt || number >= attempts) throw giveUp(problem);
       const delayMs = (outcome.retryAfterMs ?? 0) + backoffDelay(number, backoff, random());
       if (elapsedMs + delayMs >= deadlineMs) throw giveUp(`${problem}, and the next attempt would come too late`);
@@ -108,10 +114,12 @@ export class HttpClient {
 
   #unreachable(why: string, { number, elapsedMs, doubt, sent, outcome }: Ending): Unreachable {
     const seconds = (elapsedMs / 1000).toFixed(1);
-    const spent = number === 1 ? `1 attempt in ${seconds} s` : `${number} attempts in ${seconds} s`;
+    const by = this.#proxy === null ? '' : `, through the proxy ${this.#proxy.url} (${this.#proxy.from})`;
+    const spent = `${number === 1 ? '1 attempt' : `${number} attempts`} in ${seconds} s${by}`;
     const { origin, pathname } = this.url;
     const url = `${origin}${pathname.replace(/\/$/, '')}`;
     if (outcome.intercepted) return new Intercepted(url, why, sent);
+    if (outcome.proxied && this.#proxy !== null) return describeProxyFailure(url, this.#proxy, why, outcome);
     return new Unreachable(url, `${why} (${spent})${doubt === null ? '' : `; ${doubt}`}`, {
       delivered: sent,
       perhapsDone: doubt !== null,

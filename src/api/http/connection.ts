@@ -3,7 +3,10 @@ import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
 import { buildConnector, Client, type Dispatcher, type FormData } from 'undici';
 import type { Secret } from '../../core/crypto/secret.ts';
+import { isSameProxy } from '../../core/net/proxy.ts';
+import type { HttpProxy } from '../../core/net/service-address.ts';
 import { AttemptFailed } from './attempt-failed.ts';
+import { type Forwarding, forwardBy, refusal, toProxy, tunnel } from './proxy.ts';
 
 /** The limits for reading a reply, and the secrets that no message may show. */
 export interface Reading {
@@ -29,12 +32,14 @@ const connectTimeoutMs = 10_000;
 const spareMs = 4_000;
 
 /**
- * The connection of one call to one origin, used again by the attempts of that call, and by another call only where both agree:
+ * The connection of one call to one origin, perhaps through a proxy, used again by the attempts of that call, and by another call only where both agree:
  * see {@link Spare}. An undici `Client` is bound to its origin, so no mistake above can carry a token elsewhere; and as no socket waits
  * between other calls, a request that must not be sent twice never goes out on one that the server has just closed.
  */
 export class Connection {
   readonly origin: string;
+  readonly proxy: HttpProxy | null;
+  readonly #forwarding: Forwarding | null;
   readonly #end = new AbortController();
   readonly #client: Client;
   readonly #isPlain: boolean;
@@ -42,12 +47,15 @@ export class Connection {
   readonly #unconnected = new WeakSet<Error>();
   #peer: string | null = null;
 
-  constructor(origin: string) {
+  constructor(origin: string, proxy: HttpProxy | null) {
     this.origin = origin;
+    this.proxy = proxy;
     const { signal } = this.#end;
-    const connect = buildConnector({ allowH2: false, timeout: connectTimeoutMs, signal, lookup: findAddresses });
+    const dial = buildConnector({ allowH2: false, timeout: connectTimeoutMs, signal, lookup: findAddresses });
     this.#isPlain = origin.startsWith('http:');
-    this.#client = new Client(origin, {
+    this.#forwarding = this.#isPlain && proxy !== null ? forwardBy(proxy, origin) : null;
+    const connect = proxy === null ? dial : this.#isPlain ? toProxy(dial) : tunnel(proxy, dial, connectTimeoutMs);
+    this.#client = new Client(this.#forwarding?.proxy ?? origin, {
       // The deadline of the whole call bounds these.
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -62,7 +70,10 @@ export class Connection {
     });
   }
 
-  /** The address at the other end of the last connection that was made, as the kernel writes it; null for none. */
+  /**
+   * The address at the other end of the last connection that was made, as the kernel writes it: that of the proxy, where there is one; null
+   * for none.
+   */
   get peer(): string | null {
     return this.#peer;
   }
@@ -70,8 +81,12 @@ export class Connection {
   /** One request and the head of its reply; redirects are not followed. Fails with {@link AttemptFailed}. */
   async send(message: Message): Promise<Response> {
     try {
-      return await this.#client.request(message);
+      const response = await this.#client.request(this.#forwarding?.rewrite(message) ?? message);
+      if (this.#forwarding === null || response.statusCode !== 407) return response;
+      await response.body.dump();
+      throw refusal(407, this.proxy as HttpProxy, this.origin);
     } catch (error) {
+      if (error instanceof AttemptFailed) throw error;
       throw AttemptFailed.from(error, this.#unconnected.has(error as Error), this.#isPlain);
     }
   }
@@ -95,10 +110,10 @@ export class Spare {
     this.#left = connection;
   }
 
-  /** Null where there is none to that origin. */
-  take(origin: string): Connection | null {
+  /** Null where there is none to that origin by that proxy. */
+  take(origin: string, proxy: HttpProxy | null): Connection | null {
     const left = this.#left;
-    if (left?.origin !== origin) return null;
+    if (left?.origin !== origin || !isSameProxy(left.proxy, proxy)) return null;
     this.#left = null;
     return left;
   }

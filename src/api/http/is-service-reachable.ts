@@ -1,9 +1,11 @@
 import { Intercepted, Unreachable } from '../../core/errors/index.ts';
+import { proxyOf } from '../../core/net/proxy.ts';
 import { parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
 import type { ServiceProbe } from '../service.ts';
 import { AttemptFailed } from './attempt-failed.ts';
 import { discard, header } from './body.ts';
 import { Connection } from './connection.ts';
+import { describeProxyFailure } from './proxy.ts';
 import { userAgent } from './user-agent.ts';
 
 /**
@@ -12,11 +14,13 @@ import { userAgent } from './user-agent.ts';
  *
  * @throws Unreachable when nothing answers within `deadlineMs`, or its certificate is not trusted
  */
-export async function probeService({ url, insecureHttp }: ServiceAddress, deadlineMs: number): Promise<ServiceProbe> {
+export async function probeService(address: ServiceAddress, deadlineMs: number): Promise<ServiceProbe> {
+  const { url, insecureHttp } = address;
+  const proxy = proxyOf(address);
   const base = new URL(parseServiceAddress(url, insecureHttp).url);
   const end = new AbortController();
   const timer = setTimeout(() => end.abort(), deadlineMs);
-  const connection = new Connection(base.origin);
+  const connection = new Connection(base.origin, proxy);
   // The end of the signal alone ends a connection that is being made; one that is made is closed.
   end.signal.addEventListener('abort', () => {
     connection.abort();
@@ -33,6 +37,7 @@ export async function probeService({ url, insecureHttp }: ServiceAddress, deadli
     if (!(error instanceof AttemptFailed)) throw error;
     const problem = end.signal.aborted ? `no answer came within ${deadlineMs / 1000} s` : error.message;
     const { sent, heard, intercepted, remedy = null } = error.outcome;
+    if (error.outcome.proxied && proxy !== null) throw describeProxyFailure(url, proxy, problem, error.outcome);
     if (intercepted) throw new Intercepted(url, problem, sent);
     throw new Unreachable(url, problem, { delivered: sent, heard, retryAfterMs: null, remedy });
   } finally {

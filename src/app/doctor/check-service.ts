@@ -1,7 +1,8 @@
 import { checkOwnClock, checkServiceClock, type Moment } from '../../core/doctor/check-clock.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
-import { CpnError, Intercepted, Refused, Unreachable } from '../../core/errors/index.ts';
+import { CpnError, Intercepted, ProxyFailed, Refused, Unreachable } from '../../core/errors/index.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
+import { proxyOf } from '../../core/net/proxy.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
@@ -15,6 +16,7 @@ const deadline = 5_000;
 /** The way to the control plane, and what it and the resolver say; without them all else is examined all the same. */
 export const serviceChecks: readonly NetworkCheck[] = [
   { subject: 'api', examine: (tools, { state }) => examineService(tools, state) },
+  { subject: 'api', examine: async (tools, { state }) => examineProxy(tools, state) },
   { subject: 'clock', examine: async (tools, seen) => [await examineOwnClock(tools, seen)] },
   { subject: 'dns', examine: (tools, { state }) => examineNames(tools, state) },
 ];
@@ -42,8 +44,23 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
   }
 }
 
+/** By which proxy the daemon reaches the control plane, and where this shell would take another one. */
+function examineProxy(tools: DoctorTools, { interface: link, service }: Joined): Finding[] {
+  const looked = `the proxy of ${link}`;
+  const proxy = proxyOf(service);
+  if (proxy !== null)
+    return [okFinding('api', looked, `${proxy.url}, saved from ${proxy.from}; the daemon uses it too`)];
+  if (service.proxy !== undefined) return [];
+  const named = tools.environmentProxy(service);
+  if (named === null) return [];
+  const found = `${named.from} names ${named.url} to commands of this shell; none is saved, and a daemon without that variable connects directly`;
+  return [noteFinding('api', looked, found, `cpn set ${link} --proxy ${named.url}, or --proxy none`)];
+}
+
 /** Of what answers and is no control plane, TLS alone has its advice in the problem. */
-function remedyOf(url: string, { heard, remedy }: Unreachable): string {
+function remedyOf(url: string, error: Unreachable): string {
+  const { heard, remedy } = error;
+  if (error instanceof ProxyFailed && remedy !== null) return `${remedy}; the tunnel stays as it is meanwhile`;
   if (!heard) return `curl -v ${url}; the tunnel stays as it is meanwhile`;
   return remedy ?? `curl -v ${url}: a certificate or a proxy is in the way; NODE_EXTRA_CA_CERTS names a CA of your own`;
 }

@@ -1,7 +1,7 @@
 import type { ServiceProbe } from '../../api/service.ts';
 import type { Finding, Subject } from '../../core/doctor/finding.ts';
 import type { CpnError } from '../../core/errors/index.ts';
-import type { ServiceAddress } from '../../core/net/service-address.ts';
+import type { HttpProxy, ServiceAddress } from '../../core/net/service-address.ts';
 import type { Inspector } from '../../host/inspector.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import type { Folders, Listing } from '../../store/store.ts';
@@ -14,6 +14,8 @@ export interface DoctorTools extends Tools {
   readonly folders: Folders;
   /** Reads the clock of the service. @throws Unreachable */
   probeService(address: ServiceAddress, deadlineMs: number): Promise<ServiceProbe>;
+  /** The proxy that this process's environment names for a service; null for none. @throws InvalidValue */
+  environmentProxy(service: ServiceAddress): HttpProxy | null;
 }
 
 /** A network of this host, and its evaluation. */

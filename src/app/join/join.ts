@@ -3,6 +3,8 @@ import type { SecretMismatch } from '../../core/health/compare-secrets.ts';
 import { sameFeatures } from '../../core/map/features.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { isDefaultRoute } from '../../core/net/cidr.ts';
+import { isSameProxy, proxyOf } from '../../core/net/proxy.ts';
+import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import { remedyOfRefused } from '../../core/routing/route-report.ts';
 import type { Joined, State } from '../../store/state/state.ts';
@@ -37,13 +39,16 @@ export interface JoinReport extends HandshakeResult {
   readonly secretMismatches: readonly SecretMismatch[];
   /** Why the packet rules do not load; null where they do. The tunnel is up in both cases. */
   readonly unloaded: CpnError | null;
+  /** That the daemon uses the proxy which the environment named; null where it named none. */
+  readonly savedProxy: string | null;
 }
 
 /**
  * Joins a network. Each phase saves its result before the next one starts: the same call again, with the same key,
  * continues where this one ended, and gets the same peer and address.
  */
-export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<JoinReport> {
+export async function joinNetwork(tools: Tools, asked: JoinRequest): Promise<JoinReport> {
+  const request = { ...asked, service: await keepProxy(tools, asked) };
   await check(tools, request);
   const describe = beginToDescribe(tools, request);
   const alone = <T>(work: () => Promise<T>) => tools.store.change(() => tools.store.lock(work));
@@ -55,7 +60,22 @@ export async function joinNetwork(tools: Tools, request: JoinRequest): Promise<J
       return apply(tools, enrolled, planned, signal);
     });
   });
-  return verify(tools, applied, request);
+  return { ...(await verify(tools, applied, request)), savedProxy: describeSavedProxy(request) };
+}
+
+/** The service by the proxy of an earlier join there, unless `--proxy` names another one; else by that of the environment. */
+async function keepProxy({ store }: Tools, { service, named }: JoinRequest): Promise<ServiceAddress> {
+  if (named.has('proxy')) return service;
+  const { states } = await store.list();
+  const known = states.find((state) => state.service.url === service.url && state.service.proxy !== undefined);
+  return known?.service.proxy === undefined ? service : { ...service, proxy: known.service.proxy };
+}
+
+/** Only a person sees what the environment decided; the unit of the daemon has no such variables. */
+function describeSavedProxy({ service, named }: JoinRequest): string | null {
+  const proxy = proxyOf(service);
+  if (proxy === null || named.has('proxy')) return null;
+  return `saved the proxy ${proxy.url} from ${proxy.from}; "cpn set --proxy" changes it`;
 }
 
 /** Checks that the host has what the request needs. */
@@ -71,7 +91,10 @@ function beginToDescribe(tools: Tools, { service }: JoinRequest): Tools['describ
   const reading = tools.describe(service, null);
   // It is judged where it is needed.
   reading.catch(() => {});
-  return (address, ...rest) => (address.url === service.url ? reading : tools.describe(address, ...rest));
+  return (address, ...rest) =>
+    address.url === service.url && isSameProxy(proxyOf(address), proxyOf(service))
+      ? reading
+      : tools.describe(address, ...rest);
 }
 
 /** Loads the state of an earlier join with this key, finished or not, and applies the request to it; else creates one. */
@@ -146,7 +169,11 @@ async function apply(
 }
 
 /** Waits for a first handshake, and warns of what prevents traffic. */
-async function verify(tools: Tools, applied: AppliedJoin, request: JoinRequest): Promise<JoinReport> {
+async function verify(
+  tools: Tools,
+  applied: AppliedJoin,
+  request: JoinRequest,
+): Promise<Omit<JoinReport, 'savedProxy'>> {
   const { state, unloaded, planned } = applied;
   const { membership, service } = state;
   for (const remark of describeProvidedConfig(state)) tools.warn(remark);

@@ -26,6 +26,8 @@ export interface OptionChanges {
   readonly name?: string;
   /** Where the control plane is from now on. */
   readonly service?: ServiceAddress;
+  /** By which proxy it is reached; kept where it is left out. */
+  readonly proxy?: NonNullable<ServiceAddress['proxy']>;
 }
 
 /** Changes of which it is known where this host is to be dialled. */

@@ -2,6 +2,7 @@ import { WrongUsage } from '../../core/errors/index.ts';
 import type { Options } from '../../core/map/options.ts';
 import { hostPrefix, tryParseAddress } from '../../core/net/cidr.ts';
 import { type Endpoint, unusableAddress } from '../../core/net/endpoint.ts';
+import { dialledHost } from '../../core/net/proxy.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { isPrivate } from '../../core/routing/public-prefixes.ts';
 import type { Tools } from '../tools.ts';
@@ -16,7 +17,7 @@ interface EndpointChoice {
 }
 
 /**
- * The endpoint that peers dial this host at. `auto` is the address from which it reaches the control plane: for hosts with a
+ * The endpoint that peers dial this host at. `auto` is the address from which it reaches the control plane or the proxy to it: for hosts with a
  * public address, not for those behind NAT. A private address towards a public control plane is refused.
  */
 export async function findOwnEndpoint(
@@ -24,7 +25,7 @@ export async function findOwnEndpoint(
   { endpoint, service, options }: EndpointChoice,
 ): Promise<Endpoint | null> {
   if (endpoint !== 'auto') return endpoint;
-  const name = new URL(service.url).hostname.replace(/^\[|\]$/g, '');
+  const name = dialledHost(service);
   const [destination] = [tryParseAddress(name) ?? (await tools.host.resolve(name, 3_000))].flat();
   const source = destination === undefined ? null : await tools.host.sourceAddress(destination);
   if (source === null || unusableAddress(source) !== null) {

@@ -1,5 +1,7 @@
 import { CannotReport, expectCpnError, NotJoined, NotKept, WrongUsage } from '../../core/errors/index.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
+import { proxyOf } from '../../core/net/proxy.ts';
+import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { type Change, updated } from '../../core/reconcile/change.ts';
 import type { Step } from '../../core/reconcile/step.ts';
 import type { Joined } from '../../store/state/state.ts';
@@ -57,13 +59,22 @@ function arePortsAffected(
 /** The state with the changes; a move of the control plane is checked. */
 async function applyChanges(tools: Tools, known: Joined, changes: ResolvedChanges): Promise<Joined> {
   const next = withChanges(known, changes);
-  if (changes.service === undefined) return next;
-  return withMove(next, await findNetworkAt(tools, known, changes.service));
+  const { service = known.service, proxy = known.service.proxy } = changes;
+  if (changes.service === undefined && changes.proxy === undefined) return next;
+  const reached = proxy === undefined ? service : { ...service, proxy };
+  return withMove(next, await findNetworkAt(tools, known, reached));
 }
 
 function describeMove({ interface: link, service: before }: Joined, { service: after }: Joined): readonly Change[] {
-  if (before.url === after.url) return [];
-  return [updated('api', link, before.url, after.url, 'its map lists this host with its key and address')];
+  const reason = 'its map lists this host with its key and address';
+  const moved = before.url === after.url ? [] : [updated('api', link, before.url, after.url, reason)];
+  const [from, to] = [describeProxy(before), describeProxy(after)];
+  return from === to ? moved : [...moved, updated('api', link, { proxy: from }, { proxy: to }, reason)];
+}
+
+function describeProxy(service: ServiceAddress): string {
+  const url = proxyOf(service)?.url;
+  return url ?? (service.proxy === 'none' ? 'none' : 'of the environment');
 }
 
 /** Surveys other options than those of `known`. A port that was chosen and is no longer is given back to the kernel. */

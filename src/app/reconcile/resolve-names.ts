@@ -6,6 +6,7 @@ import {
   withoutExpired,
 } from '../../core/names/resolved-names.ts';
 import { type Address, isDefaultRoute, type Prefix, parseAddress } from '../../core/net/cidr.ts';
+import { dialledHost } from '../../core/net/proxy.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Tools } from '../tools.ts';
 import { parseSaved } from './saved-config.ts';
@@ -13,7 +14,7 @@ import { parseSaved } from './saved-config.ts';
 /** How long a name may take to resolve, in milliseconds. A resolver that is down must not hold up a pass. */
 export const resolveDeadline = 3_000;
 
-/** The names that a network cannot do without: those of its peers' endpoints and of its control plane. */
+/** The names that a network cannot do without: those of its peers' endpoints, and of its control plane or the proxy to it. */
 export function namesOf(state: Joined): string[] {
   const hosts = state.membership.map.peers.flatMap((peer) => peer.endpoint?.host ?? []);
   return [...new Set([...hosts, apiHostOf(state)])].filter(isName);
@@ -67,14 +68,14 @@ async function findCarried(tools: Tools, { interface: link }: Joined): Promise<r
   return saved?.peers.flatMap(({ allowedIps }) => allowedIps.filter((prefix) => !isDefaultRoute(prefix))) ?? [];
 }
 
-/** The addresses of the control plane, as far as they are known. */
+/** The addresses at which this host reaches the control plane, as far as they are known: those of the proxy, where there is one. */
 export function locateApi(state: Joined): readonly Address[] {
   const host = apiHostOf(state);
   return isName(host) ? addressesOf(host, state.resolved) : [parseAddress(host)];
 }
 
-function apiHostOf(state: Joined): string {
-  return new URL(state.service.url).hostname.replace(/^\[|\]$/g, '');
+function apiHostOf({ service }: Joined): string {
+  return dialledHost(service);
 }
 
 function isName(host: string): boolean {

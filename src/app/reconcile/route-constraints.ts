@@ -1,6 +1,7 @@
 import type { Actual, SshClient, Underlay } from '../../core/host-state/actual.ts';
 import { maskPrefix, type Prefix } from '../../core/net/cidr.ts';
 import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
+import { proxyOf } from '../../core/net/proxy.ts';
 import type { RouteConstraints } from '../../core/routing/guard.ts';
 import { acceptedBy, findNested } from '../../core/routing/nested-prefixes.ts';
 import { advertisedBy } from '../../core/routing/public-prefixes.ts';
@@ -70,6 +71,7 @@ export function constrainRoutes({
     sshClients,
     // Without the host's routes nothing shows what is reached through the tunnel itself, and no prefix is added then.
     api: around.unread === undefined ? locateApi(state) : [],
+    isProxied: proxyOf(state.service) !== null,
     inside: {
       range: map.cidr,
       own: peer.address,

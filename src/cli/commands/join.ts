@@ -14,6 +14,7 @@ import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
 import { keyVariable, readJoinFile } from '../input/join-file.ts';
+import { withEnvironmentProxy } from '../input/proxy.ts';
 import { readSecret, readSecretFile } from '../input/secrets.ts';
 import { needServiceAddress } from '../input/service-address.ts';
 import { endStep, note, printError } from '../output/output.ts';
@@ -76,6 +77,7 @@ export const join: Command = {
       const report = await explainEnding(interrupted, () => joinNetwork(tools, request));
       endStep(report.handshake === false && request.handshakeTimeoutMs !== 0 ? 'open' : 'done');
       showJoin(report, input.switch('json'));
+      if (report.savedProxy !== null) note(report.savedProxy);
       const isKept = input.switch('enable', true) && (await enableDaemon(input));
       if (report.unloaded !== null) {
         printError(report.unloaded);
@@ -98,7 +100,7 @@ const { json: _json, 'from-config': _file, ...fileFlags } = join.flags;
 
 async function findEarlier(tools: Tools, input: Input): Promise<Joined | null> {
   const { findJoined } = await import('../../app/join/check-membership.ts');
-  return findJoined(tools, needServiceAddress(input), input.text('interface') ?? null);
+  return findJoined(tools, await needServiceAddress(input), input.text('interface') ?? null);
 }
 
 async function readRequest(input: Input): Promise<JoinRequest> {
@@ -110,7 +112,7 @@ async function readRequest(input: Input): Promise<JoinRequest> {
   const tokenFile = input.text('token-file');
   const type = parseChoice('--type', input.text('type') ?? 'origin', peerTypes);
   return {
-    service: needServiceAddress(input),
+    service: withEnvironmentProxy(await needServiceAddress(input), input.environment),
     name: input.text('name') ?? hostname(),
     type,
     endpoint:
@@ -130,6 +132,7 @@ async function readRequest(input: Input): Promise<JoinRequest> {
 const names: Readonly<Record<string, NamedOptions>> = {
   name: 'name',
   type: 'type',
+  proxy: 'proxy',
   endpoint: 'endpoint',
   'listen-port': 'listenPort',
   mtu: 'mtu',

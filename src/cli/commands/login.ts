@@ -3,11 +3,13 @@ import type { Remedies } from '../../api/http/error-reply.ts';
 import type { AdminService, Profile } from '../../api/service.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { CpnError, printable, Refused, WrongUsage } from '../../core/errors/index.ts';
+import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { connectAdmin, describeProfile, loginFolder } from '../admin.ts';
 import { exitCodes } from '../exit-code.ts';
 import { apiFlags, jsonFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
 import { hasTerminal, obtainPassword } from '../input/password.ts';
+import { withEnvironmentProxy } from '../input/proxy.ts';
 import { readSecretFile } from '../input/secrets.ts';
 import { needServiceAddress } from '../input/service-address.ts';
 import { green, print, printJson, warn } from '../output/output.ts';
@@ -29,16 +31,19 @@ export const login: Command = {
   },
   examples: ['cpn login --api https://cp.example.net --email me@example.net'],
   async run(input) {
-    const service = needServiceAddress(input);
-    const token = await obtainToken(input);
-    const admin = await connectAdmin(service, token.value, { remedies: token.remedies });
+    const service = await needServiceAddress(input);
+    const { environment } = input;
+    const reached = withEnvironmentProxy(service, environment);
+    const token = await obtainToken(input, reached);
+    const admin = await connectAdmin(reached, token.value, { remedies: token.remedies });
     const before = await (await import('../../store/login-file.ts')).readLogin(loginFolder(input)).catch(() => null);
-    const profile = await keepLogin(input, admin, token).catch(async (error) => {
+    const profile = await keepLogin(input, service, admin, token).catch(async (error) => {
       if (token.email !== null) await endSession(admin, 'the new session is still open');
       throw error;
     });
     if (before?.session && before.token.reveal() !== token.value.reveal()) {
-      const former = await connectAdmin(before.service, before.token, { attempts: 1, deadlineMs: 5_000 });
+      const at = withEnvironmentProxy(before.service, environment);
+      const former = await connectAdmin(at, before.token, { attempts: 1, deadlineMs: 5_000 });
       await endSession(former, `the previous session at ${before.service.url} is still open`);
     }
     const email = profile.email ?? token.email;
@@ -48,15 +53,11 @@ export const login: Command = {
   },
 };
 
-/** Stores the token once the service has accepted it. */
-async function keepLogin(input: Input, admin: AdminService, token: Token): Promise<Profile> {
+/** Stores the token once the service has accepted it; of the proxy only what `--proxy` named, because the variables may change. */
+async function keepLogin(input: Input, service: ServiceAddress, admin: AdminService, token: Token): Promise<Profile> {
   const profile = await admin.profile();
   const { writeLogin } = await import('../../store/login-file.ts');
-  await writeLogin(
-    loginFolder(input),
-    { service: needServiceAddress(input), token: token.value, session: token.email !== null },
-    warn,
-  );
+  await writeLogin(loginFolder(input), { service, token: token.value, session: token.email !== null }, warn);
   return profile;
 }
 
@@ -77,7 +78,7 @@ interface Token {
   readonly remedies: Remedies;
 }
 
-async function obtainToken(input: Input): Promise<Token> {
+async function obtainToken(input: Input, reached: ServiceAddress): Promise<Token> {
   const tokenFile = input.text('token-file');
   if (tokenFile !== undefined) {
     const surplus = ['email', 'password-file'].find((flag) => input.has(flag));
@@ -90,7 +91,7 @@ async function obtainToken(input: Input): Promise<Token> {
   }
   const email = input.text('email') ?? (await askEmail());
   const password = await obtainPassword(input);
-  const service = await connectAdmin(needServiceAddress(input), null);
+  const service = await connectAdmin(reached, null);
   const { token, expiresAt } = await service.login(email, password, `cpn on ${hostname()}`);
   return { value: token, expiresAt, email, remedies: {} };
 }

@@ -29,6 +29,13 @@ export const yesFlag: Flags = {
 /** The flags of the commands that name a control plane. */
 export const apiFlags: Flags = {
   api: { kind: 'text', value: 'URL', summary: 'URL of the control plane' },
+  proxy: {
+    kind: 'text',
+    value: 'URL',
+    summary: 'HTTP proxy to the control plane; also file:PATH, or "none" for a direct connection',
+    byDefault: 'the saved one, else HTTPS_PROXY and NO_PROXY',
+    choices: ['none'],
+  },
   'insecure-http': {
     kind: 'switch',
     summary: 'allow plain http beyond loopback; sends keys and tokens unencrypted',

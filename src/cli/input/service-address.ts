@@ -1,17 +1,20 @@
 import { WrongUsage } from '../../core/errors/index.ts';
 import { parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
 import type { Input } from './input.ts';
+import { readProxy } from './proxy.ts';
 
-/** The control plane that `--api`, CPN_API or CPN_API_URL name; undefined when none does. */
-export function readServiceAddress(input: Input): ServiceAddress | undefined {
+/** The control plane that `--api`, CPN_API or CPN_API_URL name, by the proxy that `--proxy` names; undefined when none does. */
+export async function readServiceAddress(input: Input): Promise<ServiceAddress | undefined> {
   const given = input.text('api') ?? input.environment.CPN_API_URL;
   if (given === undefined) return undefined;
-  return parseServiceAddress(given, input.switch('insecure-http'));
+  const service = parseServiceAddress(given, input.switch('insecure-http'));
+  const proxy = await readProxy(input);
+  return proxy === undefined ? service : { ...service, proxy };
 }
 
 /** Like {@link readServiceAddress}, where there must be one. */
-export function needServiceAddress(input: Input): ServiceAddress {
-  const address = readServiceAddress(input);
+export async function needServiceAddress(input: Input): Promise<ServiceAddress> {
+  const address = await readServiceAddress(input);
   if (address === undefined)
     throw new WrongUsage('--api is missing; name the control plane with --api URL or CPN_API_URL');
   return address;

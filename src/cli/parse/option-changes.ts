@@ -4,6 +4,7 @@ import type { Options } from '../../core/map/options.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { apiFlags, type Flag, type Flags } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
+import { readProxy } from '../input/proxy.ts';
 import { readServiceAddress } from '../input/service-address.ts';
 import {
   longestKeyLife,
@@ -49,6 +50,13 @@ export const changeFlags: Flags = {
     summary: 'move this network to the control plane at this URL; verifies that it serves the same network first',
     byDefault: 'unchanged; ignores CPN_API',
   },
+  proxy: {
+    kind: 'text',
+    value: 'URL',
+    summary: 'reach the control plane through this HTTP proxy; also file:PATH, or "none" for a direct connection',
+    byDefault: 'unchanged; ignores CPN_PROXY',
+    choices: ['none'],
+  },
   'drop-probe': { kind: 'list', value: 'HOST[:PORT]', summary: 'connector only: stop probing this host' },
 };
 
@@ -61,7 +69,8 @@ export async function readChanges(input: Input): Promise<OptionChanges> {
   ]);
   const endpoint = input.text('endpoint');
   const name = input.text('name');
-  const service = readMove(input);
+  const service = await readMove(input);
+  const proxy = input.isTyped('proxy') ? await readProxy(input) : undefined;
   if (service !== undefined && (name !== undefined || endpoint !== undefined)) {
     throw new WrongUsage(
       `--api does not go together with ${name === undefined ? '--endpoint' : '--name'}; set one after the other`,
@@ -81,6 +90,7 @@ export async function readChanges(input: Input): Promise<OptionChanges> {
     }),
     ...(name !== undefined && { name }),
     ...(service !== undefined && { service }),
+    ...(proxy !== undefined && { proxy }),
   };
   const { options, ...others } = changes;
   const isNothing = Object.values(others).every((each) => Array.isArray(each) && each.length === 0);
@@ -91,7 +101,7 @@ export async function readChanges(input: Input): Promise<OptionChanges> {
 }
 
 /** CPN_API names the control plane for all commands; it does not move a network. */
-function readMove(input: Input): ServiceAddress | undefined {
+async function readMove(input: Input): Promise<ServiceAddress | undefined> {
   return input.isTyped('api') ? readServiceAddress(input) : undefined;
 }
 

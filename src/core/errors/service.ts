@@ -79,6 +79,26 @@ function explainSilence(url: string, problem: string, { limited, busy, remedy }:
   return `the control plane at ${url} ${state}: ${problem}${remedy ? `; ${remedy}` : ''}`;
 }
 
+/** The proxy between this host and the control plane refused the connection, did not make it, or was unreachable itself. */
+export class ProxyFailed extends Unreachable {
+  override readonly name = 'ProxyFailed';
+
+  /**
+   * @param proxy its URL without credentials
+   * @param from the flag or variable that named it
+   * @param problem a clause whose subject is the proxy
+   */
+  constructor(url: string, proxy: string, from: string, problem: string, remedy: string) {
+    const path = `the proxy ${proxy} (${from}) ${problem}`;
+    super(
+      url,
+      path,
+      { delivered: false, heard: false, retryAfterMs: null, remedy },
+      `the control plane at ${url} is unreachable: ${path}; ${remedy}`,
+    );
+  }
+}
+
 /** A captive portal, or a proxy that requires a login, answers in place of the control plane. */
 export class Intercepted extends Unreachable {
   override readonly name = 'Intercepted';

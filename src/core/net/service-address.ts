@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import { maskTokens } from '../crypto/secret.ts';
+import { maskTokens, type Secret } from '../crypto/secret.ts';
 import { InvalidValue } from '../errors/index.ts';
 
 /**
@@ -28,6 +28,11 @@ export function parseServiceAddress(text: string, insecureHttp: boolean): Servic
 
 const httpRemedy = 'use https, or say --insecure-http if that network is trusted';
 
+/** True for the address of a control plane on this host. */
+export function isLoopbackUrl(url: string): boolean {
+  return isLoopback(new URL(url).hostname);
+}
+
 /** `URL` has already turned 0x7f.1 and the like into dotted decimal. */
 function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'));
@@ -37,9 +42,22 @@ function invalid(value: string, rule: string, remedy: string): InvalidValue {
   return new InvalidValue('--api', value, rule, remedy);
 }
 
-/** Where a control plane is, and whether an operator allows plain http to it beyond loopback. */
+/** Where a control plane is, and how it is reached. */
 export interface ServiceAddress {
   /** The base address, without a trailing slash. */
   readonly url: string;
+  /** An operator allows plain http to it beyond loopback. */
   readonly insecureHttp: boolean;
+  /** `none` for a direct connection whatever the environment names; absent where the environment decides. */
+  readonly proxy?: HttpProxy | 'none';
+}
+
+/** An HTTP proxy, through which a host reaches its control plane. */
+export interface HttpProxy {
+  /** Scheme, host and port, without credentials: for messages too. */
+  readonly url: string;
+  /** As `user:password`; null where the proxy wants none. */
+  readonly credentials: Secret | null;
+  /** The flag or variable that named it. */
+  readonly from: string;
 }

@@ -19,8 +19,10 @@ import { guardShare, type RouteGuard } from './public-prefixes.ts';
 export interface RouteConstraints {
   readonly surroundings: Underlay;
   readonly sshClients: readonly SshClient[];
-  /** The addresses of the control plane. */
+  /** The addresses of the control plane, or of the proxy to it. */
   readonly api: readonly Address[];
+  /** True where they are those of a proxy. */
+  readonly isProxied?: boolean;
   /** What is reached through the tunnel itself, and so is not taken away by it. */
   readonly inside: TunnelPrefixes;
   /** What the other networks of this host have taken. */
@@ -58,13 +60,13 @@ export function guardRoutes(constraints: RouteConstraints): RouteGuard {
  */
 export function findAddressConflict(
   address: Address,
-  { surroundings, sshClients, api, allowed }: RouteConstraints,
+  { surroundings, sshClients, api, isProxied = false, allowed }: RouteConstraints,
   endpoints: readonly Address[],
 ) {
   const prefix = hostPrefix(address);
   if (allowed.includes(prefix)) return null;
   const needed: ProtectedAddresses = [
-    ...protectedAddresses({ ...surroundings, sshClients, api }),
+    ...protectedAddresses({ ...surroundings, sshClients, api, isProxied }),
     ["a peer's endpoint", endpoints],
   ];
   return findKindRefusal(prefix) ?? findCovered(prefix, needed);
@@ -119,7 +121,7 @@ type ProtectedAddresses = readonly (readonly [what: string, addresses: readonly 
 
 /** What this host reaches outside the tunnel now. */
 function findKept(
-  { api, inside, surroundings, sshClients, allowed }: RouteConstraints,
+  { api, isProxied = false, inside, surroundings, sshClients, allowed }: RouteConstraints,
   refuseAny: RouteGuard,
 ): ProtectedAddresses {
   const { range } = inside;
@@ -127,6 +129,7 @@ function findKept(
   const isServer = (address: Address) => !isServerInside(address, inside, surroundings, takesRange);
   return protectedAddresses({
     api: api.filter(isServer),
+    isProxied,
     gateways: surroundings.gateways,
     resolvers: surroundings.resolvers.filter(isServer),
     sshClients: sshClients.filter((each) => !isSessionInside(each, inside, surroundings, takesRange)),
@@ -134,10 +137,10 @@ function findKept(
 }
 
 function protectedAddresses(
-  needed: Pick<RouteConstraints, 'api' | 'sshClients'> & Pick<Underlay, 'gateways' | 'resolvers'>,
+  needed: Pick<RouteConstraints, 'api' | 'isProxied' | 'sshClients'> & Pick<Underlay, 'gateways' | 'resolvers'>,
 ): ProtectedAddresses {
   return [
-    ['the control plane', needed.api],
+    [needed.isProxied ? 'the proxy to the control plane' : 'the control plane', needed.api],
     ['the default gateway', needed.gateways],
     ['a resolver', needed.resolvers],
     ['an SSH client', needed.sshClients.map(({ address }: SshClient) => address)],

@@ -2,6 +2,8 @@ import * as v from 'valibot';
 import { Secret } from '../../core/crypto/secret.ts';
 import { InvalidValue } from '../../core/errors/index.ts';
 import { knownFeatures } from '../../core/map/features.ts';
+import { parseProxy, revealProxy } from '../../core/net/proxy.ts';
+import type { ServiceAddress } from '../../core/net/service-address.ts';
 
 /**
  * Values that several of our files hold. Their schemas are of valibot, and not of zod as the contract's: each command reads these files,
@@ -18,11 +20,25 @@ export const secret = v.pipe(
   v.transform((text) => new Secret(text)),
 );
 export const peerId = v.union([v.number(), v.string()]);
-export const serviceAddress = v.object({ url: v.pipe(v.string(), v.url()), insecureHttp: v.boolean() });
+const proxy = v.pipe(
+  v.object({ url: v.string(), from: v.string() }),
+  v.transform(({ url, from }) => parseProxy(url, from)),
+);
+export const serviceAddress = v.object({
+  url: v.pipe(v.string(), v.url()),
+  insecureHttp: v.boolean(),
+  proxy: v.exactOptional(v.union([v.literal('none'), proxy])),
+});
 export const features = v.pipe(
   v.array(v.string()),
   v.transform((names) => knownFeatures(names)),
 );
+
+/** The text form of a service, with the credentials of its proxy in the open. Versions before it ignore the proxy. */
+export function formatServiceAddress({ proxy, ...service }: ServiceAddress) {
+  if (proxy === undefined || proxy === 'none') return { ...service, proxy };
+  return { ...service, proxy: { url: revealProxy(proxy), from: proxy.from } };
+}
 
 /** The value as the schema makes it; the error names the first field that does not fit. @throws SyntaxError */
 export function parseAs<Schema extends v.GenericSchema>(schema: Schema, value: unknown): v.InferOutput<Schema> {

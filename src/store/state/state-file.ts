@@ -6,7 +6,7 @@ import { formatProbeTarget } from '../../core/map/probe-target.ts';
 import type { PeerLabels } from '../../core/names/hosts-label.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import type { Pin } from '../../core/pins/match-pins.ts';
-import { int, parseAs } from '../files/file-schema.ts';
+import { formatServiceAddress, int, parseAs } from '../files/file-schema.ts';
 import type { Rotation, State } from './state.ts';
 import { stateSchema, stateVersion } from './state-schema.ts';
 
@@ -24,6 +24,7 @@ export function formatState({ keyPair, identity, rotation, networkSecret, ...sta
     identity: identity?.seed.reveal() ?? null,
     rotation: rotation && formatRotation(rotation),
     networkSecret: networkSecret?.reveal() ?? null,
+    service: formatServiceAddress(state.service),
     options: { ...state.options, probes: state.options.probes.map(formatProbeTarget) },
     enrollment: {
       ...state.enrollment,

@@ -57,6 +57,7 @@ async function startDesk(listed: NetworkMap = map, changes: Partial<Joined> = {}
     inspector,
     folders: { config: '/etc/wireguard', state: '/var/lib/cpn', runtime: '/run/cpn' },
     probeService: async () => ({ date: tools.now().getTime() / 1000, tookMs: 3 }),
+    environmentProxy: () => null,
   };
   return { desk, tools };
 }

@@ -1,0 +1,127 @@
+import type { Socket } from 'node:net';
+import { type buildConnector, Client } from 'undici';
+import { ProxyFailed } from '../../core/errors/index.ts';
+import type { HttpProxy } from '../../core/net/service-address.ts';
+import { AttemptFailed } from './attempt-failed.ts';
+
+type Connector = ReturnType<typeof buildConnector>;
+
+/**
+ * Makes the connections to an https origin through a proxy: undici's CONNECT, and TLS with the origin inside. undici's own ProxyAgent keeps
+ * the proxy's status to itself, and a Client that is bound to the origin is what {@link Connection} relies on. A failure of the proxy is an
+ * {@link AttemptFailed}; any other one is of the origin, as without a proxy.
+ */
+export function tunnel(proxy: HttpProxy, dial: Connector, withinMs: number): Connector {
+  return (options, done) => {
+    const target = `${options.hostname}:${options.port || '443'}`;
+    open(proxy, target, toProxy(dial), withinMs).then(
+      (httpSocket) => dial({ ...options, httpSocket }, done),
+      (error: Error) => done(error, null),
+    );
+  };
+}
+
+async function open(proxy: HttpProxy, target: string, connect: Connector, withinMs: number) {
+  const client = new Client(proxy.url, { connect, headersTimeout: withinMs });
+  try {
+    const { statusCode, socket } = await client.connect({
+      path: target,
+      headers: { host: target, ...authorize(proxy) },
+    });
+    if (statusCode >= 200 && statusCode < 300) return socket as Socket;
+    socket.on('error', () => {}).destroy();
+    throw refusal(statusCode, proxy, target);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (error instanceof AttemptFailed || code === undefined) throw error;
+    const isSlow = code === 'UND_ERR_HEADERS_TIMEOUT';
+    throw failure(
+      isSlow ? `does not reach ${target} within ${withinMs / 1000} s` : 'closed the connection',
+      askOperator,
+    );
+  } finally {
+    // A socket that became a tunnel is no longer its own.
+    void client.destroy();
+  }
+}
+
+/** The connections to a proxy itself. The name in its certificate is that of its URL, whatever the request is for. */
+export function toProxy(dial: Connector): Connector {
+  return (options, done) =>
+    dial({ ...options, servername: '' }, (...[error, socket]) => {
+      if (socket) return done(null, socket);
+      const { message, outcome } = AttemptFailed.from(error, true);
+      done(failure(`is unreachable: ${message.replace('; nothing was sent', '')}`, outcome.remedy ?? checkProxy), null);
+    });
+}
+
+interface Addressed {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** How requests to a plain http origin are sent to a proxy (RFC 9112, section 3.2.2). */
+export interface Forwarding {
+  readonly proxy: string;
+  rewrite<Message extends Addressed>(message: Message): Message;
+}
+
+export function forwardBy(proxy: HttpProxy, origin: string): Forwarding {
+  const { host } = new URL(origin);
+  return {
+    proxy: proxy.url,
+    rewrite: (message) => ({
+      ...message,
+      path: `${origin}${message.path}`,
+      headers: { ...message.headers, host, ...authorize(proxy) },
+    }),
+  };
+}
+
+/** What a proxy's status in place of a connection says. */
+export function refusal(status: number, { credentials, url }: HttpProxy, target: string): AttemptFailed {
+  // tinyproxy answers 401 to a wrong password.
+  if (status === 407 || (status === 401 && credentials !== null)) {
+    const [problem, verb] =
+      credentials === null
+        ? ['requires a user and a password', 'write']
+        : ['does not accept its user and password', 'correct'];
+    const remedy = `${verb} ${url.replace('//', '//USER:PASSWORD@')} in a file, and give it as --proxy file:PATH`;
+    return failure(`${problem} (${status})`, remedy);
+  }
+  if (status < 500) return failure(`does not allow connections to ${target} (${status})`, `${askOperator} to allow it`);
+  return failure(
+    `cannot connect to ${target} (${status})`,
+    'check the URL of the control plane; the log of the proxy has the reason',
+  );
+}
+
+const askOperator = 'ask its operator';
+const checkProxy = 'check its URL; --proxy names another one, and --proxy none connects directly';
+
+/** Not repeated within a call: a person waits, and the daemon has its own pace. */
+function failure(problem: string, remedy: string): AttemptFailed {
+  return new AttemptFailed(problem, {
+    retry: false,
+    sent: false,
+    perhapsDone: false,
+    heard: false,
+    proxied: true,
+    remedy,
+  });
+}
+
+/** The error of a call that ended in a failure of its proxy. */
+export function describeProxyFailure(
+  url: string,
+  proxy: HttpProxy,
+  problem: string,
+  { remedy = checkProxy }: AttemptFailed['outcome'],
+): ProxyFailed {
+  return new ProxyFailed(url, proxy.url, proxy.from, problem, remedy);
+}
+
+function authorize({ credentials }: HttpProxy): Readonly<Record<string, string>> {
+  if (credentials === null) return {};
+  return { 'proxy-authorization': `Basic ${Buffer.from(credentials.reveal()).toString('base64')}` };
+}
