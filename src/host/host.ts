@@ -125,6 +125,11 @@ export interface ObserveOptions {
   readonly sysctls: readonly string[];
   /** Routes; the forwarding sysctls of the interfaces that lead there are read too. */
   readonly served?: readonly Prefix[];
+  /**
+   * The prefixes for which a route of another program matters: what the network takes, serves or must not take away. Of a host with large
+   * routing tables no others are looked up, and changes of other routes are no events.
+   */
+  readonly concerns?: readonly Prefix[];
   /** Whether to read the hosts file. */
   readonly hosts: boolean;
   /** What a look of a moment ago saw: as long as the interface is there, only WireGuard is read again. */

@@ -11,7 +11,7 @@ import {
 import { comparePeerIds, type Id } from '../../core/map/model.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
 import { chooseLabels } from '../../core/names/hosts-label.ts';
-import { covers, isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
+import { covers, hostPrefix, isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
 import { isPlainLinkName } from '../../core/net/link-name.ts';
 import { added, type Change, updated } from '../../core/reconcile/change.ts';
 import { aliasOf } from '../../core/reconcile/desired.ts';
@@ -25,6 +25,7 @@ import type { Joined, State } from '../../store/state/state.ts';
 import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { type DesiredNetwork, type DesireInputs, othersOf, planInputs, recallRoutes } from './desire-network.ts';
+import { locateApi } from './resolve-names.ts';
 import { readEarlier } from './route-constraints.ts';
 import { parseSaved } from './saved-config.ts';
 
@@ -148,7 +149,23 @@ export function observeOptionsFor(state: State): ObserveOptions {
   ];
   const hosts = state.options.hosts || state.receipt.some((entry) => entry.made === 'hosts');
   const firewall = isConnector ? true : ('if-possible' as const);
-  return { link, firewall, sysctls: [...new Set(sysctls)], served: servedBy(state), hosts };
+  return {
+    link,
+    firewall,
+    sysctls: [...new Set(sysctls)],
+    served: servedBy(state),
+    concerns: concernsOf(state),
+    hosts,
+  };
+}
+
+/** The prefixes that the network leads to, those that a person allows, and the addresses of the control plane. */
+function concernsOf(state: State): readonly Prefix[] {
+  const map = state.membership?.map;
+  const { allowRoutes } = state.options;
+  const api = isJoined(state) ? locateApi(state).map(hostPrefix) : [];
+  const given = map?.peers.flatMap((peer) => peer.given?.allowedIps ?? []) ?? [];
+  return [...new Set([...(map ? [map.cidr, ...map.routes] : []), ...given, ...allowRoutes, ...api])];
 }
 
 /** True where an observation made before an update has all that the update needs: the interface of a new route. */

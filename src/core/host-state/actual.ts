@@ -117,6 +117,11 @@ export interface Underlay {
    * made itself. Undefined where the platform does not tell.
    */
   readonly reached?: readonly { readonly prefix: Prefix; readonly link: string }[];
+  /**
+   * True where the main table is too large to be read: then these three have what the kernel does with the prefixes in question, and the
+   * routes that no routing daemon made.
+   */
+  readonly isSampled?: boolean;
   readonly gateways: readonly Address[];
   /** The interfaces of the IPv4 default routes. */
   readonly uplinks: readonly string[];

@@ -1,5 +1,5 @@
 import type { Actual, Underlay } from '../host-state/actual.ts';
-import { acceptedMetric, tunnelTable } from '../host-state/marks.ts';
+import { acceptedMetric, routeProtocol, tunnelTable } from '../host-state/marks.ts';
 import { familyOf, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { PrefixIndex } from '../net/prefix-index.ts';
 import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
@@ -37,18 +37,27 @@ export interface TunnelRoutes {
  */
 export function placeRoutes(
   desired: Pick<TunnelRoutes, 'routeTable' | 'later' | 'allowed'>,
-  host: Pick<Actual, 'rules' | 'surroundings'>,
+  host: Pick<Actual, 'rules' | 'routes' | 'surroundings'>,
 ): RoutePlacement {
   const { routeTable } = desired;
   // Rules of others may be asked before ours, or be meant to be asked before the main table.
   const own = routeTable !== null && findOurRules(host.rules).length === host.rules.length ? routeTable : null;
   const shadows = own === null ? null : indexShadows(host.surroundings, desired.later);
+  // A lookup finds our own route there, and not the wider one that is the reason for it.
+  const stays = host.surroundings.isSampled ? findInMain(host.routes) : none;
   return (prefix) => {
     if (isDefaultRoute(prefix)) return { table: tunnelTable, metric: usualMetric(prefix) };
     const inMain = { table: 'main', metric: metricOf(prefix, desired) };
     if (own === null || familyOf(prefix) === 6 || desired.allowed.includes(prefix)) return inMain;
-    return shadows?.(prefix) ? inMain : { table: own, metric: usualMetric(prefix) };
+    return stays.has(prefix) || shadows?.(prefix) ? inMain : { table: own, metric: usualMetric(prefix) };
   };
+}
+
+const none: ReadonlySet<Prefix> = new Set();
+
+function findInMain(routes: Actual['routes']): ReadonlySet<Prefix> {
+  const own = routes.filter(({ table, protocol }) => table === 'main' && protocol === routeProtocol);
+  return new Set(own.map(({ prefix }) => prefix));
 }
 
 /** Tells of a prefix whether the main table leads it elsewhere as a whole, by a route that is no local network's. */

@@ -5,11 +5,12 @@ import { linkFinder } from '../../core/forward/links-toward.ts';
 import { unreadable, withoutTool } from '../../core/forward/nft-rules.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
 import { forwardingKey } from '../../core/host-state/sysctl-keys.ts';
+import { isDefaultRoute } from '../../core/net/cidr.ts';
 import { isPlainLinkName, parseLinkName } from '../../core/net/link-name.ts';
-import type { Host, ObserveOptions } from '../host.ts';
+import type { Host, HostEvent, ObserveOptions } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
 import { findSourceAddress, isPortFree, isTcpReachable, probe, resolve, triggerHandshake } from '../probes.ts';
-import { parseOutput, stderrOf } from '../process/command-error.ts';
+import { isTooLong, parseOutput, stderrOf } from '../process/command-error.ts';
 import { findTool } from '../process/find-tool.ts';
 import { OutputCache } from '../process/output-cache.ts';
 import { type Run, run as runHere, type Start, start as startHere } from '../process/run.ts';
@@ -17,6 +18,7 @@ import { watchDevices } from '../wireguard/watch-devices.ts';
 import { applyStep } from './apply-step.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
 import { probeSize, raiseProbeMtu } from './echoes.ts';
+import { listRoutes, mostAtOnce, readLarge } from './ip/large-tables.ts';
 import { getRoute } from './ip/route-get.ts';
 import { showArgs, showInput } from './ip/show.ts';
 import { watchEvents, watchFirewall } from './monitor/events.ts';
@@ -40,7 +42,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     observe: (options) => observe(run, options, caches),
     sshClients: () => readSshClients(process.env.SSH_CONNECTION),
     device: (link) => observeDevice(run, parseLinkName(link), caches),
-    apply: (step) => applyStep(run, step),
+    apply: (step) => applyStep(run, step).finally(() => caches.routes.invalidate()),
     links: readLinkNames,
     resolve,
     route: (destination, packet) => getRoute(run, destination, packet),
@@ -51,7 +53,21 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     probe: (target, deadlineMs) => probe(run, target, deadlineMs),
     probeSize: (address, request, deadlineMs) => probeSize(run, address, request, deadlineMs),
     raiseProbeMtu: (link, addresses, mtu) => raiseProbeMtu(run, parseLinkName(link), addresses, mtu),
-    watch: (listener) => watchEvents(listener, start),
+    watch: async (listener) => {
+      const relevant = (line: string) => caches.routes.isRelevant(line);
+      const follow = (event: HostEvent) => {
+        caches.routes.invalidate();
+        listener(event);
+      };
+      const watch = await watchEvents(follow, start, { relevant });
+      caches.routes.follow(true);
+      return {
+        close: () => {
+          caches.routes.follow(false);
+          return watch.close();
+        },
+      };
+    },
     watchFirewall: (listener) => watchFirewall(listener, start),
     watchDevices: (listener, everyMs) => {
       const takeSeen = (link: string) => caches.takeSeen(link);
@@ -77,7 +93,7 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   if (around !== null && known !== null) return { ...around, device: known };
   const [device, view, rules, values, hostsFile] = await Promise.all([
     readDevice(run, link, cache),
-    readView(run, cache, caches).catch((error) => {
+    readView(run, cache, caches, options).catch((error) => {
       if (acceptsUnread && error instanceof CpnError) return { ...emptyView, unread: error.message };
       throw error;
     }),
@@ -118,8 +134,34 @@ const emptyView: LinkView = {
   },
 };
 
-async function readView(run: Run, { readView: read }: LinkCache, { shown }: ObservationCache) {
-  return parseOutput('ip', await run('ip', showArgs, { input: showInput, outputCache: shown }), read);
+/**
+ * Reads everything that `ip` shows at once; of a host with large tables what matters. The tables of all routing daemons together may have
+ * a million routes.
+ */
+async function readView(
+  run: Run,
+  { readView: read, large }: LinkCache,
+  { shown, routes }: ObservationCache,
+  { link, concerns }: ObserveOptions,
+): Promise<LinkView> {
+  if (concerns !== undefined) routes.concern(link, concerns);
+  if (!routes.isLarge) {
+    try {
+      const text = await run('ip', showArgs, { input: showInput, outputCache: shown, maxBytes: mostAtOnce });
+      routes.noteSize(false);
+      return parseOutput('ip', text, read);
+    } catch (error) {
+      if (!isTooLong(error)) throw error;
+      routes.noteSize(true);
+    }
+  }
+  const listing = await routes.list(link, () => listRoutes(run, link));
+  const asked = (concerns ?? []).filter((prefix) => !isDefaultRoute(prefix));
+  const { text, refused } = await readLarge(run, asked, listing, large);
+  const view = parseOutput('ip', text, read);
+  if (listing.isWhole) return view;
+  const refusing = [...(view.surroundings.refusing ?? []), ...refused];
+  return { ...view, surroundings: { ...view.surroundings, refusing, isSampled: true } };
 }
 
 /** ENODEV, and the errors for an interface that is not WireGuard: with the kernel module, and without it. */

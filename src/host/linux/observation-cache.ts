@@ -6,6 +6,7 @@ import { dumpReader } from '../wireguard/dump.ts';
 import { digestDump } from '../wireguard/watch-devices.ts';
 import { type Shown, shownReader } from './ip/show.ts';
 import { findOnLink, findRoutes } from './link-routes.ts';
+import { RouteCache } from './route-cache.ts';
 import { gatherUnderlay } from './underlay.ts';
 
 /**
@@ -17,6 +18,8 @@ export class ObservationCache {
   readonly shown = new OutputCache();
   /** What `nft` printed of all rules. */
   readonly ruleset = new OutputCache();
+  /** Routes of a host with large tables, and the prefixes for which a change of a route matters. */
+  readonly routes = new RouteCache();
   readonly #readShown = shownReader();
   readonly #links = new Map<string, LinkCache>();
 
@@ -51,6 +54,8 @@ class LinkCache {
   /** What `wg` printed, and `nft` of our table. */
   readonly dump = new OutputCache();
   readonly table = new OutputCache();
+  /** What `ip` printed of a host with large tables. */
+  readonly large = new OutputCache();
   readonly readDump: (text: string) => Device = dumpReader();
   /** What `wg` last printed. */
   last: string | null = null;

@@ -26,9 +26,16 @@ export function formatCommand(tool: string, args: readonly string[]): string {
 export function describeFailure(result: ProcessResult, stderr: string, limits: RunLimits): string {
   const { timedOut, isMaxBuffer, exitCode, signal, code } = result;
   if (timedOut) return `no end within ${limits.deadlineMs} ms`;
-  if (isMaxBuffer) return `it printed more than ${limits.maxOutput / 1024 / 1024} MiB`;
+  if (isMaxBuffer) return `${tooLong} ${limits.maxOutput / 1024 / 1024} MiB`;
   if (stderr !== '') return stderr;
   return exitCode === undefined ? (signal ?? code ?? 'it could not be started') : '';
+}
+
+const tooLong = 'it printed more than';
+
+/** True where a tool printed more than was to be read. */
+export function isTooLong(error: unknown): boolean {
+  return error instanceof CommandFailed && error.facts.exitCode === null && stderrOf(error).startsWith(tooLong);
 }
 
 /** The error output of a tool in one line, without decoration and without the words of a Secret that it read. */

@@ -6,8 +6,15 @@ import { type AnonymousFile, checkUncut, readAnonymousFile } from './anonymous-f
 import { describeFailure, formatCommand, type ProcessResult, summarizeStderr } from './command-error.ts';
 import type { Tool } from './find-tool.ts';
 import { OutputCache } from './output-cache.ts';
-import { defaultDeadlineMs, maxOutput, maxStderr, publishCheckpoint, type RunOptions } from './run-options.ts';
-import type { ShellPool } from './shell-pool.ts';
+import {
+  defaultDeadlineMs,
+  maxAnswers,
+  maxOutput,
+  maxStderr,
+  publishCheckpoint,
+  type RunOptions,
+} from './run-options.ts';
+import type { ShellPool, StandingShell } from './shell-pool.ts';
 
 /** The tools of a pass, which print little and end soon. */
 const pooled: ReadonlySet<Tool> = new Set<Tool>(['wg', 'ip', 'nft']);
@@ -18,16 +25,18 @@ export async function runInShell(
   path: string,
   tool: Tool,
   args: readonly string[],
-  { outputCache, input = '', deadlineMs = defaultDeadlineMs, allowExitCodes = [] }: RunOptions,
+  options: RunOptions,
 ): Promise<string | null> {
   if (!pooled.has(tool) || platform !== 'linux') return null;
-  return shells.use([path, ...args], async (shell) => {
+  const { outputCache, input = '', deadlineMs = defaultDeadlineMs, allowExitCodes = [] } = options;
+  const { maxBytes = maxOutput, onErrors } = options;
+  const work = async (shell: StandingShell) => {
     publishCheckpoint(tool);
-    const answer = await shell.run([path, ...args], input, deadlineMs);
+    const answer = await shell.run([path, ...args], input, deadlineMs, maxBytes);
     publishCheckpoint(tool);
     // What only observes runs again.
     if (answer === null && outputCache !== undefined) return null;
-    const limits = { deadlineMs, maxOutput };
+    const limits = { deadlineMs, maxOutput: maxBytes };
     const fail = (ending: Partial<ProcessResult>, stderr = '') =>
       new CommandFailed(
         formatCommand(tool, args),
@@ -42,8 +51,10 @@ export async function runInShell(
       if (signal === 'SIGXFSZ') throw fail({ isMaxBuffer: true });
       throw fail(signal ? { signal } : { exitCode }, summarizeStderr(readAnonymousFile(stderr, maxStderr), input));
     }
-    return readOutput(stdout, outputCache ?? new OutputCache(), tool, args);
-  });
+    onErrors?.(readAnonymousFile(stderr, maxAnswers));
+    return readOutput(stdout, outputCache ?? new OutputCache(), { tool, args, maxBytes });
+  };
+  return shells.use([path, ...args], work, options.maxBytes !== undefined);
 }
 
 /** The signal that ended a tool, by the exit code that a shell makes of it: 128 and its number. */
@@ -55,12 +66,12 @@ function signalOf(exitCode: number): string | undefined {
 export async function readOutput(
   file: AnonymousFile,
   known: OutputCache,
-  tool: Tool,
-  args: readonly string[],
+  { tool, args, maxBytes }: { readonly tool: Tool; readonly args: readonly string[]; readonly maxBytes: number },
 ): Promise<string> {
   checkUncut(file);
   const { size } = fstatSync(file.fd);
-  if (size <= maxOutput) return known.read(file);
+  if (size <= maxBytes) return known.read(file);
   const ending = { timedOut: false, isMaxBuffer: true };
-  throw new CommandFailed(formatCommand(tool, args), null, describeFailure(ending, '', { deadlineMs: 0, maxOutput }));
+  const limits = { deadlineMs: 0, maxOutput: maxBytes };
+  throw new CommandFailed(formatCommand(tool, args), null, describeFailure(ending, '', limits));
 }

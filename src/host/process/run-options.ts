@@ -16,6 +16,10 @@ export interface RunOptions {
    * For a tool that observes, every few seconds and with much output: stdout is a file, so that Node is not woken for every 4 KiB.
    */
   readonly outputCache?: OutputCache;
+  /** Bytes of stdout; {@link maxOutput} if absent. A tool that prints more is ended soon after, and {@link isTooLong} is true then. */
+  readonly maxBytes?: number;
+  /** Called with all of stderr, up to {@link maxAnswers}, before the tool's output is returned. */
+  readonly onErrors?: (stderr: string) => void;
 }
 
 export const defaultDeadlineMs = 30_000;
@@ -23,6 +27,8 @@ export const defaultDeadlineMs = 30_000;
 export const maxOutput = 64 * 1024 * 1024;
 /** Bytes of stderr. */
 export const maxStderr = 64 * 1024;
+/** Bytes of stderr where it is part of the answer. */
+export const maxAnswers = 8 * 1024 * 1024;
 
 const checkpoints = channel('cpn:checkpoint');
 

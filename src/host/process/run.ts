@@ -5,7 +5,14 @@ import { describeFailure, formatCommand, summarizeStderr } from './command-error
 import { findTool, type Tool, toolFolders } from './find-tool.ts';
 import { splitLines } from './lines.ts';
 import { readOutput, runInShell } from './run-in-shell.ts';
-import { defaultDeadlineMs, maxOutput, maxStderr, publishCheckpoint, type RunOptions } from './run-options.ts';
+import {
+  defaultDeadlineMs,
+  maxAnswers,
+  maxOutput,
+  maxStderr,
+  publishCheckpoint,
+  type RunOptions,
+} from './run-options.ts';
 import { type Shell, ShellPool } from './shell-pool.ts';
 
 /** Runs a tool to its end and returns its stdout. @throws MissingTool @throws CommandFailed */
@@ -58,6 +65,7 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
     const answer = await runInShell(shells, path, tool, args, options);
     if (answer !== null) return answer;
     const { input, deadlineMs = defaultDeadlineMs, allowExitCodes = [], daemon = false, outputCache } = options;
+    const { maxBytes = maxOutput, onErrors } = options;
     const files: AnonymousFile[] = [];
     const openFile = (text?: string) => {
       const file = openAnonymousFile(text);
@@ -79,7 +87,7 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
         stdout: (output?.fd as 1 | undefined) ?? 'pipe',
         stderr: (errors?.fd as 2 | undefined) ?? 'pipe',
         timeout: deadlineMs,
-        maxBuffer: maxOutput,
+        maxBuffer: maxBytes,
         stripFinalNewline: false,
       });
       // Children of a killed tool may hold our pipes, and execa would wait for them.
@@ -90,14 +98,17 @@ export function runFrom(folders: readonly string[], environment: Readonly<Record
       const result = await child;
       publishCheckpoint(tool);
       const ended = !result.timedOut && !result.isMaxBuffer;
-      if (!result.failed || (ended && allowExitCodes.includes(result.exitCode ?? -1)))
-        return output && outputCache ? await readOutput(output, outputCache, tool, args) : (result.stdout ?? '');
+      if (!result.failed || (ended && allowExitCodes.includes(result.exitCode ?? -1))) {
+        onErrors?.(errors ? readAnonymousFile(errors, maxAnswers) : (result.stderr ?? ''));
+        if (output === null || outputCache === undefined) return result.stdout ?? '';
+        return await readOutput(output, outputCache, { tool, args, maxBytes });
+      }
       const stderr = errors ? readAnonymousFile(errors, maxStderr) : (result.stderr ?? '');
       // Execa's error is no cause of ours: it holds all of stdout, where `wg show` prints the private key.
       throw new CommandFailed(
         formatCommand(tool, args),
         ended ? (result.exitCode ?? null) : null,
-        describeFailure(result, summarizeStderr(stderr, input), { deadlineMs, maxOutput }),
+        describeFailure(result, summarizeStderr(stderr, input), { deadlineMs, maxOutput: maxBytes }),
       );
     } finally {
       clearTimeout(overdue);

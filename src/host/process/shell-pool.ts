@@ -15,12 +15,13 @@ export interface Shell {
 export type StartShell = (script: string, files: readonly AnonymousFile[]) => Promise<Shell>;
 
 /**
- * Reads how many words a command has, and each in a line: they are data, of which the shell parses none. Opening the files again sets
- * the tool's offsets to 0; PWD would be the shell's own. A tool that prints more than 64 MiB ends by SIGXFSZ (ulimit(1p): in 512 bytes).
+ * Reads how many words a command has and how much it may print, and each word in a line: they are data, of which the shell parses none. Opening the files again sets
+ * the tool's offsets to 0; PWD would be the shell's own. A tool that prints more ends by SIGXFSZ (ulimit(1p): in 512 bytes).
  */
 const loop = `unset PWD
 ulimit -f ${maxOutput / 512}
-while read -r count; do
+while read -r count blocks; do
+  ulimit -S -f "$blocks"
   set --
   while [ "$count" -gt 0 ]; do
     IFS= read -r word
@@ -52,11 +53,19 @@ export class ShellPool {
     this.#start = start;
   }
 
-  /** What `work` makes of a shell that nothing else uses meanwhile. Null where there is none for this command, whose path comes first. */
-  async use<T>(command: readonly string[], work: (shell: StandingShell) => Promise<T>): Promise<T | null> {
+  /**
+   * What `work` makes of a shell that nothing else uses meanwhile. Null where there is none for this command, whose path comes first.
+   *
+   * @param isBounded whether the first tools need a shell too: without one nothing ends a tool that prints too much
+   */
+  async use<T>(
+    command: readonly string[],
+    work: (shell: StandingShell) => Promise<T>,
+    isBounded = false,
+  ): Promise<T | null> {
     const isReadable = command.every((word) => !word.includes('\n'));
     if (!isReadable || command.reduce((length, word) => length + word.length, 0) > longestCommand) return null;
-    const shell = await this.#take();
+    const shell = await this.#take(isBounded);
     if (shell === null) return null;
     try {
       return await work(shell);
@@ -66,13 +75,13 @@ export class ShellPool {
     }
   }
 
-  async #take(): Promise<StandingShell | null> {
+  async #take(isBounded: boolean): Promise<StandingShell | null> {
     this.#runs += 1;
     for (let shell = this.#idle.pop(); shell !== undefined; shell = this.#idle.pop()) {
       if (!shell.isGone) return shell;
       this.#drop(shell);
     }
-    if (this.#runs <= runsWithout || this.#open === mostShells) return null;
+    if ((this.#runs <= runsWithout && !isBounded) || this.#open === mostShells) return null;
     this.#open += 1;
     try {
       return await StandingShell.open(this.#start);
@@ -133,14 +142,19 @@ export class StandingShell {
    *
    * @throws DiskFailed where there is no room for the input; the command does not run
    */
-  async run(command: readonly string[], input: string | Secret, deadlineMs: number): Promise<Answer | null> {
+  async run(
+    command: readonly string[],
+    input: string | Secret,
+    deadlineMs: number,
+    maxBytes = maxOutput,
+  ): Promise<Answer | null> {
     const [stdin, stdout, stderr] = this.#files;
     const text = input instanceof Secret ? input.reveal() : input;
     if (text !== this.#input) this.#write(stdin, text);
     const overdue = setTimeout(() => this.#end('overdue'), deadlineMs);
     const outcome = await new Promise<Outcome>((resolve) => {
       this.#hear = resolve;
-      this.#shell.write(`${command.length}\n${command.join('\n')}\n`);
+      this.#shell.write(`${command.length} ${Math.ceil(maxBytes / 512)}\n${command.join('\n')}\n`);
     });
     clearTimeout(overdue);
     if (input instanceof Secret) this.#write(stdin, '');

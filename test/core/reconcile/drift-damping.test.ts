@@ -103,7 +103,7 @@ function aim(self: Peer, around: Partial<Underlay> = {}): Aimed {
   const there = { ...surroundings, ...around };
   const on = { ...ground, surroundings: there };
   const desired = desireFor(self, network([laptop, edge]), { routeTable: '8350' }, on);
-  return { desired, actual: { rules: [], surroundings: there } };
+  return { desired, actual: { rules: [], routes: [], surroundings: there } };
 }
 
 const inLan = { connected: [...surroundings.connected, { prefix: lan, link: 'eth1' }] };

@@ -79,7 +79,7 @@ describe('a watch', () => {
     const events: HostEvent[] = [];
     const again = () => vi.waitUntil(() => events.splice(0).includes(eventsLost), bounded);
     await install('exit 1');
-    const watch = await watchEvents((event) => events.push(event), start, quick);
+    const watch = await watchEvents((event) => events.push(event), start, { backoff: quick });
     await again();
     await install('exec tr "\\0" x </dev/zero');
     await again();
@@ -105,7 +105,7 @@ describe('a watch', () => {
 
   test('can be closed while there is no tool', async () => {
     const failing = vi.fn<Start>(async () => ({ pid: undefined, ended: Promise.resolve(), close: async () => {} }));
-    const watch = await watchEvents(() => {}, failing, quick);
+    const watch = await watchEvents(() => {}, failing, { backoff: quick });
     failing.mockRejectedValue(new MissingTool('ip', ''));
     await vi.waitUntil(() => failing.mock.calls.length > 3, bounded);
     await watch.close();

@@ -33,9 +33,20 @@ const nftMonitor: Monitor = {
 
 type Listener = (event: HostEvent) => void;
 
+interface WatchOptions {
+  readonly backoff?: Backoff;
+  /** False for a line of `ip monitor` that is of no interest. */
+  readonly relevant?: (line: string) => boolean;
+}
+
 /** {@link Host.watch} through one `ip monitor`. */
-export function watchEvents(listener: Listener, start: Start = startHere, backoff?: Backoff): Promise<Watch> {
-  return runMonitor(ipMonitor, listener, start, backoff);
+export function watchEvents(
+  listener: Listener,
+  start: Start = startHere,
+  { backoff, relevant = () => true }: WatchOptions = {},
+): Promise<Watch> {
+  const parse = (line: string) => (relevant(line) ? parseEvent(line) : null);
+  return runMonitor({ ...ipMonitor, parse }, listener, start, backoff);
 }
 
 /** {@link Host.watchFirewall} through one `nft monitor`. */

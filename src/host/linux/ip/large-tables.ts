@@ -1,0 +1,189 @@
+import { routeProtocol, tunnelTable } from '../../../core/host-state/marks.ts';
+import { type Address, familyOf, maskPrefix, type Prefix } from '../../../core/net/cidr.ts';
+import { isRouteTable } from '../../../core/routing/route-table.ts';
+import { isTooLong, parseOutput, stderrOf } from '../../process/command-error.ts';
+import { OutputCache } from '../../process/output-cache.ts';
+import type { Run } from '../../process/run.ts';
+import { asList, type Entry, invalidIpOutput, isEntry } from './json-entry.ts';
+import { type Answer, defaultProbes, isRefused, probesOf, readAnswers, renderLookup } from './route-lookups.ts';
+
+/**
+ * Bytes of JSON beyond which links, addresses, routes and rules are not read at once: some 15,000 routes, or 2,000 interfaces. A full
+ * routing table of the internet has 100 MB.
+ */
+export const mostAtOnce = 2 * 1024 * 1024;
+
+/** A family, a table or an interface that is not there. */
+const isAbsent = (error: unknown) => /not supported|FIB table does not exist|Cannot find device/.test(stderrOf(error));
+
+/**
+ * Routes as far as the kernel itself selects them, which takes it a walk through all tables but prints little. Within a batch `ip` does
+ * not ask the kernel to select, and so each of these is a process.
+ */
+export interface Listing {
+  readonly four: readonly Entry[];
+  readonly six: readonly Entry[];
+  /** False where the main table has too many routes to be listed: then only those of some protocols are here. */
+  readonly isWhole: boolean;
+}
+
+/** Protocols by which an administrator, a DHCP client or a router's advertisement adds routes: numbers of rtnetlink.h. */
+const listedProtocols = ['3', '4', '9', '16'];
+const kernelsProtocol = '2';
+
+/** Lists the routes of a host with large tables that lead into `link`, and those that no routing daemon made. */
+export async function listRoutes(run: Run, link: string): Promise<Listing> {
+  const [four, six] = await Promise.all([listFamily(run, '-4', link), listFamily(run, '-6', link)]);
+  return { four: four.entries, six: six.entries, isWhole: four.isWhole && six.isWhole };
+}
+
+async function listFamily(run: Run, family: '-4' | '-6', link: string) {
+  const main = await show(run, family, ['table', 'main'], { table: '254' });
+  const ofProtocol = (protocol: string, table: string) =>
+    show(run, family, ['table', table, 'proto', protocol, 'type', 'unicast'], {
+      protocol,
+      ...(table === 'main' && { table: '254' }),
+    });
+  const selected = main === null ? listedProtocols : [];
+  const parts = [
+    await show(run, family, ['table', 'all', 'dev', link, 'type', 'unicast'], { dev: link }, false),
+    await ofProtocol(kernelsProtocol, 'all'),
+  ];
+  for (const protocol of selected) parts.push(await ofProtocol(protocol, 'main'));
+  return { entries: [...(main ?? []), ...parts.flatMap((part) => part ?? [])], isWhole: main !== null };
+}
+
+/** Lists the routes of one of our own tables. */
+async function listTable(run: Run, table: string): Promise<readonly Entry[]> {
+  return (await show(run, '-4', ['table', table], { table }, false)) ?? [];
+}
+
+/**
+ * Runs `ip route show`. Null where it prints too much.
+ *
+ * @param selected what all these routes have in common, which `ip` does not print
+ */
+async function show(
+  run: Run,
+  family: '-4' | '-6',
+  selector: readonly string[],
+  selected: Entry,
+  isBounded = true,
+): Promise<readonly Entry[] | null> {
+  const args = ['-json', '-details', '-Numeric', family, 'route', 'show', ...selector];
+  try {
+    const text = await run('ip', args, isBounded ? { maxBytes: mostAtOnce } : { outputCache: new OutputCache() });
+    return parseOutput('ip', text, parseEntries).map((entry) => complete(entry, selected, family));
+  } catch (error) {
+    if (isBounded && isTooLong(error)) return null;
+    if (isAbsent(error)) return [];
+    throw error;
+  }
+}
+
+function complete(entry: Entry, selected: Entry, family: '-4' | '-6'): Entry {
+  const { dev, ...others } = selected;
+  const whole = family === '-4' ? '0.0.0.0/0' : '::/0';
+  return {
+    ...(dev !== undefined && !('nexthops' in entry) && { dev }),
+    ...others,
+    ...entry,
+    ...(entry.dst === 'default' && { dst: whole }),
+  };
+}
+
+function parseEntries(text: string): readonly Entry[] {
+  if (text.trim() === '') return [];
+  try {
+    return asList(JSON.parse(text.replace(/\p{Cc}/gu, ' '))).filter(isEntry);
+  } catch {
+    throw invalidIpOutput('is not a list in JSON');
+  }
+}
+
+/** An observation of a host with large tables, in the form of {@link showInput}'s output. */
+export interface LargeView {
+  readonly text: string;
+  /** Of the prefixes in question those that the kernel refuses packets to. */
+  readonly refused: readonly Prefix[];
+}
+
+/**
+ * Reads links, addresses and rules as a whole, our own tables, and of all other routes those that the kernel takes to the prefixes in
+ * question, or that `listing` has.
+ */
+export async function readLarge(
+  run: Run,
+  asked: readonly Prefix[],
+  { four, six }: Listing,
+  outputCache: OutputCache,
+): Promise<LargeView> {
+  const probes = asked.flatMap((prefix) => probesOf(prefix).map((address) => ({ address, prefix })));
+  const whole = defaultProbes.map((address) => ({ address, prefix: maskPrefix('0.0.0.0/0') }));
+  const lookups = [...whole, ...probes];
+  const lines = ['address show', 'rule show', ...lookups.map(({ address }) => renderLookup(address))];
+  let stderr = '';
+  const stdout = await run('ip', ['-json', '-details', '-Numeric', '-force', '-batch', '-'], {
+    input: `${lines.join('\n')}\n`,
+    allowExitCodes: [1],
+    outputCache,
+    onErrors: (text) => {
+      stderr = text;
+    },
+  });
+  const { links, rules, answers, ruleEntries } = parseOutput('ip', stdout, () => split(lines, stdout, stderr));
+  const own = await readOwnTables(run, ruleEntries, four);
+  const found = parseOutput('ip', stdout, () =>
+    lookups.flatMap(({ address }, index) => readLookup(address, answers[index])),
+  );
+  const merge = (family: 4 | 6, listed: readonly Entry[]) =>
+    JSON.stringify(distinct([...found.filter((each) => each.family === family).map((each) => each.entry), ...listed]));
+  const others = four.filter(({ table }) => !own.tables.includes(String(table)));
+  const text = [links, merge(4, [...others, ...own.entries]), merge(6, six), rules, ''].join('\n');
+  const refused = lookups.flatMap(({ prefix }, index) => {
+    const answer = answers[index];
+    return answer && isRefused(answer) ? [prefix] : [];
+  });
+  return { text, refused: [...new Set(refused)] };
+}
+
+function split(lines: readonly string[], stdout: string, stderr: string) {
+  const [links, rules, ...answers] = readAnswers(lines, stdout, stderr);
+  if (links === undefined || rules === undefined || !('json' in links) || !('json' in rules))
+    throw invalidIpOutput('has no links or no rules');
+  return { links: links.json, rules: rules.json, answers, ruleEntries: parseEntries(rules.json) };
+}
+
+/** The tables that our rules lead to, or that had routes of ours when these were listed. */
+async function readOwnTables(run: Run, rules: readonly Entry[], listed: readonly Entry[]) {
+  const named = [...rules.filter(({ protocol }) => String(protocol) === routeProtocol), ...listed];
+  const isOwn = (table: string) => table === tunnelTable || isRouteTable(table);
+  const tables = [...new Set(named.map(({ table }) => String(table)))].filter(isOwn);
+  const entries = await Promise.all(tables.map((table) => listTable(run, table)));
+  return { tables, entries: entries.flat() };
+}
+
+function readLookup(address: Address, answer: Answer | undefined): { family: 4 | 6; entry: Entry }[] {
+  if (answer === undefined || 'refusal' in answer) return [];
+  const family = familyOf(address);
+  const [entry] = parseEntries(answer.json).map((each) => complete(each, {}, family === 4 ? '-4' : '-6'));
+  return entry === undefined ? [] : [{ family, entry }];
+}
+
+/** One route may be listed, and found by several lookups. */
+function distinct(entries: readonly Entry[]): readonly Entry[] {
+  const keyOf = ({ dst, table = '254', metric, tos, protocol, dev, gateway, via, type = '1', nexthops }: Entry) =>
+    JSON.stringify([
+      String(dst).replace(/\/(?:32|128)$/, ''),
+      String(table),
+      metric,
+      tos,
+      String(protocol),
+      dev,
+      gateway,
+      via,
+      String(type),
+      nexthops,
+    ]);
+  return [...new Map(entries.map((entry) => [keyOf(entry), entry])).values()];
+}

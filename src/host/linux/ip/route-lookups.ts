@@ -1,0 +1,62 @@
+import { tunnelMark } from '../../../core/host-state/marks.ts';
+import {
+  type Address,
+  addressAt,
+  addressOf,
+  familyOf,
+  lengthOf,
+  type Prefix,
+  rangeOf,
+} from '../../../core/net/cidr.ts';
+import { invalidIpOutput } from './json-entry.ts';
+
+/** What the kernel answered to one line of a batch: a line of JSON, or why there is none (rtnetlink errors, as strerror(3) has them). */
+export type Answer = { readonly json: string } | { readonly refusal: string };
+
+/**
+ * Addresses that only a default route or a half of it leads to (RFC 1122 and RFC 6890): no routing protocol announces them, and the
+ * kernel looks them up like any other.
+ */
+export const defaultProbes = ['0.0.0.1', '240.0.0.1'] as unknown as readonly Address[];
+
+/** Addresses of a prefix whose routes stand for all of it: near its beginning, its middle and its end. */
+export function probesOf(prefix: Prefix): readonly Address[] {
+  if (familyOf(prefix) === 6 || lengthOf(prefix) > 29) return [addressOf(prefix)];
+  const { first, last } = rangeOf(prefix);
+  return [first + 1n, (first + last) / 2n + 2n, last - 1n].map(addressAt);
+}
+
+/** Looks up the route that matches, as WireGuard's own packets do: past the rules of a full tunnel. */
+export function renderLookup(address: Address): string {
+  return `route get fibmatch ${address} mark ${tunnelMark}`;
+}
+
+/**
+ * Pairs the lines of a batch with what `ip -force -batch -` printed for them. A line that fails prints nothing, and is named on stderr
+ * after its error.
+ *
+ * @throws InvalidValue where a line has neither output nor error
+ */
+export function readAnswers(lines: readonly string[], stdout: string, stderr: string): readonly Answer[] {
+  const refusals = new Map<number, string>();
+  let error = '';
+  for (const line of stderr.split('\n')) {
+    const failed = /^Command failed -:(\d+)$/.exec(line);
+    if (failed) refusals.set(Number(failed[1]) - 1, error);
+    else error = line.replace(/^(?:RTNETLINK answers|Error): /, '');
+  }
+  const printed = stdout.split('\n').filter((line) => line.trim() !== '');
+  if (printed.length + refusals.size !== lines.length) throw invalidIpOutput('has not a line for each command');
+  let next = 0;
+  return lines.map((_, index): Answer => {
+    const refusal = refusals.get(index);
+    if (refusal !== undefined) return { refusal };
+    next += 1;
+    return { json: printed[next - 1] ?? '' };
+  });
+}
+
+/** True where a packet is refused, and not only without a route. */
+export function isRefused(answer: Answer): boolean {
+  return 'refusal' in answer && !answer.refusal.includes('Network is unreachable');
+}

@@ -1,0 +1,84 @@
+import { isDefaultRoute, lengthOf, type Prefix } from '../../core/net/cidr.ts';
+import { PrefixIndex } from '../../core/net/prefix-index.ts';
+import { readPrefix } from '../read-address.ts';
+import type { Listing } from './ip/large-tables.ts';
+
+/** Milliseconds for which a listing is used while the events of the host are followed. */
+const listingMs = 60_000;
+/** Milliseconds after which a host with large tables is read as a whole again, to find out whether it still has these. */
+const largeMs = 600_000;
+
+/**
+ * What is kept of the routes of a host with large tables, and which changes of routes matter. Each observation queries the kernel for the
+ * routes in question; a listing is used again for a minute, until an event shows that it may be outdated.
+ */
+export class RouteCache {
+  readonly #listings = new Map<string, { readonly listing: Listing; readonly at: number }>();
+  readonly #concerns = new Map<string, PrefixIndex<Prefix>>();
+  /** By interface: whether it takes all traffic, for which any route of another program matters. */
+  readonly #isFull = new Map<string, boolean>();
+  #largeSince: number | null = null;
+  #isFollowed = false;
+
+  /** Whether to read routes one by one. */
+  get isLarge(): boolean {
+    return this.#largeSince !== null && performance.now() - this.#largeSince < largeMs;
+  }
+
+  noteSize(isLarge: boolean): void {
+    this.#largeSince = isLarge ? performance.now() : null;
+  }
+
+  /** Whether events of the host invalidate what is kept; else nothing is. */
+  follow(isFollowed: boolean): void {
+    this.#isFollowed = isFollowed;
+    this.invalidate();
+  }
+
+  async list(link: string, read: () => Promise<Listing>): Promise<Listing> {
+    const known = this.#listings.get(link);
+    if (this.#isFollowed && known && performance.now() - known.at < listingMs) return known.listing;
+    const at = performance.now();
+    const listing = await read();
+    this.#listings.set(link, { listing, at });
+    return listing;
+  }
+
+  /** Something of the host changed that a listing may contain. */
+  invalidate(): void {
+    this.#listings.clear();
+  }
+
+  /** The prefixes for which routes matter to the network of an interface. */
+  concern(link: string, prefixes: readonly Prefix[]): void {
+    this.#isFull.set(link, prefixes.some(isDefaultRoute));
+    const others = prefixes.filter((prefix) => !isDefaultRoute(prefix));
+    this.#concerns.set(link, new PrefixIndex(others.map((prefix) => [prefix, prefix])));
+  }
+
+  /**
+   * True where a line of `ip -oneline monitor` reports a route that matters: a default route or a half of it, one into an interface of
+   * ours, or one that shares addresses with a prefix of concern. A full routing table changes up to a thousand times a second.
+   */
+  isRelevant(line: string): boolean {
+    const [, kind = 'unicast', destination = ''] = routeLine.exec(line) ?? [];
+    if (destination === '' || this.#concerns.size === 0) return true;
+    if (destination === 'default' || kind === 'throw') return true;
+    const [, device = ''] = / dev (\S+)/.exec(line) ?? [];
+    if (this.#concerns.has(device)) return true;
+    const prefix = readPrefix(destination);
+    if (lengthOf(prefix) <= 1) return true;
+    const isDaemons = daemonProtocols.has(/ proto (\S+)/.exec(line)?.[1] ?? '');
+    if (!isDaemons && [...this.#isFull.values()].includes(true)) return true;
+    return [...this.#concerns.values()].some((index) => index.findOverlap(prefix) !== null);
+  }
+}
+
+/** `Deleted 10.9.0.0/16 via …`, `default dev …`, `unreachable fd05::/64 dev …`; other lines are not of routes. */
+const routeLine =
+  /^(?:Deleted )?(?:([a-z]{1,20}) )?(default|(?!\d{1,10}: )[\da-f]{0,4}[.:][\da-f.:]{1,45}(?:\/\d{1,3})?) /;
+
+/** Routing daemons, as rt_protos of iproute2 names them. */
+const daemonProtocols: ReadonlySet<string> = new Set(
+  'gated mrt zebra bird babel openr bgp isis ospf rip eigrp 8 10 11 12 42 99 186 187 188 189 192'.split(' '),
+);
