@@ -56,6 +56,7 @@ export const options: Options = {
   pin: 'report',
   rotateEvery: null,
   openFirewall: false,
+  strictTunnel: false,
 };
 
 /** A host on the internet with nothing special around it. */
@@ -117,6 +118,7 @@ export function desireFor(
       labels: [],
       pathMtu: null,
       routeTable: null,
+      strict: null,
       ...changes,
     },
     on,

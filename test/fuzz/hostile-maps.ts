@@ -117,6 +117,7 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
         failed: [],
         pathMtu: null,
         routeTable: null,
+        strict: null,
         networkSecret,
         forwarding: noForwarding,
       },

@@ -48,7 +48,7 @@ export function crowdOf(peers: number): Joined {
         probes: [],
         hosts: false,
       },
-      ...{ pin: 'report', rotateEvery: null, openFirewall: false },
+      ...{ pin: 'report', rotateEvery: null, openFirewall: false, strictTunnel: false },
     },
     ...{ refused: null, failed: [], pathMtu: null, drained: false, pins: [], labels: [], receipt: [], openPorts: [] },
   };

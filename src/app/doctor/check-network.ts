@@ -7,6 +7,7 @@ import {
   checkRules,
   type ExaminedNetwork,
 } from '../../core/doctor/check-network.ts';
+import { checkOutside } from '../../core/doctor/check-outside.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
 import { expectCpnError, printable } from '../../core/errors/index.ts';
 import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
@@ -56,6 +57,7 @@ export const networkChecks: readonly NetworkCheck[] = [
       ...(await examinePeers(tools, seen)),
       ...checkConflicts(sceneOf(seen)),
       ...checkForeignRoutes(sceneOf(seen)),
+      ...checkOutside(sceneOf(seen)),
     ],
   },
   { subject: 'pins', examine: async (_, seen) => examinePins(seen) },

@@ -14,7 +14,9 @@ import { plan } from '../../core/reconcile/plan.ts';
 import { arePeersSettled } from '../../core/reconcile/plan-device.ts';
 import type { Step } from '../../core/reconcile/step.ts';
 import { findNested } from '../../core/routing/nested-prefixes.ts';
+import { strictlyOutside } from '../../core/routing/outside.ts';
 import { assignTable } from '../../core/routing/route-table.ts';
+import { findAcceptedTables, type StrictExceptions } from '../../core/routing/strict-rules.ts';
 import { sameData } from '../../core/util/same-data.ts';
 import { renderConfig } from '../../core/wg-quick/render.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
@@ -110,11 +112,13 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
   const { state, others, around, saved, text, applied, label } = inputs;
   const { self, map, listed } = findSelf(state);
   const { interface: link, keyPair, networkSecret, options, resolved, failed, labels, pathMtu } = state;
+  const routeTable = findRouteTable(state, others, around);
   const wanted = computeDesired(
     {
       ...{ link, map, self, keyPair, networkSecret, options, resolved, failed, label, labels, pathMtu },
       forwarding: describeForwarding(state, around, others),
-      routeTable: findRouteTable(state, others, around),
+      routeTable,
+      strict: options.strictTunnel ? findExceptions(around, routeTable) : null,
     },
     constrainRoutes(inputs),
   );
@@ -149,6 +153,13 @@ export function findRouteTable(
     networks,
     routes.map(({ table }) => table),
   );
+}
+
+function findExceptions(
+  { surroundings, rules }: Pick<Actual, 'surroundings' | 'rules'>,
+  own: string | null,
+): StrictExceptions {
+  return { prefixes: strictlyOutside(surroundings), tables: findAcceptedTables(rules, own) };
 }
 
 /** Gathers what of this host's forwarding the packet rules of a network follow from. */

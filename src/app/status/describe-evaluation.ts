@@ -18,6 +18,7 @@ import {
   isRoutedInto,
 } from '../../core/routing/bypass-route.ts';
 import { findHiddenPeers, type HiddenPeer } from '../../core/routing/hidden-peers.ts';
+import { reportOutside } from '../../core/routing/outside-report.ts';
 import { findForeignRoutes } from '../../core/routing/own-routes.ts';
 import { type RouteReport, remedyOfRefused } from '../../core/routing/route-report.ts';
 import type { Joined } from '../../store/state/state.ts';
@@ -34,7 +35,7 @@ import type { NetworkStatus, PeerStatus, RouteStatus } from './network-status.ts
 /** What an evaluation tells of a network's state. */
 type EvaluatedStatus = Pick<
   NetworkStatus,
-  'state' | 'listenPort' | 'mtu' | 'pathMtu' | 'peers' | 'routes' | 'drift' | 'foreignRoutes' | 'warnings'
+  'state' | 'listenPort' | 'mtu' | 'pathMtu' | 'peers' | 'routes' | 'drift' | 'foreignRoutes' | 'outside' | 'warnings'
 >;
 
 /**
@@ -59,11 +60,14 @@ export function describeEvaluation(
     remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
   }));
   const foreignRoutes = findForeignRoutes(desired, actual);
+  const rules = state.enabled ? desired.rules : [];
+  const outside = reportOutside(state.interface, rules, actual.surroundings);
   const withoutWay = describeLanRoutes(state, notes.ways);
   const troubled =
     !listed ||
     drift.length > 0 ||
     foreignRoutes.some(({ problem }) => problem !== null) ||
+    outside.entries.some(({ problem }) => problem !== null) ||
     detours.size > 0 ||
     state.pins.some((pin) => pin.claimed !== null) ||
     notes.dead.length > 0 ||
@@ -83,6 +87,7 @@ export function describeEvaluation(
     routes,
     drift,
     foreignRoutes,
+    outside,
     warnings: [
       ...(actual.unread === undefined ? [] : [new HostUnread(state.interface, actual.unread).message]),
       ...(listed ? [] : [describeUnlisted(state)]),

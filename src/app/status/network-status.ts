@@ -5,6 +5,7 @@ import type { Reachability } from '../../core/health/compose-report.ts';
 import type { PeerState } from '../../core/health/peer-health.ts';
 import type { Id, PeerId } from '../../core/map/model.ts';
 import type { Change } from '../../core/reconcile/change.ts';
+import type { OutsideReport } from '../../core/routing/outside-report.ts';
 import type { ForeignRoute } from '../../core/routing/own-routes.ts';
 import type { Sync } from '../../store/store.ts';
 
@@ -31,6 +32,8 @@ export interface NetworkStatus {
   readonly inbound: InboundDrop | null;
   /** Routes into the interface that are not of this network; they stay until a user removes them. */
   readonly foreignRoutes: readonly ForeignRoute[];
+  /** What this host reaches outside its full tunnel; nothing without one. */
+  readonly outside: OutsideReport;
   readonly sync: Omit<Sync, 'mode'> & { readonly mode: Sync['mode'] | 'local' };
   /** How other hosts reach this one, as the control plane last replied; null where that is not known. */
   readonly reachability: Reachability | null;

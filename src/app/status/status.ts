@@ -2,6 +2,7 @@ import { CpnError } from '../../core/errors/index.ts';
 import { describeInbound } from '../../core/forward/describe-drop.ts';
 import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
 import { findExpiry } from '../../core/map/expiry.ts';
+import { noOutside } from '../../core/routing/outside-report.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
@@ -92,6 +93,6 @@ const unknown = {
   state: 'degraded',
   ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null },
   ...{ listenPort: null, mtu: null, pathMtu: null, inbound: null, reachability: null, failure: null },
-  ...{ peers: [], routes: [], drift: [], foreignRoutes: [], warnings: [] },
+  ...{ peers: [], routes: [], drift: [], foreignRoutes: [], outside: noOutside, warnings: [] },
   sync: { mode: 'local', lastSuccess: null, error: null, refused: null },
 } as const satisfies Omit<NetworkStatus, 'interface'>;

@@ -145,5 +145,6 @@ async function readDeviceOptions(input: Input): Promise<Options> {
     pin: 'report',
     rotateEvery: null,
     openFirewall: false,
+    strictTunnel: false,
   };
 }

@@ -144,6 +144,7 @@ const names: Readonly<Record<string, NamedOptions>> = {
   pin: 'pin',
   'rotate-every': 'rotateEvery',
   'open-firewall': 'openFirewall',
+  'strict-tunnel': 'strictTunnel',
   'network-secret-file': 'networkSecret',
 };
 

@@ -2,6 +2,7 @@ import type { NetworkStatus, PeerStatus } from '../../app/status/network-status.
 import { printable } from '../../core/errors/index.ts';
 import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
 import type { Reachability } from '../../core/health/compose-report.ts';
+import type { OutsideReport } from '../../core/routing/outside-report.ts';
 import { describeForeignRoute } from '../../core/routing/own-routes.ts';
 import { describeAge } from '../../core/util/age.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
@@ -61,6 +62,7 @@ export function statusToJson(status: NetworkStatus) {
         problem === null ? route : { ...route, problem },
       ),
     }),
+    ...outsideToJson(status.outside),
     sync: {
       mode: sync.mode,
       last_success: sync.lastSuccess,
@@ -72,6 +74,13 @@ export function statusToJson(status: NetworkStatus) {
     }),
     ...(warnings.length > 0 && { warnings }),
   };
+}
+
+/** No field where there is no full tunnel. */
+function outsideToJson({ entries, omitted }: OutsideReport) {
+  if (entries.length === 0) return {};
+  const outside = entries.map(({ problem, ...entry }) => (problem === null ? entry : { ...entry, problem }));
+  return { outside, ...(omitted > 0 && { outside_omitted: omitted }) };
 }
 
 function inboundToJson({ port, author, family, table, reason, command }: InboundDrop) {
@@ -93,7 +102,7 @@ export function formerToJson(memberships: readonly FormerMembership[]) {
 
 /** The status of a network as people read it. */
 export function statusToText(status: NetworkStatus, now: Date, findRates: FindRates = unknownRates): string {
-  const { peers, routes, drift, foreignRoutes, sync, warnings } = status;
+  const { peers, routes, drift, foreignRoutes, outside, sync, warnings } = status;
   const parts = [describeHead(status)];
   if (status.reachability !== null) parts.push(...describeReachability(status.reachability));
   if (peers.length > 0) {
@@ -117,10 +126,22 @@ export function statusToText(status: NetworkStatus, now: Date, findRates: FindRa
     const paint = route.problem === null ? yellow : red;
     parts.push(`${paint('not ours')} ${printable(describeForeignRoute(route, status.interface))}`);
   }
+  parts.push(...describeOutside(outside));
   if (sync.refused !== null) parts.push(describeRefusal(sync.refused, sync.refusal));
   if (sync.error !== null && sync.error !== sync.refusal) parts.push(`${yellow('sync')} ${printable(sync.error)}`);
   for (const warning of warnings) parts.push(`${yellow('warning')} ${printable(warning)}`);
   return parts.join('\n');
+}
+
+function describeOutside({ entries, omitted }: OutsideReport): string[] {
+  if (entries.length === 0) return [];
+  const rows = entries.map(({ prefix, link, gateway, why, problem }): Cell[] => {
+    const by = [link, gateway].filter((part) => part !== null).join(' via ');
+    const text = problem === null ? why : `${why}: ${problem}`;
+    return [prefix, by === '' ? '-' : by, problem === null ? text : [text, red]];
+  });
+  const more = omitted === 0 ? [] : [dim(`and ${omitted} more`)];
+  return [[table(['outside', 'by', ''], rows), ...more].join('\n')];
 }
 
 /** Nothing where no host can tell. */

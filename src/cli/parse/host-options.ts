@@ -60,6 +60,11 @@ export const optionFlags: Flags = {
     summary: 'maximum age of the key pair, such as 30d; the daemon then rotates it',
     byDefault: 'for ever',
   },
+  'strict-tunnel': {
+    kind: 'switch',
+    summary: 'full tunnel only: other routes of this host, such as those of DHCP, take nothing from it',
+    byDefault: 'no',
+  },
   'allow-route': { kind: 'list', value: 'CIDR', summary: 'accept this route although the guard refuses it' },
 };
 
@@ -80,6 +85,7 @@ export async function readOptions(input: Input, type: PeerType): Promise<Options
     pin: readPinRule(input),
     rotateEvery: input.period('rotate-every', shortestKeyLife, longestKeyLife) ?? null,
     openFirewall: input.switch('open-firewall'),
+    strictTunnel: input.switch('strict-tunnel'),
   };
 }
 

@@ -115,6 +115,7 @@ function readChangedOptions(input: Input): OptionChanges['options'] {
     hosts: input.choice('hosts'),
     pin: input.text('pin') === undefined ? undefined : readPinRule(input),
     openFirewall: input.choice('open-firewall'),
+    strictTunnel: input.choice('strict-tunnel'),
     rotateEvery: read('rotate-every', () => input.period('rotate-every', shortestKeyLife, longestKeyLife)),
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

@@ -8,7 +8,7 @@ import { checkNetwork } from './check-network.ts';
 import { checkReversePath } from './check-reverse-path.ts';
 import { checkForeign, checkRoute, describeElsewhere, describeInstead, usesTunnel } from './check-route.ts';
 import { checkAllowedIps, checkEndpoint, checkHandshake, checkMtu } from './check-tunnel.ts';
-import { explainOutside, type Found } from './find-target.ts';
+import { explainOutside, type Found, remedyOutside } from './find-target.ts';
 import type { View } from './view.ts';
 
 /** The host's lookups for a packet, in addition to {@link View}. */
@@ -55,7 +55,7 @@ export function explainOther(address: Address, views: readonly View[], there: Ke
   const why = views.flatMap((view) => explainOutside(address, view) ?? []);
   const outside = 'outside every network of this host: cpn has no part in it';
   return [
-    inconclusive('network', [outside, ...why].join('; ')),
+    inconclusive('network', [outside, ...why].join('; '), remedyOutside(address, views)),
     checkForeign(views, there) ?? describeElsewhere(there),
   ];
 }

@@ -1,6 +1,8 @@
 import type { Peer } from '../map/model.ts';
 import { type Address, covers, familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
+import { findOutsideRoute, nameOutside, remedyOf } from '../routing/outside-report.ts';
 import type { RouteReport } from '../routing/route-report.ts';
+import { areStrict, isKeptOut } from '../routing/strict-rules.ts';
 import { findWantedOwner, type View } from './view.ts';
 
 /** What an address is in a network. */
@@ -51,8 +53,21 @@ export function explainOutside(address: Address, view: View): string | null {
   const [tunnel] = findReports(address, view).filter(({ prefix }) => isDefaultRoute(prefix));
   if (tunnel === undefined) return null;
   const { prefix, state, reason } = tunnel;
-  if (state === 'taken') return `it stays outside the full tunnel of network ${view.map.name}`;
+  if (state === 'taken') {
+    const route = findOutsideRoute(address, view.desired.rules, view.actual.surroundings);
+    const by = route === null ? '' : `, because of the route ${nameOutside(route)}`;
+    return `it stays outside the full tunnel of network ${view.map.name}${by}`;
+  }
   return `${prefix} of network ${view.map.name} is ${state} on this host${reason === null ? '' : `: ${reason}`}`;
+}
+
+/** What sends an address into the full tunnel that an unexpected route of this host leads past it; null where none does. */
+export function remedyOutside(address: Address, views: readonly View[]): string | null {
+  for (const { desired, actual } of views) {
+    const route = findOutsideRoute(address, desired.rules, actual.surroundings);
+    if (route !== null && !route.isExpected) return remedyOf(desired.link);
+  }
+  return null;
 }
 
 /** The routes that the address is behind: those that carry it first, the narrowest first. */
@@ -83,10 +98,11 @@ function carries({ state }: RouteReport): boolean {
 /** A full tunnel takes what has no other route, and not what it must not: see {@link tunnelRules}. */
 function staysOutside(address: Address, { desired, actual: { surroundings } }: View): boolean {
   const { addresses, connected, routed } = surroundings;
+  const elsewhere = areStrict(desired.rules) ? [] : [...connected, ...routed];
   return (
     familyOf(address) === 6 ||
     addresses.includes(address) ||
-    [...connected, ...routed].some(({ prefix }) => covers(prefix, address)) ||
-    desired.rules.some(({ to, table }) => table === 'main' && to !== null && covers(to, address))
+    elsewhere.some(({ prefix }) => covers(prefix, address)) ||
+    isKeptOut(address, desired.rules)
   );
 }

@@ -109,7 +109,9 @@ export interface Underlay {
   /** Subnets that this host is in, but for those of our own interface. */
   readonly connected: readonly { readonly prefix: Prefix; readonly link: string }[];
   /** Routes of other programs by other interfaces: the main table without default routes and those the kernel made itself. */
-  readonly routed: readonly { readonly prefix: Prefix; readonly link: string; readonly metric?: number }[];
+  readonly routed: readonly RoutedPrefix[];
+  /** Our other interfaces. Absent where the platform does not tell. */
+  readonly tunnels?: readonly string[];
   /** What the main table refuses, its default route included: blackholes and the like. Absent where the platform tells none. */
   readonly refusing?: readonly Prefix[];
   /**
@@ -130,6 +132,17 @@ export interface Underlay {
   readonly resolvers: readonly Address[];
   /** The smallest MTU of the links with a default route; null when there is no default route. */
   readonly underlayMtu: number | null;
+}
+
+/** A route of another program. */
+export interface RoutedPrefix {
+  readonly prefix: Prefix;
+  readonly link: string;
+  readonly metric?: number;
+  /** Absent where the destination is on the link, or the platform does not tell. */
+  readonly gateway?: Address;
+  /** Who made it, as iproute2 prints it. */
+  readonly protocol?: string;
 }
 
 /** An interface of the host. */

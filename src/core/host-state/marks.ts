@@ -45,6 +45,19 @@ export const rulePriority = {
 } as const;
 
 /**
+ * The priorities of the rules of a strict tunnel, before those that ask the main table ahead of a table of accepted routes; `accepted`
+ * leads to these tables.
+ */
+export const strictPriority = {
+  source: 31_460,
+  service: 31_461,
+  resolver: 31_462,
+  main: 31_463,
+  accepted: 31_464,
+  tunnel: 31_465,
+} as const;
+
+/**
  * The routing tables of accepted routes: each network of a host has one of these. Its two rules are asked before those of a full tunnel,
  * to which the routes are thereby what they would be in the main table.
  */

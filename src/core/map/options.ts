@@ -24,4 +24,6 @@ export interface Options {
   readonly rotateEvery: number | null;
   /** Whether ufw and firewalld, where they are on, are to let UDP to the listen port in. */
   readonly openFirewall: boolean;
+  /** Whether a full tunnel also takes what other routes of the host lead elsewhere, such as those that DHCP adds. */
+  readonly strictTunnel: boolean;
 }

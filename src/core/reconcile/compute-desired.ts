@@ -4,6 +4,7 @@ import { hostRules } from '../forward/host-rules.ts';
 import { findIngresses } from '../forward/ingress.ts';
 import { findLimit } from '../health/path-mtu.ts';
 import { tunnelMark } from '../host-state/marks.ts';
+import type { Rule } from '../host-state/policy-rule.ts';
 import { allForwardingKey, looseFilter, sourceFilterKey } from '../host-state/sysctl-keys.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import { renderBlock } from '../names/hosts-block.ts';
@@ -14,6 +15,7 @@ import { checkEndpoints, withoutLost } from '../routing/lost-endpoints.ts';
 import { locateOutside } from '../routing/reach-outside.ts';
 import { assignedRoutes } from '../routing/route-owner.ts';
 import { type RouteReport, reportRefused, reportRoute } from '../routing/route-report.ts';
+import { type StrictExceptions, strictRules } from '../routing/strict-rules.ts';
 import { reachPeers } from '../routing/topology.ts';
 import { markedSourceKey, tunnelRules } from '../routing/tunnel-rules.ts';
 import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired.ts';
@@ -83,7 +85,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     allowed: ground.allowed,
     routeTable: intent.routeTable,
     later: ground.later,
-    rules: isFull ? tunnelRules(ground) : [],
+    rules: isFull ? rulesOf(intent.strict, ground) : [],
     isConnector,
     forwards,
     firewall: packetRules && { link, rules: packetRules },
@@ -117,6 +119,11 @@ function withoutInside(map: NetworkMap): { map: NetworkMap; inside: RouteReport[
  */
 function fitMtu(underlay: number | null): number {
   return Math.max(1280, Math.min(1420, (underlay ?? 1500) - 80));
+}
+
+function rulesOf(strict: StrictExceptions | null, ground: RouteConstraints): Rule[] {
+  const rules = tunnelRules(ground);
+  return strict === null ? rules : strictRules(rules, strict);
 }
 
 /** With a network secret its key stands in the place of one that the service gave, and so knows. */

@@ -13,6 +13,7 @@ import { covers, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 import { onLinkRange } from '../net/interface-address.ts';
 import type { TunnelRoutes } from '../routing/place-route.ts';
 import type { RouteReport } from '../routing/route-report.ts';
+import type { StrictExceptions } from '../routing/strict-rules.ts';
 import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
 
 /** What a host is to be in one network, before anything of the host is looked at. */
@@ -35,6 +36,8 @@ export interface DesiredInputs {
   readonly pathMtu: PathMtu | null;
   /** The routing table for accepted routes; null where they are in the main table. */
   readonly routeTable: string | null;
+  /** What a strict tunnel leaves to the rest of the host; null for one that is not strict. */
+  readonly strict: StrictExceptions | null;
 }
 
 /** The whole state that a pass works towards. */

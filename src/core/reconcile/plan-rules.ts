@@ -2,6 +2,7 @@ import type { Actual } from '../host-state/actual.ts';
 import { mainPriority, rulePriority, tunnelTable } from '../host-state/marks.ts';
 import { formatRule, type Rule, sameRule } from '../host-state/policy-rule.ts';
 import { findPairOf, isOfPair, pairOf } from '../routing/route-table.ts';
+import { usualPriority } from '../routing/strict-rules.ts';
 import { findOurRules, findPairs, mainRule, type Pair, tunnelRule } from '../routing/tunnel-rules.ts';
 import { added, type Change, removed } from './change.ts';
 import type { Desired } from './desired.ts';
@@ -15,7 +16,8 @@ type PlannedRule = readonly [LinkCommand, Change];
  */
 export function planRules({ rules }: Pick<Desired, 'rules'>, actual: Pick<Actual, 'routes' | 'rules'>): PlannedRule[] {
   if (rules.length === 0 && !holdsTunnel(actual)) return [];
-  const stand = findPairs(actual.rules).find((pair) => rules.length > 0 && isInPlace(pair, actual.rules)) ?? null;
+  const stand =
+    findPairs(actual.rules).find((pair) => rules.includes(mainRule) && isInPlace(pair, actual.rules)) ?? null;
   const wanted =
     stand === null ? rules : rules.filter((rule) => !sameRule(rule, mainRule) && !sameRule(rule, tunnelRule));
   const additions = wanted
@@ -74,13 +76,15 @@ function nameRule(rule: Rule): string {
 }
 
 function reasonOf({ priority }: Rule): string {
-  switch (priority) {
+  switch (usualPriority(priority)) {
     case rulePriority.source:
       return 'what comes in at this address is answered from it';
     case rulePriority.service:
       return 'the control plane is reached outside the tunnel';
     case rulePriority.resolver:
       return 'a resolver is reached outside the tunnel';
+    case rulePriority.main:
+      return 'the main table is asked before the tunnel';
     default:
       return 'everything else goes through the tunnel';
   }

@@ -44,9 +44,12 @@ export function gatherUnderlay(link: string, { links, routes, refusing }: Shown)
     ),
     routed: routes
       .filter(({ prefix, table, protocol }) => table === 'main' && protocol !== kernelProtocol && lengthOf(prefix) > 0)
-      .flatMap(({ prefix, metric, links: into }) =>
-        into.filter((each) => each !== link).map((each) => ({ prefix, link: each, metric })),
+      .flatMap(({ prefix, metric, protocol, gateways: [gateway], links: into }) =>
+        into
+          .filter((each) => each !== link)
+          .map((each) => ({ prefix, link: each, metric, protocol, ...(gateway !== undefined && { gateway }) })),
       ),
+    tunnels: others.filter(({ alias }) => alias?.startsWith(aliasMark)).map(({ name }) => name),
     refusing,
     reached: routes
       .filter(isKernelsOrMain)

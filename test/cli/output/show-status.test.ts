@@ -40,6 +40,7 @@ const office: NetworkStatus = {
   inbound: null,
   reachability: null,
   foreignRoutes: [],
+  outside: { entries: [], omitted: 0 },
   sync: { mode: 'push', lastSuccess: null, error: null, refused: null },
   warnings: [],
   failure: null,

@@ -152,8 +152,8 @@ describe('gatherSurroundings', () => {
       route('0.0.0.0/0', {}),
     );
     expect(routed).toEqual([
-      { prefix: '10.0.0.0/8', link: 'eth0', metric: 600 },
-      { prefix: '10.0.0.0/8', link: 'eth1', metric: 600 },
+      { prefix: '10.0.0.0/8', link: 'eth0', metric: 600, protocol: 'dhcp' },
+      { prefix: '10.0.0.0/8', link: 'eth1', metric: 600, protocol: 'dhcp' },
     ]);
   });
 

@@ -1,0 +1,89 @@
+import type { Underlay } from '../host-state/actual.ts';
+import { rulePriority } from '../host-state/marks.ts';
+import type { Rule } from '../host-state/policy-rule.ts';
+import { type Address, addressOf, covers, hostPrefix, lengthOf, type Prefix } from '../net/cidr.ts';
+import { findHollowing, listOutside, type OutsideRoute } from './outside.ts';
+import { areStrict, usualPriority } from './strict-rules.ts';
+
+/** Something that a host with a full tunnel reaches outside of it. */
+export interface OutsideEntry {
+  readonly prefix: Prefix;
+  /** Null where the host's own routes decide. */
+  readonly link: string | null;
+  readonly gateway: Address | null;
+  readonly why: string;
+  /** Why the tunnel does not carry what it should; null where it does. */
+  readonly problem: string | null;
+}
+
+/** What a host reaches outside a full tunnel. */
+export interface OutsideReport {
+  /** Problems first, then the widest. */
+  readonly entries: readonly OutsideEntry[];
+  /** How many more there are. */
+  readonly omitted: number;
+}
+
+/** A host with a full internet table has a million. */
+const mostListed = 100;
+
+export const noOutside: OutsideReport = { entries: [], omitted: 0 };
+
+/**
+ * Reports what a host reaches outside the full tunnel `link`; nothing where it has none.
+ *
+ * @param rules the policy rules of the tunnel
+ */
+export function reportOutside(link: string, rules: readonly Rule[], underlay: Underlay): OutsideReport {
+  if (rules.length === 0) return noOutside;
+  const routes = routesOutside(rules, underlay);
+  const hollowing = findHollowing(routes);
+  const named = rules.flatMap((rule) => describeRule(rule) ?? []);
+  const isNamed = new Set([...named.map(({ prefix }) => prefix), ...underlay.gateways.map(hostPrefix)]);
+  const entries = routes.map((route): OutsideEntry => {
+    const { prefix, gateway } = route;
+    const isProblem = hollowing.has(route) && !isNamed.has(prefix);
+    const problem = isProblem ? `it takes public addresses from the full tunnel; ${remedyOf(link)}` : null;
+    return { prefix, link: route.link, gateway, why: describeRoute(route, underlay), problem };
+  });
+  const sorted = [...entries, ...named].toSorted(
+    (a, b) => Number(a.problem === null) - Number(b.problem === null) || lengthOf(a.prefix) - lengthOf(b.prefix),
+  );
+  return { entries: sorted.slice(0, mostListed), omitted: Math.max(0, sorted.length - mostListed) };
+}
+
+/** The routes that lead past a full tunnel with these rules. */
+function routesOutside(rules: readonly Rule[], underlay: Underlay): OutsideRoute[] {
+  const isStrict = areStrict(rules);
+  return listOutside(underlay).filter(({ isExpected }) => !isStrict || isExpected);
+}
+
+/** The narrowest of the routes that lead an address past a full tunnel; null where none does. */
+export function findOutsideRoute(address: Address, rules: readonly Rule[], underlay: Underlay): OutsideRoute | null {
+  const routes = routesOutside(rules, underlay).filter(({ prefix }) => covers(prefix, address));
+  return routes.toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix))[0] ?? null;
+}
+
+/** What sends such a route's addresses into the tunnel. */
+export function remedyOf(link: string): string {
+  return `"cpn set ${link} --strict-tunnel" sends them into it`;
+}
+
+/** `0.0.0.0/1 by 192.0.2.66 on eth0 (dhcp)`. */
+export function nameOutside({ prefix, link, gateway, protocol }: OutsideRoute): string {
+  const by = gateway === null ? `on ${link}` : `by ${gateway} on ${link}`;
+  return `${prefix} ${by}${protocol === null ? '' : ` (${protocol})`}`;
+}
+
+function describeRoute({ prefix, gateway, protocol }: OutsideRoute, { gateways }: Underlay): string {
+  if (gateways.some((each) => hostPrefix(each) === prefix)) return 'the default gateway';
+  if (protocol === null) return 'this host is in this subnet';
+  return `${gateway === null ? 'a route on the link' : 'a route of this host'} (${protocol})`;
+}
+
+function describeRule({ priority, to }: Rule): OutsideEntry | null {
+  const place = usualPriority(priority);
+  const why = place === rulePriority.service ? 'the control plane' : 'a resolver';
+  if (to === null || (place !== rulePriority.service && place !== rulePriority.resolver)) return null;
+  return { prefix: hostPrefix(addressOf(to)), link: null, gateway: null, why, problem: null };
+}

@@ -1,0 +1,117 @@
+import type { Underlay } from '../host-state/actual.ts';
+import { routeProtocol } from '../host-state/marks.ts';
+import {
+  type Address,
+  comparePrefixes,
+  covers,
+  familyOf,
+  hostPrefix,
+  lengthOf,
+  type Prefix,
+  rangeOf,
+} from '../net/cidr.ts';
+import { specialRanges } from './guard.ts';
+import { isPrivate } from './public-prefixes.ts';
+
+/** A part of IPv4 that the main table leads past a full tunnel. */
+export interface OutsideRoute {
+  readonly prefix: Prefix;
+  readonly link: string;
+  /** Null where it is on the link. */
+  readonly gateway: Address | null;
+  /** Who made the route, as iproute2 prints it; null for the subnet of an address, and where it is not known. */
+  readonly protocol: string | null;
+  /**
+   * True for what a strict tunnel leaves outside too: the gateway, and what is on the link, private, and no wider than a /16. The others
+   * are those that a DHCP server can make up (CVE-2024-3661, TunnelVision; CVE-2023-36672 and -36673, TunnelCrack).
+   */
+  readonly isExpected: boolean;
+}
+
+/** Lists what the main table leads past a full tunnel, each prefix once for a link, without the routes of our own networks. */
+export function listOutside(underlay: Underlay): OutsideRoute[] {
+  const own = new Set(underlay.tunnels);
+  const gateways = new Set(underlay.gateways.map(hostPrefix));
+  const isOf4 = ({ prefix, link }: { readonly prefix: Prefix; readonly link: string }) =>
+    familyOf(prefix) === 4 && lengthOf(prefix) > 0 && !own.has(link);
+  const subnets = underlay.connected.filter(isOf4).map(
+    ({ prefix, link }): OutsideRoute => ({
+      ...{ prefix, link, gateway: null, protocol: null },
+      isExpected: gateways.has(prefix) || isNarrow(prefix),
+    }),
+  );
+  const known = new Set(subnets.map(({ prefix, link }) => `${prefix} ${link}`));
+  const routes = underlay.routed.filter(
+    (route) =>
+      isOf4(route) &&
+      route.protocol !== routeProtocol &&
+      // Programs that configure a network card make the route to its subnet themselves.
+      !(known.has(`${route.prefix} ${route.link}`) && route.gateway === undefined),
+  );
+  const onLink = Map.groupBy(
+    routes.filter(({ gateway }) => gateway === undefined),
+    ({ link }) => link,
+  );
+  const crowded = new Set(
+    [...onLink].flatMap(([link, each]) => (isCrowded(each.map(({ prefix }) => prefix)) ? [link] : [])),
+  );
+  const others = routes.map(({ prefix, link, gateway = null, protocol = null }): OutsideRoute => {
+    const isNear = gateway === null && isNarrow(prefix) && !crowded.has(link);
+    return { prefix, link, gateway, protocol, isExpected: gateways.has(prefix) || isNear };
+  });
+  return [...subnets, ...others];
+}
+
+/** True for a private prefix that is no wider than a /16. */
+function isNarrow(prefix: Prefix): boolean {
+  return isPrivate(prefix) && lengthOf(prefix) >= 16;
+}
+
+/** True where on-link routes of one link would together be more than a /16, or more rules than a host should look up for each packet. */
+function isCrowded(prefixes: readonly Prefix[]): boolean {
+  const narrow = prefixes.filter(isNarrow);
+  return narrow.length > 256 || countAddresses(narrow) > 2 ** 16;
+}
+
+/**
+ * The prefixes that a strict tunnel leaves outside: the expected ones, the gateways, and the ranges of this host's other networks, whose
+ * routes are in the main table too.
+ */
+export function strictlyOutside(underlay: Underlay): Prefix[] {
+  const own = new Set(underlay.tunnels);
+  const ours = underlay.connected.filter(({ link }) => own.has(link)).map(({ prefix }) => prefix);
+  const made = underlay.routed.filter(({ protocol }) => protocol === routeProtocol).map(({ prefix }) => prefix);
+  const expected = listOutside(underlay).filter(({ isExpected }) => isExpected);
+  const all = [...expected.map(({ prefix }) => prefix), ...underlay.gateways.map(hostPrefix), ...ours, ...made];
+  return [...new Set(all.filter((prefix) => familyOf(prefix) === 4 && lengthOf(prefix) > 0))].toSorted(comparePrefixes);
+}
+
+/**
+ * The routes that hollow a full tunnel out: those of DHCP or router advertisements to public ranges, however small, and all that is not
+ * expected where it takes a 256th of the address space (a /8) or more of public addresses together. A DHCP client makes host routes to
+ * name and time servers, and a person single static routes: these are no reason to worry alone.
+ */
+export function findHollowing(routes: readonly OutsideRoute[]): ReadonlySet<OutsideRoute> {
+  const open = routes.filter(({ prefix, isExpected }) => !isExpected && !isSpecial(prefix) && !isPrivate(prefix));
+  const isWide = countAddresses(open.map(({ prefix }) => prefix)) >= 2 ** 24;
+  const isAnnounced = ({ prefix, protocol }: OutsideRoute) =>
+    (protocol === 'dhcp' || protocol === 'ra') && lengthOf(prefix) < 32;
+  return new Set(open.filter((route) => isWide || isAnnounced(route)));
+}
+
+/** True of a range in which no public address lies, such as 169.254.169.254/32, to which clouds give a route by DHCP. */
+function isSpecial(prefix: Prefix): boolean {
+  return specialRanges.some(([range]) => covers(range, prefix));
+}
+
+/** Prefixes are nested or apart: in their order, one that does not begin after the last one counted lies in it. */
+function countAddresses(prefixes: readonly Prefix[]): number {
+  let [sum, last] = [0n, -1n];
+  for (const prefix of prefixes.toSorted(comparePrefixes)) {
+    const range = rangeOf(prefix);
+    if (range.first <= last) continue;
+    sum += range.last - range.first + 1n;
+    last = range.last;
+  }
+  return Number(sum);
+}

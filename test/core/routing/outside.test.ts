@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { RoutedPrefix, Underlay } from '../../../src/core/host-state/actual.ts';
+import { formatRule } from '../../../src/core/host-state/policy-rule.ts';
+import { findHollowing, listOutside, strictlyOutside } from '../../../src/core/routing/outside.ts';
+import { findOutsideRoute, reportOutside } from '../../../src/core/routing/outside-report.ts';
+import { pairOf } from '../../../src/core/routing/route-table.ts';
+import { findAcceptedTables, strictRules } from '../../../src/core/routing/strict-rules.ts';
+import { tunnelRules } from '../../../src/core/routing/tunnel-rules.ts';
+import { address, prefix, prefixes, surroundings } from '../samples.ts';
+
+const rogue = address('192.168.1.66');
+const by = (text: string, changes: Partial<RoutedPrefix> = {}): RoutedPrefix => ({
+  ...{ prefix: prefix(text), link: 'eth0', gateway: rogue, protocol: 'dhcp' },
+  ...changes,
+});
+const onLink = (text: string, protocol = 'dhcp'): RoutedPrefix => ({ prefix: prefix(text), link: 'eth0', protocol });
+
+/** A laptop in a private LAN. */
+function laptop(routed: readonly RoutedPrefix[], connected: readonly string[] = []): Underlay {
+  return {
+    ...surroundings,
+    addresses: [address('192.168.1.22')],
+    gateways: [address('192.168.1.1')],
+    connected: ['192.168.1.0/24', ...connected].map((text) => ({ prefix: prefix(text), link: 'eth0' })),
+    routed,
+  };
+}
+
+const hollowing = (underlay: Underlay) =>
+  [...findHollowing(listOutside(underlay))].map((route) => String(route.prefix));
+const strictly = (underlay: Underlay) => strictlyOutside(underlay).map(String);
+
+describe('what hollows a full tunnel out', () => {
+  it.each([
+    ['nothing of a private LAN', laptop([]), []],
+    [
+      'both halves of the internet, by any program',
+      laptop([by('0.0.0.0/1', { protocol: 'boot' }), by('128.0.0.0/1', { protocol: 'boot' })]),
+      ['0.0.0.0/1', '128.0.0.0/1'],
+    ],
+    ['a public range of DHCP', laptop([by('8.8.8.0/24')]), ['8.8.8.0/24']],
+    ['such a range on the link', laptop([onLink('8.8.8.0/24')]), ['8.8.8.0/24']],
+    ['a subnet as wide as a /8', laptop([], ['8.0.0.0/8']), ['8.0.0.0/8']],
+    [
+      'many ranges that are a /8 together',
+      laptop(['20', '21'].flatMap((n) => [by(`${n}.0.0.0/9`, { protocol: 'static' })])),
+      ['20.0.0.0/9', '21.0.0.0/9'],
+    ],
+    ['no private range', laptop([by('10.0.0.0/8'), by('172.16.0.0/12')]), []],
+    [
+      'no host route, as DHCP clients make to servers of names and time',
+      laptop([by('8.8.8.8/32'), by('169.254.169.254/32')]),
+      [],
+    ],
+    ['no static route to one public range', laptop([by('8.8.8.0/24', { protocol: 'static' })]), []],
+    ['no subnet of a server on the internet', laptop([], ['203.0.113.0/24']), []],
+  ])('is %s', (_what, underlay, expected) => {
+    expect(hollowing(underlay)).toEqual(expected);
+  });
+
+  it('is no route of our own networks', () => {
+    const ours = {
+      ...laptop([by('20.0.0.0/7', { protocol: '157' }), by('22.0.0.0/7', { link: 'cpn1' })]),
+      tunnels: ['cpn1'],
+    };
+    expect(listOutside(ours).map((route) => route.prefix)).toEqual(['192.168.1.0/24']);
+  });
+});
+
+describe('what a strict tunnel leaves outside', () => {
+  it.each([
+    [
+      'the LAN and the gateway in it',
+      laptop([by('0.0.0.0/1'), by('10.0.0.0/8')]),
+      ['192.168.1.0/24', '192.168.1.1/32'],
+    ],
+    [
+      'a gateway outside the LAN',
+      { ...laptop([onLink('51.38.1.1/32')]), gateways: [address('51.38.1.1')] },
+      ['51.38.1.1/32', '192.168.1.0/24'],
+    ],
+    [
+      'private subnets up to a /16',
+      laptop([], ['172.17.0.0/16', '10.0.0.0/15', '8.8.8.0/24']),
+      ['172.17.0.0/16', '192.168.1.0/24', '192.168.1.1/32'],
+    ],
+    [
+      'containers of this host',
+      laptop([onLink('10.244.1.7/32', 'boot')]),
+      ['10.244.1.7/32', '192.168.1.0/24', '192.168.1.1/32'],
+    ],
+    [
+      'no on-link routes that are more than a /16 together',
+      laptop([onLink('10.1.0.0/16'), onLink('10.2.0.0/16')]),
+      ['192.168.1.0/24', '192.168.1.1/32'],
+    ],
+    [
+      'the ranges of our other networks',
+      { ...laptop([]), connected: [{ prefix: prefix('10.8.0.0/13'), link: 'cpn1' }], tunnels: ['cpn1'] },
+      ['10.8.0.0/13', '192.168.1.1/32'],
+    ],
+    ['nothing of IPv6', laptop([onLink('fd00::/64')], ['fd01::/64']), ['192.168.1.0/24', '192.168.1.1/32']],
+  ])('is %s', (_what, underlay, expected) => {
+    expect(strictly(underlay)).toEqual(expected);
+  });
+
+  it('is never public or wider than a /16 but for a gateway, whatever routes there are', () => {
+    fc.assert(
+      fc.property(fc.array(prefixes), fc.array(prefixes), (routed, connected) => {
+        const underlay = laptop(
+          routed.map((each) => onLink(each)),
+          connected,
+        );
+        for (const each of strictly(underlay))
+          expect(each).toMatch(/^(10\.|172\.|192\.168\.|100\.).*\/(1[6-9]|2\d|3[0-2])$/);
+      }),
+    );
+  });
+});
+
+describe('the rules of a strict tunnel', () => {
+  const api = [address('198.51.100.80')];
+  const rules = tunnelRules({ surroundings: { ...laptop([]), resolvers: [address('9.9.9.9')] }, api });
+  const strict = strictRules(rules, { prefixes: [prefix('192.168.1.0/24')], tables: ['8350', '8351'] });
+
+  it('lead to the main table for the exceptions alone, before any other rule of ours that leads to it', () => {
+    expect(strict.map((rule) => `${rule.priority} ${formatRule(rule)}`)).toEqual([
+      expect.stringMatching(/^31460 from 192\.168\.1\.22\/32 /),
+      expect.stringMatching(/^31461 from all to 198\.51\.100\.80\/32 /),
+      expect.stringMatching(/^31462 from all to 9\.9\.9\.9\/32 /),
+      '31463 from all to 192.168.1.0/24 lookup main suppress_prefixlength 0',
+      '31464 from all lookup 8350',
+      '31464 from all lookup 8351',
+      '31465 not from all fwmark 0x209d lookup 8349',
+    ]);
+    expect(Math.max(...strict.map(({ priority }) => priority))).toBeLessThan(pairOf('8350')[0].priority);
+  });
+
+  it('lead to the tables of all networks of this host, and not to those that only they lead to', () => {
+    expect(findAcceptedTables([...pairOf('8352'), ...strict], '8350')).toEqual(['8350', '8352']);
+    expect(findAcceptedTables(strict, null)).toEqual([]);
+  });
+
+  it('leave out of the report what loses', () => {
+    const underlay = laptop([by('0.0.0.0/1')]);
+    const report = (given: typeof rules) =>
+      reportOutside('cpn0', given, underlay).entries.map((entry) => String(entry.prefix));
+    expect(report(rules)).toEqual(['0.0.0.0/1', '192.168.1.0/24', '198.51.100.80/32', '9.9.9.9/32']);
+    expect(report(strict)).toEqual(['192.168.1.0/24', '198.51.100.80/32', '9.9.9.9/32']);
+    expect(report([])).toEqual([]);
+    expect(findOutsideRoute(address('8.8.8.8'), rules, underlay)?.prefix).toBe('0.0.0.0/1');
+    expect(findOutsideRoute(address('8.8.8.8'), strict, underlay)).toBeNull();
+  });
+});
+
+it('a report of very many routes lists the widest, and counts the others', () => {
+  const many = Array.from({ length: 300 }, (_, index) =>
+    by(`20.${index % 250}.${Math.floor(index / 250)}.0/24`, { protocol: 'bgp' }),
+  );
+  const { entries, omitted } = reportOutside('cpn0', tunnelRules({ surroundings, api: [] }), laptop(many));
+  expect(entries.length + omitted).toBe(302);
+  expect(entries).toHaveLength(100);
+});
