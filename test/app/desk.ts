@@ -31,7 +31,7 @@ import type { Step } from '../../src/core/reconcile/step.ts';
 import type { Host, ResolvedTarget } from '../../src/host/host.ts';
 import { fileStore } from '../../src/store/file-store.ts';
 import type { Joined } from '../../src/store/state/state.ts';
-import { bare, keyPair, network, options, peer } from '../core/samples.ts';
+import { address, bare, keyPair, network, options, peer } from '../core/samples.ts';
 import { simulate } from '../core/simulate.ts';
 
 /** One reply to a request for the map. The desk uses them in order, and repeats the last one. */
@@ -117,7 +117,8 @@ export class Desk {
   /** The effect of a datagram into the tunnel. */
   onHandshakeTrigger: (address: Address) => void = unexpected;
   /** The source address of this host for a destination; null without a route. */
-  sourceAddressTo: (destination: Address) => Address | null = unexpected;
+  sourceAddressTo: (destination: Address) => Address | null = (destination) =>
+    address(destination.includes(':') ? '2001:db8::fe' : '192.0.2.254');
   /** Whether the control plane removes this host; gets the token of the request. */
   removes: (token: Secret) => boolean = unexpected;
   /** The states of ports that firewall programs report. */

@@ -112,6 +112,7 @@ export function desireFor(
       networkSecret: null,
       options,
       resolved: {},
+      unreachable: [],
       failed: [],
       label: null,
       forwarding: noForwarding,

@@ -114,6 +114,7 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
         keyPair: own,
         label,
         labels: [],
+        unreachable: [],
         failed: [],
         pathMtu: null,
         routeTable: null,

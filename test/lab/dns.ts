@@ -4,7 +4,10 @@ import type { Host } from './host.ts';
 import { order } from './orders.ts';
 import type { Process } from './process.ts';
 
-/** The IPv4 addresses of names; any other name does not exist. Or a server that never answers. */
+/**
+ * The addresses of names, of either family, each with a time to live in seconds after it if that is not 0; any other name does not
+ * exist. Or a server that never answers.
+ */
 export type Zone = Readonly<Record<string, readonly string[]>> | 'silent';
 
 /** A DNS server on a host of the lab. No name exists until it is given a zone. */

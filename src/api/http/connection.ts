@@ -28,6 +28,11 @@ export interface Message {
 export type Response = Pick<Dispatcher.ResponseData, 'statusCode' | 'headers' | 'body'>;
 
 const connectTimeoutMs = 10_000;
+/**
+ * Milliseconds for each address of a name but the last one (RFC 8305). Node gives up an attempt instead of letting it go on: with its
+ * default of 250, a service behind a slower link is never reached where its last address is dead.
+ */
+const attemptTimeoutMs = 1_000;
 /** Milliseconds after which undici closes a connection without a request. */
 const spareMs = 4_000;
 
@@ -51,7 +56,14 @@ export class Connection {
     this.origin = origin;
     this.proxy = proxy;
     const { signal } = this.#end;
-    const dial = buildConnector({ allowH2: false, timeout: connectTimeoutMs, signal, lookup: findAddresses });
+    const dial = buildConnector({
+      allowH2: false,
+      timeout: connectTimeoutMs,
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: attemptTimeoutMs,
+      signal,
+      lookup: findAddresses,
+    });
     this.#isPlain = origin.startsWith('http:');
     this.#forwarding = this.#isPlain && proxy !== null ? forwardBy(proxy, origin) : null;
     const connect = proxy === null ? dial : this.#isPlain ? toProxy(dial) : tunnel(proxy, dial, connectTimeoutMs);

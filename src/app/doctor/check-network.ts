@@ -1,3 +1,4 @@
+import { checkEndpoints, findUsedEndpoints } from '../../core/doctor/check-endpoints.ts';
 import {
   checkConflicts,
   checkForeignRoutes,
@@ -18,6 +19,7 @@ import { acceptCommand, describeDifference, findPinMismatches } from '../../core
 import { describeLanRoutes } from '../drain/lan-routes.ts';
 import { findSelf } from '../reconcile/desire-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
+import { withoutRoute } from '../reconcile/find-unreachable.ts';
 import { describeRotation } from '../rotation/begin.ts';
 import { findSecretMismatches } from '../status/find-secret-mismatches.ts';
 import { findDrops } from '../status/foreign-drops.ts';
@@ -55,6 +57,7 @@ export const networkChecks: readonly NetworkCheck[] = [
       examineTunnel(seen),
       ...examineEnding(tools, seen),
       ...(await examinePeers(tools, seen)),
+      ...(await examineEndpoints(tools, seen)),
       ...checkConflicts(sceneOf(seen)),
       ...checkForeignRoutes(sceneOf(seen)),
       ...checkOutside(sceneOf(seen)),
@@ -112,6 +115,17 @@ async function examinePeers(tools: Tools, { state, actual }: Evaluation): Promis
   if (found.length > 0) return found;
   const sum = `${heard} of ${peers.length} peers were heard`;
   return heard > 0 ? [okFinding('network', looked, sum)] : [noteFinding('network', looked, sum, 'cpn explain ADDRESS')];
+}
+
+/** More endpoints than these take the kernel too long. */
+const mostEndpoints = 1_000;
+
+async function examineEndpoints({ host }: Tools, seen: Evaluation): Promise<Finding[]> {
+  if (!seen.state.enabled) return [];
+  const scene = sceneOf(seen);
+  const addresses = new Set(findUsedEndpoints(scene).map(({ used }) => used.host));
+  const unreachable = await withoutRoute(host, seen.state, [...addresses].slice(0, mostEndpoints));
+  return checkEndpoints(scene, new Set(unreachable));
 }
 
 async function examineLanRoutes(tools: Tools, { state }: Evaluation): Promise<Finding[]> {

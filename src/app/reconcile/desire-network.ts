@@ -1,10 +1,10 @@
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import type { HostForwarding } from '../../core/forward/ingress.ts';
 import { withoutTool } from '../../core/forward/nft-rules.ts';
-import type { Actual, Device } from '../../core/host-state/actual.ts';
+import type { Actual, ActualPeer, Device } from '../../core/host-state/actual.ts';
 import type { NetworkMap, Peer } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
-import { isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
+import { type Address, isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
 import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
 import { PrefixIndex } from '../../core/net/prefix-index.ts';
 import { computeDesired } from '../../core/reconcile/compute-desired.ts';
@@ -38,6 +38,10 @@ export interface DesireInputs extends ConstraintInputs {
   readonly applied: TunnelConfig | null;
   /** The network's label in the hosts file; null where the file does not name its peers. */
   readonly label: string | null;
+  /** Addresses of endpoints to which this host has no route outside the tunnel. */
+  readonly unreachable: readonly Address[];
+  /** Addresses of names at which peers were silent: what was learned there is not kept. */
+  readonly silent: readonly Address[];
 }
 
 /** What a network is to be on this host. */
@@ -102,20 +106,36 @@ export function planInputs(
   const wanted = isSame ? last.wanted : desireNetwork(inputs);
   const actual = { ...inputs.around, device };
   const isSettled = isSame && last.settled !== undefined && sameData(last.settled, device);
-  const steps = isSettled ? [] : plan(wanted.desired, actual, now, wanted.moved);
+  const steps = isSettled ? [] : plan(wanted.desired, actual, now, findMoved(wanted, inputs, device));
   const stays = isSettled || (steps.length === 0 && arePeersSettled(wanted.desired, actual));
   if (actual.unread === undefined) evaluations.set(link, { inputs, wanted, settled: stays ? device : undefined });
   return { wanted, steps };
 }
 
+/** The peers whose learned endpoint is not kept: the network gives another one, or nothing sent to it can arrive. */
+function findMoved(
+  { moved, desired }: DesiredNetwork,
+  { unreachable, silent }: DesireInputs,
+  device: Device | null,
+): ReadonlySet<PublicKey> {
+  if (device === null || unreachable.length + silent.length === 0) return moved;
+  const avoided = new Set([...unreachable, ...silent]);
+  const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer.endpoint?.host ?? null]));
+  const isStranded = ({ publicKey, endpoint }: ActualPeer) => {
+    const other = wanted.get(publicKey) ?? null;
+    return endpoint !== null && other !== null && avoided.has(endpoint.host) && !avoided.has(other);
+  };
+  return new Set([...moved, ...device.peers.filter(isStranded).map((peer) => peer.publicKey)]);
+}
+
 function desireNetwork(inputs: DesireInputs): DesiredNetwork {
-  const { state, others, around, saved, text, applied, label } = inputs;
+  const { state, others, around, saved, text, applied, label, unreachable } = inputs;
   const { self, map, listed } = findSelf(state);
   const { interface: link, keyPair, networkSecret, options, resolved, failed, labels, pathMtu } = state;
   const routeTable = findRouteTable(state, others, around);
   const wanted = computeDesired(
     {
-      ...{ link, map, self, keyPair, networkSecret, options, resolved, failed, label, labels, pathMtu },
+      ...{ link, map, self, keyPair, networkSecret, options, resolved, unreachable, failed, label, labels, pathMtu },
       forwarding: describeForwarding(state, around, others),
       routeTable,
       strict: options.strictTunnel ? findExceptions(around, routeTable) : null,

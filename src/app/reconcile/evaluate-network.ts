@@ -11,7 +11,7 @@ import {
 import { comparePeerIds, type Id } from '../../core/map/model.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
 import { chooseLabels } from '../../core/names/hosts-label.ts';
-import { covers, hostPrefix, isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
+import { type Address, covers, hostPrefix, isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
 import { isPlainLinkName } from '../../core/net/link-name.ts';
 import { added, type Change, updated } from '../../core/reconcile/change.ts';
 import { aliasOf } from '../../core/reconcile/desired.ts';
@@ -25,6 +25,7 @@ import type { Joined, State } from '../../store/state/state.ts';
 import { isJoined } from '../select.ts';
 import { secondsNow, type Tools } from '../tools.ts';
 import { type DesiredNetwork, type DesireInputs, othersOf, planInputs, recallRoutes } from './desire-network.ts';
+import { findUnreachable } from './find-unreachable.ts';
 import { locateApi } from './resolve-names.ts';
 import { readEarlier } from './route-constraints.ts';
 import { parseSaved } from './saved-config.ts';
@@ -52,6 +53,8 @@ export interface EvaluationOptions {
   readonly applied?: TunnelConfig;
   /** Whether to evaluate WireGuard's own table alone where the rest of the host cannot be observed: see {@link Actual.unread}. */
   readonly acceptsUnread?: boolean;
+  /** Addresses of names at which peers were silent. */
+  readonly silent?: readonly Address[] | undefined;
 }
 
 /**
@@ -62,7 +65,7 @@ export interface EvaluationOptions {
 export async function evaluateNetwork(
   tools: Tools,
   state: Joined,
-  { actual: seen, disallowed = [], applied, acceptsUnread = false }: EvaluationOptions = {},
+  { actual: seen, disallowed = [], applied, acceptsUnread = false, silent = [] }: EvaluationOptions = {},
 ): Promise<Evaluation> {
   const link = state.interface;
   const [actual, { states, text, saved }] = await Promise.all([
@@ -85,6 +88,8 @@ export async function evaluateNetwork(
   const inputs = {
     ...{ state, around, text, saved, applied: applied ?? null, disallowed },
     others: othersOf(state, states),
+    unreachable: await findUnreachable(tools.host, state, device),
+    silent,
     earlier: await readEarlier(tools, state, states),
     label: state.options.hosts ? await labelNetwork(tools, state) : null,
   };

@@ -53,7 +53,8 @@ export async function passNetwork(
     const known = await readJoined(tools, link);
     if (known === null) return null;
     if (sameData(applyUpdate(known, news), known)) {
-      const planned = known.enabled ? await evaluateNetwork(tools, known, { acceptsUnread: true }) : null;
+      const looking = { acceptsUnread: true, silent: news.silent };
+      const planned = known.enabled ? await evaluateNetwork(tools, known, looking) : null;
       const isSteady = planned === null || planned.changes.length === 0;
       if (isSteady ? !tools.store.damaged.has(link) : isPostponed(planned, options)) return unchangedPass(planned);
     }
@@ -68,7 +69,7 @@ async function passLocked(tools: Tools, link: string, news: StateUpdate, options
   const confirming = { ...options, isMapRepeated: isRepeated, removed };
   const next = applyUpdate(known, news);
   if (!known.enabled) return applyAndSave(tools, known, next, null, confirming);
-  const planned = await evaluateNetwork(tools, next, { acceptsUnread: true });
+  const planned = await evaluateNetwork(tools, next, { acceptsUnread: true, silent: news.silent });
   if (sameData(next, known) && isPostponed(planned, options)) return unchangedPass(planned);
   return applyAndSave(tools, known, next, planned, confirming);
 }

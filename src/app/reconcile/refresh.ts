@@ -181,7 +181,7 @@ async function resolveNewNames(tools: Tools, state: Joined, map: NetworkMap | nu
   if (map === null) return noUpdate;
   const next = applyUpdate(state, { map, resolved: null });
   const unknown = new Set(namesOf(next).filter((name) => addressesOf(name, next.resolved).length === 0));
-  const resolved = unknown.size === 0 ? null : await resolveNames(tools, next, unknown);
+  const resolved = unknown.size === 0 ? null : await resolveNames(tools, next, { some: unknown });
   return { map, resolved, requestedAs: state.keyPair.publicKey };
 }
 

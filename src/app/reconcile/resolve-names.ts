@@ -20,11 +20,23 @@ export function namesOf(state: Joined): string[] {
   return [...new Set([...hosts, apiHostOf(state)])].filter(isName);
 }
 
+export interface ResolveOptions {
+  /** The names to resolve; all by default. */
+  readonly some?: ReadonlySet<string>;
+  /** Names that take the order of the answer: this host moved, and none of their peers is in use. */
+  readonly sorted?: ReadonlySet<string>;
+  readonly onAnswer?: (name: string, addresses: readonly Address[]) => void;
+}
+
 /**
  * What is known of the network's names after asking this host's resolver for some of them, all by default; a name without an
  * answer keeps its last addresses. Returns `state.resolved` itself where nothing is new.
  */
-export async function resolveNames(tools: Tools, state: Joined, some?: ReadonlySet<string>): Promise<Resolved> {
+export async function resolveNames(
+  tools: Tools,
+  state: Joined,
+  { some, sorted, onAnswer }: ResolveOptions = {},
+): Promise<Resolved> {
   const names = namesOf(state);
   const { resolved: known } = state;
   const entries = await Promise.all(
@@ -32,9 +44,10 @@ export async function resolveNames(tools: Tools, state: Joined, some?: ReadonlyS
       const before = addressesOf(name, known);
       if (some && !some.has(name)) return [name, before];
       const answer = await tools.host.resolve(name, resolveDeadline);
+      if (answer.length > 0) onAnswer?.(name, answer);
       const isKnown = answer.every((address) => before.includes(address));
       const usable = isKnown ? answer : withoutCarried(before, answer, await findCarried(tools, state));
-      const merged = mergeAddresses(before, usable);
+      const merged = mergeAddresses(before, usable, sorted?.has(name));
       return [name, name === apiHostOf(state) ? await withoutFormer(tools, state, merged, usable) : merged];
     }),
   );

@@ -5,6 +5,7 @@ import { comparePeerIds, type NetworkMap, type PeerFailure, type PeerId } from '
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
 import { keepLabels } from '../../core/names/hosts-label.ts';
 import { type Resolved, sameResolved } from '../../core/names/resolved-names.ts';
+import type { Address } from '../../core/net/cidr.ts';
 import { applyPins, completePins } from '../../core/pins/pins.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { holderOf } from '../pins.ts';
@@ -25,6 +26,8 @@ export interface StateUpdate {
   readonly failed?: readonly PeerFailure[] | null;
   /** What was measured of paths; null for no limit, undefined for nothing new. */
   readonly pathMtu?: PathMtu | null | undefined;
+  /** Addresses of names at which peers were silent. They are not saved. */
+  readonly silent?: readonly Address[] | undefined;
 }
 
 export const noUpdate: StateUpdate = { map: null, resolved: null };

@@ -1,10 +1,14 @@
 import { isRenewed } from '../../core/health/peer-health.ts';
-import { addressesOf } from '../../core/names/resolved-names.ts';
+import { withFirst, withLast } from '../../core/names/address-order.ts';
+import { addressesOf, type Resolved } from '../../core/names/resolved-names.ts';
+import type { Address } from '../../core/net/cidr.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
+import { isReachable } from '../reconcile/find-unreachable.ts';
 import type { Pass } from '../reconcile/pass.ts';
 import { namesOf, resolveNames } from '../reconcile/resolve-names.ts';
 import { secondsNow, type Tools } from '../tools.ts';
+import { AddressTrials, type NameUse } from './address-trials.ts';
 import type { PassListener } from './pass-listener.ts';
 import type { PendingUpdate } from './pending-update.ts';
 import { TransitionLogger } from './transition-logger.ts';
@@ -12,19 +16,27 @@ import { TransitionLogger } from './transition-logger.ts';
 /** Seconds after which a name is resolved again although its peers answer. */
 const renewal = 600;
 
-/** Resolves the names of a network again when there is a reason to. */
+/** Resolves the names of a network again when there is a reason to, and chooses among the addresses of each. */
 export class NameFollower implements PassListener {
   readonly #tools: Tools;
+  readonly #link: string;
   /** Seconds between two queries for the same name, at least. */
   readonly #interval: number;
   readonly #update: PendingUpdate;
   readonly #transitions: TransitionLogger;
   /** When each name was last queried, in seconds of the monotonic clock. */
   readonly #queriedAt = new Map<string, number>();
+  readonly #trials: AddressTrials;
+  /** Names that were not resolved since this host may have moved; null for all. */
+  #unsorted: Set<string> | null = new Set();
+  /** The last answer for each name. */
+  readonly #answers = new Map<string, readonly Address[]>();
   #isBusy = false;
 
   constructor(tools: Tools, link: string, interval: number, update: PendingUpdate) {
     this.#tools = tools;
+    this.#link = link;
+    this.#trials = new AddressTrials(tools);
     this.#interval = interval;
     this.#update = update;
     const messages = { begins: 'names could not be resolved', ends: 'names are resolved again' };
@@ -34,6 +46,8 @@ export class NameFollower implements PassListener {
   /** In another network a name may have other addresses. */
   reset(): void {
     this.#queriedAt.clear();
+    this.#trials.reset();
+    this.#unsorted = null;
   }
 
   /** Does not wait for the resolver: one that does not answer must not delay passes. */
@@ -41,16 +55,27 @@ export class NameFollower implements PassListener {
     if (evaluation !== null) void this.resolveDue(evaluation);
   }
 
-  /** Resolves the names that are due, and adds the addresses to the update for the next pass if they changed. Never rejects. */
+  /**
+   * Resolves the names that are due, and leaves addresses that are silent. Adds the addresses to the update for the next pass if they
+   * changed. Never rejects.
+   */
   async resolveDue(evaluation: Evaluation): Promise<void> {
-    const due = this.#findDue(evaluation);
-    if (due.size === 0 || this.#isBusy) return;
+    if (this.#isBusy) return;
     this.#isBusy = true;
     try {
+      const { state } = evaluation;
+      const { uses, lookIn } = this.#trials.look(evaluation, this.#answers);
+      if (lookIn !== null) this.#update.trigger(lookIn * 1000);
+      const { due, quiet } = this.#findDue(evaluation);
       for (const name of due) this.#queriedAt.set(name, this.#tools.monotonic());
-      const resolved = await resolveNames(this.#tools, evaluation.state, due);
+      const sorted = this.#takeUnsorted(due, quiet, state);
+      const onAnswer = (name: string, addresses: readonly Address[]) => void this.#answers.set(name, addresses);
+      const options = { some: due, sorted, onAnswer };
+      const answered = due.size === 0 ? state.resolved : await resolveNames(this.#tools, state, options);
       this.#transitions.update(null);
-      if (resolved !== evaluation.state.resolved) this.#update.addResolved(resolved);
+      const resolved = await this.#choose(answered, uses, state);
+      this.#update.set({ silent: this.#trials.silent });
+      if (resolved !== state.resolved) this.#update.addResolved(resolved);
     } catch (error) {
       this.#transitions.update(error);
     } finally {
@@ -59,7 +84,7 @@ export class NameFollower implements PassListener {
   }
 
   /** A name whose peers had a recent handshake is due late: their endpoints are in use and right. */
-  #findDue({ state, actual }: Evaluation): Set<string> {
+  #findDue({ state, actual }: Evaluation): { readonly due: Set<string>; readonly quiet: ReadonlySet<string> } {
     const now = secondsNow(this.#tools);
     const quiet = namesOfQuietPeers(state, (publicKey) => {
       const peer = actual.device?.peers.find((each) => each.publicKey === publicKey);
@@ -67,13 +92,57 @@ export class NameFollower implements PassListener {
     });
     const names = namesOf(state);
     const isUsed = new Set(names);
-    for (const name of this.#queriedAt.keys()) if (!isUsed.has(name)) this.#queriedAt.delete(name);
+    for (const name of this.#queriedAt.keys()) if (!isUsed.has(name)) this.#forget(name);
     const due = names.filter((name) => {
       const pause = quiet.has(name) || addressesOf(name, state.resolved).length === 0 ? this.#interval : renewal;
       const queriedAt = this.#queriedAt.get(name);
       return queriedAt === undefined || this.#tools.monotonic() - queriedAt >= pause;
     });
-    return new Set(due);
+    return { due: new Set(due), quiet };
+  }
+
+  #forget(name: string): void {
+    this.#queriedAt.delete(name);
+    this.#answers.delete(name);
+  }
+
+  /** The quiet names that are resolved for the first time since this host may have moved: the resolver's order is that of this place. */
+  #takeUnsorted(due: ReadonlySet<string>, quiet: ReadonlySet<string>, state: Joined): ReadonlySet<string> {
+    this.#unsorted ??= new Set(namesOf(state));
+    const unsorted = this.#unsorted;
+    const taken = [...due].filter((name) => unsorted.delete(name));
+    return new Set(taken.filter((name) => quiet.has(name)));
+  }
+
+  /** Puts the address first at which a name's peers answer, or the next one where they are silent. */
+  async #choose(resolved: Resolved, uses: readonly NameUse[], state: Joined): Promise<Resolved> {
+    const chosen: Record<string, readonly Address[]> = {};
+    for (const { name, heardAt, silentAt, candidates } of uses) {
+      const addresses = addressesOf(name, resolved);
+      const next = silentAt === null ? null : await this.#findNext(silentAt, candidates, state);
+      if (silentAt !== null) this.#trials.fail(name, silentAt, next);
+      if (silentAt !== null && next !== null) {
+        const facts = { interface: this.#link, name, address: silentAt, next };
+        this.#tools.log.info(facts, 'no answer at an address of a name; using the next one');
+      }
+      const ordered =
+        silentAt !== null && next !== null
+          ? withLast(addresses, silentAt, next)
+          : heardAt === null
+            ? addresses
+            : withFirst(addresses, heardAt);
+      if (ordered !== addresses) chosen[name] = ordered;
+    }
+    return Object.keys(chosen).length === 0 ? resolved : { ...resolved, ...chosen };
+  }
+
+  /** The address to use after a silent one; null where there is no other with a route. */
+  async #findNext(silent: Address, candidates: readonly Address[], state: Joined): Promise<Address | null> {
+    const at = candidates.indexOf(silent);
+    for (const address of [...candidates.slice(at + 1), ...candidates.slice(0, Math.max(at, 0))]) {
+      if (await isReachable(this.#tools.host, state, address)) return address;
+    }
+    return null;
   }
 }
 

@@ -16,7 +16,7 @@ export class PendingUpdate {
   #partial: StateUpdate | null = null;
   #last: StateUpdate = noUpdate;
   #resolved: Resolved | null = null;
-  #measured: Pick<StateUpdate, 'failed' | 'pathMtu'> = {};
+  #measured: Pick<StateUpdate, 'failed' | 'pathMtu' | 'silent'> = {};
   #isClosed = false;
 
   /** @param trigger starts a pass, at once or after so many milliseconds */
@@ -39,7 +39,7 @@ export class PendingUpdate {
   }
 
   /** Sets what every pass takes into account from now on; triggers none. */
-  set(measured: Pick<StateUpdate, 'failed' | 'pathMtu'>): void {
+  set(measured: Pick<StateUpdate, 'failed' | 'pathMtu' | 'silent'>): void {
     this.#measured = { ...this.#measured, ...measured };
   }
 

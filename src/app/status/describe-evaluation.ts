@@ -6,8 +6,10 @@ import { findRelays } from '../../core/health/find-relays.ts';
 import { nameLimiting } from '../../core/health/path-mtu.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
+import type { Peer } from '../../core/map/model.ts';
 import { ownKeys } from '../../core/map/own-peer.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
+import { addressesOf } from '../../core/names/resolved-names.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
@@ -145,6 +147,7 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
         address: peer.address,
         endpoint: endpoint && formatEndpoint(endpoint),
         endpointRefused,
+        endpointChoice: findChoice(peer, desired),
         allowedIps: wanted.get(peer.publicKey)?.allowedIps ?? [],
         state: isRelayed ? 'relayed' : direct,
         via: isRelayed ? (names.get(relay) ?? null) : null,
@@ -155,6 +158,11 @@ function describePeers({ state, desired, actual }: Evaluation, silent: Notes['si
         secret: compareSecret(peer, secrets),
       };
     });
+}
+
+function findChoice({ endpoint }: Peer, { resolved }: Evaluation['desired']): PeerStatus['endpointChoice'] {
+  const addresses = endpoint === null ? [] : addressesOf(endpoint.host, resolved);
+  return endpoint === null || addresses.length < 2 ? null : { name: endpoint.host, addresses };
 }
 
 function describeRoute(

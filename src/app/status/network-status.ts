@@ -52,6 +52,8 @@ export interface PeerStatus {
   readonly endpoint: string | null;
   /** Why its endpoint is not used; null where it is, or there is none. */
   readonly endpointRefused: string | null;
+  /** The name of the endpoint and all its addresses, the one to use first; null where it has no choice of addresses. */
+  readonly endpointChoice: { readonly name: string; readonly addresses: readonly string[] } | null;
   readonly allowedIps: readonly string[];
   /** `relayed` where there was never a handshake, and packets for the peer go through the connector `via`. */
   readonly state: PeerState | 'relayed';

@@ -44,6 +44,10 @@ export function statusToJson(status: NetworkStatus) {
       address: peer.address,
       endpoint: peer.endpoint,
       ...(peer.endpointRefused !== null && { endpoint_refused: peer.endpointRefused }),
+      ...(peer.endpointChoice !== null && {
+        endpoint_name: peer.endpointChoice.name,
+        endpoint_addresses: peer.endpointChoice.addresses,
+      }),
       allowed_ips: peer.allowedIps,
       state: peer.state,
       ...(peer.via !== null && { via: peer.via }),
@@ -177,7 +181,7 @@ function describeHead({
   return `${head}  network ${printable(network.name)} (${network.id})\n${facts}`;
 }
 
-/** The table of the peers, with lines below those whose pin does not match, or whose endpoint is not used. */
+/** The table of the peers, with lines below those whose pin does not match, whose endpoint has a choice, or is not used. */
 function withClaims(text: string, peers: readonly PeerStatus[]): string {
   const [header = '', ...rows] = text.split('\n');
   const lines = rows.flatMap((row, at) => {
@@ -185,10 +189,15 @@ function withClaims(text: string, peers: readonly PeerStatus[]): string {
     return [
       row,
       ...(peer?.claim == null ? [] : [red(`  ${peer.pin}: ${printable(peer.claim)}`)]),
+      ...(peer?.endpointChoice == null ? [] : [dim(`  ${describeChoice(peer.endpointChoice)}`)]),
       ...(peer?.endpointRefused == null ? [] : [yellow(`  endpoint not used: ${printable(peer.endpointRefused)}`)]),
     ];
   });
   return [header, ...lines].join('\n');
+}
+
+function describeChoice({ name, addresses }: NonNullable<PeerStatus['endpointChoice']>): string {
+  return printable(`${name} has ${addresses.length} addresses: ${addresses.join(', ')}`);
 }
 
 const peerHeader = ['peer', 'type', 'address', 'state', 'handshake', 'endpoint', 'received', 'sent'];

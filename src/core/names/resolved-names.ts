@@ -14,10 +14,16 @@ const most = 16;
 /**
  * The addresses of a name after a resolver's answer: the one in use stays in use while it is among them, those of before are
  * remembered behind them, and no answer changes nothing. Returns `known` itself where nothing is new.
+ *
+ * @param isSorted the answer's order counts, and the one in use stays only where it comes first: this host moved
  */
-export function mergeAddresses(known: readonly Address[], answer: readonly Address[]): readonly Address[] {
+export function mergeAddresses(
+  known: readonly Address[],
+  answer: readonly Address[],
+  isSorted = false,
+): readonly Address[] {
   const [inUse] = known;
-  const stays = inUse !== undefined && answer.includes(inUse);
+  const stays = inUse !== undefined && answer.includes(inUse) && (!isSorted || answer[0] === inUse);
   if (answer.length === 0 || (stays && answer.every((address) => known.includes(address)))) return known;
   return [...new Set([...(stays ? [inUse] : []), ...answer, ...known])].slice(0, most);
 }

@@ -7,11 +7,12 @@ import { tunnelMark } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
 import { allForwardingKey, looseFilter, sourceFilterKey } from '../host-state/sysctl-keys.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
+import { usableFirst } from '../names/address-order.ts';
 import { renderBlock } from '../names/hosts-block.ts';
 import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import type { InterfaceAddress } from '../net/interface-address.ts';
 import { findRangeOverlap, guardRoutes, type RouteConstraints } from '../routing/guard.ts';
-import { checkEndpoints, withoutLost } from '../routing/lost-endpoints.ts';
+import { checkEndpoints, insideFinder, withoutLost } from '../routing/lost-endpoints.ts';
 import { locateOutside } from '../routing/reach-outside.ts';
 import { assignedRoutes } from '../routing/route-owner.ts';
 import { type RouteReport, reportRefused, reportRoute } from '../routing/route-report.ts';
@@ -22,12 +23,18 @@ import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired
 
 /** Works out what the host should be: who is reached how, without what the guard refuses. */
 export function computeDesired(intent: DesiredInputs, ground: RouteConstraints): Desired {
-  const { link, self, keyPair, options, resolved, failed } = intent;
+  const { link, self, keyPair, options, failed } = intent;
   const { map, inside } = withoutInside(intent.map);
   const refuse = guardRoutes(ground);
   const rangeRefused = refuse(map.cidr);
   // A range of one address is this host's own: the network's is not known.
   const takesRange = rangeRefused === null && lengthOf(map.cidr) < 32;
+  const isInside = insideFinder({ map, self, options, takesRange }, refuse);
+  const unreachable = new Set(intent.unreachable);
+  const { resolved, avoided } = usableFirst(
+    intent.resolved,
+    (address) => !unreachable.has(address) && !isInside(address),
+  );
   const verdicts = checkEndpoints({ map, self, options, allowed: ground.allowed, resolved, takesRange }, refuse);
   const topology = reachPeers({
     map: withoutLost(map, verdicts),
@@ -45,7 +52,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     ...(takesRange ? [] : addressesIn(map).filter((prefix) => refuse(prefix) !== null)),
   ]);
   const address: InterfaceAddress = { address: self.address, length: rangeRefused === null ? lengthOf(map.cidr) : 32 };
-  const locate = locateOutside(intent);
+  const locate = locateOutside({ map: intent.map, resolved });
   const peers = topology.reaches.map(({ peer, endpoint, allowedIps, keepalive }) => ({
     publicKey: peer.publicKey,
     presharedKey: sharePresharedKey(peer, intent),
@@ -98,6 +105,8 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...reports],
     detours: detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
     lostEndpoints: verdicts.lost,
+    resolved,
+    avoided,
     fittedMtu,
     pathMtu,
   };

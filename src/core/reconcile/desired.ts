@@ -9,7 +9,7 @@ import type { NetworkMap, Peer, PeerFailure, PeerId } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import type { PeerLabels } from '../names/hosts-label.ts';
 import type { Resolved } from '../names/resolved-names.ts';
-import { covers, isDefaultRoute, type Prefix } from '../net/cidr.ts';
+import { type Address, covers, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 import { onLinkRange } from '../net/interface-address.ts';
 import type { TunnelRoutes } from '../routing/place-route.ts';
 import type { RouteReport } from '../routing/route-report.ts';
@@ -26,6 +26,8 @@ export interface DesiredInputs {
   readonly networkSecret: Secret | null;
   readonly options: Options;
   readonly resolved: Resolved;
+  /** Addresses to which this host has no route outside the tunnel: another address of the name is used. */
+  readonly unreachable: readonly Address[];
   readonly failed: readonly PeerFailure[];
   /** The network's label in the hosts file; null where that is not to name the peers. */
   readonly label: string | null;
@@ -67,6 +69,10 @@ export interface Desired extends TunnelRoutes {
   readonly detours: readonly { readonly peer: Peer; readonly via: Peer }[];
   /** Why an endpoint is not used, by its peer. */
   readonly lostEndpoints: ReadonlyMap<PeerId, string>;
+  /** The addresses of names, the one to use first. */
+  readonly resolved: Resolved;
+  /** Addresses of names that are not used while there is another: without a route, or inside the tunnel. */
+  readonly avoided: ReadonlySet<Address>;
   /** The MTU that fits the underlay. */
   readonly fittedMtu: number;
   /** What was measured, where the MTU follows from it; null where it does not. */

@@ -2,7 +2,7 @@ import type { NetworkMap, Peer, PeerId } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import type { Resolved } from '../names/resolved-names.ts';
 import { type Address, covers, hostPrefix, isDefaultRoute, type Prefix } from '../net/cidr.ts';
-import { formatEndpoint } from '../net/endpoint.ts';
+import { formatEndpoint, unusableAddress } from '../net/endpoint.ts';
 import { PrefixIndex } from '../net/prefix-index.ts';
 import type { RouteGuard } from './public-prefixes.ts';
 import { locate } from './reach-outside.ts';
@@ -63,11 +63,32 @@ export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): En
   return { lost, trapped };
 }
 
+/**
+ * Finds the addresses of names at which no packet may be sent where there is another: they are in the network's range or in a route that
+ * this host takes, or no peer can listen there.
+ */
+export function insideFinder(
+  question: Omit<EndpointInputs, 'allowed' | 'resolved'>,
+  refuse: RouteGuard,
+): (address: Address) => boolean {
+  const { map, takesRange } = question;
+  const isPeer = new Set(map.peers.map((peer) => peer.address));
+  let taken: readonly Prefix[] | null = null;
+  return (address) => {
+    if (unusableAddress(address) !== null || isPeer.has(address)) return true;
+    taken ??= [
+      ...(takesRange ? [map.cidr] : []),
+      ...wantedRoutes(question).filter((prefix) => refuse(prefix) === null),
+    ];
+    return taken.some((prefix) => covers(prefix, address));
+  };
+}
+
 /** An address in no route: an endpoint that is not known is in none. */
 const outside = '0.0.0.0' as Address;
 
 /** The routes that this host would take: a full tunnel keeps out, by the mark, what goes to endpoints. */
-function wantedRoutes({ map, self, options }: EndpointInputs): readonly Prefix[] {
+function wantedRoutes({ map, self, options }: Pick<EndpointInputs, 'map' | 'self' | 'options'>): readonly Prefix[] {
   if (!options.acceptRoutes) return [];
   const own = new Set(assignedRoutes(map, self));
   return map.routes.filter((prefix) => !isDefaultRoute(prefix) && !own.has(prefix));

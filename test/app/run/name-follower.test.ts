@@ -120,6 +120,114 @@ describe('an answer', () => {
   });
 });
 
+describe('a name with addresses of both families', () => {
+  const [six, four] = [address('2001:db8::7'), address('198.51.100.7')];
+  const name = 'edge.example.net';
+  const triggered: (number | undefined)[] = [];
+  const update = new PendingUpdate((inMs) => void triggered.push(inMs));
+  let sent = 0;
+
+  async function start(answer: readonly Address[], handshakeAge: number | null): Promise<void> {
+    desk = await Desk.with(joinedTo(mapAt('"1"', [named]), { resolved: { [name]: [six, four] } }));
+    desk.names[name] = answer;
+    sent = 0;
+    follower = new NameFollower(desk.tools, 'cpn0', interval, update);
+    await pass();
+    desk.touch(2, { latestHandshake: handshakeAge === null ? null : now() - handshakeAge, rxBytes: 0, txBytes: 0 });
+  }
+
+  /** A pass of the daemon, and what follows it. */
+  async function pass(): Promise<void> {
+    const made = await passNetwork(desk.tools, 'cpn0', update.take(), { withinMs: 1 });
+    if (made?.evaluation) await follower.resolveDue(made.evaluation);
+  }
+
+  /** WireGuard tries a handshake each 5 s for so long; a pass each 5 s. Returns the endpoint afterwards. */
+  async function tryFor(seconds: number): Promise<string | undefined> {
+    for (let time = 0; time < seconds; time += 5) {
+      sent += 148;
+      desk.touch(2, { txBytes: sent });
+      desk.seconds += 5;
+      await pass();
+    }
+    return endpoint();
+  }
+
+  const endpoint = () => desk.actual.device?.peers[0]?.endpoint?.host;
+  const order = async () => (await desk.state()).resolved[name];
+
+  it('is tried at the next address once the first does not answer, and then at the first again', async () => {
+    await start([six, four], null);
+    expect(await tryFor(15)).toBe(six);
+    expect(await tryFor(10)).toBe(four);
+    expect(await order()).toEqual([four, six]);
+    expect(triggered).toContain(15_000);
+    expect(desk.logged).toContainEqual({
+      level: 'info',
+      facts: { interface: 'cpn0', name, address: six, next: four },
+      message: 'no answer at an address of a name; using the next one',
+    });
+    expect(await tryFor(25)).toBe(six);
+    expect(await tryFor(60)).toBe(six);
+    expect(await tryFor(45)).toBe(four);
+  });
+
+  it('stays where a peer answers, whatever order the resolver gives', async () => {
+    await start([six, four], 10);
+    for (const answer of [[four, six], [six, four], [four]]) {
+      desk.names[name] = answer;
+      desk.seconds += 600;
+      sent += 100;
+      desk.touch(2, { latestHandshake: now() - 10, rxBytes: sent, txBytes: sent });
+      await pass();
+      await pass();
+      expect([endpoint(), await order()]).toEqual([six, [six, four]]);
+    }
+  });
+
+  it('takes the address at which a peer answers for the first', async () => {
+    await start([six, four], 10);
+    desk.touch(2, { latestHandshake: now(), endpoint: { host: four, port: 51820 }, rxBytes: 100 });
+    await pass();
+    await pass();
+    expect(await order()).toEqual([four, six]);
+  });
+
+  it('is left idle where it is', async () => {
+    await start([four, six], 600);
+    for (let time = 0; time < 20; time += 1) {
+      desk.seconds += interval;
+      await pass();
+    }
+    expect([endpoint(), await order()]).toEqual([six, [six, four]]);
+  });
+
+  it('takes the order of the resolver after a move, unless a peer is in use', async () => {
+    await start([four, six], 600);
+    follower.reset();
+    await pass();
+    await pass();
+    expect([endpoint(), await order()]).toEqual([four, [four, six]]);
+  });
+
+  it('leaves an address that does not answer after a move, though its handshake is recent', async () => {
+    await start([six, four], 10);
+    await pass();
+    follower.reset();
+    expect(await tryFor(10)).toBe(six);
+    expect(await tryFor(20)).toBe(four);
+    expect(now() - (desk.actual.device?.peers[0]?.latestHandshake ?? 0)).toBeLessThan(135);
+  });
+
+  it('is not tried at an address without a route, nor at one that the resolver no longer gives', async () => {
+    await start([six, four], null);
+    desk.sourceAddressTo = (destination) => (destination === four ? null : address('2001:db8::1'));
+    expect(await tryFor(300)).toBe(six);
+    await start([six], null);
+    expect(await tryFor(300)).toBe(six);
+  });
+});
+
 describe('an address that the resolver gave once for the control plane', () => {
   const honest = address('203.0.113.1');
   const inside = address('192.168.50.7');

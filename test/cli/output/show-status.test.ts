@@ -12,6 +12,7 @@ const peer: PeerStatus = {
   address: '10.77.0.1',
   endpoint: '203.0.113.1:51820',
   endpointRefused: null,
+  endpointChoice: null,
   allowedIps: ['10.77.0.0/24'],
   state: 'connected',
   via: null,
@@ -140,6 +141,15 @@ describe('the status as text', () => {
   it('tells warnings, made printable', () => {
     const text = statusToText({ ...office, warnings: ['a\u001b[2Jb'] }, now);
     expect(text.split('\n').at(-1)).toBe('warning a\u{fffd}[2Jb');
+  });
+
+  it('names the addresses of an endpoint that has several', () => {
+    const endpointChoice = { name: 'edge.example.net', addresses: ['203.0.113.1', '2001:db8::1'] };
+    const named = { ...office, peers: [{ ...peer, endpointChoice }] };
+    expect(statusToText(named, now)).toContain('edge.example.net has 2 addresses: 203.0.113.1, 2001:db8::1');
+    expect(statusToJson(named)).toMatchObject({
+      peers: [{ endpoint_name: 'edge.example.net', endpoint_addresses: ['203.0.113.1', '2001:db8::1'] }],
+    });
   });
 
   it('says below each peer what is claimed of it, made printable', () => {

@@ -1,0 +1,50 @@
+import { printable } from '../errors/index.ts';
+import type { Address } from '../net/cidr.ts';
+import { formatEndpoint, isLiteral, type SocketEndpoint } from '../net/endpoint.ts';
+import type { ExaminedNetwork } from './check-network.ts';
+import { type Finding, okFinding, problemFinding } from './finding.ts';
+
+/** Where this host sends to a peer. */
+interface UsedEndpoint {
+  readonly name: string;
+  /** The endpoint of the network, as the map has it; null where a peer has none. */
+  readonly given: string | null;
+  readonly used: SocketEndpoint;
+}
+
+/** The endpoints in use: those that WireGuard has, and before it has one, those that it is given. */
+export function findUsedEndpoints({ map, desired, actual }: ExaminedNetwork): readonly UsedEndpoint[] {
+  const learned = new Map(actual.device?.peers.map((peer) => [peer.publicKey, peer.endpoint]));
+  const peers = new Map(map.peers.map((peer) => [peer.publicKey, peer]));
+  return desired.config.peers.flatMap(({ publicKey, endpoint }) => {
+    const used = learned.get(publicKey) ?? endpoint;
+    const peer = peers.get(publicKey);
+    if (used === null || peer === undefined) return [];
+    return [{ name: peer.name, given: peer.endpoint && formatEndpoint(peer.endpoint), used }];
+  });
+}
+
+const mostNamed = 5;
+
+/**
+ * Judges whether this host can send to its peers.
+ *
+ * @param unreachable addresses to which it has no route outside the tunnel
+ */
+export function checkEndpoints(scene: ExaminedNetwork, unreachable: ReadonlySet<Address>): Finding[] {
+  const { map, desired } = scene;
+  const looked = `the way to the endpoints of ${desired.link}`;
+  const endpoints = findUsedEndpoints(scene);
+  if (endpoints.length === 0) return [];
+  const cutOff = endpoints.filter(({ used }) => unreachable.has(used.host));
+  if (cutOff.length === 0) return [okFinding('network', looked, 'there is a route to each')];
+  const named = cutOff.slice(0, mostNamed).map(({ name, given, used }) => {
+    const text = formatEndpoint(used);
+    return `${name} (${given === null || given === text ? text : `${given}, at ${used.host}`})`;
+  });
+  const more = cutOff.length > named.length ? ` and ${cutOff.length - named.length} more` : '';
+  const isNamed = map.peers.some(({ endpoint }) => endpoint !== null && !isLiteral(endpoint));
+  const other = isNamed ? ', or publish an address of the other family under the name' : '';
+  const remedy = `give this host a route to ${cutOff[0]?.used.host}${other}`;
+  return [problemFinding('network', looked, printable(`there is none to ${named.join(', ')}${more}`), remedy)];
+}
