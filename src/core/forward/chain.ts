@@ -12,13 +12,15 @@ export interface FilterChain {
   readonly name: string;
   /** The packets that it filters; null of a chain that only other chains lead to, and of one for other packets. */
   readonly hook: Hook | null;
+  /** Chains at a hook run in this order (netfilter_hooks(7)); 0 of one without a hook. */
+  readonly priority: number;
   /** What becomes of packets that no rule decided on, where it has a hook. */
   readonly policy: 'accept' | 'drop';
   readonly rules: readonly FilterRule[];
 }
 
-/** Packets that this host forwards, and packets to this host itself. */
-export type Hook = 'forward' | 'input';
+/** Where a chain filters: what comes in, what this host forwards, what is for this host itself, and what leaves. */
+export type Hook = 'prerouting' | 'forward' | 'postrouting' | 'input';
 
 export interface FilterRule {
   readonly conditions: readonly Condition[];
@@ -80,6 +82,27 @@ export function isAboutPath({ conditions }: FilterRule, path: PacketPath, link: 
   });
 }
 
+/**
+ * The addresses of a path's far end that a rule is surely for, where it is for some of them alone; null where it is not. Only of a rule
+ * that closes a network to all interfaces but its own, as docker's are: others may be an operator's will.
+ */
+export function matchSome({ conditions, verdict }: FilterRule, path: PacketPath): readonly AddressRange[] | null {
+  const bridge = path.toward ?? path.oif;
+  const isOfBridge = conditions.some(
+    (condition) => condition.on === 'iif' && condition.not && bridge !== null && condition.names.includes(bridge),
+  );
+  if (!isOfBridge) return null;
+  const whole = rangeOf(path.to);
+  const ranges: AddressRange[] = [];
+  for (const condition of conditions) {
+    const answer = evaluateCondition(condition, path, verdict);
+    if (answer === 'yes') continue;
+    if (answer === 'no' || condition.on !== 'to' || condition.not) return null;
+    ranges.push(...condition.ranges.filter((range) => encloses(whole, range)));
+  }
+  return ranges.length > 0 ? ranges : null;
+}
+
 function evaluateCondition(condition: Condition, path: PacketPath, verdict: Verdict): RuleMatch {
   switch (condition.on) {
     case 'iif':
@@ -89,6 +112,8 @@ function evaluateCondition(condition: Condition, path: PacketPath, verdict: Verd
     case 'to':
       return negate(condition.not, matchRange(path[condition.on], condition.ranges));
     case 'state':
+      // Without a connection the kernel takes the state for invalid (nft_ct_get_eval in net/netfilter/nft_ct.c).
+      if (path.isUntracked) return negate(condition.not, condition.states.includes('invalid') ? 'yes' : 'no');
       return negate(condition.not, condition.states.includes(path.state) ? 'yes' : 'no');
     case 'protocol':
       return path.port === undefined ? 'maybe' : negate(condition.not, condition.names.includes('udp') ? 'yes' : 'no');
@@ -102,6 +127,7 @@ function evaluateCondition(condition: Condition, path: PacketPath, verdict: Verd
       return path.isRedirected === false ? negate(condition.not, 'no') : 'maybe';
     case 'some state':
       // Firewalls accept connections that are known, and drop such packets as belong to none.
+      if (path.isUntracked) return 'maybe';
       return path.state === 'established' && verdict.does === 'accept' ? 'yes' : 'maybe';
     case 'nothing':
       return 'no';

@@ -1,4 +1,5 @@
-import type { Prefix } from '../net/cidr.ts';
+import { addressAt, type Prefix } from '../net/cidr.ts';
+import type { AddressRange } from './chain.ts';
 import type { ForwardDrop } from './find-drops.ts';
 import type { InboundDrop } from './find-inbound-drop.ts';
 
@@ -6,9 +7,20 @@ import type { InboundDrop } from './find-inbound-drop.ts';
 const mostNamed = 5;
 
 /** A drop as a sentence for a person: what is dropped, by whom, why, and what to type. */
-export function describeDrop({ family, table, author, reason, remedy, paths }: ForwardDrop): string {
+export function describeDrop({ family, table, author, reason, remedy, paths, some }: ForwardDrop): string {
   const by = author === null ? '' : `, probably made by ${author}`;
-  return `packets ${describePaths(paths)} do not get through nft table ${family} ${table}${by} (${reason}); ${remedy}`;
+  const whole = describePaths(paths);
+  const which = some.length === 0 ? whole : `to some of ${whole.replace(/^to /, '')} (${listRanges(some)})`;
+  return `packets ${which} do not get through nft table ${family} ${table}${by} (${reason}); ${remedy}`;
+}
+
+function listRanges(ranges: readonly AddressRange[]): string {
+  const texts = ranges.map(({ first, last }) =>
+    first === last ? addressAt(first) : `${addressAt(first)}-${addressAt(last)}`,
+  );
+  const all = [...new Set(texts)];
+  const more = all.length - mostNamed;
+  return `${all.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 function describePaths(paths: ForwardDrop['paths']): string {

@@ -1,8 +1,17 @@
 import { printable } from '../errors/index.ts';
-import { evaluateRule, type FilterChain, type FilterTable, isAboutPath } from './chain.ts';
+import {
+  type AddressRange,
+  evaluateRule,
+  type FilterChain,
+  type FilterRule,
+  type FilterTable,
+  isAboutPath,
+  matchSome,
+} from './chain.ts';
+import { pathAt } from './hook-path.ts';
 import { tableOf } from './nft-rules.ts';
-import type { ForwardPath } from './path.ts';
-import { adviseRemedy, type FirewallProgram, nameProgram } from './remedy.ts';
+import type { ForwardPath, PacketPath } from './path.ts';
+import { adviseRemedy, type FirewallProgram, isDocker, isDockerChain, nameProgram } from './remedy.ts';
 
 /** A table of another program that surely drops packets which a connector is there to forward. */
 export interface ForwardDrop {
@@ -17,12 +26,14 @@ export interface ForwardDrop {
   readonly remedy: string;
   /** The ways that it closes. */
   readonly paths: readonly ForwardPath[];
+  /** The addresses to which it closes them, where those are not all. */
+  readonly some: readonly AddressRange[];
 }
 
 /**
- * Finds who drops packets on their ways through this host. A packet must be let through by each table, so that ours cannot make
- * up for another. Of a rule of which it cannot be said whether it is for a path's packets, nothing is concluded, except that
- * one which lets some of them through, and names the tunnel or an end of the path, shows that an operator decided on the rest.
+ * Finds who drops packets on their ways through this host, at any hook. A packet must be let through by each chain at a hook, so that
+ * ours cannot make up for another. Of a rule of which it cannot be said whether it is for a path's packets, nothing is concluded, except
+ * that one which lets some of them through, and names the tunnel or an end of the path, shows that an operator decided on the rest.
  *
  * @param link the interface of the tunnel
  */
@@ -31,46 +42,63 @@ export function findForwardDrops(
   link: string,
   paths: readonly ForwardPath[],
 ): ForwardDrop[] {
+  const hasDocker = tables.some(isDocker);
   return tables
     .filter(({ family, name }) => family !== 'inet' || !name.startsWith(tableOf('')))
-    .flatMap((table) => [...table.chains.values()].flatMap((chain) => findInChain(table, chain, link, paths)));
+    .flatMap((table) =>
+      [...table.chains.values()]
+        .filter(({ hook }) => hook !== null && hook !== 'input')
+        .flatMap((chain) => findInChain(table, chain, { link, paths, hasDocker })),
+    );
 }
 
-function findInChain(
-  table: FilterTable,
-  base: FilterChain,
-  link: string,
-  paths: readonly ForwardPath[],
-): ForwardDrop[] {
-  if (base.hook !== 'forward') return [];
-  const closed = new Map<string, { culprit: FilterChain | null; rejects: boolean; paths: ForwardPath[] }>();
+interface Question {
+  readonly link: string;
+  readonly paths: readonly ForwardPath[];
+  /** Docker has tables here: it closes its networks in others too. */
+  readonly hasDocker: boolean;
+}
+
+function findInChain(table: FilterTable, base: FilterChain, { link, paths, hasDocker }: Question): ForwardDrop[] {
+  const closed = new Map<string, ForwardDrop & { readonly paths: ForwardPath[]; readonly some: AddressRange[] }>();
   for (const path of paths) {
-    const end = new Traversal(table, link, path).through(base);
-    if (end.is === 'let' || (end.is === 'passed' && base.policy === 'accept')) continue;
-    const culprit = end.is === 'dropped' ? end.by : null;
+    const traversal = new Traversal(table, link, pathAt(base, path));
+    const end = traversal.through(base);
+    const isDropped = end.is === 'dropped' || (end.is === 'passed' && base.policy === 'drop');
+    const { some } = traversal;
+    if (!isDropped && some.ranges.length === 0) continue;
+    const culprit = end.is === 'dropped' ? end.by : isDropped ? null : some.by;
     const rejects = end.is === 'dropped' && end.rejects;
-    const name = `${culprit?.name ?? ''} ${rejects}`;
-    const known = closed.get(name) ?? { culprit, rejects, paths: [] };
-    known.paths.push(path);
-    closed.set(name, known);
-  }
-  return [...closed.values()].map(({ culprit, rejects, paths: ways }) => {
-    const author = nameProgram(table, culprit ?? base);
-    const does = rejects ? 'rejects' : 'drops';
-    return {
+    const name = `${culprit?.name ?? ''} ${rejects} ${isDropped}`;
+    const known = closed.get(name);
+    const ranges = isDropped ? [] : some.ranges;
+    if (known) {
+      known.paths.push(path);
+      known.some.push(...ranges);
+      continue;
+    }
+    const author = nameProgram(table, culprit ?? base, hasDocker && traversal.isOfBridge);
+    closed.set(name, {
       family: table.family,
       table: printable(table.name),
       chain: printable(base.name),
       reason:
         culprit === null
           ? `policy drop of chain ${printable(base.name)}`
-          : `chain ${printable(culprit.name)} ${does} them`,
+          : `chain ${printable(culprit.name)} ${rejects ? 'rejects' : 'drops'} them${isDockerChain(table, culprit) ? publishedPass : ''}`,
       author,
-      remedy: adviseRemedy(author, table, base, link),
-      paths: ways,
-    };
-  });
+      remedy: '',
+      paths: [path],
+      some: [...ranges],
+    });
+  }
+  return [...closed.values()].map((drop) => ({
+    ...drop,
+    remedy: adviseRemedy(drop.author, { table, base, link, paths: drop.paths }),
+  }));
 }
+
+const publishedPass = ', but for published ports';
 
 /** `let` for what is let through, and where the result is unknown. */
 type End =
@@ -84,10 +112,14 @@ const deepest = 16;
 class Traversal {
   readonly #table: FilterTable;
   readonly #link: string;
-  readonly #path: ForwardPath;
+  readonly #path: PacketPath;
   readonly #ends = new Map<string, End>();
+  /** Addresses of the path to which surely no packet goes on, and the chain that drops those. */
+  readonly some: { ranges: AddressRange[]; by: FilterChain | null } = { ranges: [], by: null };
+  /** The packets were dropped because they came in by another interface than that of the network they are for. */
+  isOfBridge = false;
 
-  constructor(table: FilterTable, link: string, path: ForwardPath) {
+  constructor(table: FilterTable, link: string, path: PacketPath) {
     this.#table = table;
     this.#link = link;
     this.#path = path;
@@ -110,13 +142,16 @@ class Traversal {
       const answer = evaluateRule(rule, this.#path);
       if (answer === 'no' || verdict.does === 'none') continue;
       if (answer === 'maybe') {
-        const opens = verdict.does === 'accept' || 'chain' in verdict;
+        // What docker accepts itself are the ports that containers publish.
+        const opens = (verdict.does === 'accept' || 'chain' in verdict) && !isDockerChain(this.#table, chain);
         if (opens && isAboutPath(rule, this.#path, this.#link)) return { is: 'let' };
+        this.#noteSome(rule, chain);
         continue;
       }
       if (!('chain' in verdict)) {
         if (verdict.does === 'return') return { is: 'passed' };
         if (verdict.does !== 'drop' && verdict.does !== 'reject') return { is: 'let' };
+        this.isOfBridge = rule.conditions.some((condition) => condition.on === 'iif' && condition.not);
         return { is: 'dropped', by: chain, rejects: verdict.does === 'reject' };
       }
       const next = this.#table.chains.get(verdict.chain);
@@ -124,5 +159,13 @@ class Traversal {
       if (end.is !== 'passed' || verdict.does === 'goto') return end;
     }
     return { is: 'passed' };
+  }
+  #noteSome(rule: FilterRule, chain: FilterChain): void {
+    const { does } = rule.verdict;
+    const ranges = does === 'drop' || does === 'reject' ? matchSome(rule, this.#path) : null;
+    if (ranges === null) return;
+    this.some.ranges.push(...ranges);
+    this.some.by ??= chain;
+    this.isOfBridge = true;
   }
 }

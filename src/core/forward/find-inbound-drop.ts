@@ -1,5 +1,6 @@
 import { printable } from '../errors/index.ts';
 import { evaluateRule, type FilterChain, type FilterRule, type FilterTable, type RuleMatch } from './chain.ts';
+import { pathAt } from './hook-path.ts';
 import type { InboundPath } from './inbound-path.ts';
 import { adviseAdmission, nameInboundProgram } from './inbound-remedy.ts';
 import { tableOf } from './nft-rules.ts';
@@ -34,8 +35,8 @@ export function findInboundDrop(tables: readonly FilterTable[], paths: readonly 
 function findOnPath(tables: readonly FilterTable[], path: InboundPath): InboundDrop | null {
   for (const table of tables) {
     for (const base of table.chains.values()) {
-      if (base.hook !== 'input') continue;
-      const ends = new Traversal(table, path).through(base);
+      if (base.hook !== 'input' && base.hook !== 'prerouting') continue;
+      const ends = new Traversal(table, pathAt(base, path)).through(base);
       if (ends.mayAccept || (ends.mayPass && base.policy === 'accept')) continue;
       return describe(table, base, ends, path);
     }

@@ -16,7 +16,9 @@ export function nameInboundProgram(
   culprit: FilterChain,
 ): FirewallProgram | null {
   if (name === 'firewalld') return 'firewalld';
-  if (family !== 'ip' || name !== 'filter') return null;
+  if (family !== 'ip') return null;
+  if ((name === 'raw' || name === 'mangle') && chains.has('PREROUTING')) return 'iptables';
+  if (name !== 'filter') return null;
   if (culprit.name.startsWith('ufw-') || chains.has('ufw-user-input')) return 'ufw';
   return chains.has('INPUT') ? 'iptables' : null;
 }
@@ -37,6 +39,9 @@ export function adviseAdmission(
       return `firewall-cmd ${add} && firewall-cmd --permanent ${add}`;
     }
     case 'iptables':
+      if (base.hook === 'prerouting') {
+        return `iptables -t ${table.name} -I ${base.name} -p udp --dport ${port} -j ACCEPT`;
+      }
       return `iptables -I INPUT -p udp --dport ${port} -j ACCEPT`;
     default: {
       const isPlain = [table.name, base.name].every((name) => /^[a-zA-Z_][\w.-]*$/.test(name));

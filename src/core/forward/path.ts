@@ -21,6 +21,10 @@ export interface PacketPath extends ForwardPath {
   readonly port?: number;
   /** False where no rule of this host gives them another destination on their way. */
   readonly isRedirected?: boolean;
+  /** The interface that they leave by, at a hook where the kernel has not chosen it yet. */
+  readonly toward?: string | null;
+  /** True before the kernel finds the connection of a packet. */
+  readonly isUntracked?: boolean;
 }
 
 /** What the ways through a connector follow from. */

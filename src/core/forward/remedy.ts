@@ -1,12 +1,40 @@
+import type { Prefix } from '../net/cidr.ts';
 import type { FilterChain, FilterTable } from './chain.ts';
+import type { ForwardPath } from './path.ts';
 
 /** A program that makes tables of packet rules, known by the names in them. */
 export type FirewallProgram = 'docker' | 'firewalld' | 'ufw' | 'iptables';
 
-/** Who probably made a table, seen from the chain in it that drops. */
-export function nameProgram({ family, name, chains }: FilterTable, culprit: FilterChain): FirewallProgram | null {
+/** The table of docker's own nftables backend (Docker 29), which no other program may change. */
+const dockerTable = 'docker-bridges';
+
+/** True of a table that docker made. */
+export function isDocker({ name, chains }: FilterTable): boolean {
+  return name === dockerTable || chains.has('DOCKER-USER') || chains.has('DOCKER');
+}
+
+/** True of a chain that docker fills alone: an operator's rules are in DOCKER-USER. */
+export function isDockerChain(table: FilterTable, { name, hook }: FilterChain): boolean {
+  if (!isDocker(table) || hook === 'prerouting') return false;
+  return table.name === dockerTable || (/^DOCKER(-|$)/.test(name) && name !== 'DOCKER-USER');
+}
+
+/**
+ * Who probably made a table, seen from the chain in it that drops.
+ *
+ * @param closesBridge docker is here, and the packets were dropped for the interface that they came in by
+ */
+export function nameProgram(
+  { family, name, chains }: FilterTable,
+  culprit: FilterChain,
+  closesBridge = false,
+): FirewallProgram | null {
   if (name === 'firewalld') return 'firewalld';
-  if (family !== 'ip' || name !== 'filter') return null;
+  if (family !== 'ip') return null;
+  if (name === dockerTable) return 'docker';
+  if (name === 'raw' && culprit.name === 'PREROUTING') return closesBridge ? 'docker' : 'iptables';
+  if (name === 'mangle') return /^(PREROUTING|FORWARD|POSTROUTING)$/.test(culprit.name) ? 'iptables' : null;
+  if (name !== 'filter') return null;
   if (culprit.name.startsWith('ufw-')) return 'ufw';
   // It comes first in the chain, so that what it lets through never meets the others.
   if (chains.has('DOCKER-USER')) return 'docker';
@@ -14,27 +42,88 @@ export function nameProgram({ family, name, chains }: FilterTable, culprit: Filt
   return chains.has('FORWARD') ? 'iptables' : null;
 }
 
+/** Where packets are dropped. */
+interface Place {
+  readonly table: FilterTable;
+  /** The chain at the hook. */
+  readonly base: FilterChain;
+  /** The interface of the tunnel. */
+  readonly link: string;
+  readonly paths: readonly ForwardPath[];
+}
+
 /** What to type so that packets of the tunnel are let through: this host's own table refuses what is not advertised. */
-export function adviseRemedy(
-  author: FirewallProgram | null,
-  { family, name }: FilterTable,
-  base: FilterChain,
-  link: string,
-): string {
+export function adviseRemedy(author: FirewallProgram | null, place: Place): string {
+  const { table, base, link } = place;
+  const { family, name } = table;
   switch (author) {
     case 'docker':
+      if (name === dockerTable) return `${allowDirect}; docker's own tables are not to be changed`;
+      if (base.hook === 'prerouting') {
+        return `"${insertAll(place, 'iptables')}" lets them through until this host starts again, ${allowDirect} for good`;
+      }
       return `"iptables -I DOCKER-USER -i ${link} -j ACCEPT && iptables -I DOCKER-USER -o ${link} -j ACCEPT" lets them through`;
     case 'firewalld':
       return `"firewall-cmd --permanent --zone=trusted --add-interface=${link} && firewall-cmd --reload" lets them through`;
     case 'ufw':
       return `"ufw route allow in on ${link}" lets them through`;
     case 'iptables':
+      if (base.hook !== 'forward' || name !== 'filter') return `"${insertAll(place, 'iptables')}" lets them through`;
       return `"iptables -I FORWARD -i ${link} -j ACCEPT && iptables -I FORWARD -o ${link} -j ACCEPT" lets them through`;
     case null: {
       // A name that a shell would read otherwise is none to type.
       if (![name, base.name].every((each) => /^[a-zA-Z_][\w.-]*$/.test(each))) return `let ${link} through there`;
+      if (base.hook !== 'forward') return `"${insertAll(place, 'nft')}" lets them through`;
       const insert = (field: string) => `nft insert rule ${family} ${name} ${base.name} ${field} ${link} accept`;
       return `"${insert('iifname')} && ${insert('oifname')}" lets them through`;
     }
   }
+}
+
+/** https://docs.docker.com/reference/cli/dockerd/: for ports that are published; DOCKER-USER decides on the others. */
+const allowDirect = '"allow-direct-routing": true in /etc/docker/daemon.json (Docker 28.2)';
+
+/** Commands that accept the packets before the rule that drops them, at the head of its chain. */
+function insertAll(place: Place, tool: 'iptables' | 'nft'): string {
+  return [...new Set(place.paths.map((path) => insertOne(path, place, tool)))].join(' && ');
+}
+
+function insertOne(path: ForwardPath, { table, base }: Place, tool: 'iptables' | 'nft'): string {
+  const { iif, oif, from, to, state } = path;
+  const isIncoming = base.hook === 'prerouting';
+  const end = isIncoming && state === 'established' ? null : to;
+  const source = isIncoming && state === 'established' ? from : null;
+  const match = {
+    iif: base.hook === 'postrouting' ? null : iif,
+    oif: isIncoming ? null : oif,
+    source,
+    end,
+  };
+  return tool === 'nft'
+    ? `nft insert rule ${table.family} ${table.name} ${base.name} ${nftMatch(match)} accept`
+    : `iptables -t ${table.name} -I ${base.name} ${iptablesMatch(match)} -j ACCEPT`;
+}
+
+interface Match {
+  readonly iif: string | null;
+  readonly oif: string | null;
+  readonly source: Prefix | null;
+  readonly end: Prefix | null;
+}
+
+function nftMatch({ iif, oif, source, end }: Match): string {
+  return joined([
+    iif && `iifname ${iif}`,
+    oif && `oifname ${oif}`,
+    source && `ip saddr ${source}`,
+    end && `ip daddr ${end}`,
+  ]);
+}
+
+function iptablesMatch({ iif, oif, source, end }: Match): string {
+  return joined([iif && `-i ${iif}`, oif && `-o ${oif}`, source && `-s ${source}`, end && `-d ${end}`]);
+}
+
+function joined(parts: readonly (string | null)[]): string {
+  return parts.filter((part) => part !== null && part !== '').join(' ');
 }

@@ -149,6 +149,7 @@ describe('the path to a route', () => {
       author: 'docker',
       remedy: 'let it through',
       paths: paths ?? [],
+      some: [],
     };
     expect(findStop(explain(lan, view, way, { drops: { forward: [drop], inbound: null } }))).toMatchObject({
       check: 'firewall',

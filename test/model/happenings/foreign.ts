@@ -16,6 +16,7 @@ nft list table ip dockerlike >/dev/null 2>&1 || nft -f -
 echo 1 >/proc/sys/net/ipv4/ip_forward`;
 const dockerRules = `table ip dockerlike {
 chain user { iifname "cpn0" accept; oifname "cpn0" accept; }
+chain raw { type filter hook prerouting priority -300; ip daddr 172.17.0.2 iifname != "docker0" drop; }
 chain forward { type filter hook forward priority 0; policy drop; jump user; ct state established,related accept; iifname "docker0" accept; }
 chain postrouting { type nat hook postrouting priority 100; oifname != "docker0" ip saddr 172.17.0.0/16 masquerade; }
 }`;

@@ -6,7 +6,7 @@ import { readRuleStatements } from './rule-statements.ts';
 export const rulesetArgs = ['--json', 'list', 'ruleset'];
 
 /**
- * Parses `nft --json list ruleset` (libnftables-json(5)) into the tables that may filter forwarded or incoming IPv4 packets, without
+ * Parses `nft --json list ruleset` (libnftables-json(5)) into the tables that may filter forwarded or incoming IPv4 packets at any hook, without
  * dormant ones. An unsupported expression becomes an unknown condition, and is never left out.
  */
 export function parseFilterTables(text: string): FilterTable[] {
@@ -30,6 +30,7 @@ export function parseFilterTables(text: string): FilterTable[] {
         {
           name: String(chain.name),
           hook: hookOf(chain),
+          priority: typeof chain.prio === 'number' ? chain.prio : 0,
           policy: chain.policy === 'drop' ? 'drop' : 'accept',
           rules: listed.flatMap(statements),
         },
@@ -48,8 +49,10 @@ function keyOf({ family, table }: Entry, name: unknown): string {
   return [family, table, name].map(String).join('\0');
 }
 
+const hooks: readonly Hook[] = ['prerouting', 'forward', 'postrouting', 'input'];
+
 function hookOf({ type, hook }: Entry): Hook | null {
-  return type === 'filter' && (hook === 'forward' || hook === 'input') ? hook : null;
+  return type === 'filter' ? (hooks.find((each) => each === hook) ?? null) : null;
 }
 
 /** nft 1.0.6 prints the name of the table for any flag, which is then taken for `dormant`. */

@@ -31,6 +31,7 @@ const by = (table: string): ForwardDrop => ({
   author: null,
   remedy: 'let cpn0 through there',
   paths: [path],
+  some: [],
 });
 const forward = (...drops: readonly ForwardDrop[]): ForeignDrops => ({ forward: drops, inbound: null });
 const words = (table: string) =>
