@@ -1,4 +1,5 @@
 import type { ForeignDrops, PacketPaths } from '../core/forward/foreign-drops.ts';
+import type { ForwardedPackets } from '../core/forward/forwarded-packets.ts';
 import type { EchoRequest } from '../core/health/path-mtu.ts';
 import type { Actual, Device, SshClient } from '../core/host-state/actual.ts';
 import type { KernelRoute } from '../core/host-state/kernel-route.ts';
@@ -125,6 +126,8 @@ export interface ObserveOptions {
   readonly sysctls: readonly string[];
   /** Routes; the forwarding sysctls of the interfaces that lead there are read too. */
   readonly served?: readonly Prefix[];
+  /** The packets that come out of the tunnel and are to be forwarded; absent on a host that serves nothing. */
+  readonly forwarding?: ForwardedPackets;
   /**
    * The prefixes for which a route of another program matters: what the network takes, serves or must not take away. Of a host with large
    * routing tables no others are looked up, and changes of other routes are no events.

@@ -85,7 +85,7 @@ it('a pass with nothing to do starts the observers and nothing else, and writes 
     );
     // Between the passes WireGuard's own table is polled, for want of events.
     expect([...started].filter((each) => each !== 'wg "show", "all", "dump"').sort()).toEqual([
-      'ip "-json", "-details", "-Numeric", "-batch", "-"',
+      'ip "-force", "-json", "-details", "-Numeric", "-batch", "-"',
       // On a connector, once an interval: other tables that drop what it forwards.
       'nft "--json", "list", "ruleset"',
       'nft "--json", "list", "table", "inet", "cpn_cpn0"',

@@ -1,4 +1,5 @@
 import { HostUnread, NotOurs } from '../../core/errors/index.ts';
+import { findForwarded } from '../../core/forward/forwarded-packets.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { tableOf } from '../../core/forward/nft-rules.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
@@ -161,7 +162,16 @@ export function observeOptionsFor(state: State): ObserveOptions {
     served: servedBy(state),
     concerns: concernsOf(state),
     hosts,
+    ...forwardedBy(state),
   };
+}
+
+/** The packets that this host is there to forward. */
+function forwardedBy(state: State): Pick<ObserveOptions, 'forwarding'> {
+  const map = state.membership?.map;
+  const self = map && findOwnPeer(map, state);
+  const forwarding = map && self ? findForwarded(map, self, servedBy(state), state.options.probes) : null;
+  return forwarding === null ? {} : { forwarding };
 }
 
 /** The prefixes that the network leads to, those that a person allows, and the addresses of the control plane. */

@@ -24,6 +24,8 @@ export function checkRoute(address: Address, { view, target }: Found, way: Kerne
     const instead = way.link === null || way.local ? '' : `: the packet ${describeRoute(way)}`;
     return stops('route', `${lack}${instead}`, '"cpn reconcile" makes the interface what it should be');
   }
+  const unserved = target.is === 'route' ? view.actual.surroundings.forwarded?.[target.report.prefix]?.why : null;
+  if (unserved) return stops('route', `packets from ${link} are not forwarded: ${unserved}`, routeToLan);
   if (way.link === null) return refused(way, target, link);
   if (target.is === 'self') {
     if (way.local) return passes('route', 'stays on this host');

@@ -52,7 +52,8 @@ function findTarget(address: Address, view: View): Target | null {
 export function explainOutside(address: Address, view: View): string | null {
   const [tunnel] = findReports(address, view).filter(({ prefix }) => isDefaultRoute(prefix));
   if (tunnel === undefined) return null;
-  const { prefix, state, reason } = tunnel;
+  const { prefix, state } = tunnel;
+  const reason = tunnel.reason ?? view.actual.surroundings.forwarded?.[prefix]?.why ?? null;
   if (state === 'taken') {
     const route = findOutsideRoute(address, view.desired.rules, view.actual.surroundings);
     const by = route === null ? '' : `, because of the route ${nameOutside(route)}`;

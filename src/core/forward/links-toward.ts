@@ -6,7 +6,7 @@ import { covers, familyOf, isDefaultRoute, lengthOf, type Prefix, rangeOf } from
  * Those of its default routes too, where the others do not lead to the whole. Empty where it has none of all.
  */
 export function linkFinder(surroundings: Underlay): (route: Prefix) => readonly string[] {
-  const { connected, routed, uplinks } = surroundings;
+  const { connected, routed, uplinks, forwarded = {} } = surroundings;
   const known = [...connected, ...routed].map((way) => ({
     way,
     family: familyOf(way.prefix),
@@ -22,7 +22,8 @@ export function linkFinder(surroundings: Underlay): (route: Prefix) => readonly 
     const nearest = around.filter(({ length }) => length === longest);
     const within = isDefaultRoute(route) ? [] : related.filter((each) => first <= each.first && each.last <= last);
     const ways = [...nearest, ...within].map(({ way }) => way);
-    const links = ways.map(({ link }) => link);
+    // The rules of this host may lead packets of the network elsewhere than its own.
+    const links = [...ways.map(({ link }) => link), ...(forwarded[route]?.links ?? [])];
     return [...new Set(reachWhole(route, ways, surroundings) ? links : [...links, ...uplinks])];
   };
 }

@@ -31,7 +31,8 @@ export interface LanObservation {
 
 /**
  * Takes one more look into account, where the platform tells its routes. A way is gone as soon as the host has none, or needs its default route where it had a way of
- * its own. It is back once it was there for a while; a loss that was not announced yet ends at once.
+ * its own. It is back once it was there for a while; a loss that was not announced yet ends at once. Where the kernel forwards
+ * no packet of the network there, it is gone, whatever this host itself reaches.
  *
  * @returns the ways, and since when those are there again that are still to settle
  */
@@ -46,7 +47,12 @@ export function trackLanRoutes(
   for (const route of routes) {
     const known = before[route];
     const way = findLanRoute(route, judging.surroundings);
-    const isThere = way !== null && (way.isOwn || known?.isOwn !== true);
+    const isThere = way !== null && (way.isOwn || known?.isOwn !== true || isDefaultRoute(route));
+    const refused = judging.surroundings.forwarded?.[route]?.why ?? null;
+    if (!isThere && refused !== null && judging.isOnline) {
+      ways[route] = loseForwarding(known, refused, judging.surroundings);
+      continue;
+    }
     if (!isThere) {
       if (known) ways[route] = judging.isOnline && known.gone === null ? lose(known, way, judging.surroundings) : known;
       continue;
@@ -81,14 +87,27 @@ type FoundRoute = Omit<LanRoute, 'gone'>;
 
 /** The way by interfaces that are up; null where there is none. */
 function findLanRoute(route: Prefix, surroundings: Underlay): FoundRoute | null {
-  const { reached = [], uplinks } = surroundings;
+  const { reached = [], uplinks, forwarded = {} } = surroundings;
+  const kernels = forwarded[route];
+  if (kernels && kernels.why !== null) return null;
   const down = new Set(surroundings.links.filter(({ isDown }) => isDown).map(({ name }) => name));
   const live = isDefaultRoute(route)
     ? []
     : reached.filter(({ prefix, link }) => !down.has(link) && (covers(prefix, route) || covers(route, prefix)));
   const links = [...new Set(live.map(({ link }) => link))];
   if (reachWhole(route, live, surroundings)) return { isOwn: true, links };
+  // By a rule for packets of the network, and another table than the main one.
+  const others = kernels?.links.filter((link) => !down.has(link) && !uplinks.includes(link)) ?? [];
+  if (others.length > 0) return { isOwn: !isDefaultRoute(route), links: [...new Set([...links, ...others])] };
   return links.length > 0 || uplinks.some((link) => !down.has(link)) ? { isOwn: false, links } : null;
+}
+
+/** An interface that is down is the cause, and the kernel's refusal follows from it. */
+function loseForwarding(known: LanRoute | undefined, refused: string, surroundings: Underlay): LanRoute {
+  if (known === undefined) return { isOwn: false, links: [], gone: refused };
+  const live = new Set(surroundings.links.filter(({ isDown }) => !isDown).map(({ name }) => name));
+  const dead = known.links.filter((link) => !live.has(link));
+  return { ...known, gone: dead.length === 0 ? refused : lose({ ...known, links: dead }, null, surroundings).gone };
 }
 
 /** @param left the way that it has instead, which is not enough */

@@ -124,6 +124,11 @@ export interface Underlay {
    * routes that no routing daemon made.
    */
   readonly isSampled?: boolean;
+  /**
+   * What the kernel does with packets that come out of the tunnel for the prefixes that this host serves, by its rules and tables of this
+   * moment. A prefix is absent where the kernel was not asked, or where it has no say: forwarding is off, or the addresses are this host's.
+   */
+  readonly forwarded?: Readonly<Record<Prefix, ForwardedRoute>>;
   readonly gateways: readonly Address[];
   /** The interfaces of the IPv4 default routes. */
   readonly uplinks: readonly string[];
@@ -143,6 +148,14 @@ export interface RoutedPrefix {
   readonly gateway?: Address;
   /** Who made it, as iproute2 prints it. */
   readonly protocol?: string;
+}
+
+/** Where packets for a served prefix go that come out of the tunnel. */
+export interface ForwardedRoute {
+  /** The interfaces other than the tunnel by which they leave. */
+  readonly links: readonly string[];
+  /** Why none of them leaves; null where one does. */
+  readonly why: string | null;
 }
 
 /** An interface of the host. */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { CommandFailed, CpnError, MissingTool } from '../../core/errors/index.ts';
 import { findForeignDrops } from '../../core/forward/foreign-drops.ts';
+import type { ForwardedPackets } from '../../core/forward/forwarded-packets.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { unreadable, withoutTool } from '../../core/forward/nft-rules.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
@@ -18,9 +19,11 @@ import { watchDevices } from '../wireguard/watch-devices.ts';
 import { applyStep } from './apply-step.ts';
 import { findConflictingProcesses } from './conflicting-processes.ts';
 import { probeSize, raiseProbeMtu } from './echoes.ts';
-import { listRoutes, mostAtOnce, readLarge } from './ip/large-tables.ts';
+import { readForwarded, renderForwarded } from './ip/forwarded-routes.ts';
+import { listRoutes, readLarge } from './ip/large-tables.ts';
 import { getRoute } from './ip/route-get.ts';
-import { showArgs, showInput } from './ip/show.ts';
+import { type Answer, runBatch } from './ip/route-lookups.ts';
+import { showInput } from './ip/show.ts';
 import { watchEvents, watchFirewall } from './monitor/events.ts';
 import { parseFilterTables, rulesetArgs } from './nft/filter-tables.ts';
 import { readPortStates } from './nft/firewall-programs.ts';
@@ -103,7 +106,10 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   ]);
   cache.settle();
   if (device === null) caches.forget(link);
-  const surroundings = { ...view.surroundings, resolvers: readResolvers() };
+  // Without forwarding the kernel refuses whatever comes in, and says nothing of routes.
+  const isForwarding = values[forwardingKey(link)] === '1';
+  const { forwarded, ...seen } = view.surroundings;
+  const surroundings = { ...seen, ...(isForwarding && forwarded && { forwarded }), resolvers: readResolvers() };
   const ways = served.flatMap(linkFinder(surroundings)).filter(isPlainLinkName);
   const unread = [...new Set(ways.map(forwardingKey))].filter((key) => !(key in values));
   const all = unread.length === 0 ? values : { ...values, ...(await readSysctls(unread)) };
@@ -142,14 +148,15 @@ async function readView(
   run: Run,
   { readView: read, large }: LinkCache,
   { shown, routes }: ObservationCache,
-  { link, concerns }: ObserveOptions,
+  { link, concerns, forwarding }: ObserveOptions,
 ): Promise<LinkView> {
   if (concerns !== undefined) routes.concern(link, concerns);
+  const more = forwarding ? renderForwarded(link, forwarding) : [];
   if (!routes.isLarge) {
     try {
-      const text = await run('ip', showArgs, { input: showInput, outputCache: shown, maxBytes: mostAtOnce });
+      const { text, answers } = await runBatch(run, showInput.trimEnd().split('\n'), more, shown);
       routes.noteSize(false);
-      return parseOutput('ip', text, read);
+      return withForwarded(parseOutput('ip', text, read), link, forwarding, answers);
     } catch (error) {
       if (!isTooLong(error)) throw error;
       routes.noteSize(true);
@@ -157,11 +164,21 @@ async function readView(
   }
   const listing = await routes.list(link, () => listRoutes(run, link));
   const asked = (concerns ?? []).filter((prefix) => !isDefaultRoute(prefix));
-  const { text, refused } = await readLarge(run, asked, listing, large);
-  const view = parseOutput('ip', text, read);
+  const { text, refused, answers } = await readLarge(run, { asked, more }, listing, large);
+  const view = withForwarded(parseOutput('ip', text, read), link, forwarding, answers);
   if (listing.isWhole) return view;
   const refusing = [...(view.surroundings.refusing ?? []), ...refused];
   return { ...view, surroundings: { ...view.surroundings, refusing, isSampled: true } };
+}
+
+function withForwarded(
+  view: LinkView,
+  link: string,
+  forwarding: ForwardedPackets | undefined,
+  answers: readonly Answer[],
+): LinkView {
+  if (forwarding === undefined || !view.link?.up) return view;
+  return { ...view, surroundings: { ...view.surroundings, forwarded: readForwarded(link, forwarding, answers) } };
 }
 
 /** ENODEV, and the errors for an interface that is not WireGuard: with the kernel module, and without it. */

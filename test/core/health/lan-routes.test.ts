@@ -136,3 +136,45 @@ describe('a path that is back', () => {
     expect(acceptDefaultRoute(begun)).toEqual(begun);
   });
 });
+
+describe('what the kernel does with packets of the network', () => {
+  const everything = prefix('0.0.0.0/0');
+  const noRoute = { links: [], why: 'this host has no route there for packets of the network' };
+  const by = (link: string) => ({ links: [link], why: null });
+  const exit = (forwarded: Underlay['forwarded'], changes: Partial<Underlay> = {}) =>
+    around([], { ...offline, ...(forwarded && { forwarded }), ...changes });
+
+  it('counts where this host itself reaches the LAN', () => {
+    const refused = around([onLan], { forwarded: { [lan]: noRoute } });
+    expect(follow(begun, refused).ways[lan]?.gone).toBe(noRoute.why);
+  });
+
+  it('counts from the first look on', () => {
+    expect(follow({}, exit({ [everything]: noRoute }), {}, [everything]).ways[everything]).toEqual({
+      ...{ isOwn: false, links: [], gone: noRoute.why },
+    });
+  });
+
+  it('does not count while this host is offline', () => {
+    const seen = follow({}, exit({ [everything]: noRoute }), { isOnline: false }, [everything]);
+    expect(seen.ways[everything]).toBeUndefined();
+  });
+
+  it('is a way for a default route by another table than the main one, also after it was out of service', () => {
+    const served = exit({ [everything]: by('eth1') });
+    expect(follow({}, served, {}, [everything]).ways[everything]).toEqual({
+      isOwn: false,
+      links: ['eth1'],
+      gone: null,
+    });
+    const lost = initialLanRoutes([everything]);
+    expect(follow(lost, served, {}, [everything]).ways[everything]?.gone).toBeNull();
+  });
+
+  it('is a way for a LAN by another table, and none by a link that is down', () => {
+    const served = { forwarded: { [lan]: by('eth1') } };
+    expect(follow({}, around([], { ...served, links: links() })).ways[lan]).toMatchObject({ isOwn: true, gone: null });
+    const down = around([], { ...served, ...offline, links: links('eth1') });
+    expect(follow({}, down).ways[lan]).toBeUndefined();
+  });
+});

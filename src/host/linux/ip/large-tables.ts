@@ -5,13 +5,15 @@ import { isTooLong, parseOutput, stderrOf } from '../../process/command-error.ts
 import { OutputCache } from '../../process/output-cache.ts';
 import type { Run } from '../../process/run.ts';
 import { asList, type Entry, invalidIpOutput, isEntry } from './json-entry.ts';
-import { type Answer, defaultProbes, isRefused, probesOf, readAnswers, renderLookup } from './route-lookups.ts';
-
-/**
- * Bytes of JSON beyond which links, addresses, routes and rules are not read at once: some 15,000 routes, or 2,000 interfaces. A full
- * routing table of the internet has 100 MB.
- */
-export const mostAtOnce = 2 * 1024 * 1024;
+import {
+  type Answer,
+  defaultProbes,
+  isRefused,
+  mostAtOnce,
+  probesOf,
+  readAnswers,
+  renderLookup,
+} from './route-lookups.ts';
 
 /** A family, a table or an interface that is not there. */
 const isAbsent = (error: unknown) => /not supported|FIB table does not exist|Cannot find device/.test(stderrOf(error));
@@ -106,22 +108,26 @@ export interface LargeView {
   readonly text: string;
   /** Of the prefixes in question those that the kernel refuses packets to. */
   readonly refused: readonly Prefix[];
+  /** The answers to further lines of the batch. */
+  readonly answers: readonly Answer[];
 }
 
 /**
  * Reads links, addresses and rules as a whole, our own tables, and of all other routes those that the kernel takes to the prefixes in
  * question, or that `listing` has.
+ *
+ * @param more further lines of the batch
  */
 export async function readLarge(
   run: Run,
-  asked: readonly Prefix[],
+  { asked, more }: { readonly asked: readonly Prefix[]; readonly more: readonly string[] },
   { four, six }: Listing,
   outputCache: OutputCache,
 ): Promise<LargeView> {
   const probes = asked.flatMap((prefix) => probesOf(prefix).map((address) => ({ address, prefix })));
   const whole = defaultProbes.map((address) => ({ address, prefix: maskPrefix('0.0.0.0/0') }));
   const lookups = [...whole, ...probes];
-  const lines = ['address show', 'rule show', ...lookups.map(({ address }) => renderLookup(address))];
+  const lines = ['address show', 'rule show', ...lookups.map(({ address }) => renderLookup(address)), ...more];
   let stderr = '';
   const stdout = await run('ip', ['-json', '-details', '-Numeric', '-force', '-batch', '-'], {
     input: `${lines.join('\n')}\n`,
@@ -144,7 +150,7 @@ export async function readLarge(
     const answer = answers[index];
     return answer && isRefused(answer) ? [prefix] : [];
   });
-  return { text, refused: [...new Set(refused)] };
+  return { text, refused: [...new Set(refused)], answers: answers.slice(lookups.length) };
 }
 
 function split(lines: readonly string[], stdout: string, stderr: string) {

@@ -1,3 +1,4 @@
+import { CommandFailed } from '../../../core/errors/index.ts';
 import { tunnelMark } from '../../../core/host-state/marks.ts';
 import {
   type Address,
@@ -8,7 +9,17 @@ import {
   type Prefix,
   rangeOf,
 } from '../../../core/net/cidr.ts';
+import { formatCommand, parseOutput } from '../../process/command-error.ts';
+import type { OutputCache } from '../../process/output-cache.ts';
+import type { Run } from '../../process/run.ts';
 import { invalidIpOutput } from './json-entry.ts';
+import { showArgs } from './show.ts';
+
+/**
+ * Bytes of JSON beyond which links, addresses, routes and rules are not read at once: some 15,000 routes, or 2,000 interfaces. A full
+ * routing table of the internet has 100 MB.
+ */
+export const mostAtOnce = 2 * 1024 * 1024;
 
 /** What the kernel answered to one line of a batch: a line of JSON, or why there is none (rtnetlink errors, as strerror(3) has them). */
 export type Answer = { readonly json: string } | { readonly refusal: string };
@@ -54,6 +65,36 @@ export function readAnswers(lines: readonly string[], stdout: string, stderr: st
     next += 1;
     return { json: printed[next - 1] ?? '' };
   });
+}
+
+/**
+ * Runs a batch whose first lines must succeed. An error of one of the others is its answer.
+ *
+ * @returns the output of the first lines, and the answers to the others
+ */
+export async function runBatch(
+  run: Run,
+  lines: readonly string[],
+  more: readonly string[],
+  outputCache: OutputCache,
+): Promise<{ readonly text: string; readonly answers: readonly Answer[] }> {
+  const input = [...lines, ...more, ''].join('\n');
+  if (more.length === 0) {
+    const text = await run('ip', showArgs, { input, outputCache, maxBytes: mostAtOnce });
+    return { text, answers: [] };
+  }
+  let stderr = '';
+  const onErrors = (text: string) => {
+    stderr = text;
+  };
+  const options = { input, outputCache, maxBytes: mostAtOnce, allowExitCodes: [1], onErrors };
+  const stdout = await run('ip', ['-force', ...showArgs], options);
+  const answers = parseOutput('ip', stdout, () => readAnswers([...lines, ...more], stdout, stderr));
+  const shown = answers.slice(0, lines.length);
+  const failed = shown.find((answer) => 'refusal' in answer);
+  if (failed && 'refusal' in failed) throw new CommandFailed(formatCommand('ip', showArgs), 1, failed.refusal);
+  const text = shown.map((answer) => ('json' in answer ? `${answer.json}\n` : '')).join('');
+  return { text, answers: answers.slice(lines.length) };
 }
 
 /** True where a packet is refused, and not only without a route. */
