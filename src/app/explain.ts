@@ -15,6 +15,7 @@ import type { Joined } from '../store/state/state.ts';
 import { type FoundAddress, findAddress } from './find-address.ts';
 import { evaluateNetwork } from './reconcile/evaluate-network.ts';
 import { ownTag } from './reconcile/report-secret.ts';
+import { readReturnPaths } from './reconcile/return-paths.ts';
 import { refuseUnreadable, selectJoined } from './select.ts';
 import { secondsNow, type Tools } from './tools.ts';
 
@@ -48,7 +49,7 @@ export async function explainAddress(tools: Tools, text: string): Promise<Explan
   const place = findNetwork(found.address, views);
   const checks = place
     ? await checkNetworkPath(tools, found.address, place)
-    : explainOther(found.address, views, await tools.host.route(found.address));
+    : await checkOtherPath(tools, found.address, views);
   const view = place?.view;
   return {
     ...found,
@@ -91,11 +92,12 @@ async function checkNetworkPath(tools: Tools, address: Address, { view, target }
   const checksReturn = usesTunnel(target) && view.actual.link?.addresses.some((each) => each.address === view.address);
   const endpoint = usesTunnel(target) ? findActualPeer(address, view)?.endpoint : null;
   const mark = view.actual.device?.fwmark ?? undefined;
-  const [there, back, outer, actual] = await Promise.all([
+  const [there, back, outer, actual, answers] = await Promise.all([
     tools.host.route(address),
     checksReturn ? tools.host.route(address, { source: view.address }) : null,
     endpoint ? tools.host.route(endpoint.host, { mark }) : null,
     tools.host.observe({ link, firewall: false, hosts: false, sysctls: Object.values(reversePathKeys(link)) }),
+    readReturnPaths(tools.host, view, address),
   ]);
   const sysctls = { ...view.actual.sysctls, ...actual.sysctls };
   const seen = { ...view, actual: { ...view.actual, sysctls } };
@@ -103,7 +105,16 @@ async function checkNetworkPath(tools: Tools, address: Address, { view, target }
   const forward = findForwardPaths(address, found, there);
   const inbound = usesTunnel(target) ? findInboundPaths(seen) : [];
   const drops = await readDrops(tools, link, { forward, inbound });
-  return explainPath(address, found, { there, back, outer, drops }, secondsNow(tools));
+  return explainPath(address, found, { there, back, outer, drops, answers }, secondsNow(tools));
+}
+
+async function checkOtherPath(tools: Tools, address: Address, views: readonly View[]): Promise<Check[]> {
+  const full = views.find(({ desired }) => desired.rules.length > 0);
+  const [there, answers] = await Promise.all([
+    tools.host.route(address),
+    full ? readReturnPaths(tools.host, full, address) : [],
+  ]);
+  return explainOther(address, views, there, answers);
 }
 
 /** What others drop on these ways; null where their rules cannot be read, which is no reason to tell nothing of the rest. */

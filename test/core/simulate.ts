@@ -168,6 +168,7 @@ function applyRule(actual: Actual, command: Extract<LinkCommand, { rule: unknown
   const { rule } = command;
   if ('add' in command) {
     if (actual.rules.some((each) => sameRule(each, rule))) throw new Error('File exists');
+    if (rule.goto !== null && rule.goto <= rule.priority) throw new Error('Backward goto not supported');
     return { ...actual, rules: [...actual.rules, rule] };
   }
   const found = actual.rules.find(

@@ -96,7 +96,9 @@ describe('a host that takes the default route of its network', () => {
   it('marks the objects it made', async () => {
     const rules = JSON.parse((await origin.exec(['ip', '-json', '-details', '-Numeric', 'rule'])).stdout);
     const ours = rules.filter(({ protocol }: { protocol: string }) => protocol === '157');
-    expect(ours.map(({ priority }: { priority: number }) => priority)).toEqual([31570, 31571, 31573, 31574]);
+    expect(ours.map(({ priority }: { priority: number }) => priority)).toEqual([
+      31570, 31570, 31571, 31573, 31574, 31575, 2147483647,
+    ]);
     expect((await origin.exec(['wg', 'show', 'cpn0', 'fwmark'])).stdout.trim()).toBe('0x209d');
     expect((await origin.exec(['ip', 'route', 'show', 'default'])).stdout).toMatch(
       /^default via 192.0.2.1 dev eth0 *\n$/,
@@ -123,7 +125,7 @@ describe('a host that takes the default route of its network', () => {
   it('follows its own addresses', async () => {
     await origin.exec(['ip', 'address', 'add', '192.0.2.23/24', 'dev', 'eth0']);
     await origin.cpn(['reconcile']);
-    expect((await origin.exec(['ip', 'rule'])).stdout).toContain('31570:\tfrom 192.0.2.23 lookup main');
+    expect((await origin.exec(['ip', 'rule'])).stdout).toContain('31570:\tfrom 192.0.2.23 goto 31575');
     await origin.exec(['ip', 'address', 'delete', '192.0.2.23/24', 'dev', 'eth0']);
     await origin.cpn(['reconcile']);
     expect((await origin.exec(['ip', 'rule'])).stdout).not.toContain('192.0.2.23');
@@ -169,15 +171,18 @@ describe('a host that takes the default route of its network', () => {
       exitCode: 3,
       changes: [
         { action: 'add', kind: 'firewall', target: 'inet cpn_cpn0' },
-        { action: 'add', kind: 'rule', target: '31570: from 192.0.2.22/32 lookup main' },
-        { action: 'add', kind: 'rule', target: '31571: from all to 203.0.113.1/32 lookup main' },
+        { action: 'add', kind: 'rule', target: '32766: from all nop' },
+        { action: 'add', kind: 'rule', target: '31570: from all fwmark 0x10000000/0x10000000 goto 32766' },
+        { action: 'add', kind: 'rule', target: '31570: from 192.0.2.22/32 goto 32766' },
+        { action: 'add', kind: 'rule', target: '31571: from all to 203.0.113.1/32 goto 32766' },
+        { action: 'add', kind: 'rule', target: '2147483647: not from all fwmark 0x209d lookup 8349' },
       ],
     });
     await origin.cpn(['reconcile']);
     const rules = (await origin.exec(['ip', 'rule'])).stdout;
     expect(rules).toMatch(/^32764:\tfrom all lookup main suppress_prefixlength 0 *$/m);
     expect(rules).toMatch(/^32765:\tnot from all fwmark 0x209d lookup 8349 *$/m);
-    expect(rules.match(/lookup 8349/g)).toHaveLength(1);
+    expect(rules.match(/lookup 8349/g)).toHaveLength(2);
     expect(await plan(origin)).toEqual({ exitCode: 0, changes: [] });
     expect(await call(origin, visitor.address)).toBe('203.0.113.11');
     expect(await call(visitor, '192.0.2.22')).toBe(visitor.address);

@@ -202,7 +202,7 @@ describe('a strict tunnel', () => {
     const rules = async () => (await laptop.exec(['ip', 'rule'])).stdout;
     await laptop.exec(['ip', 'address', 'add', '192.168.9.22/24', 'dev', 'eth0']);
     await laptop.cpn(['reconcile']);
-    expect(await rules()).toContain('31463:\tfrom all to 192.168.9.0/24 lookup main');
+    expect(await rules()).toContain('31460:\tfrom all to 192.168.9.0/24 lookup main');
     expect(await way('192.168.9.1')).toBe('eth0');
     await laptop.exec(['ip', 'address', 'del', '192.168.9.22/24', 'dev', 'eth0']);
     await laptop.cpn(['reconcile']);

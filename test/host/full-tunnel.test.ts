@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { routeProtocol, tunnelMark, tunnelTable } from '../../src/core/host-state/marks.ts';
 import { parseAddress, parsePrefix } from '../../src/core/net/cidr.ts';
 import type { LinkCommand } from '../../src/core/reconcile/step.ts';
-import { mainRule, tunnelRule, tunnelRules } from '../../src/core/routing/tunnel-rules.ts';
+import { findOurRules, mainRule, tunnelRule, tunnelRules } from '../../src/core/routing/tunnel-rules.ts';
 import { Machine } from './machine.ts';
 import { newKeyPair } from './samples.ts';
 import { address, configure, create, destroy, question, settle, traces } from './steps.ts';
@@ -35,7 +35,7 @@ describe('a full tunnel on a real host', () => {
     await start(machine);
     const { surroundings } = await host.observe(question);
     expect(surroundings.addresses).toEqual(['203.0.113.5']);
-    const rules = tunnelRules({ surroundings: { ...surroundings, resolvers: [] }, api: [api] });
+    const rules = tunnelRules({ surroundings: { ...surroundings, resolvers: [] }, api: [api] }, true);
     await host.apply(settle(addRoute, ...rules.map((rule) => ({ add: 'rule', rule }) as const)));
     expect(machine.spawned).toEqual(['ip -force -batch -']);
 
@@ -51,7 +51,7 @@ describe('a full tunnel on a real host', () => {
 
     const actual = await host.observe(question);
     expect([...machine.spawned].sort()).toEqual(['ip -json -details -Numeric -batch -', 'wg show cpn0 dump']);
-    expect(actual.rules).toEqual(rules);
+    expect(actual.rules).toEqual(rules.toSorted((a, b) => a.priority - b.priority));
     expect(actual.routes).toEqual([{ prefix, table: tunnelTable, protocol: routeProtocol, metric: 0 }]);
     expect(actual.device?.fwmark).toBe(tunnelMark);
     // Its default route is no uplink.
@@ -59,7 +59,7 @@ describe('a full tunnel on a real host', () => {
 
     await host.apply(configure({ fwmark: null }));
     expect((await host.observe(question)).device?.fwmark).toBeNull();
-    await host.apply(settle(...rules.toReversed().map((rule) => ({ remove: 'rule', rule }) as const)));
+    await host.apply(settle(...findOurRules(actual.rules).map((rule) => ({ remove: 'rule', rule }) as const)));
     await host.apply(destroy);
     await vi.waitFor(async () => expect(await machine.sh(everywhere)).toBe(before), { timeout: 5000, interval: 50 });
   });
@@ -75,7 +75,7 @@ describe('a full tunnel on a real host', () => {
       ip rule add to 192.0.2.1 unreachable priority 9 protocol ${routeProtocol}`);
     const { rules } = await host.observe(question);
     expect(rules).toMatchObject([
-      { priority: 7, from: '10.0.0.0/8', fwmark: null, table: tunnelTable, more: ['fwmark', 'fwmask', 'iif'] },
+      { priority: 7, from: '10.0.0.0/8', fwmark: 1, mask: 255, table: tunnelTable, more: ['iif'] },
       { priority: 9, to: '192.0.2.1/32', table: null, protocol: routeProtocol, more: ['action'] },
       { ...mainRule, priority: 32764, protocol: '0' },
       { ...tunnelRule, priority: 32765, protocol: '0' },

@@ -1,3 +1,4 @@
+import { checkAnswers } from '../../core/doctor/check-answers.ts';
 import { checkEndpoints, findUsedEndpoints } from '../../core/doctor/check-endpoints.ts';
 import {
   checkConflicts,
@@ -15,11 +16,13 @@ import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { parseAddress } from '../../core/net/cidr.ts';
 import { acceptCommand, describeDifference, findPinMismatches } from '../../core/pins/pin-mismatch.ts';
 import { describeLanRoutes } from '../drain/lan-routes.ts';
 import { findSelf } from '../reconcile/desire-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { withoutRoute } from '../reconcile/find-unreachable.ts';
+import { readReturnPaths } from '../reconcile/return-paths.ts';
 import { describeRotation } from '../rotation/begin.ts';
 import { findSecretMismatches } from '../status/find-secret-mismatches.ts';
 import { findDrops } from '../status/foreign-drops.ts';
@@ -61,11 +64,15 @@ export const networkChecks: readonly NetworkCheck[] = [
       ...checkConflicts(sceneOf(seen)),
       ...checkForeignRoutes(sceneOf(seen)),
       ...checkOutside(sceneOf(seen)),
+      ...checkAnswers(await readReturnPaths(tools.host, seen, anyClient), seen.desired, seen.actual),
     ],
   },
   { subject: 'pins', examine: async (_, seen) => examinePins(seen) },
   { subject: 'key', examine: async (_, { state }) => examineKey(state) },
 ];
+
+/** Stands for all clients outside: no route but a default one leads there (the anycast range of RFC 7526, which is out of use). */
+const anyClient = parseAddress('192.88.99.1');
 
 function sceneOf({ state, desired, actual }: Evaluation): ExaminedNetwork {
   const { self } = findSelf(state);

@@ -7,7 +7,8 @@ export type CheckName =
   | 'firewall'
   | 'endpoint'
   | 'handshake'
-  | 'mtu';
+  | 'mtu'
+  | 'answers';
 
 /** What became of a packet at one place of its way. */
 export interface Check {

@@ -1,7 +1,9 @@
 import type { ForeignDrops } from '../forward/foreign-drops.ts';
 import type { KernelRoute } from '../host-state/kernel-route.ts';
-import type { Address } from '../net/cidr.ts';
+import { type Address, isDefaultRoute } from '../net/cidr.ts';
+import type { ReturnPath } from '../routing/return-path.ts';
 import { type Check, inconclusive } from './check.ts';
+import { checkAnswers } from './check-answers.ts';
 import { checkForwarding } from './check-firewall.ts';
 import { checkInbound } from './check-inbound.ts';
 import { checkNetwork } from './check-network.ts';
@@ -21,6 +23,8 @@ export interface PathFacts {
   readonly outer: KernelRoute | null;
   /** What others' packet rules drop of what this host forwards there, or of what its peers send it; null when they could not be read. */
   readonly drops: ForeignDrops | null;
+  /** What it does with answers of this host to the address; empty without a full tunnel. */
+  readonly answers: readonly ReturnPath[];
 }
 
 /**
@@ -31,7 +35,7 @@ export interface PathFacts {
 export function explainPath(
   address: Address,
   found: Found,
-  { there, back, outer, drops }: PathFacts,
+  { there, back, outer, drops, answers }: PathFacts,
   now: number,
 ): Check[] {
   const network = checkNetwork(address, found);
@@ -47,15 +51,27 @@ export function explainPath(
     ...checkEndpoint(address, found.view, outer),
     checkHandshake(address, found.view, now),
     checkMtu(address, found.view),
+    ...(isOfFullTunnel(found) ? checkAnswers(answers, found.view) : []),
   ];
 }
 
 /** The checks of a packet that none of the networks carries. */
-export function explainOther(address: Address, views: readonly View[], there: KernelRoute): Check[] {
+export function explainOther(
+  address: Address,
+  views: readonly View[],
+  there: KernelRoute,
+  answers: readonly ReturnPath[] = [],
+): Check[] {
   const why = views.flatMap((view) => explainOutside(address, view) ?? []);
   const outside = 'outside every network of this host: cpn has no part in it';
   return [
     inconclusive('network', [outside, ...why].join('; '), remedyOutside(address, views)),
     checkForeign(views, there) ?? describeElsewhere(there),
+    ...views.filter(({ desired }) => desired.rules.length > 0).flatMap((view) => checkAnswers(answers, view)),
   ];
+}
+
+/** True for an address that only the default route of a network leads to: clients outside have such addresses too. */
+function isOfFullTunnel({ target }: Found): boolean {
+  return target.is === 'route' && isDefaultRoute(target.report.prefix);
 }

@@ -9,6 +9,7 @@ import type { FirewallRule } from './firewall-rule.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
 import type { Ingress } from './ingress.ts';
 import { linkFinder } from './links-toward.ts';
+import { returnPathRules } from './return-path-rules.ts';
 
 /** What the packet rules of a host in one network follow from. */
 export interface HostRulesInputs {
@@ -48,5 +49,6 @@ export function hostRules(inputs: HostRulesInputs): readonly FirewallRule[] {
     },
     link,
   );
-  return [...arrival, ...forwarding];
+  const returning = inputs.routes.some(isDefaultRoute) ? returnPathRules(self.address, map.cidr) : [];
+  return [...arrival, ...returning, ...forwarding];
 }

@@ -5,6 +5,7 @@ import { sameMembers } from '../util/same-data.ts';
 import type { Firewall, FirewallRule } from './firewall-rule.ts';
 import { protocolOf, writeEnds, writeLinks, writeOne } from './nft-words.ts';
 import { arrivalChainOf, isArrivalRule, writeArrivalRule } from './write-arrival-rule.ts';
+import { isReturnPathRule, returnPathChainOf, writeReturnPathRule } from './write-return-path-rule.ts';
 
 /** A packet rule in nft's words, with the comment by which it is known again. */
 export interface PacketRule {
@@ -22,6 +23,10 @@ export const chains = {
   arriving: 'type filter hook prerouting priority -150; policy accept;',
   /** After that, and before the kernel decides whether a packet is for this host. */
   redirected: 'type filter hook prerouting priority -1; policy accept;',
+  /** After redirections (-100), and before the kernel chooses a route. */
+  returning: 'type filter hook prerouting priority -99; policy accept;',
+  /** The kernel chooses the route again when a mark changes. */
+  answering: 'type route hook output priority -150; policy accept;',
   forward: 'type filter hook forward priority -150; policy accept;',
   postrouting: 'type nat hook postrouting priority 100; policy accept;',
   /** After masquerading, by whichever program. */
@@ -44,6 +49,7 @@ export function packetRules({ link, rules }: Firewall): PacketRule[] {
 
 function chainOf(given: FirewallRule): Chain {
   if (isArrivalRule(given)) return arrivalChainOf(given);
+  if (isReturnPathRule(given)) return returnPathChainOf(given);
   const { rule } = given;
   if (rule === 'accept-leaving-answers' || rule === 'refuse-foreign') return 'leaving';
   return rule.startsWith('masquerade') ? 'postrouting' : 'forward';
@@ -58,9 +64,9 @@ export function hasTable({ firewall }: Pick<Actual, 'firewall'>): boolean {
   return firewall !== null && !firewall.includes(withoutTool);
 }
 
-/** True when rules for what is forwarded are in place, or may be: a table without any bounds only what arrives. */
+/** True when rules for what is forwarded are in place, or may be: a table without any bounds only what arrives, or marks it. */
 export function boundsForwarding({ firewall }: Pick<Actual, 'firewall'>): boolean {
-  return firewall?.some((mark) => !/^(arriving|redirected) /.test(mark)) ?? false;
+  return firewall?.some((mark) => !/^(arriving|redirected|returning|answering) /.test(mark)) ?? false;
 }
 
 /** True when the very rules of a firewall are in place. */
@@ -89,6 +95,7 @@ const knownFromElsewhere = `ct status & (confirmed|snat) == (confirmed|snat) ct 
 
 function writeRule(link: string, rule: FirewallRule): string {
   if (isArrivalRule(rule)) return writeArrivalRule(link, rule);
+  if (isReturnPathRule(rule)) return writeReturnPathRule(link, rule);
   const [into, outOf] = [`oifname "${link}"`, `iifname "${link}"`];
   switch (rule.rule) {
     case 'clamp-mss':

@@ -28,13 +28,27 @@ export const kernelProtocol = 'kernel';
  */
 export const tunnelMark = 0x209d;
 
+/**
+ * The bit of a packet's and a connection's mark for connections that began outside a full tunnel. Kube-proxy (0xc000), Cilium's
+ * kinds (0x0f00), Calico and Tailscale (0xff0000), Antrea (0x80000000) and Mullvad (0x6d6f6c65) leave it free; Docker, ufw and
+ * firewalld set no marks. Cilium's identities of 4096 and more, in its upper half, are the exception.
+ */
+export const outsideMark = 0x1000_0000;
+
+/**
+ * Marks with one of these bits belong to programs that compare the whole mark, as wg-quick (0xca6c), NetBird (0x1bd00) and rules
+ * written by hand (`fwmark 1`) do. A second bit would end such a comparison.
+ */
+export const wholeMarkBits = 0x30ff;
+
 /** The routing table of a full tunnel: wg-quick(8) uses the table with the number of the mark. */
 export const tunnelTable = String(tunnelMark);
 
 /**
  * The priorities of our policy rules, lowest first: after the tables of the host itself (0) and those that an administrator
  * gives numbers by hand, before the main table (32766), and before 32764, where wg-quick's rules come to be on a host
- * that has no others.
+ * that has no others. What goes past the tunnel continues at `end`, and what no table of the host leads anywhere at `last`, after
+ * all others: rules may have any priority up to 2³².
  */
 export const rulePriority = {
   source: 31_570,
@@ -42,18 +56,20 @@ export const rulePriority = {
   resolver: 31_572,
   main: 31_573,
   tunnel: 31_574,
+  end: 31_575,
+  last: 2_147_483_647,
 } as const;
 
 /**
  * The priorities of the rules of a strict tunnel, before those that ask the main table ahead of a table of accepted routes; `accepted`
- * leads to these tables.
+ * leads to these tables. As in a tunnel that is not strict, what these two lead to comes before the rules that lead past the tunnel.
  */
 export const strictPriority = {
-  source: 31_460,
-  service: 31_461,
-  resolver: 31_462,
-  main: 31_463,
-  accepted: 31_464,
+  main: 31_460,
+  accepted: 31_461,
+  source: 31_462,
+  service: 31_463,
+  resolver: 31_464,
   tunnel: 31_465,
 } as const;
 

@@ -9,10 +9,17 @@ export interface Rule {
   readonly not: boolean;
   readonly from: Prefix | null;
   readonly to: Prefix | null;
-  /** The mark that a packet bears, compared as a whole. */
+  /** The mark that a packet bears, compared within `mask`. */
   readonly fwmark: number | null;
+  /** The bits of the mark that are compared; null for the whole mark. */
+  readonly mask: number | null;
   /** `main` or a number; null for a rule that leads to no table. */
   readonly table: string | null;
+  /**
+   * The priority of the rule that is asked next (`goto`). While no rule has that priority, the kernel skips the rule
+   * (fib_rules_lookup in net/core/fib_rules.c). A rule with neither this nor a table is a `nop`.
+   */
+  readonly goto: number | null;
   /** Routes as short as this or shorter are passed over (`suppress_prefixlength`). */
   readonly suppress: number | null;
   /** Who made it, as a number or as the name of a protocol that iproute2 knows. */
@@ -23,8 +30,14 @@ export interface Rule {
 
 /** A rule of ours that matches what is given, and everything without that. */
 export function makeRule(priority: number, given: Partial<Rule>): Rule {
-  const any = { not: false, from: null, to: null, fwmark: null, table: null, suppress: null, more: [] };
-  return { ...any, ...given, priority, protocol: routeProtocol };
+  const all = { not: false, from: null, to: null, fwmark: null, mask: null };
+  const nop = { table: null, goto: null, suppress: null };
+  return { ...all, ...nop, more: [], ...given, priority, protocol: routeProtocol };
+}
+
+/** True for a rule that does nothing, and is there as the target of others. */
+export function isNop({ table, goto, more }: Rule): boolean {
+  return table === null && goto === null && more.length === 0;
 }
 
 /** True when two rules route the same packets alike, at any priority and of any program. */
@@ -38,13 +51,20 @@ export function sameRule(one: Rule, other: Rule): boolean {
 }
 
 /** A rule in the words in which `ip rule` prints it and takes it, without priority and protocol. */
-export function formatRule({ not, from, to, fwmark, table, suppress }: Rule): string {
+export function formatRule(rule: Rule): string {
+  const { not, from, to, fwmark, mask, table, goto, suppress } = rule;
   return [
     ...(not ? ['not'] : []),
     `from ${from ?? 'all'}`,
     ...(to === null ? [] : [`to ${to}`]),
-    ...(fwmark === null ? [] : [`fwmark 0x${fwmark.toString(16)}`]),
+    ...(fwmark === null ? [] : [`fwmark ${[fwmark, ...(mask === null ? [] : [mask])].map(toHex).join('/')}`]),
     ...(table === null ? [] : [`lookup ${table}`]),
+    ...(goto === null ? [] : [`goto ${goto}`]),
+    ...(isNop(rule) ? ['nop'] : []),
     ...(suppress === null ? [] : [`suppress_prefixlength ${suppress}`]),
   ].join(' ');
+}
+
+function toHex(value: number): string {
+  return `0x${value.toString(16)}`;
 }

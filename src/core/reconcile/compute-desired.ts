@@ -2,6 +2,7 @@ import { presharedKeyOf } from '../crypto/network-secret.ts';
 import type { Secret } from '../crypto/secret.ts';
 import { hostRules } from '../forward/host-rules.ts';
 import { findIngresses } from '../forward/ingress.ts';
+import { isReturnPathRule } from '../forward/write-return-path-rule.ts';
 import { findLimit } from '../health/path-mtu.ts';
 import { tunnelMark } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
@@ -92,7 +93,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     allowed: ground.allowed,
     routeTable: intent.routeTable,
     later: ground.later,
-    rules: isFull ? rulesOf(intent.strict, ground) : [],
+    rules: isFull ? rulesOf(intent.strict, ground, packetRules?.some(isReturnPathRule) ?? false) : [],
     isConnector,
     forwards,
     firewall: packetRules && { link, rules: packetRules },
@@ -130,8 +131,8 @@ function fitMtu(underlay: number | null): number {
   return Math.max(1280, Math.min(1420, (underlay ?? 1500) - 80));
 }
 
-function rulesOf(strict: StrictExceptions | null, ground: RouteConstraints): Rule[] {
-  const rules = tunnelRules(ground);
+function rulesOf(strict: StrictExceptions | null, ground: RouteConstraints, marksOutside: boolean): Rule[] {
+  const rules = tunnelRules(ground, marksOutside);
   return strict === null ? rules : strictRules(rules, strict);
 }
 

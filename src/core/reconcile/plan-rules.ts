@@ -1,9 +1,9 @@
 import type { Actual } from '../host-state/actual.ts';
 import { mainPriority, rulePriority, tunnelTable } from '../host-state/marks.ts';
-import { formatRule, type Rule, sameRule } from '../host-state/policy-rule.ts';
+import { formatRule, isNop, type Rule, sameRule } from '../host-state/policy-rule.ts';
 import { findPairOf, isOfPair, pairOf } from '../routing/route-table.ts';
 import { usualPriority } from '../routing/strict-rules.ts';
-import { findOurRules, findPairs, mainRule, type Pair, tunnelRule } from '../routing/tunnel-rules.ts';
+import { findOurRules, findPairs, mainRule, type Pair, rulesBehind, tunnelRule } from '../routing/tunnel-rules.ts';
 import { added, type Change, removed } from './change.ts';
 import type { Desired } from './desired.ts';
 import type { LinkCommand } from './step.ts';
@@ -18,8 +18,7 @@ export function planRules({ rules }: Pick<Desired, 'rules'>, actual: Pick<Actual
   if (rules.length === 0 && !holdsTunnel(actual)) return [];
   const stand =
     findPairs(actual.rules).find((pair) => rules.includes(mainRule) && isInPlace(pair, actual.rules)) ?? null;
-  const wanted =
-    stand === null ? rules : rules.filter((rule) => !sameRule(rule, mainRule) && !sameRule(rule, tunnelRule));
+  const wanted = stand === null ? rules : rulesBehind(stand, rules);
   const additions = wanted
     .filter((rule) => !actual.rules.some((present) => sameRule(present, rule)))
     .map((rule): PlannedRule => [{ add: 'rule', rule }, added('rule', nameRule(rule), 'ip rule', reasonOf(rule))]);
@@ -75,8 +74,10 @@ function nameRule(rule: Rule): string {
   return [`${rule.priority}: ${formatRule(rule)}`, ...rule.more].join(' ');
 }
 
-function reasonOf({ priority }: Rule): string {
-  switch (usualPriority(priority)) {
+function reasonOf(rule: Rule): string {
+  if (isNop(rule)) return 'from here the rules of this host decide';
+  if (rule.mask !== null) return 'what began outside the tunnel is answered outside';
+  switch (usualPriority(rule.priority)) {
     case rulePriority.source:
       return 'what comes in at this address is answered from it';
     case rulePriority.service:
@@ -85,6 +86,8 @@ function reasonOf({ priority }: Rule): string {
       return 'a resolver is reached outside the tunnel';
     case rulePriority.main:
       return 'the main table is asked before the tunnel';
+    case rulePriority.last:
+      return 'what this host has no other route for goes through the tunnel';
     default:
       return 'everything else goes through the tunnel';
   }

@@ -46,7 +46,7 @@ export function areStrict(rules: readonly Rule[]): boolean {
 
 /** True where a rule of a full tunnel keeps this address outside. */
 export function isKeptOut(address: Address, rules: readonly Rule[]): boolean {
-  return rules.some(({ to, table }) => table === 'main' && to !== null && covers(to, address));
+  return rules.some(({ to, table, goto }) => (table === 'main' || goto !== null) && to !== null && covers(to, address));
 }
 
 /** What a rule of a strict tunnel would have as a priority in one that is not strict. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { checkAnswers } from '../../../src/core/doctor/check-answers.ts';
 import { checkOwnClock, checkServiceClock } from '../../../src/core/doctor/check-clock.ts';
 import { checkDaemon, checkFile, type FileFacts } from '../../../src/core/doctor/check-files.ts';
 import {
@@ -18,12 +19,17 @@ import {
   type ExaminedNetwork,
 } from '../../../src/core/doctor/check-network.ts';
 import { firewallMarks } from '../../../src/core/forward/nft-rules.ts';
+import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
+import { makeRule } from '../../../src/core/host-state/policy-rule.ts';
+import { allForwardingKey } from '../../../src/core/host-state/sysctl-keys.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
+import { tunnelRule, tunnelRules } from '../../../src/core/routing/tunnel-rules.ts';
 import {
   address,
   bare,
   desireFor,
   dialled,
+  ground,
   keyPair,
   network,
   options,
@@ -36,6 +42,56 @@ const tool = (name: string, path: string | null = `/usr/bin/${name}`): ToolFound
   return { tool: name, path, version: path && '1.0', remedy: `apt install ${name}` };
 };
 const ready = { forwards: false, pings: false };
+
+describe('answers to clients outside a full tunnel', () => {
+  const laptop = peer(3, { type: 'admin_device' });
+  const map = network([peer(1, { type: 'connector', endpoint: dialled(1) }), laptop], {
+    routes: [prefix('0.0.0.0/0')],
+  });
+  const full = desireFor(laptop, map, {}, { ...ground, allowed: [prefix('0.0.0.0/0')] });
+  const route = (link: string): KernelRoute => ({
+    link,
+    local: false,
+    source: null,
+    gateway: null,
+    table: 'main',
+    prefix: prefix('0.0.0.0/0'),
+    protocol: 'boot',
+  });
+  const [inside, outside, nowhere] = [route('cpn0'), route('eth0'), { link: null, why: 'none' } as const];
+  const from = address('203.0.113.22');
+
+  it.each([
+    ['stay outside', outside, outside, 'ok'],
+    ['go into the tunnel', inside, outside, 'problem'],
+    ['go into the tunnel, as the host has no other route', inside, nowhere, 'ok'],
+    ['go into the tunnel by a route that a peer serves', inside, inside, 'ok'],
+    ['are refused by the host', nowhere, nowhere, 'ok'],
+  ])('that %s', (_what, way, without, verdict) => {
+    expect(checkAnswers([{ from, way, outside: without }], full, bare)).toMatchObject([{ verdict }]);
+  });
+
+  it('include those of containers, which only packet rules keep outside', () => {
+    const actual = { ...bare, sysctls: { [allForwardingKey]: '1' } };
+    const paths = [{ from, way: outside, outside }];
+    expect(checkAnswers(paths, full, actual)).toMatchObject([{ verdict: 'ok' }, { verdict: 'note' }]);
+    const rules = tunnelRules(ground, true);
+    expect(checkAnswers(paths, { ...full, rules }, actual)).toMatchObject([{ verdict: 'ok' }]);
+  });
+
+  it('leave out what a rule by mark leads elsewhere: a note, where it comes after the tunnel', () => {
+    const rule = { ...makeRule(32_765, { fwmark: 1, table: '101' }), protocol: '0' };
+    const rules = [rule, { ...rule, priority: 1000 }, { ...tunnelRule, priority: 32_764, protocol: '0' }];
+    expect(checkAnswers([], full, { ...bare, rules })).toMatchObject([
+      { verdict: 'ok' },
+      { verdict: 'note', found: expect.stringContaining('"32765: from all fwmark 0x1 lookup 101"') },
+    ]);
+  });
+
+  it('are not examined without one', () => {
+    expect(checkAnswers([], desireFor(laptop, network([laptop])), bare)).toEqual([]);
+  });
+});
 
 describe('tools', () => {
   it.each([

@@ -75,7 +75,12 @@ export const away = (range: string, changes: Partial<TakenRoute> = {}) =>
 export function explain(to: string, view: View, there: KernelRoute, answers: Partial<PathFacts> = {}): Check[] {
   const found = findNetwork(address(to), [view]);
   if (found === null) throw new Error(`${to} is in no network`);
-  return explainPath(address(to), found, { there, back: there, outer: null, drops: null, ...answers }, now);
+  return explainPath(
+    address(to),
+    found,
+    { there, back: there, outer: null, drops: null, answers: [], ...answers },
+    now,
+  );
 }
 
 export const verdicts = (checks: readonly Check[]) => checks.map(({ check, ok }) => [check, ok]);

@@ -5,6 +5,7 @@ import { explainOther } from '../../../src/core/explain/explain-path.ts';
 import { findNetwork } from '../../../src/core/explain/find-target.ts';
 import type { View } from '../../../src/core/explain/view.ts';
 import type { ForwardDrop } from '../../../src/core/forward/find-drops.ts';
+import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
 import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
 import { address, desireFor, dialled, network, peer, prefix } from '../samples.ts';
 import { allPass, away, check, connector, explain, into, laptop, office, self, verdicts, viewOf } from './samples.ts';
@@ -215,6 +216,24 @@ describe('a full tunnel', () => {
       expect(findNetwork(address(outside), [view]), outside).toBeNull();
     const [first] = explainOther(address('198.51.100.9'), [view], away('0.0.0.0/0'));
     expect(first?.detail).toMatch(/; it stays outside the full tunnel of network office$/);
+  });
+
+  it('shows where answers to clients go, and that it takes some', () => {
+    const view = viewOf(exit, {}, { allowed: [prefix('0.0.0.0/0')] });
+    const there = into('0.0.0.0/0', { table: '8349' });
+    const outside = away('0.0.0.0/0', { gateway: address('203.0.113.1') });
+    const from = address('203.0.113.22');
+    const answersBy = (way: KernelRoute) =>
+      explain('8.8.8.8', view, there, { answers: [{ from, way, outside }] }).find((each) => each.check === 'answers');
+    expect(answersBy(outside)).toEqual({
+      check: 'answers',
+      ok: true,
+      detail: 'from 203.0.113.22: leaves by eth0 via 203.0.113.1, by the default route (static)',
+      remedy: null,
+    });
+    expect(answersBy(there)).toMatchObject({ ok: null, remedy: expect.stringContaining('cpn doctor') });
+    const other = explainOther(address('198.51.100.53'), [view], outside, [{ from, way: there, outside }]);
+    expect(other.at(-1)).toMatchObject({ check: 'answers', ok: null });
   });
 
   it('that is refused leaves an address outside, and is reported', () => {

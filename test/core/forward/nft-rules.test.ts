@@ -2,6 +2,7 @@ import { describe, expect, it, test } from 'vitest';
 import { InvalidValue } from '../../../src/core/errors/index.ts';
 import type { FirewallRule } from '../../../src/core/forward/firewall-rule.ts';
 import {
+  boundsForwarding,
   firewallMarks,
   hasTable,
   isLoaded,
@@ -9,6 +10,7 @@ import {
   unreadable,
   withoutTool,
 } from '../../../src/core/forward/nft-rules.ts';
+import { returnPathRules } from '../../../src/core/forward/return-path-rules.ts';
 import { address, prefix } from '../samples.ts';
 
 const write = (rule: FirewallRule) => packetRules({ link: 'cpn0', rules: [rule] })[0]?.text;
@@ -27,6 +29,25 @@ describe('a packet rule', () => {
       'iifname "cpn0" ip6 saddr fd00::/64 ip6 daddr fd01::/64 accept',
     );
     expect(write({ rule: 'accept-published', at: address('fd00::1') })).toContain('ct original ip6 daddr fd00::1');
+  });
+
+  it('marks connections that began outside a full tunnel, and not those to the address in it', () => {
+    const [own, range] = [address('10.77.0.2'), prefix('10.77.0.0/24')];
+    const rules = packetRules({ link: 'cpn0', rules: returnPathRules(own, range) });
+    const begun = 'iifname != { "lo", "cpn0" } ct direction original ct original ip daddr != 10.77.0.2';
+    expect(rules.map(({ chain, text }) => [chain, text])).toEqual([
+      [
+        'returning',
+        expect.stringMatching(/^ct mark & 0x10000000 == 0x10000000 meta mark & 0x30ff == 0x0 meta mark set/),
+      ],
+      ['returning', expect.stringContaining(`${begun} fib daddr type local`)],
+      ['returning', expect.stringContaining(`${begun} ct status dnat fib daddr oifname != "cpn0"`)],
+      ['returning', expect.stringContaining(`${begun} ct status dnat ip daddr 10.77.0.0/24`)],
+      ['answering', `oifname "cpn0" ${rules[0]?.text}`],
+    ]);
+    expect(returnPathRules(address('fd00::2'), prefix('fd00::/64'))).toEqual([]);
+    const marks = firewallMarks({ link: 'cpn0', rules: returnPathRules(own, range) });
+    expect(boundsForwarding({ firewall: marks })).toBe(false);
   });
 
   test.each<[string, FirewallRule, string]>([

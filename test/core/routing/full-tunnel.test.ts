@@ -30,6 +30,25 @@ const targets = (desired: typeof full, actual: Actual) =>
     .map(({ action, kind, target }) => `${action} ${kind} ${target}`);
 const by = (rule: Rule, priority: number, protocol = '0'): Rule => ({ ...rule, priority, protocol });
 
+const { end } = rulePriority;
+
+/** Wherever the host is killed between two commands, each `goto` of ours has its target: else the tunnel takes the answers. */
+function expectTargets(from: Actual, steps: readonly Step[]): void {
+  const links = steps.flatMap((step) => (step.do === 'configure-link' ? [step] : []));
+  const commands = links.flatMap((step) => step.commands.map((command) => ({ ...step, commands: [command] })));
+  let actual = from;
+  for (const step of commands) {
+    const before = new Set(findLost(actual));
+    actual = simulate(actual, [step]);
+    expect(findLost(actual).filter((rule) => !before.has(rule))).toEqual([]);
+  }
+}
+
+function findLost({ rules }: Actual): Rule[] {
+  const ours = rules.filter((rule) => rule.protocol === '157' && rule.goto !== null && rule.more.length === 0);
+  return ours.filter((rule) => !rules.some(({ priority }) => priority === rule.goto));
+}
+
 /** What wg-quick makes of our file: neither priorities nor protocols. */
 const quick = [by(mainRule, 32764), by(tunnelRule, 32765)];
 
@@ -48,24 +67,28 @@ describe('a full tunnel', () => {
     expect(steps.map((step) => step.do)).toEqual(['create-link', 'configure-device', 'configure-link', 'set-sysctl']);
     expect(steps[1]).toMatchObject({ fwmark: 0x209d });
     const commands = steps[2]?.do === 'configure-link' ? steps[2].commands : [];
-    expect(commands.slice(-5)).toMatchObject([
+    expect(commands.slice(-7)).toMatchObject([
       { add: 'route', prefix: '0.0.0.0/0', table: '8349' },
-      { add: 'rule', rule: { from: '203.0.113.22/32', table: 'main' } },
-      { add: 'rule', rule: { to: '198.51.100.53/32', table: 'main' } },
+      { add: 'rule', rule: { priority: end, table: null, goto: null } },
+      { add: 'rule', rule: { from: '203.0.113.22/32', goto: end } },
+      { add: 'rule', rule: { to: '198.51.100.53/32', goto: end } },
       { add: 'rule', rule: mainRule },
       { add: 'rule', rule: tunnelRule },
+      { add: 'rule', rule: { priority: rulePriority.last, table: '8349' } },
     ]);
   });
 
-  it('is taken down in the opposite order: the rule into the tunnel first, the mark last', () => {
+  it('is taken down in the opposite order: the rules into the tunnel first, the target of others after them, the mark last', () => {
     const steps = plan(split, settle(full), now).filter((step) => step.do !== 'set-firewall');
     const commands = steps.flatMap((step) => (step.do === 'configure-link' ? step.commands : []));
     expect(commands).toMatchObject([
       { add: 'route', prefix: '192.168.50.0/24' },
+      { remove: 'rule', rule: { priority: rulePriority.last, table: '8349' } },
       { remove: 'rule', rule: tunnelRule },
       { remove: 'rule', rule: mainRule },
       { remove: 'rule', rule: { to: '198.51.100.53/32' } },
       { remove: 'rule', rule: { from: '203.0.113.22/32' } },
+      { remove: 'rule', rule: { priority: end, table: null, goto: null } },
       { remove: 'route', prefix: '0.0.0.0/0', table: '8349' },
     ]);
     expect(steps.at(-1)).toMatchObject({ do: 'configure-device', fwmark: null, peers: [] });
@@ -108,7 +131,7 @@ describe('a full tunnel', () => {
     const desired = desireFor(laptop, map, {}, allowing(...halves));
     const actual = settle(desired);
     expect(actual.routes.map(({ table }) => table)).toEqual(['8349', '8349']);
-    expect(desired.rules.at(-1)).toEqual(tunnelRule);
+    expect(desired.rules.slice(-2)).toEqual([tunnelRule, { ...tunnelRule, priority: rulePriority.last }]);
     // wg-quick puts them into the main table, where they would swallow the tunnel's own packets.
     const inMain = {
       ...actual,
@@ -122,17 +145,20 @@ describe('a full tunnel', () => {
   it('keeps out this host’s addresses, the control plane and the resolvers: IPv4 ones, each once', () => {
     const addresses = ['203.0.113.22', '2001:db8::22', '192.168.1.2'].map(address);
     const resolvers = ['127.0.0.53', '198.51.100.53', '198.51.100.53'].map(address);
-    const rules = tunnelRules({
-      surroundings: { ...surroundings, addresses, resolvers },
-      api: [address('192.0.2.80')],
-    });
+    const rules = tunnelRules(
+      { surroundings: { ...surroundings, addresses, resolvers }, api: [address('192.0.2.80')] },
+      true,
+    );
     expect(rules.map((rule) => `${rule.priority} ${formatRule(rule)}`)).toEqual([
-      '31570 from 192.168.1.2/32 lookup main',
-      '31570 from 203.0.113.22/32 lookup main',
-      '31571 from all to 192.0.2.80/32 lookup main',
-      '31572 from all to 198.51.100.53/32 lookup main',
+      '31575 from all nop',
+      '31570 from all fwmark 0x10000000/0x10000000 goto 31575',
+      '31570 from 192.168.1.2/32 goto 31575',
+      '31570 from 203.0.113.22/32 goto 31575',
+      '31571 from all to 192.0.2.80/32 goto 31575',
+      '31572 from all to 198.51.100.53/32 goto 31575',
       '31573 from all lookup main suppress_prefixlength 0',
       '31574 not from all fwmark 0x209d lookup 8349',
+      '2147483647 not from all fwmark 0x209d lookup 8349',
     ]);
   });
 });
@@ -163,8 +189,8 @@ describe('the rules of a full tunnel', () => {
     const moved = { ...surroundings, addresses: [address('203.0.113.23')] };
     const desired = desireFor(laptop, exit, {}, { ...allowing('0.0.0.0/0'), surroundings: moved });
     expect(targets(desired, actual)).toEqual([
-      'add rule 31570: from 203.0.113.23/32 lookup main',
-      'remove rule 31570: from 203.0.113.22/32 lookup main',
+      'add rule 31570: from 203.0.113.23/32 goto 31575',
+      'remove rule 31570: from 203.0.113.22/32 goto 31575',
     ]);
   });
 
@@ -172,15 +198,48 @@ describe('the rules of a full tunnel', () => {
     const routes = actual.routes.map((route) => ({ ...route, protocol: 'boot' }));
     const started = { ...withRules(quick), routes };
     expect(targets(full, started)).toEqual([
-      'add rule 31570: from 203.0.113.22/32 lookup main',
-      'add rule 31572: from all to 198.51.100.53/32 lookup main',
+      'add rule 32766: from all nop',
+      'add rule 31570: from 203.0.113.22/32 goto 32766',
+      'add rule 31572: from all to 198.51.100.53/32 goto 32766',
+      'add rule 2147483647: not from all fwmark 0x209d lookup 8349',
     ]);
     expect(targets(full, settle(full, started))).toEqual([]);
   });
 
+  it('continue behind wg-quick’s pair, wherever it is, and there is no moment without a target', () => {
+    const routes = actual.routes.map((route) => ({ ...route, protocol: 'boot' }));
+    const behind = settle(full, { ...withRules([by(mainRule, 32_762), by(tunnelRule, 32_763)]), routes });
+    expect(behind.rules.filter((rule) => rule.protocol === '157').map((rule) => rule.goto ?? rule.priority)).toEqual([
+      32_764,
+      32_764,
+      32_764,
+      rulePriority.last,
+    ]);
+    // wg-quick's pair went: ours comes in its place.
+    const alone = { ...behind, rules: behind.rules.filter((rule) => rule.protocol === '157') };
+    const steps = plan(full, alone, now);
+    expectTargets(alone, steps);
+    expect(simulate(alone, steps).rules).toHaveLength(full.rules.length);
+  });
+
+  it('of an earlier version are replaced, the new before the old', () => {
+    const former = (rule: Rule): Rule => (rule.goto === null ? rule : { ...rule, goto: null, table: 'main' });
+    const rules = full.rules.filter(({ priority }) => priority < rulePriority.end).map(former);
+    const steps = plan(full, withRules(rules), now);
+    expectTargets(withRules(rules), steps);
+    expect(steps.flatMap((step) => step.changes.map(({ action, target }) => `${action} ${target}`))).toEqual([
+      'add 31575: from all nop',
+      'add 31570: from 203.0.113.22/32 goto 31575',
+      'add 31572: from all to 198.51.100.53/32 goto 31575',
+      'add 2147483647: not from all fwmark 0x209d lookup 8349',
+      'remove 31572: from all to 198.51.100.53/32 lookup main',
+      'remove 31570: from 203.0.113.22/32 lookup main',
+    ]);
+  });
+
   it.each([
     ['ahead of what is kept out', [by(mainRule, 5000), by(tunnelRule, 5001)]],
-    ['next to ours', [...full.rules.slice(-2), ...quick]],
+    ['next to ours', [mainRule, tunnelRule, ...quick]],
     ['without the one of the main table', [by(tunnelRule, 32765)]],
     ['in the wrong order', [by(tunnelRule, 32764), by(mainRule, 32765)]],
   ])('are ours again where wg-quick’s are %s', (_what, rules) => {
@@ -203,12 +262,16 @@ describe('the rules of a full tunnel', () => {
     fc.assert(
       fc.property(rules, (present) => {
         const before = withRules(present);
-        const after = settle(full, before);
+        const steps = plan(full, before, now);
+        expectTargets(before, steps);
+        const after = simulate(before, steps);
         expect(plan(full, after, now)).toEqual([]);
         // Rules of a pair belong to the accepted routes of some network, and to no full tunnel.
         const others = present.filter((each) => !findOurRules(present).includes(each) || isOfPair(each));
         expect(after.rules.filter((each) => others.includes(each))).toEqual(others);
-        const gone = simulate(after, planCleanup([{ made: 'rules', link: 'cpn0' }], after));
+        const cleanup = planCleanup([{ made: 'rules', link: 'cpn0' }], after);
+        expectTargets(after, cleanup);
+        const gone = simulate(after, cleanup);
         expect(gone.rules).toEqual(others);
       }),
     );

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RoutedPrefix, Underlay } from '../../../src/core/host-state/actual.ts';
+import { rulePriority } from '../../../src/core/host-state/marks.ts';
 import { formatRule } from '../../../src/core/host-state/policy-rule.ts';
 import { findHollowing, listOutside, strictlyOutside } from '../../../src/core/routing/outside.ts';
 import { findOutsideRoute, reportOutside } from '../../../src/core/routing/outside-report.ts';
@@ -121,20 +122,23 @@ describe('what a strict tunnel leaves outside', () => {
 
 describe('the rules of a strict tunnel', () => {
   const api = [address('198.51.100.80')];
-  const rules = tunnelRules({ surroundings: { ...laptop([]), resolvers: [address('9.9.9.9')] }, api });
+  const rules = tunnelRules({ surroundings: { ...laptop([]), resolvers: [address('9.9.9.9')] }, api }, false);
   const strict = strictRules(rules, { prefixes: [prefix('192.168.1.0/24')], tables: ['8350', '8351'] });
 
   it('lead to the main table for the exceptions alone, before any other rule of ours that leads to it', () => {
     expect(strict.map((rule) => `${rule.priority} ${formatRule(rule)}`)).toEqual([
-      expect.stringMatching(/^31460 from 192\.168\.1\.22\/32 /),
-      expect.stringMatching(/^31461 from all to 198\.51\.100\.80\/32 /),
-      expect.stringMatching(/^31462 from all to 9\.9\.9\.9\/32 /),
-      '31463 from all to 192.168.1.0/24 lookup main suppress_prefixlength 0',
-      '31464 from all lookup 8350',
-      '31464 from all lookup 8351',
+      '31575 from all nop',
+      '31462 from 192.168.1.22/32 goto 31575',
+      '31463 from all to 198.51.100.80/32 goto 31575',
+      '31464 from all to 9.9.9.9/32 goto 31575',
+      '31460 from all to 192.168.1.0/24 lookup main suppress_prefixlength 0',
+      '31461 from all lookup 8350',
+      '31461 from all lookup 8351',
       '31465 not from all fwmark 0x209d lookup 8349',
+      '2147483647 not from all fwmark 0x209d lookup 8349',
     ]);
-    expect(Math.max(...strict.map(({ priority }) => priority))).toBeLessThan(pairOf('8350')[0].priority);
+    const before = strict.filter(({ priority }) => priority < rulePriority.end).map(({ priority }) => priority);
+    expect(Math.max(...before)).toBeLessThan(pairOf('8350')[0].priority);
   });
 
   it('lead to the tables of all networks of this host, and not to those that only they lead to', () => {
@@ -158,7 +162,7 @@ it('a report of very many routes lists the widest, and counts the others', () =>
   const many = Array.from({ length: 300 }, (_, index) =>
     by(`20.${index % 250}.${Math.floor(index / 250)}.0/24`, { protocol: 'bgp' }),
   );
-  const { entries, omitted } = reportOutside('cpn0', tunnelRules({ surroundings, api: [] }), laptop(many));
+  const { entries, omitted } = reportOutside('cpn0', tunnelRules({ surroundings, api: [] }, false), laptop(many));
   expect(entries.length + omitted).toBe(302);
   expect(entries).toHaveLength(100);
 });

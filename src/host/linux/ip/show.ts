@@ -174,25 +174,28 @@ function readRoute(entry: Entry, whole: Prefix): ShownRoute {
 
 /** Parses an IPv4 rule as `ip -json -details -Numeric rule show` prints it (print_rule in ip/iprule.c of iproute2). */
 function readRule(entry: Entry): Rule {
-  const { priority, src, srclen, dst, dstlen, fwmark, table, suppress_prefixlen: suppress, protocol } = entry;
-  // A masked mark is another condition.
-  const masked = 'fwmask' in entry;
+  const { priority, src, srclen, dst, dstlen, fwmark, fwmask, table, protocol } = entry;
+  const { goto, suppress_prefixlen: suppress } = entry;
   return {
     priority: numberOf(priority, 'priority'),
     // A flag is printed as a key without a value.
     not: 'not' in entry,
     from: readSelector(src, srclen),
     to: readSelector(dst, dstlen),
-    fwmark: fwmark === undefined || masked ? null : numberOf(Number(fwmark), 'fwmark'),
+    fwmark: fwmark === undefined ? null : numberOf(Number(fwmark), 'fwmark'),
+    mask: fwmask === undefined ? null : numberOf(Number(fwmask), 'fwmask'),
     table: table === undefined ? null : tableName(table),
+    goto: goto === undefined ? null : numberOf(goto, 'goto'),
     suppress: suppress === undefined ? null : numberOf(suppress, 'suppress_prefixlen'),
     protocol: protocolName(protocol ?? '0'),
-    more: Object.keys(entry).filter((key) => !knownKeys.has(key) || (masked && key === 'fwmark')),
+    more: Object.keys(entry).filter((key) => !knownKeys.has(key)),
   };
 }
 
-/** The names of all other keys are returned in `more`. */
-const knownKeys = new Set('priority not src srclen dst dstlen fwmark table suppress_prefixlen protocol'.split(' '));
+/** The names of all other keys are returned in `more`. `unresolved` is a `goto` without a target, which its absence shows. */
+const knownKeys = new Set(
+  'priority not src srclen dst dstlen fwmark fwmask table goto unresolved nop suppress_prefixlen protocol'.split(' '),
+);
 
 function readSelector(address: unknown, length: unknown): Prefix | null {
   if (address === undefined || address === 'all') return null;

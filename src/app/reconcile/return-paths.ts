@@ -1,0 +1,31 @@
+import { tunnelMark } from '../../core/host-state/marks.ts';
+import { type Address, familyOf } from '../../core/net/cidr.ts';
+import type { ReturnPath } from '../../core/routing/return-path.ts';
+import type { Host } from '../../host/host.ts';
+import type { Evaluation } from './evaluate-network.ts';
+
+/** Own addresses that the kernel is asked about, where there are many. */
+const mostAddresses = 16;
+
+/**
+ * Queries the kernel where answers to `to` go that bear an address of this host; none without a full tunnel. WireGuard's own mark leads
+ * past the tunnel.
+ */
+export async function readReturnPaths(
+  host: Pick<Host, 'route'>,
+  { desired, actual }: Pick<Evaluation, 'desired' | 'actual'>,
+  to: Address,
+): Promise<ReturnPath[]> {
+  if (desired.rules.length === 0 || actual.isPlain || familyOf(to) !== 4) return [];
+  const own = new Set(actual.surroundings.addresses.filter((each) => familyOf(each) === 4));
+  const asked = [...own].slice(0, mostAddresses);
+  return Promise.all(
+    asked.map(async (from) => {
+      const [way, outside] = await Promise.all([
+        host.route(to, { source: from }),
+        host.route(to, { source: from, mark: tunnelMark }),
+      ]);
+      return { from, way, outside };
+    }),
+  );
+}

@@ -1,0 +1,17 @@
+import { isTakenByTunnel, type ReturnPath } from '../routing/return-path.ts';
+import { type Check, inconclusive, passes } from './check.ts';
+import { describeRefusal, describeRoute } from './check-route.ts';
+import type { View } from './view.ts';
+
+/** Tells where answers to an address go, from each address of this host; none without a full tunnel. */
+export function checkAnswers(paths: readonly ReturnPath[], { desired: { link } }: View): Check[] {
+  if (paths.length === 0) return [];
+  const details = paths.map(({ from, way }) => {
+    const where = way.link === null ? describeRefusal(way) : describeRoute({ ...way, source: null });
+    return `from ${from}: ${where}`;
+  });
+  const detail = details.join('; ');
+  const isTaken = paths.some((path) => isTakenByTunnel(path, link));
+  if (!isTaken) return [passes('answers', detail)];
+  return [inconclusive('answers', detail, `${link} takes answers that belong outside; "cpn doctor" says why`)];
+}
