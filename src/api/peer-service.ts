@@ -52,16 +52,22 @@ const noOperation: readonly number[] = [404, 405];
 /** The statuses of a service without the operation or the field. */
 const unknownToService: readonly number[] = [403, 404, 405, 422];
 
+interface PeerClientOptions extends ClientOptions {
+  /** Called where an operation that the service describes is answered as if it were not there. */
+  readonly onAbsent?: () => void;
+  /** The id of this start of the daemon; null for a command. */
+  readonly instance?: string | null;
+}
+
 /**
  * The operations of a host on the service at `address`. Of the extensions of the public contract it uses only these features.
  * Throws InvalidValue for an address that nothing may be sent to.
  *
- * @param onAbsent called where an operation that the service describes is answered as if it were not there
  */
 export function connectPeerService(
   address: ServiceAddress,
   features: readonly Feature[],
-  { onAbsent = () => {}, ...options }: ClientOptions & { readonly onAbsent?: () => void } = {},
+  { onAbsent = () => {}, instance = null, ...options }: PeerClientOptions = {},
 ): PeerService {
   const http = new HttpClient(address, options);
   const has = (feature: Feature) => features.includes(feature);
@@ -85,6 +91,7 @@ export function connectPeerService(
         known: has('map-revision') ? known : null,
         changes: has('map-revision') && has('map-changes'),
         listsRemoved: has('map-revision') && has('map-removed'),
+        instance: has('map-instance') ? instance : null,
         // The signal of a wait holds for any call.
         wait: has('map-revision') && has('map-wait') ? wait : wait?.signal && { seconds: null, signal: wait.signal },
         onRefused: ({ message }) => options.onRetry?.({ attempt: 1, delayMs: 0, problem: message }),

@@ -19,6 +19,8 @@ export interface MapRequest {
   readonly changes: boolean;
   /** The service lists in whole maps which peers are gone since a revision. */
   readonly listsRemoved: boolean;
+  /** The id of this start of the daemon; null for a command, and where the service takes none. */
+  readonly instance?: string | null;
   readonly wait?: Wait | undefined;
   readonly remedies: Remedies;
   /** Called with the refusal of a delta, before the whole map is read. */
@@ -33,9 +35,10 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   const answer = await ask(http, request, wait, {
     ...(revision !== null && { 'if-none-match': revision }),
     ...(base && { 'a-im': deltaManipulation }),
+    ...(request.instance != null && { 'peer-instance': request.instance }),
   });
   const { status } = answer;
-  const rest = { waited: answer.waited, ...readFrom(answer) };
+  const rest = { waited: answer.waited, ...readFrom(answer), ...readCloned(answer) };
   if (status === 304) return { map: null, ...rest };
   if (base === null || status !== 226) {
     const map = decodeWhole(answer, network);
@@ -57,6 +60,12 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
 function readFrom({ from }: Answer): Pick<MapReading, 'from'> {
   const address = tryParseAddress(from?.replace(/^::ffff:(?=[\d.]+$)|%.*$/g, '') ?? '');
   return address === null ? {} : { from: address };
+}
+
+/** What is no instant tells of no clone. */
+function readCloned({ headers }: Answer): Pick<MapReading, 'clonedSince'> {
+  const at = Date.parse([headers['peer-cloned-since']].flat()[0] ?? '');
+  return Number.isNaN(at) ? {} : { clonedSince: new Date(at).toISOString() };
 }
 
 function ask(

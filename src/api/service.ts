@@ -68,6 +68,8 @@ export interface MapReading {
   readonly waited: boolean;
   /** The address at which the service answered, where it is known. */
   readonly from?: Address;
+  /** ISO 8601: since when another host has the identity of this one, as far as the service knows; absent where none has. */
+  readonly clonedSince?: string;
 }
 
 /** What a host may change of its own peer. */

@@ -29,13 +29,20 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
   const log = await openLog(input, mode === 'daemon' ? 'info' : 'silent');
   const reporter = mode === 'daemon' ? reportToLog(log) : { progress, remark: printRemark, warn };
   const reach = (service: ServiceAddress) => withEnvironmentProxy(service, input.environment);
+  // Of two daemons with one identity the service sees an earlier one come back, which a restart never does.
+  const instance = mode === 'daemon' ? randomBytes(8).toString('hex') : null;
   const untested = describeUntested(driver);
   if (untested !== null) reporter.warn(untested);
   return {
     host: await openHost(driver, folders.runtime),
     store: await openStore(folders, mode, reporter, log),
     connect: (known, patience) =>
-      connectService({ ...known, service: reach(known.service) }, { deadlineMs: 30_000, ...patience }, reporter),
+      connectService(
+        { ...known, service: reach(known.service) },
+        { deadlineMs: 30_000, ...patience },
+        reporter,
+        instance,
+      ),
     async describe(address, etag, signal) {
       const { readDescription } = await import('../api/description.ts');
       return readDescription(reach(address), etag, signal && { signal });
@@ -167,10 +174,12 @@ async function connectService(
   { service, features }: KnownService,
   patience: ConnectOptions,
   { remark }: Reporter,
+  instance: string | null,
 ): Promise<PeerService> {
   const { connectPeerService } = await import('../api/peer-service.ts');
   return connectPeerService(service, features ?? [], {
     ...patience,
+    instance,
     onRetry: ({ problem, delayMs }) => remark(`${problem}; retrying in ${delayMs} ms`),
   });
 }

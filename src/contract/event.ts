@@ -7,6 +7,7 @@ export const EventType = z
     'peer.removed',
     'peer.online',
     'peer.offline',
+    'peer.cloned',
     'route.failed_over',
     'route.dead',
     'route.restored',

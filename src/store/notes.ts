@@ -20,6 +20,8 @@ export interface Sync {
   readonly refusal?: string | undefined;
   /** The address at which the service answered last. */
   readonly reached?: Address | undefined;
+  /** ISO 8601: since when another host has the identity of this one, by the last answer; absent where none has. */
+  readonly clonedSince?: string | undefined;
 }
 
 /** What passes leave to later passes and to `cpn status`. Gone with a reboot; none of it is the only copy. */
@@ -43,6 +45,8 @@ export interface Notes {
   readonly probed: Readonly<Record<string, Probed>>;
   /** How other hosts reach this one, as the service last replied to a report; null where that is not known. */
   readonly reachability: Reachability | null;
+  /** Peers whose packets come from two endpoints in turn, with these, by their public keys. */
+  readonly alternating: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Facts of a probe target other than whether it answers. */
@@ -64,6 +68,7 @@ export const noNotes: Notes = {
   inboundDropped: false,
   probed: {},
   reachability: null,
+  alternating: {},
 };
 
 const address = v.pipe(v.string(), v.transform(parseAddress));
@@ -83,6 +88,7 @@ const schema = v.object({
     refused: v.optional(v.nullable(v.picklist(['token', 'forbidden', 'gone'])), null),
     refusal: v.optional(v.string()),
     reached: v.optional(address),
+    clonedSince: v.optional(instant),
   }),
   held: v.nullable(v.object({ since: v.number() })),
   silent: v.record(v.string(), v.number()),
@@ -93,13 +99,14 @@ const schema = v.object({
   inboundDropped: v.optional(v.boolean(), false),
   probed: v.optional(v.record(v.string(), probed), () => ({})),
   reachability: v.optional(v.nullable(v.object({ reachableBy: v.number(), witnesses: v.number() })), null),
+  alternating: v.optional(v.record(v.string(), v.array(v.string())), () => ({})),
 });
 
 /**
  * The notes as the text of their file. The time of the last success is left out where it can be the file's own, so that a
  * pass without news writes nothing. The same notes always give the same text.
  */
-export function formatNotes({ sync, silent, probed, ways, reachability, ...plain }: Notes): string {
+export function formatNotes({ sync, silent, probed, ways, reachability, alternating, ...plain }: Notes): string {
   const { lastSuccess, ...others } = sync;
   const kept = isFileTime(sync) ? others : sync;
   const { held, troubles, dead, unloaded, inboundDropped } = plain;
@@ -112,6 +119,7 @@ export function formatNotes({ sync, silent, probed, ways, reachability, ...plain
     inboundDropped,
     probed: sortKeys(probed),
     ...(reachability && { reachability }),
+    ...(Object.keys(alternating).length > 0 && { alternating: sortKeys(alternating) }),
   };
   return `${JSON.stringify(text)}\n`;
 }

@@ -22,7 +22,13 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true }));
 
 const notes: Notes = {
-  sync: { mode: 'push', lastSuccess: '2026-11-20T12:00:00.123Z', error: null, refused: 'gone' },
+  sync: {
+    mode: 'push',
+    lastSuccess: '2026-11-20T12:00:00.123Z',
+    error: null,
+    refused: 'gone',
+    clonedSince: '2026-11-20T11:00:00.000Z',
+  },
   held: { since: 12.5 },
   silent: { b: 7, a: 5 },
   troubles: ['another program removes a route'],
@@ -35,6 +41,7 @@ const notes: Notes = {
     'a.example:443': { address: null, trouble: 'ping was not found' },
   },
   reachability: { reachableBy: 3, witnesses: 4 },
+  alternating: { key: ['192.0.2.1:1', '192.0.2.2:1'] },
 };
 const synced = (lastSuccess: string | null, error: string | null = null): Notes => ({
   ...notes,

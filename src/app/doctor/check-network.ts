@@ -24,6 +24,7 @@ import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { withoutRoute } from '../reconcile/find-unreachable.ts';
 import { readReturnPaths } from '../reconcile/return-paths.ts';
 import { describeRotation } from '../rotation/begin.ts';
+import { findCloneWarnings } from '../status/describe-clones.ts';
 import { findSecretMismatches } from '../status/find-secret-mismatches.ts';
 import { findDrops } from '../status/foreign-drops.ts';
 import { secondsNow, type Tools } from '../tools.ts';
@@ -59,6 +60,7 @@ export const networkChecks: readonly NetworkCheck[] = [
     examine: async (tools, seen) => [
       examineTunnel(seen),
       ...examineEnding(tools, seen),
+      ...(await examineClones(tools, seen)),
       ...(await examinePeers(tools, seen)),
       ...(await examineEndpoints(tools, seen)),
       ...checkConflicts(sceneOf(seen)),
@@ -102,6 +104,12 @@ function examineEnding(tools: Tools, { state }: Evaluation): Finding[] {
   if (ending === null) return [];
   const looked = `how long this host may stay in ${printable(state.membership.map.name)}`;
   return [problemFinding('network', looked, ending.found, ending.remedy)];
+}
+
+async function examineClones(tools: Tools, { state }: Evaluation): Promise<Finding[]> {
+  const looked = `whether a host of ${state.interface} is on two machines`;
+  const warnings = findCloneWarnings(state, await tools.store.readNotes(state.interface));
+  return warnings.map(({ found, remedy }) => problemFinding('network', looked, found, remedy));
 }
 
 /** Peers that should answer and do not; who never had a handshake may be off. */

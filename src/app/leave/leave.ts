@@ -56,14 +56,19 @@ export async function selectLeaving(tools: Tools, network: string | undefined): 
  * removes file and state. Also clears what an unfinished join left.
  *
  * @param links the interfaces; all by default. A name would be read again here, and its owner may have changed it since it was confirmed.
+ * @param keepsPeer leaves the peer in its network, for another host that has its identity too, and keeps nothing of it here
  */
-export async function leaveNetworks(tools: Tools, links?: readonly string[]): Promise<LeaveReport[]> {
+export async function leaveNetworks(
+  tools: Tools,
+  links?: readonly string[],
+  keepsPeer = false,
+): Promise<LeaveReport[]> {
   return tools.store.lock(async () => {
     const reports: LeaveReport[] = [];
     const { states, unreadable } = await tools.store.list();
     const isLeaving = ({ interface: link }: { readonly interface: string }) => links?.includes(link) ?? true;
     for (const state of states.filter(isLeaving)) {
-      const { removed, former } = await leaveService(tools, state);
+      const { removed, former } = keepsPeer ? stays : await leaveService(tools, state);
       const left = await cleanUp(tools, { ...state, enabled: false });
       await deleteState(tools, left);
       reports.push({ interface: state.interface, removed, former });
@@ -72,6 +77,8 @@ export async function leaveNetworks(tools: Tools, links?: readonly string[]): Pr
     return reports;
   });
 }
+
+const stays = { removed: false, former: false } as const;
 
 /**
  * Makes sure that nothing of a left network is on the host any more, but for what {@link recordFormer} kept.

@@ -114,8 +114,12 @@ export async function refresh(
     }
     const mode = wait === undefined ? sync.mode : waited ? 'push' : 'poll';
     const reached = answer.from ?? sync.reached;
+    const cloned = answer.clonedSince === undefined ? {} : { clonedSince: answer.clonedSince };
     const lastSuccess = tools.now().toISOString();
-    const notes = { sync: { mode, lastSuccess, error: null, refused: null, ...(reached && { reached }) }, held: null };
+    const notes = {
+      sync: { mode, lastSuccess, error: null, refused: null, ...(reached && { reached }), ...cloned },
+      held: null,
+    };
     const news = await resolveNewNames(tools, state, map);
     return { update: { ...news, isRepeated: isDoubted, removed }, notes, waited, failure: null, heldMap: null };
   } catch (error) {

@@ -3,6 +3,7 @@ import { FeatureFollower } from './feature-follower.ts';
 import { FailureTracker } from './health/failure-tracker.ts';
 import { LanProber } from './health/lan-prober.ts';
 import { MtuProber } from './health/mtu-prober.ts';
+import { CloneListener } from './listeners/clone-listener.ts';
 import type { DriftDamper } from './listeners/drift-damper.ts';
 import { DropListener } from './listeners/drop-listener.ts';
 import { EndpointListener } from './listeners/endpoint-listener.ts';
@@ -60,6 +61,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     new SkippedPeerListener(tools, link),
     new ExpiryListener(tools, link),
     new EndpointListener(tools, link),
+    new CloneListener(tools, link),
     new ForeignRouteListener(tools, link),
     new FailoverCounter(tools.meter, link),
     new PeerListener(tools, link),

@@ -28,6 +28,7 @@ import type { Notes } from '../../store/store.ts';
 import { describeLanRoutes } from '../drain/lan-routes.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import { describeRotation } from '../rotation/begin.ts';
+import { findCloneWarnings } from './describe-clones.ts';
 import { describeLan } from './describe-lan.ts';
 import { describePinMismatches, pinMismatchFinder } from './describe-pin-mismatches.ts';
 import { describeProvidedConfig } from './describe-provided-config.ts';
@@ -47,7 +48,7 @@ type EvaluatedStatus = Pick<
  */
 export function describeEvaluation(
   seen: Evaluation,
-  notes: Pick<Notes, 'silent' | 'troubles' | 'dead' | 'ways' | 'unloaded' | 'probed'>,
+  notes: Pick<Notes, 'sync' | 'silent' | 'troubles' | 'dead' | 'ways' | 'unloaded' | 'probed' | 'alternating'>,
   now: number,
 ): EvaluatedStatus {
   const { state, listed, desired, actual, changes } = seen;
@@ -71,6 +72,7 @@ export function describeEvaluation(
     foreignRoutes.some(({ problem }) => problem !== null) ||
     outside.entries.some(({ problem }) => problem !== null) ||
     detours.size > 0 ||
+    notes.sync.clonedSince !== undefined ||
     state.pins.some((pin) => pin.claimed !== null) ||
     notes.dead.length > 0 ||
     withoutWay.length > 0 ||
@@ -99,6 +101,7 @@ export function describeEvaluation(
       ...describeAllSkipped(map.skipped),
       ...describePinMismatches(state),
       ...(ending === null ? [] : [`${ending.found}; ${ending.remedy}`]),
+      ...findCloneWarnings(state, notes).map(({ found, remedy }) => `${found}; ${remedy}`),
       ...(state.refused === null ? [] : [describeRefused(state)]),
       ...(state.enabled ? [] : [`taken down; "cpn up ${state.interface}" brings it up`]),
       ...(state.drained

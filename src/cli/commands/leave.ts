@@ -23,12 +23,17 @@ export const leave: Command = {
       kind: 'switch',
       summary: 'verify afterwards, and fail if anything is left except the file that is named',
     },
+    'keep-peer': {
+      kind: 'switch',
+      summary:
+        'for a copy of another host: leave the peer in its network, and remove its identity from this host alone',
+    },
     forget: {
       kind: 'switch',
       summary: 'only drop what is stored of networks that were left while their control planes were unreachable',
     },
   },
-  examples: ['cpn leave office --yes --verify', 'cpn leave office --forget'],
+  examples: ['cpn leave office --yes --verify', 'cpn leave office --keep-peer', 'cpn leave office --forget'],
   async run(input) {
     if (input.switch('forget')) return forget(input);
     const [
@@ -45,10 +50,11 @@ export const leave: Command = {
     const network = input.argument('network');
     const { states, unreadable } = await selectLeaving(tools, network);
     const links = states.map((state) => state.interface);
-    const question = `Leave ${states.map(describeState).join(', ')}? The key pair is lost.`;
+    const keepsPeer = input.switch('keep-peer');
+    const question = `Leave ${states.map(describeState).join(', ')}? ${keepsPeer ? 'The peer stays in the network.' : 'The key pair is lost.'}`;
     if (links.length > 0 && !(await confirm(question, input))) return exitCodes.failed;
     const earlier = selectFormer(await listFormer(tools), network);
-    const reports = await leaveNetworks(tools, [...links, ...unreadable.map((each) => each.interface)]);
+    const reports = await leaveNetworks(tools, [...links, ...unreadable.map((each) => each.interface)], keepsPeer);
     if (input.switch('verify')) for (const link of links) await verifyLeft(tools, link);
     await finishLeaving(tools, earlier);
     const waiting = await listFormer(tools);

@@ -6,6 +6,7 @@ export const eventTypes: Readonly<Record<EventType, string>> = {
   'peer.removed': 'peer removed',
   'peer.online': 'peer online',
   'peer.offline': 'peer offline',
+  'peer.cloned': 'peer cloned',
   'route.failed_over': 'failover',
   'route.dead': 'route dead',
   'route.restored': 'route restored',
@@ -36,6 +37,8 @@ export function describeEvent({
       return `${who} is online${because}`;
     case 'peer.offline':
       return `${who} is offline${because}`;
+    case 'peer.cloned':
+      return `${who} is on two hosts${detail({ addresses: [details.addresses].flat().join(' and ') }, 'addresses')}`;
     case 'route.failed_over':
       return `${route} moved from ${from ?? 'no connector'} to ${to ?? 'no connector'}${because}`;
     case 'route.dead':

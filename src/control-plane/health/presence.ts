@@ -1,8 +1,10 @@
+import type { Instance } from '../../core/health/instances.ts';
 import type { PeerCaller } from '../domain/caller.ts';
 import type { Context } from '../service/context.ts';
 import { prunePresence, savePeerHealth } from '../store/health.ts';
 import { transact } from '../store/transact.ts';
 import type { FailureLog } from './failure-log.ts';
+import { observeInstances } from './observe-instances.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const minuteMs = 60_000;
@@ -29,6 +31,12 @@ interface Seen {
   address: string;
   writtenAt: number | null;
   isOnline: boolean;
+  /** The starts of its daemon that made requests since the last write; of each in a row the first and the last request. */
+  instances: Instance[];
+  /** The last one; null before the first. */
+  instance: string | null;
+  /** Since when it is cloned, as far as this process knows. */
+  clonedSince: number | null;
 }
 
 /**
@@ -55,15 +63,32 @@ export class Presence {
   }
 
   /** Counts a request of a peer. */
-  touch({ peerId, networkId, address }: PeerCaller, userAgent: string | undefined): void {
+  touch(
+    { peerId, networkId, address }: PeerCaller,
+    { userAgent, instance }: { readonly userAgent?: string | undefined; readonly instance?: string | undefined },
+  ): void {
     const at = this.#now();
     const { version, platform } = readUserAgent(userAgent);
-    const seen = this.#seen.get(peerId) ?? { network: networkId, at, version, platform, address, ...unwritten };
+    const seen = this.#seen.get(peerId) ?? {
+      ...{ network: networkId, at, version, platform, address, ...unwritten },
+      instances: [],
+    };
+    if (instance !== undefined && instanceForm.test(instance)) {
+      const kept = this.#options.days > 0 ? { address } : {};
+      seen.instances = addInstance(seen.instances, { id: instance, since: at, ...kept });
+      // A start that is new, or back, is written at once: other processes may know it.
+      if (seen.instance !== null && seen.instance !== instance) this.#writeSoon(peerId);
+      seen.instance = instance;
+    }
     Object.assign(seen, { at, address, version: version ?? seen.version, platform: platform ?? seen.platform });
     this.#seen.set(peerId, seen);
     // What is written already brings no news, as the requests of a peer that is suspended.
     if (seen.isOnline || (seen.writtenAt !== null && at - seen.writtenAt < this.#options.flushMs)) return;
-    this.#returned.add(peerId);
+    this.#writeSoon(peerId);
+  }
+
+  #writeSoon(peer: number): void {
+    this.#returned.add(peer);
     this.#soon ??= setTimeout(() => {
       this.#soon = undefined;
       void this.flush();
@@ -74,6 +99,11 @@ export class Presence {
   silenceOf(peer: number): number | null {
     const seen = this.#seen.get(peer);
     return seen === undefined || seen.writtenAt === null ? null : this.#now() - seen.at;
+  }
+
+  /** Since when a peer is cloned, in milliseconds; null where it is not. */
+  clonedSince(peer: number): number | null {
+    return this.#seen.get(peer)?.clonedSince ?? null;
   }
 
   /** Notes what the last event stated of a peer. */
@@ -125,6 +155,13 @@ export class Presence {
       }
     });
     for (const [, seen] of due) seen.writtenAt = now;
+    const found = due.flatMap(([peer, seen]) => {
+      const { network, instances } = seen;
+      seen.instances = [];
+      return instances.length === 0 ? [] : [{ peer, network, instances }];
+    });
+    const cloned = await observeInstances(this.#context, found, now);
+    for (const [peer, seen] of due) if (cloned.has(peer)) seen.clonedSince = cloned.get(peer) ?? null;
   }
 
   async #prune(now: number): Promise<void> {
@@ -139,7 +176,18 @@ export class Presence {
   }
 }
 
-const unwritten = { writtenAt: null, isOnline: false };
+const unwritten = { writtenAt: null, isOnline: false, instance: null, clonedSince: null };
+
+/** What a host chooses as the id of a start of its daemon. */
+const instanceForm = /^[0-9a-f]{16}$/;
+/** Between two writes: of more than two hosts with one identity some are enough. */
+const mostInstances = 16;
+
+function addInstance(known: readonly Instance[], next: Instance): Instance[] {
+  const [last, before] = known.toReversed();
+  const isRepeated = last?.id === next.id && before?.id === next.id;
+  return [...(isRepeated ? known.slice(0, -1) : known), next].slice(-mostInstances);
+}
 
 /** Minutes begin at another second for each peer, so that the peers of a network are not written all at once. */
 function minuteOf(peer: number, at: number): number {

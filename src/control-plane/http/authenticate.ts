@@ -12,10 +12,13 @@ import { type BrowserRequest, readSessionCookie, requireSameOrigin } from './ses
 /** A peer as its token identifies it, wherever it calls from. */
 type TokenPeer = Omit<PeerCaller, 'address'>;
 
+/** The id of a start of a daemon, on requests for the map. */
+export const instanceHeader = 'peer-instance';
+
 const maxCachedTokens = 100_000;
 
 /** Authenticates each request, and checks its access to the route, before its body is read. Requests of peers are their presence. */
-export function authenticate(app: App, context: Context, presence: Pick<Presence, 'touch'>): void {
+export function authenticate(app: App, context: Context, presence: Pick<Presence, 'touch' | 'clonedSince'>): void {
   app.decorateRequest('caller', null);
   app.addHook('onRoute', (route) => {
     if (!route.config?.access) throw new Error(`${route.method} ${route.url} has no access rule`);
@@ -32,7 +35,16 @@ export function authenticate(app: App, context: Context, presence: Pick<Presence
     request.caller = caller;
     if (caller.kind !== 'peer') return;
     if (looksUpPeers && !cached) tokenPeers.set(hashOf(request), caller);
-    presence.touch(caller, request.headers['user-agent']);
+    const { 'user-agent': userAgent, [instanceHeader]: instance } = request.headers;
+    presence.touch(caller, { userAgent, instance: [instance].flat()[0] });
+  });
+  // After a wait, and for each status.
+  app.addHook('onSend', async ({ caller, routeOptions }, response) => {
+    const { looksUpPeers } = routeOptions.config;
+    const since = looksUpPeers && caller?.kind === 'peer' ? presence.clonedSince(caller.peerId) : null;
+    if (since !== null) {
+      response.header('peer-cloned-since', new Date(Math.round(since / 1000) * 1000).toISOString());
+    }
   });
   // Of a peer that was suspended or removed, no further request is presence.
   app.addHook('onResponse', async (request, { statusCode }) => {

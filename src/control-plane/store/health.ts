@@ -1,4 +1,5 @@
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
+import type { Instances } from '../../core/health/instances.ts';
 import type { Revision } from './changes.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -31,6 +32,17 @@ export async function findPeerHealth(db: Db, peer: number): Promise<StoredHealth
   return db.selectFrom('peer_health').selectAll().where('peer_id', '=', peer).executeTakeFirst();
 }
 
+/** The starts of their daemons that are stored of peers, by their ids. */
+export async function listInstances(db: Db, peers: readonly number[]): Promise<ReadonlyMap<number, Instances>> {
+  const rows = await db
+    .selectFrom('peer_health')
+    .select(['peer_id', 'instances'])
+    .where('peer_id', 'in', peers)
+    .where('instances', 'is not', null)
+    .execute();
+  return new Map(rows.map(({ peer_id, instances }) => [peer_id, JSON.parse(instances ?? 'null') as Instances]));
+}
+
 /** Sets fields of a peer's health. One that was removed meanwhile has none. */
 export async function savePeerHealth(
   db: Db,
@@ -53,7 +65,7 @@ export async function savePeerHealth(
 
 /** Forgets presence and reports from before an instant; for null all but when peers that are online were seen. */
 export async function prunePresence(db: Db, before: string | null): Promise<void> {
-  const facts = { version: null, platform: null, address: null };
+  const facts = { version: null, platform: null, address: null, instances: null };
   const [presence, reports] = [
     { last_seen: null, ...(before !== null && facts) },
     { report: null, reported_at: null },

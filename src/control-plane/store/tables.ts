@@ -152,6 +152,8 @@ export interface Tables {
     reported_at: string | null;
     /** The first revision that it applied since a peer left the map, or a later one; null where none is known. */
     acknowledged_revision: number | null;
+    /** The JSON of the starts of its daemon; null where none is known. */
+    instances: string | null;
   };
   /** What happened in a network. It outlives the peers in it, and so it has their names. */
   events: {

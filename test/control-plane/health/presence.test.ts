@@ -140,7 +140,9 @@ test('a peer that returns while others are written is announced too', async () =
       onReturn,
     });
     const touch = (peerId: number) =>
-      presence.touch({ peerId, networkId: network, address: '203.0.113.1' } as PeerCaller, 'cpn/1.0.0 (linux x64)');
+      presence.touch({ peerId, networkId: network, address: '203.0.113.1' } as PeerCaller, {
+        userAgent: 'cpn/1.0.0 (linux x64)',
+      });
     touch(one.id);
     await writing.promise;
     touch(two.id);

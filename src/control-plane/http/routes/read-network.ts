@@ -10,6 +10,7 @@ import type { MapCache } from '../../push/map-cache.ts';
 import type { Context } from '../../service/context.ts';
 import type { Revision } from '../../store/changes.ts';
 import { type App, callerOf } from '../app.ts';
+import { instanceHeader } from '../authenticate.ts';
 import { conditionalHeaders, createConditionalRead } from '../conditional-read.ts';
 import { accepts, baseOf, formatETag } from '../conditional-requests.ts';
 import { maxWaits } from '../waiting.ts';
@@ -19,6 +20,11 @@ const headers = conditionalHeaders.extend({
   'a-im': z.string().optional().meta({
     description: 'cpn-delta (RFC 3229), with If-None-Match: what is different since the revision named will do.',
     example: deltaManipulation,
+  }),
+  [instanceHeader]: z.string().optional().meta({
+    description:
+      'By the daemon of a host: 16 hexadecimal digits, chosen at random at each of its starts. Where an earlier one comes back, two hosts have the identity of the peer.',
+    example: '0f1e2d3c4b5a6978',
   }),
 });
 
@@ -56,6 +62,7 @@ export function addReadNetworkRoute(
         'unchanged. Delta-Base is the revision named, ETag the new one.',
         'A whole map in reply to If-None-Match lists in removed which peers are gone since the revision named, as long as the changes',
         'are recorded.',
+        'A reply to a peer of which several hosts make requests has Peer-Cloned-Since, until ten minutes after the last sign of that.',
       ].join('\n'),
       params: NetworkPath,
       headers,

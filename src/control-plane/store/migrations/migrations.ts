@@ -251,6 +251,9 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0018-acknowledgements': async (db) => {
     await db.schema.alterTable('peer_health').addColumn('acknowledged_revision', 'integer').execute();
   },
+  '0019-instances': async (db) => {
+    await db.schema.alterTable('peer_health').addColumn('instances', 'text').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column that says whose list it is. */

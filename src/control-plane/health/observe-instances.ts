@@ -1,0 +1,82 @@
+import { findCloned, type Instance, type Instances, observeInstance } from '../../core/health/instances.ts';
+import type { Context } from '../service/context.ts';
+import { makeNonce } from '../store/changes.ts';
+import { listInstances, reviseHealth, savePeerHealth } from '../store/health.ts';
+import { listPeersAmong } from '../store/peer-lists.ts';
+import { transact } from '../store/transact.ts';
+import { appendEvents } from './append-events.ts';
+
+/** The starts of a peer's daemon that made requests to this process, in the order of these. */
+export interface PeerInstances {
+  readonly peer: number;
+  readonly network: number;
+  readonly instances: readonly Instance[];
+}
+
+/**
+ * Compares the starts of daemons with those that all processes on the database stored, and stores what is new: of a host that goes on
+ * nothing. It states an event where a peer begins to be cloned.
+ *
+ * @param now by the clock of the instances
+ * @returns since when each peer is cloned, by that clock; null where it is not
+ */
+export async function observeInstances(
+  context: Context,
+  found: readonly PeerInstances[],
+  now: number,
+): Promise<ReadonlyMap<number, number | null>> {
+  if (found.length === 0) return new Map();
+  const { db, readTime } = context;
+  const known = await listInstances(
+    db,
+    found.map(({ peer }) => peer),
+  );
+  // Instants are stored by the clock of the database.
+  const ahead = (await readTime(db)).getTime() - now;
+  const cloned = new Map<number, number | null>();
+  for (const each of found) {
+    const requests = each.instances.map((instance) => ({ ...instance, since: instance.since + ahead }));
+    const before = known.get(each.peer) ?? null;
+    const { instances, begins } = addAll(before, requests);
+    if (begins) await stateClone(context, each, requests);
+    else if (instances !== before) await savePeerHealth(db, each.peer, { instances: JSON.stringify(instances) });
+    const since = findCloned(instances, now + ahead);
+    cloned.set(each.peer, since === null ? null : since - ahead);
+  }
+  return cloned;
+}
+
+function addAll(known: Instances | null, requests: readonly Instance[]) {
+  let instances = known;
+  let begins = false;
+  for (const request of requests) {
+    const update = observeInstance(instances, request);
+    ({ instances } = update);
+    begins ||= update.begins;
+  }
+  return { instances, begins };
+}
+
+/** Of several processes that find it at the same time, one states it: the first takes the row of the network's health. */
+async function stateClone(
+  context: Context,
+  { peer, network }: PeerInstances,
+  requests: readonly Instance[],
+): Promise<void> {
+  const { db, random, healthNotifier } = context;
+  await transact(db, async (transaction) => {
+    await reviseHealth(transaction, network, makeNonce(random));
+    const known = (await listInstances(transaction, [peer])).get(peer) ?? null;
+    const { instances, begins } = addAll(known, requests);
+    await savePeerHealth(transaction, peer, { instances: JSON.stringify(instances) });
+    const [listed] = await listPeersAmong(transaction, network, { ids: [peer], withOwnRoutes: false });
+    if (!begins || listed === undefined || instances === null) return;
+    const among = [instances.current, ...instances.former].flatMap(({ address }) => address ?? []);
+    const addresses = [...new Set(among)];
+    const details = addresses.length > 0 ? { addresses } : {};
+    await appendEvents(context, transaction, network, [
+      { type: 'peer.cloned', peer: { id: peer, name: listed.name }, details },
+    ]);
+  });
+  healthNotifier.notify(network);
+}
