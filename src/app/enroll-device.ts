@@ -9,6 +9,7 @@ import type { Id, NetworkMap, PeerId } from '../core/map/model.ts';
 import type { Options } from '../core/map/options.ts';
 import { findOwnPeer } from '../core/map/own-peer.ts';
 import type { Resolved } from '../core/names/resolved-names.ts';
+import { familyOf } from '../core/net/cidr.ts';
 import { isLiteral } from '../core/net/endpoint.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import { computeDesired } from '../core/reconcile/compute-desired.ts';
@@ -127,7 +128,9 @@ async function resolveEndpoints(tools: Tools, { peers }: NetworkMap): Promise<Re
   const names = new Set(peers.flatMap(({ endpoint }) => (endpoint && !isLiteral(endpoint) ? endpoint.host : [])));
   const entries = await Promise.all(
     [...names].map(async (name) => {
-      const addresses = await tools.host.resolve(name, resolveDeadline);
+      const found = await tools.host.resolve(name, resolveDeadline);
+      // The device cannot choose: a network without IPv6 is more common than one without IPv4.
+      const addresses = found.toSorted((one, other) => familyOf(one) - familyOf(other));
       if (addresses.length === 0) tools.warn(`${name} does not resolve here; the device gets no endpoint of its peer`);
       return [name, addresses] as const;
     }),

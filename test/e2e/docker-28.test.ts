@@ -102,17 +102,51 @@ describe('a connector on the host of Docker 28', () => {
   });
 
   it('reaches all containers once each command that status prints is typed', async () => {
-    const typed: string[] = [];
-    for (let round = 0; round < 4; round += 1) {
-      const commands = (await warnings()).flatMap(commandsIn);
-      if (commands.length === 0) break;
-      for (const command of commands) await sh(connector, command);
-      typed.push(...commands);
-    }
-    expect(typed).toContain(`iptables -t raw -I PREROUTING -i cpn0 -d ${containers} -j ACCEPT`);
+    expect(await typeAll()).toContain(`iptables -t raw -I PREROUTING -i cpn0 -d ${containers} -j ACCEPT`);
     expect(await status(connector)).toMatchObject({ state: 'up' });
     expect([await reaches(published), await reaches(hidden)]).toEqual([true, true]);
     expect(await call(member, published)).toBeDefined();
     expect((await explain(hidden)).exitCode).toBe(0);
+  });
+});
+
+/** Types what `cpn status` prints until it prints no command; returns what was typed. */
+async function typeAll(): Promise<string[]> {
+  const typed: string[] = [];
+  for (let round = 0; round < 4; round += 1) {
+    const commands = (await warnings()).flatMap(commandsIn);
+    if (commands.length === 0) break;
+    for (const command of commands) await sh(connector, command);
+    typed.push(...commands);
+  }
+  return typed;
+}
+
+describe('packets get through once the command that status prints is typed, where rules drop them', () => {
+  const nft = (chain: string) => `nft -f - <<'end'\ntable inet mine { chain c { ${chain} }; }\nend`;
+
+  it.each([
+    ['in raw', 'iptables -t raw -A PREROUTING -i cpn0 -j DROP'],
+    ['in mangle, before routing', 'iptables -t mangle -A PREROUTING -d 172.17.0.0/16 ! -i docker0 -j DROP'],
+    ['in mangle, before routing, for answers', 'iptables -t mangle -A PREROUTING -i docker0 -j DROP'],
+    ['in mangle, while forwarded', 'iptables -t mangle -A FORWARD -i cpn0 -j DROP'],
+    ['in mangle, after routing', 'iptables -t mangle -A POSTROUTING -o docker0 -j DROP'],
+    ['in filter, by a policy', 'iptables -P FORWARD DROP'],
+    ['before routing, in a table of nft', nft('type filter hook prerouting priority -300; iifname cpn0 drop;')],
+    [
+      'after routing, by a policy of nft',
+      nft('type filter hook postrouting priority 0; policy drop; oifname eth0 accept;'),
+    ],
+    ['while forwarded, in a table of nft', nft('type filter hook forward priority 0; oifname docker0 drop;')],
+  ])('%s', async (_, rules) => {
+    for (const table of ['raw', 'mangle', 'filter', 'nat'])
+      await sh(connector, `iptables -t ${table} -F; iptables -t ${table} -X`);
+    await sh(connector, 'iptables -P FORWARD ACCEPT; nft delete table inet mine 2>/dev/null || true');
+    expect(await reaches(hidden)).toBe(true);
+    await sh(connector, rules);
+    expect(await reaches(hidden)).toBe(false);
+    expect(await status(connector)).toMatchObject({ state: 'degraded' });
+    expect(await typeAll()).not.toEqual([]);
+    expect([await reaches(hidden), (await status(connector)).state]).toEqual([true, 'up']);
   });
 });

@@ -23,6 +23,8 @@ export class AddressTrials {
   readonly #trials = new Map<string, AddressTrial>();
   /** Addresses that were silent since the last answer, by name. */
   readonly #silent = new Map<string, Set<Address>>();
+  /** The address that answered last in this place, by name. */
+  readonly #answeredLast = new Map<string, Address>();
   /** This host may have moved: an earlier handshake proves nothing. */
   #hasMoved = false;
 
@@ -34,6 +36,7 @@ export class AddressTrials {
   reset(): void {
     this.#trials.clear();
     this.#silent.clear();
+    this.#answeredLast.clear();
     this.#hasMoved = true;
   }
 
@@ -67,7 +70,9 @@ export class AddressTrials {
       const needsAnswer = this.#hasMoved || earlier !== undefined;
       const failures = earlier?.failures ?? 0;
       const trial = isSame ? earlier : beginTrial(address, peers, { needsAnswer, failures });
-      const judged = judgeTrial(trial, peers, { ...at, choices: candidates.length });
+      const last = this.#answeredLast.get(name);
+      const answeredLast = last !== undefined && candidates.includes(last) ? last : null;
+      const judged = judgeTrial(trial, peers, { ...at, choices: candidates.length, answeredLast });
       this.#trials.set(name, judged.trial);
       if (judged.trial.failures === 0) this.#silent.delete(name);
       if (judged.lookIn !== null && candidates.length > 1) looks.push(judged.lookIn);
@@ -75,6 +80,7 @@ export class AddressTrials {
         ? []
         : findHeard(peers, at.wall).filter((each) => addresses.includes(each));
       const heardAt = heard.includes(address) ? address : (heard[0] ?? null);
+      if (heardAt !== null) this.#answeredLast.set(name, heardAt);
       uses.push({ name, heardAt, silentAt: judged.isSilent ? address : null, candidates });
     }
     this.#hasMoved = false;
@@ -95,6 +101,7 @@ export class AddressTrials {
   #forget(name: string): void {
     this.#trials.delete(name);
     this.#silent.delete(name);
+    this.#answeredLast.delete(name);
   }
 }
 

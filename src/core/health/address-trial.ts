@@ -26,11 +26,21 @@ export interface TrialVerdict {
   readonly lookIn: number | null;
 }
 
+interface Look {
+  readonly now: number;
+  readonly wall: number;
+  readonly choices: number;
+  readonly answeredLast?: Address | null;
+}
+
 type Counters = Pick<ActualPeer, 'rxBytes' | 'txBytes' | 'latestHandshake'>;
 
 /** Seconds for the first attempts: WireGuard repeats an unanswered handshake each 5 s (REKEY_TIMEOUT). */
 const firstPatience = 15;
-/** Seconds once each address was tried: WireGuard gives up after 90 s (MAX_TIMER_HANDSHAKES). */
+/**
+ * Seconds once each address was tried: WireGuard gives up after 90 s (MAX_TIMER_HANDSHAKES). While another address answered last, the
+ * first patience stays: a peer that was away comes back there.
+ */
 const laterPatience = 90;
 /** Seconds between looks while an answer is needed and nothing was sent, and how many of them there are. */
 const idlePause = 5;
@@ -53,12 +63,13 @@ export function beginTrial(
 /**
  * Judges a trial after another look at the peers that have the name.
  *
- * @param at `now` in seconds of the monotonic clock, `wall` in seconds since the epoch, `choices` the number of addresses to try
+ * @param at `now` in seconds of the monotonic clock, `wall` in seconds since the epoch, `choices` the number of addresses to try,
+ *   `answeredLast` the one that answered last, if any did
  */
 export function judgeTrial(
   trial: AddressTrial,
   peers: readonly ActualPeer[],
-  { now, wall, choices }: { readonly now: number; readonly wall: number; readonly choices: number },
+  { now, wall, choices, answeredLast = null }: Look,
 ): TrialVerdict {
   const before = (peer: ActualPeer) => trial.baseline.get(peer.publicKey) ?? unheard;
   const hasAnswered = peers.some(
@@ -72,7 +83,8 @@ export function judgeTrial(
     return { trial: idle, isSilent: false, lookIn: isAwaited ? idlePause : null };
   }
   const txBytes = peers.reduce((total, peer) => total + peer.txBytes, 0);
-  const patience = trial.failures < choices ? firstPatience : laterPatience;
+  const isSecondBest = answeredLast !== null && answeredLast !== trial.address;
+  const patience = trial.failures < choices || isSecondBest ? firstPatience : laterPatience;
   const { unanswered } = trial;
   if (unanswered === null) {
     return { trial: { ...trial, unanswered: { since: now, txBytes } }, isSilent: false, lookIn: patience };

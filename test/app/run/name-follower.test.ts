@@ -172,6 +172,17 @@ describe('a name with addresses of both families', () => {
     expect(await tryFor(45)).toBe(four);
   });
 
+  it('is tried longest where it answered last', async () => {
+    await start([six, four], 10);
+    await pass();
+    desk.seconds += 200;
+    const used: (string | undefined)[] = [];
+    for (let time = 0; time < 600; time += 5) used.push(await tryFor(5));
+    const [atSix, atFour] = [six, four].map((each) => used.filter((at) => at === each).length);
+    expect(atFour).toBeGreaterThan(10);
+    expect(atSix).toBeGreaterThan(3 * (atFour ?? 0));
+  });
+
   it('stays where a peer answers, whatever order the resolver gives', async () => {
     await start([six, four], 10);
     for (const answer of [[four, six], [six, four], [four]]) {
