@@ -1,6 +1,6 @@
 import type { LeaveReport } from '../../app/leave/leave.ts';
 import type { Tools } from '../../app/tools.ts';
-import { printable } from '../../core/errors/index.ts';
+import { printable, WrongUsage } from '../../core/errors/index.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
 import { openTools } from '../context.ts';
 import { disableIdleDaemon } from '../daemon/daemon-unit.ts';
@@ -51,6 +51,7 @@ export const leave: Command = {
     const { states, unreadable } = await selectLeaving(tools, network);
     const links = states.map((state) => state.interface);
     const keepsPeer = input.switch('keep-peer');
+    if (!keepsPeer && !input.switch('yes')) await refuseCloned(tools, links);
     const question = `Leave ${states.map(describeState).join(', ')}? ${keepsPeer ? 'The peer stays in the network.' : 'The key pair is lost.'}`;
     if (links.length > 0 && !(await confirm(question, input))) return exitCodes.failed;
     const earlier = selectFormer(await listFormer(tools), network);
@@ -67,6 +68,16 @@ export const leave: Command = {
     return exitCodes.done;
   },
 };
+
+/** @throws WrongUsage where another host has the identity of one of these networks, and would be out of it too */
+async function refuseCloned({ store }: Tools, links: readonly string[]): Promise<void> {
+  for (const link of links) {
+    if ((await store.readNotes(link)).sync.clonedSince === undefined) continue;
+    throw new WrongUsage(
+      `another host has the identity of ${link}, and would be out of its network too; "cpn leave ${link} --keep-peer" removes it from this host alone, --yes takes the peer out for both`,
+    );
+  }
+}
 
 function describeLeft({ interface: link, former }: LeaveReport, { store }: Tools): string {
   const rest = former ? `, except its identity and token in ${store.formerPath}` : '';

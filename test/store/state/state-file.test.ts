@@ -4,6 +4,7 @@ import { makeKeyPair } from '../../../src/core/crypto/keys.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import type { Peer } from '../../../src/core/map/model.ts';
 import type { PeerLabels } from '../../../src/core/names/hosts-label.ts';
+import { parseProxy } from '../../../src/core/net/proxy.ts';
 import type { Pin } from '../../../src/core/pins/match-pins.ts';
 import { formatState, parseState } from '../../../src/store/state/state-file.ts';
 import { state } from '../samples.ts';
@@ -57,4 +58,29 @@ it.each(['privateKey', 'publicKey'])('is refused without its words where the %s 
   const text = formatState(state).replace(new RegExp(`("${field}": ").*"`), '$1confidential"');
   expect(() => parseState(text)).toThrow(/^a field is not/);
   expect(() => parseState(text)).not.toThrow(/confidential/);
+});
+
+it.each([
+  ['a proxy with credentials', parseProxy('http://user:p%40ss%2F@proxy.example:3128', 'HTTPS_PROXY')],
+  ['an IPv6 proxy without', parseProxy('https://[2001:db8::1]', '--proxy')],
+  ['none in any case', 'none' as const],
+  ['none', undefined],
+])('has %s of the control plane', (_, proxy) => {
+  const service = { ...state.service, ...(proxy !== undefined && { proxy }) };
+  const text = formatState({ ...state, service });
+  const read = parseState(text).service;
+  expect(read).toEqual(service);
+  if (typeof proxy === 'object' && typeof read.proxy === 'object') {
+    expect(read.proxy.credentials?.reveal()).toBe(proxy.credentials?.reveal());
+  }
+  // An earlier version reads these fields alone.
+  expect(JSON.parse(text).service).toMatchObject({ url: service.url, insecureHttp: service.insecureHttp });
+});
+
+it('is refused without its words where the proxy is none', () => {
+  const proxy = parseProxy('http://proxy.example:3128', '--proxy');
+  const text = formatState({ ...state, service: { ...state.service, proxy } });
+  const damaged = text.replace('http://proxy.example', 'socks5://user:confidential@proxy.example');
+  expect(damaged).not.toBe(text);
+  expect(() => parseState(damaged)).toThrow(/^(?!.*confidential)a field /);
 });
