@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { isIPv6, type Socket } from 'node:net';
 import { type buildConnector, Client } from 'undici';
 import { ProxyFailed } from '../../core/errors/index.ts';
 import type { HttpProxy } from '../../core/net/service-address.ts';
@@ -13,7 +13,8 @@ type Connector = ReturnType<typeof buildConnector>;
  */
 export function tunnel(proxy: HttpProxy, dial: Connector, withinMs: number): Connector {
   return (options, done) => {
-    const target = `${options.hostname}:${options.port || '443'}`;
+    const { hostname, port } = options;
+    const target = `${isIPv6(hostname) ? `[${hostname}]` : hostname}:${port || '443'}`;
     open(proxy, target, toProxy(dial), withinMs).then(
       (httpSocket) => dial({ ...options, httpSocket }, done),
       (error: Error) => done(error, null),

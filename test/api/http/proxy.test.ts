@@ -138,6 +138,13 @@ describe('through a proxy', () => {
     expect((await failureOf(probeService(address, 5_000))).name).toBe('ProxyFailed');
   });
 
+  test('an IPv6 address of the control plane is in brackets', async () => {
+    const proxy = await serveProxy({ status: 403 });
+    const failure = await failureOf(read('https://[2001:db8::1]:8443', proxy.url()).map);
+    expect(failure.message).toContain('does not allow connections to [2001:db8::1]:8443 (403)');
+    expect(proxy.seen.map(({ target }) => target)).toEqual(['[2001:db8::1]:8443']);
+  });
+
   test('a proxy that is not there is named, with the variable', async () => {
     const { port } = await listen(createPlain());
     const { map, sleeps } = read('https://cp.example.net', `http://127.0.0.1:${port === 1 ? 2 : 1}`);
