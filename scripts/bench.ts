@@ -18,6 +18,7 @@ import { minutesOf } from './measure/host/minutes.ts';
 import { comparePasses } from './measure/host/passes.ts';
 import { compareReach } from './measure/host/reach.ts';
 import { compareStart } from './measure/host/start.ts';
+import { compareTables } from './measure/host/tables.ts';
 import { measureConsole } from './measure/service/console.ts';
 import { compareGrowth } from './measure/service/growth.ts';
 import { benchPush } from './measure/service/push-bench.ts';
@@ -26,6 +27,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   start: compareStart,
   'bring-up': () => compareBringUp(),
   passes: comparePasses,
+  tables: compareTables,
   change: compareChange,
   idle: compareIdle,
   churn: compareChurn,

@@ -58,6 +58,16 @@ describe('a host whose routing table is too large to be read', () => {
     });
   });
 
+  it('gets its MTU back, in one go', async () => {
+    const repairs = () => daemon.log.filter(({ msg }) => msg === 'drift repaired').length;
+    const before = repairs();
+    await router.exec(['ip', 'link', 'set', 'cpn0', 'mtu', '1300']);
+    await eventually('the MTU is back', async () => (await status(router)).mtu === 1420, { timeoutMs: 20_000 });
+    await eventually('the repair is logged', async () => repairs() > before);
+    expect(await plan(router)).toEqual({ exitCode: 0, changes: [] });
+    expect(repairs()).toBe(before + 1);
+  });
+
   it.each(['static', 'bgp'])('reports a more specific %s route of another program', async (protocol) => {
     await change(router, `add 192.168.50.128/25 via 203.0.113.1 proto ${protocol}`);
     try {

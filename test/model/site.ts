@@ -27,7 +27,7 @@ const strangersTargets: Readonly<Record<Connector, string>> = { 'edge-1': '192.1
 /** Undoes what others did to a host during a day. The arguments are addresses with which the host began, each after its card. */
 const undoForeign = `exec 2>/dev/null
 nft delete table inet ufwlike; nft delete table ip dockerlike; ip link delete docker0; echo 0 >/proc/sys/net/ipv4/ip_forward
-ip route delete default via 203.0.113.66
+ip route delete default via 203.0.113.66; ip route flush proto bgp
 while [ $# -gt 0 ]; do
   old=$(ip -o -4 address show dev "$1" | awk '{print $4}')
   [ "$old" = "$2/24" ] || { ip address delete "$old" dev "$1"; ip address add "$2/24" dev "$1"; }

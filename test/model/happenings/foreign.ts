@@ -1,4 +1,5 @@
-/** What other programs do to the packet rules of a host. */
+/** What other programs do to the packet rules and routes of a host. */
+import { loadRoutes, manyRoutes } from '../../lab/routing-table.ts';
 import { connectors, type Member, type Model, members } from '../model.ts';
 import type { Site } from '../site.ts';
 import { happening } from './happening.ts';
@@ -34,7 +35,23 @@ async function hasUfw(site: Site, name: Member): Promise<boolean> {
 
 const loadUfw = (site: Site, name: Member) => site.host(name).exec(['nft', '-f', '-'], { input: strictInput });
 
+/** True where a routing daemon's table is loaded already. */
+async function hasTable(site: Site, name: Member): Promise<boolean> {
+  return (
+    await site.host(name).exec(['ip', 'route', 'get', 'fibmatch', '20.0.0.1'], { allowFailure: true })
+  ).stdout.startsWith('20.0.0.0/24');
+}
+
 export const foreignHappenings = [
+  happening({
+    what: 'a routing daemon loads a large table, or withdraws it',
+    to: members,
+    async do({ site }, name) {
+      const host = site.host(name);
+      if (await hasTable(site, name)) await host.exec(['ip', 'route', 'flush', 'proto', 'bgp'], { timeoutMs: 60_000 });
+      else await loadRoutes(host, manyRoutes);
+    },
+  }),
   happening({
     what: 'all packet rules are flushed',
     to: connectors,
