@@ -312,6 +312,7 @@ export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined
     openPorts: [],
     pins: [],
     labels: [],
+    keptOutside: [],
     receipt: [],
     ...changes,
   };

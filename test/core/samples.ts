@@ -75,7 +75,7 @@ export const ground: RouteConstraints = {
   surroundings,
   sshClients: [],
   api: [],
-  inside: { range: prefix('10.77.0.0/24'), own: address('10.77.0.3'), present: [], accepted: [] },
+  inside: { range: prefix('10.77.0.0/24'), own: address('10.77.0.3'), present: [], accepted: [], outside: [] },
   taken: [],
   later: [],
   advertised: [],

@@ -126,6 +126,18 @@ function applyCommand(actual: Actual, command: LinkCommand): Actual {
     return link.up ? withRange(added, command.address) : added;
   }
   if ('remove' in command && command.remove === 'address') return removeAddress(actual, link, command.address);
+  if ('add' in command && command.add === 'throw') {
+    const { prefix, table } = command;
+    const present = actual.throwRoutes ?? [];
+    if (present.some((each) => each.prefix === prefix && each.table === table)) throw new Error('File exists');
+    return { ...actual, throwRoutes: [...present, { prefix, table }] };
+  }
+  if ('remove' in command && command.remove === 'throw') {
+    const { prefix, table } = command;
+    const left = (actual.throwRoutes ?? []).filter((each) => each.prefix !== prefix || each.table !== table);
+    if (left.length === (actual.throwRoutes ?? []).length) throw new Error('No such process');
+    return { ...actual, throwRoutes: left };
+  }
   if ('add' in command) {
     if (!link.up) throw new Error('Device for nexthop is not up');
     const { prefix, table = 'main', metric = usualMetric(prefix) } = command;

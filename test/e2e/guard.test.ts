@@ -107,9 +107,8 @@ describe('a route that would harm the host', () => {
     ['holds link-local addresses', '169.254.0.0/16', 'overlaps link-local addresses'],
     ['holds multicast addresses', '224.0.0.0/4', 'overlaps multicast addresses'],
     ['is the host’s own LAN', '192.168.20.0/24', 'overlaps 192.168.20.0/24, which this host is in (eth1)', taken],
-    ['holds its LAN', '192.168.16.0/20', 'overlaps 192.168.20.0/24, which this host is in (eth1)'],
     ['is a part of its LAN', '192.168.20.128/25', 'overlaps 192.168.20.0/24, which this host is in (eth1)'],
-    ['holds another network', '10.78.0.0/16', 'overlaps 10.78.0.0/24, which this host is in (other)'],
+    ['holds another network', '10.78.0.0/16', 'overlaps 10.78.0.0/24 of network other (other)'],
     ['is a part of another network', '10.78.0.128/25', 'overlaps 10.78.0.0/24, which this host is in (other)'],
     ['is routed elsewhere', '172.31.0.0/16', 'leads to eth0 on this host already', taken],
     ['covers the control plane', '203.0.113.0/29', 'covers the control plane (203.0.113.3)', cuts],
@@ -120,8 +119,6 @@ describe('a route that would harm the host', () => {
       cuts,
     ],
     ['covers the default gateway', '198.18.0.0/24', `covers the default gateway (${gateway})`],
-    ['covers a resolver', '198.51.100.0/24', 'covers a resolver (198.51.100.53)'],
-    ['covers an SSH client', '198.51.101.0/24', 'covers an SSH client (198.51.101.5)', cuts],
   ])('as it %s is refused alone, unless a person lets it through', async (_what, route, reason, but) => {
     await proxy.inject({ kind: 'map', changes: { network: { routes: [route, good] } } });
     await host.cpn(['reconcile', 'office']);
@@ -147,13 +144,69 @@ describe('a route that would harm the host', () => {
   });
 
   it('is let through alone: what lies within it stays refused', async () => {
-    const within = '192.168.20.64/26';
-    await proxy.inject({ kind: 'map', changes: { network: { routes: ['192.168.16.0/20', within, good] } } });
+    const [part, within] = ['198.18.0.0/24', '198.18.0.0/28'];
+    await proxy.inject({ kind: 'map', changes: { network: { routes: [part, within, good] } } });
     await host.cpn(['reconcile', 'office']);
-    await joinOffice('--allow-route', '192.168.16.0/20');
+    await joinOffice('--allow-route', part);
     expect((await status(host)).routes).toMatchObject([{ state: 'active' }, { state: 'refused' }, { state: 'active' }]);
-    await host.cpn(['set', 'office', '--refuse-route', '192.168.16.0/20']);
+    await host.cpn(['set', 'office', '--refuse-route', part]);
     expect(await readRouting()).toBe(baseline);
+  });
+});
+
+describe('a route that is taken but for a part of it', () => {
+  const gone = async () => {
+    await proxy.pass();
+    await host.cpn(['reconcile', 'office']);
+    expect(await readRouting()).toBe(baseline);
+  };
+  const routeTo = async (address: string) => (await host.exec(['ip', 'route', 'get', address])).stdout;
+
+  it.each([
+    ['a resolver', '198.51.100.0/24', '198.51.100.53'],
+    ['an SSH client', '198.51.101.0/24', '198.51.101.5'],
+  ])('leaves %s outside', async (what, route, address) => {
+    await proxy.inject({ kind: 'map', changes: { network: { routes: [route, good] } } });
+    const { stdout } = await host.cpn(['reconcile', 'office', '--json']);
+    expect(JSON.parse(stdout).networks[0].changes).toContainEqual({
+      ...{ action: 'add', kind: 'route', target: `${address}/32`, before: null },
+      ...{ after: 'throw table 8351', reason: `${what} stays outside the tunnel` },
+    });
+    const reason = `${address} stays outside: ${what}`;
+    expect((await status(host)).routes[0]).toEqual({ prefix: route, via: 'connector', state: 'active', reason });
+    expect(await routeTo(address)).toMatch(/dev eth0/);
+    expect(await routeTo(address.replace(/\d+$/, '9'))).toMatch(/dev cpn0 table 8351/);
+    expect((await host.cpn(['explain', address], { allowFailure: true })).stdout).toContain(
+      `it is in the route ${route} of network office, and stays outside: ${what}`,
+    );
+    await expectUnharmed();
+    // What is lost of it comes back, and a tunnel that was down has it again.
+    await host.exec(['ip', 'route', 'delete', 'throw', `${address}/32`, 'table', '8351']);
+    await host.cpn(['reconcile', 'office']);
+    expect(await routeTo(address)).toMatch(/dev eth0/);
+    await host.cpn(['down', 'office']);
+    expect((await host.exec(['ip', 'route', 'show', 'table', 'all', 'type', 'throw'])).stdout).toBe('');
+    await host.cpn(['up', 'office']);
+    expect(await routeTo(address)).toMatch(/dev eth0/);
+    await expectUnharmed();
+    await gone();
+  });
+
+  it('leaves a narrower subnet of the host local', async () => {
+    const wide = '192.168.16.0/20';
+    await proxy.inject({ kind: 'map', changes: { network: { routes: [wide, good] } } });
+    await host.cpn(['reconcile', 'office']);
+    const reason = '192.168.20.0/24 of it leads to eth1';
+    const seen = await status(host);
+    expect(seen).toMatchObject({ state: 'up', routes: [{ prefix: wide, state: 'active', reason }, {}] });
+    expect(await routeTo('192.168.20.9')).toMatch(/dev eth1/);
+    expect(await routeTo('192.168.21.9')).toMatch(/dev cpn0/);
+    expect((await host.cpn(['explain', '192.168.20.9'], { allowFailure: true })).stdout).toContain(
+      `it is in the route ${wide} of network office, and stays local: this host is in 192.168.20.0/24 (eth1)`,
+    );
+    await host.cpn(['wait', 'office', '--for', 'route', wide, '--timeout', '5']);
+    await expectUnharmed();
+    await gone();
   });
 });
 

@@ -71,6 +71,7 @@ export const state: State = {
     },
   ],
   labels: [{ peer: 2, labels: ['web', 'old-web'] }],
+  keptOutside: [{ address: address('192.168.50.53'), what: 'a resolver' }],
   receipt: [{ made: 'sysctl', key: 'net.ipv4.ip_forward', before: '0', after: '1' }],
 };
 

@@ -50,7 +50,17 @@ export function crowdOf(peers: number): Joined {
       },
       ...{ pin: 'report', rotateEvery: null, openFirewall: false, strictTunnel: false },
     },
-    ...{ refused: null, failed: [], pathMtu: null, drained: false, pins: [], labels: [], receipt: [], openPorts: [] },
+    ...{
+      refused: null,
+      failed: [],
+      pathMtu: null,
+      drained: false,
+      pins: [],
+      labels: [],
+      keptOutside: [],
+      receipt: [],
+      openPorts: [],
+    },
   };
 }
 

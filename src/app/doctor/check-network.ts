@@ -10,6 +10,7 @@ import {
   type ExaminedNetwork,
 } from '../../core/doctor/check-network.ts';
 import { checkOutside } from '../../core/doctor/check-outside.ts';
+import { checkStubs } from '../../core/doctor/check-stubs.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
 import { expectCpnError, printable } from '../../core/errors/index.ts';
 import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
@@ -69,6 +70,7 @@ export const networkChecks: readonly NetworkCheck[] = [
       ...checkAnswers(await readReturnPaths(tools.host, seen, anyClient), seen.desired, seen.actual),
     ],
   },
+  { subject: 'dns', examine: async (_, seen) => checkStubs(sceneOf(seen)) },
   { subject: 'pins', examine: async (_, seen) => examinePins(seen) },
   { subject: 'key', examine: async (_, { state }) => examineKey(state) },
 ];

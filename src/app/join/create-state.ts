@@ -51,6 +51,7 @@ export async function createState(tools: Tools, request: JoinRequest, states: re
     drained: false,
     pins: [],
     labels: [],
+    keptOutside: [],
     receipt: folders.map((path) => ({ made: 'folder', path })),
     openPorts: [],
   };

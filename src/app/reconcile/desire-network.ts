@@ -140,7 +140,7 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
       routeTable,
       strict: options.strictTunnel ? findExceptions(around, routeTable) : null,
     },
-    constrainRoutes(inputs),
+    constrainRoutes({ ...inputs, routeTable }),
   );
   const desired = withFormerRoutes(wanted, saved);
   const config = renderConfig(desired.config, { saved: saved && text !== null ? { config: saved, text } : null });

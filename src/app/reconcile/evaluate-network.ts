@@ -18,8 +18,10 @@ import { added, type Change, updated } from '../../core/reconcile/change.ts';
 import { aliasOf } from '../../core/reconcile/desired.ts';
 import { isOurFirewall, isOurs } from '../../core/reconcile/plan.ts';
 import type { Step } from '../../core/reconcile/step.ts';
+import { sshClient } from '../../core/routing/kept-outside.ts';
 import { assignedRoutes } from '../../core/routing/route-owner.ts';
 import { markedSourceKey } from '../../core/routing/tunnel-rules.ts';
+import { sameData } from '../../core/util/same-data.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import type { ObserveOptions } from '../../host/host.ts';
 import type { Joined, State } from '../../store/state/state.ts';
@@ -95,10 +97,18 @@ export async function evaluateNetwork(
     label: state.options.hosts ? await labelNetwork(tools, state) : null,
   };
   const { wanted, steps } = await planWithSessions(tools, inputs, device);
-  // The file follows from the whole host.
-  const file = actual.unread === undefined ? planFile(tools, link, text, wanted.config) : [];
+  // The file, and what stays outside, follow from the whole host.
+  const isWhole = actual.unread === undefined;
+  const file = isWhole ? planFile(tools, link, text, wanted.config) : [];
   const changes = [...file, ...steps.flatMap((step) => step.changes)];
-  return { ...wanted, state, actual, steps, saved, savedText: text, changes };
+  const known = isWhole ? withOutside(state, wanted) : state;
+  return { ...wanted, state: known, actual, steps, saved, savedText: text, changes };
+}
+
+/** Remembers the addresses that stay outside; `state` itself where they are the same as before. */
+function withOutside(state: Joined, { desired }: DesiredNetwork): Joined {
+  const { keptOutside } = desired;
+  return sameData(keptOutside, state.keptOutside) ? state : { ...state, keptOutside };
 }
 
 /** What needs no tool, done while the tools run: the files, and the keys that are not in them. */
@@ -112,7 +122,7 @@ async function readKnown({ store }: Tools, state: Joined) {
 
 /**
  * Plans, and reads the SSH sessions only where a route or an address is to be added, or where another program has a route for a part of
- * what the tunnel takes: else every session goes where it did before. A look at them takes as long as the rest of the observation.
+ * what the tunnel takes, or a session is kept outside: else every session goes where it did before. A look at them takes as long as the rest of the observation.
  * Plans again where a session is at stake.
  */
 async function planWithSessions(
@@ -124,10 +134,18 @@ async function planWithSessions(
   const before = recallRoutes(inputs.state.interface);
   const planned = planInputs({ ...inputs, sshClients: [], recalled: [] }, device, now);
   const { taken, isShared } = planned.wanted;
-  if (!isShared && !planned.steps.some((step) => step.changes.some(takesAddresses))) return planned;
+  const isSessionKept = inputs.state.keptOutside.some(({ what }) => what === sshClient);
+  if (!isShared && !isSessionKept && !planned.steps.some(mayCutSession)) return planned;
   const sshClients = await tools.host.sshClients();
   const isAtStake = sshClients.some(({ address }) => taken.some((prefix) => covers(prefix, address)));
   return isAtStake ? planInputs({ ...inputs, sshClients, recalled: before() }, device, now) : planned;
+}
+
+/** True where a step leads addresses into the tunnel that did not go there before. */
+function mayCutSession(step: Step): boolean {
+  const endsThrow =
+    step.do === 'configure-link' && step.commands.some((command) => 'remove' in command && command.remove === 'throw');
+  return endsThrow || step.changes.some(takesAddresses);
 }
 
 function takesAddresses({ action, kind }: Change): boolean {

@@ -55,7 +55,7 @@ export async function passNetwork(
     if (sameData(applyUpdate(known, news), known)) {
       const looking = { acceptsUnread: true, silent: news.silent };
       const planned = known.enabled ? await evaluateNetwork(tools, known, looking) : null;
-      const isSteady = planned === null || planned.changes.length === 0;
+      const isSteady = planned === null || (planned.changes.length === 0 && planned.state === known);
       if (isSteady ? !tools.store.damaged.has(link) : isPostponed(planned, options)) return unchangedPass(planned);
     }
   }

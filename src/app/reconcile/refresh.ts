@@ -9,7 +9,7 @@ import { refusalOf } from '../../core/map/sync-refusal.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { isMapAltered } from '../../core/pins/pins.ts';
 import { dropsMost } from '../../core/reconcile/mesh-loss.ts';
-import { findRefusal } from '../../core/routing/guard.ts';
+import { findRangeRefusal } from '../../core/routing/guard.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
 import { accessOf } from '../access.ts';
@@ -153,7 +153,7 @@ async function refuseNewRange(tools: Tools, state: Joined, { cidr, name }: Netwo
   const sshClients = await tools.host.sshClients();
   const others = othersOf(state, states);
   const ground = constrainRoutes({ state, others, earlier, around, sshClients, recalled: [], saved, disallowed: [] });
-  const reason = findRefusal(cidr, ground);
+  const reason = findRangeRefusal(cidr, ground);
   if (reason === null) return;
   const remedy = `the tunnel stays as it is; ask an admin why, and where that is meant to be, "cpn set ${link} --allow-route ${cidr}" lets it through`;
   throw new BadReply(service.url, `moves network ${name} from ${known.cidr} to ${cidr}, which ${reason}`, remedy);

@@ -3,7 +3,9 @@ import { maskPrefix, type Prefix } from '../../core/net/cidr.ts';
 import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
 import type { RouteConstraints } from '../../core/routing/guard.ts';
+import { findStubResolvers, thrownFrom } from '../../core/routing/kept-outside.ts';
 import { acceptedBy, findNested } from '../../core/routing/nested-prefixes.ts';
+import { placeRoutes, type RoutePlacement } from '../../core/routing/place-route.ts';
 import { advertisedBy } from '../../core/routing/public-prefixes.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import type { Joined, State } from '../../store/state/state.ts';
@@ -50,6 +52,8 @@ export interface ConstraintInputs {
   readonly saved: TunnelConfig | null;
   /** Prefixes that `--allow-route` named before, and no longer does. */
   readonly disallowed: readonly Prefix[];
+  /** The routing table for accepted routes. Absent or null where they are in the main table. */
+  readonly routeTable?: string | null;
 }
 
 /** Gathers what a route of this network must not take away from the host. */
@@ -62,12 +66,15 @@ export function constrainRoutes({
   recalled,
   saved,
   disallowed,
+  routeTable = null,
 }: ConstraintInputs): RouteConstraints {
   const later = others.filter((other) => other.createdAt > state.createdAt).map((other) => other.interface);
   const { map, peer } = state.membership;
   const isBelieved = (prefix: Prefix) => !disallowed.includes(prefix);
+  const underlay = withoutLinks(around.surroundings, later);
   return {
-    surroundings: withoutLinks(around.surroundings, later),
+    surroundings: underlay,
+    stubResolvers: findStubResolvers(underlay, state.keptOutside),
     sshClients,
     // Without the host's routes nothing shows what is reached through the tunnel itself, and no prefix is added then.
     api: around.unread === undefined ? locateApi(state) : [],
@@ -77,6 +84,7 @@ export function constrainRoutes({
       own: peer.address,
       present: [...findNested(around, later), ...recalled].filter(isBelieved),
       accepted: saved === null ? [] : acceptedBy(saved).filter(isBelieved),
+      outside: [...state.keptOutside.map(({ address }) => address), ...thrownFrom(routeTable, around.throwRoutes)],
     },
     taken: earlier.flatMap(({ by, config: { address, peers } }) => {
       const prefixes = [maskPrefix(formatInterfaceAddress(address)), ...peers.flatMap((each) => each.allowedIps)];
@@ -85,6 +93,20 @@ export function constrainRoutes({
     later,
     advertised: advertisedBy(map),
     allowed: state.options.allowRoutes,
+    ...(routeTable !== null && {
+      isSeparate: inTable(routeTable, () =>
+        placeRoutes({ routeTable, later, allowed: state.options.allowRoutes }, around),
+      ),
+    }),
+  };
+}
+
+/** True of a prefix whose route belongs in the table. Routes are placed only where that matters, as an index of the host's takes time. */
+function inTable(table: string, placement: () => RoutePlacement): (prefix: Prefix) => boolean {
+  let place: RoutePlacement | undefined;
+  return (prefix) => {
+    place ??= placement();
+    return place(prefix).table === table;
   };
 }
 

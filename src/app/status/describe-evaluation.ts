@@ -18,6 +18,7 @@ import {
   describeBypassRoute,
   findBypassRoute,
   isRoutedInto,
+  withoutSubnets,
 } from '../../core/routing/bypass-route.ts';
 import { findHiddenPeers, type HiddenPeer } from '../../core/routing/hidden-peers.ts';
 import { reportOutside } from '../../core/routing/outside-report.ts';
@@ -71,7 +72,8 @@ export function describeEvaluation(
     drift.length > 0 ||
     foreignRoutes.some(({ problem }) => problem !== null) ||
     outside.entries.some(({ problem }) => problem !== null) ||
-    detours.size > 0 ||
+    findDetours(seen, withoutSubnets(actual.surroundings)).size > 0 ||
+    detours.has(map.cidr) ||
     notes.sync.clonedSince !== undefined ||
     state.pins.some((pin) => pin.claimed !== null) ||
     notes.dead.length > 0 ||
@@ -179,16 +181,17 @@ function describeRoute(
   if (actual.unread !== undefined)
     return { prefix, via, state: 'missing', reason: 'the routes of this host cannot be read' };
   if (!isRoutedInto(prefix, actual)) return { prefix, via, state: 'missing', reason: 'not on the host' };
-  return { prefix, via, state: 'active', reason: detour ? describeBypassRoute(detour) : reason };
+  const reasons = [...(detour ? [describeBypassRoute(detour)] : []), ...(reason === null ? [] : [reason])];
+  return { prefix, via, state: 'active', reason: reasons.length === 0 ? null : reasons.join('; ') };
 }
 
 /** What of the network's range and routes that lead in here a more specific route of another program diverts. */
-function findDetours({ state, desired, actual }: Evaluation): Map<Prefix, BypassRoute> {
+function findDetours({ state, desired, actual }: Evaluation, underlay = actual.surroundings): Map<Prefix, BypassRoute> {
   const taken = desired.report.filter((route) => route.state === 'taken').map((route) => route.prefix);
   const leading = [state.membership.map.cidr, ...taken].filter((prefix) => isRoutedInto(prefix, actual));
   return new Map(
     leading.flatMap((prefix): [Prefix, BypassRoute][] => {
-      const detour = findBypassRoute(prefix, actual.surroundings);
+      const detour = findBypassRoute(prefix, underlay);
       return detour ? [[prefix, detour]] : [];
     }),
   );

@@ -1,6 +1,7 @@
 import type { Peer } from '../map/model.ts';
 import { type Address, covers, familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { findOutsideRoute, nameOutside, remedyOf } from '../routing/outside-report.ts';
+import { staysLocal } from '../routing/kept-outside.ts';
 import type { RouteReport } from '../routing/route-report.ts';
 import { areStrict, isKeptOut } from '../routing/strict-rules.ts';
 import { findWantedOwner, type View } from './view.ts';
@@ -42,6 +43,7 @@ function findTarget(address: Address, view: View): Target | null {
   if (peer) return { is: 'peer', peer };
   const reports = findReports(address, view);
   const [narrow] = reports.filter(({ prefix }) => !isDefaultRoute(prefix));
+  if (narrow && explainException(address, narrow, view) !== null) return null;
   if (narrow) return { is: 'route', report: narrow };
   if (covers(map.cidr, address)) return { is: 'unassigned' };
   const [tunnel] = reports.filter(({ state }) => state === 'taken');
@@ -50,6 +52,9 @@ function findTarget(address: Address, view: View): Target | null {
 
 /** What a person may wonder about who knows of a full tunnel, of an address outside the network. */
 export function explainOutside(address: Address, view: View): string | null {
+  const [narrow] = findReports(address, view).filter(({ prefix }) => !isDefaultRoute(prefix));
+  const exception = narrow === undefined ? null : explainException(address, narrow, view);
+  if (exception !== null) return exception;
   const [tunnel] = findReports(address, view).filter(({ prefix }) => isDefaultRoute(prefix));
   if (tunnel === undefined) return null;
   const { prefix, state } = tunnel;
@@ -69,6 +74,18 @@ export function remedyOutside(address: Address, views: readonly View[]): string 
     if (route !== null && !route.isExpected) return remedyOf(desired.link);
   }
   return null;
+}
+
+/** Why an address in a route that is taken goes outside the tunnel; null where it does not. */
+function explainException(address: Address, { prefix, state }: RouteReport, view: View): string | null {
+  if (state !== 'taken') return null;
+  const { map, desired, actual } = view;
+  const within = `the route ${prefix} of network ${map.name}`;
+  const kept = desired.keptOutside.find((each) => each.address === address);
+  if (kept) return `it is in ${within}, and stays outside: ${kept.what}`;
+  const { connected } = actual.surroundings;
+  const subnet = connected.find((each) => staysLocal(prefix, address, [each]));
+  return subnet ? `it is in ${within}, and stays local: this host is in ${subnet.prefix} (${subnet.link})` : null;
 }
 
 /** The routes that the address is behind: those that carry it first, the narrowest first. */

@@ -15,6 +15,8 @@ export interface Actual {
   readonly routes: readonly Route[];
   /** The ranges of the interface's addresses that have a route into it, which the kernel makes. */
   readonly onLink: readonly Prefix[];
+  /** Our `throw` routes in tables of accepted routes, those of other networks included. Absent where the platform has none. */
+  readonly throwRoutes?: readonly ThrowRoute[];
   /** The IPv4 policy rules of the host, without those the kernel made itself. */
   readonly rules: readonly Rule[];
   /**
@@ -95,6 +97,15 @@ export interface Route {
   readonly isOutdone?: true;
 }
 
+/**
+ * A route of type `throw` of ours (ip-route(8)): a lookup that ends there goes on with the next policy rule, as if the table had no
+ * route. It belongs to no interface, and outlives the tunnel.
+ */
+export interface ThrowRoute {
+  readonly prefix: Prefix;
+  readonly table: string;
+}
+
 /** Where an SSH session to this host comes from. */
 export interface SshClient {
   readonly address: Address;
@@ -134,7 +145,10 @@ export interface Underlay {
   readonly uplinks: readonly string[];
   /** All interfaces but loopback and our own. */
   readonly links: readonly HostLink[];
+  /** Those of resolv.conf(5), and those that the settings of a local stub name. */
   readonly resolvers: readonly Address[];
+  /** The local stubs among them; absent where there are none, or the platform does not tell. */
+  readonly stubs?: readonly ResolverStub[];
   /** The smallest MTU of the links with a default route; null when there is no default route. */
   readonly underlayMtu: number | null;
 }
@@ -156,6 +170,21 @@ export interface ForwardedRoute {
   readonly links: readonly string[];
   /** Why none of them leaves; null where one does. */
   readonly why: string | null;
+}
+
+/** A resolver of this host that passes queries on: a loopback address, or one of the host's own, in resolv.conf(5). */
+export interface ResolverStub {
+  readonly address: Address;
+  /** True where some program listens there. */
+  readonly isListening: boolean;
+  /** The program that listens there; null where it cannot be seen. */
+  readonly program: string | null;
+  /** True where its settings were read, and name all servers that it queries. */
+  readonly isStated: boolean;
+  /** The servers that its settings name. */
+  readonly stated: readonly Address[];
+  /** The servers to which it has a socket now. */
+  readonly seen: readonly Address[];
 }
 
 /** An interface of the host. */

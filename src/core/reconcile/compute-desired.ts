@@ -12,7 +12,8 @@ import { usableFirst } from '../names/address-order.ts';
 import { renderBlock } from '../names/hosts-block.ts';
 import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import type { InterfaceAddress } from '../net/interface-address.ts';
-import { findRangeOverlap, guardRoutes, type RouteConstraints } from '../routing/guard.ts';
+import { findRangeOverlap, judgeRoutes, type RouteConstraints } from '../routing/guard.ts';
+import { describeOutside, type KeptOutside, outsideOf } from '../routing/kept-outside.ts';
 import { checkEndpoints, insideFinder, withoutLost } from '../routing/lost-endpoints.ts';
 import { locateOutside } from '../routing/reach-outside.ts';
 import { assignedRoutes } from '../routing/route-owner.ts';
@@ -26,17 +27,21 @@ import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired
 export function computeDesired(intent: DesiredInputs, ground: RouteConstraints): Desired {
   const { link, self, keyPair, options, failed } = intent;
   const { map, inside } = withoutInside(intent.map);
-  const refuse = guardRoutes(ground);
+  const { refuse, findOutside } = judgeRoutes(ground);
   const rangeRefused = refuse(map.cidr);
   // A range of one address is this host's own: the network's is not known.
   const takesRange = rangeRefused === null && lengthOf(map.cidr) < 32;
-  const isInside = insideFinder({ map, self, options, takesRange }, refuse);
+  const { connected } = ground.surroundings;
+  const isInside = insideFinder({ map, self, options, takesRange, connected }, refuse);
   const unreachable = new Set(intent.unreachable);
   const { resolved, avoided } = usableFirst(
     intent.resolved,
     (address) => !unreachable.has(address) && !isInside(address),
   );
-  const verdicts = checkEndpoints({ map, self, options, allowed: ground.allowed, resolved, takesRange }, refuse);
+  const verdicts = checkEndpoints(
+    { map, self, options, allowed: ground.allowed, resolved, takesRange, connected },
+    refuse,
+  );
   const topology = reachPeers({
     map: withoutLost(map, verdicts),
     self,
@@ -44,9 +49,12 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     failed,
     takesRange,
   });
-  const reports = topology.routes.flatMap((route) =>
+  const judged = topology.routes.flatMap((route) =>
     reportRoute(route, { map, failed, trapped: verdicts.trapped }, refuse),
   );
+  const outside = judged.filter(({ state }) => state === 'taken').flatMap(({ prefix }) => findOutside(prefix));
+  const keptOutside = [...new Map(outside.map((each) => [each.address, each])).values()];
+  const reports = judged.map((report) => withOutside(report, outsideOf([report.prefix], keptOutside)));
   const refused = new Set([
     // Where the range as a whole is refused or not known, its addresses are judged one by one, so that the rest works.
     ...reports.filter((report) => report.state === 'refused').map((report) => report.prefix),
@@ -92,6 +100,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     former: [],
     allowed: ground.allowed,
     routeTable: intent.routeTable,
+    keptOutside,
     later: ground.later,
     rules: isFull ? rulesOf(intent.strict, ground, packetRules?.some(isReturnPathRule) ?? false) : [],
     isConnector,
@@ -111,6 +120,13 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     fittedMtu,
     pathMtu,
   };
+}
+
+/** Notes with a route that is taken what of it is not. */
+function withOutside(report: RouteReport, outside: readonly KeptOutside[]): RouteReport {
+  if (report.state !== 'taken' || isDefaultRoute(report.prefix) || outside.length === 0) return report;
+  const reasons = [...(report.reason === null ? [] : [report.reason]), ...outside.map(describeOutside)];
+  return { ...report, reason: reasons.join('; ') };
 }
 
 /** The map without routes that would give one peer's addresses to another, and what is said of those. */

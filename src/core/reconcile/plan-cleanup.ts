@@ -4,6 +4,7 @@ import type { OwnedResource, Receipt } from '../host-state/receipt.ts';
 import { allForwardingKey } from '../host-state/sysctl-keys.ts';
 import { removed, updated } from './change.ts';
 import { planHostsRemoval } from './plan-hosts.ts';
+import { planThrowRemovals } from './plan-outside.ts';
 import { planPairRemovals, planRuleRemovals } from './plan-rules.ts';
 import type { Step } from './step.ts';
 
@@ -37,7 +38,9 @@ function planReversal(entry: OwnedResource, actual: Actual): Step[] {
       return planHostsRemoval(entry.link, actual, reason);
     case 'rules': {
       const { table } = entry;
-      const removals = table ? planPairRemovals(table, actual, reason) : planRuleRemovals(actual, reason);
+      const removals = table
+        ? [...planPairRemovals(table, actual, reason), ...planThrowRemovals(table, actual, reason)]
+        : planRuleRemovals(actual, reason);
       const commands = removals.map(([command]) => command);
       const changes = removals.map(([, change]) => change);
       return commands.length === 0 ? [] : [{ do: 'configure-link', link: entry.link, commands, changes }];

@@ -6,6 +6,7 @@ import { type RouteStanding, routeClassifier } from '../routing/own-routes.ts';
 import { type Place, placeRoutes, type RoutePlacement, usualMetric } from '../routing/place-route.ts';
 import { added, type Change, removed, updated } from './change.ts';
 import type { Desired } from './desired.ts';
+import { planOutside } from './plan-outside.ts';
 import { planPair, planRules } from './plan-rules.ts';
 import type { LinkCommand, Step } from './step.ts';
 
@@ -23,15 +24,19 @@ export function planSettings(desired: Desired, actual: Actual): Step[] {
   const routes = planRoutes(desired, actual, place, classify);
   const isUsed = desired.routes.some((prefix) => place(prefix).table === desired.routeTable);
   const rules = [...planPair(desired.routeTable, isUsed, actual), ...planRules(desired, actual)];
+  // An address is outside before the route to it is there, and until that route is gone.
+  const outside: Planned[] = planOutside(desired, actual, place);
   const commands: Planned[] = [
     ...(actual.link === null ? [[{ set: 'alias', value: desired.alias }, null] as const] : []),
     ...planMtu(desired, actual),
     ...planAddresses(desired, actual.link),
     ...planUp(desired, actual),
     ...planRange(desired, actual, classify),
+    ...outside.filter(adds),
     ...routes.filter(adds),
     ...rules,
     ...routes.filter((each) => !adds(each)),
+    ...outside.filter((each) => !adds(each)),
   ];
   if (commands.length === 0) return [];
   return [

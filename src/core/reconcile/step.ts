@@ -102,6 +102,9 @@ export type LinkCommand =
       readonly metric?: number;
       readonly tos?: string;
     }
+  /** Ends the lookup of this prefix in the table, and goes on with the next rule. */
+  | { readonly add: 'throw'; readonly prefix: Prefix; readonly table: string }
+  | { readonly remove: 'throw'; readonly prefix: Prefix; readonly table: string }
   | { readonly add: 'rule'; readonly rule: Rule }
   | { readonly remove: 'rule'; readonly rule: Rule };
 

@@ -22,6 +22,11 @@ export function findBypassRoute(prefix: Prefix, surroundings: Underlay): BypassR
   return parts.toSorted((a, b) => lengthOf(a.prefix) - lengthOf(b.prefix))[0] ?? null;
 }
 
+/** The same host without its local subnets: such a one within a route is expected to stay local. */
+export function withoutSubnets(surroundings: Underlay): Underlay {
+  return { ...surroundings, connected: [] };
+}
+
 /** A detour as a part of the prefix that was just named. */
 export function describeBypassRoute({ prefix, link }: BypassRoute): string {
   return `${prefix} of it leads to ${link}`;
@@ -34,13 +39,15 @@ export function isRoutedInto(prefix: Prefix, actual: Pick<Actual, 'routes' | 'ru
 
 /** Says why not every packet to `prefix` is sent into the interface `link`; null when all are. */
 export function explainBypassRoute(prefix: Prefix, link: string, actual: Actual): string | null {
+  const thrown = actual.throwRoutes?.find((way) => covers(way.prefix, prefix));
+  if (thrown && findOwn(actual).some(({ table }) => table === thrown.table)) return `${prefix} stays outside ${link}`;
   const ways = findOwn(actual).filter((way) => covers(way.prefix, prefix));
   if (ways.length === 0) return `no route to ${prefix} leads into ${link}`;
   const past = otherRoutes(actual.surroundings).find(
     (way) => covers(way.prefix, prefix) && ways.every((own) => isPreferred(way, own)),
   );
   if (past) return `${prefix} leads to ${past.link}, by the route to ${past.prefix}`;
-  const detour = findBypassRoute(prefix, actual.surroundings);
+  const detour = findBypassRoute(prefix, withoutSubnets(actual.surroundings));
   return detour && `of ${prefix}, ${detour.prefix} leads to ${detour.link}`;
 }
 

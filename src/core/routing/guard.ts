@@ -12,12 +12,15 @@ import {
 } from '../net/cidr.ts';
 import { PrefixIndex } from '../net/prefix-index.ts';
 import { memoizeByString } from '../util/memo.ts';
+import { type KeptOutside, outsideOf, resolver, sshClient, staysLocal } from './kept-outside.ts';
 import { isServerInside, isSessionInside, type TunnelPrefixes } from './nested-prefixes.ts';
 import { guardShare, type RouteGuard } from './public-prefixes.ts';
 
 /** Everything that a route into the tunnel must not take away from this host. */
 export interface RouteConstraints {
   readonly surroundings: Underlay;
+  /** The servers that local stubs were seen to query. */
+  readonly stubResolvers?: readonly Address[];
   readonly sshClients: readonly SshClient[];
   /** The addresses of the control plane, or of the proxy to it. */
   readonly api: readonly Address[];
@@ -33,25 +36,72 @@ export interface RouteConstraints {
   readonly advertised: readonly Prefix[];
   /** Prefixes that a person lets through. */
   readonly allowed: readonly Prefix[];
+  /**
+   * True of an accepted route that is in a table of its own, which single addresses can be kept out of. Absent where no route is in
+   * such a table.
+   */
+  readonly isSeparate?: (prefix: Prefix) => boolean;
 }
 
-/** Why `prefix` must not lead into the tunnel, or null when it may; of many prefixes {@link guardRoutes} is quicker. */
+/** Why `prefix` must not lead into the tunnel, or null when it may; of many prefixes {@link judgeRoutes} is quicker. */
 export function findRefusal(prefix: Prefix, constraints: RouteConstraints): string | null {
-  return guardRoutes(constraints)(prefix);
+  return judgeRoutes(constraints).refuse(prefix);
 }
 
-/** The guard of a pass: it indexes the constraints once, for all routes of the network. */
-export function guardRoutes(constraints: RouteConstraints): RouteGuard {
-  const { advertised, allowed } = constraints;
+/** Why a network must not move to `range` on this host, or null when it may. */
+export function findRangeRefusal(range: Prefix, constraints: RouteConstraints): string | null {
+  return judgeRoutes(constraints, range).refuse(range);
+}
+
+/** What a pass makes of routes: whether each may lead into the tunnel, and what of it does not. */
+export interface RouteJudgement {
+  readonly refuse: RouteGuard;
+  /** The addresses in a route that is not refused that must be kept outside of it. */
+  readonly findOutside: (prefix: Prefix) => readonly KeptOutside[];
+}
+
+/**
+ * The guard of a pass: it indexes the constraints once, for all routes of the network.
+ *
+ * @param range the network's own range
+ */
+export function judgeRoutes(constraints: RouteConstraints, range = constraints.inside.range): RouteJudgement {
+  const { advertised, allowed, surroundings } = constraints;
   const refuseShare = guardShare(advertised, allowed);
-  const findOverlap = guardOverlaps(constraints);
+  const findOverlap = guardOverlaps(constraints, range);
   const refuseAny: RouteGuard = (prefix) => findKindRefusal(prefix) ?? refuseShare(prefix) ?? findOverlap(prefix);
   const kept = findKept(constraints, refuseAny);
-  return (prefix) => {
-    if (allowed.includes(prefix)) return isDefaultRoute(prefix) ? findFullTunnelRefusal(prefix, constraints) : null;
-    return refuseAny(prefix) ?? findCovered(prefix, kept);
+  const isLost = (prefix: Prefix, address: Address) => !staysLocal(prefix, address, surroundings.connected);
+  const separable = describeSeparable(kept, constraints);
+  const findOutside = (prefix: Prefix) => {
+    if (allowed.includes(prefix) || constraints.isSeparate?.(prefix) !== true) return [];
+    return outsideOf([prefix], separable).filter(({ address }) => isLost(prefix, address));
   };
+  const refuse: RouteGuard = (prefix) => {
+    if (allowed.includes(prefix)) return isDefaultRoute(prefix) ? findFullTunnelRefusal(prefix, constraints) : null;
+    const refusal = refuseAny(prefix);
+    if (refusal !== null) return refusal;
+    const outside = new Set(findOutside(prefix).map(({ address }) => address));
+    return findCovered(prefix, kept, (address) => isLost(prefix, address) && !outside.has(address));
+  };
+  return { refuse, findOutside };
 }
+
+/**
+ * Resolvers and SSH clients, which an accepted route can leave out one by one. The control plane and the gateway cost the whole route:
+ * without them nothing puts a mistake right. An address in a route that a person lets through is meant to be in the tunnel.
+ */
+function describeSeparable(kept: ProtectedAddresses, { allowed }: RouteConstraints): readonly KeptOutside[] {
+  const isAllowed = (address: Address) => allowed.some((prefix) => !isDefaultRoute(prefix) && covers(prefix, address));
+  const costly = new Set(kept.filter(([what]) => !separableKinds.has(what)).flatMap(([, addresses]) => addresses));
+  const all = kept.filter(([what]) => separableKinds.has(what));
+  const outside = all.flatMap(([what, addresses]) => addresses.map((address) => ({ address, what })));
+  const unique = new Map<Address, KeptOutside>();
+  for (const each of outside) if (!unique.has(each.address)) unique.set(each.address, each);
+  return [...unique.values()].filter(({ address }) => !costly.has(address) && !isAllowed(address));
+}
+
+const separableKinds: ReadonlySet<string> = new Set([resolver, sshClient]);
 
 /**
  * Says why this host must not have `address` in the tunnel, or null when it may: what it has itself it cannot reach elsewhere.
@@ -69,7 +119,7 @@ export function findAddressConflict(
     ...protectedAddresses({ ...surroundings, sshClients, api, isProxied }),
     ["a peer's endpoint", endpoints],
   ];
-  return findKindRefusal(prefix) ?? findCovered(prefix, needed);
+  return findKindRefusal(prefix) ?? findCovered(prefix, needed, () => true);
 }
 
 /** Says why a route to `prefix` is none of a network's own making, or null: its addresses belong to its peers. */
@@ -93,13 +143,15 @@ const findKindRefusal = memoizeByString((prefix: Prefix): string | null => {
   return special ? `overlaps ${special[1]} addresses` : null;
 });
 
-function guardOverlaps({ surroundings, taken }: RouteConstraints): RouteGuard {
+/** A local subnet within a route takes nothing away from it but itself. In the network's own range it would hide peers. */
+function guardOverlaps({ surroundings, taken }: RouteConstraints, range: Prefix): RouteGuard {
   // The full tunnel of another network takes only what has no other route.
   const others = taken.filter(({ prefix }) => !isDefaultRoute(prefix));
   const index = new PrefixIndex(others.map((each) => [each.prefix, each]));
   const routed = new Map(surroundings.routed.toReversed().map((each) => [each.prefix, each]));
   return (prefix) => {
-    const subnet = surroundings.connected.find((connected) => overlaps(connected.prefix, prefix));
+    const conflicts = prefix === range ? overlaps : covers;
+    const subnet = surroundings.connected.find((connected) => conflicts(connected.prefix, prefix));
     if (subnet) return `overlaps ${subnet.prefix}, which this host is in (${subnet.link})`;
     const other = index.findOverlap(prefix);
     if (other) return `overlaps ${other.prefix} of ${other.by}`;
@@ -108,9 +160,9 @@ function guardOverlaps({ surroundings, taken }: RouteConstraints): RouteGuard {
   };
 }
 
-function findCovered(prefix: Prefix, kept: ProtectedAddresses): string | null {
+function findCovered(prefix: Prefix, kept: ProtectedAddresses, isLost: (address: Address) => boolean): string | null {
   for (const [what, addresses] of kept) {
-    const lost = addresses.find((address) => covers(prefix, address));
+    const lost = addresses.find((address) => covers(prefix, address) && isLost(address));
     if (lost) return `covers ${what} (${lost})`;
   }
   return null;
@@ -121,7 +173,7 @@ type ProtectedAddresses = readonly (readonly [what: string, addresses: readonly 
 
 /** What this host reaches outside the tunnel now. */
 function findKept(
-  { api, isProxied = false, inside, surroundings, sshClients, allowed }: RouteConstraints,
+  { api, isProxied = false, inside, surroundings, stubResolvers = [], sshClients, allowed }: RouteConstraints,
   refuseAny: RouteGuard,
 ): ProtectedAddresses {
   const { range } = inside;
@@ -131,7 +183,7 @@ function findKept(
     api: api.filter(isServer),
     isProxied,
     gateways: surroundings.gateways,
-    resolvers: surroundings.resolvers.filter(isServer),
+    resolvers: [...new Set([...surroundings.resolvers, ...stubResolvers])].filter(isServer),
     sshClients: sshClients.filter((each) => !isSessionInside(each, inside, surroundings, takesRange)),
   });
 }
@@ -142,8 +194,8 @@ function protectedAddresses(
   return [
     [needed.isProxied ? 'the proxy to the control plane' : 'the control plane', needed.api],
     ['the default gateway', needed.gateways],
-    ['a resolver', needed.resolvers],
-    ['an SSH client', needed.sshClients.map(({ address }: SshClient) => address)],
+    [resolver, needed.resolvers],
+    [sshClient, needed.sshClients.map(({ address }: SshClient) => address)],
   ];
 }
 

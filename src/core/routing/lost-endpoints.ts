@@ -1,9 +1,11 @@
+import type { Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer, PeerId } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import type { Resolved } from '../names/resolved-names.ts';
 import { type Address, covers, hostPrefix, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 import { formatEndpoint, unusableAddress } from '../net/endpoint.ts';
 import { PrefixIndex } from '../net/prefix-index.ts';
+import { staysLocal } from './kept-outside.ts';
 import type { RouteGuard } from './public-prefixes.ts';
 import { locate } from './reach-outside.ts';
 import { assignedRoutes } from './route-owner.ts';
@@ -26,6 +28,8 @@ interface EndpointInputs {
   readonly resolved: Resolved;
   /** Whether the network's range as a whole is taken here. */
   readonly takesRange: boolean;
+  /** The subnets of this host. An endpoint in one within a route is dialled there. */
+  readonly connected: Underlay['connected'];
 }
 
 /**
@@ -38,14 +42,15 @@ interface EndpointInputs {
  * on another.
  */
 export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): EndpointConflicts {
-  const { map, self, allowed, resolved, takesRange } = question;
+  const { map, self, allowed, resolved, takesRange, connected } = question;
+  const isIn = (prefix: Prefix, host: Address) => covers(prefix, host) && !staysLocal(prefix, host, connected);
   const { index, hosts } = locateAll(map, resolved);
   const lost = new Map<PeerId, string>();
   const trapped = new Map<Prefix, string>();
   const lose = (prefix: Prefix, why: string, keeps: readonly Peer[] = []) => {
     for (const [peer, host] of hosts) {
       if (peer.id === self.id || peer.endpoint === null || lost.has(peer.id) || keeps.includes(peer)) continue;
-      if (covers(prefix, host)) lost.set(peer.id, `${describe(peer, host)} ${why}`);
+      if (isIn(prefix, host)) lost.set(peer.id, `${describe(peer, host)} ${why}`);
     }
   };
   if (takesRange && index.findWithin(map.cidr) !== null) lose(map.cidr, `lies in the network's own range ${map.cidr}`);
@@ -55,7 +60,7 @@ export function checkEndpoints(question: EndpointInputs, refuse: RouteGuard): En
     const servers = map.peers.filter((peer) => peer.id !== self.id && serves(peer, prefix));
     const [first] = servers;
     if (first === undefined) continue;
-    const able = servers.find((peer) => !covers(prefix, hosts.get(peer) ?? outside));
+    const able = servers.find((peer) => !isIn(prefix, hosts.get(peer) ?? outside));
     if (able !== undefined) lose(prefix, `lies in the route ${prefix} of ${able.name}`);
     else if (allowed.includes(prefix)) lose(prefix, `lies in the route ${prefix} of ${first.name}`, servers);
     else trapped.set(prefix, `covers the endpoint of ${first.name}, which serves it (${hosts.get(first)})`);
@@ -71,7 +76,7 @@ export function insideFinder(
   question: Omit<EndpointInputs, 'allowed' | 'resolved'>,
   refuse: RouteGuard,
 ): (address: Address) => boolean {
-  const { map, takesRange } = question;
+  const { map, takesRange, connected } = question;
   const isPeer = new Set(map.peers.map((peer) => peer.address));
   let taken: readonly Prefix[] | null = null;
   return (address) => {
@@ -80,7 +85,7 @@ export function insideFinder(
       ...(takesRange ? [map.cidr] : []),
       ...wantedRoutes(question).filter((prefix) => refuse(prefix) === null),
     ];
-    return taken.some((prefix) => covers(prefix, address));
+    return taken.some((prefix) => covers(prefix, address) && !staysLocal(prefix, address, connected));
   };
 }
 

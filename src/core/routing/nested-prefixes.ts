@@ -15,6 +15,8 @@ export interface TunnelPrefixes {
   readonly present: readonly Prefix[];
   /** The prefixes that the last-known-good file leads into the tunnel: after a reboot and `cpn up` they do again. */
   readonly accepted: readonly Prefix[];
+  /** Addresses in these that were kept outside the tunnel all the same. */
+  readonly outside: readonly Address[];
 }
 
 /**
@@ -51,6 +53,7 @@ export function isServerInside(
   takesRange: boolean,
 ): boolean {
   if (takesRange && isPrivate(inside.range) && covers(inside.range, address)) return true;
+  if (inside.outside.includes(address)) return false;
   return leadsInto([...inside.present, ...inside.accepted], address, surroundings);
 }
 
@@ -66,10 +69,11 @@ export function isSessionInside(
   surroundings: Underlay,
   takesRange: boolean,
 ): boolean {
-  const { range, own, present, accepted } = inside;
+  const { range, own, present, accepted, outside } = inside;
   if (local === own) return true;
   if (local !== null && covers(range, local) && !surroundings.addresses.includes(local)) return true;
   if (takesRange && accepted.includes(range) && covers(range, address)) return true;
+  if (outside.includes(address)) return false;
   return leadsInto(present, address, surroundings);
 }
 

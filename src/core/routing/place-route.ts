@@ -3,6 +3,7 @@ import { acceptedMetric, routeProtocol, tunnelTable } from '../host-state/marks.
 import { familyOf, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { PrefixIndex } from '../net/prefix-index.ts';
 import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
+import type { KeptOutside } from './kept-outside.ts';
 import { findOurRules } from './tunnel-rules.ts';
 
 /** Where a route into the interface stands, and with which metric. */
@@ -26,6 +27,8 @@ export interface TunnelRoutes {
   readonly allowed: readonly Prefix[];
   /** The routing table for accepted routes; null where they are in the main table. */
   readonly routeTable: string | null;
+  /** Addresses in routes of that table that are kept outside the tunnel. */
+  readonly keptOutside: readonly KeptOutside[];
   /** Interfaces of this host's later networks, whose routes to the same prefixes are taken over. */
   readonly later: readonly string[];
 }

@@ -30,9 +30,9 @@ import { readPortStates } from './nft/firewall-programs.ts';
 import { listArgs, parseRules } from './nft/own-table.ts';
 import { type LinkCache, type LinkView, ObservationCache } from './observation-cache.ts';
 import { checkPrivilege } from './privilege.ts';
+import { readResolvers } from './resolvers.ts';
 import { readSshClients } from './ssh-clients.ts';
 import { areSysctlsSealed, readSysctls } from './sysctl.ts';
-import { readResolvers } from './underlay.ts';
 
 /** This Linux host, through `ip`, `wg`, `nft` and /proc. */
 export function linuxHost(run: Run = runHere, start: Start = startHere): Required<Host> {
@@ -108,8 +108,9 @@ async function observe(run: Run, options: ObserveOptions, caches: ObservationCac
   if (device === null) caches.forget(link);
   // Without forwarding the kernel refuses whatever comes in, and says nothing of routes.
   const isForwarding = values[forwardingKey(link)] === '1';
+  const resolvers = readResolvers(view.surroundings.addresses, caches.stubOwners);
   const { forwarded, ...seen } = view.surroundings;
-  const surroundings = { ...seen, ...(isForwarding && forwarded && { forwarded }), resolvers: readResolvers() };
+  const surroundings = { ...seen, ...(isForwarding && forwarded && { forwarded }), ...resolvers };
   const ways = served.flatMap(linkFinder(surroundings)).filter(isPlainLinkName);
   const unread = [...new Set(ways.map(forwardingKey))].filter((key) => !(key in values));
   const all = unread.length === 0 ? values : { ...values, ...(await readSysctls(unread)) };

@@ -6,6 +6,7 @@ import { dumpReader } from '../wireguard/dump.ts';
 import { digestDump } from '../wireguard/watch-devices.ts';
 import { type Shown, shownReader } from './ip/show.ts';
 import { findOnLink, findRoutes } from './link-routes.ts';
+import type { OwnerCache } from './resolvers.ts';
 import { RouteCache } from './route-cache.ts';
 import { gatherUnderlay } from './underlay.ts';
 
@@ -20,6 +21,8 @@ export class ObservationCache {
   readonly ruleset = new OutputCache();
   /** Routes of a host with large tables, and the prefixes for which a change of a route matters. */
   readonly routes = new RouteCache();
+  /** The processes of local resolvers. */
+  readonly stubOwners: OwnerCache = new Map();
   readonly #readShown = shownReader();
   readonly #links = new Map<string, LinkCache>();
 
@@ -46,8 +49,8 @@ export class ObservationCache {
 }
 
 /** What `ip` shows of one interface and around it. */
-interface LinkView extends Pick<Actual, 'link' | 'routes' | 'onLink' | 'rules'> {
-  readonly surroundings: Omit<Underlay, 'resolvers'>;
+interface LinkView extends Pick<Actual, 'link' | 'routes' | 'onLink' | 'rules' | 'throwRoutes'> {
+  readonly surroundings: Omit<Underlay, 'resolvers' | 'stubs'>;
 }
 
 class LinkCache {
@@ -76,6 +79,7 @@ class LinkCache {
         link: findLink(shown, name),
         routes: findRoutes(shown, name),
         onLink: findOnLink(shown, name),
+        throwRoutes: shown.throwRoutes,
         rules: shown.rules.filter(({ protocol }) => protocol !== kernelProtocol),
         surroundings: gatherUnderlay(name, shown),
       };

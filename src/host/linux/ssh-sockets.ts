@@ -1,30 +1,36 @@
-import { readdirSync, readlinkSync } from 'node:fs';
+import { listProcesses, readOpenFiles, readOwner, readProgram } from './process-files.ts';
+import { judgeConnections, type SshConnections, type SshProcess, sshPrograms } from './ssh-servers.ts';
 import { readIfThere } from './underlay.ts';
 
-/** OpenSSH, whose sessions have processes of other names since 9.8, and Dropbear. */
-const servers = new Set(['sshd', 'sshd-session', 'sshd-auth', 'dropbear']);
-
-/** The inodes of all sockets of SSH servers (proc_pid_fd(5)). Those of other network namespaces are in no table of ours. */
-export function readSshSockets(): ReadonlySet<string> {
-  const pids = list('/proc').filter((name) => /^\d+$/.test(name));
-  const ssh = pids.filter((pid) => servers.has(readIfThere(`/proc/${pid}/comm`).trim()));
-  return new Set(ssh.flatMap((pid) => list(`/proc/${pid}/fd`).flatMap((fd) => inodeOf(`/proc/${pid}/fd/${fd}`))));
+/** Looks into the processes of SSH servers. Those of other network namespaces have sockets that are in no table of ours. */
+export function readSshConnections(): SshConnections {
+  return judgeConnections(listProcesses().flatMap(readSshProcess));
 }
 
-/** Empty for the folder of a process that ended meanwhile. */
-function list(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
+/** The name of a process is quick to read; it proves nothing, as any process may choose it. */
+function readSshProcess(pid: string): SshProcess[] {
+  if (!sshPrograms.has(readIfThere(`/proc/${pid}/comm`).trim())) return [];
+  const title = readIfThere(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
+  const program = readProgram(pid);
+  const owner = readOwner(pid);
+  if (owner === null || !sshPrograms.has(program)) return [];
+  const isRoot = owner.user === 0 && owner.acts === 0;
+  return [{ pid, parent: owner.parent, isRoot, program, title, ...readOpenFiles(pid) }];
 }
 
-function inodeOf(path: string): string[] {
-  try {
-    const [, inode] = /^socket:\[(\d+)\]$/.exec(readlinkSync(path)) ?? [];
-    return inode === undefined ? [] : [inode];
-  } catch {
-    return [];
+/** Of these sockets, those that only processes of other users than root have. Without all that no visible process has. */
+export function findOthersSockets(inodes: ReadonlySet<string>): ReadonlySet<string> {
+  if (inodes.size === 0) return inodes;
+  const roots = new Set<string>();
+  const others = new Set<string>();
+  for (const pid of listProcesses()) {
+    const held = [...inodes].filter((inode) => !roots.has(inode));
+    if (held.length === 0) break;
+    const { sockets } = readOpenFiles(pid);
+    const found = held.filter((inode) => sockets.has(inode));
+    if (found.length === 0) continue;
+    const isRoot = readOwner(pid)?.user === 0;
+    for (const inode of found) (isRoot ? roots : others).add(inode);
   }
+  return new Set([...others].filter((inode) => !roots.has(inode)));
 }

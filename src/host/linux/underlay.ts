@@ -2,27 +2,14 @@ import { readFileSync } from 'node:fs';
 import type { HostLink, Underlay } from '../../core/host-state/actual.ts';
 import { aliasMark, kernelProtocol } from '../../core/host-state/marks.ts';
 import { type Address, familyOf, lengthOf } from '../../core/net/cidr.ts';
-import { readAddress } from '../read-address.ts';
 import { findInternalLinks } from './internal-links.ts';
 import type { Shown } from './ip/show.ts';
 
-/**
- * Reads the resolvers. The file of systemd-resolved is read too: where its stub is the resolver, resolv.conf(5) does not have the
- * servers that it queries.
- */
-export function readResolvers(): Address[] {
-  const texts = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].map(readIfThere);
-  return parseResolvers(texts.join('\n'));
-}
-
-/** The servers of a resolv.conf(5), without those that are no addresses. */
-export function parseResolvers(text: string): Address[] {
-  const names = text.split('\n').map((line) => /^nameserver\s+(\S+)/.exec(line)?.[1] ?? '');
-  return [...new Set(names.flatMap((name) => readAddress(name) ?? []))];
-}
-
 /** Describes the host around the interface `link`. */
-export function gatherUnderlay(link: string, { links, routes, refusing }: Shown): Omit<Underlay, 'resolvers'> {
+export function gatherUnderlay(
+  link: string,
+  { links, routes, refusing }: Shown,
+): Omit<Underlay, 'resolvers' | 'stubs'> {
   const others = links.filter((each) => each.name !== link && !each.loopback);
   const defaults = routes.filter(
     ({ prefix, table, links: into }) => table === 'main' && lengthOf(prefix) === 0 && !into.includes(link),

@@ -168,6 +168,7 @@ export const stateSchema = v.object({
   drained: v.optional(v.boolean(), false),
   pins: v.optional(v.array(v.object({ ...known.entries, claimed: v.optional(v.nullable(known), null) })), () => []),
   labels: v.optional(v.array(v.object({ peer: peerId, labels: v.array(v.string()) })), () => []),
+  keptOutside: v.optional(v.array(v.object({ address, what: v.string() })), () => []),
   receipt: v.array(made),
   openPorts: v.optional(v.array(openPort), () => []),
 });

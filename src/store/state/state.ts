@@ -14,6 +14,7 @@ import type { Address } from '../../core/net/cidr.ts';
 import type { Endpoint } from '../../core/net/endpoint.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import type { Pin } from '../../core/pins/match-pins.ts';
+import type { KeptOutside } from '../../core/routing/kept-outside.ts';
 
 /** What a host stores of one network. */
 export interface State {
@@ -52,6 +53,8 @@ export interface State {
   readonly drained: boolean;
   /** Those of listed peers in the order of their ids, then those of peers that left, the last to leave first. */
   readonly pins: readonly Pin[];
+  /** Addresses in accepted routes that the last pass kept outside the tunnel: a resolver there is not taken for one in the network. */
+  readonly keptOutside: readonly KeptOutside[];
   /** The labels by which the hosts file named the peers of the map; empty where it does not. */
   readonly labels: readonly PeerLabels[];
   readonly receipt: Receipt;

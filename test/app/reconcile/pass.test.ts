@@ -32,6 +32,7 @@ async function settledDesk(): Promise<Desk> {
 }
 
 const routesOf = (desk: Desk) => desk.actual.routes.map((route) => route.prefix);
+const throwsOf = (desk: Desk) => desk.actual.throwRoutes?.map((route) => route.prefix);
 
 describe('a pass', () => {
   it('without drift observes once, and changes and saves nothing', async () => {
@@ -122,31 +123,43 @@ describe('a pass', () => {
     desk.actual = { ...desk.actual, routes: [] };
     await desk.tools.store.write({ ...(await desk.state()), enabled: true });
     await passNetwork(desk.tools, 'cpn0', noUpdate, options);
-    expect(routesOf(desk)).toEqual([]);
+    expect(throwsOf(desk)).toEqual(['192.168.50.7/32']);
   });
 
-  it('gives up a route that a longer one of another program hides from a session', async () => {
+  it('keeps outside a session that a longer route of another program hides from the tunnel', async () => {
     const desk = await settledDesk();
     desk.sshClients = [{ address: parseAddress('192.168.50.7'), local: parseAddress('203.0.113.22') }];
     const routed = [{ prefix: parsePrefix('192.168.50.0/25'), link: 'eth1' }];
     desk.actual = { ...desk.actual, surroundings: { ...desk.actual.surroundings, routed } };
     const pass = await passNetwork(desk.tools, 'cpn0', noUpdate, options);
-    expect(pass?.evaluation?.desired.report).toMatchObject([{ reason: 'covers an SSH client (192.168.50.7)' }]);
-    expect(routesOf(desk)).toEqual([]);
+    expect(pass?.evaluation?.desired.report).toMatchObject([
+      { state: 'taken', reason: '192.168.50.7 stays outside: an SSH client' },
+    ]);
+    expect(throwsOf(desk)).toEqual(['192.168.50.7/32']);
   });
 
-  it('reads the SSH sessions only where it adds a route, and refuses one that would cut a session off', async () => {
+  it('reads the SSH sessions only where it adds a route, and keeps the client of a session outside of it while the session lasts', async () => {
     const desk = await settledDesk();
     desk.sshClients = [{ address: parseAddress('192.168.60.7'), local: null }];
     desk.sessionReads = 0;
     await passNetwork(desk.tools, 'cpn0', noUpdate, options);
     expect(desk.sessionReads).toBe(0);
+    desk.answers = [answerWith(after)];
     const pass = await passNetwork(desk.tools, 'cpn0', news, options);
     expect(pass?.evaluation?.desired.report).toContainEqual(
-      expect.objectContaining({ prefix: '192.168.60.0/24', reason: 'covers an SSH client (192.168.60.7)' }),
+      expect.objectContaining({ prefix: '192.168.60.0/24', reason: '192.168.60.7 stays outside: an SSH client' }),
     );
-    expect(routesOf(desk)).toEqual(['192.168.50.0/24']);
-    expect(desk.sessionReads).toBe(1);
+    expect(routesOf(desk)).toEqual(['192.168.50.0/24', '192.168.60.0/24']);
+    expect(throwsOf(desk)).toEqual(['192.168.60.7/32']);
+    expect((await desk.state()).keptOutside).toEqual([{ address: '192.168.60.7', what: 'an SSH client' }]);
+    const again = await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    expect([again?.changes, throwsOf(desk)]).toEqual([[], ['192.168.60.7/32']]);
+    desk.sshClients = [];
+    await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    expect([throwsOf(desk), (await desk.state()).keptOutside]).toEqual([[], []]);
+    desk.sessionReads = 0;
+    await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    expect(desk.sessionReads).toBe(0);
   });
 
   it('that repairs drift leaves the files as they are', async () => {

@@ -4,6 +4,7 @@ import { hostPrefix } from '../../../src/core/net/cidr.ts';
 import {
   findAddressConflict,
   findRangeOverlap,
+  findRangeRefusal,
   findRefusal,
   type RouteConstraints,
 } from '../../../src/core/routing/guard.ts';
@@ -42,12 +43,29 @@ describe('the guard', () => {
     expect(findRefusal(prefix(text), ground)).toContain(kind);
   });
 
-  it.each(['203.0.113.0/24', '203.0.113.128/25', '203.0.112.0/20'])(
-    'refuses %s, which overlaps a connected subnet',
+  it.each(['203.0.113.0/24', '203.0.113.128/25'])(
+    'refuses %s, which is a connected subnet or a part of one',
     (text) => {
       expect(findRefusal(prefix(text), ground)).toBe('overlaps 203.0.113.0/24, which this host is in (eth0)');
     },
   );
+
+  it('lets a route pass that a narrower connected subnet lies in, and what is in that subnet with it', () => {
+    const wide = prefix('203.0.112.0/20');
+    const inSubnet = on({ api: [address('203.0.113.5')], sshClients: [ssh('203.0.113.7')] });
+    expect(findRefusal(wide, inSubnet)).toBeNull();
+    expect(findRefusal(wide, on({ api: [address('203.0.112.5')] }))).toBe('covers the control plane (203.0.112.5)');
+    expect(findRefusal(wide, on({ surroundings: { ...surroundings, gateways: [address('203.0.112.1')] } }))).toBe(
+      'covers the default gateway (203.0.112.1)',
+    );
+  });
+
+  it('refuses a range of the network that a narrower connected subnet lies in: it would hide peers', () => {
+    const range = prefix('203.0.112.0/20');
+    const reason = 'overlaps 203.0.113.0/24, which this host is in (eth0)';
+    expect(findRefusal(range, on({ inside: { ...ground.inside, range } }))).toBe(reason);
+    expect(findRangeRefusal(range, ground)).toBe(reason);
+  });
 
   it('refuses what another network has', () => {
     const taken = [{ prefix: prefix('10.78.0.0/16'), by: 'network lab (cpn1)' }];

@@ -206,7 +206,9 @@ describe('what leads past an accepted route in its own table', () => {
     ['192.168.50.0/24', [], null],
     ['192.168.50.0/24', [way('192.168.0.0/16')], '192.168.50.0/24 leads to eth1, by the route to 192.168.0.0/16'],
     ['192.168.50.0/24', [way('192.168.50.0/24')], '192.168.50.0/24 leads to eth1, by the route to 192.168.50.0/24'],
-    ['192.168.50.0/24', [way('192.168.50.0/25')], 'of 192.168.50.0/24, 192.168.50.0/25 leads to eth1'],
+    // A local subnet within the route stays local, and is no reason to wait.
+    ['192.168.50.0/24', [way('192.168.50.0/25')], null],
+    ['192.168.50.9/32', [way('192.168.50.0/25')], '192.168.50.9/32 leads to eth1, by the route to 192.168.50.0/25'],
     ['192.168.50.0/24', [way('192.168.51.0/24')], null],
     ['10.77.0.9/32', [way('10.0.0.0/8')], null],
   ])('%s with %j', (asked, connected, why) => {

@@ -7,7 +7,8 @@ import { parseLinkName } from '../../../src/core/net/link-name.ts';
 import type { Shown, ShownLink, ShownRoute } from '../../../src/host/linux/ip/show.ts';
 import { mayAdminister } from '../../../src/host/linux/privilege.ts';
 import { parseSshClients } from '../../../src/host/linux/ssh-clients.ts';
-import { gatherUnderlay, parseResolvers } from '../../../src/host/linux/underlay.ts';
+import { parseResolvers } from '../../../src/host/linux/stub-settings.ts';
+import { gatherUnderlay } from '../../../src/host/linux/underlay.ts';
 import { readAddress } from '../../../src/host/read-address.ts';
 
 describe('readAddress', () => {
@@ -69,9 +70,32 @@ describe('parseSshClients', () => {
     expect(parseSshClients('', '198.51.100.7 50000')).toEqual([at('198.51.100.7', null)]);
   });
 
-  test('adds those of SSH servers on other ports', () => {
-    const sockets = new Set(['21422']);
-    expect(parseSshClients(tcp, '', { sockets, order: 'LE' })).toEqual([at('203.0.113.22'), at('203.0.113.25')]);
+  test('adds those of SSH servers on other ports, and leaves out who did not log in', () => {
+    const parse = (loggedIn: string[], known: string[], others: string[] = []) =>
+      parseSshClients(tcp, '', {
+        connections: { loggedIn: new Set(loggedIn), known: new Set(known) },
+        findOthersSockets: (inodes) => new Set(others.filter((inode) => inodes.has(inode))),
+        order: 'LE',
+      });
+    expect(parse(['21422'], ['21422'])).toEqual([at('203.0.113.22'), at('203.0.113.25')]);
+    expect(parse(['21421', '21422'], ['21421', '21422'])).toEqual([
+      ...[at('203.0.113.22'), at('203.0.113.23'), at('203.0.113.25')],
+    ]);
+    expect(parse(['21422'], ['21421', '21422'])).toEqual([at('203.0.113.25')]);
+    expect(parse([], ['21422'], ['21421'])).toEqual([]);
+  });
+
+  test('leaves out the sockets of other users, and connections that no program accepted', () => {
+    const row = (user: number, inode: number) =>
+      `1: 0A0200C0:0016 167100CB:D431 01 00000000:00000000 02:000A5FC1 00000000 ${user} 0 ${inode} 4 0 20 4 30 10 -1`;
+    const connections = { loggedIn: new Set(['21421']), known: new Set(['21421']) };
+    for (const [line, count] of [
+      [row(0, 21421), 1],
+      [row(1000, 21421), 0],
+      [row(0, 0), 0],
+      [row(1000, 9), 0],
+    ] as const)
+      expect(parseSshClients(line, '', { connections, order: 'LE' })).toHaveLength(count);
   });
 
   test('reads the words of a big-endian machine', () => {
@@ -127,7 +151,7 @@ describe('gatherSurroundings', () => {
     link({ name: 'cpn0', mtu: 1280 }, '10.77.0.5/24'),
   ];
   const gather = (...routes: ShownRoute[]) =>
-    gatherUnderlay('cpn0', { links, routes, rules: [], refusing: [] } satisfies Shown);
+    gatherUnderlay('cpn0', { links, routes, rules: [], refusing: [], throwRoutes: [] } satisfies Shown);
 
   test('names the subnets of other links, but for loopback and link-local ones', () => {
     expect(gather().connected).toEqual([
@@ -139,7 +163,7 @@ describe('gatherSurroundings', () => {
 
   test('names the addresses outside our tunnels, but for loopback and link-local ones', () => {
     const another = link({ name: 'cpn1', alias: 'cpn:8' }, '10.78.0.5/24');
-    const shown: Shown = { links: [...links, another], routes: [], rules: [], refusing: [] };
+    const shown: Shown = { links: [...links, another], routes: [], rules: [], refusing: [], throwRoutes: [] };
     expect(gatherUnderlay('cpn0', shown).addresses).toEqual(['192.0.2.10', '2001:db8::2', '198.51.100.2']);
   });
 

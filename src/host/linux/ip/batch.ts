@@ -42,9 +42,17 @@ function renderLine(link: string, command: LinkCommand): string {
   const verb = 'add' in command ? 'add' : 'delete';
   if ('address' in command) return `address ${verb} ${formatInterfaceAddress(command.address)} dev ${link}`;
   if ('rule' in command) return `rule ${verb} ${renderRule(command.rule)}`;
+  if (isThrow(command))
+    return `route ${verb} throw ${command.prefix} table ${checkWord('table', command.table)} proto ${routeProtocol}`;
   if ('add' in command && command.source) return renderRangeRoute(link, command.prefix, command.source, false);
   if ('remove' in command) return renderRoute('delete', link, command, checkWord('protocol', command.protocol));
   return renderRoute(additionVerb(command), link, command, routeProtocol);
+}
+
+type ThrowCommand = Extract<LinkCommand, { add: 'throw' } | { remove: 'throw' }>;
+
+function isThrow(command: Exclude<LinkCommand, { set: unknown }>): command is ThrowCommand {
+  return 'add' in command ? command.add === 'throw' : command.remove === 'throw';
 }
 
 /**

@@ -1,7 +1,9 @@
+import type { ThrowRoute } from '../../../core/host-state/actual.ts';
 import { routeProtocol } from '../../../core/host-state/marks.ts';
 import type { Rule } from '../../../core/host-state/policy-rule.ts';
 import { type Address, maskPrefix, type Prefix } from '../../../core/net/cidr.ts';
 import type { InterfaceAddress } from '../../../core/net/interface-address.ts';
+import { isRouteTable } from '../../../core/routing/route-table.ts';
 import { memoizeLast } from '../../../core/util/memo.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';
 import {
@@ -22,6 +24,8 @@ export interface Shown {
   readonly rules: readonly Rule[];
   /** What the main table refuses. */
   readonly refusing: readonly Prefix[];
+  /** Our `throw` routes in tables of accepted routes. */
+  readonly throwRoutes: readonly ThrowRoute[];
 }
 
 export interface ShownLink {
@@ -92,14 +96,20 @@ export function shownReader(): (text: string) => Shown {
   );
   const readFour = memoizeLast((line) => readRoutes(line, '0.0.0.0/0'));
   const readSix = memoizeLast((line) => readRoutes(line, '::/0'));
-  const readRefusing = memoizeLast((line) => parseList(line).filter(isRefusing).map(readDestination('0.0.0.0/0')));
+  const readOthers = memoizeLast((line) => {
+    const entries = parseList(line);
+    return {
+      refusing: entries.filter(isRefusing).map(readDestination('0.0.0.0/0')),
+      throwRoutes: entries.filter(isOwnThrow).map(readThrow),
+    };
+  });
   const readRules = memoizeLast((line) => parseList(line).map(readRule));
   return memoizeLast((text) => {
     const lines = text.split('\n').filter((line) => line.trim() !== '');
     const [links = '', four = '', six = '', rules = ''] = lines;
     if (lines.length !== 4) throw invalidIpOutput('has not four lines');
     const routes = [...readFour(four), ...readSix(six)];
-    return { links: readLinks(links), routes, rules: readRules(rules), refusing: readRefusing(four) };
+    return { links: readLinks(links), routes, rules: readRules(rules), ...readOthers(four) };
   });
 }
 
@@ -145,6 +155,16 @@ function isUnicast({ type, dst }: Entry): boolean {
 function isRefusing({ type, table, dst }: Entry): boolean {
   const kinds = ['6', '7', '8', 'blackhole', 'unreachable', 'prohibit'];
   return kinds.includes(String(type)) && tableName(table ?? 'main') === 'main' && typeof dst === 'string';
+}
+
+/** RTN_THROW. */
+function isOwnThrow({ type, table, protocol, dst }: Entry): boolean {
+  const isThrow = type === '9' || type === 'throw';
+  return isThrow && `${protocol}` === routeProtocol && isRouteTable(tableName(table)) && typeof dst === 'string';
+}
+
+function readThrow({ dst, table }: Entry): ThrowRoute {
+  return { prefix: readPrefix(String(dst)), table: tableName(table) };
 }
 
 function readDestination(whole: string): (entry: Entry) => Prefix {

@@ -1,0 +1,160 @@
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import type { ResolverStub, Underlay } from '../../core/host-state/actual.ts';
+import { type Address, covers, parsePrefix } from '../../core/net/cidr.ts';
+import { listProcesses, readOpenFiles, readProgram } from './process-files.ts';
+import { parseSockets, type SocketRow } from './socket-table.ts';
+import {
+  type Forwarder,
+  parseResolvers,
+  readStubSettings,
+  readUsualSettings,
+  type SettingsFiles,
+} from './stub-settings.ts';
+import { readIfThere } from './underlay.ts';
+
+/** What systemd-resolved publishes: the servers that its own stub queries. */
+const resolvedFile = '/run/systemd/resolve/resolv.conf';
+
+/** The addresses of that stub (systemd-resolved.service(8)). */
+const resolvedStubs: readonly string[] = ['127.0.0.53', '127.0.0.54'];
+
+/** Plain queries, and those over TLS. */
+const dnsPorts: ReadonlySet<number> = new Set([53, 853]);
+
+/** A stub may query another one on this host. */
+const mostStubs = 8;
+
+/** How many servers of one stub count. */
+const mostServers = 32;
+
+/** The process that has a socket, by its inode: to look into all processes takes long. */
+export type OwnerCache = Map<string, string>;
+
+/** In the place of a process that cannot be seen. */
+const hidden = '';
+
+const mostOwners = 64;
+
+/**
+ * Reads the resolvers of this host. Where resolv.conf(5) names a local stub, the servers that it queries are those of its settings, and
+ * those to which its process has a socket.
+ *
+ * @param own the addresses at which this host is reached outside its tunnels: a socket of a tunnel's address does not count
+ */
+export function readResolvers(own: readonly Address[], owners: OwnerCache): Pick<Underlay, 'resolvers' | 'stubs'> {
+  const published = readIfThere(resolvedFile);
+  const named = parseResolvers(`${readIfThere('/etc/resolv.conf')}\n${published}`);
+  const isPublished = (address: Address) => published !== '' && resolvedStubs.includes(address);
+  const first = named.filter((address) => isHere(address, own) && !isPublished(address));
+  if (first.length === 0) return { resolvers: named };
+  const stubs = findStubs(first, own, owners);
+  const stated = stubs.flatMap((stub) => stub.stated);
+  return { resolvers: [...new Set([...named, ...stated])], stubs };
+}
+
+const loopback = parsePrefix('127.0.0.0/8');
+
+function isHere(address: Address, own: readonly Address[]): boolean {
+  return covers(loopback, address) || address === '::1' || own.includes(address);
+}
+
+function findStubs(first: readonly Address[], own: readonly Address[], owners: OwnerCache): ResolverStub[] {
+  const tables = ['udp', 'udp6', 'tcp', 'tcp6'].map((name) => readIfThere(`/proc/net/${name}`));
+  const stubs: ResolverStub[] = [];
+  const done = new Set<string>();
+  const pending: Forwarder[] = first.map((address) => ({ address, port: 53 }));
+  for (let next = pending.shift(); next !== undefined && done.size < mostStubs; next = pending.shift()) {
+    const key = `${next.address} ${next.port}`;
+    if (done.has(key)) continue;
+    done.add(key);
+    const rows = parseSockets(tables.join('\n'), new Set([...dnsPorts, next.port]));
+    const { forwarders, ...stub } = describeStub(next, rows, own, owners);
+    stubs.push(stub);
+    pending.push(...forwarders.filter(({ address }) => isHere(address, own)));
+  }
+  return stubs;
+}
+
+function describeStub(
+  { address, port }: Forwarder,
+  rows: readonly SocketRow[],
+  own: readonly Address[],
+  owners: OwnerCache,
+): ResolverStub & { readonly forwarders: readonly Forwarder[] } {
+  const inodes = findListening(rows, address, port);
+  const pid = findOwner(inodes, owners);
+  const program = pid === null ? '' : readProgram(pid);
+  const argv = pid === null ? [] : readIfThere(`/proc/${pid}/cmdline`).split('\0');
+  const settings = program === '' ? readUsualSettings(rootsFiles) : readStubSettings(program, argv, rootsFiles);
+  const { sockets } = pid === null ? { sockets: new Set<string>() } : readOpenFiles(pid);
+  const seen = rows.flatMap(({ inode, local, remote, remotePort }) =>
+    sockets.has(inode) && dnsPorts.has(remotePort) && remote !== null && local !== null && own.includes(local)
+      ? [remote]
+      : [],
+  );
+  const forwarders = settings?.forwarders.slice(0, mostServers) ?? [];
+  const stated = forwarders.map((each) => each.address).filter((each) => !isHere(each, own));
+  return {
+    address,
+    isListening: inodes.length > 0,
+    program: program === '' ? null : program,
+    isStated: settings?.isComplete ?? false,
+    stated: [...new Set(stated)],
+    seen: [...new Set(seen)]
+      .filter((each) => !isHere(each, own))
+      .toSorted()
+      .slice(0, mostServers),
+    forwarders,
+  };
+}
+
+/** The sockets that take queries at an address: those of that address, else those of all addresses. */
+function findListening(rows: readonly SocketRow[], address: Address, port: number): readonly string[] {
+  const open = rows.filter((row) => row.localPort === port && row.remote === null && row.inode !== '0');
+  const exact = open.filter(({ local }) => local === address);
+  return (exact.length > 0 ? exact : open.filter(({ local }) => local === null)).map(({ inode }) => inode);
+}
+
+/** The process that has one of these sockets; null where none can be seen. */
+function findOwner(inodes: readonly string[], owners: OwnerCache): string | null {
+  for (const inode of inodes) {
+    const known = owners.get(inode);
+    if (known === hidden) return null;
+    if (known !== undefined && readOpenFiles(known).sockets.has(inode)) return known;
+  }
+  if (inodes.length === 0) return null;
+  const found = listProcesses().find((pid) => {
+    const { sockets } = readOpenFiles(pid);
+    return inodes.some((inode) => sockets.has(inode));
+  });
+  if (owners.size > mostOwners) owners.clear();
+  for (const inode of inodes) owners.set(inode, found ?? hidden);
+  return found ?? null;
+}
+
+/** Files of root alone: a process of another user may name any file, or a pipe that never ends. */
+const rootsFiles: SettingsFiles = {
+  read: readOfRoot,
+  list: (folder) => {
+    try {
+      return readdirSync(folder).toSorted();
+    } catch {
+      return [];
+    }
+  },
+};
+
+const mostBytes = 1 << 20;
+
+function readOfRoot(path: string): string {
+  let file: number | undefined;
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+    const stats = fstatSync(file);
+    return stats.isFile() && stats.uid === 0 && stats.size <= mostBytes ? readFileSync(file, 'utf8') : '';
+  } catch {
+    return '';
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}

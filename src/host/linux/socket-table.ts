@@ -1,0 +1,42 @@
+import { endianness } from 'node:os';
+import { type Address, addressAt } from '../../core/net/cidr.ts';
+import { readAddress } from '../read-address.ts';
+
+/** A socket in /proc/net/udp, tcp and their counterparts for IPv6 (proc_pid_net(5)). */
+export interface SocketRow {
+  /** Null where the socket takes packets for every address of the host. */
+  readonly local: Address | null;
+  readonly localPort: number;
+  /** Null where it has no remote end. */
+  readonly remote: Address | null;
+  readonly remotePort: number;
+  readonly inode: string;
+}
+
+const row =
+  /^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):([0-9A-F]{4}) [0-9A-F]{2} [0-9A-F:]+ [0-9A-F:]+ [0-9A-F]+ +\d+ +\d+ (\d+) /gm;
+
+/** Parses such tables, as far as a port of the sockets, at either end, is among `ports`. */
+export function parseSockets(tables: string, ports: ReadonlySet<number>, order = endianness()): SocketRow[] {
+  return [...tables.matchAll(row)].flatMap(([, local = '', at = '', remote = '', to = '', inode = '']): SocketRow[] => {
+    const [localPort, remotePort] = [Number.parseInt(at, 16), Number.parseInt(to, 16)];
+    if (!ports.has(localPort) && !ports.has(remotePort)) return [];
+    return [{ local: readEnd(local, order), localPort, remote: readEnd(remote, order), remotePort, inode }];
+  });
+}
+
+function readEnd(text: string, order: 'LE' | 'BE'): Address | null {
+  return /^0+$/.test(text) ? null : readHexAddress(text, order);
+}
+
+/** The prefix of an IPv4 address in an IPv6 socket. */
+const mapped = '00000000000000000000FFFF';
+
+/** Addresses are printed as 32-bit words in host byte order. */
+export function readHexAddress(text: string, order: 'LE' | 'BE'): Address | null {
+  if (!/^([0-9A-F]{8}|[0-9A-F]{32})$/.test(text)) return null;
+  const words = text.match(/.{8}/g) ?? [];
+  const hex = words.map((word) => (order === 'BE' ? word : (word.match(/../g) ?? []).reverse().join(''))).join('');
+  const four = hex.length === 8 ? hex : hex.startsWith(mapped) ? hex.slice(24) : null;
+  return four === null ? readAddress((hex.match(/.{4}/g) ?? []).join(':')) : addressAt(BigInt(`0x${four}`));
+}

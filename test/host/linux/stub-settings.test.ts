@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { readStubSettings, readUsualSettings, type SettingsFiles } from '../../../src/host/linux/stub-settings.ts';
+
+const filesOf = (texts: Readonly<Record<string, string>>): SettingsFiles => ({
+  read: (path) => texts[path] ?? '',
+  list: (folder) =>
+    Object.keys(texts).flatMap((path) => (path.startsWith(`${folder}/`) ? [path.slice(folder.length + 1)] : [])),
+});
+const serversOf = (program: string, argv: string[], texts: Readonly<Record<string, string>> = {}) => {
+  const found = readStubSettings(program, argv, filesOf(texts));
+  return found && [found.isComplete, ...found.forwarders.map(({ address, port }) => `${address}#${port}`)];
+};
+
+describe('the settings of dnsmasq', () => {
+  test.each<[what: string, argv: string[], texts: Readonly<Record<string, string>>, expected: string[]]>([
+    [
+      'the command line',
+      ['-S', '192.0.2.1', '--server=192.0.2.2#5353', '-S192.0.2.3'],
+      {},
+      ['192.0.2.1#53', '192.0.2.2#5353', '192.0.2.3#53'],
+    ],
+    [
+      'servers of domains, and by an interface',
+      ['--server=/corp.example/192.0.2.1@eth0', '-S', '/lan/'],
+      {},
+      ['192.0.2.1#53'],
+    ],
+    [
+      'the usual file',
+      [],
+      { '/etc/dnsmasq.conf': 'no-resolv\nserver=192.0.2.1 # the office\n#server=192.0.2.9\nserver=fd00::53\n' },
+      ['192.0.2.1#53', 'fd00::53#53'],
+    ],
+    [
+      'the file of resolvconf',
+      ['-r', '/run/dnsmasq/resolv.conf'],
+      { '/run/dnsmasq/resolv.conf': 'nameserver 192.0.2.1\n' },
+      ['192.0.2.1#53'],
+    ],
+    ['no such file with no-resolv', ['-R', '-r', '/run/x'], { '/run/x': 'nameserver 192.0.2.1\n' }, []],
+    [
+      'a folder, but for its exceptions',
+      ['-7', '/etc/dnsmasq.d,.dpkg-old'],
+      {
+        '/etc/dnsmasq.d/a': 'server=192.0.2.1',
+        '/etc/dnsmasq.d/b.dpkg-old': 'server=192.0.2.2',
+        '/etc/dnsmasq.d/.c': 'server=192.0.2.3',
+      },
+      ['192.0.2.1#53'],
+    ],
+    [
+      'files that name each other',
+      ['-C', '/a'],
+      { '/a': 'conf-file=/b\nserver=192.0.2.1', '/b': 'conf-file=/a' },
+      ['192.0.2.1#53'],
+    ],
+  ])('are read from %s', (_, argv, texts, expected) => {
+    expect(serversOf('dnsmasq', ['/usr/sbin/dnsmasq', ...argv], texts)).toEqual([true, ...expected]);
+  });
+
+  test('that NetworkManager tells it over D-Bus are those that it publishes', () => {
+    const argv = ['dnsmasq', '--no-resolv', '--enable-dbus=org.freedesktop.NetworkManager.dnsmasq'];
+    const published = { '/run/NetworkManager/no-stub-resolv.conf': 'nameserver 192.0.2.1\n' };
+    expect(serversOf('dnsmasq', argv, published)).toEqual([true, '192.0.2.1#53']);
+    expect(serversOf('dnsmasq', argv)).toEqual([false]);
+    // Another program's dnsmasq has other servers.
+    expect(serversOf('dnsmasq', ['dnsmasq', '-1'], published)).toEqual([false]);
+  });
+});
+
+test('the settings of unbound are its forwarders, in all files that it includes', () => {
+  const texts = {
+    '/etc/unbound/unbound.conf': 'include-toplevel: "/etc/unbound/unbound.conf.d/*.conf"\n',
+    '/etc/unbound/unbound.conf.d/office.conf':
+      'forward-zone:\n  name: "."\n  forward-addr: 192.0.2.1@853#dns.example\n  # forward-addr: 192.0.2.9\n',
+    '/etc/unbound/unbound.conf.d/old.bak': 'forward-addr: 192.0.2.8',
+  };
+  expect(serversOf('unbound', ['unbound', '-d'], texts)).toEqual([true, '192.0.2.1#853']);
+  expect(serversOf('unbound', ['unbound', '-c', '/elsewhere'], texts)).toEqual([false]);
+});
+
+test('a program whose settings are not known has none', () => {
+  expect(serversOf('dnscrypt-proxy', ['dnscrypt-proxy'])).toBeNull();
+});
+
+test('where no program can be seen the usual files are read', () => {
+  const { forwarders, isComplete } = readUsualSettings(
+    filesOf({
+      '/etc/dnsmasq.d/office': 'server=192.0.2.1',
+      '/run/NetworkManager/no-stub-resolv.conf': 'nameserver 192.0.2.2\n',
+      '/etc/unbound/unbound.conf': 'forward-addr: 192.0.2.3',
+    }),
+  );
+  expect(isComplete).toBe(false);
+  expect(forwarders.map(({ address }) => address)).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3']);
+});
+
+test('anything may be in them', () => {
+  fc.assert(
+    fc.property(fc.array(fc.string()), fc.string(), (argv, text) => {
+      for (const program of ['dnsmasq', 'unbound'])
+        readStubSettings(program, argv, { read: () => text, list: () => ['a', 'b'] });
+    }),
+  );
+});
