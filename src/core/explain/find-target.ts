@@ -1,7 +1,7 @@
 import type { Peer } from '../map/model.ts';
 import { type Address, covers, familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
-import { findOutsideRoute, nameOutside, remedyOf } from '../routing/outside-report.ts';
 import { staysLocal } from '../routing/kept-outside.ts';
+import { findOutsideRoute, nameOutside, remedyOf } from '../routing/outside-report.ts';
 import type { RouteReport } from '../routing/route-report.ts';
 import { areStrict, isKeptOut } from '../routing/strict-rules.ts';
 import { findWantedOwner, type View } from './view.ts';

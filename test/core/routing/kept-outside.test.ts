@@ -28,7 +28,7 @@ function on(changes: Partial<RouteConstraints> = {}, host: Pick<Actual, 'rules'>
   const constraints = { ...ground, ...changes };
   const place = placeRoutes(
     { routeTable: '8350', later: [], allowed: constraints.allowed },
-    { ...host, surroundings: constraints.surroundings },
+    { routes: [], ...host, surroundings: constraints.surroundings },
   );
   return { ...constraints, isSeparate: (each) => place(each).table === '8350' };
 }
