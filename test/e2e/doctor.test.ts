@@ -48,7 +48,7 @@ describe('cpn doctor', () => {
     const { problems, checks, findings } = await examine(edge);
     expect(problems).toEqual([]);
     expect([...checks].join(' ')).toBe(
-      'tools kernel privileges managers disk files state daemon api clock ports network pins key mtu',
+      'tools kernel privileges managers disk files state daemon api clock dns ports forwarding network pins key mtu',
     );
     expect(
       findings.find(({ check, looked_at }) => check === 'mtu' && looked_at.includes('through cpn0')),
