@@ -57,6 +57,7 @@ export const options: Options = {
   rotateEvery: null,
   openFirewall: false,
   strictTunnel: false,
+  allowIpv6Outside: false,
 };
 
 /** A host on the internet with nothing special around it. */

@@ -49,7 +49,7 @@ describe('a host that takes the default route of its network', () => {
         prefix: everything,
         via: 'connector',
         state: 'active',
-        reason: 'IPv6 and DNS queries to the resolver go outside the tunnel',
+        reason: 'DNS queries to the resolver go outside the tunnel; IPv6 is rejected',
       },
     ]);
   });

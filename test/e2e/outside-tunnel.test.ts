@@ -12,6 +12,7 @@ import { join, type Office, plan, status } from './office.ts';
  * client and the server are busybox's; the client's script adds the routes as other clients do.
  */
 let office: Office;
+let connector: Host;
 let visitor: Host;
 let rogue: Host;
 let laptop: Host;
@@ -20,6 +21,7 @@ let session: SshSession;
 let before: string;
 
 const router = '203.0.113.254';
+const [router6, visitor6, laptop6] = ['2001:db8::fe', '2001:db8::99', '2001:db8:7::22'];
 const halves = ['0.0.0.0/1', '128.0.0.0/1'];
 
 beforeAll(async () => {
@@ -30,14 +32,28 @@ beforeAll(async () => {
   await controlPlane.cpn(['network', 'create', '--name', 'office', '--cidr', '10.77.0.0/24', ...routes]);
   office = { lab, controlPlane, api: ['--api', controlPlane.url, '--insecure-http'] };
   const gateway = await lab.addHost('router', { address: `${router}/24` });
-  await gateway.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward']);
-  const connector = await lab.addHost('connector', { address: '203.0.113.11/24', gateway: router });
-  visitor = await lab.addHost('visitor', { address: '203.0.113.99/24', gateway: router });
+  await gateway.exec([
+    'sh',
+    '-c',
+    'echo 1 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding',
+  ]);
+  await gateway.exec(['ip', '-6', 'address', 'add', `${router6}/64`, 'dev', 'eth0']);
+  connector = await lab.addHost('connector', {
+    address: ['203.0.113.11/24', '2001:db8::11/64'],
+    gateway: [router, router6],
+  });
+  visitor = await lab.addHost('visitor', {
+    address: ['203.0.113.99/24', `${visitor6}/64`],
+    gateway: [router, router6],
+  });
   await controlPlane.host.exec(['ip', 'route', 'add', 'default', 'via', router]);
   const lan = await lab.addLan(gateway, '192.168.7.1/24');
-  laptop = await lan.addHost('laptop', '192.168.7.22/24', { routed: true });
+  await gateway.exec(['ip', '-6', 'address', 'add', '2001:db8:7::1/64', 'dev', 'eth1']);
+  const plug = { address: ['192.168.7.22/24', `${laptop6}/64`], gateway: ['192.168.7.1', '2001:db8:7::1'] };
+  laptop = await lab.addHost('laptop', { on: lan.segment, ...plug });
   rogue = await lan.addHost('rogue', '192.168.7.66/24', { routed: true });
   await rogue.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv4/ip_forward']);
+  for (const host of [visitor, laptop]) await host.spawn(['node', '-e', echoAddress]).waitForLine(/listening/);
   session = await openSession(visitor, laptop);
   before = await laptop.state();
   await join(office, connector, '--type', 'connector', '--endpoint', '203.0.113.11:51820');
@@ -102,6 +118,7 @@ describe('a full tunnel next to a DHCP server that hands out routes', () => {
     expect(seen.outside).toEqual([
       { prefix: '192.168.7.0/24', link: 'eth0', gateway: null, why: 'this host is in this subnet' },
       { prefix: '203.0.113.1/32', link: null, gateway: null, why: 'the control plane' },
+      { prefix: '2001:db8:7::/64', link: 'eth0', gateway: null, why: 'this host is in this subnet' },
     ]);
     expect(await diagnose()).toMatchObject([{ verdict: 'ok' }]);
   });
@@ -136,7 +153,7 @@ describe('a full tunnel next to a DHCP server that hands out routes', () => {
     expect(await way(visitor.address)).toBe('eth0');
     expect(await status(laptop)).toMatchObject({
       state: 'degraded',
-      outside: [{ prefix: '203.0.113.96/29', gateway: null, why: 'a route on the link (dhcp)' }, {}, {}],
+      outside: [{ prefix: '203.0.113.96/29', gateway: null, why: 'a route on the link (dhcp)' }, {}, {}, {}],
     });
     await forget('203.0.113.96/29');
   });
@@ -152,6 +169,106 @@ describe('a full tunnel next to a DHCP server that hands out routes', () => {
     expect(await diagnose()).toMatchObject([
       { verdict: 'note', found: '198.51.100.0/24 by 192.168.7.1 on eth0 (static)' },
     ]);
+  });
+});
+
+/** The address by which the server at `to` sees the client, or the error that it meets. */
+async function call(from: Host, to: string): Promise<string> {
+  const ask = `require('net').connect({port:7000,host:'${to}'}).on('data',(it)=>console.log(String(it))).on('error',(it)=>console.log(it.code))`;
+  return (await from.exec(['node', '-e', ask])).stdout.trim();
+}
+
+const echoAddress = `
+const tell = (socket) => socket.on('error', () => {}).end(socket.remoteAddress);
+require('net').createServer(tell).listen(7000, '::', () => console.log('listening'));
+`;
+
+/** Connects as browsers do: to both addresses of a name, IPv6 first (RFC 8305). */
+const callBoth = `
+const addresses = [{ address: '${visitor6}', family: 6 }, { address: '203.0.113.99', family: 4 }];
+const lookup = (name, options, done) => done(null, addresses);
+require('net').connect({ host: 'both.example', port: 7000, lookup }).on('data', (it) => console.log(String(it)));
+`;
+
+async function resent(): Promise<string | undefined> {
+  const { stdout } = await laptop.exec(['cat', '/proc/net/snmp']);
+  return stdout
+    .split('\n')
+    .findLast((line) => line.startsWith('Tcp:'))
+    ?.split(' ')[12];
+}
+
+describe('IPv6 of a host with a full tunnel', () => {
+  it('is rejected at once: no packet is sent again, and IPv4 through the tunnel takes its place', async () => {
+    const before = await resent();
+    expect(await call(laptop, visitor6)).toBe('ECONNREFUSED');
+    expect((await laptop.exec(['node', '-e', callBoth])).stdout.trim()).toBe('::ffff:203.0.113.11');
+    const curl = ['curl', '-sv', '--http0.9', '--resolve', `both.example:7000:[${visitor6}],203.0.113.99`];
+    expect((await laptop.exec([...curl, 'http://both.example:7000/'], { allowFailure: true })).stdout).toBe(
+      '::ffff:203.0.113.11',
+    );
+    expect(await resent()).toBe(before);
+    const ping = await laptop.exec(['ping', '-n', '-c', '1', '-W', '8', visitor6], { allowFailure: true });
+    expect(ping.stdout + ping.stderr).toMatch(/not permitted|prohibited/);
+  });
+
+  it('still answers what comes in, and reaches its own subnet and its router', async () => {
+    expect(await call(visitor, laptop6)).toBe(visitor6);
+    for (const near of ['2001:db8:7::1', 'ff02::1%eth0']) {
+      expect((await laptop.exec(['ping', '-n', '-c', '1', '-W', '8', near])).stdout).toContain(' 0% packet loss');
+    }
+    expect((await visitor.exec(['ping', '-n', '-c', '1', '-W', '8', laptop6])).stdout).toContain(' 0% packet loss');
+  });
+
+  it('is explained, with the option that lets it out', async () => {
+    const explain = async (to: string) =>
+      JSON.parse((await laptop.cpn(['explain', to, '--json'], { allowFailure: true })).stdout);
+    const seen = await explain(visitor6);
+    expect(seen.stops_at).toBe('firewall');
+    expect(seen.checks.at(-1).detail).toContain('the full tunnel of network office rejects IPv6');
+    expect(seen.checks.at(-1).detail).toContain('cpn set cpn0 --allow-ipv6-outside');
+    expect(await explain('2001:db8:7::1')).toMatchObject({ stops_at: null });
+  });
+
+  it('carries the packets of WireGuard itself', async () => {
+    await connector.cpn(['set', '--endpoint', '[2001:db8::11]:51820']);
+    await laptop.cpn(['reconcile']);
+    expect((await laptop.exec(['wg', 'show', 'cpn0', 'endpoints'])).stdout).toContain('[2001:db8::11]:51820');
+    expect((await laptop.exec(['ping', '-n', '-c', '1', '-W', '12', '10.77.0.1'])).stdout).toContain(' 0% packet loss');
+    await connector.cpn(['set', '--endpoint', '203.0.113.11:51820']);
+    await laptop.cpn(['reconcile']);
+  });
+
+  it('is rejected for containers too, whose IPv4 enters the tunnel', async () => {
+    const script = `ip netns add box; ip link add box0 type veth peer name eth0 netns box
+      ip address add 2001:db8:c::1/64 dev box0 nodad; ip link set box0 up; echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+      ip -n box address add 2001:db8:c::2/64 dev eth0 nodad; ip -n box link set eth0 up; ip -n box route add default via 2001:db8:c::1`;
+    await laptop.exec(['sh', '-c', script]);
+    const ask = `require('net').connect(7000,'${visitor6}').on('error',(it)=>console.log(it.code))`;
+    expect((await laptop.exec(['ip', 'netns', 'exec', 'box', 'node', '-e', ask])).stdout.trim()).toBe('ECONNREFUSED');
+    expect((await laptop.exec(['ip', 'netns', 'exec', 'box', 'ping', '-c', '1', '-W', '8', laptop6])).stdout).toContain(
+      ' 0% packet loss',
+    );
+    await laptop.exec([
+      'sh',
+      '-c',
+      'ip netns del box; umount /run/netns; rmdir /run/netns; echo 0 >/proc/sys/net/ipv6/conf/all/forwarding',
+    ]);
+  });
+
+  it('goes out where that is allowed, as status says, and after the network was taken down', async () => {
+    await laptop.cpn(['set', '--allow-ipv6-outside']);
+    expect(await call(laptop, visitor6)).toBe(laptop6);
+    const seen = await status(laptop);
+    expect(seen.outside.map(({ why }: { why: string }) => why)).toContain('--allow-ipv6-outside');
+    expect(seen.routes[0].reason).toBe('IPv6 and DNS queries to the resolver go outside the tunnel');
+    await laptop.cpn(['set', '--no-allow-ipv6-outside']);
+    expect(await call(laptop, visitor6)).toBe('ECONNREFUSED');
+    await laptop.cpn(['down']);
+    expect(await call(laptop, visitor6)).toBe(laptop6);
+    await laptop.cpn(['up']);
+    expect(await call(laptop, visitor6)).toBe('ECONNREFUSED');
+    expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] });
   });
 });
 
@@ -176,7 +293,11 @@ describe('a strict tunnel', () => {
     await session.type('still here');
     const seen = await status(laptop);
     expect(seen.state).toBe('up');
-    expect(seen.outside.map(({ prefix }: { prefix: string }) => prefix)).toEqual(['192.168.7.0/24', '203.0.113.1/32']);
+    expect(seen.outside.map(({ prefix }: { prefix: string }) => prefix)).toEqual([
+      '192.168.7.0/24',
+      '203.0.113.1/32',
+      '2001:db8:7::/64',
+    ]);
     expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] });
     expect(await diagnose()).toMatchObject([{ verdict: 'ok', found: expect.stringContaining('3 others lose to it') }]);
     const explained = JSON.parse((await laptop.cpn(['explain', visitor.address, '--json'])).stdout);

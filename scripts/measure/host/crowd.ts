@@ -48,7 +48,7 @@ export function crowdOf(peers: number): Joined {
         probes: [],
         hosts: false,
       },
-      ...{ pin: 'report', rotateEvery: null, openFirewall: false, strictTunnel: false },
+      ...{ pin: 'report', rotateEvery: null, openFirewall: false, strictTunnel: false, allowIpv6Outside: false },
     },
     ...{
       refused: null,

@@ -1,9 +1,10 @@
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import { Interrupted, NotConfirmed } from '../../core/errors/index.ts';
+import { rejectsIpv6 } from '../../core/forward/nft-rules.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
 import { identifyMap, withoutRemoved } from '../../core/map/map-validation.ts';
 import type { Change } from '../../core/reconcile/change.ts';
-import { type Desired, restoreConfig } from '../../core/reconcile/desired.ts';
+import { type Desired, restoreConfig, withoutIpv6Rejection } from '../../core/reconcile/desired.ts';
 import { findMeshLoss, presentTunnel } from '../../core/reconcile/mesh-loss.ts';
 import { findMovedPeers } from '../../core/reconcile/moved-peers.ts';
 import { plan } from '../../core/reconcile/plan.ts';
@@ -45,12 +46,17 @@ function findLoss(
   return before && findMeshLoss(before, desired.config, listing);
 }
 
+/** True where a full tunnel rejects IPv6 from now on, as after an upgrade, with another option, or after a reboot. */
+function beginsIpv6Rejection({ desired, actual }: Evaluation): boolean {
+  return (desired.ipv6?.exceptions ?? null) !== null && !rejectsIpv6(actual);
+}
+
 /** Of a map that is known, or sent twice: peers that it does not list are removed. */
 const believed = { isMapRepeated: true };
 
 /**
- * Applies an evaluation of the known map, or of what a person requested. Where it takes away the network itself, whatever the cause, it is
- * confirmed as {@link applyTentatively} describes.
+ * Applies an evaluation of the known map, or of what a person requested. Where it takes away the network itself, whatever the cause, or
+ * begins to reject IPv6 outside a full tunnel, it is confirmed as {@link applyTentatively} describes.
  *
  * @throws NotConfirmed when it was taken back, and whatever {@link applyEvaluation} throws
  */
@@ -61,7 +67,7 @@ export async function applyKnownMap(
   confirming: ConfirmOptions,
 ): Promise<Joined> {
   const loss = findLoss(planned, known, believed);
-  if (loss === null) return applyEvaluation(tools, planned, known);
+  if (loss === null && !beginsIpv6Rejection(planned)) return applyEvaluation(tools, planned, known);
   const facts = { interface: known.interface, loss };
   if (!(await canBeConfirmed(tools, planned))) {
     // Without an answer before the change, silence after it proves nothing.
@@ -170,7 +176,7 @@ async function applyAndConfirm(
 
 /**
  * Makes the host what it was before; the receipt on disk may have grown meanwhile, and stays. Where drift is the cause, the known map
- * leads to the same change again: then the host is restored from the wg-quick file.
+ * leads to the same change again: then the host is restored from the wg-quick file. The same goes for IPv6 that was not rejected before.
  */
 async function rollBack(tools: Tools, evaluated: Evaluation, known: Joined): Promise<Joined> {
   const { saved, desired: tried, actual } = evaluated;
@@ -181,8 +187,11 @@ async function rollBack(tools: Tools, evaluated: Evaluation, known: Joined): Pro
     return before;
   }
   const planned = await evaluateNetwork(tools, before, { applied: tried.config });
-  if (saved === null || findLoss(planned, before, believed) === null) return applyEvaluation(tools, planned, before);
-  const desired = restoreConfig(planned.desired, saved);
+  const isDrift = saved !== null && findLoss(planned, before, believed) !== null;
+  const isRejecting = beginsIpv6Rejection(evaluated);
+  if (!isDrift && !isRejecting) return applyEvaluation(tools, planned, before);
+  const restored = isDrift ? restoreConfig(planned.desired, saved) : planned.desired;
+  const desired = isRejecting ? withoutIpv6Rejection(restored) : restored;
   const moved = findMovedPeers(desired.config, tried.config, { map: before.membership.map, resolved: before.resolved });
   return applyEvaluation(
     tools,

@@ -1,10 +1,12 @@
 import type { PublicKey } from '../../core/crypto/keys.ts';
-import type { HostForwarding } from '../../core/forward/ingress.ts';
+import type { HostForwarding, ReachedOutside } from '../../core/forward/ingress.ts';
 import { withoutTool } from '../../core/forward/nft-rules.ts';
 import type { Actual, ActualPeer, Device } from '../../core/host-state/actual.ts';
 import type { NetworkMap, Peer } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
-import { type Address, isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
+import { addressesOf } from '../../core/names/resolved-names.ts';
+import { type Address, familyOf, isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
+import { isLiteral, type SocketEndpoint } from '../../core/net/endpoint.ts';
 import { formatInterfaceAddress } from '../../core/net/interface-address.ts';
 import { PrefixIndex } from '../../core/net/prefix-index.ts';
 import { computeDesired } from '../../core/reconcile/compute-desired.ts';
@@ -22,11 +24,15 @@ import { renderConfig } from '../../core/wg-quick/render.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { isJoined } from '../select.ts';
+import { locateApi } from './resolve-names.ts';
 import { type ConstraintInputs, constrainRoutes } from './route-constraints.ts';
 
 /** Another network of this host. */
 export interface OtherNetwork extends Pick<State, 'interface' | 'createdAt' | 'receipt'> {
   readonly isConnector: boolean;
+  /** What it reaches outside a full tunnel of this network; empty where this network has none. */
+  readonly reached: Pick<ReachedOutside, 'api' | 'endpoints'>;
+  readonly listenPort: number | null;
 }
 
 /** Everything that a network's desired state follows from. */
@@ -192,19 +198,41 @@ function describeForwarding(
     sysctls,
     receipt: state.receipt.filter((entry) => entry.made === 'sysctl'),
     others: others.map(({ interface: link, isConnector }) => ({ link, isConnector })),
+    reached: {
+      api: others.flatMap(({ reached }) => reached.api),
+      endpoints: others.flatMap(({ reached }) => reached.endpoints),
+      ports: [state.options, ...others].flatMap(({ listenPort }) => listenPort ?? []),
+    },
     hasNft: !isPlain && !firewall?.includes(withoutTool),
     vrf: link?.vrf,
   };
 }
 
 /** Lists the networks of this host but one. */
-export function othersOf({ interface: link }: State, states: readonly State[]): OtherNetwork[] {
+export function othersOf({ interface: link, options }: State, states: readonly State[]): OtherNetwork[] {
+  const mayTunnel = options.allowRoutes.some(isDefaultRoute);
   return states
     .filter((other) => other.interface !== link)
     .map((other) => ({
       ...{ interface: other.interface, createdAt: other.createdAt, receipt: other.receipt },
       isConnector: isForwarder(other),
+      reached: mayTunnel && other.enabled && isJoined(other) ? findReached(other) : { api: [], endpoints: [] },
+      listenPort: other.options.listenPort,
     }));
+}
+
+/** The full tunnel is one of IPv4, through which other networks reach what they reach. */
+function findReached(state: Joined): OtherNetwork['reached'] {
+  const { membership, resolved } = state;
+  // A network goes from one address of a name to another by itself.
+  const endpoints = membership.map.peers.flatMap(({ endpoint }): SocketEndpoint[] => {
+    if (endpoint === null || isLiteral(endpoint)) return endpoint === null ? [] : [endpoint];
+    return addressesOf(endpoint.host, resolved).map((host) => ({ host, port: endpoint.port }));
+  });
+  return {
+    api: locateApi(state).filter((address) => familyOf(address) === 6),
+    endpoints: endpoints.filter(({ host }) => familyOf(host) === 6),
+  };
 }
 
 /** True of a network that is up, or is to be, and forwards packets. */

@@ -7,6 +7,7 @@ import {
   allForwardingKey,
   commonFilterKey,
   forwardingKey,
+  ipv6Key,
   sourceFilterKey,
 } from '../../core/host-state/sysctl-keys.ts';
 import { comparePeerIds, type Id } from '../../core/map/model.ts';
@@ -168,7 +169,7 @@ export function observeOptionsFor(state: State): ObserveOptions {
     allForwardingKey,
     forwardingKey(link),
     ...(isConnector ? [commonFilterKey, sourceFilterKey(link)] : []),
-    ...(mayTunnel ? [markedSourceKey] : []),
+    ...(mayTunnel ? [markedSourceKey, ipv6Key] : []),
     ...made,
   ];
   const hosts = state.options.hosts || state.receipt.some((entry) => entry.made === 'hosts');

@@ -21,7 +21,7 @@ import {
   withoutSubnets,
 } from '../../core/routing/bypass-route.ts';
 import { findHiddenPeers, type HiddenPeer } from '../../core/routing/hidden-peers.ts';
-import { reportOutside } from '../../core/routing/outside-report.ts';
+import { noOutside, reportOutside } from '../../core/routing/outside-report.ts';
 import { findForeignRoutes } from '../../core/routing/own-routes.ts';
 import { type RouteReport, remedyOfRefused } from '../../core/routing/route-report.ts';
 import type { Joined } from '../../store/state/state.ts';
@@ -64,8 +64,7 @@ export function describeEvaluation(
     remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
   }));
   const foreignRoutes = findForeignRoutes(desired, actual);
-  const rules = state.enabled ? desired.rules : [];
-  const outside = reportOutside(state.interface, rules, actual.surroundings);
+  const outside = state.enabled ? reportOutside(state.interface, desired, actual.surroundings) : noOutside;
   const withoutWay = describeLanRoutes(state, notes.ways);
   const troubled =
     !listed ||

@@ -146,5 +146,6 @@ async function readDeviceOptions(input: Input): Promise<Options> {
     rotateEvery: null,
     openFirewall: false,
     strictTunnel: false,
+    allowIpv6Outside: false,
   };
 }

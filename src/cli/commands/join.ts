@@ -145,6 +145,7 @@ const names: Readonly<Record<string, NamedOptions>> = {
   'rotate-every': 'rotateEvery',
   'open-firewall': 'openFirewall',
   'strict-tunnel': 'strictTunnel',
+  'allow-ipv6-outside': 'allowIpv6Outside',
   'network-secret-file': 'networkSecret',
 };
 

@@ -65,6 +65,11 @@ export const optionFlags: Flags = {
     summary: 'full tunnel only: other routes of this host, such as those of DHCP, take nothing from it',
     byDefault: 'no',
   },
+  'allow-ipv6-outside': {
+    kind: 'switch',
+    summary: 'full tunnel only: let IPv6 out past the tunnel, instead of rejecting it',
+    byDefault: 'no',
+  },
   'allow-route': { kind: 'list', value: 'CIDR', summary: 'accept this route although the guard refuses it' },
 };
 
@@ -86,6 +91,7 @@ export async function readOptions(input: Input, type: PeerType): Promise<Options
     rotateEvery: input.period('rotate-every', shortestKeyLife, longestKeyLife) ?? null,
     openFirewall: input.switch('open-firewall'),
     strictTunnel: input.switch('strict-tunnel'),
+    allowIpv6Outside: input.switch('allow-ipv6-outside'),
   };
 }
 

@@ -116,6 +116,7 @@ function readChangedOptions(input: Input): OptionChanges['options'] {
     pin: input.text('pin') === undefined ? undefined : readPinRule(input),
     openFirewall: input.choice('open-firewall'),
     strictTunnel: input.choice('strict-tunnel'),
+    allowIpv6Outside: input.choice('allow-ipv6-outside'),
     rotateEvery: read('rotate-every', () => input.period('rotate-every', shortestKeyLife, longestKeyLife)),
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

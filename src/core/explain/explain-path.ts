@@ -6,6 +6,7 @@ import { type Check, inconclusive } from './check.ts';
 import { checkAnswers } from './check-answers.ts';
 import { checkForwarding } from './check-firewall.ts';
 import { checkInbound } from './check-inbound.ts';
+import { checkIpv6 } from './check-ipv6.ts';
 import { checkNetwork } from './check-network.ts';
 import { checkReversePath } from './check-reverse-path.ts';
 import { checkForeign, checkRoute, describeElsewhere, describeInstead, usesTunnel } from './check-route.ts';
@@ -68,6 +69,7 @@ export function explainOther(
     inconclusive('network', [outside, ...why].join('; '), remedyOutside(address, views)),
     checkForeign(views, there) ?? describeElsewhere(there),
     ...views.filter(({ desired }) => desired.rules.length > 0).flatMap((view) => checkAnswers(answers, view)),
+    ...views.flatMap((view) => checkIpv6(address, view, there)),
   ];
 }
 

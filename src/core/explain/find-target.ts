@@ -1,3 +1,4 @@
+import { isIpv6Excepted } from '../forward/ipv6-outside.ts';
 import type { Peer } from '../map/model.ts';
 import { type Address, covers, familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
 import { staysLocal } from '../routing/kept-outside.ts';
@@ -55,6 +56,7 @@ export function explainOutside(address: Address, view: View): string | null {
   const [narrow] = findReports(address, view).filter(({ prefix }) => !isDefaultRoute(prefix));
   const exception = narrow === undefined ? null : explainException(address, narrow, view);
   if (exception !== null) return exception;
+  if (familyOf(address) === 6) return explainIpv6(address, view);
   const [tunnel] = findReports(address, view).filter(({ prefix }) => isDefaultRoute(prefix));
   if (tunnel === undefined) return null;
   const { prefix, state } = tunnel;
@@ -65,6 +67,15 @@ export function explainOutside(address: Address, view: View): string | null {
     return `it stays outside the full tunnel of network ${view.map.name}${by}`;
   }
   return `${prefix} of network ${view.map.name} is ${state} on this host${reason === null ? '' : `: ${reason}`}`;
+}
+
+/** A full tunnel is one of IPv4. */
+function explainIpv6(address: Address, { map, enabled, desired: { ipv6 } }: View): string | null {
+  if (ipv6 === null || !enabled) return null;
+  const isRejected = ipv6.exceptions !== null && !isIpv6Excepted(address, ipv6.exceptions);
+  return isRejected
+    ? `the full tunnel of network ${map.name} carries IPv4 alone`
+    : `it stays outside the full tunnel of network ${map.name}`;
 }
 
 /** What sends an address into the full tunnel that an unexpected route of this host leads past it; null where none does. */

@@ -8,6 +8,7 @@ import { findEntrances } from './entrances.ts';
 import type { FirewallRule } from './firewall-rule.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
 import type { Ingress } from './ingress.ts';
+import { type Ipv6Exceptions, ipv6Rules } from './ipv6-outside.ts';
 import { linkFinder } from './links-toward.ts';
 import { returnPathRules } from './return-path-rules.ts';
 
@@ -27,6 +28,8 @@ export interface HostRulesInputs {
   /** Whether packets of others pass through the tunnel's interface. */
   readonly forwards: boolean;
   readonly vrf: Link['vrf'];
+  /** The IPv6 that a full tunnel does not reject; null where it rejects none. */
+  readonly ipv6: Ipv6Exceptions | null;
 }
 
 /** All packet rules of a host in one network, in their order: the one place that composes them. */
@@ -50,5 +53,6 @@ export function hostRules(inputs: HostRulesInputs): readonly FirewallRule[] {
     link,
   );
   const returning = inputs.routes.some(isDefaultRoute) ? returnPathRules(self.address, map.cidr) : [];
-  return [...arrival, ...returning, ...forwarding];
+  const outside = inputs.ipv6 === null ? [] : ipv6Rules(inputs.ipv6);
+  return [...arrival, ...returning, ...outside, ...forwarding];
 }

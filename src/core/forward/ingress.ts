@@ -1,7 +1,8 @@
 import type { Underlay } from '../host-state/actual.ts';
 import type { OpenedForwarding, Receipt } from '../host-state/receipt.ts';
 import { allForwardingKey, forwardingKey } from '../host-state/sysctl-keys.ts';
-import type { Prefix } from '../net/cidr.ts';
+import type { Address, Prefix } from '../net/cidr.ts';
+import type { SocketEndpoint } from '../net/endpoint.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 import { linkFinder } from './links-toward.ts';
 
@@ -14,8 +15,20 @@ export interface HostForwarding {
   readonly others: readonly { readonly link: string; readonly isConnector: boolean }[];
   /** False where packet rules cannot be loaded; only a host that is no connector can do without. */
   readonly hasNft: boolean;
+  /** What the networks of this host reach, in their own ways, outside a full tunnel. */
+  readonly reached?: ReachedOutside | undefined;
   /** The VRF of the tunnel's interface, where it has one. */
   readonly vrf?: string | undefined;
+}
+
+/** What the networks of a host reach outside its full tunnel. */
+export interface ReachedOutside {
+  /** The addresses of the other networks' control planes. */
+  readonly api: readonly Address[];
+  /** Where the other networks send packets of WireGuard. */
+  readonly endpoints: readonly SocketEndpoint[];
+  /** The ports from which all networks send them, where these are fixed. */
+  readonly ports: readonly number[];
 }
 
 /** A host on which nothing is known to be forwarded. */

@@ -5,6 +5,7 @@ import { sameMembers } from '../util/same-data.ts';
 import type { Firewall, FirewallRule } from './firewall-rule.ts';
 import { protocolOf, writeEnds, writeLinks, writeOne } from './nft-words.ts';
 import { arrivalChainOf, isArrivalRule, writeArrivalRule } from './write-arrival-rule.ts';
+import { ipv6ChainOf, isIpv6Rule, writeIpv6Rule } from './write-ipv6-rule.ts';
 import { isReturnPathRule, returnPathChainOf, writeReturnPathRule } from './write-return-path-rule.ts';
 
 /** A packet rule in nft's words, with the comment by which it is known again. */
@@ -28,6 +29,9 @@ export const chains = {
   /** The kernel chooses the route again when a mark changes. */
   answering: 'type route hook output priority -150; policy accept;',
   forward: 'type filter hook forward priority -150; policy accept;',
+  /** After a redirection, when the interface by which a packet leaves is known. */
+  outgoing: 'type filter hook output priority 0; policy accept;',
+  passing: 'type filter hook forward priority 0; policy accept;',
   postrouting: 'type nat hook postrouting priority 100; policy accept;',
   /** After masquerading, by whichever program. */
   leaving: 'type filter hook postrouting priority 101; policy accept;',
@@ -50,6 +54,7 @@ export function packetRules({ link, rules }: Firewall): PacketRule[] {
 function chainOf(given: FirewallRule): Chain {
   if (isArrivalRule(given)) return arrivalChainOf(given);
   if (isReturnPathRule(given)) return returnPathChainOf(given);
+  if (isIpv6Rule(given)) return ipv6ChainOf(given);
   const { rule } = given;
   if (rule === 'accept-leaving-answers' || rule === 'refuse-foreign') return 'leaving';
   return rule.startsWith('masquerade') ? 'postrouting' : 'forward';
@@ -64,9 +69,17 @@ export function hasTable({ firewall }: Pick<Actual, 'firewall'>): boolean {
   return firewall !== null && !firewall.includes(withoutTool);
 }
 
-/** True when rules for what is forwarded are in place, or may be: a table without any bounds only what arrives, or marks it. */
+/**
+ * True when rules for what is forwarded are in place, or may be: a table without any bounds only what arrives, or marks it, or bounds
+ * IPv6.
+ */
 export function boundsForwarding({ firewall }: Pick<Actual, 'firewall'>): boolean {
-  return firewall?.some((mark) => !/^(arriving|redirected|returning|answering) /.test(mark)) ?? false;
+  return firewall?.some((mark) => !/^(arriving|redirected|returning|answering|outgoing|passing) /.test(mark)) ?? false;
+}
+
+/** True when rules that reject IPv6 outside a full tunnel are in place, or may be. */
+export function rejectsIpv6({ firewall }: Pick<Actual, 'firewall'>): boolean {
+  return firewall?.some((mark) => mark.startsWith('outgoing ') || mark === unreadable) ?? false;
 }
 
 /** True when the very rules of a firewall are in place. */
@@ -96,6 +109,7 @@ const knownFromElsewhere = `ct status & (confirmed|snat) == (confirmed|snat) ct 
 function writeRule(link: string, rule: FirewallRule): string {
   if (isArrivalRule(rule)) return writeArrivalRule(link, rule);
   if (isReturnPathRule(rule)) return writeReturnPathRule(link, rule);
+  if (isIpv6Rule(rule)) return writeIpv6Rule(rule);
   const [into, outOf] = [`oifname "${link}"`, `iifname "${link}"`];
   switch (rule.rule) {
     case 'clamp-mss':

@@ -143,6 +143,8 @@ export interface Underlay {
   readonly gateways: readonly Address[];
   /** The interfaces of the IPv4 default routes. */
   readonly uplinks: readonly string[];
+  /** Those of the IPv6 default routes. Absent where the platform does not tell. */
+  readonly uplinks6?: readonly string[];
   /** All interfaces but loopback and our own. */
   readonly links: readonly HostLink[];
   /** Those of resolv.conf(5), and those that the settings of a local stub name. */

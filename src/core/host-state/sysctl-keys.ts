@@ -24,6 +24,9 @@ export function forwardingKey(link: string): string {
 /** Writing another value sets the forwarding of every interface, and of those to come (inet_forward_change in net/ipv4/devinet.c). */
 export const allForwardingKey = 'net.ipv4.ip_forward';
 
+/** There where the kernel has IPv6, whatever the value. */
+export const ipv6Key = 'net.ipv6.conf.all.disable_ipv6';
+
 /** True for the forwarding of one interface or of all. */
 export function isForwardingKey(key: string): boolean {
   return key === allForwardingKey || /^net\.ipv4\.conf\.[^.]+\.forwarding$/.test(key);

@@ -26,4 +26,6 @@ export interface Options {
   readonly openFirewall: boolean;
   /** Whether a full tunnel also takes what other routes of the host lead elsewhere, such as those that DHCP adds. */
   readonly strictTunnel: boolean;
+  /** Whether a host with a full tunnel lets IPv6 out; else it rejects it. */
+  readonly allowIpv6Outside: boolean;
 }

@@ -1,12 +1,13 @@
 import { presharedKeyOf } from '../crypto/network-secret.ts';
 import type { Secret } from '../crypto/secret.ts';
 import { hostRules } from '../forward/host-rules.ts';
-import { findIngresses } from '../forward/ingress.ts';
+import { findIngresses, type ReachedOutside } from '../forward/ingress.ts';
+import { findIpv6Exceptions } from '../forward/ipv6-outside.ts';
 import { isReturnPathRule } from '../forward/write-return-path-rule.ts';
 import { findLimit } from '../health/path-mtu.ts';
 import { tunnelMark } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
-import { allForwardingKey, looseFilter, sourceFilterKey } from '../host-state/sysctl-keys.ts';
+import { allForwardingKey, ipv6Key, looseFilter, sourceFilterKey } from '../host-state/sysctl-keys.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import { usableFirst } from '../names/address-order.ts';
 import { renderBlock } from '../names/hosts-block.ts';
@@ -49,8 +50,11 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     failed,
     takesRange,
   });
+  const { hasNft, vrf, reached = noneReached } = intent.forwarding;
+  const isConnector = self.type === 'connector';
+  const rejectsIpv6 = canRejectIpv6(intent) && !options.allowIpv6Outside;
   const judged = topology.routes.flatMap((route) =>
-    reportRoute(route, { map, failed, trapped: verdicts.trapped }, refuse),
+    reportRoute(route, { map, failed, trapped: verdicts.trapped, rejectsIpv6 }, refuse),
   );
   const outside = judged.filter(({ state }) => state === 'taken').flatMap(({ prefix }) => findOutside(prefix));
   const keptOutside = [...new Map(outside.map((each) => [each.address, each])).values()];
@@ -72,15 +76,23 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
   const routes = findRoutes({ address, peers });
   const isFull = routes.some(isDefaultRoute);
   const { surroundings } = ground;
-  const isConnector = self.type === 'connector';
   const served = assignedRoutes(map, self).filter((route) => familyOf(route) === familyOf(map.cidr));
   const ingresses = findIngresses(served, surroundings, intent.forwarding);
   const { ingress } = ingresses;
-  const { hasNft, vrf } = intent.forwarding;
   // Or a host that forwards on its own account, as for containers, and can be given packet rules.
   const forwards = isConnector || (intent.forwarding.sysctls[allForwardingKey] === '1' && hasNft);
   const { detours } = topology;
-  const given = { link, map, self, options, detours, surroundings, ingress, routes, forwards, vrf };
+  const ipv6 =
+    isFull && rejectsIpv6
+      ? findIpv6Exceptions({
+          link,
+          surroundings,
+          ...{ endpoints: reached.endpoints, ports: reached.ports },
+          api: [...ground.api, ...reached.api],
+          isStrict: intent.strict !== null,
+        })
+      : null;
+  const given = { link, map, self, options, detours, surroundings, ingress, routes, forwards, vrf, ipv6 };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;
   const fittedMtu = fitMtu(surroundings.underlayMtu);
   const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, surroundings, fittedMtu) : null;
@@ -106,6 +118,9 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     isConnector,
     forwards,
     firewall: packetRules && { link, rules: packetRules },
+    ipv6: isFull
+      ? { exceptions: ipv6, isAllowed: options.allowIpv6Outside, isThere: ipv6Key in intent.forwarding.sysctls }
+      : null,
     ...ingresses,
     sysctls: {
       ...(isConnector && { [sourceFilterKey(link)]: looseFilter }),
@@ -146,6 +161,13 @@ function withoutInside(map: NetworkMap): { map: NetworkMap; inside: RouteReport[
 function fitMtu(underlay: number | null): number {
   return Math.max(1280, Math.min(1420, (underlay ?? 1500) - 80));
 }
+
+/** Packet rules reject it, where the kernel has it. */
+function canRejectIpv6({ forwarding: { hasNft, sysctls } }: DesiredInputs): boolean {
+  return hasNft && ipv6Key in sysctls;
+}
+
+const noneReached: ReachedOutside = { api: [], endpoints: [], ports: [] };
 
 function rulesOf(strict: StrictExceptions | null, ground: RouteConstraints, marksOutside: boolean): Rule[] {
   const rules = tunnelRules(ground, marksOutside);

@@ -2,6 +2,8 @@ import type { KeyPair } from '../crypto/keys.ts';
 import type { Secret } from '../crypto/secret.ts';
 import type { Firewall } from '../forward/firewall-rule.ts';
 import type { HostForwarding, Ingress } from '../forward/ingress.ts';
+import type { Ipv6Exceptions } from '../forward/ipv6-outside.ts';
+import { isIpv6Rule } from '../forward/write-ipv6-rule.ts';
 import type { PathMtu } from '../health/path-mtu.ts';
 import { aliasMark } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
@@ -54,6 +56,8 @@ export interface Desired extends TunnelRoutes {
   readonly forwards: boolean;
   /** The packet rules; null on a host that cannot be given any. */
   readonly firewall: Firewall | null;
+  /** IPv6 outside a full tunnel; null without one. */
+  readonly ipv6: Ipv6Outside | null;
   /** The other interfaces whose forwarding a connector needs. */
   readonly ingress: readonly Ingress[];
   /** Interfaces whose forwarding was turned on for this connector, and is not needed any more. */
@@ -77,6 +81,24 @@ export interface Desired extends TunnelRoutes {
   readonly fittedMtu: number;
   /** What was measured, where the MTU follows from it; null where it does not. */
   readonly pathMtu: PathMtu | null;
+}
+
+/** What becomes of IPv6 on a host with a full tunnel, which is one of IPv4. */
+export interface Ipv6Outside {
+  /** What is not rejected; null where nothing is, as without nft. */
+  readonly exceptions: Ipv6Exceptions | null;
+  /** Whether a person lets all of it out. */
+  readonly isAllowed: boolean;
+  /** Whether the kernel has IPv6. */
+  readonly isThere: boolean;
+}
+
+/** The same host without the rules that reject IPv6 outside a full tunnel. */
+export function withoutIpv6Rejection(desired: Desired): Desired {
+  const { firewall, ipv6 } = desired;
+  if (firewall === null || ipv6 === null) return desired;
+  const rules = firewall.rules.filter((rule) => !isIpv6Rule(rule));
+  return { ...desired, firewall: { ...firewall, rules }, ipv6: { ...ipv6, exceptions: null } };
 }
 
 /** The mark on an interface that is ours. */

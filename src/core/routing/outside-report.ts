@@ -1,7 +1,7 @@
 import type { Underlay } from '../host-state/actual.ts';
 import { rulePriority } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
-import { type Address, addressOf, covers, hostPrefix, lengthOf, type Prefix } from '../net/cidr.ts';
+import { type Address, addressOf, covers, hostPrefix, lengthOf, type Prefix, restorePrefix } from '../net/cidr.ts';
 import { findHollowing, listOutside, type OutsideRoute } from './outside.ts';
 import { areStrict, usualPriority } from './strict-rules.ts';
 
@@ -32,9 +32,9 @@ export const noOutside: OutsideReport = { entries: [], omitted: 0 };
 /**
  * Reports what a host reaches outside the full tunnel `link`; nothing where it has none.
  *
- * @param rules the policy rules of the tunnel
+ * @param tunnel its policy rules, and what becomes of IPv6
  */
-export function reportOutside(link: string, rules: readonly Rule[], underlay: Underlay): OutsideReport {
+export function reportOutside(link: string, { rules, ipv6 }: FullTunnel, underlay: Underlay): OutsideReport {
   if (rules.length === 0) return noOutside;
   const routes = routesOutside(rules, underlay);
   const hollowing = findHollowing(routes);
@@ -46,11 +46,32 @@ export function reportOutside(link: string, rules: readonly Rule[], underlay: Un
     const problem = isProblem ? `it takes public addresses from the full tunnel; ${remedyOf(link)}` : null;
     return { prefix, link: route.link, gateway, why: describeRoute(route, underlay), problem };
   });
-  const sorted = [...entries, ...named].toSorted(
+  const sorted = [...entries, ...named, ...describeIpv6(ipv6)].toSorted(
     (a, b) => Number(a.problem === null) - Number(b.problem === null) || lengthOf(a.prefix) - lengthOf(b.prefix),
   );
   return { entries: sorted.slice(0, mostListed), omitted: Math.max(0, sorted.length - mostListed) };
 }
+
+/** A full tunnel, as far as it matters here. */
+export interface FullTunnel {
+  readonly rules: readonly Rule[];
+  readonly ipv6: {
+    readonly exceptions: { readonly prefixes: readonly Omit<OutsideEntry, 'problem'>[] } | null;
+    readonly isAllowed: boolean;
+    readonly isThere: boolean;
+  } | null;
+}
+
+function describeIpv6(ipv6: FullTunnel['ipv6']): OutsideEntry[] {
+  if (ipv6 === null || !ipv6.isThere) return [];
+  if (ipv6.exceptions !== null) return ipv6.exceptions.prefixes.map((each) => ({ ...each, problem: null }));
+  const all = { prefix: allIpv6, link: null, gateway: null };
+  if (ipv6.isAllowed) return [{ ...all, why: '--allow-ipv6-outside', problem: null }];
+  return [{ ...all, why: 'a full tunnel carries IPv4 alone', problem: ipv6Problem }];
+}
+
+const allIpv6 = restorePrefix('::/0');
+const ipv6Problem = 'it cannot be rejected: "nft" is missing or cannot be used; "cpn doctor" says more';
 
 /** The routes that lead past a full tunnel with these rules. */
 function routesOutside(rules: readonly Rule[], underlay: Underlay): OutsideRoute[] {

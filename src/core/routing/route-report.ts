@@ -17,12 +17,14 @@ interface Network {
   readonly failed: readonly PeerFailure[];
   /** Why routes are refused that the guard lets through, because of where their connectors are reached. */
   readonly trapped: ReadonlyMap<Prefix, string>;
+  /** Whether this host rejects IPv6 outside a full tunnel. */
+  readonly rejectsIpv6: boolean;
 }
 
 /** Tells what became of a route: one entry for what is done with it, and one for each connector that would take over. */
 export function reportRoute(
   { prefix, via, hop, standby, note }: RouteOwner,
-  { map, failed, trapped }: Network,
+  { map, failed, trapped, rejectsIpv6 }: Network,
   refuse: RouteGuard,
 ): RouteReport[] {
   const name = via?.name ?? null;
@@ -40,7 +42,7 @@ export function reportRoute(
     prefix,
     via: name,
     state: 'taken',
-    reason: isDefaultRoute(prefix) ? outsideTunnel : health(via),
+    reason: isDefaultRoute(prefix) ? (rejectsIpv6 ? outsideTunnel : outsideWithIpv6) : health(via),
   };
   return [
     taken,
@@ -54,7 +56,8 @@ function explainMissing(prefix: Prefix, map: NetworkMap): string {
 }
 
 /** Reported with every full tunnel: not all traffic goes through it. */
-const outsideTunnel = 'IPv6 and DNS queries to the resolver go outside the tunnel';
+const outsideTunnel = 'DNS queries to the resolver go outside the tunnel; IPv6 is rejected';
+const outsideWithIpv6 = 'IPv6 and DNS queries to the resolver go outside the tunnel';
 
 /** What a person does about a route that is refused; null where nothing on this host lets it through. */
 export function remedyOfRefused(

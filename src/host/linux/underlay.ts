@@ -46,6 +46,7 @@ export function gatherUnderlay(
       ),
     gateways: [...new Set(defaults.flatMap((route) => route.gateways))],
     uplinks: [...new Set(defaults.filter(({ prefix }) => familyOf(prefix) === 4).flatMap((route) => route.links))],
+    uplinks6: [...new Set(defaults.filter(({ prefix }) => familyOf(prefix) === 6).flatMap((route) => route.links))],
     links: others.map((each) => ({ ...describeLink(each), ...(internal.has(each.name) && { isInternal: true }) })),
     underlayMtu: mtus.length === 0 ? null : Math.min(...mtus),
   };

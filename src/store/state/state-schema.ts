@@ -146,6 +146,7 @@ export const stateSchema = v.object({
     rotateEvery: v.optional(v.nullable(int), null),
     openFirewall: v.optional(v.boolean(), false),
     strictTunnel: v.optional(v.boolean(), false),
+    allowIpv6Outside: v.optional(v.boolean(), false),
   }),
   enabled: v.boolean(),
   // Before there was `cpn run`, a name had one address. What has a default came later than the format.

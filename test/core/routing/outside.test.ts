@@ -149,7 +149,7 @@ describe('the rules of a strict tunnel', () => {
   it('leave out of the report what loses', () => {
     const underlay = laptop([by('0.0.0.0/1')]);
     const report = (given: typeof rules) =>
-      reportOutside('cpn0', given, underlay).entries.map((entry) => String(entry.prefix));
+      reportOutside('cpn0', { rules: given, ipv6: null }, underlay).entries.map((entry) => String(entry.prefix));
     expect(report(rules)).toEqual(['0.0.0.0/1', '192.168.1.0/24', '198.51.100.80/32', '9.9.9.9/32']);
     expect(report(strict)).toEqual(['192.168.1.0/24', '198.51.100.80/32', '9.9.9.9/32']);
     expect(report([])).toEqual([]);
@@ -162,7 +162,11 @@ it('a report of very many routes lists the widest, and counts the others', () =>
   const many = Array.from({ length: 300 }, (_, index) =>
     by(`20.${index % 250}.${Math.floor(index / 250)}.0/24`, { protocol: 'bgp' }),
   );
-  const { entries, omitted } = reportOutside('cpn0', tunnelRules({ surroundings, api: [] }, false), laptop(many));
+  const { entries, omitted } = reportOutside(
+    'cpn0',
+    { rules: tunnelRules({ surroundings, api: [] }, false), ipv6: null },
+    laptop(many),
+  );
   expect(entries.length + omitted).toBe(302);
   expect(entries).toHaveLength(100);
 });

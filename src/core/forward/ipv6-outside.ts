@@ -1,0 +1,153 @@
+import type { Underlay } from '../host-state/actual.ts';
+import {
+  type Address,
+  comparePrefixes,
+  covers,
+  familyOf,
+  hostPrefix,
+  lengthOf,
+  type Prefix,
+  restorePrefix,
+} from '../net/cidr.ts';
+import type { SocketEndpoint } from '../net/endpoint.ts';
+import { isPlainLinkName } from '../net/link-name.ts';
+import { widest } from './nft-words.ts';
+
+/** IPv6 that a host with a full tunnel, which is one of IPv4, does not reject. */
+export interface Ipv6Exceptions {
+  /** Interfaces by which nothing goes outside: tunnels, and those of containers and virtual machines. */
+  readonly links: readonly string[];
+  /** Destinations, each with the reason. */
+  readonly prefixes: readonly Ipv6Exception[];
+  /** Where this host's other networks send packets of WireGuard, and the ports from which all networks send them, where these are fixed. */
+  readonly endpoints: readonly SocketEndpoint[];
+  readonly ports: readonly number[];
+}
+
+export interface Ipv6Exception {
+  readonly prefix: Prefix;
+  /** Null where the host's own routes decide. */
+  readonly link: string | null;
+  readonly gateway: Address | null;
+  readonly why: string;
+}
+
+/** What the exceptions follow from. */
+export interface Ipv6Inputs {
+  readonly link: string;
+  readonly surroundings: Underlay;
+  /** The addresses of the control planes of all networks of this host. */
+  readonly api: readonly Address[];
+  readonly endpoints: readonly SocketEndpoint[];
+  readonly ports: readonly number[];
+  /** Whether the host's own routes to single prefixes lose to the tunnel too. */
+  readonly isStrict: boolean;
+}
+
+/** Finds what IPv6 stays possible on a host with a full tunnel. */
+export function findIpv6Exceptions({
+  link,
+  surroundings,
+  api,
+  endpoints,
+  ports,
+  isStrict,
+}: Ipv6Inputs): Ipv6Exceptions {
+  const { links, tunnels = [], connected, routed, reached, resolvers, addresses, uplinks6 = [] } = surroundings;
+  // A VPN or a container has an interface of another kind, unless it is the way out.
+  const announced = routed
+    .filter(({ protocol }) => protocol === 'ra' || protocol === 'dhcp')
+    .map((route) => route.link);
+  const outward = new Set([...uplinks6, ...announced]);
+  // The rules are not loaded again for an interface by which no IPv6 leaves.
+  const used = new Set([...connected, ...(reached ?? routed)].filter(isOf6).map((each) => each.link));
+  const inner = links
+    .filter(({ name, kind, isInternal }) => isInternal || (kind === 'other' && !outward.has(name)))
+    .map(({ name }) => name);
+  const subnets = connected
+    .filter(({ prefix }) => familyOf(prefix) === 6 && lengthOf(prefix) >= 48)
+    .map((each): Ipv6Exception => ({ ...each, gateway: null, why: 'this host is in this subnet' }));
+  const routes = routed.flatMap(({ prefix, link: by, gateway = null, protocol = null }): Ipv6Exception[] => {
+    if (familyOf(prefix) === 4) return [];
+    const isOwnSubnet = gateway === null && lengthOf(prefix) >= 64 && addresses.some((own) => covers(prefix, own));
+    const isMade = !isStrict && protocol !== 'ra' && protocol !== 'dhcp' && lengthOf(prefix) >= 32;
+    if (!isOwnSubnet && !isMade) return [];
+    const why = isOwnSubnet ? 'this host is in this subnet' : `a route of this host (${protocol ?? 'unknown'})`;
+    return [{ prefix, link: by, gateway, why }];
+  });
+  const hosts = (all: readonly Address[], why: string) =>
+    [...new Set(all)]
+      .filter((address) => familyOf(address) === 6)
+      .map((address): Ipv6Exception => ({ prefix: hostPrefix(address), link: null, gateway: null, why }));
+  const prefixes = [...subnets, ...routes, ...hosts(api, 'the control plane'), ...hosts(resolvers, 'a resolver')];
+  const known = new Map(prefixes.toReversed().map((each) => [each.prefix, each]));
+  return {
+    links: [...new Set(['lo', link, ...[...tunnels, ...inner].filter((name) => used.has(name))])]
+      .filter(isPlainLinkName)
+      .toSorted(),
+    prefixes: [...known.values()].toSorted((a, b) => comparePrefixes(a.prefix, b.prefix)),
+    endpoints: uniqueEndpoints(endpoints.filter(({ host }) => familyOf(host) === 6)),
+    ports: [...new Set(ports)].toSorted((a, b) => a - b),
+  };
+}
+
+const isOf6 = ({ prefix }: { readonly prefix: Prefix }) => familyOf(prefix) === 6;
+
+/** RFC 4291: this host, the link, and groups. */
+const near = ['::1/128', 'fe80::/10', 'ff00::/8'].map((text) => restorePrefix(text));
+
+/** True where IPv6 to this address is not rejected. */
+export function isIpv6Excepted(address: Address, { prefixes }: Ipv6Exceptions): boolean {
+  return [...near, ...prefixes.map(({ prefix }) => prefix)].some((prefix) => covers(prefix, address));
+}
+
+/** For packets of the host itself (`leaving`), and for those that it forwards, such as a container's (`passing`). */
+type Of = 'host' | 'others';
+
+/** Rules for IPv6 on a host with a full tunnel. Each stands in the chain for its packets. */
+export type Ipv6Rule =
+  /** Leaves IPv4 to the policy rules of the tunnel. */
+  | { readonly rule: 'pass-ipv4'; readonly of: Of }
+  | { readonly rule: 'pass-inner-ipv6'; readonly of: Of; readonly by: readonly string[] }
+  /** Answers to what came in, and what conntrack is not to follow: neighbour discovery, and what root excepts by `notrack`. */
+  | { readonly rule: 'pass-ipv6-answers' | 'pass-untracked-ipv6'; readonly of: Of }
+  | { readonly rule: 'pass-near-ipv6'; readonly of: Of; readonly to: readonly Prefix[] }
+  /** Neighbour discovery, router advertisements, and what is sent by DHCPv6. */
+  | { readonly rule: 'pass-ipv6-discovery' | 'pass-dhcpv6' | 'pass-marked-ipv6'; readonly of: Of }
+  | { readonly rule: 'pass-ipv6-endpoints'; readonly of: Of; readonly endpoints: readonly SocketEndpoint[] }
+  | { readonly rule: 'pass-ipv6-ports'; readonly of: Of; readonly ports: readonly number[] }
+  /**
+   * A reset ends a connection attempt at once. An ICMP error reaches a socket only when the kernel sends again, a second later: while
+   * `connect` sends, the socket is locked (tcp_v6_err in net/ipv6/tcp_ipv6.c).
+   */
+  | { readonly rule: 'reject-ipv6-connections' | 'pass-known-ipv6' | 'reject-ipv6'; readonly of: Of };
+
+/** The rules that reject IPv6 outside a full tunnel. */
+export function ipv6Rules({ links, prefixes, endpoints, ports }: Ipv6Exceptions): readonly Ipv6Rule[] {
+  const to = widest([...near, ...prefixes.map(({ prefix }) => prefix)]);
+  const rulesOf = (of: Of): Ipv6Rule[] => [
+    { rule: 'pass-ipv4', of },
+    { rule: 'pass-inner-ipv6', of, by: links },
+    { rule: 'pass-ipv6-answers', of },
+    { rule: 'pass-untracked-ipv6', of },
+    { rule: 'pass-near-ipv6', of, to },
+    ...(of === 'others' ? [] : ownRules()),
+    { rule: 'reject-ipv6-connections', of },
+    // Connections that were there before: conntrack that begins now cannot tell who began them.
+    { rule: 'pass-known-ipv6', of },
+    { rule: 'reject-ipv6', of },
+  ];
+  const ownRules = (): Ipv6Rule[] => [
+    { rule: 'pass-ipv6-discovery', of: 'host' },
+    { rule: 'pass-dhcpv6', of: 'host' },
+    { rule: 'pass-marked-ipv6', of: 'host' },
+    ...(endpoints.length === 0 ? [] : [{ rule: 'pass-ipv6-endpoints', of: 'host', endpoints } as const]),
+    ...(ports.length === 0 ? [] : [{ rule: 'pass-ipv6-ports', of: 'host', ports } as const]),
+  ];
+  return [...rulesOf('host'), ...rulesOf('others')];
+}
+
+function uniqueEndpoints(endpoints: readonly SocketEndpoint[]): SocketEndpoint[] {
+  const byName = new Map(endpoints.map((each) => [`${each.host} ${each.port}`, each]));
+  return [...byName].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
+}
