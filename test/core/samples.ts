@@ -121,6 +121,7 @@ export function desireFor(
       pathMtu: null,
       routeTable: null,
       strict: null,
+      sessions: [],
       ...changes,
     },
     on,

@@ -119,6 +119,7 @@ export const hostileDesires: fc.Arbitrary<Desired | null> = fc
         pathMtu: null,
         routeTable: null,
         strict: null,
+        sessions: [],
         networkSecret,
         forwarding: noForwarding,
       },

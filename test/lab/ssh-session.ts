@@ -4,6 +4,7 @@ import type { Host } from './host.ts';
 export interface SshSession {
   /** Types a line, and waits for its echo. */
   type(line: string): Promise<unknown>;
+  end(): Promise<unknown>;
 }
 
 /** Takes sessions on port 22 of a host, and echoes what is typed. */
@@ -21,7 +22,7 @@ export async function dialSession(from: Host, address: string): Promise<SshSessi
     return client.waitForLine(new RegExp(line));
   };
   await type('hello');
-  return { type };
+  return { type, end: () => client.stop() };
 }
 
 /** Opens a session from one host to port 22 of another, which echoes what is typed. */

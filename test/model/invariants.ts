@@ -22,6 +22,7 @@ export class Invariants {
   readonly #site: Site;
   #session: SshSession | null = null;
   #leaked = 0;
+  #answered = 0;
   #typed = 0;
 
   constructor(site: Site) {
@@ -41,6 +42,11 @@ export class Invariants {
       throw new Error(`${leaked - this.#leaked} packets of a stranger passed a connector`);
     }
     this.#leaked = leaked;
+    const answered = await this.#site.countAnswers();
+    if (answered > this.#answered && !model.isLeakExcused) {
+      throw new Error(`${answered - this.#answered} answers came to a stranger from tunnel addresses`);
+    }
+    this.#answered = answered;
     model.isLeakExcused = false;
     await this.#examineSession(model);
   }

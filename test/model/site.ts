@@ -189,6 +189,12 @@ export class Site {
     return Number(/counter packets (\d+)/.exec(stdout)?.[1]);
   }
 
+  /** The answers that the stranger got from tunnel addresses so far. */
+  async countAnswers(): Promise<number> {
+    const { stdout } = await this.stranger.exec(['nft', 'list', 'table', 'inet', 'answers']);
+    return Number(/counter packets (\d+)/.exec(stdout)?.[1]);
+  }
+
   /** Notes the secrets that a member has now. */
   async noteSecrets(name: Member): Promise<void> {
     const { configDir, stateDir } = this.hosts[name];
@@ -225,6 +231,7 @@ export class Site {
   async #aimStranger(name: Connector): Promise<void> {
     const route = [`${strangersTargets[name]}/32`, 'via', this.addresses[name]];
     await this.stranger.exec(['ip', 'route', 'replace', ...route]);
+    await this.stranger.exec(['ip', 'route', 'replace', `${this.tunnelAddress(name)}/32`, 'via', this.addresses[name]]);
   }
 
   async #letStrangerTry(): Promise<void> {
@@ -235,6 +242,14 @@ export class Site {
     }
     const rules = `table inet strangers { chain input { type filter hook input priority 0; udp dport ${strangerPort} counter drop; }; }`;
     await server.exec(['nft', '-f', '-'], { input: rules });
+    const { origin } = this.hosts;
+    await this.stranger.exec(['ip', 'route', 'replace', `${this.tunnelAddress('origin')}/32`, 'via', origin.address]);
+    const answers =
+      'table inet answers { chain input { type filter hook input priority 0; ip saddr 10.77.0.0/24 counter; }; }';
+    await this.stranger.exec(['nft', '-f', '-'], { input: answers });
+    const addresses = [...connectors, 'origin' as const].map((name) => this.tunnelAddress(name)).join(' ');
+    const pings = `while sleep 0.2; do for each in ${addresses}; do ping -n -c 1 -W 0.1 $each >/dev/null; done; done`;
+    this.stranger.spawn(['bash', '-c', pings]);
     const targets = Object.values(strangersTargets).join(' ');
     const script = `while sleep 0.1; do for each in ${targets}; do echo x 2>/dev/null >/dev/udp/$each/${strangerPort}; done; done`;
     this.stranger.spawn(['bash', '-c', script]);

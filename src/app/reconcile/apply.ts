@@ -79,7 +79,12 @@ export async function applySteps(tools: Tools, { state, desired, steps, actual }
     tools.log.debug({ interface: link, step: step.do, changes: step.changes }, 'applying a step');
     try {
       await applyStep(tools, step);
-      if (step.do === 'set-firewall') await tools.store.amendNotes(link, { unloaded: null });
+      if (step.do === 'set-firewall') {
+        await tools.store.amendNotes(link, { unloaded: null });
+        for (const { address, local } of desired.keptSessions) {
+          tools.log.warn({ interface: link, client: address, address: local }, 'an SSH session is kept until it ends');
+        }
+      }
     } catch (error) {
       // In a container, where nothing of it can be written, the packet rules that come next are what counts.
       if (error instanceof CpnError && pausesForwarding(step)) continue;

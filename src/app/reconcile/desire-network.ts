@@ -1,7 +1,7 @@
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import type { HostForwarding, ReachedOutside } from '../../core/forward/ingress.ts';
 import { withoutTool } from '../../core/forward/nft-rules.ts';
-import type { Actual, ActualPeer, Device } from '../../core/host-state/actual.ts';
+import type { Actual, ActualPeer, Device, SshClient } from '../../core/host-state/actual.ts';
 import type { NetworkMap, Peer } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
@@ -48,6 +48,8 @@ export interface DesireInputs extends ConstraintInputs {
   readonly unreachable: readonly Address[];
   /** Addresses of names at which peers were silent: what was learned there is not kept. */
   readonly silent: readonly Address[];
+  /** The SSH sessions that packet rules could end; read only where rules are to be loaded. */
+  readonly sessions: readonly SshClient[];
 }
 
 /** What a network is to be on this host. */
@@ -135,13 +137,14 @@ function findMoved(
 }
 
 function desireNetwork(inputs: DesireInputs): DesiredNetwork {
-  const { state, others, around, saved, text, applied, label, unreachable } = inputs;
+  const { state, others, around, saved, text, applied, label, unreachable, sessions } = inputs;
   const { self, map, listed } = findSelf(state);
   const { interface: link, keyPair, networkSecret, options, resolved, failed, labels, pathMtu } = state;
   const routeTable = findRouteTable(state, others, around);
   const wanted = computeDesired(
     {
       ...{ link, map, self, keyPair, networkSecret, options, resolved, unreachable, failed, label, labels, pathMtu },
+      sessions,
       forwarding: describeForwarding(state, around, others),
       routeTable,
       strict: options.strictTunnel ? findExceptions(around, routeTable) : null,

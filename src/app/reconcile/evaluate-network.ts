@@ -122,24 +122,29 @@ async function readKnown({ store }: Tools, state: Joined) {
 }
 
 /**
- * Plans, and reads the SSH sessions only where a route or an address is to be added, or where another program has a route for a part of
- * what the tunnel takes, or a session is kept outside: else every session goes where it did before. A look at them takes as long as the rest of the observation.
+ * Plans, and reads the SSH sessions only where packet rules are to be loaded, where a route or an address is to be added, where another
+ * program has a route for a part of what the tunnel takes, or where a session is kept outside: else every session goes where it did
+ * before. A look at them takes as long as the rest of the observation.
  * Plans again where a session is at stake.
  */
 async function planWithSessions(
   tools: Tools,
-  inputs: Omit<DesireInputs, 'sshClients' | 'recalled'>,
+  inputs: Omit<DesireInputs, 'sshClients' | 'recalled' | 'sessions'>,
   device: Device | null,
 ) {
   const now = secondsNow(tools);
   const before = recallRoutes(inputs.state.interface);
-  const planned = planInputs({ ...inputs, sshClients: [], recalled: [] }, device, now);
+  const planned = planInputs({ ...inputs, sshClients: [], recalled: [], sessions: [] }, device, now);
   const { taken, isShared } = planned.wanted;
   const isSessionKept = inputs.state.keptOutside.some(({ what }) => what === sshClient);
-  if (!isShared && !isSessionKept && !planned.steps.some(mayCutSession)) return planned;
-  const sshClients = await tools.host.sshClients();
-  const isAtStake = sshClients.some(({ address }) => taken.some((prefix) => covers(prefix, address)));
-  return isAtStake ? planInputs({ ...inputs, sshClients, recalled: before() }, device, now) : planned;
+  const loadsRules = planned.steps.some((step) => step.do === 'set-firewall');
+  const takesRoutes = isShared || isSessionKept || planned.steps.some(mayCutSession);
+  if (!loadsRules && !takesRoutes) return planned;
+  const found = await tools.host.sshClients();
+  const isAtStake = takesRoutes && found.some(({ address }) => taken.some((prefix) => covers(prefix, address)));
+  if (!isAtStake && !(loadsRules && found.length > 0)) return planned;
+  const [sshClients, recalled] = isAtStake ? [found, before()] : [[], []];
+  return planInputs({ ...inputs, sshClients, recalled, sessions: loadsRules ? found : [] }, device, now);
 }
 
 /** True where a step leads addresses into the tunnel that did not go there before. */

@@ -1,4 +1,5 @@
 import { HostsFileNotUpdated, HostUnread, RulesNotLoaded } from '../../core/errors/index.ts';
+import { describeKeptSession } from '../../core/forward/kept-sessions.ts';
 import { isLoaded } from '../../core/forward/nft-rules.ts';
 import { findOpenAddress } from '../../core/forward/open-address.ts';
 import { compareSecret, describeSecretMismatch } from '../../core/health/compare-secrets.ts';
@@ -115,6 +116,7 @@ export function describeEvaluation(
       ),
       ...describeUnloaded(seen, notes),
       ...describeOpenAddress(seen),
+      ...desired.keptSessions.map((each) => describeKeptSession(each, state.membership.peer.address)),
       ...describeLan(state, notes),
       ...withoutWay,
       ...(names === null || !state.enabled ? [] : [new HostsFileNotUpdated(state.interface, names).message]),

@@ -11,10 +11,13 @@ import {
 } from '../net/cidr.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
 import type { Entrance } from './entrances.ts';
+import type { KeptSession } from './kept-sessions.ts';
 import { widest } from './nft-words.ts';
 
 /** Rules for packets as they arrive, for this host or for another one. Connections that are known are judged like new ones. */
 export type ArrivalRule =
+  /** Lets an SSH session go on that the next rules would end; it begins no connection. */
+  | ({ readonly rule: 'accept-session' } & KeptSession)
   /** Refuses what other interfaces than these bring for the tunnel address. */
   | { readonly rule: 'refuse-neighbours'; readonly at: Address; readonly except: readonly string[] }
   /** Refuses what the interfaces of a served LAN bring for the tunnel address from outside that LAN. */
@@ -58,6 +61,7 @@ export interface Arrival {
   readonly hasOtherFamily: boolean;
   /** The addresses of this host outside its tunnels. */
   readonly addresses: readonly Address[];
+  readonly kept: readonly KeptSession[];
 }
 
 /**
@@ -74,6 +78,7 @@ export function arrivalRules(arrival: Arrival, link: string): readonly ArrivalRu
   const byLan = entrances.flatMap(({ by }) => by);
   const except = [link, 'lo', ...(vrf === null ? [] : [vrf]), ...internal, ...byLan].filter(isPlainLinkName);
   return [
+    ...arrival.kept.map((session) => ({ rule: 'accept-session', ...session }) as const),
     { rule: 'refuse-neighbours', at, except: [...new Set(except)] },
     ...mergeEntrances(entrances)
       .filter(({ by }) => !internal.includes(by))

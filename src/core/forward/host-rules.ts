@@ -1,4 +1,4 @@
-import type { Link, Underlay } from '../host-state/actual.ts';
+import type { Link, SshClient, Underlay } from '../host-state/actual.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import type { Options } from '../map/options.ts';
 import { familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
@@ -9,6 +9,7 @@ import type { FirewallRule } from './firewall-rule.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
 import type { Ingress } from './ingress.ts';
 import { type Ipv6Exceptions, ipv6Rules } from './ipv6-outside.ts';
+import { findKeptSessions, type KeptSession } from './kept-sessions.ts';
 import { linkFinder } from './links-toward.ts';
 import { returnPathRules } from './return-path-rules.ts';
 
@@ -30,29 +31,47 @@ export interface HostRulesInputs {
   readonly vrf: Link['vrf'];
   /** The IPv6 that a full tunnel does not reject; null where it rejects none. */
   readonly ipv6: Ipv6Exceptions | null;
+  /** SSH sessions to this host, where rules are to be loaded that could end some. */
+  readonly sessions: readonly SshClient[];
+}
+
+/** The packet rules, and the sessions for which they have exceptions. */
+export interface HostRules {
+  readonly rules: readonly FirewallRule[];
+  readonly kept: readonly KeptSession[];
 }
 
 /** All packet rules of a host in one network, in their order: the one place that composes them. */
-export function hostRules(inputs: HostRulesInputs): readonly FirewallRule[] {
+export function hostRules(inputs: HostRulesInputs): HostRules {
   const { link, map, self, surroundings, forwards } = inputs;
   const served = self.type === 'connector' ? assignedRoutes(map, self) : [];
   const ofFamily = served.filter((route) => familyOf(route) === familyOf(map.cidr) && !isDefaultRoute(route));
   const forwarding = self.type === 'connector' ? forwardingRules(inputs) : forwards ? localRules(self) : [];
+  const internal = surroundings.links.flatMap(({ name, isInternal }) => (isInternal ? [name] : []));
+  const entrances = findEntrances(ofFamily, linkFinder(surroundings));
+  const kept = findKeptSessions(inputs.sessions, {
+    at: self.address,
+    served: ofFamily,
+    tunnelled: [map.cidr, ...inputs.routes],
+    admitted: [...internal, ...entrances.flatMap(({ by }) => by)],
+    surroundings,
+  });
   const arrival = arrivalRules(
     {
       at: self.address,
       range: map.cidr,
-      internal: surroundings.links.flatMap(({ name, isInternal }) => (isInternal ? [name] : [])),
+      internal,
       vrf: inputs.vrf ?? null,
       served,
-      entrances: findEntrances(ofFamily, linkFinder(surroundings)),
+      entrances,
       forwards,
       hasOtherFamily: inputs.routes.some((route) => familyOf(route) !== familyOf(map.cidr)),
       addresses: surroundings.addresses,
+      kept,
     },
     link,
   );
   const returning = inputs.routes.some(isDefaultRoute) ? returnPathRules(self.address, map.cidr) : [];
   const outside = inputs.ipv6 === null ? [] : ipv6Rules(inputs.ipv6);
-  return [...arrival, ...returning, ...outside, ...forwarding];
+  return { rules: [...arrival, ...returning, ...outside, ...forwarding], kept };
 }

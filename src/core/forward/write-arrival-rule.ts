@@ -1,9 +1,10 @@
 import { hostPrefix } from '../net/cidr.ts';
 import type { ArrivalRule } from './arrival-rules.ts';
 import type { FirewallRule } from './firewall-rule.ts';
-import { protocolOf, writeLinks, writeOne } from './nft-words.ts';
+import { protocolOf, writeEnds, writeLinks, writeOne } from './nft-words.ts';
 
 const chainsOf = {
+  'accept-session': 'arriving',
   'refuse-neighbours': 'arriving',
   'refuse-outside-lan': 'arriving',
   'refuse-other-destinations': 'arriving',
@@ -30,6 +31,8 @@ export function arrivalChainOf({ rule }: ArrivalRule): 'arriving' | 'redirected'
 export function writeArrivalRule(link: string, rule: ArrivalRule): string {
   const outOf = `iifname "${link}"`;
   switch (rule.rule) {
+    case 'accept-session':
+      return `${writeEnds({ from: [hostPrefix(rule.address)], to: [hostPrefix(rule.local)] })} tcp flags & (fin|syn|rst|ack) != syn accept`;
     case 'refuse-neighbours':
       return `${protocolOf(rule.at)} daddr ${rule.at} iifname != ${writeLinks(rule.except)} drop`;
     case 'refuse-outside-lan':

@@ -92,7 +92,8 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
           isStrict: intent.strict !== null,
         })
       : null;
-  const given = { link, map, self, options, detours, surroundings, ingress, routes, forwards, vrf, ipv6 };
+  const { sessions } = intent;
+  const given = { link, map, self, options, detours, surroundings, ingress, routes, forwards, vrf, ipv6, sessions };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;
   const fittedMtu = fitMtu(surroundings.underlayMtu);
   const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, surroundings, fittedMtu) : null;
@@ -117,7 +118,8 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     rules: isFull ? rulesOf(intent.strict, ground, packetRules?.some(isReturnPathRule) ?? false) : [],
     isConnector,
     forwards,
-    firewall: packetRules && { link, rules: packetRules },
+    firewall: packetRules && { link, rules: packetRules.rules },
+    keptSessions: packetRules?.kept ?? [],
     ipv6: isFull
       ? { exceptions: ipv6, isAllowed: options.allowIpv6Outside, isThere: ipv6Key in intent.forwarding.sysctls }
       : null,

@@ -4,7 +4,9 @@ import type { Firewall } from '../forward/firewall-rule.ts';
 import type { HostForwarding, Ingress } from '../forward/ingress.ts';
 import type { Ipv6Exceptions } from '../forward/ipv6-outside.ts';
 import { isIpv6Rule } from '../forward/write-ipv6-rule.ts';
+import type { KeptSession } from '../forward/kept-sessions.ts';
 import type { PathMtu } from '../health/path-mtu.ts';
+import type { SshClient } from '../host-state/actual.ts';
 import { aliasMark } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
 import type { NetworkMap, Peer, PeerFailure, PeerId } from '../map/model.ts';
@@ -42,6 +44,8 @@ export interface DesiredInputs {
   readonly routeTable: string | null;
   /** What a strict tunnel leaves to the rest of the host; null for one that is not strict. */
   readonly strict: StrictExceptions | null;
+  /** SSH sessions to this host; read only where packet rules are to be loaded. */
+  readonly sessions: readonly SshClient[];
 }
 
 /** The whole state that a pass works towards. */
@@ -58,6 +62,8 @@ export interface Desired extends TunnelRoutes {
   readonly firewall: Firewall | null;
   /** IPv6 outside a full tunnel; null without one. */
   readonly ipv6: Ipv6Outside | null;
+  /** SSH sessions that the packet rules let go on, and would refuse if they were new. */
+  readonly keptSessions: readonly KeptSession[];
   /** The other interfaces whose forwarding a connector needs. */
   readonly ingress: readonly Ingress[];
   /** Interfaces whose forwarding was turned on for this connector, and is not needed any more. */

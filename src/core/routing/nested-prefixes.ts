@@ -77,8 +77,8 @@ export function isSessionInside(
   return leadsInto(present, address, surroundings);
 }
 
-/** The kernel uses the longest match. Two that are equally long prove nothing. */
-function leadsInto(ways: readonly Prefix[], address: Address, { connected, routed }: Underlay): boolean {
+/** True where the longest route to an address is one of `ways`, as the kernel decides. Two that are equally long prove nothing. */
+export function leadsInto(ways: readonly Prefix[], address: Address, { connected, routed }: Underlay): boolean {
   const past = [...connected, ...routed].map(({ prefix }) => prefix);
   return longest(ways, address) > longest(past, address);
 }

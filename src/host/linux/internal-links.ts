@@ -34,7 +34,9 @@ export function findInternalLinks(links: readonly ShownLink[], uplinks: readonly
     return below !== undefined && isInternal(below);
   };
 
-  return new Set(links.filter(isInternal).map(({ name }) => name));
+  // What a member of a bridge brings, the bridge brings.
+  const isOnItsOwn = ({ master }: ShownLink) => byName.get(master ?? '')?.kind !== 'bridge';
+  return new Set(links.filter((link) => isOnItsOwn(link) && isInternal(link)).map(({ name }) => name));
 }
 
 /** Two ends, one of which is in a container. */

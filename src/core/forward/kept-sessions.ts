@@ -1,0 +1,51 @@
+import type { SshClient, Underlay } from '../host-state/actual.ts';
+import { type Address, covers, familyOf, hostPrefix, type Prefix } from '../net/cidr.ts';
+import { leadsInto } from '../routing/nested-prefixes.ts';
+import { linkFinder } from './links-toward.ts';
+
+/** An SSH session that packet rules for arriving packets would end, and that stays for as long as it lasts. */
+export interface KeptSession {
+  readonly address: Address;
+  readonly local: Address;
+}
+
+/** What decides whether a session is let through. */
+export interface SessionInputs {
+  /** This host's address in the network, and the prefixes that it serves, without a default route. */
+  readonly at: Address;
+  readonly served: readonly Prefix[];
+  /** What leads into the tunnel. */
+  readonly tunnelled: readonly Prefix[];
+  /** The interfaces other than the tunnel's that may reach the tunnel address. */
+  readonly admitted: readonly string[];
+  readonly surroundings: Underlay;
+}
+
+/**
+ * Finds the sessions that would end: those to the tunnel address that come by another network, and those through the tunnel to another
+ * address of this host. A session whose path is not certain is among them: an exception that is not needed does no harm.
+ */
+export function findKeptSessions(sessions: readonly SshClient[], inputs: SessionInputs): KeptSession[] {
+  const { at, served, tunnelled, admitted, surroundings } = inputs;
+  const linksToward = linkFinder(surroundings);
+  const isAdmitted = (address: Address) => {
+    const links = linksToward(hostPrefix(address));
+    return links.length > 0 && links.every((link) => admitted.includes(link));
+  };
+  return sessions.flatMap(({ address, local }): KeptSession[] => {
+    if (local === null || familyOf(local) !== familyOf(address)) return [];
+    // A session of this host with itself goes through no network.
+    if (address === at || surroundings.addresses.includes(address)) return [];
+    const isInside = leadsInto(tunnelled, address, surroundings);
+    const ends =
+      local === at ? !isInside && !isAdmitted(address) : isInside && !served.some((prefix) => covers(prefix, local));
+    return ends ? [{ address, local }] : [];
+  });
+}
+
+/** Says of a session that it stays, and why a new one would not get through. */
+export function describeKeptSession({ address, local }: KeptSession, at: Address): string {
+  const why =
+    local === at ? `only the tunnel leads to ${at} from now on` : `the tunnel leads to ${at} alone from now on`;
+  return `the SSH session from ${address} to ${local} stays until it ends; a new one is refused: ${why}`;
+}

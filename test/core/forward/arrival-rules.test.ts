@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { type HostRulesInputs, hostRules } from '../../../src/core/forward/host-rules.ts';
+import { packetRules } from '../../../src/core/forward/nft-rules.ts';
+import type { SshClient, Underlay } from '../../../src/core/host-state/actual.ts';
+import { address, network, peer, prefix, surroundings } from '../samples.ts';
+
+const [lan, annex, everything] = ['192.168.50.0/24', '192.168.60.0/24', '0.0.0.0/0'].map(prefix) as [
+  never,
+  never,
+  never,
+];
+const server = peer(3);
+const connector = peer(1, { type: 'connector', routes: [lan] });
+const map = network([connector, server], { routes: [lan, annex] });
+const around: Underlay = {
+  ...surroundings,
+  connected: [
+    ...surroundings.connected,
+    { prefix: lan, link: 'eth1' },
+    { prefix: prefix('172.18.0.0/16'), link: 'docker0' },
+  ],
+  routed: [],
+  links: [...surroundings.links, { name: 'docker0', kind: 'bridge', isInternal: true }],
+};
+
+/** The rules for arriving packets as nft gets them, without their comments; of a host that forwards nothing by default. */
+function textsOf(changes: Partial<HostRulesInputs> = {}): string[] {
+  const { self = server } = changes;
+  const options = { masquerade: true, acceptRoutes: true };
+  const forwards = self.type === 'connector';
+  const given = { link: 'cpn0', map, self, options, detours: [], surroundings: around, ingress: [], routes: [] };
+  const { rules } = hostRules({ ...given, forwards, vrf: undefined, sessions: [], ...changes });
+  return packetRules({ link: 'cpn0', rules })
+    .filter(({ chain }) => chain === 'arriving' || chain === 'redirected')
+    .map(({ chain, text }) => (chain === 'arriving' ? text : `${chain}: ${text}`));
+}
+
+const others = 'ip daddr != { 10.77.0.1/32, 192.168.50.0/24 } fib daddr type local drop';
+
+describe('the rules for arriving packets', () => {
+  it('of a host that forwards nothing track no connection', () => {
+    expect(textsOf()).toEqual([
+      'ip daddr 10.77.0.3 iifname != { "cpn0", "lo", "docker0" } drop',
+      'iifname "cpn0" ip daddr != { 10.77.0.3/32, 224.0.0.0/4, 255.255.255.255/32, 10.77.0.255/32 } drop',
+      'iifname "cpn0" ip6 daddr != ff00::/8 drop',
+    ]);
+    expect(textsOf().join()).not.toContain('ct ');
+  });
+
+  it('of a connector let in what it serves, by the interface of its route, and answers', () => {
+    expect(textsOf({ self: connector })).toEqual([
+      'ip daddr 10.77.0.1 iifname != { "cpn0", "lo", "docker0", "eth1" } drop',
+      'iifname "eth1" ip daddr 10.77.0.1 ip saddr != 192.168.50.0/24 drop',
+      `iifname "cpn0" ct direction original ${others}`,
+      `iifname "cpn0" ct state { invalid, untracked } ${others}`,
+      'redirected: iifname "cpn0" ct direction original ct status dnat ct original ip daddr != { 10.77.0.1/32, 192.168.50.0/24 } drop',
+      'iifname "cpn0" ct direction original ip6 daddr != ff00::/8 drop',
+      'iifname "cpn0" ct state { invalid, untracked } ip6 daddr != ff00::/8 drop',
+    ]);
+  });
+
+  it('of a connector of a default route open none of its addresses, and no private address that is redirected', () => {
+    const self = { ...connector, routes: [lan, everything] };
+    const texts = textsOf({ self, map: network([self], { routes: [lan, everything] }) });
+    expect(texts).toContain(`iifname "cpn0" ct direction original ${others}`);
+    expect(texts.join('\n')).toMatch(/^redirected: .* ct original ip daddr \{ 10\.0\.0\.0\/8, .* \} drop$/m);
+    // The interfaces of the default route stay closed.
+    expect(texts[0]).toBe('ip daddr 10.77.0.1 iifname != { "cpn0", "lo", "docker0", "eth1" } drop');
+  });
+
+  it('take the VRF of the tunnel for the tunnel, and name the addresses of the host there', () => {
+    expect(textsOf({ vrf: 'blue' })[0]).toBe('ip daddr 10.77.0.3 iifname != { "cpn0", "lo", "blue", "docker0" } drop');
+    expect(textsOf({ self: connector, vrf: 'blue' })[2]).toBe(
+      'iifname "cpn0" ct direction original ip daddr != { 10.77.0.1/32, 192.168.50.0/24 } ip daddr 203.0.113.22/32 drop',
+    );
+  });
+
+  it('are for either family', () => {
+    const six = peer(3, { address: address('fd00::3') });
+    const texts = textsOf({
+      self: six,
+      map: network([six], { cidr: prefix('fd00::/64') }),
+      routes: [prefix('10.0.0.0/8')],
+    });
+    expect(texts).toEqual([
+      'ip6 daddr fd00::3 iifname != { "cpn0", "lo", "docker0" } drop',
+      'iifname "cpn0" ip6 daddr != { fd00::3/128, ff00::/8 } drop',
+      // Routes of the other family lead into the tunnel: answers come back.
+      'iifname "cpn0" ct direction original ip daddr != 224.0.0.0/4 drop',
+      'iifname "cpn0" ct state { invalid, untracked } ip daddr != 224.0.0.0/4 drop',
+    ]);
+  });
+
+  it('name no interface that nft could not take', () => {
+    const links = [...around.links, { name: 'odd"name', kind: 'bridge', isInternal: true } as const];
+    expect(textsOf({ surroundings: { ...around, links } })).toEqual(textsOf());
+  });
+});
+
+describe('an SSH session', () => {
+  const session = (from: string, local: string | null): SshClient => ({
+    address: address(from),
+    local: local === null ? null : address(local),
+  });
+  const kept = (self: typeof server, ...sessions: SshClient[]) =>
+    textsOf({ self, sessions }).filter((text) => text.endsWith(' accept'));
+  const exception = (from: string, to: string) =>
+    `ip saddr ${from}/32 ip daddr ${to}/32 tcp flags & (fin|syn|rst|ack) != syn accept`;
+
+  it('goes on that came to the tunnel address by another network', () => {
+    expect(kept(server, session('203.0.113.66', '10.77.0.3'))).toEqual([exception('203.0.113.66', '10.77.0.3')]);
+    expect(kept(server, session('198.51.100.7', '10.77.0.3'))).toEqual([exception('198.51.100.7', '10.77.0.3')]);
+    expect(textsOf({ sessions: [session('203.0.113.66', '10.77.0.3')] })[0]).toBe(
+      exception('203.0.113.66', '10.77.0.3'),
+    );
+  });
+
+  it('goes on that came through the tunnel to another address of the host', () => {
+    expect(kept(server, session('10.77.0.1', '203.0.113.22'))).toEqual([exception('10.77.0.1', '203.0.113.22')]);
+  });
+
+  it('needs no exception where new ones get through too', () => {
+    expect(kept(server, session('10.77.0.1', '10.77.0.3'), session('203.0.113.66', '203.0.113.22'))).toEqual([]);
+    expect(kept(server, session('172.18.0.2', '10.77.0.3'), session('10.77.0.3', '10.77.0.3'))).toEqual([]);
+    expect(kept(server, session('203.0.113.22', '10.77.0.3'), session('10.77.0.1', null))).toEqual([]);
+    expect(kept(connector, session('192.168.50.9', '10.77.0.1'), session('10.77.0.3', '192.168.50.1'))).toEqual([]);
+  });
+});

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { maskPrefix } from '../../../src/core/net/cidr.ts';
+import { findInternalLinks } from '../../../src/host/linux/internal-links.ts';
+import type { ShownLink } from '../../../src/host/linux/ip/show.ts';
+import { address } from '../../core/samples.ts';
+
+const link = (name: string, kind: string | null, given: Partial<ShownLink> = {}, subnet?: string): ShownLink => ({
+  ...{ name, kind, mtu: 1500, up: true, carrier: true, loopback: false, alias: null },
+  ...{ master: null, lower: null, isTap: false, hasVirtioHeader: false },
+  addresses:
+    subnet === undefined
+      ? []
+      : [{ address: address(subnet.split('/')[0] ?? ''), length: 24, subnet: maskPrefix(subnet) }],
+  ...given,
+});
+const card = link('eth0', null);
+const internal = (...links: ShownLink[]) => [...findInternalLinks(links, ['eth0'])];
+
+describe('an interface leads to the containers and virtual machines of this host', () => {
+  it('if it is a bridge of pairs and of devices of virtual machines, or has no member now', () => {
+    const members = [
+      link('veth1', 'veth', { master: 'docker0' }),
+      link('vnet0', 'tun', { master: 'docker0', isTap: true }),
+    ];
+    expect(internal(card, link('docker0', 'bridge'), ...members)).toEqual(['docker0']);
+    expect(internal(card, link('virbr0', 'bridge'))).toEqual(['virbr0']);
+  });
+
+  it('not if a network card is below it, through whatever lies in between', () => {
+    const vlan = link('eth0.5', 'vlan', { lower: 'eth0', master: 'br0' });
+    expect(internal(card, vlan, link('br0', 'bridge'), link('veth1', 'veth', { master: 'br0' }))).toEqual([]);
+    const wifi = link('wlan0', null, { master: 'br0' });
+    expect(internal(card, wifi, link('br0', 'bridge'))).toEqual([]);
+    const below = ['macvlan', 'macvtap', 'ipvlan', 'macsec'].map((kind) => link(`${kind}0`, kind, { lower: 'eth0' }));
+    expect(internal(card, ...below, link('bond0', 'bond'), link('team0', 'team'))).toEqual([]);
+    // The other end is in another network namespace: this is a container.
+    expect(internal(link('eth1', 'macvlan'), link('eth2', 'ipvlan'))).toEqual([]);
+    expect(internal(card, link('docker0', 'bridge'), link('docker0.7', 'vlan', { lower: 'docker0' }))).toHaveLength(2);
+  });
+
+  it('if it is a pair, unless this host is a container itself: then only without a subnet, as those of pods are', () => {
+    const pod = link('cali1', 'veth', {}, '169.254.1.1/32');
+    const nspawn = link('ve-web', 'veth', {}, '192.168.7.1/28');
+    expect(internal(card, pod, nspawn)).toEqual(['cali1', 've-web']);
+    expect(internal(link('eth0', 'veth', {}, '203.0.113.5/24'), link('eth1', 'veth', {}, '10.20.0.1/24'), pod)).toEqual(
+      ['cali1'],
+    );
+  });
+
+  it('if it is a device of a virtual machine, and no VPN', () => {
+    const tap = link('tap0', 'tun', { isTap: true, hasVirtioHeader: true }, '172.16.0.1/30');
+    expect(internal(card, tap)).toEqual(['tap0']);
+    const vpns = [
+      link('tap1', 'tun', { isTap: true }),
+      link('tun0', 'tun'),
+      link('wg0', 'wireguard'),
+      link('gre1', 'gre'),
+    ];
+    expect(internal(card, ...vpns, link('flannel.1', 'vxlan', { lower: 'eth0' }))).toEqual([]);
+    expect(internal(card, link('vboxnet0', null), link('vmnet8', null))).toEqual(['vboxnet0', 'vmnet8']);
+  });
+
+  it('not if it is that of a default route', () => {
+    expect([...findInternalLinks([link('br0', 'bridge')], ['br0'])]).toEqual([]);
+  });
+
+  it('not if its kind is not known, or it lies on itself', () => {
+    expect(
+      internal(card, link('x0', 'rmnet'), link('a', 'vlan', { lower: 'b' }), link('b', 'vlan', { lower: 'a' })),
+    ).toEqual([]);
+  });
+});
