@@ -206,6 +206,14 @@ describe('containers', () => {
     for (const address of [management, gateway]) expect(await reach(member, address, 8082)).toBeNull();
   });
 
+  it('make no difference to members where no connection is tracked', async () => {
+    const raw = 'table ip raw { chain in { type filter hook prerouting priority -300; iifname "cpn0" notrack; }; }';
+    await server.exec(['nft', '-f', '-'], { input: raw });
+    expect(await reach(member, own)).toBe('server');
+    for (const address of [management, gateway]) expect(await reach(member, address)).toBeNull();
+    await sh(server, 'nft delete table ip raw');
+  });
+
   it('are reached by no member at an address that another program redirects', async () => {
     await aim(own, '10.96.0.1');
     await sh(server, `nft add rule ip nat in ip daddr 10.96.0.1 tcp dport 443 dnat to ${wan}:8081`);

@@ -23,7 +23,7 @@ export interface Model {
   readonly routed: Set<Lan>;
   /** The members that are in the second network too. */
   readonly elsewhere: Set<Member>;
-  /** Strangers may have passed a connector since the hosts were last settled: packet rules were flushed. */
+  /** Strangers may have passed a host's packet rules since the hosts were last settled: there were none for a while. */
   isLeakExcused: boolean;
 }
 

@@ -48,7 +48,7 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
   const ofFamily = served.filter((route) => familyOf(route) === familyOf(map.cidr) && !isDefaultRoute(route));
   const forwarding = self.type === 'connector' ? forwardingRules(inputs) : forwards ? localRules(self) : [];
   const internal = surroundings.links.flatMap(({ name, isInternal }) => (isInternal ? [name] : []));
-  const entrances = findEntrances(ofFamily, linkFinder(surroundings));
+  const entrances = ofFamily.length === 0 ? [] : findEntrances(ofFamily, linkFinder(surroundings));
   const kept = findKeptSessions(inputs.sessions, {
     at: self.address,
     served: ofFamily,

@@ -26,6 +26,7 @@ export interface SessionInputs {
  * address of this host. A session whose path is not certain is among them: an exception that is not needed does no harm.
  */
 export function findKeptSessions(sessions: readonly SshClient[], inputs: SessionInputs): KeptSession[] {
+  if (sessions.length === 0) return [];
   const { at, served, tunnelled, admitted, surroundings } = inputs;
   const linksToward = linkFinder(surroundings);
   const isAdmitted = (address: Address) => {

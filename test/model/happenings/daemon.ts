@@ -34,6 +34,8 @@ export const daemonHappenings = [
     to: members,
     async do({ site, invariants }, name, model) {
       await site.stopDaemon(name);
+      // That version keeps no neighbour from a tunnel address.
+      model.isLeakExcused = true;
       await site.startPreviousDaemon(name);
       await invariants.awaitPeers(name, model);
       await site.stopDaemon(name);
