@@ -33,6 +33,8 @@ export interface OtherNetwork extends Pick<State, 'interface' | 'createdAt' | 'r
   /** What it reaches outside a full tunnel of this network; empty where this network has none. */
   readonly reached: Pick<ReachedOutside, 'api' | 'endpoints'>;
   readonly listenPort: number | null;
+  /** This host's address there; null before it has one. */
+  readonly address: Address | null;
 }
 
 /** Everything that a network's desired state follows from. */
@@ -200,7 +202,7 @@ function describeForwarding(
   return {
     sysctls,
     receipt: state.receipt.filter((entry) => entry.made === 'sysctl'),
-    others: others.map(({ interface: link, isConnector }) => ({ link, isConnector })),
+    others: others.map(({ interface: link, isConnector, address }) => ({ link, isConnector, address })),
     reached: {
       api: others.flatMap(({ reached }) => reached.api),
       endpoints: others.flatMap(({ reached }) => reached.endpoints),
@@ -221,6 +223,7 @@ export function othersOf({ interface: link, options }: State, states: readonly S
       isConnector: isForwarder(other),
       reached: mayTunnel && other.enabled && isJoined(other) ? findReached(other) : { api: [], endpoints: [] },
       listenPort: other.options.listenPort,
+      address: other.membership?.peer.address ?? null,
     }));
 }
 

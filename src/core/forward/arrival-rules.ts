@@ -52,6 +52,8 @@ export interface Arrival {
   readonly internal: readonly string[];
   /** The VRF of the tunnel; null without one. */
   readonly vrf: string | null;
+  /** The interfaces of other networks that gave this host the same address. */
+  readonly twins: readonly string[];
   /** The prefixes that this host serves, and where they come in; of a host that is no connector, none. */
   readonly served: readonly Prefix[];
   readonly entrances: readonly Entrance[];
@@ -74,9 +76,9 @@ export interface Arrival {
  * A host that forwards nothing needs no connection tracking for them, which would track all connections of the host.
  */
 export function arrivalRules(arrival: Arrival, link: string): readonly ArrivalRule[] {
-  const { at, internal, vrf, entrances } = arrival;
+  const { at, internal, vrf, twins, entrances } = arrival;
   const byLan = entrances.flatMap(({ by }) => by);
-  const except = [link, 'lo', ...(vrf === null ? [] : [vrf]), ...internal, ...byLan].filter(isPlainLinkName);
+  const except = [link, 'lo', ...(vrf === null ? [] : [vrf]), ...twins, ...internal, ...byLan].filter(isPlainLinkName);
   return [
     ...arrival.kept.map((session) => ({ rule: 'accept-session', ...session }) as const),
     { rule: 'refuse-neighbours', at, except: [...new Set(except)] },

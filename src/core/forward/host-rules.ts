@@ -7,7 +7,7 @@ import { arrivalRules } from './arrival-rules.ts';
 import { findEntrances } from './entrances.ts';
 import type { FirewallRule } from './firewall-rule.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
-import type { Ingress } from './ingress.ts';
+import type { HostForwarding, Ingress } from './ingress.ts';
 import { type Ipv6Exceptions, ipv6Rules } from './ipv6-outside.ts';
 import { findKeptSessions, type KeptSession } from './kept-sessions.ts';
 import { linkFinder } from './links-toward.ts';
@@ -31,6 +31,8 @@ export interface HostRulesInputs {
   readonly vrf: Link['vrf'];
   /** The IPv6 that a full tunnel does not reject; null where it rejects none. */
   readonly ipv6: Ipv6Exceptions | null;
+  /** The other networks of this host. */
+  readonly others: HostForwarding['others'];
   /** SSH sessions to this host, where rules are to be loaded that could end some. */
   readonly sessions: readonly SshClient[];
 }
@@ -62,6 +64,7 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
       range: map.cidr,
       internal,
       vrf: inputs.vrf ?? null,
+      twins: inputs.others.flatMap(({ link: other, address }) => (address === self.address ? [other] : [])),
       served,
       entrances,
       forwards,

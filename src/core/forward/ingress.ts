@@ -12,7 +12,11 @@ export interface HostForwarding {
   /** Of this network. */
   readonly receipt: Receipt;
   /** The other networks of this host. */
-  readonly others: readonly { readonly link: string; readonly isConnector: boolean }[];
+  readonly others: readonly {
+    readonly link: string;
+    readonly isConnector: boolean;
+    readonly address?: Address | null;
+  }[];
   /** False where packet rules cannot be loaded; only a host that is no connector can do without. */
   readonly hasNft: boolean;
   /** What the networks of this host reach, in their own ways, outside a full tunnel. */

@@ -50,7 +50,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     failed,
     takesRange,
   });
-  const { hasNft, vrf, reached = noneReached } = intent.forwarding;
+  const { hasNft, vrf, others, reached = noneReached } = intent.forwarding;
   const isConnector = self.type === 'connector';
   const rejectsIpv6 = canRejectIpv6(intent) && !options.allowIpv6Outside;
   const judged = topology.routes.flatMap((route) =>
@@ -93,7 +93,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
         })
       : null;
   const { sessions } = intent;
-  const given = { link, map, self, options, detours, surroundings, ingress, routes, forwards, vrf, ipv6, sessions };
+  const given = { link, map, self, options, detours, surroundings, ingress, routes, forwards, vrf, others, ipv6, sessions };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;
   const fittedMtu = fitMtu(surroundings.underlayMtu);
   const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, surroundings, fittedMtu) : null;

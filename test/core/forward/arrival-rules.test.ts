@@ -29,7 +29,7 @@ function textsOf(changes: Partial<HostRulesInputs> = {}): string[] {
   const options = { masquerade: true, acceptRoutes: true };
   const forwards = self.type === 'connector';
   const given = { link: 'cpn0', map, self, options, detours: [], surroundings: around, ingress: [], routes: [] };
-  const { rules } = hostRules({ ...given, forwards, vrf: undefined, sessions: [], ...changes });
+  const { rules } = hostRules({ ...given, forwards, vrf: undefined, others: [], sessions: [], ...changes });
   return packetRules({ link: 'cpn0', rules })
     .filter(({ chain }) => chain === 'arriving' || chain === 'redirected')
     .map(({ chain, text }) => (chain === 'arriving' ? text : `${chain}: ${text}`));
@@ -73,6 +73,14 @@ describe('the rules for arriving packets', () => {
     expect(textsOf({ self: connector, vrf: 'blue' })[2]).toBe(
       'iifname "cpn0" ct direction original ip daddr != { 10.77.0.1/32, 192.168.50.0/24 } ip daddr 203.0.113.22/32 drop',
     );
+  });
+
+  it('let in what another network brings that gave this host the same address', () => {
+    const others = [
+      { link: 'cpn1', isConnector: false, address: server.address },
+      { link: 'cpn2', isConnector: false, address: address('10.88.0.3') },
+    ];
+    expect(textsOf({ others })[0]).toBe('ip daddr 10.77.0.3 iifname != { "cpn0", "lo", "cpn1", "docker0" } drop');
   });
 
   it('are for either family', () => {
