@@ -115,7 +115,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     routeTable: intent.routeTable,
     keptOutside,
     later: ground.later,
-    rules: isFull ? rulesOf(intent.strict, ground, packetRules?.some(isReturnPathRule) ?? false) : [],
+    rules: isFull ? rulesOf(intent.strict, ground, packetRules?.rules.some(isReturnPathRule) ?? false) : [],
     isConnector,
     forwards,
     firewall: packetRules && { link, rules: packetRules.rules },
