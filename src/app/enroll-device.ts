@@ -112,7 +112,16 @@ async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPa
   return computeDesired(
     {
       ...{ link, map, self, keyPair, networkSecret, options, resolved, forwarding: noForwarding },
-      ...{ unreachable: [], failed: [], label: null, labels: [], pathMtu: null, routeTable: null, strict: null, sessions: [] },
+      ...{
+        unreachable: [],
+        failed: [],
+        label: null,
+        labels: [],
+        pathMtu: null,
+        routeTable: null,
+        strict: null,
+        sessions: [],
+      },
     },
     ground,
   );

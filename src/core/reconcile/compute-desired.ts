@@ -93,7 +93,21 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
         })
       : null;
   const { sessions } = intent;
-  const given = { link, map, self, options, detours, surroundings, ingress, routes, forwards, vrf, others, ipv6, sessions };
+  const given = {
+    link,
+    map,
+    self,
+    options,
+    detours,
+    surroundings,
+    ingress,
+    routes,
+    forwards,
+    vrf,
+    others,
+    ipv6,
+    sessions,
+  };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;
   const fittedMtu = fitMtu(surroundings.underlayMtu);
   const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, surroundings, fittedMtu) : null;
