@@ -16,7 +16,7 @@ import { expectCpnError, printable } from '../../core/errors/index.ts';
 import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
-import { findOwnPeer } from '../../core/map/own-peer.ts';
+import { describeUnlisted, findOwnPeer } from '../../core/map/own-peer.ts';
 import { parseAddress } from '../../core/net/cidr.ts';
 import { acceptCommand, describeDifference, findPinMismatches } from '../../core/pins/pin-mismatch.ts';
 import { describeLanRoutes } from '../drain/lan-routes.ts';
@@ -87,8 +87,8 @@ function examineTunnel({ state, listed, changes, actual }: Evaluation): Finding 
   const { interface: link, membership, service } = state;
   const looked = `${link}, the tunnel of network ${printable(membership.map.name)}`;
   if (!listed) {
-    const found = `${service.url} no longer lists this host`;
-    return problemFinding('network', looked, found, 'cpn join with a new key, which replaces this membership');
+    const { found, remedy } = describeUnlisted(membership.map, { membership });
+    return problemFinding('network', looked, `${service.url} ${found}`, remedy);
   }
   if (!state.enabled) return noteFinding('network', looked, 'was taken down', `cpn up ${link}`);
   if (actual.link === null) return problemFinding('network', looked, 'is not there', `cpn reconcile ${link}`);

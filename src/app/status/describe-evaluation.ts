@@ -8,7 +8,7 @@ import { nameLimiting } from '../../core/health/path-mtu.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
 import type { Peer } from '../../core/map/model.ts';
-import { ownKeys } from '../../core/map/own-peer.ts';
+import { describeUnlisted, ownKeys } from '../../core/map/own-peer.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
@@ -96,7 +96,7 @@ export function describeEvaluation(
     outside,
     warnings: [
       ...(actual.unread === undefined ? [] : [new HostUnread(state.interface, actual.unread).message]),
-      ...(listed ? [] : [describeUnlisted(state)]),
+      ...(listed ? [] : [describeMissing(state)]),
       ...(rangeDetour ? [`${map.cidr}: ${describeBypassRoute(rangeDetour)}`] : []),
       ...findHiddenPeers(map, state.membership.peer.address, actual.surroundings).map(describeHidden),
       ...describeProvidedConfig(state),
@@ -218,7 +218,8 @@ function describeRefused({ refused, membership: { map } }: Joined): string {
   return `network ${map.name} was rolled back: with its newest map (${refused}) no peer and no control plane that answered before answered again; the next attempt follows when the network changes`;
 }
 
-function describeUnlisted({ membership, service, interface: link }: Joined): string {
-  const { map, peer } = membership;
-  return `${service.url} no longer lists this host (peer ${peer.id}) in network ${map.name}; "cpn leave ${link}" removes the tunnel, "cpn join" with a new key joins again`;
+function describeMissing({ membership, service, interface: link }: Joined): string {
+  const { map } = membership;
+  const { found, remedy } = describeUnlisted(map, { membership });
+  return `${service.url} ${found} in network ${map.name}; "cpn leave ${link}" removes the tunnel, ${remedy}`;
 }

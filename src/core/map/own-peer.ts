@@ -54,6 +54,24 @@ export function findFormerSelf(map: NetworkMap, self: OwnHost & { readonly keySe
   return listed !== undefined && (listed.proof?.serial ?? 0) < self.keySerial ? listed : undefined;
 }
 
+/**
+ * How a map lacks this host, and what to do. Another key in the place of this host's means that the state is older than the last change
+ * of keys, as after a restore, or that another machine has a copy of it.
+ */
+export function describeUnlisted(
+  map: NetworkMap,
+  { membership }: { readonly membership: { readonly peer: Pick<Peer, 'id' | 'address'> } },
+): { readonly found: string; readonly remedy: string } {
+  const { id, address } = membership.peer;
+  if (!map.peers.some((peer) => peer.id === id && peer.address === address)) {
+    return { found: `no longer lists this host (peer ${id})`, remedy: '"cpn join" with a new key joins again' };
+  }
+  return {
+    found: `lists another key for this host (peer ${id}): this state is older than the last change of keys, or a copy`,
+    remedy: 'restore the newer state file, or take the peer over with "cpn join" and a new enrolment key',
+  };
+}
+
 /** The map with this host under one of its keys, and the proof of that, until the service is asked again. */
 export function listOwnPeer(map: NetworkMap, own: OwnHost, publicKey: PublicKey, proof: KeyProof | null): NetworkMap {
   const self = findOwnPeer(map, own);
