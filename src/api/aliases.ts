@@ -12,6 +12,7 @@ export const aliases = {
     description: ['description'],
     cidr: ['private_cidr', 'privateCidr', 'cidr', 'network_cidr', 'subnet'],
     routes: ['routes', 'advertised_routes', 'private_routes'],
+    maxAge: ['map_max_age_seconds'],
     vpnType: ['vpn_type', 'vpnType'],
     revision: ['revision'],
     peers: ['peers', 'members', 'nodes'],

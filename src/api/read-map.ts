@@ -56,10 +56,11 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   }
 }
 
-/** The address that answered; IPv4 in IPv6 clothing (RFC 4291, section 2.5.5.2) is read as what it stands for. */
-function readFrom({ from }: Answer): Pick<MapReading, 'from'> {
+/** When, and the address that answered; IPv4 in IPv6 clothing (RFC 4291, section 2.5.5.2) is read as what it stands for. */
+function readFrom({ from, headers }: Answer): Pick<MapReading, 'from' | 'servedAt'> {
   const address = tryParseAddress(from?.replace(/^::ffff:(?=[\d.]+$)|%.*$/g, '') ?? '');
-  return address === null ? {} : { from: address };
+  const servedAt = Date.parse([headers.date].flat().join());
+  return { ...(address !== null && { from: address }), ...(Number.isSafeInteger(servedAt) && { servedAt }) };
 }
 
 /** What is no instant tells of no clone. */

@@ -66,6 +66,8 @@ export interface MapReading {
   readonly removed?: readonly PeerId[];
   /** The service knows how to wait, and did so as far as there was anything to wait for; else it is to be polled. */
   readonly waited: boolean;
+  /** The Date of the reply, in milliseconds since 1970; absent where it has none. */
+  readonly servedAt?: number;
   /** The address at which the service answered, where it is known. */
   readonly from?: Address;
   /** ISO 8601: since when another host has the identity of this one, as far as the service knows; absent where none has. */

@@ -15,6 +15,10 @@ export const CreateNetwork = z
   .meta({ id: 'CreateNetwork' });
 export type CreateNetwork = z.infer<typeof CreateNetwork>;
 
+const maxAge = z.int().min(300).max(31_536_000);
+const maxAgeUse =
+  'Seconds for which a connector may use a map that the control plane does not confirm again; past it, the connector relays and serves nothing.';
+
 /** Fields that are left out stay as they are. */
 export const ChangeNetwork = z
   .object({
@@ -31,6 +35,10 @@ export const ChangeNetwork = z
       description:
         'The routes that the caller saw, in any order: a change is a 409 where the network has others by now.',
     }),
+    map_max_age_seconds: maxAge
+      .nullable()
+      .optional()
+      .meta({ description: `${maxAgeUse} Null for no bound.` }),
   })
   .meta({ id: 'ChangeNetwork' });
 export type ChangeNetwork = z.infer<typeof ChangeNetwork>;
@@ -44,6 +52,7 @@ export const NetworkSummary = z
     routes: z.array(z.cidrv4()),
     vpn_type: z.literal('wireguard'),
     revision: z.int().min(0).meta({ description: 'Grows with every change of the network or of a peer in it.' }),
+    map_max_age_seconds: maxAge.optional().meta({ description: `${maxAgeUse} Absent for no bound.` }),
   })
   .meta({ id: 'NetworkSummary' });
 export type NetworkSummary = z.infer<typeof NetworkSummary>;

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import * as v from 'valibot';
 import type { Reachability } from '../core/health/compose-report.ts';
 import type { LanRoutes } from '../core/health/lan-routes.ts';
+import type { ServiceClock } from '../core/map/service-time.ts';
 import type { SyncRefusal } from '../core/map/sync-refusal.ts';
 import { type Address, type Prefix, parseAddress, restorePrefix } from '../core/net/cidr.ts';
 import { replaceFile, setTime } from './files/atomic-file.ts';
@@ -22,6 +23,8 @@ export interface Sync {
   readonly reached?: Address | undefined;
   /** ISO 8601: since when another host has the identity of this one, by the last answer; absent where none has. */
   readonly clonedSince?: string | undefined;
+  /** The clock of the service. */
+  readonly clock?: ServiceClock | undefined;
 }
 
 /** What passes leave to later passes and to `cpn status`. Gone with a reboot; none of it is the only copy. */
@@ -89,6 +92,7 @@ const schema = v.object({
     refusal: v.optional(v.string()),
     reached: v.optional(address),
     clonedSince: v.optional(instant),
+    clock: v.optional(v.object({ service: v.number(), uptime: v.number() })),
   }),
   held: v.nullable(v.object({ since: v.number() })),
   silent: v.record(v.string(), v.number()),

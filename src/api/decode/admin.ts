@@ -132,7 +132,7 @@ function present(peer: Peer, field: Field | null): NetworkPeer {
 }
 
 function decodeSummary(network: Field): NetworkSummary {
-  const { id, name, cidr, routes } = decodeNetwork(network);
+  const { id, name, cidr, routes, maxAge } = decodeNetwork(network);
   return {
     id,
     name,
@@ -141,5 +141,6 @@ function decodeSummary(network: Field): NetworkSummary {
     routes: [...routes],
     vpn_type: 'wireguard',
     revision: network.find(aliases.network.revision)?.integer() ?? null,
+    ...(maxAge !== undefined && { map_max_age_seconds: maxAge }),
   };
 }

@@ -26,14 +26,23 @@ export const maxPeers = 16_384;
 export const maxRoutes = 256;
 
 /** What a network is apart from its peers. The range must be canonical; routes have their host bits cleared, and may be left out. */
-export function decodeNetwork(network: Field): Pick<NetworkMap, 'name' | 'cidr' | 'routes'> & { readonly id: Id } {
+export function decodeNetwork(
+  network: Field,
+): Pick<NetworkMap, 'name' | 'cidr' | 'routes' | 'maxAge'> & { readonly id: Id } {
   refuseOtherTunnels(network);
   return {
     id: decodeId(network.need(names.id)),
     name: network.need(names.name).text(maxName),
     cidr: decodeRange(network.need(names.cidr)),
     routes: decodeNetworkRoutes(network),
+    ...decodeMaxAge(network),
   };
+}
+
+/** A value that is no number of seconds means something else, or is beyond all bounds. */
+export function decodeMaxAge(network: Field): Pick<NetworkMap, 'maxAge'> {
+  const seconds = network.tryFind(names.maxAge, (age) => age.integer());
+  return seconds === null || seconds === 0 ? {} : { maxAge: seconds };
 }
 
 /** The routes that a network advertises; one that names none has none. */

@@ -20,7 +20,7 @@ import {
   isMapReceived,
 } from './await-confirmation.ts';
 import { findConfirmingPeers } from './confirming-peers.ts';
-import { type Evaluation, evaluateNetwork } from './evaluate-network.ts';
+import { type Evaluation, evaluateNetwork, withServiceTime } from './evaluate-network.ts';
 
 /** True when changes may cut the host off: all but names and new peers. */
 export function mayCutOff(changes: readonly Change[]): boolean {
@@ -31,15 +31,17 @@ export function mayCutOff(changes: readonly Change[]): boolean {
 
 /** What of the network itself an evaluation takes away, in words; null where it takes away nothing of it. */
 function findLoss(
-  { saved, desired, actual, listed, state }: Evaluation,
+  { saved, desired, actual, listed, state, expired }: Evaluation,
   known: Joined,
   { isMapRepeated = false, removed = [] }: Pick<ConfirmOptions, 'isMapRepeated' | 'removed'>,
 ): string | null {
   const before = saved ?? presentTunnel(actual, desired.config.address);
-  const newest = state.membership.map.peers;
+  // A peer that has expired is out of the network, though the map lists it.
+  const gone = [...removed, ...expired];
+  const newest = withoutRemoved(state.membership.map, expired).peers;
   // A map without this host itself is applied only once the service sent it twice.
   const listing = {
-    known: withoutRemoved(known.membership.map, removed).peers,
+    known: withoutRemoved(known.membership.map, gone).peers,
     newest: listed ? newest : [],
     isBelieved: isMapRepeated || !listed,
   };
@@ -195,7 +197,12 @@ async function rollBack(tools: Tools, evaluated: Evaluation, known: Joined): Pro
   const moved = findMovedPeers(desired.config, tried.config, { map: before.membership.map, resolved: before.resolved });
   return applyEvaluation(
     tools,
-    { ...planned, desired, moved, steps: plan(desired, planned.actual, secondsNow(tools), moved) },
+    {
+      ...planned,
+      desired,
+      moved,
+      steps: withServiceTime(plan(desired, planned.actual, secondsNow(tools), moved), planned.serviceTime),
+    },
     before,
   );
 }

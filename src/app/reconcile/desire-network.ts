@@ -2,7 +2,8 @@ import type { PublicKey } from '../../core/crypto/keys.ts';
 import type { HostForwarding, ReachedOutside } from '../../core/forward/ingress.ts';
 import { withoutTool } from '../../core/forward/nft-rules.ts';
 import type { Actual, ActualPeer, Device, SshClient } from '../../core/host-state/actual.ts';
-import type { NetworkMap, Peer } from '../../core/map/model.ts';
+import { findMapEnd } from '../../core/map/map-age.ts';
+import type { NetworkMap, Peer, PeerId } from '../../core/map/model.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { type Address, familyOf, isDefaultRoute, maskPrefix, type Prefix } from '../../core/net/cidr.ts';
@@ -52,6 +53,8 @@ export interface DesireInputs extends ConstraintInputs {
   readonly silent: readonly Address[];
   /** The SSH sessions that packet rules could end; read only where rules are to be loaded. */
   readonly sessions: readonly SshClient[];
+  /** Listed peers that have expired. */
+  readonly expired: readonly PeerId[];
 }
 
 /** What a network is to be on this host. */
@@ -150,6 +153,7 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
       forwarding: describeForwarding(state, around, others),
       routeTable,
       strict: options.strictTunnel ? findExceptions(around, routeTable) : null,
+      ...{ expired: inputs.expired, mapEnd: findMapEnd(state) },
     },
     constrainRoutes({ ...inputs, routeTable }),
   );

@@ -10,8 +10,10 @@ import {
   ipv6Key,
   sourceFilterKey,
 } from '../../core/host-state/sysctl-keys.ts';
-import { comparePeerIds, type Id } from '../../core/map/model.ts';
+import { findExpired, hasDeadlines } from '../../core/map/expiry.ts';
+import { comparePeerIds, type Id, type PeerId } from '../../core/map/model.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
+import { serviceTimeOf } from '../../core/map/service-time.ts';
 import { chooseLabels } from '../../core/names/hosts-label.ts';
 import { type Address, covers, hostPrefix, isDefaultRoute, type Prefix } from '../../core/net/cidr.ts';
 import { isPlainLinkName } from '../../core/net/link-name.ts';
@@ -45,6 +47,10 @@ export interface Evaluation extends DesiredNetwork {
   readonly savedText: string | null;
   /** Everything that differs, the file's text included. */
   readonly changes: readonly Change[];
+  /** The time of the service, in milliseconds since 1970. */
+  readonly serviceTime: number;
+  /** Listed peers that have expired by it. */
+  readonly expired: readonly PeerId[];
 }
 
 /** Optional inputs of an evaluation. */
@@ -89,27 +95,43 @@ export async function evaluateNetwork(
     );
   }
   const { device, ...around } = actual;
+  const serviceTime = await readServiceTime(tools, state);
+  const expired = findExpired(state, serviceTime);
   const inputs = {
-    ...{ state, around, text, saved, applied: applied ?? null, disallowed },
+    ...{ state, around, text, saved, applied: applied ?? null, disallowed, expired },
     others: othersOf(state, states),
     unreachable: await findUnreachable(tools.host, state, device),
     silent,
     earlier: await readEarlier(tools, state, states),
     label: state.options.hosts ? await labelNetwork(tools, state) : null,
   };
-  const { wanted, steps } = await planWithSessions(tools, inputs, device);
+  const { wanted, steps: planned } = await planWithSessions(tools, inputs, device);
+  const steps = withServiceTime(planned, serviceTime);
   // The file, and what stays outside, follow from the whole host.
   const isWhole = actual.unread === undefined;
   const file = isWhole ? planFile(tools, link, text, wanted.config) : [];
   const changes = [...file, ...steps.flatMap((step) => step.changes)];
   const known = isWhole ? withOutside(state, wanted) : state;
-  return { ...wanted, state: known, actual, steps, saved, savedText: text, changes };
+  return { ...wanted, state: known, actual, steps, saved, savedText: text, changes, serviceTime, expired };
 }
 
 /** Remembers the addresses that stay outside; `state` itself where they are the same as before. */
 function withOutside(state: Joined, { desired }: DesiredNetwork): Joined {
   const { keptOutside } = desired;
   return sameData(keptOutside, state.keptOutside) ? state : { ...state, keptOutside };
+}
+
+/** The time of the service, from what was noted of its last reply; of a map without deadlines the wall clock does. */
+async function readServiceTime(tools: Tools, { interface: link, membership, confirmed }: Joined): Promise<number> {
+  const clocks = { now: tools.now().getTime(), uptime: tools.uptime() };
+  if (!hasDeadlines(membership.map)) return clocks.now;
+  const { sync } = await tools.store.readNotes(link);
+  return serviceTimeOf(sync.clock, clocks, confirmed);
+}
+
+/** The steps, with the time from which the deadlines of packet rules count. */
+export function withServiceTime(steps: readonly Step[], now: number): readonly Step[] {
+  return steps.map((step) => (step.do === 'set-firewall' ? { ...step, now: Math.round(now) } : step));
 }
 
 /** What needs no tool, done while the tools run: the files, and the keys that are not in them. */

@@ -4,6 +4,7 @@ import { BadReply, type CpnError, expectCpnError, Unconfirmed } from '../../core
 import { emptiesTunnel, movesRange, withoutRemoved, withoutUnlisted } from '../../core/map/map-validation.ts';
 import type { NetworkMap } from '../../core/map/model.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
+import { adjustClock, serviceTimeOf } from '../../core/map/service-time.ts';
 import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
 import { refusalOf } from '../../core/map/sync-refusal.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
@@ -116,12 +117,20 @@ export async function refresh(
     const reached = answer.from ?? sync.reached;
     const cloned = answer.clonedSince === undefined ? {} : { clonedSince: answer.clonedSince };
     const lastSuccess = tools.now().toISOString();
-    const notes = {
-      sync: { mode, lastSuccess, error: null, refused: null, ...(reached && { reached }), ...cloned },
-      held: null,
-    };
+    const clock = adjustClock(sync.clock, answer.servedAt, tools.uptime());
+    const facts = { ...(reached && { reached }), ...(clock && { clock }), ...cloned };
+    const notes = { sync: { mode, lastSuccess, error: null, refused: null, ...facts }, held: null };
+    // That the service has no other map than one which this host refused confirms no map.
+    const isConfirmed = map !== null || state.refused === null;
+    const confirmedAt = serviceTimeOf(clock, { now: tools.now().getTime(), uptime: tools.uptime() });
     const news = await resolveNewNames(tools, state, map);
-    return { update: { ...news, isRepeated: isDoubted, removed }, notes, waited, failure: null, heldMap: null };
+    return {
+      update: { ...news, isRepeated: isDoubted, removed, ...(isConfirmed && { confirmedAt }) },
+      notes,
+      waited,
+      failure: null,
+      heldMap: null,
+    };
   } catch (error) {
     wait?.signal?.throwIfAborted();
     return failWith(expectCpnError(error), { sync, held });

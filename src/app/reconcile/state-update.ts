@@ -1,5 +1,6 @@
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import type { PathMtu } from '../../core/health/path-mtu.ts';
+import { isConfirmationDue } from '../../core/map/map-age.ts';
 import { identifyMap } from '../../core/map/map-validation.ts';
 import { comparePeerIds, type NetworkMap, type PeerFailure, type PeerId } from '../../core/map/model.ts';
 import { findOwnPeer, ownKeys } from '../../core/map/own-peer.ts';
@@ -19,6 +20,8 @@ export interface StateUpdate {
   readonly isRepeated?: boolean;
   /** Peers that the service states to be gone, where it does so. */
   readonly removed?: readonly PeerId[];
+  /** When the service confirmed the map, or that of the state, in milliseconds since 1970 by its own clock. */
+  readonly confirmedAt?: number;
   /** The public key of this host when the map was asked for. */
   readonly requestedAs?: PublicKey | null;
   readonly resolved: Resolved | null;
@@ -35,13 +38,13 @@ export const noUpdate: StateUpdate = { map: null, resolved: null };
 /** The state with the update applied; `state` itself where nothing differs, or only what was refused before. */
 export function applyUpdate(
   state: Joined,
-  { map, requestedAs = null, resolved, failed = null, pathMtu }: StateUpdate,
+  { map, requestedAs = null, resolved, failed = null, pathMtu, confirmedAt }: StateUpdate,
 ): Joined {
   // A map sent before this host changed its key does not list the new key.
   const isOtherKey = requestedAs !== null && !ownKeys(state).includes(requestedAs);
   const isOutdated = map === null || (isOtherKey && findOwnPeer(map, state) === undefined);
   const listed = isOutdated ? state : withMap(state, map);
-  const checked = withFailures(listed, failed);
+  const checked = withConfirmation(withFailures(listed, failed), confirmedAt);
   const isMeasured = pathMtu !== undefined && JSON.stringify(pathMtu) !== JSON.stringify(state.pathMtu);
   const mapped = isMeasured ? { ...checked, pathMtu } : checked;
   if (resolved === null) return mapped;
@@ -49,6 +52,14 @@ export function applyUpdate(
   const entries = Object.entries({ ...mapped.resolved, ...resolved }).filter(([name]) => names.has(name));
   const merged = Object.fromEntries(entries);
   return sameResolved(merged, mapped.resolved) ? mapped : { ...mapped, resolved: merged };
+}
+
+function withConfirmation(state: Joined, at: number | undefined): Joined {
+  if (state.membership.map.maxAge === undefined && state.confirmed !== undefined) {
+    const { confirmed: _, ...others } = state;
+    return others;
+  }
+  return at !== undefined && isConfirmationDue(state, at) ? { ...state, confirmed: Math.round(at) } : state;
 }
 
 /** A peer that the map does not list any more is forgotten. */

@@ -1,4 +1,5 @@
 import { Refused, Unreachable } from '../../core/errors/index.ts';
+import { isConfirmationDue } from '../../core/map/map-age.ts';
 import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../core/util/backoff.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, explainNoAccess, identifyMembership } from '../access.ts';
@@ -138,7 +139,7 @@ export class MapFollower implements PassListener {
       this.#hasAnswered = failure === null || doubt !== null;
       // At the same time: the pass need not wait for the disk.
       const [isApplied] = await Promise.all([
-        failure !== null || news.map === null || this.#apply(news),
+        failure !== null || !isNews(news, state) || this.#apply(news),
         failure === null || isNew ? tools.store.amendNotes(this.#link, notes) : null,
       ]);
       if (doubt === null) {
@@ -176,6 +177,11 @@ export class MapFollower implements PassListener {
     const requested = failure?.retryAfterMs ?? 0;
     return restMs + requested + backoffDelay(this.#failures, this.#backoff, Math.random());
   }
+}
+
+/** True for another map, and for a confirmation of the present one that is to be saved. */
+function isNews({ map, confirmedAt }: StateUpdate, state: Joined): boolean {
+  return map !== null || (confirmedAt !== undefined && isConfirmationDue(state, confirmedAt));
 }
 
 /** Resolves with the work, or earlier when `signal` aborts. */

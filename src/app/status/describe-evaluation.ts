@@ -7,6 +7,7 @@ import { findRelays } from '../../core/health/find-relays.ts';
 import { nameLimiting } from '../../core/health/path-mtu.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
+import { describeMapAge } from '../../core/map/map-age.ts';
 import type { Peer } from '../../core/map/model.ts';
 import { describeUnlisted, ownKeys } from '../../core/map/own-peer.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
@@ -67,6 +68,7 @@ export function describeEvaluation(
   const foreignRoutes = findForeignRoutes(desired, actual);
   const outside = state.enabled ? reportOutside(state.interface, desired, actual.surroundings) : noOutside;
   const withoutWay = describeLanRoutes(state, notes.ways);
+  const age = desired.isConnector ? describeMapAge(state, seen.serviceTime) : null;
   const troubled =
     !listed ||
     drift.length > 0 ||
@@ -77,6 +79,7 @@ export function describeEvaluation(
     notes.sync.clonedSince !== undefined ||
     state.pins.some((pin) => pin.claimed !== null) ||
     notes.dead.length > 0 ||
+    age?.isOver === true ||
     withoutWay.length > 0 ||
     peers.some((peer) => peer.state === 'stale') ||
     routes.some((route) => route.state === 'missing');
@@ -104,6 +107,7 @@ export function describeEvaluation(
       ...describePinMismatches(state),
       ...(ending === null ? [] : [`${ending.found}; ${ending.remedy}`]),
       ...findCloneWarnings(state, notes).map(({ found, remedy }) => `${found}; ${remedy}`),
+      ...(age === null ? [] : [age.text]),
       ...(state.refused === null ? [] : [describeRefused(state)]),
       ...(state.enabled ? [] : [`taken down; "cpn up ${state.interface}" brings it up`]),
       ...(state.drained

@@ -21,6 +21,8 @@ export interface NetworkStatus {
   readonly keySince: string | null;
   /** ISO 8601; when this host is out of its network. Null where it does not expire. */
   readonly expiresAt: string | null;
+  /** ISO 8601; until when a connector relays and serves without another confirmation of its map. Null for no bound. */
+  readonly mapEnd: string | null;
   readonly listenPort: number | null;
   readonly mtu: number | null;
   /** Where the MTU follows from a measurement: the peer to which no larger packet passes, and when that was, in ISO 8601. */

@@ -2,6 +2,7 @@ import { CpnError } from '../../core/errors/index.ts';
 import { describeInbound } from '../../core/forward/describe-drop.ts';
 import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
 import { findExpiry } from '../../core/map/expiry.ts';
+import { findMapEnd } from '../../core/map/map-age.ts';
 import { noOutside } from '../../core/routing/outside-report.ts';
 import type { Joined } from '../../store/state/state.ts';
 import type { Notes } from '../../store/store.ts';
@@ -75,6 +76,7 @@ function describeState(state: Joined, { sync, reachability }: Notes): NetworkSta
   const { membership, interface: link, keyPair, keySince } = state;
   const { map, peer } = membership;
   const expiresAt = findExpiry(state);
+  const mapEnd = state.enrollment.type === 'connector' ? findMapEnd(state) : null;
   return {
     ...unknown,
     network: { id: map.id, name: map.name },
@@ -83,6 +85,7 @@ function describeState(state: Joined, { sync, reachability }: Notes): NetworkSta
     publicKey: keyPair.publicKey,
     keySince,
     expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+    mapEnd: mapEnd === null ? null : new Date(mapEnd).toISOString(),
     reachability,
     sync: accessOf(state) === null ? { ...sync, mode: 'local' } : sync,
   };
@@ -91,7 +94,7 @@ function describeState(state: Joined, { sync, reachability }: Notes): NetworkSta
 /** A network of which nothing is known. */
 const unknown = {
   state: 'degraded',
-  ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null },
+  ...{ network: null, address: null, publicKey: null, keySince: null, expiresAt: null, mapEnd: null },
   ...{ listenPort: null, mtu: null, pathMtu: null, inbound: null, reachability: null, failure: null },
   ...{ peers: [], routes: [], drift: [], foreignRoutes: [], outside: noOutside, warnings: [] },
   sync: { mode: 'local', lastSuccess: null, error: null, refused: null },

@@ -5,6 +5,7 @@ import { confirm } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import { bold, green, note, print, printJson } from '../output/output.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
+import { maxAgeFlag, readMaxAge, requireMaxAge } from '../parse/max-age-flag.ts';
 import { prepareRoutes, readRouteFlags } from '../parse/route-flags.ts';
 
 export const updateNetwork: Command = {
@@ -21,25 +22,30 @@ export const updateNetwork: Command = {
     'remove-route': { kind: 'list', value: 'CIDR', summary: 'remove an advertised route' },
     route: { kind: 'list', value: 'CIDR', summary: 'replace all advertised routes' },
     routes: { kind: 'switch', summary: '--no-routes: remove all advertised routes' },
+    ...maxAgeFlag,
   },
   examples: [
     'cpn network update office --add-route 192.168.60.0/24',
     'cpn network update office --route 192.168.50.0/24 --route 192.168.60.0/24',
+    'cpn network update office --max-age 24h',
   ],
   async run(input) {
     const name = input.text('name');
     const description = input.text('description');
     const routes = readRouteFlags(input);
+    const map_max_age_seconds = readMaxAge(input);
     const changes = {
       ...(name !== undefined && { name }),
       ...(description !== undefined && { description }),
+      ...(map_max_age_seconds !== undefined && { map_max_age_seconds }),
     };
     if (Object.keys(changes).length === 0 && routes === null) {
       throw new WrongUsage(
-        'there is nothing to change; give --name, --description, --add-route, --remove-route, --route or --no-routes',
+        'there is nothing to change; give --name, --description, --add-route, --remove-route, --route, --no-routes or --max-age',
       );
     }
     const service = await openAdmin(input);
+    if (map_max_age_seconds !== undefined) await requireMaxAge(service);
     const id = await findNetwork(service, input.argument('network') ?? '');
     const routeChanges = await prepareRoutes(service, id, routes, input);
     if (routeChanges === null) return exitCodes.failed;

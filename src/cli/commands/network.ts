@@ -82,8 +82,22 @@ export const showNetwork: Command = {
         [[network.name, String(network.id), network.private_cidr, network.routes.join(', '), String(network.revision)]],
       ),
     );
+    if (network.map_max_age_seconds !== undefined) {
+      print(`\nlongest age of a map on connectors: ${describeSeconds(network.map_max_age_seconds)}`);
+    }
     print(`\n${peerTable(network.peers, health)}`);
     for (const skipped of describeAllSkipped(network.skipped_peers)) warn(printable(skipped));
     return exitCodes.done;
   },
 };
+
+function describeSeconds(seconds: number): string {
+  const unit = (
+    [
+      [86_400, 'd'],
+      [3600, 'h'],
+      [60, 'min'],
+    ] as const
+  ).find(([size]) => seconds % size === 0);
+  return unit === undefined ? `${seconds} s` : `${seconds / unit[0]} ${unit[1]}`;
+}

@@ -31,6 +31,7 @@ export function statusToJson(status: NetworkStatus) {
     public_key: publicKey,
     key_since: status.keySince,
     ...(status.expiresAt !== null && { expires_at: status.expiresAt }),
+    ...(status.mapEnd !== null && { map_valid_until: status.mapEnd }),
     listen_port: listenPort,
     mtu,
     ...(status.pathMtu !== null && {

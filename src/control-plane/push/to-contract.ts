@@ -5,8 +5,11 @@ import type { StoredNetwork } from '../store/networks.ts';
 import type { StoredPeer } from '../store/peers.ts';
 
 export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
-  const { id, name, description, range, routes, revision } = network;
-  return { id, name, description, private_cidr: range, routes: [...routes], vpn_type: 'wireguard', revision };
+  const { id, name, description, range, routes, revision, map_max_age_seconds } = network;
+  return {
+    ...{ id, name, description, private_cidr: range, routes: [...routes], vpn_type: 'wireguard', revision },
+    ...(map_max_age_seconds !== null && { map_max_age_seconds }),
+  };
 }
 
 export function toNetwork(network: StoredNetwork, peers: readonly StoredPeer[]): Network {

@@ -68,7 +68,8 @@ export async function changeNetwork(
     const network = await lockNetwork(transaction, caller, id);
     const { routes } = readChange(context, network, asked);
     const { name = network.name, description = network.description } = asked;
-    const changed = { name, description, routes };
+    const { map_max_age_seconds = network.map_max_age_seconds } = asked;
+    const changed = { name, description, routes, map_max_age_seconds };
     const details = changedFields(network, changed);
     if (Object.keys(details).length === 0) return loadNetwork(transaction, caller, id);
     checkExpected(network, asked.expected_routes);

@@ -12,9 +12,10 @@ export interface StoredNetwork extends Revision {
   readonly description: string;
   readonly range: Prefix;
   readonly routes: readonly Prefix[];
+  readonly map_max_age_seconds: number | null;
 }
 
-export type NetworkFields = Partial<Pick<StoredNetwork, 'name' | 'description' | 'routes'>>;
+export type NetworkFields = Partial<Pick<StoredNetwork, 'name' | 'description' | 'routes' | 'map_max_age_seconds'>>;
 
 export async function listNetworks(db: Db, organizationId: number, slice: Slice): Promise<Page<StoredNetwork>> {
   const list = db.selectFrom('networks').selectAll().where('organization_id', '=', organizationId);
@@ -163,5 +164,6 @@ function toNetwork(row: Selectable<Tables['networks']>): StoredNetwork {
     routes: JSON.parse(row.routes),
     revision: row.revision,
     nonce: row.nonce,
+    map_max_age_seconds: row.map_max_age_seconds,
   };
 }

@@ -50,6 +50,8 @@ export interface Tables {
     /** How many addresses were given out for the first time. */
     addresses_given: number;
     created_at: string;
+    /** Null for no bound. */
+    map_max_age_seconds: number | null;
   };
   /** Released addresses that are still free, in the order of their release. */
   returned_addresses: { id: Generated<number>; network_id: number; address: string };

@@ -1,5 +1,6 @@
 import type { Address, Prefix } from '../net/cidr.ts';
 import type { ArrivalRule } from './arrival-rules.ts';
+import type { DeadlineRule } from './deadline-rules.ts';
 import type { Ipv6Rule } from './ipv6-outside.ts';
 import type { ReturnPathRule } from './return-path-rules.ts';
 
@@ -13,6 +14,7 @@ export type FirewallRule =
   | ArrivalRule
   | ReturnPathRule
   | Ipv6Rule
+  | DeadlineRule
   /** Lowers the MSS of TCP connections that go into the tunnel, or come out of it, to what fits through it. */
   | { readonly rule: 'clamp-mss'; readonly way: 'in' | 'out' }
   /**

@@ -5,6 +5,7 @@ import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../
 import { isPlainLinkName } from '../net/link-name.ts';
 import { specialRanges } from '../routing/guard.ts';
 import { assignedRoutes } from '../routing/route-owner.ts';
+import type { DeadlineRule } from './deadline-rules.ts';
 import { findEntrances } from './entrances.ts';
 import type { FirewallRule } from './firewall-rule.ts';
 import type { Ingress } from './ingress.ts';
@@ -21,6 +22,8 @@ export interface Forwarding {
   readonly surroundings: Underlay;
   /** The interfaces that its routes use. */
   readonly ingress: readonly Ingress[];
+  /** Rules that come before all that let packets through. */
+  readonly deadlines?: readonly DeadlineRule[];
 }
 
 /**
@@ -37,6 +40,7 @@ export function forwardingRules({
   detours,
   surroundings,
   ingress,
+  deadlines = [],
 }: Forwarding): readonly FirewallRule[] {
   const linksToward = linkFinder(surroundings);
   const linksOf = (routes: readonly Prefix[], more: readonly string[]) =>
@@ -66,6 +70,7 @@ export function forwardingRules({
   return [
     { rule: 'clamp-mss', way: 'out' },
     { rule: 'clamp-mss', way: 'in' },
+    ...deadlines,
     ...(hasDetours ? [{ rule: 'refuse-detour', from: addresses(connectors), to: addresses(detours) } as const] : []),
     ...closings(ingress),
     ...(lan.length > 0 ? [{ rule: 'refuse-stale', masquerade, from: range, to: lan } as const] : []),
@@ -103,8 +108,9 @@ export function forwardingRules({
  * The packet rules of a host that is no connector, but forwards on its own account: containers there answer on ports of its
  * own, and call out. Nothing else comes out of the tunnel.
  */
-export function localRules(self: Peer): readonly FirewallRule[] {
+export function localRules(self: Peer, deadlines: readonly DeadlineRule[] = []): readonly FirewallRule[] {
   return [
+    ...deadlines,
     { rule: 'accept-published', at: self.address },
     { rule: 'accept-local-answers', outside: [] },
     { rule: 'refuse-rest' },

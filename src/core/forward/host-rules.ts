@@ -4,6 +4,7 @@ import type { Options } from '../map/options.ts';
 import { familyOf, isDefaultRoute, type Prefix } from '../net/cidr.ts';
 import { assignedRoutes } from '../routing/route-owner.ts';
 import { arrivalRules } from './arrival-rules.ts';
+import { type DeadlineRule, splitDeadlines } from './deadline-rules.ts';
 import { findEntrances } from './entrances.ts';
 import type { FirewallRule } from './firewall-rule.ts';
 import { forwardingRules, localRules } from './forwarding-rules.ts';
@@ -35,6 +36,7 @@ export interface HostRulesInputs {
   readonly others: HostForwarding['others'];
   /** SSH sessions to this host, where rules are to be loaded that could end some. */
   readonly sessions: readonly SshClient[];
+  readonly deadlines: readonly DeadlineRule[];
 }
 
 /** The packet rules, and the sessions for which they have exceptions. */
@@ -48,7 +50,13 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
   const { link, map, self, surroundings, forwards } = inputs;
   const served = self.type === 'connector' ? assignedRoutes(map, self) : [];
   const ofFamily = served.filter((route) => familyOf(route) === familyOf(map.cidr) && !isDefaultRoute(route));
-  const forwarding = self.type === 'connector' ? forwardingRules(inputs) : forwards ? localRules(self) : [];
+  const { entering, passing } = splitDeadlines(inputs.deadlines);
+  const forwarding =
+    self.type === 'connector'
+      ? forwardingRules({ ...inputs, deadlines: passing })
+      : forwards
+        ? localRules(self, passing)
+        : [];
   const internal = surroundings.links.flatMap(({ name, isInternal }) => (isInternal ? [name] : []));
   const entrances = ofFamily.length === 0 ? [] : findEntrances(ofFamily, linkFinder(surroundings));
   const kept = findKeptSessions(inputs.sessions, {
@@ -76,5 +84,5 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
   );
   const returning = inputs.routes.some(isDefaultRoute) ? returnPathRules(self.address, map.cidr) : [];
   const outside = inputs.ipv6 === null ? [] : ipv6Rules(inputs.ipv6);
-  return { rules: [...arrival, ...returning, ...outside, ...forwarding], kept };
+  return { rules: [...arrival, ...entering, ...returning, ...outside, ...forwarding], kept };
 }

@@ -2,9 +2,11 @@ import { digestOf } from '../crypto/digest.ts';
 import type { Actual } from '../host-state/actual.ts';
 import type { Address, Prefix } from '../net/cidr.ts';
 import { sameMembers } from '../util/same-data.ts';
+import { splitDeadlines } from './deadline-rules.ts';
 import type { Firewall, FirewallRule } from './firewall-rule.ts';
 import { protocolOf, writeEnds, writeLinks, writeOne } from './nft-words.ts';
 import { arrivalChainOf, isArrivalRule, writeArrivalRule } from './write-arrival-rule.ts';
+import { describeDeadlines, isDeadlineRule, writeDeadlineRule } from './write-deadline-rule.ts';
 import { ipv6ChainOf, isIpv6Rule, writeIpv6Rule } from './write-ipv6-rule.ts';
 import { isReturnPathRule, returnPathChainOf, writeReturnPathRule } from './write-return-path-rule.ts';
 
@@ -47,7 +49,8 @@ export function packetRules({ link, rules }: Firewall): PacketRule[] {
   return rules.map((rule) => {
     const chain = chainOf(rule);
     const text = writeRule(link, rule);
-    return { chain, text, comment: `cpn ${rule.rule} ${digestOf(`${chains[chain]} ${text}`, 4)}` };
+    const deadlines = isDeadlineRule(rule) ? ` ${describeDeadlines(rule)}` : '';
+    return { chain, text, comment: `cpn ${rule.rule} ${digestOf(`${chains[chain]} ${text}${deadlines}`, 4)}` };
   });
 }
 
@@ -55,6 +58,7 @@ function chainOf(given: FirewallRule): Chain {
   if (isArrivalRule(given)) return arrivalChainOf(given);
   if (isReturnPathRule(given)) return returnPathChainOf(given);
   if (isIpv6Rule(given)) return ipv6ChainOf(given);
+  if (isDeadlineRule(given)) return splitDeadlines([given]).entering.length > 0 ? 'arriving' : 'forward';
   const { rule } = given;
   if (rule === 'accept-leaving-answers' || rule === 'refuse-foreign') return 'leaving';
   return rule.startsWith('masquerade') ? 'postrouting' : 'forward';
@@ -110,6 +114,7 @@ function writeRule(link: string, rule: FirewallRule): string {
   if (isArrivalRule(rule)) return writeArrivalRule(link, rule);
   if (isReturnPathRule(rule)) return writeReturnPathRule(link, rule);
   if (isIpv6Rule(rule)) return writeIpv6Rule(rule);
+  if (isDeadlineRule(rule)) return writeDeadlineRule(link, rule);
   const [into, outOf] = [`oifname "${link}"`, `iifname "${link}"`];
   switch (rule.rule) {
     case 'clamp-mss':

@@ -1,4 +1,4 @@
-import type { Id, NetworkMap, PeerId } from './model.ts';
+import type { Id, NetworkMap, Peer, PeerId } from './model.ts';
 import { findOwnPeer, type OwnHost } from './own-peer.ts';
 
 const dayMs = 86_400_000;
@@ -33,7 +33,7 @@ export function describeExpiry(
   return { isOver: false, found: `this host expires ${when}, on ${at}: no other host talks to it then`, remedy };
 }
 
-type JoinedHost = OwnHost & { readonly membership: { readonly map: NetworkMap } };
+type JoinedHost = OwnHost & { readonly membership: { readonly map: NetworkMap; readonly peer: Pick<Peer, 'id'> } };
 
 /** When this host expires, in milliseconds since 1970, by the newest map; undefined where it does not. */
 export function findExpiry(host: JoinedHost): number | undefined {
@@ -45,4 +45,16 @@ export function findExpiryWarning(host: JoinedHost, now: Date): Expiry | null {
   const { map, peer } = host.membership;
   const network = typeof map.id === 'number' ? map.id : 'NETWORK';
   return describeExpiry(findExpiry(host), now, { network, peer: peer.id });
+}
+
+/** The other peers of a map that have expired, while the service has not taken them out of it. */
+export function findExpired({ membership: { map, peer } }: JoinedHost, now: number): readonly PeerId[] {
+  return map.peers.flatMap(({ id, expiresAt }) =>
+    id !== peer.id && expiresAt !== undefined && expiresAt <= now ? id : [],
+  );
+}
+
+/** True where anything in a map has a deadline that counts by the clock of the service. */
+export function hasDeadlines({ maxAge, peers }: NetworkMap): boolean {
+  return maxAge !== undefined || peers.some(({ expiresAt }) => expiresAt !== undefined);
 }

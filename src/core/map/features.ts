@@ -29,6 +29,7 @@ export type Feature = (typeof features)[number];
 /** The extensions that an administrator's commands use. They ask for them when they need them, and nothing keeps them. */
 export type AdminFeature =
   | 'network-route-edits'
+  | 'network-map-age'
   | 'network-expected-routes'
   | 'peer-suspension'
   | 'peer-expiry'
@@ -87,6 +88,7 @@ const places: Readonly<Record<Feature, Place>> = {
 };
 
 const adminPlaces: Readonly<Record<AdminFeature, Place>> = {
+  'network-map-age': { ...changeNetwork, field: 'map_max_age_seconds' },
   'network-route-edits': { ...changeNetwork, field: 'add_routes' },
   'network-expected-routes': { ...changeNetwork, field: 'expected_routes' },
   'peer-suspension': { ...changePeer, field: 'suspended' },

@@ -67,6 +67,8 @@ export interface NetworkMap {
   /** This host's own address alone, where the service did not tell the range. */
   readonly cidr: Prefix;
   readonly routes: readonly Prefix[];
+  /** Seconds for which connectors may use the map without another confirmation; absent for no bound. */
+  readonly maxAge?: number;
   /** The strong ETag under which the service served it, where it has such a thing. */
   readonly revision: string | null;
   readonly peers: readonly Peer[];

@@ -1,5 +1,6 @@
 import { presharedKeyOf } from '../crypto/network-secret.ts';
 import type { Secret } from '../crypto/secret.ts';
+import { ageRules, expiryRules } from '../forward/deadline-rules.ts';
 import { hostRules } from '../forward/host-rules.ts';
 import { findIngresses, type ReachedOutside } from '../forward/ingress.ts';
 import { findIpv6Exceptions } from '../forward/ipv6-outside.ts';
@@ -8,6 +9,7 @@ import { findLimit } from '../health/path-mtu.ts';
 import { tunnelMark } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
 import { allForwardingKey, ipv6Key, looseFilter, sourceFilterKey } from '../host-state/sysctl-keys.ts';
+import { withoutRemoved } from '../map/map-validation.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import { usableFirst } from '../names/address-order.ts';
 import { renderBlock } from '../names/hosts-block.ts';
@@ -27,7 +29,8 @@ import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired
 /** Works out what the host should be: who is reached how, without what the guard refuses. */
 export function computeDesired(intent: DesiredInputs, ground: RouteConstraints): Desired {
   const { link, self, keyPair, options, failed } = intent;
-  const { map, inside } = withoutInside(intent.map);
+  const { map: listed, inside } = withoutInside(intent.map);
+  const map = withoutRemoved(listed, intent.expired ?? []);
   const { refuse, findOutside } = judgeRoutes(ground);
   const rangeRefused = refuse(map.cidr);
   // A range of one address is this host's own: the network's is not known.
@@ -93,21 +96,10 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
         })
       : null;
   const { sessions } = intent;
-  const given = {
-    link,
-    map,
-    self,
-    options,
-    detours,
-    surroundings,
-    ingress,
-    routes,
-    forwards,
-    vrf,
-    others,
-    ipv6,
-    sessions,
-  };
+  // The rules for a peer that has expired stay: another connector may still relay what it sends.
+  const deadlines = [...expiryRules(listed, self), ...(isConnector ? ageRules(intent.mapEnd ?? null) : [])];
+  const passing = { ingress, routes, forwards, vrf, others, ipv6, sessions, deadlines };
+  const given = { link, map, self, options, detours, surroundings, ...passing };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;
   const fittedMtu = fitMtu(surroundings.underlayMtu);
   const pathMtu = options.mtu === null ? findLimit(intent.pathMtu, surroundings, fittedMtu) : null;

@@ -46,6 +46,10 @@ export interface DesiredInputs {
   readonly strict: StrictExceptions | null;
   /** SSH sessions to this host; read only where packet rules are to be loaded. */
   readonly sessions: readonly SshClient[];
+  /** Listed peers that have expired; absent for none. */
+  readonly expired?: readonly PeerId[];
+  /** Until when the map is valid, in milliseconds since 1970 by the clock of the service; null or absent for good. */
+  readonly mapEnd?: number | null;
 }
 
 /** The whole state that a pass works towards. */

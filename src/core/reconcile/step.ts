@@ -21,7 +21,8 @@ export type Step = (
   | ConfigureLink
   | SetSysctl
   /** Replaces our table of packet rules as a whole, in one transaction. */
-  | { readonly do: 'set-firewall'; readonly firewall: Firewall }
+  /** `now` is the time of the service, from which deadlines count; without it all that has a deadline is closed. */
+  | { readonly do: 'set-firewall'; readonly firewall: Firewall; readonly now?: number }
   | { readonly do: 'remove-firewall'; readonly link: string }
   /** Puts our block into the hosts file, in place of the one that is there. A host works without it. */
   | { readonly do: 'set-hosts'; readonly link: string; readonly block: string }

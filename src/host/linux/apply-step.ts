@@ -26,7 +26,7 @@ export async function applyStep(run: Run, step: Step): Promise<void> {
       return configureLink(run, step);
     case 'set-firewall':
       parseLinkName(step.firewall.link);
-      await run('nft', ['-f', '-'], { input: renderFirewall(step.firewall) });
+      await run('nft', ['-f', '-'], { input: renderFirewall(step.firewall, step.now ?? null) });
       return;
     case 'remove-firewall':
       await run('nft', ['-f', '-'], { input: renderRemoval(step.link) });

@@ -51,6 +51,11 @@ export interface State {
   readonly pathMtu: PathMtu | null;
   /** True after `cpn drain`: this connector is out of service until an operator puts it back. */
   readonly drained: boolean;
+  /**
+   * When the service confirmed the map of a network whose map has a longest age, in milliseconds since 1970 by its own clock; not each
+   * confirmation is saved. Absent in other networks.
+   */
+  readonly confirmed?: number;
   /** Those of listed peers in the order of their ids, then those of peers that left, the last to leave first. */
   readonly pins: readonly Pin[];
   /** Addresses in accepted routes that the last pass kept outside the tunnel: a resolver there is not taken for one in the network. */

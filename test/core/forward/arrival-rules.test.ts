@@ -29,7 +29,8 @@ function textsOf(changes: Partial<HostRulesInputs> = {}): string[] {
   const options = { masquerade: true, acceptRoutes: true };
   const forwards = self.type === 'connector';
   const given = { link: 'cpn0', map, self, options, detours: [], surroundings: around, ingress: [], routes: [] };
-  const { rules } = hostRules({ ...given, forwards, vrf: undefined, others: [], ipv6: null, sessions: [], ...changes });
+  const none = { vrf: undefined, others: [], ipv6: null, sessions: [], deadlines: [] };
+  const { rules } = hostRules({ ...given, forwards, ...none, ...changes });
   return packetRules({ link: 'cpn0', rules })
     .filter(({ chain }) => chain === 'arriving' || chain === 'redirected')
     .map(({ chain, text }) => (chain === 'arriving' ? text : `${chain}: ${text}`));

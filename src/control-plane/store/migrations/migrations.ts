@@ -254,6 +254,9 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0019-instances': async (db) => {
     await db.schema.alterTable('peer_health').addColumn('instances', 'text').execute();
   },
+  '0020-map-age': async (db) => {
+    await db.schema.alterTable('networks').addColumn('map_max_age_seconds', 'integer').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column that says whose list it is. */

@@ -1,0 +1,34 @@
+import type { AdminService } from '../../api/service.ts';
+import { InvalidValue, WrongUsage } from '../../core/errors/index.ts';
+import type { Flags } from '../input/flags.ts';
+import type { Input } from '../input/input.ts';
+
+/** For how long connectors may use a map that the control plane does not confirm again. */
+export const maxAgeFlag: Flags = {
+  'max-age': {
+    kind: 'text',
+    value: 'TIME',
+    summary:
+      'connectors relay and serve nothing after this time without the control plane, such as 24h or 7d; "off": no bound',
+    choices: ['off'],
+  },
+};
+
+const unitSeconds: Readonly<Record<string, number>> = { m: 60, h: 3600, d: 86_400 };
+const [least, most] = [300, 31_536_000];
+
+/** Seconds, null for no bound, or undefined where the flag is not given. @throws InvalidValue */
+export function readMaxAge(input: Input): number | null | undefined {
+  const text = input.text('max-age');
+  if (text === undefined || text === 'off') return text === undefined ? undefined : null;
+  const [, amount, unit = ''] = /^([1-9][0-9]{0,5})(m|h|d)$/.exec(text) ?? [];
+  const seconds = Number(amount) * (unitSeconds[unit] ?? 0);
+  if (seconds >= least && seconds <= most) return seconds;
+  throw new InvalidValue(input.nameOf('max-age'), text, 'must be from 5m to 365d, such as 24h, or "off"');
+}
+
+/** Refuses where the service does not describe that maps have a longest age: it would pass over it. */
+export async function requireMaxAge(service: AdminService): Promise<void> {
+  if (await service.describes('network-map-age')) return;
+  throw new WrongUsage('this control plane cannot bound the age of maps; leave --max-age out');
+}
