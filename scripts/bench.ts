@@ -17,6 +17,7 @@ import { compareLive } from './measure/host/live.ts';
 import { minutesOf } from './measure/host/minutes.ts';
 import { comparePasses } from './measure/host/passes.ts';
 import { compareReach } from './measure/host/reach.ts';
+import { compareRevoke } from './measure/host/revoke.ts';
 import { compareStart } from './measure/host/start.ts';
 import { compareTables } from './measure/host/tables.ts';
 import { measureConsole } from './measure/service/console.ts';
@@ -39,6 +40,7 @@ const subjects: Readonly<Record<string, (rounds?: number) => Promise<Comparison[
   reports: compareReportBytes,
   live: compareLive,
   reach: compareReach,
+  revoke: compareRevoke,
 };
 
 /** What `check` measures where no subject is named, the rows of some that take seconds alone. */
@@ -53,13 +55,14 @@ const quickSubjects = {
 };
 
 const usage = `usage: scripts/bench all|${Object.keys(subjects).join('|')}… [--json FILE]
-       scripts/bench failover|health [--rounds N]
+       scripts/bench failover|health|revoke [--rounds N]
        scripts/bench health --churn MINUTES [--replicas]
        scripts/bench check|record [--help]
        scripts/bench push [--help]
 
 Measures all subjects, or those named, each against what a user would have instead, and prints a table. A ratio is our median by the baseline's.
 "record" adds figures to the history in docs/performance.md. "check" fails where a figure is worse than the last recorded one.
+"revoke" removes a peer 20 times, or N times, in networks of 2, 3 and 100.
 "failover" has the connector in service die 20 times, or N times: of each kind, and at each moment.
 "health" has it die until a webhook receives the event, 32 times or N times; with --churn it counts alarms without a cause
 while the map changes and the control plane is restarted; with --replicas of two processes on PostgreSQL.
@@ -85,7 +88,7 @@ async function main(argv: string[]): Promise<number> {
   const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: true });
   const names = positionals.join() === 'all' ? Object.keys(subjects) : positionals;
   const [rounds, churn] = [values.rounds, values.churn].map((text) => (text === undefined ? undefined : Number(text)));
-  const hasWrongRounds = rounds !== undefined && (!/^(failover|health)$/.test(names.join()) || !(rounds >= 1));
+  const hasWrongRounds = rounds !== undefined && (!/^(failover|health|revoke)$/.test(names.join()) || !(rounds >= 1));
   const hasWrongChurn = churn !== undefined && (names.join() !== 'health' || rounds !== undefined || !(churn > 0));
   const isChurn = churn !== undefined;
   const measureChurn = () => compareFalseAlarms(churn ?? 0, values.replicas);

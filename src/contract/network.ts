@@ -52,7 +52,11 @@ export const NetworkSummary = z
     routes: z.array(z.cidrv4()),
     vpn_type: z.literal('wireguard'),
     revision: z.int().min(0).meta({ description: 'Grows with every change of the network or of a peer in it.' }),
-    map_max_age_seconds: maxAge.optional().meta({ description: `${maxAgeUse} Absent for no bound.` }),
+    map_max_age_seconds: z
+      .int()
+      .min(1)
+      .optional()
+      .meta({ description: `${maxAgeUse} Absent for no bound.` }),
   })
   .meta({ id: 'NetworkSummary' });
 export type NetworkSummary = z.infer<typeof NetworkSummary>;

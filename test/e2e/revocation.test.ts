@@ -1,9 +1,13 @@
 /** How soon, and how surely, a peer that is removed, suspended or expired loses what it reached. */
+import { readFile } from 'node:fs/promises';
+import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withDatabase } from '../control-plane/databases.ts';
+import { type SleepingDaemon, startSleepingDaemon } from '../faults/sleeping-daemon.ts';
 import { type Daemon, startDaemon } from '../lab/daemon.ts';
 import { eventually } from '../lab/eventually.ts';
 import type { Host } from '../lab/host.ts';
-import { join, type Office, startOffice } from './office.ts';
+import { join, type Office, patiently, startOffice, status } from './office.ts';
 
 let office: Office;
 
@@ -14,6 +18,11 @@ beforeAll(async () => {
 afterAll(() => office?.lab.stop());
 
 const admin = async (...args: string[]) => (await office.controlPlane.cpn(args)).stdout;
+
+/** The revision of the map that a host applied last. */
+async function revisionOf(host: Host): Promise<string> {
+  return JSON.parse(await readFile(path(host.stateDir, 'cpn0.json'), 'utf8')).membership.map.revision;
+}
 
 /** The keys of the peers that WireGuard has on a host. */
 async function peersOf(host: Host): Promise<readonly string[]> {
@@ -62,5 +71,99 @@ describe('in a network of two', () => {
     await admin(...command);
     await eventually('the server has dropped it', async () => (await peersOf(server)).length === 0);
     expect(daemon.since(mark).filter(({ level }) => level > 30)).toEqual([]);
+  });
+});
+
+describe('a connector', () => {
+  let edge: Host;
+  let one: Host;
+  let other: Host;
+  let daemon: SleepingDaemon;
+  let addressOf: Record<string, string>;
+  let keyOfOne: string;
+
+  beforeAll(async () => {
+    const { lab } = office;
+    edge = await lab.addHost('edge', { address: '203.0.113.21/24' });
+    one = await lab.addHost('one', { address: '203.0.113.22/24' });
+    other = await lab.addHost('other', { address: '203.0.113.23/24' });
+    addressOf = {
+      edge: (await join(office, edge, '--type', 'connector', '--endpoint', '203.0.113.21:51820')).address,
+      one: (await join(office, one)).address,
+      other: (await join(office, other)).address,
+    };
+    await one.cpn(['reconcile']);
+    keyOfOne = (await status(one)).public_key;
+    daemon = await startSleepingDaemon(edge, '--interval', '3600');
+    await eventually('both meet through the connector', async () => reaches(one, 'other'));
+  }, 120_000);
+
+  const reaches = async (host: Host, to: string, { waitMs }: { waitMs: number } = patiently) =>
+    (await host.ping(addressOf[to] ?? '', { waitMs })).received > 0;
+  /** A session exists already: an answer comes at once, or never. */
+  const reachesAtOnce = (host: Host, to: string) => reaches(host, to, { waitMs: 1000 });
+  const setsOf = async () => (await edge.exec(['nft', 'list', 'table', 'inet', 'cpn_cpn0'])).stdout;
+  const expire = (name: string, at: number) =>
+    admin('peer', 'update', 'office', name, '--expires', new Date(at).toISOString());
+
+  it('goes on to relay a peer that has not expired, though its wall clock is set a year ahead', async () => {
+    await expire('one', Date.now() + 30 * 86_400_000);
+    await eventually('the deadline is set', async () => /timeout (30d|29d)/.test(await setsOf()));
+    await daemon.sleep(400 * 86_400);
+    const before = await revisionOf(edge);
+    await admin('network', 'update', 'office', '--description', 'changed');
+    await eventually('a pass applies the change', async () => (await revisionOf(edge)) !== before);
+    expect(await peersOf(edge)).toContain(keyOfOne);
+    expect(await reachesAtOnce(one, 'other')).toBe(true);
+    await daemon.sleep(0);
+  });
+
+  it('lets an expired peer go no further once its daemon is dead, and relays all others', async () => {
+    await expire('one', Date.now() + 12_000);
+    await eventually('the deadline is set', async () => /timeout 1?\ds/.test(await setsOf()));
+    daemon.daemon.process.signal('SIGKILL');
+    expect(await reachesAtOnce(one, 'other')).toBe(true);
+    await eventually('the peer is cut off', async () => !(await reachesAtOnce(one, 'other')));
+    // WireGuard on the connector still has it, and nobody there runs.
+    expect(await peersOf(edge)).toContain(keyOfOne);
+    expect(await reachesAtOnce(one, 'edge')).toBe(false);
+    expect(await reachesAtOnce(other, 'one')).toBe(false);
+    expect(await reachesAtOnce(other, 'edge')).toBe(true);
+    await edge.cpn(['reconcile']);
+    expect(await peersOf(edge)).not.toContain(keyOfOne);
+    await admin('peer', 'resume', 'office', 'one', '--expires', 'never');
+    await edge.cpn(['reconcile']);
+    // Its old session is of no use: it begins another one.
+    await eventually('it is relayed again', () => reaches(one, 'other'));
+  });
+
+  it('relays nothing past the longest age of its map with its daemon dead, keeps its own tunnel, and says so', async () => {
+    await admin('network', 'update', 'office', '--max-age', '5m');
+    // A shorter one than people may choose.
+    await withDatabase(path(office.controlPlane.host.folder, 'data'), (db) =>
+      db.updateTable('networks').set({ map_max_age_seconds: 12 }).execute(),
+    );
+    await admin('network', 'update', 'office', '--description', 'short');
+    await edge.cpn(['reconcile']);
+    expect(await setsOf()).toMatch(/set valid \{[^}]*timeout 12s/s);
+    expect(await reachesAtOnce(one, 'other')).toBe(true);
+    await eventually('nothing is relayed', async () => !(await reachesAtOnce(one, 'other')));
+    expect(await reachesAtOnce(one, 'edge')).toBe(true);
+    expect(await reachesAtOnce(other, 'edge')).toBe(true);
+    const late = await status(edge);
+    expect([late.state, Date.parse(late.map_valid_until) < Date.now()]).toEqual(['degraded', true]);
+    expect(late.warnings).toContainEqual(expect.stringContaining('relays and serves nothing until it confirms it'));
+    // Nor after it came up from what it knows.
+    await edge.cpn(['down', 'cpn0']);
+    await edge.cpn(['up', 'cpn0']);
+    await eventually('one is back', () => reaches(one, 'edge'));
+    await eventually('the other is back', () => reaches(other, 'edge'));
+    expect(await reachesAtOnce(one, 'other')).toBe(false);
+    await edge.cpn(['reconcile']);
+    expect(await reachesAtOnce(one, 'other')).toBe(true);
+    await admin('network', 'update', 'office', '--max-age', 'off');
+    await edge.cpn(['reconcile']);
+    expect(await setsOf()).not.toContain('set valid');
+    expect((await status(edge)).map_valid_until).toBeUndefined();
   });
 });

@@ -40,7 +40,7 @@ export function decodeNetwork(
 }
 
 /** A value that is no number of seconds means something else, or is beyond all bounds. */
-export function decodeMaxAge(network: Field): Pick<NetworkMap, 'maxAge'> {
+function decodeMaxAge(network: Field): Pick<NetworkMap, 'maxAge'> {
   const seconds = network.tryFind(names.maxAge, (age) => age.integer());
   return seconds === null || seconds === 0 ? {} : { maxAge: seconds };
 }

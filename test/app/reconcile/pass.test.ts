@@ -573,3 +573,36 @@ describe('cpn up', () => {
     expect(written).toEqual([]);
   });
 });
+
+describe('a peer that expires', () => {
+  const at = Date.parse('2031-01-01T00:00:00Z');
+  const lost = peer(2, { endpoint: dialled(2), expiresAt: at });
+  /** A network of two, and the clock of its service so many milliseconds from the expiry. */
+  async function pairDesk(left: number): Promise<Desk> {
+    const desk = await Desk.with(joinedTo(mapAt('"1"', [lost])));
+    const clock = { service: at - left, uptime: desk.tools.uptime() };
+    const sync = { mode: 'push', lastSuccess: null, error: null, refused: null, clock } as const;
+    await desk.tools.store.amendNotes('cpn0', { sync });
+    desk.answers = [fail(gone)];
+    return desk;
+  }
+  const peersOf = ({ actual }: Desk) => actual.device?.peers.length;
+
+  it('is dropped by a pass after that, without the control plane, and though it was the only one', async () => {
+    const desk = await pairDesk(5_000);
+    await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    expect(peersOf(desk)).toBe(1);
+    desk.touch(2, { latestHandshake: Math.floor(desk.tools.now().getTime() / 1000) });
+    desk.seconds += 6;
+    await passNetwork(desk.tools, 'cpn0', noUpdate, options);
+    expect(peersOf(desk)).toBe(0);
+    expect((await desk.state()).membership.map.peers).toHaveLength(2);
+  });
+
+  it('stays until then, though the wall clock of the host is years ahead', async () => {
+    const desk = await pairDesk(60_000);
+    const tools = { ...desk.tools, now: () => new Date('2040-01-01T00:00:00Z') };
+    await passNetwork(tools, 'cpn0', noUpdate, options);
+    expect(peersOf(desk)).toBe(1);
+  });
+});

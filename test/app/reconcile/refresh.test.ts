@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { MapReading } from '../../../src/api/service.ts';
 import { refresh } from '../../../src/app/reconcile/refresh.ts';
 import { applyUpdate, noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import type { SshClient, Underlay } from '../../../src/core/host-state/actual.ts';
@@ -217,5 +218,40 @@ describe('a map without the other peers of a network', () => {
     await desk.tools.store.amendNotes('cpn0', first.notes);
     desk.seconds += 31;
     expect((await refresh(desk.tools, state)).update.isRepeated).toBe(true);
+  });
+});
+
+describe('the confirmation of a map with a longest age', () => {
+  const aged = mapAt('"1"', [peer(2)], { maxAge: 1600 });
+  const servedAt = Date.parse('2031-01-01T00:00:00Z');
+  const confirmBy = async (state: Joined, answer: MapReading) => {
+    const desk = await Desk.with(state);
+    desk.answers = [() => answer];
+    const { update, notes } = await refresh(desk.tools, state);
+    return { update, notes, desk };
+  };
+
+  it('counts in the time of the service, whatever the wall clock of the host shows', async () => {
+    const state = joinedTo(aged);
+    const { update, notes, desk } = await confirmBy(state, { map: null, waited: true, servedAt });
+    expect(update).toMatchObject({ map: null, confirmedAt: servedAt });
+    expect(notes.sync.clock).toEqual({ service: servedAt, uptime: desk.tools.uptime() });
+    expect(applyUpdate(state, update).confirmed).toBe(servedAt);
+  });
+
+  it('is saved where it is due, and goes with the longest age', async () => {
+    const state = joinedTo(aged, { confirmed: servedAt - 99_000 });
+    const { update } = await confirmBy(state, { map: null, waited: true, servedAt });
+    expect(applyUpdate(state, update)).toBe(state);
+    const due = joinedTo(aged, { confirmed: servedAt - 100_000 });
+    expect(applyUpdate(due, update).confirmed).toBe(servedAt);
+    expect(applyUpdate(joinedTo(mapAt('"1"', [peer(2)]), { confirmed: 7 }), update)).not.toHaveProperty('confirmed');
+  });
+
+  it('is none where the service still has the map that this host refused, and where it is held', async () => {
+    const refused = await confirmBy(joinedTo(aged, { refused: '"2"' }), { map: null, waited: true, servedAt });
+    expect(refused.update.confirmedAt).toBeUndefined();
+    const held = await confirmBy(joinedTo(aged), { map: mapAt('"2"', [], { maxAge: 1600 }), waited: true, servedAt });
+    expect(held.update).toEqual(noUpdate);
   });
 });
