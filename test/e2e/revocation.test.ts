@@ -124,7 +124,7 @@ describe('a connector', () => {
     daemon.daemon.process.signal('SIGKILL');
     expect(await reachesAtOnce(one, 'other')).toBe(true);
     await eventually('the peer is cut off', async () => !(await reachesAtOnce(one, 'other')));
-    // WireGuard on the connector still has it, and nobody there runs.
+    // WireGuard on the connector still has it.
     expect(await peersOf(edge)).toContain(keyOfOne);
     expect(await reachesAtOnce(one, 'edge')).toBe(false);
     expect(await reachesAtOnce(other, 'one')).toBe(false);

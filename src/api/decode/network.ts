@@ -39,10 +39,13 @@ export function decodeNetwork(
   };
 }
 
+/** Ten years: a longer age is as good as none. */
+const longestAge = 315_360_000;
+
 /** A value that is no number of seconds means something else, or is beyond all bounds. */
 function decodeMaxAge(network: Field): Pick<NetworkMap, 'maxAge'> {
   const seconds = network.tryFind(names.maxAge, (age) => age.integer());
-  return seconds === null || seconds === 0 ? {} : { maxAge: seconds };
+  return seconds === null || seconds === 0 || seconds > longestAge ? {} : { maxAge: seconds };
 }
 
 /** The routes that a network advertises; one that names none has none. */

@@ -79,6 +79,12 @@ describe('a map', () => {
     expect(decode(networkBody({ peers })).peers[0]).toMatchObject({ id: 1, routes: null });
   });
 
+  test('has the longest age of a map, and passes over what is meant otherwise by that name', () => {
+    const ageOf = (age: unknown) => decode(networkBody({ map_max_age_seconds: age })).maxAge;
+    expect([ageOf(300), ageOf(undefined)]).toEqual([300, undefined]);
+    for (const odd of [0, -1, 1.5, '300', null, {}, 1e12]) expect(ageOf(odd)).toBeUndefined();
+  });
+
   test('has the ranks of connectors, and passes over what is meant otherwise by the same names', () => {
     const since = '2026-03-01T12:00:00.000Z';
     const rankOf = (fields: object) => {

@@ -177,3 +177,23 @@ test('removing a network takes its keys, peers and their tokens along', async ()
   expect((await plane.call('DELETE', `/api/networks/${id}`, { token })).status).toBe(404);
   expect(await makeNetwork(plane, token)).toBeGreaterThan(id);
 });
+
+describe('the longest age of a map', () => {
+  test('is set and removed, makes revisions, and is in whole maps and changes', async () => {
+    const id = await makeNetwork(plane, token);
+    const etag = (await read(id)).headers.get('etag') ?? '';
+    const set = await change(id, { map_max_age_seconds: 86_400 });
+    expect([set.status, set.body.data.map_max_age_seconds, set.body.data.revision]).toEqual([200, 86_400, 2]);
+    expect((await change(id, { name: 'other' })).body.data.map_max_age_seconds).toBe(86_400);
+    const delta = await read(id, { 'a-im': 'cpn-delta', 'if-none-match': etag });
+    expect([delta.status, delta.body.data.map_max_age_seconds]).toEqual([226, 86_400]);
+    const unset = await change(id, { map_max_age_seconds: null });
+    expect([unset.body.data.revision, 'map_max_age_seconds' in unset.body.data]).toEqual([4, false]);
+  });
+
+  test.each([299, 31_536_001, 300.5, '24h'])('of %j is a 422', async (age) => {
+    const id = await makeNetwork(plane, token);
+    const { status, body } = await change(id, { map_max_age_seconds: age });
+    expect([status, Object.keys(body.errors)]).toEqual([422, ['map_max_age_seconds']]);
+  });
+});
