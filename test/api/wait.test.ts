@@ -96,7 +96,7 @@ describe('readMap that waits', () => {
     const read = (seconds: number, signal = new AbortController().signal) =>
       service.readMap(network, own, enrolled.map.revision, { seconds, signal });
 
-    expect(await read(1)).toEqual({ map: null, waited: true, from: '127.0.0.1' });
+    expect(await read(1)).toMatchObject({ map: null, waited: true, from: '127.0.0.1' });
     const leave = new AbortController();
     const left = read(50, leave.signal);
     await expect.poll(() => notifier.count(network)).toBe(1);
