@@ -94,6 +94,7 @@ export interface Joining {
 /** Joins a host to a network with a key of its own. Afterwards all of them are peers. */
 export async function joinHost(controlPlane: ControlPlane, host: Host, joining: Joining): Promise<Joined> {
   const { network, flags = [], before = [] } = joining;
+  if (keyFlags(flags).includes('connector')) await addMissingLans(controlPlane, host, network);
   const key = await makeKey(controlPlane, network, host.name, ...keyFlags(flags));
   const argv = ['join', '-', '--api', controlPlane.url, '--insecure-http', '--name', host.name, '--json', ...flags];
   let done = false;
@@ -106,6 +107,19 @@ export async function joinHost(controlPlane: ControlPlane, host: Host, joining: 
   const { stdout } = await joined;
   await pass();
   return JSON.parse(stdout);
+}
+
+/** Gives a connector a path to each route of the network that it has none to: a connector without one puts the route out of service. */
+async function addMissingLans({ cpn }: ControlPlane, host: Host, network: string): Promise<void> {
+  const { routes } = JSON.parse((await cpn(['network', 'show', network, '--json'])).stdout) as { routes: string[] };
+  for (const route of routes.filter((each) => !each.includes(':') && each !== '0.0.0.0/0')) {
+    const [first = ''] = route.split('/');
+    const path = await host.exec(['ip', 'route', 'get', first], { allowFailure: true });
+    if (path.exitCode === 0) continue;
+    await host.exec(['ip', 'link', 'add', 'site0', 'type', 'bridge'], { allowFailure: true });
+    await host.exec(['ip', 'link', 'set', 'site0', 'up']);
+    await host.exec(['ip', 'route', 'add', route, 'dev', 'site0']);
+  }
 }
 
 /** The type that a host joins as must be one that its key is for. */
