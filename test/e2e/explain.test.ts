@@ -130,7 +130,7 @@ describe('nothing stops a packet', () => {
 describe('a packet stops', () => {
   it('where the guard refused the route', async () => {
     const host = await office.lab.addHost('neighbour', { address: '203.0.113.33/24' });
-    await host.plug(await office.lab.addSegment('own-lan'), { address: '192.168.50.7/25' });
+    await host.plug(await office.lab.addSegment('own-lan'), { address: '192.168.50.7/24' });
     await join(office, host, '--type', 'admin_device');
     const seen = await explain(host, lanHost);
     expect(seen).toMatchObject({
@@ -140,7 +140,7 @@ describe('a packet stops', () => {
       ok: { network: false, route: null },
     });
     expect(seen.detail.network).toMatch(
-      /it is refused here: overlaps 192\.168\.50\.0\/25, .*--allow-route 192\.168\.50\.0\/24/,
+      /it is refused here: overlaps 192\.168\.50\.0\/24, .*--allow-route 192\.168\.50\.0\/24/,
     );
     expect(seen.detail.route).toMatch(/^leaves by eth1 from 192\.168\.50\.7/);
   });
