@@ -236,6 +236,18 @@ const TABLE: readonly Rule[] = [
     files: 'src/core/forward/',
     may: [...BASICS, 'src/core/net/', 'src/core/map/', 'src/core/host-state/', 'src/core/routing/'],
   },
+  // What the packet rules of other programs do to packets of the tunnel.
+  {
+    files: 'src/core/forward/foreign/',
+    may: [
+      ...BASICS,
+      'src/core/net/',
+      'src/core/map/',
+      'src/core/host-state/',
+      'src/core/routing/',
+      'src/core/forward/*',
+    ],
+  },
   {
     files: 'src/core/health/',
     may: [

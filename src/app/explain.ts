@@ -7,7 +7,7 @@ import { usesTunnel } from '../core/explain/check-route.ts';
 import { explainOther, explainPath } from '../core/explain/explain-path.ts';
 import { type Found, findNetwork } from '../core/explain/find-target.ts';
 import { findActualPeer, type View } from '../core/explain/view.ts';
-import type { ForeignDrops, PacketPaths } from '../core/forward/foreign-drops.ts';
+import type { ForeignDrops, PacketPaths } from '../core/forward/foreign/foreign-drops.ts';
 import type { Id } from '../core/map/model.ts';
 import { findOwnPeer } from '../core/map/own-peer.ts';
 import type { Address } from '../core/net/cidr.ts';

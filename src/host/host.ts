@@ -1,4 +1,4 @@
-import type { ForeignDrops, PacketPaths } from '../core/forward/foreign-drops.ts';
+import type { ForeignDrops, PacketPaths } from '../core/forward/foreign/foreign-drops.ts';
 import type { ForwardedPackets } from '../core/forward/forwarded-packets.ts';
 import type { EchoRequest } from '../core/health/path-mtu.ts';
 import type { Actual, Device, SshClient } from '../core/host-state/actual.ts';

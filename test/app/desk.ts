@@ -19,7 +19,7 @@ import type { KeyProof } from '../../src/core/crypto/identity.ts';
 import type { PublicKey } from '../../src/core/crypto/keys.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
 import { CommandFailed } from '../../src/core/errors/index.ts';
-import type { ForeignDrops } from '../../src/core/forward/foreign-drops.ts';
+import type { ForeignDrops } from '../../src/core/forward/foreign/foreign-drops.ts';
 import type { Reachability } from '../../src/core/health/compose-report.ts';
 import type { Actual, ActualPeer, SshClient } from '../../src/core/host-state/actual.ts';
 import type { KernelRoute } from '../../src/core/host-state/kernel-route.ts';

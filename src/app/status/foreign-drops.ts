@@ -1,8 +1,8 @@
 import { CpnError } from '../../core/errors/index.ts';
-import { describeDrop, describeInbound } from '../../core/forward/describe-drop.ts';
-import type { ForeignDrops, PacketPaths } from '../../core/forward/foreign-drops.ts';
-import { inboundPaths } from '../../core/forward/inbound-path.ts';
-import { forwardPaths } from '../../core/forward/path.ts';
+import { describeDrop, describeInbound } from '../../core/forward/foreign/describe-drop.ts';
+import type { ForeignDrops, PacketPaths } from '../../core/forward/foreign/foreign-drops.ts';
+import { inboundPaths } from '../../core/forward/foreign/inbound-path.ts';
+import { forwardPaths } from '../../core/forward/foreign/path.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
 import type { Tools } from '../tools.ts';

@@ -1,5 +1,5 @@
 import type { CpnError } from '../../core/errors/index.ts';
-import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
+import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import type { SecretMatch } from '../../core/health/compare-secrets.ts';
 import type { Reachability } from '../../core/health/compose-report.ts';
 import type { PeerState } from '../../core/health/peer-health.ts';

@@ -1,6 +1,6 @@
 import { CpnError } from '../../core/errors/index.ts';
-import { describeInbound } from '../../core/forward/describe-drop.ts';
-import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
+import { describeInbound } from '../../core/forward/foreign/describe-drop.ts';
+import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import { findExpiry } from '../../core/map/expiry.ts';
 import { findMapEnd } from '../../core/map/map-age.ts';
 import { noOutside } from '../../core/routing/outside-report.ts';

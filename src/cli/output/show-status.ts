@@ -1,6 +1,6 @@
 import type { NetworkStatus, PeerStatus } from '../../app/status/network-status.ts';
 import { printable } from '../../core/errors/index.ts';
-import type { InboundDrop } from '../../core/forward/find-inbound-drop.ts';
+import type { InboundDrop } from '../../core/forward/foreign/find-inbound-drop.ts';
 import type { Reachability } from '../../core/health/compose-report.ts';
 import type { OutsideReport } from '../../core/routing/outside-report.ts';
 import { describeForeignRoute } from '../../core/routing/own-routes.ts';

@@ -1,6 +1,6 @@
 import { CpnError, printable } from '../errors/index.ts';
-import { describeCause, describeRemedy } from '../forward/describe-drop.ts';
-import type { InboundDrop } from '../forward/find-inbound-drop.ts';
+import { describeCause, describeRemedy } from '../forward/foreign/describe-drop.ts';
+import type { InboundDrop } from '../forward/foreign/find-inbound-drop.ts';
 import { isLoaded, tableOf } from '../forward/nft-rules.ts';
 import { findOpenAddress } from '../forward/open-address.ts';
 import type { Actual } from '../host-state/actual.ts';

@@ -1,5 +1,5 @@
-import type { ForwardDrop } from '../forward/find-drops.ts';
-import type { ForwardPath } from '../forward/path.ts';
+import type { ForwardDrop } from '../forward/foreign/find-drops.ts';
+import type { ForwardPath } from '../forward/foreign/path.ts';
 import type { KernelRoute } from '../host-state/kernel-route.ts';
 import { type Address, hostPrefix } from '../net/cidr.ts';
 import { planFirewall, planForwardingOn, planSysctls } from '../reconcile/plan-forwarding.ts';

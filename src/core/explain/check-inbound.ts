@@ -1,6 +1,6 @@
-import { describeCause, describeRemedy } from '../forward/describe-drop.ts';
-import type { ForeignDrops } from '../forward/foreign-drops.ts';
-import { type InboundPath, inboundPaths } from '../forward/inbound-path.ts';
+import { describeCause, describeRemedy } from '../forward/foreign/describe-drop.ts';
+import type { ForeignDrops } from '../forward/foreign/foreign-drops.ts';
+import { type InboundPath, inboundPaths } from '../forward/foreign/inbound-path.ts';
 import { peerStateOf } from '../health/peer-health.ts';
 import type { Address } from '../net/cidr.ts';
 import { type Check, inconclusive, passes, stops } from './check.ts';

@@ -1,4 +1,4 @@
-import type { ForeignDrops } from '../forward/foreign-drops.ts';
+import type { ForeignDrops } from '../forward/foreign/foreign-drops.ts';
 import type { KernelRoute } from '../host-state/kernel-route.ts';
 import { type Address, isDefaultRoute } from '../net/cidr.ts';
 import type { ReturnPath } from '../routing/return-path.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { CommandFailed, CpnError, MissingTool } from '../../core/errors/index.ts';
-import { findForeignDrops } from '../../core/forward/foreign-drops.ts';
+import { findForeignDrops } from '../../core/forward/foreign/foreign-drops.ts';
 import type { ForwardedPackets } from '../../core/forward/forwarded-packets.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { unreadable, withoutTool } from '../../core/forward/nft-rules.ts';

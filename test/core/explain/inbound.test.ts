@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { checkInboundDrop } from '../../../src/core/doctor/check-network.ts';
 import { CommandFailed, type CpnError } from '../../../src/core/errors/index.ts';
-import type { InboundDrop } from '../../../src/core/forward/find-inbound-drop.ts';
-import type { ForeignDrops } from '../../../src/core/forward/foreign-drops.ts';
+import type { InboundDrop } from '../../../src/core/forward/foreign/find-inbound-drop.ts';
+import type { ForeignDrops } from '../../../src/core/forward/foreign/foreign-drops.ts';
 import { bare } from '../samples.ts';
 import { connector, explain, heard, into, laptop, office, viewOf } from './samples.ts';
 

@@ -4,7 +4,7 @@ import { findForwardPaths } from '../../../src/core/explain/check-firewall.ts';
 import { explainOther } from '../../../src/core/explain/explain-path.ts';
 import { findNetwork } from '../../../src/core/explain/find-target.ts';
 import type { View } from '../../../src/core/explain/view.ts';
-import type { ForwardDrop } from '../../../src/core/forward/find-drops.ts';
+import type { ForwardDrop } from '../../../src/core/forward/foreign/find-drops.ts';
 import type { KernelRoute } from '../../../src/core/host-state/kernel-route.ts';
 import { tunnelRule } from '../../../src/core/routing/tunnel-rules.ts';
 import { address, desireFor, dialled, network, peer, prefix } from '../samples.ts';

@@ -1,6 +1,6 @@
 import { CpnError, ForwardingDropped, InboundDropped } from '../../../core/errors/index.ts';
-import { describeInbound } from '../../../core/forward/describe-drop.ts';
-import type { PacketPaths } from '../../../core/forward/foreign-drops.ts';
+import { describeInbound } from '../../../core/forward/foreign/describe-drop.ts';
+import type { PacketPaths } from '../../../core/forward/foreign/foreign-drops.ts';
 import { sameData } from '../../../core/util/same-data.ts';
 import type { HostEvent } from '../../../host/host.ts';
 import type { Pass } from '../../reconcile/pass.ts';

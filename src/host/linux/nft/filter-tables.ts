@@ -1,4 +1,4 @@
-import type { FilterChain, FilterRule, FilterTable, Hook } from '../../../core/forward/chain.ts';
+import type { FilterChain, FilterRule, FilterTable, Hook } from '../../../core/forward/foreign/chain.ts';
 import { asList, type Entry, isEntry } from '../ip/json-entry.ts';
 import { readObjects } from './own-table.ts';
 import { readRuleStatements } from './rule-statements.ts';

@@ -1,4 +1,4 @@
-import type { AddressRange, Condition, PortRange } from '../../../core/forward/chain.ts';
+import type { AddressRange, Condition, PortRange } from '../../../core/forward/foreign/chain.ts';
 import { rangeOf } from '../../../core/net/cidr.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';
 import { asList, type Entry, isEntry } from '../ip/json-entry.ts';

@@ -1,4 +1,4 @@
-import type { Condition, FilterRule, Verdict } from '../../../core/forward/chain.ts';
+import type { Condition, FilterRule, Verdict } from '../../../core/forward/foreign/chain.ts';
 import { asList, type Entry, isEntry } from '../ip/json-entry.ts';
 import { readCondition, readMatch, type SetOf } from './rule-conditions.ts';
 

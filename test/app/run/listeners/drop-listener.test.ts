@@ -3,10 +3,10 @@ import { evaluateNetwork } from '../../../../src/app/reconcile/evaluate-network.
 import { DropListener } from '../../../../src/app/run/listeners/drop-listener.ts';
 import { readStatus } from '../../../../src/app/status/status.ts';
 import { CommandFailed } from '../../../../src/core/errors/index.ts';
-import type { ForwardDrop } from '../../../../src/core/forward/find-drops.ts';
-import type { InboundDrop } from '../../../../src/core/forward/find-inbound-drop.ts';
-import type { ForeignDrops } from '../../../../src/core/forward/foreign-drops.ts';
-import type { ForwardPath } from '../../../../src/core/forward/path.ts';
+import type { ForwardDrop } from '../../../../src/core/forward/foreign/find-drops.ts';
+import type { InboundDrop } from '../../../../src/core/forward/foreign/find-inbound-drop.ts';
+import type { ForeignDrops } from '../../../../src/core/forward/foreign/foreign-drops.ts';
+import type { ForwardPath } from '../../../../src/core/forward/foreign/path.ts';
 import { type Endpoint, parseEndpoint } from '../../../../src/core/net/endpoint.ts';
 import { added } from '../../../../src/core/reconcile/change.ts';
 import { network, peer, prefix } from '../../../core/samples.ts';

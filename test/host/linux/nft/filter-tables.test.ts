@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CpnError } from '../../../../src/core/errors/index.ts';
-import { describeDrop } from '../../../../src/core/forward/describe-drop.ts';
-import { findForwardDrops } from '../../../../src/core/forward/find-drops.ts';
-import type { ForwardPath } from '../../../../src/core/forward/path.ts';
+import { describeDrop } from '../../../../src/core/forward/foreign/describe-drop.ts';
+import { findForwardDrops } from '../../../../src/core/forward/foreign/find-drops.ts';
+import type { ForwardPath } from '../../../../src/core/forward/foreign/path.ts';
 import { parseFilterTables } from '../../../../src/host/linux/nft/filter-tables.ts';
 import { prefix } from '../../../core/samples.ts';
 

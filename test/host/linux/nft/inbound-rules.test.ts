@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { describeInbound } from '../../../../src/core/forward/describe-drop.ts';
-import { findInboundDrop } from '../../../../src/core/forward/find-inbound-drop.ts';
-import type { InboundPath } from '../../../../src/core/forward/inbound-path.ts';
+import { describeInbound } from '../../../../src/core/forward/foreign/describe-drop.ts';
+import { findInboundDrop } from '../../../../src/core/forward/foreign/find-inbound-drop.ts';
+import type { InboundPath } from '../../../../src/core/forward/foreign/inbound-path.ts';
 import { parseFilterTables } from '../../../../src/host/linux/nft/filter-tables.ts';
 import { prefix } from '../../../core/samples.ts';
 

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeDrop, describeInbound } from '../../../../src/core/forward/describe-drop.ts';
-import { findForwardDrops } from '../../../../src/core/forward/find-drops.ts';
-import { findInboundDrop } from '../../../../src/core/forward/find-inbound-drop.ts';
-import type { InboundPath } from '../../../../src/core/forward/inbound-path.ts';
-import type { ForwardPath } from '../../../../src/core/forward/path.ts';
+import { describeDrop, describeInbound } from '../../../../src/core/forward/foreign/describe-drop.ts';
+import { findForwardDrops } from '../../../../src/core/forward/foreign/find-drops.ts';
+import { findInboundDrop } from '../../../../src/core/forward/foreign/find-inbound-drop.ts';
+import type { InboundPath } from '../../../../src/core/forward/foreign/inbound-path.ts';
+import type { ForwardPath } from '../../../../src/core/forward/foreign/path.ts';
 import { parseFilterTables } from '../../../../src/host/linux/nft/filter-tables.ts';
 import { prefix } from '../../../core/samples.ts';
 

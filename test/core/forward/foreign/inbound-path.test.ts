@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type InboundInputs, inboundPaths } from '../../../src/core/forward/inbound-path.ts';
-import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
-import { address, bare, prefix } from '../samples.ts';
+import { type InboundInputs, inboundPaths } from '../../../../src/core/forward/foreign/inbound-path.ts';
+import { parseEndpoint } from '../../../../src/core/net/endpoint.ts';
+import { address, bare, prefix } from '../../samples.ts';
 
 const surroundings: InboundInputs['surroundings'] = {
   ...bare.surroundings,

@@ -1,4 +1,4 @@
-import { addressAt, type Prefix } from '../net/cidr.ts';
+import { addressAt, type Prefix } from '../../net/cidr.ts';
 import type { AddressRange } from './chain.ts';
 import type { ForwardDrop } from './find-drops.ts';
 import type { InboundDrop } from './find-inbound-drop.ts';

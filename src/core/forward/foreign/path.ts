@@ -1,8 +1,8 @@
-import type { Underlay } from '../host-state/actual.ts';
-import type { NetworkMap, Peer } from '../map/model.ts';
-import type { Prefix } from '../net/cidr.ts';
-import { assignedRoutes } from '../routing/route-owner.ts';
-import { linkFinder } from './links-toward.ts';
+import type { Underlay } from '../../host-state/actual.ts';
+import type { NetworkMap, Peer } from '../../map/model.ts';
+import type { Prefix } from '../../net/cidr.ts';
+import { assignedRoutes } from '../../routing/route-owner.ts';
+import { linkFinder } from '../links-toward.ts';
 
 /** A way that packets take through this host: between which interfaces, and between which addresses. */
 export interface ForwardPath {

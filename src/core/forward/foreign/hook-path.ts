@@ -1,4 +1,4 @@
-import { restorePrefix } from '../net/cidr.ts';
+import { restorePrefix } from '../../net/cidr.ts';
 import type { FilterChain } from './chain.ts';
 import type { PacketPath } from './path.ts';
 

@@ -1,4 +1,4 @@
-import type { Prefix } from '../net/cidr.ts';
+import type { Prefix } from '../../net/cidr.ts';
 import type { FilterChain, FilterTable } from './chain.ts';
 import type { ForwardPath } from './path.ts';
 

@@ -1,4 +1,4 @@
-import { isDefaultRoute, type Prefix, rangeOf } from '../net/cidr.ts';
+import { isDefaultRoute, type Prefix, rangeOf } from '../../net/cidr.ts';
 import type { PacketPath } from './path.ts';
 
 /** A table of packet rules with a say in what is forwarded or comes in over IPv4, as far as it can be read. */

@@ -1,7 +1,7 @@
-import type { Device, Underlay } from '../host-state/actual.ts';
-import type { Peer } from '../map/model.ts';
-import { type Address, covers, familyOf, hostPrefix, restorePrefix } from '../net/cidr.ts';
-import { isLiteral } from '../net/endpoint.ts';
+import type { Device, Underlay } from '../../host-state/actual.ts';
+import type { Peer } from '../../map/model.ts';
+import { type Address, covers, familyOf, hostPrefix, restorePrefix } from '../../net/cidr.ts';
+import { isLiteral } from '../../net/endpoint.ts';
 import type { PacketPath } from './path.ts';
 
 /** The way of a first WireGuard packet from another host to the listen port of this one. */

@@ -1,9 +1,9 @@
-import { printable } from '../errors/index.ts';
+import { printable } from '../../errors/index.ts';
+import { tableOf } from '../nft-rules.ts';
 import { evaluateRule, type FilterChain, type FilterRule, type FilterTable, type RuleMatch } from './chain.ts';
 import { pathAt } from './hook-path.ts';
 import type { InboundPath } from './inbound-path.ts';
 import { adviseAdmission, nameInboundProgram } from './inbound-remedy.ts';
-import { tableOf } from './nft-rules.ts';
 import type { FirewallProgram } from './remedy.ts';
 
 /** Packet rules of another program that surely drop the first packet of a session which another host starts. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type ForwardingNetwork, forwardPaths } from '../../../src/core/forward/path.ts';
-import { dialled, network, peer, prefix, surroundings } from '../samples.ts';
+import { type ForwardingNetwork, forwardPaths } from '../../../../src/core/forward/foreign/path.ts';
+import { dialled, network, peer, prefix, surroundings } from '../../samples.ts';
 
 const lan = prefix('192.168.50.0/24');
 const self = peer(1, { type: 'connector', endpoint: dialled(1) });

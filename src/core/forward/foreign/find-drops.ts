@@ -1,4 +1,5 @@
-import { printable } from '../errors/index.ts';
+import { printable } from '../../errors/index.ts';
+import { tableOf } from '../nft-rules.ts';
 import {
   type AddressRange,
   evaluateRule,
@@ -9,7 +10,6 @@ import {
   matchSome,
 } from './chain.ts';
 import { pathAt } from './hook-path.ts';
-import { tableOf } from './nft-rules.ts';
 import type { ForwardPath, PacketPath } from './path.ts';
 import { adviseRemedy, type FirewallProgram, isDocker, isDockerChain, nameProgram } from './remedy.ts';
 
