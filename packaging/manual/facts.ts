@@ -30,6 +30,9 @@ export const variables: Readonly<Record<string, string>> = {
   CREDENTIALS_DIRECTORY: 'Set by systemd: folder of the credential cpn.enrollment-key, which cpn join reads.',
   NO_COLOR: 'Any value turns colours off.',
   NODE_EXTRA_CA_CERTS: 'File with the certificate of a private CA to trust.',
+  HTTPS_PROXY:
+    'Proxy to a control plane at https, if --proxy is not given; cpn join saves it. HTTP_PROXY is the one for http.',
+  NO_PROXY: 'Names, addresses and prefixes that are reached without the proxy of these variables.',
   TERM: 'With dumb, each step is a line of its own; nothing is redrawn.',
 };
 

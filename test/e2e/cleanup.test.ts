@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeKey } from '../lab/control-plane.ts';
+import { addMissingLans, makeKey } from '../lab/control-plane.ts';
 import { join, type Office, plan, startOffice } from './office.ts';
 
 let office: Office;
@@ -17,6 +17,7 @@ describe('what was made on a host', () => {
     ['a laptop', 13, ['--type', 'admin_device']],
   ])('is taken back by leave, as if %s had never joined', async (name, number, flags) => {
     const host = await office.lab.addHost(name.replace(/\W/g, '-'), { address: `203.0.113.${number}/24` });
+    await addMissingLans(office.controlPlane, host, 'office');
     const before = await host.state();
     await join(office, host, ...flags);
     expect(await host.state()).not.toBe(before);
@@ -27,6 +28,7 @@ describe('what was made on a host', () => {
 
   it('is removed by down but for files, and comes up again without a control plane', async () => {
     const host = await office.lab.addHost('router', { address: '203.0.113.21/24' });
+    await addMissingLans(office.controlPlane, host, 'office');
     const network = async () => (await host.state()).split('# files')[0];
     const before = await network();
     await join(office, host, '--type', 'connector', '--endpoint', '203.0.113.21:51820');
@@ -47,6 +49,7 @@ describe('what was made on a host', () => {
       '-c',
       'echo 1 >/proc/sys/net/ipv4/ip_forward; ip route add 198.18.0.0/15 via 203.0.113.1; exec nft add table inet theirs',
     ]);
+    await addMissingLans(office.controlPlane, host, 'office');
     const before = await host.state();
     await join(office, host, '--type', 'connector', '--endpoint', '203.0.113.31:51820');
     await host.cpn(['leave']);

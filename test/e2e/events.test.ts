@@ -132,7 +132,7 @@ describe('events', () => {
     await desk.output(['network', 'create', '--name', 'lab', '--cidr', '10.78.0.0/24']);
     expect(await desk.fail(['events'])).toMatchObject({
       exitCode: 2,
-      stderr: 'cpn: there are 2 networks; name one: office (1), lab (2)\n',
+      stderr: 'cpn: there are 2 networks; name one: "office" (1), "lab" (2)\n',
     });
     expect(await desk.json(['events', 'lab'])).toEqual({ events: [] });
     expect((await desk.fail(['events', 'lab', '--type', 'peer.gone'])).stderr).toContain(

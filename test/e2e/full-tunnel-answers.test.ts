@@ -48,7 +48,7 @@ beforeAll(async () => {
     server,
     `ip route add default via 198.18.5.1 table 101; ip rule add from ${second} lookup 101
      ip -4 address flush dev ${name}; ip link add docker0 type bridge; ip link set ${name} master docker0
-     ip address add 172.17.0.1/16 dev docker0; ip link set docker0 up
+     echo 1 >/proc/sys/net/ipv6/conf/docker0/disable_ipv6; ip address add 172.17.0.1/16 dev docker0; ip link set docker0 up
      echo 1 >/proc/sys/net/ipv4/ip_forward; echo 2 >/proc/sys/net/ipv4/conf/all/rp_filter`,
   );
   await server.exec(['nft', '-f', '-'], { input: docker });

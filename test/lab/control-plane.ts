@@ -109,16 +109,17 @@ export async function joinHost(controlPlane: ControlPlane, host: Host, joining: 
   return JSON.parse(stdout);
 }
 
-/** Gives a connector a path to each route of the network that it has none to: a connector without one puts the route out of service. */
-async function addMissingLans({ cpn }: ControlPlane, host: Host, network: string): Promise<void> {
+/** Gives a host a path to each route of the network that it has none to: a connector without one puts the route out of service. */
+export async function addMissingLans({ cpn }: ControlPlane, host: Host, network: string): Promise<void> {
   const { routes } = JSON.parse((await cpn(['network', 'show', network, '--json'])).stdout) as { routes: string[] };
   for (const route of routes.filter((each) => !each.includes(':') && each !== '0.0.0.0/0')) {
     const [first = ''] = route.split('/');
     const path = await host.exec(['ip', 'route', 'get', first], { allowFailure: true });
     if (path.exitCode === 0) continue;
     await host.exec(['ip', 'link', 'add', 'site0', 'type', 'bridge'], { allowFailure: true });
-    await host.exec(['ip', 'link', 'set', 'site0', 'up']);
-    await host.exec(['ip', 'route', 'add', route, 'dev', 'site0']);
+    await host.exec(['sh', '-c', 'echo 1 >/proc/sys/net/ipv6/conf/site0/disable_ipv6; exec ip link set site0 up']);
+    // A LAN that a test adds later wins.
+    await host.exec(['ip', 'route', 'add', route, 'dev', 'site0', 'metric', '40000']);
   }
 }
 

@@ -28,13 +28,15 @@ describe('a reply that waits', () => {
     ['a change of the network', ({ network }) => call('PATCH', `${network}`, { name: 'moved' })],
     ['a change of a peer', ({ network, peer }) => call('PATCH', `${network}/peers/${peer}`, { name: 'moved' })],
     ['the removal of a peer', ({ network, peer }) => call('DELETE', `${network}/peers/${peer}`)],
-  ])('comes after %s, with what was changed', async (_, change) => {
+  ])('comes after %s, with what was changed', async (what, change) => {
     const office = await makeOffice(on);
     const reply = read(on, office.network, 2, long);
     await untilWaiting(on, office.network);
     expect((await change(office)).status).toBeLessThan(300);
     expect(outcome(await reply)).toEqual(changed(3));
-    expect((await reply).body).toEqual((await read(on, office.network, null, '')).body);
+    const { removed, ...whole } = (await reply).body.data;
+    expect(removed).toEqual(what === 'the removal of a peer' ? [office.peer] : undefined);
+    expect(whole).toEqual((await read(on, office.network, null, '')).body.data);
     expect(on.notifier.count()).toBe(0);
   });
 

@@ -170,7 +170,8 @@ test('the peers of a database from before can withdraw too', async () => {
     const indexes = ['peers_expires_at', 'peers_identity_key', 'peers_previous_key', 'peers_label'];
     for (const index of indexes) await db.schema.dropIndex(index).execute();
     await db.schema.alterTable('sessions').dropColumn('address').execute();
-    await db.schema.alterTable('networks').dropColumn('nonce').execute();
+    for (const column of ['nonce', 'map_max_age_seconds'])
+      await db.schema.alterTable('networks').dropColumn(column).execute();
     for (const column of ['peer_hours', 'peer_types', 'routes'])
       await db.schema.alterTable('enrollment_keys').dropColumn(column).execute();
     for (const column of [

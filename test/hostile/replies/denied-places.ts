@@ -13,19 +13,22 @@ const routes: readonly (readonly [string, readonly string[]])[] = [
   ['link-local', ['169.254.0.0/16', '169.254.169.254/32', '169.254.0.0/17', '169.0.0.0/8', 'fe80::/10', 'fe80::1/128']],
   ['multicast', ['224.0.0.0/4', '224.0.0.251/32', '239.0.0.0/8', 'ff00::/8', 'ff02::1/128']],
   ['reserved and broadcast', ['240.0.0.0/4', '255.255.255.255/32', '255.0.0.0/8']],
-  ['the control plane', ['203.0.113.1/32', '203.0.113.0/24', '203.0.0.0/8']],
+  ['the control plane', ['203.0.113.1/32', '203.0.113.0/24']],
   ['the host itself', ['203.0.113.255/32', '192.168.20.5/32']],
   ['a peer’s endpoint', ['203.0.113.11/32', '203.0.113.8/29']],
   ['the gateway', ['198.18.0.1/32', '198.18.0.0/15', '198.0.0.0/8']],
-  ['the resolver', ['198.51.100.53/32', '198.51.100.0/24']],
-  ['the LAN', ['192.168.20.0/24', '192.168.20.77/32', '192.168.20.128/25', '192.168.0.0/16']],
-  ['the SSH client', [`${sshClient}/32`, '198.51.101.0/24']],
+  ['the resolver', ['198.51.100.53/32']],
+  ['the LAN', ['192.168.20.0/24', '192.168.20.77/32', '192.168.20.128/25']],
+  ['the SSH client', [`${sshClient}/32`]],
   ['what is routed elsewhere', ['172.31.0.0/16']],
   [
     'the network itself',
     ['10.77.0.0/24', '10.77.0.128/25', '10.77.0.5/32', '10.77.0.2/32', '10.77.0.1/32', '10.77.0.200/32'],
   ],
 ];
+
+/** The groups, which the packet rules of each host name. */
+const groups = ['224.0.0.0/4', 'ff00::/8'];
 
 /** Those that the tools print in any case, because the host has them for another reason. */
 const own = routes.find(([what]) => what === 'the network itself')?.[1] ?? [];
@@ -80,7 +83,7 @@ export const deniedRoutes = family('a route to', [
         name: `${what}: ${route}`,
         to: 'map',
         outcome: {
-          nowhere: [...own, 'ff00::/8'].includes(route)
+          nowhere: [...own, ...groups].includes(route)
             ? []
             : [` ${route}`, `,${route}`, `dst=${route.replace(/\/(32|128)$/, '')} `],
           route,

@@ -90,7 +90,7 @@ const peerLines = [
 ];
 
 /** Routes in a text that the host leaves out. */
-const denied = ['0.0.0.0/0', '128.0.0.0/1', '169.254.169.254/32', '198.51.100.0/24', '192.168.20.0/24', '::/0'];
+const denied = ['0.0.0.0/0', '128.0.0.0/1', '169.254.169.254/32', '198.51.100.53/32', '192.168.20.0/24', '::/0'];
 
 const text = (own: string, ofPeer: string) =>
   `[Interface]\n${own}\n[Peer]\nPublicKey = ${keyOf('peer 1')}\n${ofPeer}\n`;

@@ -124,6 +124,12 @@ export const rules: Readonly<Record<string, Rule>> = {
     success: 200,
     foreign: 404,
   },
+  'GET /api/networks/{network}/removals': {
+    roles: all,
+    path: (things) => `${network(things)}/removals`,
+    success: 200,
+    foreign: 404,
+  },
   'PATCH /api/networks/{network}': {
     roles: oam,
     path: network,
