@@ -25,6 +25,7 @@ export async function recordScreens(): Promise<Screen[]> {
   const laptop = await office.lab.addHost('laptop', { address: '203.0.113.33/24' });
   await join(office, laptop, '--type', 'admin_device');
   const web = await office.lab.addHost('web-1', { address: '203.0.113.22/24' });
+  await writeFile(path(web.etcDir, 'resolv.conf'), 'nameserver 203.0.113.1\n');
   await writeFile(path(web.homeDir, 'key'), await makeKey(office.controlPlane, 'office', 'web-1'), { mode: 0o600 });
 
   const screens: Screen[] = [];
