@@ -25,12 +25,17 @@ export interface Lanes {
 /** A route that the edge serves in every lane. */
 const edgeRoute = '192.168.50.0/24';
 
+/** A connector has these in the LANs of all routes that a lane ever has, so that none is out of service. */
+const siteAddresses = (host: number) => [`192.168.50.${host}/24`, `192.168.60.${host}/23`];
+
 /** As many as a slow machine of two cores can do with. */
 const howMany = 4;
 
 export async function startLanes({ lab, controlPlane }: Office): Promise<Lanes> {
   const owner = new Owner(controlPlane);
   const edge = await lab.addHost('edge', { address: '203.0.113.2/24' });
+  const site = await lab.addSegment('site');
+  await edge.plug(site, { address: siteAddresses(1) });
   const lanes: Lane[] = [];
   for (let lane = 0; lane < howMany; lane += 1) {
     const name = `lane-${lane}`;
@@ -38,6 +43,7 @@ export async function startLanes({ lab, controlPlane }: Office): Promise<Lanes> 
     const flags = ['--type', 'connector', '--endpoint', `${edge.address}:${51820 + lane}`, '--wait', '0'];
     const { address } = await joinHost(controlPlane, edge, { network: name, flags });
     const host = await lab.addHost(`host-${lane}`, { address: `203.0.113.${10 + lane}/24` });
+    await host.plug(site, { address: siteAddresses(10 + lane) });
     lanes.push({ host, network, name, edgeAddress: address });
   }
   return { owner, edge, lanes };
