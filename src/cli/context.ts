@@ -8,6 +8,7 @@ import type { DoctorTools } from '../app/doctor/examination.ts';
 import { noMeter } from '../app/meter.ts';
 import type { ConnectOptions, KnownService, Log, Tools } from '../app/tools.ts';
 import type { LockHolder } from '../core/doctor/check-files.ts';
+import { expectCpnError } from '../core/errors/index.ts';
 import { findEnvironmentProxy } from '../core/net/proxy.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { DaemonUnit, Supervisor } from '../host/supervisor.ts';
@@ -15,7 +16,6 @@ import type { Folders, Store } from '../store/store.ts';
 import type { TextFile } from './daemon/metrics/publish.ts';
 import { deferSignals } from './daemon/stop-signals.ts';
 import type { Environment, Input } from './input/input.ts';
-import { withEnvironmentProxy } from './input/proxy.ts';
 import { printRemark, progress, warn } from './output/output.ts';
 
 /** A command prints for people; a daemon writes a log, and continues without its disk. */
@@ -28,7 +28,7 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
   const folders = await foldersOf(input.environment);
   const log = await openLog(input, mode === 'daemon' ? 'info' : 'silent');
   const reporter = mode === 'daemon' ? reportToLog(log) : { progress, remark: printRemark, warn };
-  const reach = (service: ServiceAddress) => withEnvironmentProxy(service, input.environment);
+  const reportUnusedProxy = createProxyReport(input.environment, reporter);
   // Of two daemons with one identity the service sees an earlier one come back, which a restart never does.
   const instance = mode === 'daemon' ? randomBytes(8).toString('hex') : null;
   const untested = describeUntested(driver);
@@ -36,16 +36,13 @@ export async function openTools(input: Input, mode: Mode = 'command'): Promise<T
   return {
     host: await openHost(driver, folders.runtime),
     store: await openStore(folders, mode, reporter, log),
-    connect: (known, patience) =>
-      connectService(
-        { ...known, service: reach(known.service) },
-        { deadlineMs: 30_000, ...patience },
-        reporter,
-        instance,
-      ),
+    connect(known, patience) {
+      reportUnusedProxy(known.service);
+      return connectService(known, { deadlineMs: 30_000, ...patience }, reporter, instance);
+    },
     async describe(address, etag, signal) {
       const { readDescription } = await import('../api/description.ts');
-      return readDescription(reach(address), etag, signal && { signal });
+      return readDescription(address, etag, signal && { signal });
     },
     log,
     now: () => new Date(),
@@ -73,7 +70,7 @@ export async function openDoctor(input: Input): Promise<DoctorTools> {
   return {
     ...tools,
     ...{ inspector, folders },
-    probeService: (service, deadlineMs) => probeService(withEnvironmentProxy(service, environment), deadlineMs),
+    probeService,
     environmentProxy: ({ url }) => findEnvironmentProxy(url, environment),
   };
 }
@@ -168,6 +165,32 @@ async function openStore(folders: Folders, mode: Mode, { warn }: Reporter, log: 
     if (event === 'recovered') log.info({}, 'the disk works again');
     else log.warn({ error: error?.message }, 'the disk failed; continuing from memory');
   });
+}
+
+/**
+ * Warns, once for each service, of a proxy that the environment names and that is not saved. A joined network uses what is saved alone:
+ * the guard, `status` and the daemon all go by it, and their environments differ.
+ */
+function createProxyReport(environment: Environment, { warn }: Reporter): (service: ServiceAddress) => void {
+  const reported = new Set<string>();
+  return ({ url, proxy }) => {
+    if (proxy !== undefined || reported.has(url)) return;
+    reported.add(url);
+    const named = readNamedProxy(url, environment);
+    if (named === null) return;
+    const found = `${named.from} names a proxy that is not saved; connecting to ${url} directly`;
+    warn(`${found}; "cpn set --proxy ${named.url}" saves it, and "cpn set --proxy none" ends this warning`);
+  };
+}
+
+/** Null also where the variable has no proxy that can be read: it is not used. */
+function readNamedProxy(url: string, environment: Environment) {
+  try {
+    return findEnvironmentProxy(url, environment);
+  } catch (error) {
+    expectCpnError(error);
+    return null;
+  }
 }
 
 async function connectService(

@@ -130,6 +130,14 @@ describe('a join', () => {
     expect((await stateOf(controlPlane)).service).not.toHaveProperty('proxy');
   });
 
+  it('stays direct with a variable that comes later, as the guard takes it to be, and reports the variable', async () => {
+    const env = { HTTPS_PROXY: 'http://203.0.113.5:1' };
+    const { exitCode, stderr } = await cpn(controlPlane, ['reconcile'], { env });
+    expect([exitCode, stderr]).toEqual([0, expect.stringContaining('"cpn set --proxy http://203.0.113.5:1" saves it')]);
+    const { stdout } = await cpn(controlPlane, ['doctor', '--all'], { env, allowFailure: true });
+    expect(stdout).toContain('HTTPS_PROXY names http://203.0.113.5:1, which is not saved and not used');
+  });
+
   it('goes through the proxy that the environment names, says that it saves it, and stores its password alone', async () => {
     const HTTPS_PROXY = proxy.url.replace('//', '//user:hunter2@');
     const { exitCode, stdout, stderr } = await join(edge, ['--listen-port', '51820'], { HTTPS_PROXY });

@@ -44,7 +44,7 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
   }
 }
 
-/** By which proxy the daemon reaches the control plane, and where this shell would take another one. */
+/** The saved proxy, by which this host reaches the control plane; where none is saved, one that the environment names and that is not used. */
 function examineProxy(tools: DoctorTools, { interface: link, service }: Joined): Finding[] {
   const looked = `the proxy of ${link}`;
   const proxy = proxyOf(service);
@@ -53,7 +53,7 @@ function examineProxy(tools: DoctorTools, { interface: link, service }: Joined):
   if (service.proxy !== undefined) return [];
   const named = tools.environmentProxy(service);
   if (named === null) return [];
-  const found = `${named.from} names ${named.url} to commands of this shell; none is saved, and a daemon without that variable connects directly`;
+  const found = `${named.from} names ${named.url}, which is not saved and not used: the connection is direct`;
   return [noteFinding('api', looked, found, `cpn set ${link} --proxy ${named.url}, or --proxy none`)];
 }
 
