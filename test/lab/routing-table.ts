@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Host } from './host.ts';
 
@@ -19,4 +19,5 @@ export async function loadRoutes(host: Host, count: number, via: string | null =
   const path = join(host.folder, `routes-${table}`);
   await writeFile(path, lines.join(''));
   await host.exec(['ip', '-batch', path], { timeoutMs: 1_200_000 });
+  await rm(path);
 }

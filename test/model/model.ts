@@ -23,6 +23,8 @@ export interface Model {
   readonly routed: Set<Lan>;
   /** The members that are in the second network too. */
   readonly elsewhere: Set<Member>;
+  /** The members of which a copy ran: status reports it for ten minutes. */
+  readonly copied: Set<Member>;
   /** Strangers may have passed a host's packet rules since the hosts were last settled: there were none for a while. */
   isLeakExcused: boolean;
 }
@@ -34,6 +36,7 @@ export function initialModel(): Model {
     dockers: new Set(),
     routed: new Set(['first']),
     elsewhere: new Set(),
+    copied: new Set(),
     isLeakExcused: false,
   };
 }

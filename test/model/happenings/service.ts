@@ -12,7 +12,7 @@ const once = { to: ['origin'], can: () => true } as const;
 const planeFolder = (site: Site) => join(site.center.controlPlane.host.folder, 'data');
 
 /** Advertises a LAN, or no more. */
-async function toggleRoute({ site }: Day, model: Model, lan: Lan): Promise<void> {
+export async function toggleRoute({ site }: Day, model: Model, lan: Lan): Promise<void> {
   if (!model.routed.delete(lan)) model.routed.add(lan);
   const routes = [...model.routed].map((each) => lans[each].prefix);
   await site.center.owner.setRoutes(site.center.network, routes);

@@ -8,6 +8,7 @@ import type { Day, Happening } from './happening.ts';
 import { hostHappenings } from './host.ts';
 import { networkHappenings } from './network.ts';
 import { serviceHappenings } from './service.ts';
+import { surroundingHappenings } from './surroundings.ts';
 import { tunnelHappenings } from './tunnel.ts';
 
 const happenings: readonly Happening[] = [
@@ -17,6 +18,7 @@ const happenings: readonly Happening[] = [
   ...networkHappenings,
   ...serviceHappenings,
   ...foreignHappenings,
+  ...surroundingHappenings,
 ];
 
 /** A happening to a host as a command of fast-check. */
