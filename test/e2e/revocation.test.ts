@@ -153,6 +153,8 @@ describe('a connector', () => {
     const late = await status(edge);
     expect([late.state, Date.parse(late.map_valid_until) < Date.now()]).toEqual(['degraded', true]);
     expect(late.warnings).toContainEqual(expect.stringContaining('relays and serves nothing until it confirms it'));
+    const examined = await edge.cpn(['doctor'], { allowFailure: true });
+    expect(examined.stdout).toContain('relays and serves nothing until it confirms it');
     // Nor after it came up from what it knows.
     await edge.cpn(['down', 'cpn0']);
     await edge.cpn(['up', 'cpn0']);

@@ -16,6 +16,7 @@ import { expectCpnError, printable } from '../../core/errors/index.ts';
 import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
+import { describeMapAge } from '../../core/map/map-age.ts';
 import { describeUnlisted, findOwnPeer } from '../../core/map/own-peer.ts';
 import { parseAddress } from '../../core/net/cidr.ts';
 import { acceptCommand, describeDifference, findPinMismatches } from '../../core/pins/pin-mismatch.ts';
@@ -61,6 +62,7 @@ export const networkChecks: readonly NetworkCheck[] = [
     examine: async (tools, seen) => [
       examineTunnel(seen),
       ...examineEnding(tools, seen),
+      ...examineMapAge(seen),
       ...(await examineClones(tools, seen)),
       ...(await examinePeers(tools, seen)),
       ...(await examineEndpoints(tools, seen)),
@@ -106,6 +108,13 @@ function examineEnding(tools: Tools, { state }: Evaluation): Finding[] {
   if (ending === null) return [];
   const looked = `how long this host may stay in ${printable(state.membership.map.name)}`;
   return [problemFinding('network', looked, ending.found, ending.remedy)];
+}
+
+function examineMapAge({ state, desired, serviceTime }: Evaluation): Finding[] {
+  const age = desired.isConnector ? describeMapAge(state, serviceTime) : null;
+  if (age === null) return [];
+  const looked = `when the control plane last confirmed the map of ${state.interface}`;
+  return [problemFinding('network', looked, age.found, 'mend what is found about api, and check that "cpn run" runs')];
 }
 
 async function examineClones(tools: Tools, { state }: Evaluation): Promise<Finding[]> {

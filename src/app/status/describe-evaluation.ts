@@ -38,6 +38,8 @@ import { describeProvidedConfig } from './describe-provided-config.ts';
 import { findSecretMismatches, viewSecrets } from './find-secret-mismatches.ts';
 import type { NetworkStatus, PeerStatus, RouteStatus } from './network-status.ts';
 
+const mapAgeRemedy = 'check with "cpn doctor" why the control plane does not answer, and that "cpn run" runs';
+
 /** What an evaluation tells of a network's state. */
 type EvaluatedStatus = Pick<
   NetworkStatus,
@@ -107,7 +109,7 @@ export function describeEvaluation(
       ...describePinMismatches(state),
       ...(ending === null ? [] : [`${ending.found}; ${ending.remedy}`]),
       ...findCloneWarnings(state, notes).map(({ found, remedy }) => `${found}; ${remedy}`),
-      ...(age === null ? [] : [age.text]),
+      ...(age === null ? [] : [`${age.found}; ${mapAgeRemedy}`]),
       ...(state.refused === null ? [] : [describeRefused(state)]),
       ...(state.enabled ? [] : [`taken down; "cpn up ${state.interface}" brings it up`]),
       ...(state.drained

@@ -27,7 +27,7 @@ export function isConfirmationDue({ membership, confirmed }: Confirmed, at: numb
 /** That a connector's map is out of date, or soon is. */
 export interface MapAgeWarning {
   readonly isOver: boolean;
-  readonly text: string;
+  readonly found: string;
 }
 
 /** Describes the map of a connector from half of its longest age on; null before, and where it has none. */
@@ -35,11 +35,10 @@ export function describeMapAge(host: Confirmed, now: number): MapAgeWarning | nu
   const until = findMapEnd(host);
   const { maxAge = 0 } = host.membership.map;
   if (until === null || until - now > maxAge * 500) return null;
-  const remedy = 'check with "cpn doctor" why the control plane does not answer, and that "cpn run" runs';
   const since = `the control plane last confirmed the map at ${new Date(host.confirmed ?? 0).toISOString()}`;
   const isOver = until <= now;
   const effect = isOver
     ? 'this connector relays and serves nothing until it confirms it again'
     : `without another confirmation this connector relays and serves nothing from ${new Date(until).toISOString()} on`;
-  return { isOver, text: `${since}; ${effect}; ${remedy}` };
+  return { isOver, found: `${since}; ${effect}` };
 }

@@ -29,13 +29,11 @@ describe('the warning of a connector', () => {
     expect(describeMapAge(host(hour), 9 * hour - 1)).toBeNull();
     expect(describeMapAge(host(hour), 9 * hour)).toMatchObject({
       isOver: false,
-      text: expect.stringMatching(
-        /at 1970-01-01T01:00:00.000Z; without another .* from 1970-01-01T17:00:00.000Z on; check/,
-      ),
+      found: expect.stringMatching(/at 1970-01-01T01:00:00.000Z; without another .* from 1970-01-01T17:00:00.000Z on$/),
     });
     expect(describeMapAge(host(hour), 17 * hour)).toMatchObject({
       isOver: true,
-      text: expect.stringContaining('relays and serves nothing until it confirms it again; check with "cpn doctor"'),
+      found: expect.stringContaining('relays and serves nothing until it confirms it again'),
     });
     expect(describeMapAge(host(hour, null), 99 * hour)).toBeNull();
   });
