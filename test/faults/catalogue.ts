@@ -71,7 +71,18 @@ export const catalogue: readonly Fault[] = [
     'the packet rules are flushed',
     'forwarding is switched off',
     'the wg-quick file is edited or deleted',
+    'a routing daemon loads a large table',
+    'DHCP adds routes (option 121)',
+    'docker drops packets before they are forwarded',
+    'an endpoint is of the other address family',
   ]),
+  {
+    number: 57,
+    name: 'a copy of the host runs',
+    group: 'host drift',
+    reason: 'a person decides which host is the copy: test/e2e/clones.test.ts',
+  },
+  ...group('host drift', 58, ['a local resolver queries a server in a route', 'the HTTP proxy dies']),
 ];
 
 /** The fault with this number. */

@@ -1,4 +1,5 @@
 import { checkAnswers } from '../../core/doctor/check-answers.ts';
+import { checkDetours } from '../../core/doctor/check-detours.ts';
 import { checkEndpoints, findUsedEndpoints } from '../../core/doctor/check-endpoints.ts';
 import {
   checkConflicts,
@@ -69,6 +70,7 @@ export const networkChecks: readonly NetworkCheck[] = [
       ...checkConflicts(sceneOf(seen)),
       ...checkForeignRoutes(sceneOf(seen)),
       ...checkOutside(sceneOf(seen)),
+      ...checkDetours(sceneOf(seen)),
       ...checkAnswers(await readReturnPaths(tools.host, seen, anyClient), seen.desired, seen.actual),
     ],
   },

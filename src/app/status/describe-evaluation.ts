@@ -12,13 +12,12 @@ import type { Peer } from '../../core/map/model.ts';
 import { describeUnlisted, ownKeys } from '../../core/map/own-peer.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
-import type { Prefix } from '../../core/net/cidr.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import {
   type BypassRoute,
   describeBypassRoute,
-  findBypassRoute,
+  findDetours,
   isRoutedInto,
   withoutSubnets,
 } from '../../core/routing/bypass-route.ts';
@@ -62,7 +61,9 @@ export function describeEvaluation(
   // A network that was taken down is as it should be.
   const drift = state.enabled ? changes : [];
   const peers = describePeers(seen, notes.silent, now);
-  const detours = findDetours(seen);
+  const taken = desired.report.filter((route) => route.state === 'taken').map((route) => route.prefix);
+  const detours = findDetours([map.cidr, ...taken], actual, actual.surroundings);
+  const remoteDetours = findDetours([map.cidr, ...taken], actual, withoutSubnets(actual.surroundings));
   const routes = desired.report.map((route) => ({
     ...describeRoute(route, actual, detours.get(route.prefix)),
     remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
@@ -76,7 +77,7 @@ export function describeEvaluation(
     drift.length > 0 ||
     foreignRoutes.some(({ problem }) => problem !== null) ||
     outside.entries.some(({ problem }) => problem !== null) ||
-    findDetours(seen, withoutSubnets(actual.surroundings)).size > 0 ||
+    remoteDetours.size > 0 ||
     detours.has(map.cidr) ||
     notes.sync.clonedSince !== undefined ||
     state.pins.some((pin) => pin.claimed !== null) ||
@@ -190,18 +191,6 @@ function describeRoute(
   if (!isRoutedInto(prefix, actual)) return { prefix, via, state: 'missing', reason: 'not on the host' };
   const reasons = [...(detour ? [describeBypassRoute(detour)] : []), ...(reason === null ? [] : [reason])];
   return { prefix, via, state: 'active', reason: reasons.length === 0 ? null : reasons.join('; ') };
-}
-
-/** What of the network's range and routes that lead in here a more specific route of another program diverts. */
-function findDetours({ state, desired, actual }: Evaluation, underlay = actual.surroundings): Map<Prefix, BypassRoute> {
-  const taken = desired.report.filter((route) => route.state === 'taken').map((route) => route.prefix);
-  const leading = [state.membership.map.cidr, ...taken].filter((prefix) => isRoutedInto(prefix, actual));
-  return new Map(
-    leading.flatMap((prefix): [Prefix, BypassRoute][] => {
-      const detour = findBypassRoute(prefix, underlay);
-      return detour ? [[prefix, detour]] : [];
-    }),
-  );
 }
 
 function describeUnloaded({ state, desired, actual }: Evaluation, { unloaded }: Pick<Notes, 'unloaded'>): string[] {

@@ -22,6 +22,22 @@ export function findBypassRoute(prefix: Prefix, surroundings: Underlay): BypassR
   return parts.toSorted((a, b) => lengthOf(a.prefix) - lengthOf(b.prefix))[0] ?? null;
 }
 
+/** Of these prefixes, those that lead into the interface, each with the part of it that a more specific route diverts. */
+export function findDetours(
+  prefixes: readonly Prefix[],
+  actual: Pick<Actual, 'routes' | 'rules' | 'onLink'>,
+  surroundings: Underlay,
+): ReadonlyMap<Prefix, BypassRoute> {
+  return new Map(
+    prefixes
+      .filter((prefix) => isRoutedInto(prefix, actual))
+      .flatMap((prefix): [Prefix, BypassRoute][] => {
+        const detour = findBypassRoute(prefix, surroundings);
+        return detour ? [[prefix, detour]] : [];
+      }),
+  );
+}
+
 /** The same host without its local subnets: such a one within a route is expected to stay local. */
 export function withoutSubnets(surroundings: Underlay): Underlay {
   return { ...surroundings, connected: [] };
