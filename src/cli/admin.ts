@@ -122,9 +122,13 @@ export async function readPeerHealth(
   }
 }
 
-/** The one of `list` that a person names by id or name; a WrongUsage where there is none, or more than one. */
+/**
+ * Finds the one of `list` that a person names by id or name. An id wins: peers choose their names, and two that are called by each
+ * other's id could not be removed otherwise.
+ *
+ * @throws WrongUsage where there is none, or where several have the name
+ */
 export function findNamed<Thing extends Named>(list: readonly Thing[], named: string, what: string): Thing {
-  // A peer gives itself its name, and may have chosen the id of another.
   const found = matchNamed(list, named, { ...naming, what });
   if (found === null) {
     throw new WrongUsage(`there is no ${what} ${quote(named)}; there are: ${describeList(list, naming)}`);
@@ -138,9 +142,10 @@ interface Named {
 }
 
 const naming: Omit<Naming<Named>, 'what'> = {
-  names: ({ id, name }) => [String(id), name],
+  ownName: ({ id }) => String(id),
+  names: ({ name }) => [name],
   describe: ({ id, name }) => `${quote(name)} (${id})`,
-  remedy: 'give an id or a name that no other has',
+  remedy: 'give an id',
 };
 
 function notLoggedIn({ url }: ServiceAddress): WrongUsage {

@@ -4,7 +4,7 @@ import { quote, WrongUsage } from '../errors/index.ts';
 export interface Naming<Thing> {
   /** The noun for messages, such as `network`. */
   readonly what: string;
-  /** A name that no two have and that this host gives, such as an interface: it wins over all others. */
+  /** A name that no two have and that no member chooses, such as an interface of this host: it wins over all others. */
   readonly ownName?: (thing: Thing) => string;
   /** Its id, its name, its addresses. Members and control planes choose some of them, perhaps those of another. */
   readonly names: (thing: Thing) => readonly string[];
