@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join as path } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -122,6 +122,26 @@ describe('the server that a local resolver queries', () => {
     expect(await routeTo(server)).toMatch(/dev eth0/);
     await host.exec(['sh', '-ec', startSshd(keys, 22)]);
     await startDnsmasq();
+  });
+});
+
+describe('a local resolver of an ordinary user', () => {
+  it('keeps none of its servers outside', async () => {
+    const resolvConf = path(host.etcDir, 'resolv.conf');
+    const before = await readFile(resolvConf, 'utf8');
+    await host.exec(['sh', '-c', 'echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start']);
+    await writeFile(resolvConf, 'nameserver 127.0.0.9\n');
+    const unprivileged = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--no-new-privs'];
+    const listen = ['--listen-address=127.0.0.9', '--bind-interfaces', '--pid-file='];
+    const stub = host.spawn([...unprivileged, 'dnsmasq', ...dnsmasq, ...listen, `--server=${printer}`]);
+    await eventually('it listens', async () => (await host.exec(['ss', '-lun'])).stdout.includes('127.0.0.9:53'));
+    await host.cpn(['reconcile']);
+    expect(await routeTo(printer)).toMatch(/dev cpn0/);
+    const { stdout } = await host.cpn(['doctor', '--all'], { allowFailure: true });
+    expect(stdout).toMatch(/the local resolver 127\.0\.0\.9: the user 65534, who is no system user, listens there/);
+    await stub.stop();
+    await writeFile(resolvConf, before);
+    await host.cpn(['reconcile']);
   });
 });
 

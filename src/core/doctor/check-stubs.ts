@@ -11,9 +11,18 @@ export function checkStubs({ desired, actual }: ExaminedNetwork): Finding[] {
 }
 
 function judge(stub: ResolverStub, outside: ReadonlySet<Address>): Finding {
-  const { address, isListening, program, isStated, stated, seen } = stub;
+  const { address, isListening, stranger, program, isStated, stated, seen } = stub;
   if (!isListening)
     return noteFinding('dns', `the local resolver ${address}`, 'nothing listens there', 'see /etc/resolv.conf');
+  if (stranger !== undefined) {
+    const found = `the user ${stranger}, who is no system user, listens there: its servers are not kept outside the tunnel`;
+    return noteFinding(
+      'dns',
+      `the local resolver ${address}`,
+      found,
+      'run it as root or as a system user (below 1000)',
+    );
+  }
   const looked = `the local resolver ${address} (${program === null ? 'its program cannot be seen' : printable(program)})`;
   const servers = [...new Set([...stated, ...seen])];
   const list = servers.map((each) => (outside.has(each) ? `${each} (kept outside the tunnel)` : each)).join(', ');

@@ -179,6 +179,8 @@ export interface ResolverStub {
   readonly address: Address;
   /** True where some program listens there. */
   readonly isListening: boolean;
+  /** The user who listens there, where this is no system user: its servers do not count. */
+  readonly stranger?: number;
   /** The program that listens there; null where it cannot be seen. */
   readonly program: string | null;
   /** True where its settings were read, and name all servers that it queries. */

@@ -24,8 +24,8 @@ const dnsPorts: ReadonlySet<number> = new Set([53, 853]);
 /** A stub may query another one on this host. */
 const mostStubs = 8;
 
-/** How many servers of one stub count. */
-const mostServers = 32;
+/** How many servers of one stub count: with servers for single domains a stub has more than the three of a resolv.conf(5). */
+const mostServers = 16;
 
 /** The process that has a socket, by its inode: to look into all processes takes long. */
 export type OwnerCache = Map<string, string>;
@@ -43,7 +43,7 @@ const mostOwners = 64;
  */
 export function readResolvers(own: readonly Address[], owners: OwnerCache): Pick<Underlay, 'resolvers' | 'stubs'> {
   const published = readIfThere(resolvedFile);
-  const named = parseResolvers(`${readIfThere('/etc/resolv.conf')}\n${published}`);
+  const named = [...new Set([readIfThere('/etc/resolv.conf'), published].flatMap(parseResolvers))];
   const isPublished = (address: Address) => published !== '' && resolvedStubs.includes(address);
   const first = named.filter((address) => isHere(address, own) && !isPublished(address));
   if (first.length === 0) return { resolvers: named };
@@ -59,7 +59,8 @@ function isHere(address: Address, own: readonly Address[]): boolean {
 }
 
 function findStubs(first: readonly Address[], own: readonly Address[], owners: OwnerCache): ResolverStub[] {
-  const tables = ['udp', 'udp6', 'tcp', 'tcp6'].map((name) => readIfThere(`/proc/net/${name}`));
+  const tables = (names: readonly string[]) => names.map((name) => readIfThere(`/proc/net/${name}`)).join('\n');
+  const [datagrams, streams] = [tables(['udp', 'udp6']), tables(['tcp', 'tcp6'])];
   const stubs: ResolverStub[] = [];
   const done = new Set<string>();
   const pending: Forwarder[] = first.map((address) => ({ address, port: 53 }));
@@ -67,32 +68,43 @@ function findStubs(first: readonly Address[], own: readonly Address[], owners: O
     const key = `${next.address} ${next.port}`;
     if (done.has(key)) continue;
     done.add(key);
-    const rows = parseSockets(tables.join('\n'), new Set([...dnsPorts, next.port]));
-    const { forwarders, ...stub } = describeStub(next, rows, own, owners);
+    const ports = new Set([...dnsPorts, next.port]);
+    const sockets = { datagrams: parseSockets(datagrams, ports), streams: parseSockets(streams, ports) };
+    const { forwarders, ...stub } = describeStub(next, sockets, own, owners);
     stubs.push(stub);
     pending.push(...forwarders.filter(({ address }) => isHere(address, own)));
   }
   return stubs;
 }
 
+interface Sockets {
+  readonly datagrams: readonly SocketRow[];
+  readonly streams: readonly SocketRow[];
+}
+
 function describeStub(
   { address, port }: Forwarder,
-  rows: readonly SocketRow[],
+  { datagrams, streams }: Sockets,
   own: readonly Address[],
   owners: OwnerCache,
 ): ResolverStub & { readonly forwarders: readonly Forwarder[] } {
-  const inodes = findListening(rows, address, port);
+  const { inodes, stranger } = findListening({ datagrams, streams }, address, port);
+  if (stranger !== null) {
+    const unknown = { program: null, isStated: false, stated: [], seen: [], forwarders: [] };
+    return { address, isListening: true, stranger, ...unknown };
+  }
   const pid = findOwner(inodes, owners);
   const program = pid === null ? '' : readProgram(pid);
   const argv = pid === null ? [] : readIfThere(`/proc/${pid}/cmdline`).split('\0');
   const settings = program === '' ? readUsualSettings(rootsFiles) : readStubSettings(program, argv, rootsFiles);
   const { sockets } = pid === null ? { sockets: new Set<string>() } : readOpenFiles(pid);
-  const seen = rows.flatMap(({ inode, local, remote, remotePort }) =>
+  const seen = [...datagrams, ...streams].flatMap(({ inode, local, remote, remotePort }) =>
     sockets.has(inode) && dnsPorts.has(remotePort) && remote !== null && local !== null && own.includes(local)
       ? [remote]
       : [],
   );
-  const forwarders = settings?.forwarders.slice(0, mostServers) ?? [];
+  const named = new Map((settings?.forwarders ?? []).map((each) => [`${each.address} ${each.port}`, each]));
+  const forwarders = [...named.values()].slice(0, mostServers);
   const stated = forwarders.map((each) => each.address).filter((each) => !isHere(each, own));
   return {
     address,
@@ -108,11 +120,34 @@ function describeStub(
   };
 }
 
-/** The sockets that take queries at an address: those of that address, else those of all addresses. */
-function findListening(rows: readonly SocketRow[], address: Address, port: number): readonly string[] {
-  const open = rows.filter((row) => row.localPort === port && row.remote === null && row.inode !== '0');
-  const exact = open.filter(({ local }) => local === address);
-  return (exact.length > 0 ? exact : open.filter(({ local }) => local === null)).map(({ inode }) => inode);
+/** The sockets that take queries at an address. */
+export interface Listening {
+  readonly inodes: readonly string[];
+  /** The user of a socket there that does not count; null where one counts, or there is none. */
+  readonly stranger: number | null;
+}
+
+/**
+ * Finds the sockets that take queries at an address: those of that address, else those of all addresses. Queries go by UDP first, so a
+ * TCP socket counts only where there is no UDP socket. A socket that no system user made does not count: where its port may be bound
+ * without rights, such as 5335, or 53 with ip_unprivileged_port_start=0, any user could name addresses that stay outside the tunnel.
+ */
+export function findListening({ datagrams, streams }: Sockets, address: Address, port: number): Listening {
+  const isOpen = (row: SocketRow) =>
+    row.localPort === port && row.remote === null && row.inode !== '0' && (row.local === address || row.local === null);
+  const open = [datagrams.filter(isOpen), streams.filter(isOpen)].find((rows) => rows.length > 0) ?? [];
+  const exact = open.filter(({ local }) => local !== null);
+  const rows = exact.length > 0 ? exact : open;
+  const counted = rows.filter(({ user }) => isSystemUser(user));
+  return { inodes: counted.map(({ inode }) => inode), stranger: counted.length > 0 ? null : (rows[0]?.user ?? null) };
+}
+
+/**
+ * True for root, for users of services (below UID_MIN of login.defs(5)) and for those that systemd makes for a service while it runs
+ * (DynamicUser= in systemd.exec(5)). The user 65534 is none: many programs share it.
+ */
+function isSystemUser(user: number): boolean {
+  return user < 1000 || (user >= 61_184 && user <= 65_519);
 }
 
 /** The process that has one of these sockets; null where none can be seen. */

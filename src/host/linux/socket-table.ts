@@ -10,18 +10,21 @@ export interface SocketRow {
   /** Null where it has no remote end. */
   readonly remote: Address | null;
   readonly remotePort: number;
+  /** The user who made it. */
+  readonly user: number;
   readonly inode: string;
 }
 
 const row =
-  /^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):([0-9A-F]{4}) [0-9A-F]{2} [0-9A-F:]+ [0-9A-F:]+ [0-9A-F]+ +\d+ +\d+ (\d+) /gm;
+  /^ *\d+: ([0-9A-F]+):([0-9A-F]{4}) ([0-9A-F]+):([0-9A-F]{4}) [0-9A-F]{2} [0-9A-F:]+ [0-9A-F:]+ [0-9A-F]+ +(\d+) +\d+ (\d+) /gm;
 
 /** Parses such tables, as far as a port of the sockets, at either end, is among `ports`. */
 export function parseSockets(tables: string, ports: ReadonlySet<number>, order = endianness()): SocketRow[] {
-  return [...tables.matchAll(row)].flatMap(([, local = '', at = '', remote = '', to = '', inode = '']): SocketRow[] => {
+  return [...tables.matchAll(row)].flatMap(([, local = '', at = '', remote = '', to = '', user, inode = '']) => {
     const [localPort, remotePort] = [Number.parseInt(at, 16), Number.parseInt(to, 16)];
     if (!ports.has(localPort) && !ports.has(remotePort)) return [];
-    return [{ local: readEnd(local, order), localPort, remote: readEnd(remote, order), remotePort, inode }];
+    const ends = { local: readEnd(local, order), localPort, remote: readEnd(remote, order), remotePort };
+    return [{ ...ends, user: Number(user), inode }];
   });
 }
 

@@ -166,8 +166,11 @@ function readNameservers(text: string): Forwarder[] {
   return parseResolvers(text).map((address) => ({ address, port: 53 }));
 }
 
-/** The servers of a resolv.conf(5), without those that are no addresses. */
+/** MAXNS of glibc: it ignores further ones. A DHCP server chooses them, and each address would stay outside the tunnel. */
+const mostNameservers = 3;
+
+/** The servers of a resolv.conf(5), without those that are no addresses: the first three. */
 export function parseResolvers(text: string): Address[] {
   const names = text.split('\n').map((line) => /^nameserver\s+(\S+)/.exec(line)?.[1] ?? '');
-  return [...new Set(names.flatMap((name) => readAddress(name) ?? []))];
+  return [...new Set(names.flatMap((name) => readAddress(name) ?? []))].slice(0, mostNameservers);
 }

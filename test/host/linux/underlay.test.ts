@@ -38,6 +38,11 @@ options edns0
   expect(parseResolvers(text)).toEqual(['192.0.2.53', 'fe80::53']);
 });
 
+test('the first three resolvers count, as in glibc: each stays outside a tunnel, and a DHCP server may name many', () => {
+  const lines = Array.from({ length: 60 }, (_, at) => `nameserver 93.184.216.${at}\n`);
+  expect(parseResolvers(lines.join(''))).toEqual(['93.184.216.0', '93.184.216.1', '93.184.216.2']);
+});
+
 describe('parseSshClients', () => {
   const tcp = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11418 1 0000000000000000 100 0 0 10 0
