@@ -116,9 +116,9 @@ describe('a full tunnel next to a DHCP server that hands out routes', () => {
     const seen = await status(laptop);
     expect(seen.state).toBe('up');
     expect(seen.outside).toEqual([
-      { prefix: '192.168.7.0/24', link: 'eth0', gateway: null, why: 'this host is in this subnet' },
       { prefix: '203.0.113.1/32', link: null, gateway: null, why: 'the control plane' },
       { prefix: '2001:db8:7::/64', link: 'eth0', gateway: null, why: 'this host is in this subnet' },
+      { prefix: '192.168.7.0/24', link: 'eth0', gateway: null, why: 'this host is in this subnet' },
     ]);
     expect(await diagnose()).toMatchObject([{ verdict: 'ok' }]);
   });
@@ -294,10 +294,18 @@ describe('a strict tunnel', () => {
     const seen = await status(laptop);
     expect(seen.state).toBe('up');
     expect(seen.outside.map(({ prefix }: { prefix: string }) => prefix)).toEqual([
-      '192.168.7.0/24',
       '203.0.113.1/32',
-      '2001:db8:7::/64',
+      '2001:db8:7::1/128',
+      '192.168.7.0/24',
     ]);
+    // Any neighbour can announce a public subnet.
+    await rogue.exec(['ip', '-6', 'address', 'add', '2001:db8:66::66/64', 'dev', 'eth0', 'nodad']);
+    await rogue.spawn(['node', '-e', echoAddress]).waitForLine(/listening/);
+    await laptop.exec(['ip', '-6', 'address', 'add', '2001:db8:66::22/64', 'dev', 'eth0', 'nodad']);
+    await laptop.cpn(['reconcile']);
+    expect(await call(laptop, '2001:db8:66::66')).toBe('ECONNREFUSED');
+    await laptop.exec(['ip', '-6', 'address', 'del', '2001:db8:66::22/64', 'dev', 'eth0']);
+    await laptop.cpn(['reconcile']);
     expect(await plan(laptop)).toEqual({ exitCode: 0, changes: [] });
     expect(await diagnose()).toMatchObject([{ verdict: 'ok', found: expect.stringContaining('3 others lose to it') }]);
     const explained = JSON.parse((await laptop.cpn(['explain', visitor.address, '--json'])).stdout);

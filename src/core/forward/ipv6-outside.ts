@@ -11,6 +11,8 @@ import {
 } from '../net/cidr.ts';
 import type { SocketEndpoint } from '../net/endpoint.ts';
 import { isPlainLinkName } from '../net/link-name.ts';
+import { resolver } from '../routing/kept-outside.ts';
+import { isPrivate } from '../routing/public-prefixes.ts';
 import { widest } from './nft-words.ts';
 
 /** IPv6 that a host with a full tunnel, which is one of IPv4, does not reject. */
@@ -32,6 +34,9 @@ export interface Ipv6Exception {
   readonly why: string;
 }
 
+/** Why the subnet of an address is not rejected. */
+export const ownSubnet = 'this host is in this subnet';
+
 /** What the exceptions follow from. */
 export interface Ipv6Inputs {
   readonly link: string;
@@ -40,7 +45,7 @@ export interface Ipv6Inputs {
   readonly api: readonly Address[];
   readonly endpoints: readonly SocketEndpoint[];
   readonly ports: readonly number[];
-  /** Whether the host's own routes to single prefixes lose to the tunnel too. */
+  /** Whether public subnets, which any neighbour can announce, and routes to single prefixes lose to the tunnel too. */
   readonly isStrict: boolean;
 }
 
@@ -53,7 +58,17 @@ export function findIpv6Exceptions({
   ports,
   isStrict,
 }: Ipv6Inputs): Ipv6Exceptions {
-  const { links, tunnels = [], connected, routed, reached, resolvers, addresses, uplinks6 = [] } = surroundings;
+  const {
+    links,
+    tunnels = [],
+    connected,
+    routed,
+    reached,
+    resolvers,
+    addresses,
+    gateways,
+    uplinks6 = [],
+  } = surroundings;
   // A VPN or a container has an interface of another kind, unless it is the way out.
   const announced = routed
     .filter(({ protocol }) => protocol === 'ra' || protocol === 'dhcp')
@@ -64,22 +79,31 @@ export function findIpv6Exceptions({
   const inner = links
     .filter(({ name, kind, isInternal }) => isInternal || (kind === 'other' && !outward.has(name)))
     .map(({ name }) => name);
+  const isTrusted = (prefix: Prefix) => !isStrict || isPrivate(prefix);
   const subnets = connected
-    .filter(({ prefix }) => familyOf(prefix) === 6 && lengthOf(prefix) >= 48)
-    .map((each): Ipv6Exception => ({ ...each, gateway: null, why: 'this host is in this subnet' }));
+    .filter(({ prefix }) => familyOf(prefix) === 6 && lengthOf(prefix) >= 48 && isTrusted(prefix))
+    .map((each): Ipv6Exception => ({ ...each, gateway: null, why: ownSubnet }));
   const routes = routed.flatMap(({ prefix, link: by, gateway = null, protocol = null }): Ipv6Exception[] => {
     if (familyOf(prefix) === 4) return [];
-    const isOwnSubnet = gateway === null && lengthOf(prefix) >= 64 && addresses.some((own) => covers(prefix, own));
+    const isOnLink = gateway === null && lengthOf(prefix) >= 64;
+    const isOwnSubnet = isOnLink && isTrusted(prefix) && addresses.some((own) => covers(prefix, own));
     const isMade = !isStrict && protocol !== 'ra' && protocol !== 'dhcp' && lengthOf(prefix) >= 32;
     if (!isOwnSubnet && !isMade) return [];
-    const why = isOwnSubnet ? 'this host is in this subnet' : `a route of this host (${protocol ?? 'unknown'})`;
+    const why = isOwnSubnet ? ownSubnet : `a route of this host (${protocol ?? 'unknown'})`;
     return [{ prefix, link: by, gateway, why }];
   });
   const hosts = (all: readonly Address[], why: string) =>
     [...new Set(all)]
       .filter((address) => familyOf(address) === 6)
       .map((address): Ipv6Exception => ({ prefix: hostPrefix(address), link: null, gateway: null, why }));
-  const prefixes = [...subnets, ...routes, ...hosts(api, 'the control plane'), ...hosts(resolvers, 'a resolver')];
+  const routers = isStrict ? gateways.filter((address) => !near.some((range) => covers(range, address))) : [];
+  const prefixes = [
+    ...subnets,
+    ...routes,
+    ...hosts(routers, 'the default gateway'),
+    ...hosts(api, 'the control plane'),
+    ...hosts(resolvers, resolver),
+  ];
   const known = new Map(prefixes.toReversed().map((each) => [each.prefix, each]));
   return {
     links: [...new Set(['lo', link, ...[...tunnels, ...inner].filter((name) => used.has(name))])]

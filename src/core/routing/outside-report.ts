@@ -2,7 +2,8 @@ import type { Underlay } from '../host-state/actual.ts';
 import { rulePriority } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
 import { type Address, addressOf, covers, hostPrefix, lengthOf, type Prefix, restorePrefix } from '../net/cidr.ts';
-import { findHollowing, listOutside, type OutsideRoute } from './outside.ts';
+import { resolver } from './kept-outside.ts';
+import { findHollowing, isPublic, listOutside, type OutsideRoute } from './outside.ts';
 import { areStrict, usualPriority } from './strict-rules.ts';
 
 /** Something that a host with a full tunnel reaches outside of it. */
@@ -18,7 +19,7 @@ export interface OutsideEntry {
 
 /** What a host reaches outside a full tunnel. */
 export interface OutsideReport {
-  /** Problems first, then the widest. */
+  /** Problems first, then what has public addresses, then the widest. */
   readonly entries: readonly OutsideEntry[];
   /** How many more there are. */
   readonly omitted: number;
@@ -47,7 +48,10 @@ export function reportOutside(link: string, { rules, ipv6 }: FullTunnel, underla
     return { prefix, link: route.link, gateway, why: describeRoute(route, underlay), problem };
   });
   const sorted = [...entries, ...named, ...describeIpv6(ipv6)].toSorted(
-    (a, b) => Number(a.problem === null) - Number(b.problem === null) || lengthOf(a.prefix) - lengthOf(b.prefix),
+    (a, b) =>
+      Number(a.problem === null) - Number(b.problem === null) ||
+      comparePublicFirst(a.prefix, b.prefix) ||
+      lengthOf(a.prefix) - lengthOf(b.prefix),
   );
   return { entries: sorted.slice(0, mostListed), omitted: Math.max(0, sorted.length - mostListed) };
 }
@@ -85,6 +89,11 @@ export function findOutsideRoute(address: Address, rules: readonly Rule[], under
   return routes.toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix))[0] ?? null;
 }
 
+/** Orders public ranges before others: a DHCP server could hide one behind any number of private ones. */
+export function comparePublicFirst(a: Prefix, b: Prefix): number {
+  return Number(isPublic(b)) - Number(isPublic(a));
+}
+
 /** What sends such a route's addresses into the tunnel. */
 export function remedyOf(link: string): string {
   return `"cpn set ${link} --strict-tunnel" sends them into it`;
@@ -102,9 +111,15 @@ function describeRoute({ prefix, gateway, protocol }: OutsideRoute, { gateways }
   return `${gateway === null ? 'a route on the link' : 'a route of this host'} (${protocol})`;
 }
 
+/** The resolvers with public addresses that stay outside a full tunnel: a DHCP server chooses them. */
+export function listPublicResolvers({ rules, ipv6 }: FullTunnel): Address[] {
+  const all = [...rules.flatMap((rule) => describeRule(rule) ?? []), ...(ipv6?.exceptions?.prefixes ?? [])];
+  return all.filter(({ prefix, why }) => why === resolver && isPublic(prefix)).map(({ prefix }) => addressOf(prefix));
+}
+
 function describeRule({ priority, to }: Rule): OutsideEntry | null {
   const place = usualPriority(priority);
-  const why = place === rulePriority.service ? 'the control plane' : 'a resolver';
+  const why = place === rulePriority.service ? 'the control plane' : resolver;
   if (to === null || (place !== rulePriority.service && place !== rulePriority.resolver)) return null;
   return { prefix: hostPrefix(addressOf(to)), link: null, gateway: null, why, problem: null };
 }

@@ -92,16 +92,16 @@ export function strictlyOutside(underlay: Underlay): Prefix[] {
  * name and time servers, and a person single static routes: these are no reason to worry alone.
  */
 export function findHollowing(routes: readonly OutsideRoute[]): ReadonlySet<OutsideRoute> {
-  const open = routes.filter(({ prefix, isExpected }) => !isExpected && !isSpecial(prefix) && !isPrivate(prefix));
+  const open = routes.filter(({ prefix, isExpected }) => !isExpected && isPublic(prefix));
   const isWide = countAddresses(open.map(({ prefix }) => prefix)) >= 2 ** 24;
   const isAnnounced = ({ prefix, protocol }: OutsideRoute) =>
     (protocol === 'dhcp' || protocol === 'ra') && lengthOf(prefix) < 32;
   return new Set(open.filter((route) => isWide || isAnnounced(route)));
 }
 
-/** True of a range in which no public address lies, such as 169.254.169.254/32, to which clouds give a route by DHCP. */
-function isSpecial(prefix: Prefix): boolean {
-  return specialRanges.some(([range]) => covers(range, prefix));
+/** True for a range with public addresses. 169.254.169.254/32 has none, to which clouds give a route by DHCP. */
+export function isPublic(prefix: Prefix): boolean {
+  return !isPrivate(prefix) && !specialRanges.some(([range]) => covers(range, prefix));
 }
 
 /** Prefixes are nested or apart: in their order, one that does not begin after the last one counted lies in it. */

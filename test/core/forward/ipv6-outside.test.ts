@@ -79,6 +79,19 @@ describe('IPv6 that a full tunnel does not reject', () => {
     );
   });
 
+  it('is no public subnet where the tunnel is strict, as any neighbour can announce one: only private ones, and the router', () => {
+    const subnet = (text: string) => ({ prefix: prefix(text), link: 'eth0' });
+    const announced = {
+      connected: [...host.connected, subnet('2001:4860:4860::/64'), subnet('fd00:7::/64')],
+      addresses: [...host.addresses, address('2620:fe::22'), address('fd00:8::22')],
+      routed: [routed('2620:fe::/64', 'ra'), routed('fd00:8::/64', 'ra')],
+      gateways: [address('192.168.1.1'), address('fe80::1'), address('2001:db8:7::1')],
+    };
+    const own = ['fd00:7::/64', 'fd00:8::/64', '2001:db8:7::1/128'];
+    expect(excepted(announced, true).toSorted()).toEqual([...own, ...always.slice(1)].toSorted());
+    expect(excepted(announced)).toEqual(expect.arrayContaining(['2001:4860:4860::/64', '2620:fe::/64']));
+  });
+
   it.each([
     ['fe80::1', true],
     ['ff02::1', true],

@@ -150,8 +150,8 @@ describe('the rules of a strict tunnel', () => {
     const underlay = laptop([by('0.0.0.0/1')]);
     const report = (given: typeof rules) =>
       reportOutside('cpn0', { rules: given, ipv6: null }, underlay).entries.map((entry) => String(entry.prefix));
-    expect(report(rules)).toEqual(['0.0.0.0/1', '192.168.1.0/24', '198.51.100.80/32', '9.9.9.9/32']);
-    expect(report(strict)).toEqual(['192.168.1.0/24', '198.51.100.80/32', '9.9.9.9/32']);
+    expect(report(rules)).toEqual(['0.0.0.0/1', '198.51.100.80/32', '9.9.9.9/32', '192.168.1.0/24']);
+    expect(report(strict)).toEqual(['198.51.100.80/32', '9.9.9.9/32', '192.168.1.0/24']);
     expect(report([])).toEqual([]);
     expect(findOutsideRoute(address('8.8.8.8'), rules, underlay)?.prefix).toBe('0.0.0.0/1');
     expect(findOutsideRoute(address('8.8.8.8'), strict, underlay)).toBeNull();
@@ -169,4 +169,14 @@ it('a report of very many routes lists the widest, and counts the others', () =>
   );
   expect(entries.length + omitted).toBe(302);
   expect(entries).toHaveLength(100);
+});
+
+it('a report has a public route first, however many private or special ones a DHCP server adds', () => {
+  const many = Array.from({ length: 300 }, (_, index) => by(`${index % 2 ? '10.1' : '169.254'}.${index >> 1}.0/25`));
+  const { entries } = reportOutside(
+    'cpn0',
+    { rules: tunnelRules({ surroundings: { ...surroundings, resolvers: [] }, api: [] }, false), ipv6: null },
+    laptop([...many, by('198.41.0.4/32')]),
+  );
+  expect(entries[0]?.prefix).toBe('198.41.0.4/32');
 });
