@@ -66,6 +66,9 @@ describe('network', () => {
       description: 'a, b',
       routes: ['192.168.51.0/24', '192.168.52.0/24'],
     });
+    const taken = ['network', 'update', 'lab', '--name', 'office'];
+    const stderr = expect.stringContaining('--name "office" is the name of network 1; choose another name');
+    expect(await desk.fail(taken)).toMatchObject({ exitCode: 2, stderr });
     expect((await desk.json([...update, '--no-routes'])).routes).toEqual([]);
     expect((await desk.json(['network', 'show', 'office'])).routes).toEqual([]);
   });
@@ -138,6 +141,9 @@ describe('key', () => {
     expect((await desk.cpn(['key', 'list', 'office'])).stderr).toContain('there is no usable key');
     expect(await desk.fail(['key', 'revoke', 'office', 'a', ...yes])).toMatchObject({ exitCode: 2 });
     const fields = [`enrollment_token=${enrollment_token}`, 'name=x', `public_key=${randomKey()}`];
+    // Of two keys with one name, the one that is of use.
+    await desk.output(['key', 'create', 'office', '--name', 'a']);
+    expect((await desk.cpn(['key', 'revoke', 'office', 'a'])).stderr).toMatch(/^revoked key a/);
     const late = ['api', 'POST', '/api/networks/enroll', ...fields.flatMap((field) => ['--raw-field', field])];
     expect((await desk.cpn(late)).exitCode).toBe(4);
   });

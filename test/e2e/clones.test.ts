@@ -103,7 +103,8 @@ describe('a host that was copied', () => {
   it('gets an identity of its own by the remedy, and the original keeps its own', async () => {
     const refused = await copy.cpn(['leave', 'cpn0'], { allowFailure: true });
     expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining('"cpn leave cpn0 --keep-peer"')]);
-    await copy.cpn(['leave', 'cpn0', '--keep-peer', '--verify', '--yes']);
+    const left = await copy.cpn(['leave', 'cpn0', '--keep-peer', '--verify', '--yes']);
+    expect(left.stderr).toMatch(/peer 2 stays in network office; "cpn peer remove 1 2" removes it where no other host/);
     const key = await makeKey(office.controlPlane, 'office', 'copy');
     const argv = ['join', '-', ...office.api, '--name', 'original', '--wait', '0', '--json'];
     const joined = JSON.parse((await copy.cpn(argv, { input: key })).stdout);

@@ -119,8 +119,9 @@ function isSameNetwork({ service, membership: { map } }: Joined, other: Joined):
 }
 
 export function describeExisting(existing: Joined): string {
-  const { map } = existing.membership;
-  return `this host is in network ${map.name} already, as ${existing.interface}; "cpn leave ${existing.interface}" first`;
+  const { interface: link, membership } = existing;
+  const joined = `this host is in network ${membership.map.name} already, as ${link}`;
+  return `${joined}; "cpn leave ${link}" first, or "cpn leave ${link} --keep-peer" if this host is the copy of another one`;
 }
 
 /** A host sends no packet to its own address: a peer of another network with that address would be unreachable. */

@@ -73,8 +73,7 @@ function describeMove({ interface: link, service: before }: Joined, { service: a
 }
 
 function describeProxy(service: ServiceAddress): string {
-  const url = proxyOf(service)?.url;
-  return url ?? (service.proxy === 'none' ? 'none' : 'of the environment');
+  return proxyOf(service)?.url ?? 'none';
 }
 
 /** Surveys other options than those of `known`. A port that was chosen and is no longer is given back to the kernel. */

@@ -167,7 +167,11 @@ export const revokeKey: Command = {
   async run(input) {
     const service = await openAdmin(input);
     const network = await findNetwork(service, input.argument('network') ?? '');
-    const key = findNamed(await service.listKeys(network, { all: true }), input.argument('key') ?? '', 'key');
+    const named = input.argument('key') ?? '';
+    const usable = await service.listKeys(network);
+    // Among keys that can be used, a name is often unique.
+    const keys = usable.some(({ name }) => name === named) ? usable : await service.listKeys(network, { all: true });
+    const key = findNamed(keys, named, 'key');
     if (!(await confirm(`Revoke key ${key.name} (${key.id})?`, input))) return exitCodes.failed;
     await service.revokeKey(network, key.id);
     if (input.switch('json')) printJson({ id: key.id, name: key.name });

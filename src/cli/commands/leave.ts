@@ -2,6 +2,7 @@ import type { LeaveReport } from '../../app/leave/leave.ts';
 import type { Tools } from '../../app/tools.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
 import type { FormerMembership } from '../../store/former-networks.ts';
+import type { State } from '../../store/state/state.ts';
 import { openTools } from '../context.ts';
 import { disableIdleDaemon } from '../daemon/daemon-unit.ts';
 import { exitCodes } from '../exit-code.ts';
@@ -62,6 +63,8 @@ export const leave: Command = {
     if (input.switch('json')) printJson({ networks: reports, ...formerToJson(waiting) });
     else if (reports.length === 0 && earlier.length === 0) note(noNetwork);
     else for (const report of reports) note(describeLeft(report, tools));
+    if (keepsPeer && !input.switch('json'))
+      for (const state of states) for (const kept of describeKept(state)) note(kept);
     for (const each of selectFormer(waiting, network).filter((one) => isAmong(one, earlier)))
       tools.warn(describeFormer(each));
     if (reports.length > 0) await disableIdleDaemon(input, tools.store);
@@ -82,6 +85,14 @@ async function refuseCloned({ store }: Tools, links: readonly string[]): Promise
 function describeLeft({ interface: link, former }: LeaveReport, { store }: Tools): string {
   const rest = former ? `, except its identity and token in ${store.formerPath}` : '';
   return `left ${link}; removed everything cpn created for it${rest}`;
+}
+
+/** A peer that no host has any more stays in the lists, and keeps its name and address. */
+function describeKept({ membership }: State): string[] {
+  if (membership === null) return [];
+  const { map, peer } = membership;
+  const remove = `"cpn peer remove ${map.id} ${peer.id}" removes it where no other host has its identity`;
+  return [`peer ${peer.id} stays in network ${printable(map.name)}; ${remove}`];
 }
 
 function isAmong({ leftAt, interface: link }: FormerMembership, others: readonly FormerMembership[]): boolean {

@@ -7,6 +7,7 @@ import { bold, green, note, print, printJson } from '../output/output.ts';
 import { type Command, theNetwork } from '../parse/command.ts';
 import { maxAgeFlag, readMaxAge, requireMaxAge } from '../parse/max-age-flag.ts';
 import { prepareRoutes, readRouteFlags } from '../parse/route-flags.ts';
+import { refuseTakenName } from './network.ts';
 
 export const updateNetwork: Command = {
   name: 'network update',
@@ -47,6 +48,7 @@ export const updateNetwork: Command = {
     const service = await openAdmin(input);
     if (map_max_age_seconds !== undefined) await requireMaxAge(service);
     const id = await findNetwork(service, input.argument('network') ?? '');
+    if (name !== undefined) await refuseTakenName(service, name, id);
     const routeChanges = await prepareRoutes(service, id, routes, input);
     if (routeChanges === null) return exitCodes.failed;
     const network = await service.updateNetwork(id, { ...changes, ...routeChanges });

@@ -1,4 +1,6 @@
+import type { AdminService } from '../../api/service.ts';
 import { printable, WrongUsage } from '../../core/errors/index.ts';
+import type { Id } from '../../core/map/model.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { parsePrefix } from '../../core/net/cidr.ts';
 import { openAdmin, readPeerHealth, readWholeNetwork } from '../admin.ts';
@@ -49,12 +51,7 @@ export const createNetwork: Command = {
       ...(description !== undefined && { description }),
     };
     const service = await openAdmin(input);
-    const namesake = (await service.listNetworks()).find(({ name }) => name === request.name);
-    if (namesake !== undefined) {
-      throw new WrongUsage(
-        `--name ${JSON.stringify(request.name)} is the name of network ${namesake.id}; choose another name`,
-      );
-    }
+    await refuseTakenName(service, request.name);
     const network = await service.createNetwork(request);
     if (input.switch('json')) printJson(network);
     else print(`${green('created')} network ${bold(printable(network.name))} (${network.id}), ${network.private_cidr}`);
@@ -100,4 +97,15 @@ function describeSeconds(seconds: number): string {
     ] as const
   ).find(([size]) => seconds % size === 0);
   return unit === undefined ? `${seconds} s` : `${seconds / unit[0]} ${unit[1]}`;
+}
+
+/** Refuses a name that another network has: no command could take it for one of the two. A service may allow it. */
+export async function refuseTakenName(
+  service: Pick<AdminService, 'listNetworks'>,
+  name: string,
+  except?: Id,
+): Promise<void> {
+  const namesake = (await service.listNetworks()).find((other) => other.name === name && other.id !== except);
+  if (namesake === undefined) return;
+  throw new WrongUsage(`--name ${JSON.stringify(name)} is the name of network ${namesake.id}; choose another name`);
 }

@@ -47,11 +47,11 @@ async function takeLabel(db: Db, peer: store.StoredPeer, name: string): Promise<
   if (label === null || label === peer.label) return label;
   const holder = await store.findLabelHolder(db, peer.network_id, label, peer.id);
   if (!holder) return label;
-  throw new InvalidRequest({
-    name: [
-      `${quote(name)} is taken: peer ${holder.id} has the name ${quote(holder.name)}, which is ${label} too; choose another`,
-    ],
-  });
+  const problem =
+    holder.name === name
+      ? `is the name of peer ${holder.id} already`
+      : `has the host name ${label}, which peer ${holder.id} (${quote(holder.name)}) has already`;
+  throw new InvalidRequest({ name: [`${quote(name)} ${problem}; choose another name`] });
 }
 
 function readChange(

@@ -274,7 +274,9 @@ describe('a host that is still in its network', () => {
     const asked: EnrollmentRequest[] = [];
     enrolInto(desk, asked);
     const joining = joinNetwork(desk.tools, request);
-    await expect(joining).rejects.toThrow('this host is in network office already, as cpn0; "cpn leave cpn0" first');
+    await expect(joining).rejects.toThrow(
+      'this host is in network office already, as cpn0; "cpn leave cpn0" first, or "cpn leave cpn0 --keep-peer" if this host is the copy',
+    );
     await expect(joining).rejects.toBeInstanceOf(WrongUsage);
     expect(asked).toHaveLength(1);
     expect((await desk.tools.store.list()).states.map(withoutFolders)).toEqual([before]);

@@ -94,7 +94,11 @@ describe('a peer that takes the name of another', () => {
         continue;
       }
       expect(reply.status).toBe(422);
-      expect(reply.body.errors.name[0]).toContain(`is taken: peer ${holder.id} has the name "${holder.name}"`);
+      const problem =
+        name === holder.name
+          ? `is the name of peer ${holder.id} already`
+          : `which peer ${holder.id} ("${holder.name}") has already`;
+      expect(reply.body.errors.name[0]).toContain(problem);
     }
     expect(await revision()).toBe(before + (name === 'Database' ? 1 : 0));
   });
