@@ -15,6 +15,7 @@ export const aliases = {
     maxAge: ['map_max_age_seconds'],
     vpnType: ['vpn_type', 'vpnType'],
     revision: ['revision'],
+    etag: ['etag'],
     peers: ['peers', 'members', 'nodes'],
     removed: ['removed'],
   },

@@ -91,6 +91,7 @@ export function connectPeerService(
         known: has('map-revision') ? known : null,
         changes: has('map-revision') && has('map-changes'),
         listsRemoved: has('map-revision') && has('map-removed'),
+        hasOwnTag: has('map-etag'),
         instance: has('map-instance') ? instance : null,
         // The signal of a wait holds for any call.
         wait: has('map-revision') && has('map-wait') ? wait : wait?.signal && { seconds: null, signal: wait.signal },

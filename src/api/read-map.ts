@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Secret } from '../core/crypto/secret.ts';
 import { BadReply } from '../core/errors/index.ts';
 import { deltaManipulation } from '../core/map/apply-delta.ts';
@@ -19,6 +20,8 @@ export interface MapRequest {
   readonly changes: boolean;
   /** The service lists in whole maps which peers are gone since a revision. */
   readonly listsRemoved: boolean;
+  /** The service has the ETag in the body too. */
+  readonly hasOwnTag: boolean;
   /** The id of this start of the daemon; null for a command, and where the service takes none. */
   readonly instance?: string | null;
   readonly wait?: Wait | undefined;
@@ -29,7 +32,7 @@ export interface MapRequest {
 
 /** Reads a map: by a delta where the service sends a usable one, else whole. */
 export async function readMap(http: HttpClient, request: MapRequest): Promise<MapReading> {
-  const { network, known, wait } = request;
+  const { known, wait } = request;
   const base = request.changes && known !== null && typeof known !== 'string' && isBase(known) ? known : null;
   const revision = typeof known === 'string' ? known : (known?.revision ?? null);
   const answer = await ask(http, request, wait, {
@@ -41,18 +44,24 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   const rest = { waited: answer.waited, ...readFrom(answer), ...readCloned(answer) };
   if (status === 304) return { map: null, ...rest };
   if (base === null || status !== 226) {
-    const map = decodeWhole(answer, network);
+    const map = decodeWhole(answer, request);
+    const isRepeated = revision !== null && isSameMap(map, known, revision);
     // Without a revision in the request the list would be about any other map.
     const isStated = request.listsRemoved && revision !== null;
-    return { map, ...(isStated && { removed: decodeRemoved(answer.body, answer.reading, map) }), ...rest };
+    return {
+      map,
+      ...(isRepeated && { isRepeated }),
+      ...(isStated && { removed: decodeRemoved(answer.body, answer.reading, map) }),
+      ...rest,
+    };
   }
   try {
-    return { ...decodeDelta(answer, base), ...rest };
+    return { ...decodeDelta(answer, base, request.hasOwnTag), ...rest };
   } catch (error) {
     if (!(error instanceof BadReply)) throw error;
     request.onRefused(error);
     const atOnce = wait?.signal && { seconds: null, signal: wait.signal };
-    return { map: decodeWhole(await ask(http, request, atOnce, {}), network), ...rest };
+    return { map: decodeWhole(await ask(http, request, atOnce, {}), request), ...rest };
   }
 }
 
@@ -89,10 +98,17 @@ function ask(
   });
 }
 
-function decodeWhole({ status, body, etag, reading }: Answer, network: Id): NetworkMap {
+/** True of a map that the request named, which would be a 304 if the ETag had come through. */
+function isSameMap(map: NetworkMap, known: MapRequest['known'], revision: string): boolean {
+  if (map.revision === revision) return true;
+  if (known === null || typeof known === 'string') return false;
+  return isDeepStrictEqual({ ...map, revision: null }, { ...known, revision: null });
+}
+
+function decodeWhole({ status, body, etag, reading }: Answer, { network, hasOwnTag }: MapRequest): NetworkMap {
   // Taken for a map it would take away every peer that did not change.
   if (status === 226) throw new BadReply(reading.url, 'tells changes alone, which was not asked for', wrongService);
-  return decodeMap(body, reading, { network, etag });
+  return decodeMap(body, reading, { network, etag, hasOwnTag });
 }
 
 const wrongService = 'check that --api names the control plane itself';

@@ -57,6 +57,8 @@ export interface Wait {
   readonly seconds: number | null;
   /** Ends the call at once; it then fails with the signal's reason. */
   readonly signal?: AbortSignal;
+  /** Called where a gateway ends an attempt with a 504, before the next attempt. */
+  readonly onGatewayTimeout?: () => void;
 }
 
 export interface MapReading {
@@ -66,6 +68,8 @@ export interface MapReading {
   readonly removed?: readonly PeerId[];
   /** The service knows how to wait, and did so as far as there was anything to wait for; else it is to be polled. */
   readonly waited: boolean;
+  /** The reply is a whole map, and the one that the request named: a service that compares ETags replies with a 304. */
+  readonly isRepeated?: true;
   /** The Date of the reply, in milliseconds since 1970; absent where it has none. */
   readonly servedAt?: number;
   /** The address at which the service answered, where it is known. */

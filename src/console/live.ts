@@ -49,7 +49,7 @@ export const eventSource = (id: number): LiveSource<readonly Event[]> => ({
   read: async (response, before) => mergeEvents(before ?? [], (await response.json()).data),
 });
 
-const waitSeconds = 50;
+const waitSeconds = 45;
 /** How long a resource is followed after the last component that showed it. */
 const lingerMs = 1000;
 

@@ -61,7 +61,18 @@ export const NetworkSummary = z
   .meta({ id: 'NetworkSummary' });
 export type NetworkSummary = z.infer<typeof NetworkSummary>;
 
-export const Network = NetworkSummary.extend({ peers: z.array(Peer) }).meta({ id: 'Network' });
+/** A network at one revision. */
+export const NetworkHead = NetworkSummary.extend({
+  etag: z.string().meta({
+    maxLength: 128,
+    description:
+      'The strong ETag of this revision, for If-None-Match. A client prefers it to the ETag header, which a proxy that compresses changes or weakens.',
+    example: '"12-q83vEjRWeJq8"',
+  }),
+});
+export type NetworkHead = z.infer<typeof NetworkHead>;
+
+export const Network = NetworkHead.extend({ peers: z.array(Peer) }).meta({ id: 'Network' });
 export type Network = z.infer<typeof Network>;
 
 /** A whole network, in reply to a caller that may have an earlier revision. */
@@ -74,7 +85,7 @@ export const NetworkReading = Network.extend({
 export type NetworkReading = z.infer<typeof NetworkReading>;
 
 /** What is different in a network since an earlier revision: all of the network itself, and of its peers those alone that are. */
-export const NetworkDelta = NetworkSummary.extend({
+export const NetworkDelta = NetworkHead.extend({
   peers: z.array(Peer).meta({ description: 'Peers that are new, or not as they were; each whole.' }),
   removed: z.array(z.int()).meta({
     description: 'The ids of peers that are in the map no longer: removed, suspended or expired.',

@@ -23,6 +23,8 @@ export interface Sync {
   readonly reached?: Address | undefined;
   /** ISO 8601: since when another host has the identity of this one, by the last answer; absent where none has. */
   readonly clonedSince?: string | undefined;
+  /** The last request that was to wait was answered immediately, with the map that it named. */
+  readonly repliesEarly?: true | undefined;
   /** The clock of the service. */
   readonly clock?: ServiceClock | undefined;
 }
@@ -92,6 +94,7 @@ const schema = v.object({
     refusal: v.optional(v.string()),
     reached: v.optional(address),
     clonedSince: v.optional(instant),
+    repliesEarly: v.optional(v.literal(true)),
     clock: v.optional(v.object({ service: v.number(), uptime: v.number() })),
   }),
   held: v.nullable(v.object({ since: v.number() })),

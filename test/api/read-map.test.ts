@@ -3,7 +3,7 @@ import { decodeMap } from '../../src/api/decode/map.ts';
 import { connectPeerService as connect } from '../../src/api/peer-service.ts';
 import { parsePublicKey } from '../../src/core/crypto/keys.ts';
 import { Secret } from '../../src/core/crypto/secret.ts';
-import { features } from '../../src/core/map/features.ts';
+import { type Feature, features } from '../../src/core/map/features.ts';
 import type { NetworkMap } from '../../src/core/map/model.ts';
 import { closePlane, enroll, makeKey, makeNetwork, openPlane, type Plane } from '../control-plane/harness.ts';
 import { connectPeerService } from './described-service.ts';
@@ -57,6 +57,58 @@ describe('changes alone', () => {
     const unchanged: Reply = (response) => response.writeHead(304, { 'preference-applied': 'wait=20' }).end();
     expect(await read(known, unchanged)).toMatchObject({ map: null, waited: true, problems: [] });
   });
+});
+
+describe('the ETag of a map', () => {
+  const readAs = async (body: object, headers: Record<string, string>, described = features as readonly Feature[]) => {
+    const { address } = await serve(json(200, { data: networkBody(body) }, headers));
+    const service = connect(address, described);
+    return (await service.readMap(7, token, known)).map?.revision;
+  };
+
+  test('is that of the body, whatever a proxy makes of the header, where the service describes it', async () => {
+    for (const etag of ['W/"14-a"', '"14-a-gzip"', undefined])
+      expect(await readAs({ etag: '"14-a"' }, etag === undefined ? {} : { etag })).toBe('"14-a"');
+    const undescribed = features.filter((feature) => feature !== 'map-etag');
+    expect(await readAs({ etag: '"14-a"' }, { etag: 'W/"14-a"' }, undescribed)).toBe('W/"14-a"');
+    for (const etag of [14, 'no tag', null, ['"14"']]) expect(await readAs({ etag }, { etag: '"15"' })).toBe('"15"');
+  });
+
+  test('of a delta is that of its body too', async () => {
+    expect((await read(known, delta({ etag: '"13-b"' }, { etag: 'W/"13-b"' }))).map?.revision).toBe('"13-b"');
+  });
+
+  test('is named in requests as it came, and a weak one is no base for changes', async () => {
+    for (const revision of ['W/"12"', '"12-gzip"']) {
+      const { asked } = await read({ ...known, revision }, whole);
+      expect([asked[0]?.['if-none-match'], asked[0]?.['a-im']]).toEqual([
+        revision,
+        revision.startsWith('W/') ? undefined : 'cpn-delta',
+      ]);
+    }
+  });
+
+  test.each<[string, Reply, true | undefined]>([
+    ['the same map under another ETag', json(200, { data: networkBody() }, { etag: '"12-gzip"' }), true],
+    ['a map under the same ETag', json(200, { data: networkBody({ name: 'x' }) }, { etag: '"12"' }), true],
+    ['another map', whole, undefined],
+    ['a delta', delta(), undefined],
+  ])('of %s shows whether the service compared it', async (_, reply, isRepeated) => {
+    const { address } = await serve(reply);
+    expect((await connectPeerService(address).readMap(7, token, known)).isRepeated).toBe(isRepeated);
+  });
+});
+
+test('a 504 to a request that waits is passed on before the next attempt', async () => {
+  let timeouts = 0;
+  const { address } = await serve(json(504, {}), json(503, {}), whole);
+  const { options } = unhurried();
+  const onGatewayTimeout = () => {
+    timeouts += 1;
+  };
+  const wait = { seconds: 20, onGatewayTimeout };
+  expect((await connectPeerService(address, options).readMap(7, token, known, wait)).map?.revision).toBe('"14"');
+  expect(timeouts).toBe(1);
 });
 
 describe('peers that the service states to be gone', () => {

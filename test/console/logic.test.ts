@@ -28,7 +28,7 @@ function peer(id: number, fields: Partial<Peer> = {}): Peer {
 
 function network(peers: Peer[], fields: Partial<Network> = {}): Network {
   const summary = { id: 1, name: 'office', description: '', private_cidr: '10.77.0.0/24', routes: [] };
-  return { ...summary, vpn_type: 'wireguard', revision: 1, peers, ...fields };
+  return { ...summary, vpn_type: 'wireguard', revision: 1, etag: '"1-nonce"', peers, ...fields };
 }
 
 test.each([

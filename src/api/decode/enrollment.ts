@@ -8,7 +8,7 @@ import type { Enrolled, EnrollmentRequest } from '../service.ts';
 import { decodeConfig, type Place, rangeOfConfig, readGivenPeers, readRemarks } from './config.ts';
 import { Field, type Source } from './field.ts';
 import { decodeId } from './id.ts';
-import { decodeToken, strongTag } from './map.ts';
+import { decodeToken, entityTag } from './map.ts';
 import {
   decodeNetworkRoutes,
   decodePeers,
@@ -53,7 +53,7 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Asked): E
     cidr: place.cidr,
     routes: [...new Set([...advertised, ...routes])],
     // By its ETag the first read of the map can already ask for what changed since; older services have the number alone in it.
-    revision: strongTag(typeof etag === 'string' ? etag : null) ?? (revision === undefined ? null : `"${revision}"`),
+    revision: entityTag(typeof etag === 'string' ? etag : null) ?? (revision === undefined ? null : `"${revision}"`),
     peers,
     ...withSkipped(skipped),
   };

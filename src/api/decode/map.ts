@@ -5,14 +5,23 @@ import { Field, type Source } from './field.ts';
 import { decodeId, sameId } from './id.ts';
 import { decodeNetwork, decodePeers, maxPeers, withSkipped } from './network.ts';
 
-/** The map of the network asked for, under the revision that its ETag tells; a peer that cannot be used is skipped. */
-export function decodeMap(body: unknown, source: Source, asked: { network: Id; etag: string | null }): NetworkMap {
+/** What a map is decoded with. */
+export interface Asked {
+  readonly network: Id;
+  /** The ETag header. */
+  readonly etag: string | null;
+  /** The service describes `etag` in the body, which no proxy changes. */
+  readonly hasOwnTag?: boolean;
+}
+
+/** The map of the network asked for, under its ETag; a peer that cannot be used is skipped. */
+export function decodeMap(body: unknown, source: Source, asked: Asked): NetworkMap {
   const network = Field.ofReply(body, source).as('network');
   const head = decodeNetwork(network);
   if (!sameId(head.id, asked.network))
     throw network.need(aliases.network.id).wrong('is not that of the network asked for');
   const { peers, skipped } = decodePeers(network.need(aliases.network.peers), head.cidr);
-  return { ...head, revision: strongTag(asked.etag), peers, ...withSkipped(skipped) };
+  return { ...head, revision: decodeRevision(network, asked), peers, ...withSkipped(skipped) };
 }
 
 /**
@@ -33,7 +42,13 @@ export function decodeToken(field: Field): Secret {
   return new Secret(token);
 }
 
-/** A strong entity tag (RFC 9110, 8.8.3) of a bearable length; a weak one also stands for maps that differ a little. */
-export function strongTag(etag: string | null): string | null {
-  return etag !== null && /^"[\x21\x23-\x7e]{0,128}"$/.test(etag) ? etag : null;
+/** The ETag of a map: that of its body where the service has one there, else that of the header. */
+export function decodeRevision(network: Field, { etag, hasOwnTag }: Omit<Asked, 'network'>): string | null {
+  const own = hasOwnTag ? network.tryFind(aliases.network.etag, (found) => entityTag(found.text(140))) : null;
+  return own ?? entityTag(etag);
+}
+
+/** An entity tag (RFC 9110, 8.8.3) of a bearable length. A weak one is enough for If-None-Match: proxies that compress make tags weak. */
+export function entityTag(etag: string | null): string | null {
+  return etag !== null && /^(?:W\/)?"[\x21\x23-\x7e]{0,128}"$/.test(etag) ? etag : null;
 }

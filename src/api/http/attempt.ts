@@ -122,6 +122,7 @@ export async function attempt(connection: Connection, call: Call, circumstances:
   if (status >= 400 && status < 500 && status !== 429 && !isGone) {
     throw await refusedReply(response, { ...call, repeated: perhapsDone }, reading);
   }
+  if (status === 504) call.wait?.onGatewayTimeout?.();
   if (status === 429 || status >= 500) throw busy(response, now, await readBriefReason(response, reading));
   if (status >= 200 && status < 300) await readNothing(response, reading);
   discard(response);

@@ -75,6 +75,7 @@ export async function refresh(
   if (access === null)
     return { update: noUpdate, notes: { sync, held: null }, waited: false, failure: null, heldMap: null };
   const left = held === null ? 0 : held.since + holdSeconds - tools.uptime();
+  const requestedAt = tools.monotonic();
   try {
     const following = wait && { attempts: followerAttempts, ...(wait.seconds && { connection: 'keep' as const }) };
     const service = await tools.connect(state, { deadlineMs: mapDeadline, ...following });
@@ -86,7 +87,10 @@ export async function refresh(
     const limited = wait && { ...wait, seconds: wait.seconds && Math.min(wait.seconds, Math.ceil(left)) };
     const [asked, waiting] = isHeld ? [heldMap.revision, limited] : [named, wait];
     const answer = await service.readMap(access.network, access.token, asked, waiting);
-    const { waited } = answer;
+    // A map that comes again before the interval is over costs more than polling does.
+    const isLongPoll = (wait?.seconds ?? 0) > 0 && state.features?.includes('map-wait') === true;
+    const isEarly = isLongPoll && answer.isRepeated === true && tools.monotonic() - requestedAt < holdSeconds;
+    const waited = answer.waited && !isEarly;
     if (isHeld && answer.map === null) {
       return { ...failWith(heldMap.failure, { sync, held }), waited, heldMap: waited ? heldMap : null };
     }
@@ -118,7 +122,9 @@ export async function refresh(
     const cloned = answer.clonedSince === undefined ? {} : { clonedSince: answer.clonedSince };
     const lastSuccess = tools.now().toISOString();
     const clock = adjustClock(sync.clock, answer.servedAt, tools.uptime());
-    const facts = { ...(reached && { reached }), ...(clock && { clock }), ...cloned };
+    const repliesEarly = isLongPoll ? isEarly : sync.repliesEarly === true;
+    const early = repliesEarly ? { repliesEarly } : {};
+    const facts = { ...(reached && { reached }), ...(clock && { clock }), ...cloned, ...early };
     const notes = { sync: { mode, lastSuccess, error: null, refused: null, ...facts }, held: null };
     // That the service has no other map than one which this host refused confirms no map.
     const isConfirmed = map !== null || state.refused === null;

@@ -12,8 +12,12 @@ import { withJitter } from './coalescing-timer.ts';
 import type { PassListener } from './pass-listener.ts';
 import { TransitionLogger } from './transition-logger.ts';
 
-/** Seconds for which a service holds a long poll: below the minute after which common proxies give up. */
-const holdSeconds = 50;
+/** Seconds for which a service is asked to hold a long poll. Debian's haproxy ends what takes 50 s, and common proxies what takes a minute. */
+const holdSeconds = { least: 40, most: 45 };
+/** A shorter hold, after gateways ended longer ones, is not halved further. */
+const shortestHold = 5;
+/** Seconds after which the usual hold is tried again. */
+const shortHoldLasts = 3_600;
 /** The most frequent requests to a service that answers long polls at once. */
 const pace: RateLimit = { most: 10, withinMs: 10_000 };
 /** Milliseconds between two tries, at least: full jitter alone may be no wait at all. */
@@ -44,6 +48,8 @@ export class MapFollower implements PassListener {
   #isRefused = false;
   /** Whether there is no token for a request, which was logged. */
   #isLocal = false;
+  /** The hold that a gateway allows, in seconds, and until when it is used; null for the usual one. */
+  #shortHold: { readonly seconds: number; readonly until: number } | null = null;
   /** The map that waits for a second, equal answer. */
   #doubt: HeldMap | null = null;
   /** The control plane, the peer and the token of the last request; null before the first. */
@@ -83,6 +89,7 @@ export class MapFollower implements PassListener {
   reset(): void {
     this.#failures = 0;
     this.#hasAnswered = false;
+    this.#shortHold = null;
     this.#identity = null;
     this.#round.abort();
   }
@@ -127,8 +134,9 @@ export class MapFollower implements PassListener {
         return this.#pause();
       }
       this.#isLocal = false;
-      const seconds = this.#hasAnswered ? holdSeconds : 0;
-      const options = { holdSeconds: this.#interval, wait: { seconds, signal: round }, heldMap: this.#doubt };
+      const seconds = this.#hasAnswered ? this.#nextHold() : 0;
+      const wait = { seconds, signal: round, onGatewayTimeout: this.#halveHold(seconds) };
+      const options = { holdSeconds: this.#interval, wait, heldMap: this.#doubt };
       this.#polled = state.membership.map.revision;
       const { update: news, notes, waited, failure, heldMap: doubt } = await refresh(tools, state, options);
       this.#polled = undefined;
@@ -165,6 +173,30 @@ export class MapFollower implements PassListener {
     const { store } = this.#tools;
     await store.lock(async () => {}).catch(() => {});
     return (await store.read(this.#link)) === null;
+  }
+
+  /** Seconds. Of hosts whose requests begin at the same time, not all end at the same time. */
+  #nextHold(): number {
+    const short = this.#shortHold;
+    if (short !== null && this.#tools.monotonic() < short.until) return short.seconds;
+    this.#shortHold = null;
+    const { least, most } = holdSeconds;
+    return Math.round(least + Math.random() * (most - least));
+  }
+
+  /** A gateway that answers immediately has another reason than the hold. */
+  #halveHold(seconds: number): () => void {
+    const requestedAt = this.#tools.monotonic();
+    return () => {
+      const at = this.#tools.monotonic();
+      if (at - requestedAt < Math.min(shortestHold, seconds) || seconds === 0) return;
+      const half = Math.max(shortestHold, Math.floor(seconds / 2));
+      this.#shortHold = { seconds: half, until: at + shortHoldLasts };
+      this.#tools.log.info(
+        { interface: this.#link, seconds: half },
+        'a gateway ended a long poll; the next ones are shorter',
+      );
+    };
   }
 
   #pause(): number {

@@ -111,6 +111,7 @@ export function describeEvaluation(
       ...(ending === null ? [] : [`${ending.found}; ${ending.remedy}`]),
       ...findCloneWarnings(state, notes).map(({ found, remedy }) => `${found}; ${remedy}`),
       ...(age === null ? [] : [`${age.found}; ${mapAgeRemedy}`]),
+      ...(notes.sync.repliesEarly ? [earlyReplies] : []),
       ...(state.refused === null ? [] : [describeRefused(state)]),
       ...(state.enabled ? [] : [`taken down; "cpn up ${state.interface}" brings it up`]),
       ...(state.drained
@@ -131,6 +132,9 @@ export function describeEvaluation(
     ],
   };
 }
+
+const earlyReplies =
+  'changes arrive late: the control plane, or a proxy in front of it, answers long polls immediately, with a map that is not new; let the proxy pass If-None-Match and ETag unchanged';
 
 function describePeers({ state, desired, actual }: Evaluation, silent: Notes['silent'], now: number): PeerStatus[] {
   const wanted = new Map(desired.config.peers.map((peer) => [peer.publicKey, peer]));

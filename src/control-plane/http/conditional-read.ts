@@ -1,22 +1,25 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import { formatETag } from '../push/etag.ts';
 import type { LongPoll } from '../push/long-poll.ts';
 import type { ObservedRevision } from '../push/snapshot.ts';
 import type { Context } from '../service/context.ts';
 import type { Revision } from '../store/changes.ts';
 import { callerOf } from './app.ts';
 import { authenticateRequest } from './authenticate.ts';
-import { formatETag, matches, readWait } from './conditional-requests.ts';
+import { baseOf, longestWait, matches, readWait } from './conditional-requests.ts';
 import { createWaiting } from './waiting.ts';
 
 /** The headers of a read that may wait for a change. */
 export const conditionalHeaders = z.looseObject({
   'if-none-match': z.string().optional().meta({ description: 'The ETag of the revision that the caller has.' }),
-  prefer: z.string().optional().meta({
-    description:
-      'wait=N (RFC 7240), with If-None-Match: the reply may take N seconds, at most 60. What is malformed is ignored.',
-    example: 'wait=60',
-  }),
+  prefer: z
+    .string()
+    .optional()
+    .meta({
+      description: `wait=N (RFC 7240), with If-None-Match: the reply may take N seconds, at most ${longestWait}. What is malformed is ignored.`,
+      example: `wait=${longestWait}`,
+    }),
 });
 
 /**
@@ -43,7 +46,8 @@ export function createConditionalRead(
       poll(callerOf(request), network, {
         isCurrent: (revision) => {
           const etag = formatETag(revision);
-          if (named?.trim() === etag) onCurrent(request, revision);
+          const base = baseOf(named);
+          if (base !== null && formatETag(base) === etag) onCurrent(request, revision);
           return matches(named, etag);
         },
         signal,

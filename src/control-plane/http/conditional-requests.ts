@@ -1,16 +1,20 @@
 import type { Revision } from '../store/changes.ts';
 
-/** The strong ETag of a revision of one history: its number and its nonce. */
-export function formatETag({ revision, nonce }: Revision): string {
-  return `"${revision}-${nonce}"`;
-}
+/**
+ * What proxies that compress append to an ETag: "-gzip" (Apache's DeflateAlterETag), "--gzip" (Jetty), ";gzip" (older Apaches), also
+ * for other codings.
+ */
+const codingSuffix = /(?:--?|;)(?:gzip|br|deflate|zstd)(?="$)/;
 
-/** True when an If-None-Match header names this ETag (RFC 9110, 13.1.2: weak comparison, a list, or any). */
+/**
+ * True when an If-None-Match header names this ETag (RFC 9110, 13.1.2: weak comparison, a list, or any), also as a proxy that compresses
+ * writes it.
+ */
 export function matches(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   return ifNoneMatch.split(',').some((part) => {
-    const named = part.trim();
-    return named === '*' || named.replace(/^W\//, '') === etag;
+    const named = part.trim().replace(/^W\//, '');
+    return named === '*' || named === etag || named.replace(codingSuffix, '') === etag;
   });
 }
 
@@ -22,13 +26,15 @@ export function accepts(header: string | undefined, value: string): boolean {
   });
 }
 
-/** The revision that If-None-Match names as the one that the caller has: one strong ETag as we write it, or null. */
+/** The revision that If-None-Match names as the one that the caller has: one ETag of ours, also weak or with a suffix; or null. */
 export function baseOf(ifNoneMatch: string | undefined): Revision | null {
-  const [, digits, nonce] = /^\s*"(0|[1-9][0-9]{0,14})-([\w-]{1,64})"\s*$/.exec(ifNoneMatch ?? '') ?? [];
+  const named = (ifNoneMatch ?? '').trim().replace(codingSuffix, '');
+  const [, digits, nonce] = /^(?:W\/)?"(0|[1-9][0-9]{0,14})-([\w-]{1,64})"$/.exec(named) ?? [];
   return digits === undefined || nonce === undefined ? null : { revision: Number(digits), nonce };
 }
 
-const longestWait = 60;
+/** Below the 50 s after which Debian's haproxy gives up on a server, and the 60 s of nginx and of most load balancers. */
+export const longestWait = 45;
 
 // A quoted string without an end reaches to the end of the header, so the match needs no backtracking.
 const preferences = /(?:[^",]|"(?:[^"\\]|\\.)*\\?(?:"|$))+/g;
@@ -36,7 +42,7 @@ const waitPreference = /^\s*wait\s*(?:=\s*(?:([0-9]+)|"([0-9]+)")\s*)?(?:;.*)?$/
 const nameOfWait = /^\s*wait\s*(?:[=;]|$)/i;
 
 /**
- * The seconds of `wait` in a Prefer header (RFC 7240), 60 at most; null without it, or when it is malformed. The first of
+ * The seconds of `wait` in a Prefer header (RFC 7240), {@link longestWait} at most; null without it, or when it is malformed. The first of
  * several counts.
  */
 export function readWait(prefer: string | undefined): number | null {

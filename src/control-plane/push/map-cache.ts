@@ -84,9 +84,9 @@ function createSerializer(db: Db): (request: MapRequest) => Promise<MapText> {
 async function updateNetwork(db: Db, id: number, cached: CachedNetwork | undefined): Promise<CachedNetwork> {
   const readAt = nextLogicalTime();
   const { base, at: revision, delta } = await readDeltaOrAll(db, id, cached?.revision ?? null);
-  const { peers, removed, ...summary } = delta;
-  if (!cached || base === null) return { network: new SerializedNetwork(summary, peers), revision, readAt };
-  cached.network.update(summary, peers, removed);
+  const { peers, removed, ...head } = delta;
+  if (!cached || base === null) return { network: new SerializedNetwork(head, peers), revision, readAt };
+  cached.network.update(head, peers, removed);
   return { network: cached.network, revision, readAt };
 }
 

@@ -4,7 +4,7 @@ import { readNetwork, type StoredNetwork } from '../store/networks.ts';
 import { listPeers, listPeersAmong, listTokenMarks } from '../store/peer-lists.ts';
 import type { Db } from '../store/tables.ts';
 import { readSnapshot } from '../store/transact.ts';
-import { toNetworkSummary, toPeer } from './to-contract.ts';
+import { toNetworkHead, toPeer } from './to-contract.ts';
 
 /** The changes of a network between two revisions. */
 export interface NetworkChanges {
@@ -32,7 +32,7 @@ export async function readDeltaOrAll(db: Db, id: number, base: Revision | null):
     if (delta) return { base, at, delta };
     const stored = await listPeers(snapshot, id);
     const peers = stored.map((peer) => toPeer(network, peer));
-    return { base: null, at, delta: { ...toNetworkSummary(network), peers, removed: [] } };
+    return { base: null, at, delta: { ...toNetworkHead(network), peers, removed: [] } };
   });
 }
 
@@ -66,7 +66,7 @@ async function compare(snapshot: Db, network: StoredNetwork, base: Revision): Pr
   const peers = await listPeersAmong(snapshot, network.id, { ids: [...changed], withOwnRoutes });
   for (const peer of peers) changed.delete(peer.id);
   return {
-    ...toNetworkSummary(network),
+    ...toNetworkHead(network),
     peers: peers.map((peer) => toPeer(network, peer)),
     removed: [...changed].sort((a, b) => a - b),
   };

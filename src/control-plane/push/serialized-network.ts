@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { NetworkSummary } from '../../contract/network.ts';
+import { NetworkHead } from '../../contract/network.ts';
 import { Peer } from '../../contract/peer.ts';
 
 /** Peers that are serialized again when one of them changes. */
@@ -18,18 +18,18 @@ interface Chunk {
 export class SerializedNetwork {
   readonly #chunks: Chunk[] = [];
   readonly #chunkOf = new Map<number, Chunk>();
-  #summary: NetworkSummary;
+  #head: NetworkHead;
   #bytes: Buffer | null = null;
 
-  constructor(summary: NetworkSummary, peers: readonly Peer[]) {
-    this.#summary = summary;
-    this.update(summary, peers, []);
+  constructor(head: NetworkHead, peers: readonly Peer[]) {
+    this.#head = head;
+    this.update(head, peers, []);
   }
 
   /** @param peers new and changed ones */
-  update(summary: NetworkSummary, peers: readonly Peer[], removed: readonly number[]): void {
+  update(head: NetworkHead, peers: readonly Peer[], removed: readonly number[]): void {
     const texts = peers.map((peer) => [peer.id, JSON.stringify(z.encode(Peer, peer))] as const);
-    this.#summary = summary;
+    this.#head = head;
     this.#bytes = null;
     for (const [id, text] of texts) this.#set(id, text);
     for (const id of removed) this.#remove(id);
@@ -46,11 +46,11 @@ export class SerializedNetwork {
   }
 
   #serialize(): Buffer {
-    const summary = JSON.stringify(z.encode(NetworkSummary, this.#summary));
+    const head = JSON.stringify(z.encode(NetworkHead, this.#head));
     const chunks = this.#chunks.filter(({ peers }) => peers.size > 0).map(bytesOf);
     const comma = Buffer.from(',');
     const peers = chunks.flatMap((chunk, index) => (index === 0 ? [chunk] : [comma, chunk]));
-    return Buffer.concat([Buffer.from(`{"data":${summary.slice(0, -1)},"peers":[`), ...peers, Buffer.from(`]${end}`)]);
+    return Buffer.concat([Buffer.from(`{"data":${head.slice(0, -1)},"peers":[`), ...peers, Buffer.from(`]${end}`)]);
   }
 
   #set(id: number, text: string): void {

@@ -1,8 +1,9 @@
-import type { Network, NetworkSummary } from '../../contract/network.ts';
+import type { Network, NetworkHead, NetworkSummary } from '../../contract/network.ts';
 import type { KeyProof, Peer } from '../../contract/peer.ts';
 import type { Prefix } from '../../core/net/cidr.ts';
 import type { StoredNetwork } from '../store/networks.ts';
 import type { StoredPeer } from '../store/peers.ts';
+import { formatETag } from './etag.ts';
 
 export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
   const { id, name, description, range, routes, revision, map_max_age_seconds } = network;
@@ -12,8 +13,12 @@ export function toNetworkSummary(network: StoredNetwork): NetworkSummary {
   };
 }
 
+export function toNetworkHead(network: StoredNetwork): NetworkHead {
+  return { ...toNetworkSummary(network), etag: formatETag(network) };
+}
+
 export function toNetwork(network: StoredNetwork, peers: readonly StoredPeer[]): Network {
-  return { ...toNetworkSummary(network), peers: peers.map((peer) => toPeer(network, peer)) };
+  return { ...toNetworkHead(network), peers: peers.map((peer) => toPeer(network, peer)) };
 }
 
 /**

@@ -69,7 +69,7 @@ export interface NetworkMap {
   readonly routes: readonly Prefix[];
   /** Seconds for which connectors may use the map without another confirmation; absent for no bound. */
   readonly maxAge?: number;
-  /** The strong ETag under which the service served it, where it has such a thing. */
+  /** The ETag under which the service served it, strong or weak; null where it has none. */
   readonly revision: string | null;
   readonly peers: readonly Peer[];
   /** Entries of the service that are not usable; absent where there are none. */

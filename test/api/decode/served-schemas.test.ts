@@ -65,15 +65,15 @@ const readings: Readonly<Record<string, Reading>> = {
     of: 'NetworkReading',
     mend: mendNetwork,
     decode: (body, { id }) => refuseSkipped(decodeMap(body, source, { network: id, etag: null }).skipped),
-    mayLack: [...networkGaps, ...peerGaps],
-    ignores: ['description', 'revision', 'peers.0.created_at'],
+    mayLack: [...networkGaps, 'etag', ...peerGaps],
+    ignores: ['description', 'revision', 'etag', 'peers.0.created_at'],
   },
   'a network, for an administrator': {
     of: 'Network',
     mend: mendNetwork,
     decode: (body) => refuseSkipped(decodeWholeNetwork(body, source).skipped_peers),
-    mayLack: [...networkGaps, 'peers', ...peerGaps],
-    ignores: [],
+    mayLack: [...networkGaps, 'etag', 'peers', ...peerGaps],
+    ignores: ['etag'],
   },
   'the networks': {
     of: 'NetworkSummary',
@@ -92,7 +92,7 @@ const readings: Readonly<Record<string, Reading>> = {
     mayLack: [
       ...['access_token', 'network_etag', 'network.id', 'network.name', 'network.private_cidr'],
       ...['peer.id', 'peer.name', 'peer.peer_type', 'peer.public_key', 'peer.endpoint', 'peer.created_at'],
-      ...[...networkGaps, ...peerGaps].map((name) => `network.${name}`),
+      ...[...networkGaps, 'etag', ...peerGaps].map((name) => `network.${name}`),
     ],
     ignores: [
       'network_etag',
@@ -100,6 +100,7 @@ const readings: Readonly<Record<string, Reading>> = {
       'peer.endpoint',
       'peer.created_at',
       'network.description',
+      'network.etag',
       'network.peers.0.created_at',
     ],
   },

@@ -68,6 +68,9 @@ async function save(desk: Desk, map: NetworkMap): Promise<void> {
 const revisions = ({ updates }: Following) => updates.map(({ map }) => map?.revision);
 const warnings = ({ desk }: Following) => desk.logged.filter(({ level }) => level === 'warn');
 const pauses = ({ times }: Following) => times.slice(1).map((time, index) => time - (times[index] ?? 0));
+/** `hold` for the seconds of a long poll whose end nothing else sets. */
+const holdOf = (seconds: number | null | undefined) =>
+  typeof seconds === 'number' && seconds >= 40 && seconds <= 45 ? 'hold' : seconds;
 const notes = ({ desk }: Following) => desk.tools.store.readNotes('cpn0');
 
 describe('a service with long polls', () => {
@@ -142,10 +145,10 @@ describe('a service with long polls', () => {
 
   it('receives a first request without a wait, and from then on long polls for another revision', async () => {
     const following = await follow([answerWith(first, true), answerWith(second, true)], 3);
-    expect(following.desk.asked.map(({ revision, wait }) => [revision, wait?.seconds])).toEqual([
+    expect(following.desk.asked.map(({ revision, wait }) => [revision, holdOf(wait?.seconds)])).toEqual([
       ['"1"', 0],
-      ['"1"', 50],
-      ['"2"', 50],
+      ['"1"', 'hold'],
+      ['"2"', 'hold'],
     ]);
     expect(revisions(following)).toEqual(['"2"']);
     expect((await notes(following)).sync).toMatchObject({ mode: 'push', error: null });
@@ -154,10 +157,10 @@ describe('a service with long polls', () => {
   it('receives long polls too where the state has no revision yet: a request without one never waits', async () => {
     const unnamed = { ...first, revision: null };
     const following = await follow([answerWith(first), answerWith(second, true)], 3, { state: joinedTo(unnamed) });
-    expect(following.desk.asked.map(({ revision, wait }) => [revision, wait?.seconds])).toEqual([
+    expect(following.desk.asked.map(({ revision, wait }) => [revision, holdOf(wait?.seconds)])).toEqual([
       [null, 0],
-      ['"1"', 50],
-      ['"2"', 50],
+      ['"1"', 'hold'],
+      ['"2"', 'hold'],
     ]);
     expect(Math.max(...pauses(following))).toBeLessThan(2);
   });
@@ -181,6 +184,72 @@ describe('a service with long polls', () => {
     const following = await follow([answerWith(second, true)], 6, { takes: false });
     expect(revisions(following).length).toBeGreaterThan(3);
     expect(Math.min(...pauses(following))).toBeGreaterThan(0.1);
+  });
+});
+
+describe('a proxy in front of a service with long polls', () => {
+  /** As Apache's mod_deflate does, it hides from the service which map the host has. */
+  const repeats: Answer = () => ({ map: first, waited: true, isRepeated: true });
+
+  it('that makes each reply come at once, with the same map, is polled at the interval, and status is warned', async () => {
+    const following = await follow([answerWith(first, true), repeats], 8);
+    for (const pause of pauses(following).slice(1)) expect(pause).toBeGreaterThanOrEqual(24);
+    expect((await notes(following)).sync).toMatchObject({ mode: 'poll', repliesEarly: true });
+    const healed = await follow([answerWith(first, true), repeats, answerWith(first, true)], 4);
+    expect((await notes(healed)).sync).toMatchObject({ mode: 'push' });
+    expect((await notes(healed)).sync.repliesEarly).toBeUndefined();
+  });
+
+  it('that sends the same map as late as a poll would is no reason to poll', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const stop = new AbortController();
+    const late: Answer = async () => {
+      desk.seconds += 40;
+      if (desk.asked.length >= 4) stop.abort();
+      return { map: first, waited: true, isRepeated: true };
+    };
+    desk.answers = [answerWith(first, true), late];
+    await new MapFollower(desk.tools, 'cpn0', 30, async () => true).run(stop.signal);
+    expect((await desk.tools.store.readNotes('cpn0')).sync.mode).toBe('push');
+  });
+
+  it('that ends long polls with a 504 gets shorter ones, for an hour', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const stop = new AbortController();
+    const [limit, holds]: [number, number[]] = [12, []];
+    desk.answers = [
+      async (_, wait) => {
+        const seconds = wait?.seconds ?? 0;
+        holds.push(seconds);
+        desk.seconds += Math.min(seconds, limit);
+        if (seconds > limit) wait?.onGatewayTimeout?.();
+        if (desk.seconds > 6_000) stop.abort();
+        return { map: null, waited: true };
+      },
+    ];
+    await new MapFollower(desk.tools, 'cpn0', 30, async () => true).run(stop.signal);
+    const [, usual = 0, half, quarter, next] = holds;
+    expect(holdOf(usual)).toBe('hold');
+    expect([half, quarter, next]).toEqual([
+      Math.floor(usual / 2),
+      Math.floor(Math.floor(usual / 2) / 2),
+      Math.floor(Math.floor(usual / 2) / 2),
+    ]);
+    expect(holds.filter((seconds) => holdOf(seconds) === 'hold')).toHaveLength(2);
+  });
+
+  it('that answers 504 at once changes no hold: its reason is another one', async () => {
+    const desk = await Desk.with(joinedTo(first));
+    const stop = new AbortController();
+    desk.answers = [
+      async (_, wait) => {
+        wait?.onGatewayTimeout?.();
+        if (desk.asked.length >= 3) stop.abort();
+        return { map: null, waited: true };
+      },
+    ];
+    await new MapFollower(desk.tools, 'cpn0', 30, async () => true).run(stop.signal);
+    expect(desk.asked.map(({ wait }) => holdOf(wait?.seconds))).toEqual([0, 'hold', 'hold']);
   });
 });
 
@@ -293,11 +362,11 @@ describe('an answer that would empty the tunnel', () => {
 
   it.each(empty)('(%s) is applied when a second one, an interval later, is the same', async (_, map) => {
     const following = await follow([answerWith(map, true)], 4);
-    expect(following.desk.asked.map(({ revision, wait }) => [revision, wait?.seconds])).toEqual([
+    expect(following.desk.asked.map(({ revision, wait }) => [revision, holdOf(wait?.seconds)])).toEqual([
       ['"1"', 0],
       ['"2"', 30],
-      ['"1"', 50],
-      ['"2"', 50],
+      ['"1"', 'hold'],
+      ['"2"', 'hold'],
     ]);
     expect(revisions(following)).toEqual(['"2"']);
     expect((following.updatedAt[0] ?? 0) - (following.times[0] ?? 0)).toBeGreaterThanOrEqual(30);
@@ -465,5 +534,5 @@ it('a reset sends a request at once, whatever the pause', async () => {
       }),
   ];
   await follower.run(stop.signal);
-  expect(desk.asked.map(({ wait }) => wait?.seconds)).toEqual([0, 50, 0, 50]);
+  expect(desk.asked.map(({ wait }) => holdOf(wait?.seconds))).toEqual([0, 'hold', 0, 'hold']);
 });

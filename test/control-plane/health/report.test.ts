@@ -114,11 +114,11 @@ test('a read with the ETag waits for the next report', async () => {
   const { one, network, plane, report, token } = await startOffice();
   const path = `/api/networks/${network}/health`;
   const first = await plane.call('GET', path, { token });
-  const headers = { 'if-none-match': first.headers.get('etag') ?? '', prefer: 'wait=50' };
+  const headers = { 'if-none-match': first.headers.get('etag') ?? '', prefer: 'wait=45' };
   const waiting = plane.call('GET', path, { token, headers });
   await report(one, { drift: 1 });
   const { status, body, headers: sent } = await waiting;
-  expect([status, sent.get('preference-applied')]).toEqual([200, 'wait=50']);
+  expect([status, sent.get('preference-applied')]).toEqual([200, 'wait=45']);
   expect(body.data.peers.find(({ id }: { id: number }) => id === one.id)).toMatchObject({ drift: 1 });
   // Its presence is an event too.
   let named = sent.get('etag') ?? '';

@@ -104,7 +104,7 @@ test('who waits is counted while it waits, and not as a slow request', async () 
   const on = await openWaiting();
   try {
     const { network } = await makeOffice(on);
-    const replies = Array.from({ length: 3 }, () => read(on, network, 2, 'wait=50'));
+    const replies = Array.from({ length: 3 }, () => read(on, network, 2, 'wait=45'));
     await untilWaiting(on, network, 3);
     expect((await scrape(on.plane)).get('cpn_waiting_connectors')).toBe(3);
     await on.plane.call('PATCH', `/api/networks/${network}`, { token: on.token, body: { name: 'other' } });

@@ -2,7 +2,7 @@ import { expect, vi } from 'vitest';
 import { ChangeNotifier } from '../../../src/control-plane/push/change-notifier.ts';
 import { enroll, makeKey, makeNetwork, openPlane, type Plane, type Reply, withDatabase } from '../harness.ts';
 
-export const long = 'wait=50';
+export const long = 'wait=45';
 
 /** A control plane that the caller closes, its notifier, and its owner's session. */
 export async function openWaiting() {
@@ -62,7 +62,7 @@ export function outcome({ status, headers, body }: Reply) {
 }
 
 export const unchanged = (revision: number, seconds: number) => [304, `"${revision}"`, `wait=${seconds}`, undefined];
-export const changed = (revision: number, seconds = 50) => [200, `"${revision}"`, `wait=${seconds}`, revision];
+export const changed = (revision: number, seconds = 45) => [200, `"${revision}"`, `wait=${seconds}`, revision];
 
 /** A network at revision 2 with one peer. */
 export async function makeOffice({ plane, token }: { plane: Plane; token: string }) {

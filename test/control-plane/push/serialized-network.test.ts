@@ -9,7 +9,7 @@ const peer = (id: number, name: string): Peer => ({
 });
 const summary = (revision: number) => ({
   ...{ id: 1, name: 'office "ü"', description: '', private_cidr: '10.77.0.0/24', routes: [], revision },
-  vpn_type: 'wireguard' as const,
+  ...{ vpn_type: 'wireguard' as const, etag: `"${revision}-nonce"` },
 });
 const read = (network: SerializedNetwork) => JSON.parse(String(network.bytes())).data;
 

@@ -126,7 +126,7 @@ describe('closing the control plane', { timeout: 20_000 }, () => {
     await untilWaiting(closing, network, 20);
     await closing.plane.server.close();
     for (const reply of await Promise.all(replies)) {
-      expect(outcome(reply)).toEqual(unchanged(2, 50));
+      expect(outcome(reply)).toEqual(unchanged(2, 45));
       expect(reply.headers.get('connection')).toBe('close');
     }
     expect(closing.plane.log()).not.toContain('request failed');

@@ -9,11 +9,11 @@ import {
 } from '../../../contract/peer.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
+import { formatETag } from '../../push/etag.ts';
 import type { MapCache } from '../../push/map-cache.ts';
 import type { Context } from '../../service/context.ts';
 import { enroll, readEnrollment } from '../../service/enrollment.ts';
 import type { App } from '../app.ts';
-import { formatETag } from '../conditional-requests.ts';
 import type { FailureLimit } from '../limits.ts';
 
 export function addEnrollmentRoute(app: App, context: Context, maps: MapCache, limitFailures: FailureLimit): void {

@@ -6,7 +6,7 @@ import type { Context } from '../../service/context.ts';
 import { readEvents } from '../../service/events.ts';
 import { type App, callerOf } from '../app.ts';
 import { authenticateRequest } from '../authenticate.ts';
-import { readWait } from '../conditional-requests.ts';
+import { longestWait, readWait } from '../conditional-requests.ts';
 import { createWaiting, maxWaits } from '../waiting.ts';
 import { digits, NetworkPath } from './parts.ts';
 
@@ -24,11 +24,13 @@ const Which = z.object({
 });
 
 const headers = z.looseObject({
-  prefer: z.string().optional().meta({
-    description:
-      'wait=N (RFC 7240), with after: where there is no event the reply may take N seconds, at most 60. What is malformed is ignored.',
-    example: 'wait=60',
-  }),
+  prefer: z
+    .string()
+    .optional()
+    .meta({
+      description: `wait=N (RFC 7240), with after: where there is no event the reply may take N seconds, at most ${longestWait}. What is malformed is ignored.`,
+      example: `wait=${longestWait}`,
+    }),
 });
 
 /** Adds the route that reads what happened in a network, with long polls. */

@@ -5,10 +5,10 @@ import { peerOnly, readersAndPeer } from '../../domain/caller.ts';
 import type { Evaluator } from '../../health/evaluate.ts';
 import { createHealthPoll, serializeHealth, toOwnHealth, toReply } from '../../health/health.ts';
 import { storeReport } from '../../health/store-report.ts';
+import { formatETag } from '../../push/etag.ts';
 import type { Context } from '../../service/context.ts';
 import { type App, callerOf } from '../app.ts';
 import { conditionalHeaders, createConditionalRead } from '../conditional-read.ts';
-import { formatETag } from '../conditional-requests.ts';
 import { NetworkPath, PeerPath } from './parts.ts';
 
 /** A report of as many paths as there may be, each with all its fields. */

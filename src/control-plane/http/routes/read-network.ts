@@ -5,6 +5,7 @@ import { Refusal, reply } from '../../../contract/reply.ts';
 import { deltaManipulation } from '../../../core/map/apply-delta.ts';
 import { readersAndPeer } from '../../domain/caller.ts';
 import type { Acknowledgements } from '../../health/acknowledgements.ts';
+import { formatETag } from '../../push/etag.ts';
 import { createLongPoll } from '../../push/long-poll.ts';
 import type { MapCache } from '../../push/map-cache.ts';
 import type { Context } from '../../service/context.ts';
@@ -12,7 +13,7 @@ import type { Revision } from '../../store/changes.ts';
 import { type App, callerOf } from '../app.ts';
 import { instanceHeader } from '../authenticate.ts';
 import { conditionalHeaders, createConditionalRead } from '../conditional-read.ts';
-import { accepts, baseOf, formatETag } from '../conditional-requests.ts';
+import { accepts, baseOf } from '../conditional-requests.ts';
 import { maxWaits } from '../waiting.ts';
 import { NetworkPath } from './parts.ts';
 
@@ -52,14 +53,16 @@ export function addReadNetworkRoute(
       summary: 'A network with its peers',
       description: [
         'The strong ETag names one revision of the network in one history of the database: after a restore from a backup the ETags',
-        'of what was lost match nothing. With If-None-Match the same revision is a 304.',
+        'of what was lost match nothing. etag in the body is the same, where a proxy cannot change it: prefer it to the header.',
+        'With If-None-Match the same revision is a 304. If-None-Match may name an ETag as a compressing proxy writes it: weak, or with a',
+        'suffix such as -gzip.',
         'With If-None-Match and Prefer: wait=N the reply waits up to N seconds for a revision other than the one named, and has',
         'Preference-Applied. Access is checked again after the wait.',
         `A peer has at most ${maxWaits.peer} replies that wait, a user ${maxWaits.user}: one more ends the oldest one, which comes`,
         'without Preference-Applied.',
         'With If-None-Match and A-IM: cpn-delta the reply may be a 226 with the changes since the revision named, as long as',
         'they are recorded: peers are new or replace those with the same id, removed lists peers that are gone, all others are',
-        'unchanged. Delta-Base is the revision named, ETag the new one.',
+        'unchanged. Delta-Base is the ETag of If-None-Match, as it came; ETag is the new one.',
         'A whole map in reply to If-None-Match lists in removed which peers are gone since the revision named, as long as the changes',
         'are recorded.',
         'A reply to a peer of which several hosts make requests has Peer-Cloned-Since, until ten minutes after the last sign of that.',
@@ -84,8 +87,10 @@ export function addReadNetworkRoute(
       const delta = takesDelta ? await maps.delta(wanted, since) : null;
       const { revision, base, bytes } = delta ?? (await maps.whole(wanted, since));
       if (base !== null) acknowledge(request, base);
-      if (base !== null) response.headers({ im: deltaManipulation, 'delta-base': formatETag(base) });
-      response.header('etag', formatETag(revision)).type('application/json; charset=utf-8');
+      // A client compares it with the ETag that it sent, which a proxy may have changed.
+      if (base !== null) response.headers({ im: deltaManipulation, 'delta-base': named?.trim() });
+      response.headers({ etag: formatETag(revision), 'cache-control': 'no-store, no-transform' });
+      response.type('application/json; charset=utf-8');
       // The map cache serialized it by the schema of this status.
       return response.code(base === null ? 200 : 226).send(bytes as never);
     },

@@ -6,16 +6,18 @@ import type { Context } from '../../service/context.ts';
 import { readRemovals } from '../../service/removals.ts';
 import { type App, callerOf } from '../app.ts';
 import { authenticateRequest } from '../authenticate.ts';
-import { readWait } from '../conditional-requests.ts';
+import { longestWait, readWait } from '../conditional-requests.ts';
 import { createWaiting } from '../waiting.ts';
 import { NetworkPath } from './parts.ts';
 
 const headers = z.looseObject({
-  prefer: z.string().optional().meta({
-    description:
-      'wait=N (RFC 7240): the reply may take N seconds, at most 60, while a host that made a request lately may acknowledge the removal. What is malformed is ignored.',
-    example: 'wait=10',
-  }),
+  prefer: z
+    .string()
+    .optional()
+    .meta({
+      description: `wait=N (RFC 7240): the reply may take N seconds, at most ${longestWait}, while a host that made a request lately may acknowledge the removal. What is malformed is ignored.`,
+      example: 'wait=10',
+    }),
 });
 
 /** Adds the route that shows which hosts may still reach a peer that left the map. */

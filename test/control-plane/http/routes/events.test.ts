@@ -101,7 +101,7 @@ test('the newest come without after, those after an id with it, oldest first', a
 test('an id of another history of the database counts as none', async () => {
   const { network, ids } = await makeEvents('a', 'b');
   const beyond = (ids[1] ?? 0) + 1000;
-  expect(namesOf(await read(network, `?after=${beyond}`, { prefer: 'wait=50' }))).toEqual(['a', 'b']);
+  expect(namesOf(await read(network, `?after=${beyond}`, { prefer: 'wait=45' }))).toEqual(['a', 'b']);
 });
 
 test.each(['?after=-1', '?after=x', '?limit=0', '?limit=1001'])('%s is refused', async (query) => {
@@ -111,7 +111,7 @@ test.each(['?after=-1', '?after=x', '?limit=0', '?limit=1001'])('%s is refused',
 
 test('a request waits for an event beyond after', async () => {
   const { network, ids } = await makeEvents('a');
-  const waiting = read(network, `?after=${ids[0]}`, { prefer: 'wait=50' });
+  const waiting = read(network, `?after=${ids[0]}`, { prefer: 'wait=45' });
   await untilWaiting(network);
   // A change of the health alone ends no wait.
   healthNotifier.notify(network);
@@ -119,12 +119,12 @@ test('a request waits for an event beyond after', async () => {
   await rename(network, 'b');
   const reply = await waiting;
   expect(namesOf(reply)).toEqual(['b']);
-  expect(reply.headers.get('preference-applied')).toBe('wait=50');
+  expect(reply.headers.get('preference-applied')).toBe('wait=45');
 });
 
 test('a request waits in a network without events', async () => {
   const { network } = await makeEvents();
-  const waiting = read(network, '?after=0', { prefer: 'wait=50' });
+  const waiting = read(network, '?after=0', { prefer: 'wait=45' });
   await untilWaiting(network);
   await rename(network, 'first');
   expect(namesOf(await waiting)).toEqual(['first']);
@@ -134,7 +134,7 @@ test('a wait that ends without an event brings none', async () => {
   const { network } = await makeEvents();
   const reply = await read(network, '?after=0', { prefer: 'wait=1' });
   expect([reply.status, reply.body, reply.headers.get('preference-applied')]).toEqual([200, { data: [] }, 'wait=1']);
-  const atOnce = await read(network, '', { prefer: 'wait=50' });
+  const atOnce = await read(network, '', { prefer: 'wait=45' });
   expect(atOnce.headers.get('preference-applied')).toBeNull();
 });
 
@@ -143,7 +143,7 @@ test('a user whose session ended during the wait gets no event', async () => {
   const viewer = await plane.signIn('viewer');
   const waiting = plane.call('GET', `/api/networks/${network}/events?after=0`, {
     token: viewer,
-    headers: { prefer: 'wait=50' },
+    headers: { prefer: 'wait=45' },
   });
   await untilWaiting(network);
   await plane.call('POST', '/api/auth/logout', { token: viewer });

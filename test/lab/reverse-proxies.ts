@@ -1,0 +1,127 @@
+import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { REPOSITORY } from './built-program.ts';
+import { eventually } from './eventually.ts';
+import type { Host } from './host.ts';
+
+/** A way to a control plane through a proxy. */
+export interface ProxiedWay {
+  readonly name: string;
+  /** The base address of the control plane there. */
+  readonly url: string;
+}
+
+const sites = ['nginx', 'apache', 'haproxy', 'caddy'] as const;
+type Site = (typeof sites)[number];
+
+/** Ports of each proxy: with Debian's settings, and as documented. */
+const portsOf = (site: Site) => ({ plain: 8001 + sites.indexOf(site), documented: 8101 + sites.indexOf(site) });
+
+/**
+ * Starts Debian's nginx, Apache, HAProxy and Caddy on a host, in front of the control plane at `target` (`ADDRESS:PORT`). Each serves it
+ * once with Debian's settings, where it compresses JSON, and once as docs/control-plane.md describes, below /vpn. Two ports more are of
+ * proxies with which push does not work as it should.
+ */
+export async function startReverseProxies(host: Host, target: string): Promise<readonly ProxiedWay[]> {
+  const documented = await readDocumented(target);
+  for (const folder of ['nginx', 'apache2']) {
+    await rm(join(host.etcDir, folder), { recursive: true, force: true });
+    await cp(`/etc/${folder}`, join(host.etcDir, folder), { recursive: true, verbatimSymlinks: true });
+    await rm(join(host.etcDir, folder, 'sites-enabled'), { recursive: true });
+    await mkdir(join(host.etcDir, folder, 'sites-enabled'));
+  }
+  await startNginx(host, target, documented.nginx);
+  await startApache(host, target, documented.apache);
+  await startHaproxy(host, target, documented.haproxy);
+  await startCaddy(host, target, documented.caddy);
+  const { address } = host;
+  const ways = sites.flatMap((site) => {
+    const { plain, documented: below } = portsOf(site);
+    return [
+      { name: `${site}, compressing`, url: `http://${address}:${plain}` },
+      { name: `${site}, as documented`, url: `http://${address}:${below}/vpn` },
+    ];
+  });
+  for (const { url } of [...ways, { url: deafUrl(host) }, { url: hastyUrl(host) }]) {
+    await eventually(`a control plane answers at ${url}`, async () => {
+      const { stdout } = await host.exec(['curl', '-s', `${url}/healthz`], { allowFailure: true });
+      return stdout.includes('ok');
+    });
+  }
+  return ways;
+}
+
+/** Where a proxy removes If-None-Match, as one with a cache does. */
+export const deafUrl = ({ address }: Host) => `http://${address}:8201`;
+/** Where a proxy gives up on a reply after 6 s. */
+export const hastyUrl = ({ address }: Host) => `http://${address}:8202`;
+
+/** The first block of each proxy in the documentation, for the address of the control plane. */
+async function readDocumented(target: string): Promise<Readonly<Record<Site, string>>> {
+  const text = await readFile(join(REPOSITORY, 'docs/control-plane.md'), 'utf8');
+  const blockOf = (site: Site) => {
+    const [, block] = new RegExp(`^\`\`\`${site}\\n(.*?)^\`\`\``, 'ms').exec(text) ?? [];
+    if (block === undefined) throw new Error(`docs/control-plane.md has no block of ${site}`);
+    return [site, block.replaceAll('127.0.0.1:8787', target)] as const;
+  };
+  return Object.fromEntries(sites.map(blockOf)) as Record<Site, string>;
+}
+
+async function startNginx(host: Host, target: string, documented: string): Promise<void> {
+  const { plain, documented: below } = portsOf('nginx');
+  const folder = join(host.etcDir, 'nginx');
+  const main = (await readFile(join(folder, 'nginx.conf'), 'utf8')).replaceAll('/var/log/nginx', host.folder);
+  await writeFile(join(folder, 'nginx.conf'), main);
+  const proxied = `proxy_pass http://${target};`;
+  const servers = [
+    `server { listen ${plain}; gzip_types application/json; location / { ${proxied} } }`,
+    `server { listen ${below};\n${documented}}`,
+    `server { listen 8201; location / { ${proxied} proxy_set_header If-None-Match ""; } }`,
+  ];
+  await writeFile(join(folder, 'sites-enabled', 'cpn'), `${servers.join('\n')}\n`);
+  host.spawn(['nginx', '-e', join(host.folder, 'error.log'), '-g', 'daemon off;']);
+}
+
+async function startApache(host: Host, target: string, documented: string): Promise<void> {
+  const { plain, documented: below } = portsOf('apache');
+  const folder = join(host.etcDir, 'apache2');
+  await writeFile(join(folder, 'ports.conf'), `Listen ${plain}\nListen ${below}\n`);
+  for (const module of ['proxy.load', 'proxy_http.load', 'headers.load'])
+    await cp(join(folder, 'mods-available', module), join(folder, 'mods-enabled', module));
+  const virtual = [
+    'ServerName proxy.test',
+    `<VirtualHost *:${plain}>\nAddOutputFilterByType DEFLATE application/json\nProxyPass / http://${target}/\n</VirtualHost>`,
+    `<VirtualHost *:${below}>\n${documented}</VirtualHost>`,
+  ];
+  await writeFile(join(folder, 'sites-enabled', 'cpn.conf'), `${virtual.join('\n')}\n`);
+  const run = join(host.folder, 'apache');
+  await mkdir(run);
+  const folders = { APACHE_RUN_DIR: run, APACHE_LOCK_DIR: run, APACHE_LOG_DIR: run, APACHE_PID_FILE: join(run, 'pid') };
+  const env = { ...folders, APACHE_RUN_USER: 'www-data', APACHE_RUN_GROUP: 'www-data' };
+  host.spawn(['apache2', '-D', 'FOREGROUND'], { env });
+}
+
+async function startHaproxy(host: Host, target: string, documented: string): Promise<void> {
+  const { plain, documented: below } = portsOf('haproxy');
+  const file = join(host.folder, 'haproxy.cfg');
+  const sections = [
+    `frontend plain\n    bind :${plain}\n    compression algo gzip\n    compression type application/json\n    default_backend plain`,
+    `backend plain\n    server cpn ${target}`,
+    `frontend documented\n    bind :${below}\n    use_backend cpn if { path_beg /vpn/ }`,
+    documented,
+    'frontend hasty\n    bind :8202\n    default_backend hasty',
+    `backend hasty\n    timeout server 6s\n    server cpn ${target}`,
+  ];
+  await writeFile(file, `${sections.join('\n')}\n`);
+  await mkdir(join(host.folder, 'run', 'haproxy'), { recursive: true });
+  host.spawn(['haproxy', '-db', '-f', '/etc/haproxy/haproxy.cfg', '-f', file]);
+}
+
+async function startCaddy(host: Host, target: string, documented: string): Promise<void> {
+  const { plain, documented: below } = portsOf('caddy');
+  const file = join(host.folder, 'Caddyfile');
+  await writeFile(file, '{\nadmin off\nauto_https off\n}\n');
+  await appendFile(file, `http://:${plain} {\nencode gzip\nreverse_proxy ${target}\n}\n`);
+  await appendFile(file, `http://:${below} {\n${documented}}\n`);
+  host.spawn(['caddy', 'run', '--config', file, '--adapter', 'caddyfile'], { env: { XDG_DATA_HOME: host.folder } });
+}
