@@ -78,6 +78,8 @@ describe('a connector', () => {
   let edge: Host;
   let one: Host;
   let other: Host;
+  /** Another connector, with a LAN of its own. */
+  let hub: Host;
   let daemon: SleepingDaemon;
   let addressOf: Record<string, string>;
   let keyOfOne: string;
@@ -87,11 +89,19 @@ describe('a connector', () => {
     edge = await lab.addHost('edge', { address: '203.0.113.21/24' });
     one = await lab.addHost('one', { address: '203.0.113.22/24' });
     other = await lab.addHost('other', { address: '203.0.113.23/24' });
+    hub = await lab.addHost('hub', { address: '203.0.113.24/24' });
+    await lab.addLan(hub, '192.168.60.1/24');
     addressOf = {
       edge: (await join(office, edge, '--type', 'connector', '--endpoint', '203.0.113.21:51820')).address,
       one: (await join(office, one)).address,
       other: (await join(office, other)).address,
     };
+    await join(office, hub, '--type', 'connector', '--endpoint', '203.0.113.24:51820');
+    await admin('network', 'update', 'office', '--add-route', '192.168.60.0/24');
+    await admin('peer', 'update', 'office', 'edge', '--route', '192.168.50.0/24');
+    await hub.cpn(['reconcile']);
+    // Else it gives what leaves its LAN its own address.
+    await hub.exec(['nft', 'delete', 'table', 'inet', 'cpn_cpn0']);
     await one.cpn(['reconcile']);
     keyOfOne = (await status(one)).public_key;
     daemon = await startSleepingDaemon(edge, '--interval', '3600');
@@ -102,6 +112,10 @@ describe('a connector', () => {
     (await host.ping(addressOf[to] ?? '', { waitMs })).received > 0;
   /** A session exists already: an answer comes at once, or never. */
   const reachesAtOnce = (host: Host, to: string) => reaches(host, to, { waitMs: 1000 });
+  const hubReaches = async (source: string, { waitMs }: { waitMs: number }) => {
+    const ping = ['ping', '-n', '-c', '1', '-W', String(waitMs / 1000), '-I', source, addressOf.edge ?? ''];
+    return (await hub.exec(ping, { allowFailure: true })).exitCode === 0;
+  };
   const setsOf = async () => (await edge.exec(['nft', 'list', 'table', 'inet', 'cpn_cpn0'])).stdout;
   const expire = (name: string, at: number) =>
     admin('peer', 'update', 'office', name, '--expires', new Date(at).toISOString());
@@ -118,12 +132,20 @@ describe('a connector', () => {
     await daemon.sleep(0);
   });
 
-  it('lets an expired peer go no further once its daemon is dead, and relays all others', async () => {
-    await expire('one', Date.now() + 12_000);
-    await eventually('the deadline is set', async () => /timeout 1?\ds/.test(await setsOf()));
+  it('lets expired peers go no further once its daemon is dead, nor what is behind them, and relays all others', async () => {
+    const sources = ['10.77.0.6', '192.168.60.1'];
+    for (const source of sources) expect(await hubReaches(source, patiently)).toBe(true);
+    const end = Date.now() + 12_000;
+    for (const name of ['hub', 'one']) await expire(name, end);
+    await eventually('the deadlines are set', async () => {
+      const sets = await setsOf();
+      return [addressOf.one, '192.168.60.0/24'].every((each) => sets.includes(`${each} timeout 1`));
+    });
+    for (const source of sources) expect(await hubReaches(source, { waitMs: 1000 })).toBe(true);
     daemon.daemon.process.signal('SIGKILL');
     expect(await reachesAtOnce(one, 'other')).toBe(true);
     await eventually('the peer is cut off', async () => !(await reachesAtOnce(one, 'other')));
+    for (const source of sources) expect(await hubReaches(source, { waitMs: 1000 })).toBe(false);
     // WireGuard on the connector still has it.
     expect(await peersOf(edge)).toContain(keyOfOne);
     expect(await reachesAtOnce(one, 'edge')).toBe(false);

@@ -3,11 +3,21 @@
  *
  * @module
  */
+import { InvalidValue } from '../errors/index.ts';
+import { type Family, familyOf } from '../net/cidr.ts';
 import type { DeadlineRule } from './deadline-rules.ts';
+import type { ExpiringRange } from './expiring-ranges.ts';
 import type { FirewallRule } from './firewall-rule.ts';
+import { protocolOf } from './nft-words.ts';
 
-/** The addresses of peers that expire; those of them that have not; the tunnel, while the map is valid. */
-const sets = { expiring: 'expiring', unexpired: 'unexpired', valid: 'valid' } as const;
+/** The ranges of peers that expire; those of them that have not. */
+const rangeSets = {
+  4: { expiring: 'expiring', unexpired: 'unexpired' },
+  6: { expiring: 'expiring6', unexpired: 'unexpired6' },
+} as const satisfies Record<Family, object>;
+
+/** The tunnel, while the map is valid. */
+const valid = 'valid';
 
 /** nft and the kernel take no timeout without a bound; a longer one is as good as none. */
 const longestSeconds = 3650 * 86_400;
@@ -16,16 +26,19 @@ export function isDeadlineRule(rule: FirewallRule): rule is DeadlineRule {
   return rule.rule === 'refuse-expired' || rule.rule === 'refuse-outdated';
 }
 
-export function writeDeadlineRule(link: string, { rule, way }: DeadlineRule): string {
-  const [name, end] = way === 'in' ? ['iifname', 'saddr'] : ['oifname', 'daddr'];
-  if (rule === 'refuse-outdated') return `${name} "${link}" ${name} != @${sets.valid} drop`;
-  return `${name} "${link}" ip ${end} @${sets.expiring} ip ${end} != @${sets.unexpired} drop`;
+export function writeDeadlineRule(link: string, rule: DeadlineRule): string {
+  const [name, end] = rule.way === 'in' ? ['iifname', 'saddr'] : ['oifname', 'daddr'];
+  if (rule.rule === 'refuse-outdated') return `${name} "${link}" ${name} != @${valid} drop`;
+  const first = firstOf(rule.ranges);
+  const { expiring, unexpired } = rangeSets[familyOf(first)];
+  const field = `${protocolOf(first)} ${end}`;
+  return `${name} "${link}" ${field} @${expiring} ${field} != @${unexpired} drop`;
 }
 
 /** What the elements of a rule's sets follow from: a rule with other deadlines is another rule. */
 export function describeDeadlines(rule: DeadlineRule): string {
   if (rule.rule === 'refuse-outdated') return `${rule.until}`;
-  return rule.peers.map(({ address, at }) => `${address} ${at}`).join();
+  return rule.ranges.map((range) => `${writeRange(range)} ${range.at}`).join();
 }
 
 /**
@@ -34,40 +47,38 @@ export function describeDeadlines(rule: DeadlineRule): string {
  * @param now milliseconds since 1970 by the clock of the service; null closes everything
  */
 export function writeSets(link: string, rules: readonly FirewallRule[], now: number | null): string[] {
-  const deadlines = rules.filter(isDeadlineRule);
-  const expiry = deadlines.find((rule) => rule.rule === 'refuse-expired');
-  const age = deadlines.find((rule) => rule.rule === 'refuse-outdated');
   const withTimeout = (element: string, at: number) => {
     const seconds = now === null ? 0 : Math.min(Math.ceil((at - now) / 1000), longestSeconds);
     return seconds > 0 ? [`${element} timeout ${formatSeconds(seconds)}`] : [];
   };
-  const expiring = expiry?.rule === 'refuse-expired' ? expiry.peers : [];
-  return [
-    ...(expiring.length === 0
-      ? []
-      : [
-          writeSet(
-            sets.expiring,
-            'ipv4_addr',
-            '',
-            expiring.map(({ address }) => address),
-          ),
-          writeSet(
-            sets.unexpired,
-            'ipv4_addr',
-            'flags timeout; ',
-            expiring.flatMap(({ address, at }) => withTimeout(address, at)),
-          ),
-        ]),
-    ...(age?.rule === 'refuse-outdated'
-      ? [writeSet(sets.valid, 'ifname', 'flags timeout; ', withTimeout(`"${link}"`, age.until))]
-      : []),
-  ];
+  // The rules of both directions use the same sets.
+  const inward = rules.filter(isDeadlineRule).filter(({ way }) => way === 'in');
+  return inward.flatMap((rule) => {
+    if (rule.rule === 'refuse-outdated') {
+      return [writeSet(valid, 'ifname', 'timeout', withTimeout(`"${link}"`, rule.until))];
+    }
+    const family = familyOf(firstOf(rule.ranges));
+    const { expiring, unexpired } = rangeSets[family];
+    const open = rule.ranges.flatMap((range) => withTimeout(writeRange(range), range.at));
+    return [
+      writeSet(expiring, `ipv${family}_addr`, 'interval', rule.ranges.map(writeRange)),
+      writeSet(unexpired, `ipv${family}_addr`, 'interval, timeout', open),
+    ];
+  });
+}
+
+function writeRange({ first, last }: Pick<ExpiringRange, 'first' | 'last'>): string {
+  return first === last ? first : `${first}-${last}`;
+}
+
+function firstOf([range]: readonly ExpiringRange[]): ExpiringRange['first'] {
+  if (range === undefined) throw new InvalidValue('packet rule', 'expiring', 'names no address range');
+  return range.first;
 }
 
 function writeSet(name: string, type: string, flags: string, elements: readonly string[]): string {
   const content = elements.length === 0 ? '' : `elements = { ${elements.join(', ')} } `;
-  return `  set ${name} { type ${type}; ${flags}${content}}\n`;
+  return `  set ${name} { type ${type}; flags ${flags}; ${content}}\n`;
 }
 
 /** With days apart: nft reads at most eight digits of a unit. */

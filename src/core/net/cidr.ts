@@ -122,6 +122,14 @@ export function addressAt(number: bigint): Address {
   return spell4(Number(number));
 }
 
+/** The address of a family with this number. */
+export function addressIn(family: Family, number: bigint): Address {
+  if (family === 4) return addressAt(number);
+  const groups = [7, 6, 5, 4, 3, 2, 1, 0].map((at) => ((number >> BigInt(16 * at)) & 0xffffn).toString(16));
+  // Not parseAddress, which refuses what a range may end with, such as ::ffff:255.255.255.255.
+  return new SocketAddress({ address: groups.join(':'), family: 'ipv6' }).address as Address;
+}
+
 /** Orders prefixes by family, then by address, then the wider first: the order in which they are printed and applied. */
 export function comparePrefixes(a: Prefix, b: Prefix): number {
   if (familyOf(a) !== familyOf(b)) return familyOf(a) - familyOf(b);

@@ -69,11 +69,15 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
   ]);
   const address: InterfaceAddress = { address: self.address, length: rangeRefused === null ? lengthOf(map.cidr) : 32 };
   const locate = locateOutside({ map: intent.map, resolved });
-  const peers = topology.reaches.map(({ peer, endpoint, allowedIps, keepalive }) => ({
+  const tunnel = topology.reaches.map((reach) => ({
+    ...reach,
+    allowedIps: reach.allowedIps.filter((prefix) => !refused.has(prefix)),
+  }));
+  const peers = tunnel.map(({ peer, endpoint, allowedIps, keepalive }) => ({
     publicKey: peer.publicKey,
     presharedKey: sharePresharedKey(peer, intent),
     endpoint: locate(endpoint),
-    allowedIps: allowedIps.filter((prefix) => !refused.has(prefix)),
+    allowedIps,
     keepalive,
   }));
   const routes = findRoutes({ address, peers });
@@ -97,7 +101,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
       : null;
   const { sessions } = intent;
   // The rules for a peer that has expired stay: another connector may still relay what it sends.
-  const deadlines = [...expiryRules(listed, self), ...(isConnector ? ageRules(intent.mapEnd ?? null) : [])];
+  const deadlines = [...expiryRules(listed, self, tunnel), ...(isConnector ? ageRules(intent.mapEnd ?? null) : [])];
   const passing = { ingress, routes, forwards, vrf, others, ipv6, sessions, deadlines };
   const given = { link, map, self, options, detours, surroundings, ...passing };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;

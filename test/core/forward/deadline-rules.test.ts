@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { ageRules, expiryRules } from '../../../src/core/forward/deadline-rules.ts';
+import { noForwarding } from '../../../src/core/forward/ingress.ts';
 import { firewallMarks, packetRules } from '../../../src/core/forward/nft-rules.ts';
 import { writeSets } from '../../../src/core/forward/write-deadline-rule.ts';
-import { bare, desireFor, dialled, network, peer } from '../samples.ts';
+import { bare, desireFor, dialled, network, options, peer, prefix } from '../samples.ts';
 
 const self = peer(1, { type: 'connector', endpoint: dialled(1), expiresAt: 9_000 });
 const map = (expiresAt?: number) => network([self, peer(2, expiresAt === undefined ? {} : { expiresAt }), peer(3)]);
-const rulesOf = (expiresAt?: number) => expiryRules(map(expiresAt), self);
+const rulesOf = (expiresAt?: number) => expiryRules(map(expiresAt), self, []);
 const marks = (rules: ReturnType<typeof rulesOf>) => firewallMarks({ link: 'cpn0', rules });
 
 describe('the rules for peers that expire', () => {
@@ -20,6 +21,24 @@ describe('the rules for peers that expire', () => {
     ]);
   });
 
+  it('are rules of both families for all that its tunnel has for the peer, without routes that are not accepted', () => {
+    const host = peer(3, { endpoint: dialled(3) });
+    const edge = peer(2, { type: 'connector', endpoint: dialled(2), expiresAt: 5_000 });
+    const sees = network([host, edge], { routes: [prefix('192.168.50.0/24'), prefix('fd50::/64')] });
+    const forwarding = { ...noForwarding, hasNft: true };
+    const setsFor = (acceptRoutes: boolean) => {
+      const { firewall } = desireFor(host, sees, { forwarding, options: { ...options, acceptRoutes } });
+      return writeSets('cpn0', firewall?.rules ?? [], null);
+    };
+    expect(setsFor(true)).toEqual([
+      '  set expiring { type ipv4_addr; flags interval; elements = { 10.77.0.2, 192.168.50.0-192.168.50.255 } }\n',
+      '  set unexpired { type ipv4_addr; flags interval, timeout; }\n',
+      '  set expiring6 { type ipv6_addr; flags interval; elements = { fd50::-fd50::ffff:ffff:ffff:ffff } }\n',
+      '  set unexpired6 { type ipv6_addr; flags interval, timeout; }\n',
+    ]);
+    expect(setsFor(false)[0]).toContain('elements = { 10.77.0.2 }');
+  });
+
   it('are other rules with other deadlines, and the same at another time', () => {
     expect(marks(rulesOf(5_000))).toEqual(marks(rulesOf(5_000)));
     expect(marks(rulesOf(5_000))).not.toEqual(marks(rulesOf(6_000)));
@@ -28,14 +47,14 @@ describe('the rules for peers that expire', () => {
   it('keep a peer open until it expires, and close without a time', () => {
     const elements = (now: number | null) => writeSets('cpn0', rulesOf(5_000), now)[1];
     expect(elements(0)).toBe(
-      '  set unexpired { type ipv4_addr; flags timeout; elements = { 10.77.0.2 timeout 5s } }\n',
+      '  set unexpired { type ipv4_addr; flags interval, timeout; elements = { 10.77.0.2 timeout 5s } }\n',
     );
     expect(elements(4_100)).toContain('timeout 1s');
     for (const now of [5_000, 9_000, null]) {
-      expect(elements(now)).toBe('  set unexpired { type ipv4_addr; flags timeout; }\n');
+      expect(elements(now)).toBe('  set unexpired { type ipv4_addr; flags interval, timeout; }\n');
     }
     expect(writeSets('cpn0', rulesOf(5_000), null)[0]).toContain(
-      'set expiring { type ipv4_addr; elements = { 10.77.0.2 } }',
+      'set expiring { type ipv4_addr; flags interval; elements = { 10.77.0.2 } }',
     );
   });
 

@@ -1,0 +1,76 @@
+import type { Peer } from '../map/model.ts';
+import { type Address, addressIn, comparePrefixes, familyOf, hostPrefix, type Prefix, rangeOf } from '../net/cidr.ts';
+
+/** Addresses that are refused from an instant, in milliseconds since 1970 by the clock of the service. */
+export interface ExpiringRange {
+  readonly first: Address;
+  readonly last: Address;
+  readonly at: number;
+}
+
+/** A peer of the tunnel, and the prefixes that WireGuard has for it. */
+export interface TunnelPeer {
+  readonly peer: Pick<Peer, 'id' | 'address' | 'expiresAt'>;
+  readonly allowedIps: readonly Prefix[];
+}
+
+/**
+ * Everything that peers which expire send from, or receive: all their allowed IPs and their addresses. The ranges are in order and do not
+ * overlap. As in WireGuard the longest prefix counts, so that another peer keeps its prefix inside one of an expiring peer.
+ *
+ * @param expiring the listed peers that expire, also those that the tunnel has no more
+ */
+export function findExpiringRanges(
+  tunnel: readonly TunnelPeer[],
+  expiring: readonly TunnelPeer['peer'][],
+): readonly ExpiringRange[] {
+  const held = tunnel.flatMap(({ peer, allowedIps }) =>
+    allowedIps.map((prefix): Deadline => ({ prefix, at: peer.expiresAt ?? never, isAddress: false })),
+  );
+  const addresses = expiring.map(
+    ({ address, expiresAt }): Deadline => ({ prefix: hostPrefix(address), at: expiresAt ?? never, isAddress: true }),
+  );
+  // The sort is stable: an address comes after the same prefix in allowed IPs.
+  const deadlines = [...held, ...addresses].toSorted((a, b) => comparePrefixes(a.prefix, b.prefix));
+  return families.flatMap((family) => flatten(deadlines.filter(({ prefix }) => familyOf(prefix) === family)));
+}
+
+const never = Number.POSITIVE_INFINITY;
+const families = [4, 6] as const;
+
+interface Deadline {
+  readonly prefix: Prefix;
+  readonly at: number;
+  /** A peer's own address. Another peer may relay it: the earlier deadline of both counts. */
+  readonly isAddress: boolean;
+}
+
+/** Prefixes of one family, each before those inside it, as ranges with the deadline of the longest prefix. */
+function flatten(deadlines: readonly Deadline[]): ExpiringRange[] {
+  const ranges: ExpiringRange[] = [];
+  /** The prefixes around `next`, the longest one last. */
+  const around: { readonly prefix: Prefix; readonly at: number }[] = [];
+  let next = 0n;
+  const advancePast = (last: bigint) => {
+    const inner = around.at(-1);
+    if (inner && next <= last && inner.at !== never) {
+      const family = familyOf(inner.prefix);
+      ranges.push({ first: addressIn(family, next), last: addressIn(family, last), at: inner.at });
+    }
+    next = last + 1n;
+  };
+  const leaveBefore = (first: bigint) => {
+    for (let inner = around.at(-1); inner && rangeOf(inner.prefix).last < first; inner = around.at(-1)) {
+      advancePast(rangeOf(inner.prefix).last);
+      around.pop();
+    }
+  };
+  for (const { prefix, at, isAddress } of deadlines) {
+    const { first } = rangeOf(prefix);
+    leaveBefore(first);
+    advancePast(first - 1n);
+    around.push({ prefix, at: Math.min(at, isAddress ? (around.at(-1)?.at ?? never) : never) });
+  }
+  leaveBefore(1n << 128n);
+  return ranges;
+}
