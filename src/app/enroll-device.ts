@@ -103,7 +103,7 @@ async function desireDevice(tools: Tools, request: DeviceRequest, keyPair: KeyPa
     surroundings: nowhere,
     sshClients: [],
     api: [],
-    inside: { range: map.cidr, own: self.address, present: [], accepted: [], outside: [] },
+    inside: { range: map.cidr, own: self.address, present: [], accepted: [], outside: [], tunnelled: [] },
     taken: [],
     later: [],
     advertised: advertisedBy(map),

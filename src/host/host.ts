@@ -58,6 +58,8 @@ export interface Applier {
 export interface Prober {
   /** The addresses of a name; empty without any, or without an answer within the deadline. */
   resolve(name: string, deadlineMs: number): Promise<readonly Address[]>;
+  /** True where a resolver answers a query by UDP, with an error too. */
+  answersQuery(resolver: Address, deadlineMs: number): Promise<boolean>;
   /** Sends one datagram to `address`, so that WireGuard starts a handshake. Awaits no answer. */
   triggerHandshake(address: Address): Promise<void>;
   /**

@@ -1,5 +1,5 @@
 import { createSocket, type Socket, type SocketType } from 'node:dgram';
-import { lookup } from 'node:dns/promises';
+import { lookup, Resolver } from 'node:dns/promises';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommandFailed } from '../core/errors/index.ts';
@@ -26,6 +26,21 @@ export async function resolve(name: string, deadlineMs: number): Promise<Address
   const addresses = found.flatMap(({ address }: { address: string }) => readAddress(address) ?? []);
   return [...new Set(addresses)].filter((address) => unusableAddress(address) === null);
 }
+
+/** Queries the name servers of the root, which a resolver has at hand. */
+export async function answersQuery(resolver: Address, deadlineMs: number): Promise<boolean> {
+  const client = new Resolver({ timeout: deadlineMs, tries: 1 });
+  client.setServers([familyOf(resolver) === 6 ? `[${resolver}]` : resolver]);
+  try {
+    await client.resolveNs('.');
+    return true;
+  } catch (error) {
+    return !silentCodes.has((error as NodeJS.ErrnoException).code ?? '');
+  }
+}
+
+/** The codes of c-ares without an answer; without a route too. */
+const silentCodes: ReadonlySet<string> = new Set(['ETIMEOUT', 'ECONNREFUSED', 'ECANCELLED', 'EDESTRUCTION']);
 
 /** Connects a datagram socket: the kernel looks up the route, and sends nothing. */
 export async function findSourceAddress(destination: Address): Promise<Address | null> {

@@ -211,6 +211,7 @@ export class Desk {
         return this.names[name] ?? [];
       },
       isTcpReachable: async (address) => this.alive.has(address),
+      answersQuery: async (resolver) => this.alive.has(resolver),
       probe: async (target) => this.reaches(target),
       probeSize: async (address, { bytes, count }) => {
         const own = address.startsWith('10.77.') ? (this.actual.link?.mtu ?? 0) : 1500;
@@ -313,6 +314,7 @@ export function joinedTo(map: NetworkMap, changes: Partial<Joined> = {}): Joined
     pins: [],
     labels: [],
     keptOutside: [],
+    tunnelledResolvers: [],
     receipt: [],
     ...changes,
   };

@@ -19,6 +19,10 @@ let office: Office;
 let host: Host;
 let connector: Host;
 let admin: Host;
+/** A host in the LAN behind the connector, with a resolver. */
+let internal: Host;
+/** The resolver outside. */
+let dns: DnsServer;
 let keys: string;
 
 const lan = '192.168.50.0/24';
@@ -38,7 +42,7 @@ beforeAll(async () => {
   const servers = await lab.addSegment('servers');
   await router.plug(servers, { address: '192.168.50.1/24' });
   const resolver = await lab.addHost('resolver', { on: servers, address: `${server}/24`, gateway: '192.168.50.1' });
-  await DnsServer.start(resolver, { 'db.example': ['192.0.2.99'] });
+  dns = await DnsServer.start(resolver, { 'db.example': ['192.0.2.99'] });
   const offices = await lab.addSegment('desks');
   await router.plug(offices, { address: '198.51.100.1/24' });
   admin = await lab.addHost('admin', { on: offices, address: `${adminAddress}/24`, gateway: '198.51.100.1' });
@@ -46,7 +50,7 @@ beforeAll(async () => {
   await controlPlane.host.exec(['ip', 'route', 'add', 'default', 'via', '203.0.113.254']);
 
   connector = await lab.addHost('connector', { address: '203.0.113.11/24', gateway: '203.0.113.254' });
-  await (await lab.addLan(connector, '192.168.50.1/24')).addHost('printer', `${printer}/24`);
+  internal = await (await lab.addLan(connector, '192.168.50.1/24')).addHost('printer', `${printer}/24`);
   await join(office, connector, '--type', 'connector', '--endpoint', `${connector.address}:51820`);
 
   host = await lab.addHost('stubborn', { on: site, address: `${hostAddress}/24`, gateway: '192.0.2.1' });
@@ -81,6 +85,9 @@ async function lookUp(): Promise<string> {
 
 const routeTo = async (address: string) => (await host.exec(['ip', 'route', 'get', address])).stdout;
 const throwsOf = async () => (await host.exec(['ip', 'route', 'show', 'table', 'all', 'type', 'throw'])).stdout;
+const reconcile = async () => {
+  for (const each of [connector, host]) await each.cpn(['reconcile']);
+};
 const setRoutes = (...routes: string[]) => new Owner(office.controlPlane).setRoutes(1, routes);
 
 describe('the server that a local resolver queries', () => {
@@ -96,6 +103,11 @@ describe('the server that a local resolver queries', () => {
     const { stdout } = await host.cpn(['doctor', '--all'], { allowFailure: true });
     expect(stdout).toContain('the local resolver 127.0.0.1 (dnsmasq)');
     expect(stdout).toContain(`queries ${server} (kept outside the tunnel)`);
+    expect(stdout).toMatch(new RegExp(`the resolver ${server}, which stays outside the tunnel: +answers`));
+    await dns.serve('silent');
+    const silent = await host.cpn(['doctor'], { allowFailure: true });
+    expect(silent.stdout).toContain(`cpn set cpn0 --allow-route ${lan}`);
+    await dns.serve({ 'db.example': ['192.0.2.99'] });
   });
 
   it('stays outside after a reboot, before the local resolver runs', async () => {
@@ -177,6 +189,25 @@ describe('an SSH session', () => {
     expect(await throwsOf()).not.toContain(adminAddress);
     expect(await throwsOf()).toContain(server);
     await daemon.stop();
+  });
+});
+
+describe('a resolver behind the connector', () => {
+  it('answers again after its route was gone', async () => {
+    await DnsServer.start(internal, { 'db.example': ['192.0.2.50'] });
+    await setRoutes(lan);
+    await reconcile();
+    const file = path(host.etcDir, 'resolv.conf');
+    await writeFile(file, `nameserver ${printer}\nnameserver 127.0.0.1\noptions timeout:1 attempts:1\n`);
+    await reconcile();
+    expect(await lookUp()).toBe('192.0.2.50');
+    await setRoutes();
+    await reconcile();
+    expect(await routeTo(printer)).toMatch(/dev eth0/);
+    await setRoutes(lan);
+    await reconcile();
+    expect(await lookUp()).toBe('192.0.2.50');
+    expect(await routeTo(server)).toMatch(/dev eth0/);
   });
 });
 

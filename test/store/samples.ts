@@ -72,6 +72,7 @@ export const state: State = {
   ],
   labels: [{ peer: 2, labels: ['web', 'old-web'] }],
   keptOutside: [{ address: address('192.168.50.53'), what: 'a resolver' }],
+  tunnelledResolvers: [{ address: address('192.168.60.53'), route: prefix('192.168.60.0/24') }],
   receipt: [{ made: 'sysctl', key: 'net.ipv4.ip_forward', before: '0', after: '1' }],
 };
 

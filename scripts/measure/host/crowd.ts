@@ -58,6 +58,7 @@ export function crowdOf(peers: number): Joined {
       pins: [],
       labels: [],
       keptOutside: [],
+      tunnelledResolvers: [],
       receipt: [],
       openPorts: [],
     },

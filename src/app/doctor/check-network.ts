@@ -1,6 +1,7 @@
 import { checkAnswers } from '../../core/doctor/check-answers.ts';
 import { checkDetours } from '../../core/doctor/check-detours.ts';
 import { checkEndpoints, findUsedEndpoints } from '../../core/doctor/check-endpoints.ts';
+import { checkKeptResolvers, type KeptResolver } from '../../core/doctor/check-kept-resolvers.ts';
 import {
   checkConflicts,
   checkForeignRoutes,
@@ -19,8 +20,9 @@ import { peerStateOf } from '../../core/health/peer-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
 import { describeMapAge } from '../../core/map/map-age.ts';
 import { describeUnlisted, findOwnPeer } from '../../core/map/own-peer.ts';
-import { parseAddress } from '../../core/net/cidr.ts';
+import { covers, isDefaultRoute, parseAddress } from '../../core/net/cidr.ts';
 import { acceptCommand, describeDifference, findPinMismatches } from '../../core/pins/pin-mismatch.ts';
+import { resolver } from '../../core/routing/kept-outside.ts';
 import { describeLanRoutes } from '../drain/lan-routes.ts';
 import { findSelf } from '../reconcile/desire-network.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
@@ -75,6 +77,7 @@ export const networkChecks: readonly NetworkCheck[] = [
     ],
   },
   { subject: 'dns', examine: async (_, seen) => checkStubs(sceneOf(seen)) },
+  { subject: 'dns', examine: examineKeptResolvers },
   { subject: 'pins', examine: async (_, seen) => examinePins(seen) },
   { subject: 'key', examine: async (_, { state }) => examineKey(state) },
 ];
@@ -144,6 +147,23 @@ async function examinePeers(tools: Tools, { state, actual }: Evaluation): Promis
   const sum = `${heard} of ${peers.length} peers were heard`;
   return heard > 0 ? [okFinding('network', looked, sum)] : [noteFinding('network', looked, sum, 'cpn explain ADDRESS')];
 }
+
+async function examineKeptResolvers({ host }: Tools, { state, desired }: Evaluation): Promise<Finding[]> {
+  if (!state.enabled) return [];
+  const { link, routes, keptOutside } = desired;
+  const servers = keptOutside.filter(({ what }) => what === resolver).slice(0, mostResolvers);
+  const asked = servers.map(async ({ address }): Promise<KeptResolver[]> => {
+    const route = routes.find((prefix) => !isDefaultRoute(prefix) && covers(prefix, address));
+    return route === undefined ? [] : [{ address, route, answers: await host.answersQuery(address, resolverDeadline) }];
+  });
+  return checkKeptResolvers(link, (await Promise.all(asked)).flat());
+}
+
+/** A local resolver may have many servers. */
+const mostResolvers = 8;
+
+/** Milliseconds. */
+const resolverDeadline = 2_000;
 
 /** More endpoints than these take the kernel too long. */
 const mostEndpoints = 1_000;

@@ -52,6 +52,7 @@ export async function createState(tools: Tools, request: JoinRequest, states: re
     pins: [],
     labels: [],
     keptOutside: [],
+    tunnelledResolvers: [],
     receipt: folders.map((path) => ({ made: 'folder', path })),
     openPorts: [],
   };

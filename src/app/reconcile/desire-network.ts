@@ -16,10 +16,11 @@ import { findMovedPeers } from '../../core/reconcile/moved-peers.ts';
 import { plan } from '../../core/reconcile/plan.ts';
 import { arePeersSettled } from '../../core/reconcile/plan-device.ts';
 import type { Step } from '../../core/reconcile/step.ts';
-import { findNested } from '../../core/routing/nested-prefixes.ts';
+import { findNested, type TunnelledResolver } from '../../core/routing/nested-prefixes.ts';
 import { strictlyOutside } from '../../core/routing/outside.ts';
 import { assignTable } from '../../core/routing/route-table.ts';
 import { findAcceptedTables, type StrictExceptions } from '../../core/routing/strict-rules.ts';
+import { findTunnelledResolvers } from '../../core/routing/tunnelled-resolvers.ts';
 import { sameData } from '../../core/util/same-data.ts';
 import { renderConfig } from '../../core/wg-quick/render.ts';
 import type { TunnelConfig } from '../../core/wg-quick/tunnel-config.ts';
@@ -68,6 +69,8 @@ export interface DesiredNetwork {
   readonly taken: readonly Prefix[];
   /** Another program has a route for a part of them, by which an SSH session may come that the tunnel would cut off. */
   readonly isShared: boolean;
+  /** The resolvers of this host that are reached through accepted routes, also while these are gone. */
+  readonly tunnelledResolvers: readonly TunnelledResolver[];
   /** Peers to which the network gives another endpoint than the one that was applied last. */
   readonly moved: ReadonlySet<PublicKey>;
 }
@@ -146,6 +149,7 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
   const { self, map, listed } = findSelf(state);
   const { interface: link, keyPair, networkSecret, options, resolved, failed, labels, pathMtu } = state;
   const routeTable = findRouteTable(state, others, around);
+  const constraints = constrainRoutes({ ...inputs, routeTable });
   const wanted = computeDesired(
     {
       ...{ link, map, self, keyPair, networkSecret, options, resolved, unreachable, failed, label, labels, pathMtu },
@@ -155,7 +159,7 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
       strict: options.strictTunnel ? findExceptions(around, routeTable) : null,
       ...{ expired: inputs.expired, mapEnd: findMapEnd(state) },
     },
-    constrainRoutes({ ...inputs, routeTable }),
+    constraints,
   );
   const desired = withFormerRoutes(wanted, saved);
   const config = renderConfig(desired.config, { saved: saved && text !== null ? { config: saved, text } : null });
@@ -171,6 +175,11 @@ function desireNetwork(inputs: DesireInputs): DesiredNetwork {
     config,
     taken,
     isShared,
+    tunnelledResolvers: findTunnelledResolvers(
+      constraints.surroundings,
+      constraints.stubResolvers ?? [],
+      constraints.inside,
+    ),
     moved: findMovedPeers(desired.config, applied ?? saved, { map, resolved }),
   };
 }

@@ -111,14 +111,15 @@ export async function evaluateNetwork(
   const isWhole = actual.unread === undefined;
   const file = isWhole ? planFile(tools, link, text, wanted.config) : [];
   const changes = [...file, ...steps.flatMap((step) => step.changes)];
-  const known = isWhole ? withOutside(state, wanted) : state;
+  const known = isWhole ? withResolvers(state, wanted) : state;
   return { ...wanted, state: known, actual, steps, saved, savedText: text, changes, serviceTime, expired };
 }
 
-/** Remembers the addresses that stay outside; `state` itself where they are the same as before. */
-function withOutside(state: Joined, { desired }: DesiredNetwork): Joined {
-  const { keptOutside } = desired;
-  return sameData(keptOutside, state.keptOutside) ? state : { ...state, keptOutside };
+/** Remembers which addresses stay outside, and which resolvers do not; `state` itself where they are the same as before. */
+function withResolvers(state: Joined, { desired, tunnelledResolvers }: DesiredNetwork): Joined {
+  const found = { keptOutside: desired.keptOutside, tunnelledResolvers };
+  const { keptOutside, tunnelledResolvers: before } = state;
+  return sameData(found, { keptOutside, tunnelledResolvers: before }) ? state : { ...state, ...found };
 }
 
 /** The time of the service, from what was noted of its last reply; of a map without deadlines the wall clock does. */

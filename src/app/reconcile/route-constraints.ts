@@ -85,6 +85,7 @@ export function constrainRoutes({
       present: [...findNested(around, later), ...recalled].filter(isBelieved),
       accepted: saved === null ? [] : acceptedBy(saved).filter(isBelieved),
       outside: [...state.keptOutside.map(({ address }) => address), ...thrownFrom(routeTable, around.throwRoutes)],
+      tunnelled: state.tunnelledResolvers.filter(({ route }) => isBelieved(route)),
     },
     taken: earlier.flatMap(({ by, config: { address, peers } }) => {
       const prefixes = [maskPrefix(formatInterfaceAddress(address)), ...peers.flatMap((each) => each.allowedIps)];

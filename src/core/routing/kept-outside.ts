@@ -12,17 +12,21 @@ export interface KeptOutside {
 export const resolver = 'a resolver';
 export const sshClient = 'an SSH client';
 
+/** True where the host may have more resolvers than can be seen: none is named during boot, and a stub's sockets last for a query. */
+export function areResolversUnknown({ stubs = [], resolvers }: Pick<Underlay, 'stubs' | 'resolvers'>): boolean {
+  return resolvers.length === 0 || stubs.some(({ isStated }) => !isStated);
+}
+
 /**
  * The servers that the local stubs of this host query, as far as their sockets show them. A socket is there for the time of a query, and
  * during boot a host has no resolver yet: until its resolvers are known, those count that were kept outside.
  */
 export function findStubResolvers(
-  { stubs = [], resolvers }: Pick<Underlay, 'stubs' | 'resolvers'>,
+  underlay: Pick<Underlay, 'stubs' | 'resolvers'>,
   remembered: readonly KeptOutside[],
 ): readonly Address[] {
-  const seen = stubs.flatMap(({ seen }) => seen);
-  const isUnknown = resolvers.length === 0 || stubs.some(({ isStated }) => !isStated);
-  const known = isUnknown ? remembered.filter(({ what }) => what === resolver) : [];
+  const seen = underlay.stubs?.flatMap(({ seen }) => seen) ?? [];
+  const known = areResolversUnknown(underlay) ? remembered.filter(({ what }) => what === resolver) : [];
   return [...new Set([...seen, ...known.map(({ address }) => address)])];
 }
 

@@ -5,6 +5,12 @@ import type { TunnelConfig } from '../wg-quick/tunnel-config.ts';
 import { ownRoutePrefixes } from './bypass-route.ts';
 import { isPrivate } from './public-prefixes.ts';
 
+/** A resolver that this host reached through an accepted route. */
+export interface TunnelledResolver {
+  readonly address: Address;
+  readonly route: Prefix;
+}
+
 /** What proves that an address is reached through this host's own tunnel, which no route of the network takes away. */
 export interface TunnelPrefixes {
   /** The network's own range. */
@@ -17,6 +23,8 @@ export interface TunnelPrefixes {
   readonly accepted: readonly Prefix[];
   /** Addresses in these that were kept outside the tunnel all the same. */
   readonly outside: readonly Address[];
+  /** Resolvers that accepted routes led to when they were last there. */
+  readonly tunnelled: readonly TunnelledResolver[];
 }
 
 /**
@@ -42,7 +50,7 @@ export function acceptedBy({ address, peers }: TunnelConfig): readonly Prefix[] 
 
 /**
  * True of a resolver or a control plane that is reached through the tunnel: in the network's range, or where the host's longest
- * route to it leads into the tunnel, or did when the file was written.
+ * route to it leads into the tunnel, or did when the file was written, or when a route to this resolver was last there.
  *
  * @param takesRange whether the range as a whole may be taken here
  */
@@ -54,7 +62,8 @@ export function isServerInside(
 ): boolean {
   if (takesRange && isPrivate(inside.range) && covers(inside.range, address)) return true;
   if (inside.outside.includes(address)) return false;
-  return leadsInto([...inside.present, ...inside.accepted], address, surroundings);
+  const before = inside.tunnelled.filter((each) => each.address === address).map(({ route }) => route);
+  return leadsInto([...inside.present, ...inside.accepted, ...before], address, surroundings);
 }
 
 /**

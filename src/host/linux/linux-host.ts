@@ -10,7 +10,15 @@ import { isDefaultRoute } from '../../core/net/cidr.ts';
 import { isPlainLinkName, parseLinkName } from '../../core/net/link-name.ts';
 import type { Host, HostEvent, ObserveOptions } from '../host.ts';
 import { readHosts } from '../hosts-file.ts';
-import { findSourceAddress, isPortFree, isTcpReachable, probe, resolve, triggerHandshake } from '../probes.ts';
+import {
+  answersQuery,
+  findSourceAddress,
+  isPortFree,
+  isTcpReachable,
+  probe,
+  resolve,
+  triggerHandshake,
+} from '../probes.ts';
 import { isTooLong, parseOutput, stderrOf } from '../process/command-error.ts';
 import { findTool } from '../process/find-tool.ts';
 import { OutputCache } from '../process/output-cache.ts';
@@ -53,6 +61,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
     isPortFree,
     triggerHandshake,
     isTcpReachable,
+    answersQuery,
     probe: (target, deadlineMs) => probe(run, target, deadlineMs),
     probeSize: (address, request, deadlineMs) => probeSize(run, address, request, deadlineMs),
     raiseProbeMtu: (link, addresses, mtu) => raiseProbeMtu(run, parseLinkName(link), addresses, mtu),

@@ -5,7 +5,15 @@ import type { KernelRoute } from '../../core/host-state/kernel-route.ts';
 import type { Address } from '../../core/net/cidr.ts';
 import { parseLinkName } from '../../core/net/link-name.ts';
 import type { Host, HostEvent, Requirements, ResolvedTarget, Watch } from '../host.ts';
-import { findSourceAddress, isPortFree, isTcpReachable, probe, resolve, triggerHandshake } from '../probes.ts';
+import {
+  answersQuery,
+  findSourceAddress,
+  isPortFree,
+  isTcpReachable,
+  probe,
+  resolve,
+  triggerHandshake,
+} from '../probes.ts';
 import { findTool } from '../process/find-tool.ts';
 import { readSshConnection } from '../read-address.ts';
 import { pollUntilClosed, watchDevices } from '../wireguard/watch-devices.ts';
@@ -41,6 +49,7 @@ export function portableHost(context: PortableContext): Host {
     isPortFree,
     triggerHandshake,
     isTcpReachable,
+    answersQuery,
     probe: (target, deadlineMs) => probeTarget(context, target, deadlineMs),
     watch: (listener) => watchLinks(listener),
     watchDevices: (listener, everyMs) => watchDevices(run, listener, { everyMs }),

@@ -172,6 +172,7 @@ export const stateSchema = v.object({
   pins: v.optional(v.array(v.object({ ...known.entries, claimed: v.optional(v.nullable(known), null) })), () => []),
   labels: v.optional(v.array(v.object({ peer: peerId, labels: v.array(v.string()) })), () => []),
   keptOutside: v.optional(v.array(v.object({ address, what: v.string() })), () => []),
+  tunnelledResolvers: v.optional(v.array(v.object({ address, route: prefix })), () => []),
   receipt: v.array(made),
   openPorts: v.optional(v.array(openPort), () => []),
 });

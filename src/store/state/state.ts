@@ -15,6 +15,7 @@ import type { Endpoint } from '../../core/net/endpoint.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import type { Pin } from '../../core/pins/match-pins.ts';
 import type { KeptOutside } from '../../core/routing/kept-outside.ts';
+import type { TunnelledResolver } from '../../core/routing/nested-prefixes.ts';
 
 /** What a host stores of one network. */
 export interface State {
@@ -60,6 +61,8 @@ export interface State {
   readonly pins: readonly Pin[];
   /** Addresses in accepted routes that the last pass kept outside the tunnel: a resolver there is not taken for one in the network. */
   readonly keptOutside: readonly KeptOutside[];
+  /** Resolvers that this host names and that accepted routes lead to, or led to while they were there. */
+  readonly tunnelledResolvers: readonly TunnelledResolver[];
   /** The labels by which the hosts file named the peers of the map; empty where it does not. */
   readonly labels: readonly PeerLabels[];
   readonly receipt: Receipt;

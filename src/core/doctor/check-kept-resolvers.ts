@@ -1,0 +1,19 @@
+import type { Address, Prefix } from '../net/cidr.ts';
+import { type Finding, okFinding, problemFinding } from './finding.ts';
+
+/** A resolver in an accepted route that is kept outside the tunnel. */
+export interface KeptResolver {
+  readonly address: Address;
+  readonly route: Prefix;
+  readonly answers: boolean;
+}
+
+/** Judges whether resolvers that are kept outside answer there: one behind the network's connector does not. */
+export function checkKeptResolvers(link: string, resolvers: readonly KeptResolver[]): Finding[] {
+  return resolvers.map(({ address, route, answers }) => {
+    const looked = `the resolver ${address}, which stays outside the tunnel`;
+    if (answers) return okFinding('dns', looked, 'answers');
+    const remedy = `cpn set ${link} --allow-route ${route}, if the resolver is behind the connector of that route`;
+    return problemFinding('dns', looked, 'does not answer there', remedy);
+  });
+}

@@ -1,0 +1,31 @@
+import type { Underlay } from '../host-state/actual.ts';
+import { type Address, comparePrefixes, covers, hostPrefix, lengthOf } from '../net/cidr.ts';
+import { areResolversUnknown } from './kept-outside.ts';
+import { leadsInto, type TunnelledResolver, type TunnelPrefixes } from './nested-prefixes.ts';
+
+/** A local resolver may have any number of servers. */
+const most = 64;
+
+/**
+ * Lists the resolvers that are reached through accepted routes. One stays in the list while its route is gone, as long as the host
+ * names it: when the route is back, the resolver is reached through it again, and not kept outside.
+ *
+ * @param stubResolvers the servers that local stubs query
+ */
+export function findTunnelledResolvers(
+  surroundings: Underlay,
+  stubResolvers: readonly Address[],
+  { range, present, accepted, outside, tunnelled }: TunnelPrefixes,
+): readonly TunnelledResolver[] {
+  const named = new Set([...surroundings.resolvers, ...stubResolvers].filter((address) => !outside.includes(address)));
+  const known = areResolversUnknown(surroundings) ? tunnelled : tunnelled.filter(({ address }) => named.has(address));
+  const found = new Map(known.map((each) => [each.address, each]));
+  const routes = [...present, ...accepted].filter((prefix) => !covers(range, prefix));
+  for (const address of named) {
+    if (!leadsInto(routes, address, surroundings)) continue;
+    const [route] = routes.filter((prefix) => covers(prefix, address)).toSorted((a, b) => lengthOf(b) - lengthOf(a));
+    if (route !== undefined) found.set(address, { address, route });
+  }
+  const all = [...found.values()].filter(({ address }) => !outside.includes(address));
+  return all.toSorted((a, b) => comparePrefixes(hostPrefix(a.address), hostPrefix(b.address))).slice(0, most);
+}
