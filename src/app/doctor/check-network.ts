@@ -14,7 +14,7 @@ import {
 import { checkOutside } from '../../core/doctor/check-outside.ts';
 import { checkStubs } from '../../core/doctor/check-stubs.ts';
 import { type Finding, noteFinding, okFinding, problemFinding } from '../../core/doctor/finding.ts';
-import { expectCpnError, printable } from '../../core/errors/index.ts';
+import { CpnError, expectCpnError, printable } from '../../core/errors/index.ts';
 import { describeSecretMismatch } from '../../core/health/compare-secrets.ts';
 import { peerStateOf } from '../../core/health/peer-health.ts';
 import { findExpiryWarning } from '../../core/map/expiry.ts';
@@ -46,8 +46,9 @@ export const networkChecks: readonly NetworkCheck[] = [
     async examine(tools, seen) {
       const isDialled = findOwnPeer(seen.state.membership.map, seen.state)?.endpoint != null;
       if (seen.actual.link === null || !isDialled) return [];
-      const inbound = await findDrops(tools, seen).then((drops) => drops.inbound, expectCpnError);
-      return checkInboundDrop(sceneOf(seen), inbound, await tools.inspector.hasLegacyRules());
+      const drops = await findDrops(tools, seen).catch(expectCpnError);
+      const [inbound, unread] = drops instanceof CpnError ? [drops, []] : [drops.inbound, drops.unread.inbound];
+      return checkInboundDrop(sceneOf(seen), inbound, await tools.inspector.hasLegacyRules(), unread);
     },
   },
   {
@@ -56,8 +57,9 @@ export const networkChecks: readonly NetworkCheck[] = [
       if (!seen.state.enabled) return [];
       const rules = seen.actual.link === null ? [] : [checkRules(sceneOf(seen))];
       if (!seen.desired.forwards) return rules;
-      const { forward } = seen.actual.link === null ? { forward: [] } : await findDrops(tools, seen);
-      return [...(await examineLanRoutes(tools, seen)), ...rules, ...checkForwarding(sceneOf(seen), forward)];
+      const drops = seen.actual.link === null ? null : await findDrops(tools, seen);
+      const checks = checkForwarding(sceneOf(seen), drops?.forward ?? [], drops?.unread.forward);
+      return [...(await examineLanRoutes(tools, seen)), ...rules, ...checks];
     },
   },
   {

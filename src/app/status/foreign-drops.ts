@@ -1,6 +1,6 @@
 import { CpnError } from '../../core/errors/index.ts';
 import { describeDrop, describeInbound } from '../../core/forward/foreign/describe-drop.ts';
-import type { ForeignDrops, PacketPaths } from '../../core/forward/foreign/foreign-drops.ts';
+import type { ForeignDrops, PacketPaths, UnreadSets } from '../../core/forward/foreign/foreign-drops.ts';
 import { inboundPaths } from '../../core/forward/foreign/inbound-path.ts';
 import { forwardPaths } from '../../core/forward/foreign/path.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
@@ -13,9 +13,12 @@ export interface Drops {
   readonly forward: readonly string[];
   /** What other hosts send to the listen port of this one. */
   readonly inbound: ForeignDrops['inbound'];
+  /** Sets of nft that are too large to read, and may drop more. */
+  readonly unread: UnreadSets;
 }
 
-const noDrops: Drops = { forward: [], inbound: null };
+const nothingUnread: UnreadSets = { forward: [], inbound: [] };
+const noDrops: Drops = { forward: [], inbound: null, unread: nothingUnread };
 
 type Evaluated = Pick<Evaluation, 'state' | 'desired' | 'actual'>;
 
@@ -47,8 +50,8 @@ export async function findDrops(
   const paths = findPaths(evaluation);
   const count = paths.forward.length + (isConnector || look === 'at all' ? paths.inbound.length : 0);
   if (count === 0 || !tools.host.foreignDrops) return noDrops;
-  const { forward, inbound } = await tools.host.foreignDrops(link, paths);
-  return { forward: forward.map(describeDrop), inbound };
+  const { forward, inbound, unread = nothingUnread } = await tools.host.foreignDrops(link, paths);
+  return { forward: forward.map(describeDrop), inbound, unread };
 }
 
 /**

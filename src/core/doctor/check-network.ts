@@ -1,5 +1,6 @@
 import { CpnError, printable } from '../errors/index.ts';
-import { describeCause, describeRemedy } from '../forward/foreign/describe-drop.ts';
+import type { NamedSet } from '../forward/foreign/chain.ts';
+import { describeCause, describeRemedy, describeUnread } from '../forward/foreign/describe-drop.ts';
 import type { InboundDrop } from '../forward/foreign/find-inbound-drop.ts';
 import { isLoaded, tableOf } from '../forward/nft-rules.ts';
 import { findOpenAddress } from '../forward/open-address.ts';
@@ -67,11 +68,13 @@ function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[
  *
  * @param drop an error where the rules could not be read
  * @param hasLegacy whether there are rules of iptables-legacy, which nft does not show
+ * @param unread sets without which the effect of rules is not known
  */
 export function checkInboundDrop(
   { desired }: ExaminedNetwork,
   drop: InboundDrop | CpnError | null,
   hasLegacy: boolean,
+  unread: readonly NamedSet[] = [],
 ): Finding[] {
   const looked = `what other packet rules do with UDP to the port of ${desired.link}`;
   if (drop instanceof CpnError) {
@@ -79,6 +82,8 @@ export function checkInboundDrop(
     return [noteFinding('ports', looked, `they cannot be read: ${printable(drop.message)}`, remedy)];
   }
   if (drop !== null) return [problemFinding('ports', looked, describeCause(drop), describeRemedy(drop, desired.link))];
+  const unknown = describeUnread(unread);
+  if (unknown !== null) return [noteFinding('ports', looked, unknown.found, unknown.remedy)];
   if (!hasLegacy) return [okFinding('ports', looked, 'none is seen to drop it')];
   const found = 'nft shows none that drops it; it does not show the rules of iptables-legacy, and there are some';
   return [noteFinding('ports', looked, found, 'see what they say: iptables-legacy -S INPUT')];
@@ -95,8 +100,16 @@ export function checkRules({ self, desired, actual }: ExaminedNetwork): Finding 
   return problemFinding('forwarding', table, `is not loaded as it should be: ${effect}`, `cpn reconcile ${link}`);
 }
 
-/** Judges what this host needs to forward; nothing where it forwards nothing. */
-export function checkForwarding({ desired, actual }: ExaminedNetwork, drops: readonly string[]): Finding[] {
+/**
+ * Judges what this host needs to forward; nothing where it forwards nothing.
+ *
+ * @param unread sets without which the effect of rules is not known
+ */
+export function checkForwarding(
+  { desired, actual }: ExaminedNetwork,
+  drops: readonly string[],
+  unread: readonly NamedSet[] = [],
+): Finding[] {
   const { link, forwards, ingress } = desired;
   if (!forwards) return [];
   const remedy = `cpn reconcile ${link}`;
@@ -110,7 +123,10 @@ export function checkForwarding({ desired, actual }: ExaminedNetwork, drops: rea
   const dropped = drops.map((drop) =>
     problemFinding('forwarding', looked, printable(drop), 'let it through, as is said there'),
   );
-  return [...on, ...(dropped.length > 0 ? dropped : [okFinding('forwarding', looked, 'they let it through')])];
+  if (dropped.length > 0) return [...on, ...dropped];
+  const unknown = describeUnread(unread);
+  if (unknown !== null) return [...on, noteFinding('forwarding', looked, unknown.found, unknown.remedy)];
+  return [...on, okFinding('forwarding', looked, 'they let it through')];
 }
 
 /** Judges the routes into the interface that are none of this network. */

@@ -1,4 +1,6 @@
+import { describeUnread } from '../forward/foreign/describe-drop.ts';
 import type { ForwardDrop } from '../forward/foreign/find-drops.ts';
+import type { ForeignDrops } from '../forward/foreign/foreign-drops.ts';
 import type { ForwardPath } from '../forward/foreign/path.ts';
 import type { KernelRoute } from '../host-state/kernel-route.ts';
 import { type Address, hostPrefix } from '../net/cidr.ts';
@@ -23,7 +25,7 @@ export function findForwardPaths(address: Address, { view, target }: Found, ther
  *
  * @param drops what packet rules of other programs drop of it; null when that could not be read
  */
-export function checkForwarding({ view: { desired, actual } }: Found, drops: readonly ForwardDrop[] | null): Check {
+export function checkForwarding({ view: { desired, actual } }: Found, drops: ForeignDrops | null): Check {
   const steps = [
     ...planFirewall(desired, actual),
     ...planSysctls(desired, actual),
@@ -32,10 +34,12 @@ export function checkForwarding({ view: { desired, actual } }: Found, drops: rea
   const lacking = steps.flatMap(({ changes }) => changes.map(({ kind, target }) => `${kind} ${target}`));
   if (lacking.length > 0)
     return stops('firewall', `${lacking.join(', ')} is not as it should be`, '"cpn reconcile" puts it right');
-  const [drop] = drops ?? [];
+  const [drop] = drops?.forward ?? [];
   if (drop) return stops('firewall', describeDrop(drop), drop.remedy);
   const own = 'our own table lets it through from the peers';
   if (drops === null) return inconclusive('firewall', `${own}; ${unreadRules}`);
+  const unknown = describeUnread(drops.unread?.forward ?? []);
+  if (unknown !== null) return inconclusive('firewall', `${own}; ${unknown.found}`, unknown.remedy);
   return passes('firewall', `${own}, and no rule of others is seen to drop it`);
 }
 

@@ -1,4 +1,4 @@
-import { describeCause, describeRemedy } from '../forward/foreign/describe-drop.ts';
+import { describeCause, describeRemedy, describeUnread } from '../forward/foreign/describe-drop.ts';
 import type { ForeignDrops } from '../forward/foreign/foreign-drops.ts';
 import { type InboundPath, inboundPaths } from '../forward/foreign/inbound-path.ts';
 import { peerStateOf } from '../health/peer-health.ts';
@@ -25,7 +25,9 @@ export function checkInbound(address: Address, view: View, drops: ForeignDrops |
   const [path] = findInboundPaths(view);
   if (path === undefined) return [];
   if (drops === null) return [inconclusive('firewall', unreadRules)];
-  const { inbound } = drops;
+  const { inbound, unread } = drops;
+  const unknown = describeUnread(unread?.inbound ?? []);
+  if (inbound === null && unknown !== null) return [inconclusive('firewall', unknown.found, unknown.remedy)];
   if (inbound === null) return [passes('firewall', `no rule of others is seen to drop UDP to port ${path.port}`)];
   const remedy = describeRemedy(inbound, view.desired.link);
   const cause = describeCause(inbound);

@@ -43,7 +43,7 @@ export function explainPath(
   if (network.ok === false) return [network, describeInstead(there)];
   const begin = [network, checkRoute(address, found, there)];
   if (found.target.is === 'self') return begin;
-  if (!usesTunnel(found.target)) return [...begin, checkForwarding(found, drops?.forward ?? null)];
+  if (!usesTunnel(found.target)) return [...begin, checkForwarding(found, drops)];
   return [
     ...begin,
     checkAllowedIps(address, found.view),

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { CommandFailed, CpnError, MissingTool } from '../../core/errors/index.ts';
-import { findForeignDrops } from '../../core/forward/foreign/foreign-drops.ts';
 import type { ForwardedPackets } from '../../core/forward/forwarded-packets.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { unreadable, withoutTool } from '../../core/forward/nft-rules.ts';
@@ -33,8 +32,8 @@ import { getRoute } from './ip/route-get.ts';
 import { type Answer, runBatch } from './ip/route-lookups.ts';
 import { showInput } from './ip/show.ts';
 import { watchEvents, watchFirewall } from './monitor/events.ts';
-import { parseFilterTables, rulesetArgs } from './nft/filter-tables.ts';
 import { readPortStates } from './nft/firewall-programs.ts';
+import { readForeignDrops } from './nft/foreign-rules.ts';
 import { listArgs, parseRules } from './nft/own-table.ts';
 import { type LinkCache, type LinkView, ObservationCache } from './observation-cache.ts';
 import { checkPrivilege } from './privilege.ts';
@@ -85,11 +84,7 @@ export function linuxHost(run: Run = runHere, start: Start = startHere): Require
       const takeSeen = (link: string) => caches.takeSeen(link);
       return watchDevices(run, listener, { everyMs, outputCache: new OutputCache(), takeSeen });
     },
-    foreignDrops: async (link, ways) => {
-      const text = await run('nft', rulesetArgs, { outputCache: caches.ruleset });
-      const tables = parseOutput('nft', text, parseFilterTables);
-      return findForeignDrops(tables, parseLinkName(link), ways);
-    },
+    foreignDrops: (link, ways) => readForeignDrops(run, caches.ruleset, parseLinkName(link), ways),
     portStates: (link, port, links) => readPortStates(run, parseLinkName(link), port, links),
     conflictingProcesses: findConflictingProcesses,
   };

@@ -283,6 +283,8 @@ describe('forwarding', () => {
     expect(verdicts(checkForwarding(connector, []))).toEqual(['problem', 'problem', 'ok']);
     expect(verdicts(checkForwarding(on, []))).toEqual(['ok', 'ok']);
     expect(verdicts(checkForwarding(on, ['docker drops all']))).toEqual(['ok', 'problem']);
+    const blocklist = { kind: 'set', family: 'ip', table: 'geo', name: 'bad' } as const;
+    expect(verdicts(checkForwarding(on, [], [blocklist]))).toEqual(['ok', 'note']);
     expect(verdicts([connector, on].map(checkRules))).toEqual(['problem', 'ok']);
   });
 

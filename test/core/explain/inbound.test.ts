@@ -50,6 +50,11 @@ describe('packet rules of others that drop what peers send to the listen port', 
       ok: true,
       detail: 'no rule of others is seen to drop UDP to port 51820',
     });
+    const unread = { forward: [], inbound: [{ kind: 'set', family: 'ip', table: 'geo', name: 'bad' } as const] };
+    expect(check(laptop.address, { forward: [], inbound: null, unread })).toMatchObject({
+      ok: null,
+      remedy: 'see whether it has their addresses: nft list set ip geo bad',
+    });
     expect(check(laptop.address, null)).toMatchObject({
       ok: null,
       detail: expect.stringMatching(/could not be read; "nft list ruleset" as root shows them$/),
@@ -73,6 +78,11 @@ describe('packet rules of others that drop what peers send to the listen port', 
       ['note', expect.stringMatching(/^they cannot be read: nft /), 'sudo cpn doctor, with nft installed'],
     ]);
     expect(judge(null, false)).toEqual([['ok', 'none is seen to drop it', null]]);
+    expect(
+      checkInboundDrop({ ...view, self: connector }, null, false, [
+        { kind: 'set', family: 'ip', table: 'geo', name: 'bad' },
+      ]),
+    ).toMatchObject([{ verdict: 'note', found: expect.stringMatching(/^whether rules with the nft set ip geo bad /) }]);
     expect(judge(null, true)).toEqual([
       ['note', expect.stringMatching(/iptables-legacy/), 'see what they say: iptables-legacy -S INPUT'],
     ]);

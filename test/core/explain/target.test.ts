@@ -158,6 +158,9 @@ describe('the path to a route', () => {
       remedy: 'let it through',
     });
     expect(verdicts(explain(lan, view, way))).toContainEqual(['firewall', null]);
+    const unread = { forward: [{ kind: 'set', family: 'ip', table: 'geo', name: 'bad' } as const], inbound: [] };
+    const unclear = explain(lan, view, way, { drops: { forward: [], inbound: null, unread } });
+    expect(verdicts(unclear)).toContainEqual(['firewall', null]);
     const flushed = { ...view, actual: { ...view.actual, firewall: null } };
     expect(findStop(explain(lan, flushed, way))).toMatchObject({
       check: 'firewall',

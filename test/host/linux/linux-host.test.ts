@@ -349,13 +349,59 @@ describe('a real Linux host', () => {
     );
     await machine.sh("nft 'table inet cpn_cpn0 { chain f { type filter hook forward priority 0; policy drop; }; }'");
     expect(await seen()).toEqual(['a: policy drop of chain f', 'b: chain f rejects them']);
-    expect(machine.spawned).toEqual(['nft --json list ruleset']);
+    expect(machine.spawned).toEqual(['nft --json --terse list ruleset']);
     await machine.sh("nft insert rule ip a f iifname cpn0 accept; nft 'table inet b { flags dormant; }'");
     expect(await seen()).toEqual([]);
     await machine.sh("nft 'table inet c { chain i { type filter hook input priority 0; policy drop; }; }'");
     expect((await look()).inbound).toMatchObject({ table: 'c', reason: 'policy drop of chain i', port: 51820 });
     await machine.sh('nft add rule inet c i iifname eth0 udp dport 51000-52000 accept');
     expect((await look()).inbound).toBeNull();
+  });
+
+  test('reads of the named sets of other programs only those that decide, and none that is large', async () => {
+    await using machine = await Machine.start();
+    const [from, to] = [parsePrefix('10.77.0.0/24'), parsePrefix('192.168.50.0/24')];
+    const path = { iif: 'cpn0', oif: 'eth1', from, to, state: 'new' } as const;
+    const inbound = { ...path, iif: 'eth0', oif: '', from: parsePrefix('0.0.0.0/0'), port: 51820 };
+    const look = () => machine.host.foreignDrops('cpn0', { forward: [path], inbound: [inbound] });
+    await machine.sh(`nft -f - <<'END'
+      table ip t {
+        set banned { type ipv4_addr; elements = { 11.0.0.1, 10.77.0.5 }; }
+        set web { type inet_service; elements = { 443 }; }
+        set lan { type ipv4_addr; flags interval; elements = { 10.0.0.0/8 }; }
+        map other { type ipv4_addr : verdict; elements = { 11.0.0.1 : accept }; }
+        set geo { type ipv4_addr; flags interval; }
+        chain f {
+          type filter hook forward priority 0
+          ip saddr @banned drop
+          ip daddr vmap @other
+          ip saddr @lan drop
+          ip saddr @geo drop
+        }
+        chain i {
+          type filter hook input priority 0
+          ip saddr @banned drop
+          tcp dport @web accept
+          ip saddr @geo drop
+        }
+      }\nEND`);
+    const prefixes =
+      'for (a = 0; a < 100; a++) for (b = 0; b < 250; b++) print "add element ip t geo { 11." a "." b ".0/25 }"';
+    await machine.sh(`awk 'BEGIN { ${prefixes} }' | nft -f -`);
+    const geo = { kind: 'set', family: 'ip', table: 't', name: 'geo' };
+    const found = await look();
+    expect(found.forward.map(({ reason }) => reason)).toEqual(['chain f drops them']);
+    expect({ inbound: found.inbound, unread: found.unread }).toEqual({
+      inbound: null,
+      unread: { forward: [], inbound: [geo] },
+    });
+    const list = 'nft --json list';
+    expect(machine.spawned).toEqual([
+      'nft --json --terse list ruleset',
+      ...[`${list} map ip t other`, `${list} set ip t lan`, `${list} set ip t geo`],
+    ]);
+    await machine.sh('nft flush set ip t geo');
+    expect((await look()).unread).toBeUndefined();
   });
 
   test('is observed when nft fails, and reads packet rules only where they are needed', async () => {

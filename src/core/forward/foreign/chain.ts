@@ -45,9 +45,19 @@ export type Condition =
   | { readonly on: 'redirected'; readonly not: boolean }
   /** The state of the connection as iptables tests it: nft does not tell for which. */
   | { readonly on: 'some state' }
+  /** In a named set that was not read; `end` is the address that it is for where the set has single addresses, else null. */
+  | { readonly on: 'unread'; readonly set: NamedSet; readonly end: 'from' | 'to' | null }
   /** True of no IPv4 packet. */
   | { readonly on: 'nothing' }
   | { readonly on: 'unknown' };
+
+/** A set or map with a name, as `nft list set` takes it. */
+export interface NamedSet {
+  readonly kind: 'set' | 'map';
+  readonly family: FilterTable['family'];
+  readonly table: string;
+  readonly name: string;
+}
 
 /** Both ends belong to it. */
 export interface AddressRange {
@@ -69,6 +79,25 @@ export function evaluateRule({ conditions, verdict }: FilterRule, path: PacketPa
   const answers = conditions.map((condition) => evaluateCondition(condition, path, verdict));
   if (answers.includes('no')) return 'no';
   return answers.includes('maybe') ? 'maybe' : 'yes';
+}
+
+/** The sets without which the verdict of a rule for a path is not known. */
+export function findUnread({ conditions, verdict }: FilterRule, path: PacketPath): NamedSet[] {
+  return conditions.flatMap((condition) => {
+    if (condition.on !== 'unread') return [];
+    const { set, end } = condition;
+    // Single addresses never cover a range of them, so such a rule surely drops nothing of it.
+    return end !== null && isDropping(verdict) && !isSingle(path[end]) ? [] : [set];
+  });
+}
+
+export function isDropping({ does }: Verdict): boolean {
+  return does === 'drop' || does === 'reject';
+}
+
+function isSingle(prefix: Prefix): boolean {
+  const { first, last } = rangeOf(prefix);
+  return first === last;
 }
 
 /** True when the rule was written for this path: it names the tunnel, or an end of the path. */
@@ -131,6 +160,7 @@ function evaluateCondition(condition: Condition, path: PacketPath, verdict: Verd
       return path.state === 'established' && verdict.does === 'accept' ? 'yes' : 'maybe';
     case 'nothing':
       return 'no';
+    case 'unread':
     case 'unknown':
       return 'maybe';
   }

@@ -1,5 +1,6 @@
+import { printable } from '../../errors/index.ts';
 import { addressAt, type Prefix } from '../../net/cidr.ts';
-import type { AddressRange } from './chain.ts';
+import type { AddressRange, NamedSet } from './chain.ts';
 import type { ForwardDrop } from './find-drops.ts';
 import type { InboundDrop } from './find-inbound-drop.ts';
 
@@ -40,6 +41,18 @@ function list(prefixes: readonly Prefix[]): string {
   const all = [...new Set(prefixes)];
   const more = all.length - mostNamed;
   return `${all.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** Rules whose verdict is not known, and what shows it; null without any. */
+export function describeUnread(sets: readonly NamedSet[]): { readonly found: string; readonly remedy: string } | null {
+  const [first] = sets;
+  if (first === undefined) return null;
+  const [name, ...others] = sets.map((set) => printable(`${set.kind} ${set.family} ${set.table} ${set.name}`));
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  return {
+    found: `whether rules with the nft ${name}${more} drop packets is unknown: it is too large to read here`,
+    remedy: `see whether it has their addresses: nft list ${name}`,
+  };
 }
 
 /** A drop as a sentence for a person: what is dropped, by which rules, what follows, and what to type. */

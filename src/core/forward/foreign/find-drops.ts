@@ -6,8 +6,11 @@ import {
   type FilterChain,
   type FilterRule,
   type FilterTable,
+  findUnread,
   isAboutPath,
+  isDropping,
   matchSome,
+  type NamedSet,
 } from './chain.ts';
 import { pathAt } from './hook-path.ts';
 import type { ForwardPath, PacketPath } from './path.ts';
@@ -36,11 +39,13 @@ export interface ForwardDrop {
  * that one which lets some of them through, and names the tunnel or an end of the path, shows that an operator decided on the rest.
  *
  * @param link the interface of the tunnel
+ * @param onUnread receives each set without which the verdict for a path is not known; such a path is not reported as dropped
  */
 export function findForwardDrops(
   tables: readonly FilterTable[],
   link: string,
   paths: readonly ForwardPath[],
+  onUnread: OnUnread = () => {},
 ): ForwardDrop[] {
   const hasDocker = tables.some(isDocker);
   return tables
@@ -48,22 +53,28 @@ export function findForwardDrops(
     .flatMap((table) =>
       [...table.chains.values()]
         .filter(({ hook }) => hook !== null && hook !== 'input')
-        .flatMap((chain) => findInChain(table, chain, { link, paths, hasDocker })),
+        .flatMap((chain) => findInChain(table, chain, { link, paths, hasDocker, onUnread })),
     );
 }
 
+/** Receives a set that was not read. */
+export type OnUnread = (set: NamedSet) => void;
+
 interface Question {
+  readonly onUnread: OnUnread;
   readonly link: string;
   readonly paths: readonly ForwardPath[];
   /** Docker has tables here: it closes its networks in others too. */
   readonly hasDocker: boolean;
 }
 
-function findInChain(table: FilterTable, base: FilterChain, { link, paths, hasDocker }: Question): ForwardDrop[] {
+function findInChain(table: FilterTable, base: FilterChain, question: Question): ForwardDrop[] {
+  const { link, paths, hasDocker, onUnread } = question;
   const closed = new Map<string, ForwardDrop & { readonly paths: ForwardPath[]; readonly some: AddressRange[] }>();
   for (const path of paths) {
-    const traversal = new Traversal(table, link, pathAt(base, path));
+    const traversal = new Traversal(table, link, pathAt(base, path), onUnread);
     const end = traversal.through(base);
+    if (traversal.mayLet) continue;
     const isDropped = end.is === 'dropped' || (end.is === 'passed' && base.policy === 'drop');
     const { some } = traversal;
     if (!isDropped && some.ranges.length === 0) continue;
@@ -118,8 +129,12 @@ class Traversal {
   readonly some: { ranges: AddressRange[]; by: FilterChain | null } = { ranges: [], by: null };
   /** The packets were dropped because they came in by another interface than that of the network they are for. */
   isOfBridge = false;
+  /** A rule with a set that was not read may let the packets through. */
+  mayLet = false;
+  readonly #onUnread: OnUnread;
 
-  constructor(table: FilterTable, link: string, path: PacketPath) {
+  constructor(table: FilterTable, link: string, path: PacketPath, onUnread: OnUnread) {
+    this.#onUnread = onUnread;
     this.#table = table;
     this.#link = link;
     this.#path = path;
@@ -142,6 +157,9 @@ class Traversal {
       const answer = evaluateRule(rule, this.#path);
       if (answer === 'no' || verdict.does === 'none') continue;
       if (answer === 'maybe') {
+        const unread = findUnread(rule, this.#path);
+        unread.forEach(this.#onUnread);
+        if (unread.length > 0 && !isDropping(verdict)) this.mayLet = true;
         // What docker accepts itself are the ports that containers publish.
         const opens = (verdict.does === 'accept' || 'chain' in verdict) && !isDockerChain(this.#table, chain);
         if (opens && isAboutPath(rule, this.#path, this.#link)) return { is: 'let' };
@@ -161,8 +179,7 @@ class Traversal {
     return { is: 'passed' };
   }
   #noteSome(rule: FilterRule, chain: FilterChain): void {
-    const { does } = rule.verdict;
-    const ranges = does === 'drop' || does === 'reject' ? matchSome(rule, this.#path) : null;
+    const ranges = isDropping(rule.verdict) ? matchSome(rule, this.#path) : null;
     if (ranges === null) return;
     this.some.ranges.push(...ranges);
     this.some.by ??= chain;

@@ -1,6 +1,14 @@
 import { printable } from '../../errors/index.ts';
 import { tableOf } from '../nft-rules.ts';
-import { evaluateRule, type FilterChain, type FilterRule, type FilterTable, type RuleMatch } from './chain.ts';
+import {
+  evaluateRule,
+  type FilterChain,
+  type FilterRule,
+  type FilterTable,
+  findUnread,
+  type RuleMatch,
+} from './chain.ts';
+import type { OnUnread } from './find-drops.ts';
 import { pathAt } from './hook-path.ts';
 import type { InboundPath } from './inbound-path.ts';
 import { adviseAdmission, nameInboundProgram } from './inbound-remedy.ts';
@@ -24,19 +32,25 @@ export interface InboundDrop {
 /**
  * Finds rules that drop what other hosts send to the listen port. All ways must be closed. A rule that may be for these packets, and
  * accepts them, keeps a way open: only what is certain is a drop.
+ *
+ * @param onUnread receives each set without which the verdict for a path is not known
  */
-export function findInboundDrop(tables: readonly FilterTable[], paths: readonly InboundPath[]): InboundDrop | null {
+export function findInboundDrop(
+  tables: readonly FilterTable[],
+  paths: readonly InboundPath[],
+  onUnread: OnUnread = () => {},
+): InboundDrop | null {
   const foreign = tables.filter(({ family, name }) => family !== 'inet' || !name.startsWith(tableOf('')));
-  const drops = paths.map((path) => findOnPath(foreign, path));
+  const drops = paths.map((path) => findOnPath(foreign, path, onUnread));
   const [first = null] = drops;
   return drops.includes(null) ? null : first;
 }
 
-function findOnPath(tables: readonly FilterTable[], path: InboundPath): InboundDrop | null {
+function findOnPath(tables: readonly FilterTable[], path: InboundPath, onUnread: OnUnread): InboundDrop | null {
   for (const table of tables) {
     for (const base of table.chains.values()) {
       if (base.hook !== 'input' && base.hook !== 'prerouting') continue;
-      const ends = new Traversal(table, pathAt(base, path)).through(base);
+      const ends = new Traversal(table, pathAt(base, path), onUnread).through(base);
       if (ends.mayAccept || (ends.mayPass && base.policy === 'accept')) continue;
       return describe(table, base, ends, path);
     }
@@ -80,8 +94,10 @@ class Traversal {
   readonly #table: FilterTable;
   readonly #path: InboundPath;
   readonly #ends = new Map<string, Ends>();
+  readonly #onUnread: OnUnread;
 
-  constructor(table: FilterTable, path: InboundPath) {
+  constructor(table: FilterTable, path: InboundPath, onUnread: OnUnread) {
+    this.#onUnread = onUnread;
     this.#table = table;
     this.#path = path;
   }
@@ -103,6 +119,7 @@ class Traversal {
     for (const rule of chain.rules) {
       const answer = evaluateInbound(rule, this.#path);
       if (answer === 'no') continue;
+      findUnread(rule, this.#path).forEach(this.#onUnread);
       const ends = this.#endsOf(rule, chain, depth);
       mayAccept ||= ends.mayAccept;
       drops.push(...ends.drops);

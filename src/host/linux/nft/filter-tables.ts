@@ -1,26 +1,32 @@
-import type { FilterChain, FilterRule, FilterTable, Hook } from '../../../core/forward/foreign/chain.ts';
+import type { FilterChain, FilterRule, FilterTable, Hook, NamedSet } from '../../../core/forward/foreign/chain.ts';
 import { asList, type Entry, isEntry } from '../ip/json-entry.ts';
 import { readObjects } from './own-table.ts';
+import type { SetOf } from './rule-conditions.ts';
 import { readRuleStatements } from './rule-statements.ts';
 
-export const rulesetArgs = ['--json', 'list', 'ruleset'];
+/** Without the elements of named sets, of which a blocklist has 100,000 or more. Anonymous sets are part of a rule. */
+export const rulesetArgs = ['--json', '--terse', 'list', 'ruleset'];
+
+/** Lists a set with its elements. */
+export function setArgs({ kind, family, table, name }: NamedSet): string[] {
+  return ['--json', 'list', kind, family, table, name];
+}
 
 /**
- * Parses `nft --json list ruleset` (libnftables-json(5)) into the tables that may filter forwarded or incoming IPv4 packets at any hook, without
- * dormant ones. An unsupported expression becomes an unknown condition, and is never left out.
+ * Parses `nft --json --terse list ruleset` (libnftables-json(5)) into the tables that may filter forwarded or incoming IPv4 packets at any hook,
+ * without dormant ones. An unsupported expression becomes an unknown condition, and is never left out.
+ *
+ * @param listedSets what `nft` printed for {@link setArgs}
  */
-export function parseFilterTables(text: string): FilterTable[] {
+export function parseFilterTables(text: string, listedSets: readonly string[] = []): FilterTable[] {
   const objects = readObjects(text);
-  const sets = new Map<string, readonly unknown[]>();
-  for (const set of [...entriesOf(objects, 'set'), ...entriesOf(objects, 'map')]) {
-    if (Array.isArray(set.elem)) sets.set(keyOf(set, set.name), set.elem);
-  }
+  const sets = readSets(objects, listedSets.flatMap(readObjects));
   const rules = Map.groupBy(entriesOf(objects, 'rule'), (rule) => keyOf(rule, rule.chain));
   const chains = Map.groupBy(entriesOf(objects, 'chain'), (chain) => keyOf(chain, ''));
   return entriesOf(objects, 'table').flatMap((table): FilterTable[] => {
     const { family, name } = table;
     if ((family !== 'ip' && family !== 'inet') || typeof name !== 'string' || isDormant(table)) return [];
-    const setOf = (wanted: string) => sets.get(keyOf({ family, table: name }, wanted)) ?? null;
+    const setOf: SetOf = (wanted) => sets.get(keyOf({ family, table: name }, wanted)) ?? null;
     const own = chains.get(keyOf({ family, table: name }, '')) ?? [];
     const read = own.map((chain): [string, FilterChain] => {
       const listed = rules.get(keyOf(chain, chain.name)) ?? [];
@@ -38,6 +44,22 @@ export function parseFilterTables(text: string): FilterTable[] {
     });
     return [{ family, name, chains: new Map(read) }];
   });
+}
+
+/** The sets of a listing, by {@link keyOf}; those in `listed` have all their elements. */
+function readSets(objects: readonly Entry[], listed: readonly Entry[]): Map<string, ReturnType<SetOf>> {
+  const sets = new Map<string, ReturnType<SetOf>>();
+  for (const kind of ['set', 'map'] as const) {
+    for (const set of entriesOf(objects, kind)) {
+      const { family, table, name, elem, flags } = set;
+      if ((family !== 'ip' && family !== 'inet') || typeof table !== 'string' || typeof name !== 'string') continue;
+      const unread = { set: { kind, family, table, name } as const, hasRanges: [flags].flat().includes('interval') };
+      sets.set(keyOf(set, name), Array.isArray(elem) ? elem : unread);
+    }
+    // nft leaves out `elem` where there is none.
+    for (const set of entriesOf(listed, kind)) sets.set(keyOf(set, set.name), asList(set.elem));
+  }
+  return sets;
 }
 
 function entriesOf(objects: readonly Entry[], kind: string): Entry[] {

@@ -1,10 +1,21 @@
-import type { AddressRange, Condition, PortRange } from '../../../core/forward/foreign/chain.ts';
+import type { AddressRange, Condition, NamedSet, PortRange } from '../../../core/forward/foreign/chain.ts';
 import { rangeOf } from '../../../core/net/cidr.ts';
 import { readAddress, readPrefix } from '../../read-address.ts';
 import { asList, type Entry, isEntry } from '../ip/json-entry.ts';
 
 /** The elements of a named set or map; null where it is missing or unsupported. */
-export type SetOf = (name: string) => readonly unknown[] | null;
+export type SetOf = (name: string) => readonly unknown[] | UnreadSet | null;
+
+/** A set that is listed without its elements. */
+export interface UnreadSet {
+  readonly set: NamedSet;
+  /** False where each element is a single value. */
+  readonly hasRanges: boolean;
+}
+
+export function isUnread(elements: readonly unknown[] | UnreadSet): elements is UnreadSet {
+  return 'hasRanges' in elements;
+}
 
 const unknown: Condition = { on: 'unknown' };
 
@@ -14,6 +25,7 @@ export function readMatch({ op, left, right }: Entry, setOf: SetOf): (readonly C
   const not = op === '!=';
   const values = readValues(right, setOf);
   if (values === null) return [[unknown]];
+  if (isUnread(values)) return [readUnread(left, values, not)];
   const fields = isEntry(left) ? asList(left.concat) : [];
   if (fields.length === 0) return [readField(left, values, not)];
   if (not) return [[unknown]];
@@ -25,10 +37,18 @@ export function readCondition(field: unknown, value: unknown, setOf: SetOf): rea
   const fields = isEntry(field) ? asList(field.concat) : [];
   if (fields.length === 0) {
     const values = readValues(value, setOf);
-    return values && readField(field, values, false);
+    return values && (isUnread(values) ? readUnread(field, values, false) : readField(field, values, false));
   }
   const parts = isEntry(value) ? asList(value.concat) : [];
   return fields.flatMap((each, at) => readField(each, [parts[at]], false));
+}
+
+/** The conditions for a field to have a value in a set that was not read. */
+export function readUnread(field: unknown, { set, hasRanges }: UnreadSet, not: boolean): Condition[] {
+  const { protocol, field: name } = isEntry(field) && isEntry(field.payload) ? field.payload : {};
+  if (protocol === 'ip6' || protocol === 'icmpv6') return [{ on: 'nothing' }];
+  const end = protocol === 'ip' && !hasRanges && !not ? (addressFields[String(name)] ?? null) : null;
+  return [...impliedProtocol(protocol), { on: 'unread', set, end }];
 }
 
 function readField(field: unknown, values: readonly unknown[], not: boolean): Condition[] {
@@ -50,10 +70,12 @@ function readPayload({ protocol, field }: Entry, values: readonly unknown[], not
   }
   const port = field === 'dport' ? readPorts(values, not) : unknown;
   if (protocol === 'th') return [port];
-  // A match of a field of a protocol implies that protocol.
-  return transports.has(String(protocol))
-    ? [{ on: 'protocol', not: false, names: [String(protocol)] }, port]
-    : [unknown];
+  return transports.has(String(protocol)) ? [...impliedProtocol(protocol), port] : [unknown];
+}
+
+/** A match of a field of a protocol implies that protocol. */
+function impliedProtocol(protocol: unknown): Condition[] {
+  return transports.has(String(protocol)) ? [{ on: 'protocol', not: false, names: [String(protocol)] }] : [];
 }
 
 const transports = new Set(['udp', 'tcp', 'udplite', 'sctp', 'dccp', 'icmp']);
@@ -97,9 +119,9 @@ function readMeta(key: unknown, values: readonly unknown[], not: boolean): Condi
 }
 
 /** One value, or those of a set; null for a named set that is missing or unsupported. */
-function readValues(right: unknown, setOf: SetOf): readonly unknown[] | null {
+function readValues(right: unknown, setOf: SetOf): ReturnType<SetOf> {
   const named = isText(right) && right.startsWith('@') ? setOf(right.slice(1)) : undefined;
-  if (named === null) return null;
+  if (named === null || (named !== undefined && isUnread(named))) return named;
   const inPlace = isEntry(right) && Array.isArray(right.set) ? right.set : right;
   return [named ?? inPlace].flat().map(withoutTimeout);
 }

@@ -1,6 +1,6 @@
 import type { Condition, FilterRule, Verdict } from '../../../core/forward/foreign/chain.ts';
 import { asList, type Entry, isEntry } from '../ip/json-entry.ts';
-import { readCondition, readMatch, type SetOf } from './rule-conditions.ts';
+import { isUnread, readCondition, readMatch, readUnread, type SetOf } from './rule-conditions.ts';
 
 /** A rule with more alternatives gets an unknown condition. */
 const maxAlternatives = 4096;
@@ -72,6 +72,7 @@ const unreadableRule: FilterRule = { conditions: [{ on: 'unknown' }], verdict: {
 function readVerdictMap({ key, data }: Entry, setOf: SetOf): FilterRule[] {
   const elements = typeof data === 'string' ? setOf(data.replace(/^@/, '')) : isEntry(data) ? asList(data.set) : [];
   if (elements === null) return [unreadableRule];
+  if (isUnread(elements)) return [{ conditions: readUnread(key, elements, false), verdict: { does: 'unknown' } }];
   return elements.map((element): FilterRule => {
     const [value, verdict] = asList(element);
     const read = isEntry(verdict) ? readVerdict(verdict) : null;
