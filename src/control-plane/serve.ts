@@ -107,6 +107,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     const context = {
       db: store.db,
       announce: store.announce,
+      isListening: store.isListening,
       now,
       readTime,
       random,

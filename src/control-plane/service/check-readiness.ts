@@ -7,10 +7,13 @@ import type { Context } from './context.ts';
 const writeGrainMs = 1_000;
 
 /**
- * Makes a check that requests can be served: the database must answer, and take a write, within `deadlineMs`. Checks that come before it
+ * Makes a check that requests can be served: the database must answer, and take a write, within `deadlineMs`, and changes of other
+ * processes must arrive. Checks that come before it
  * answers share one query. The check throws Unavailable with the reason.
  */
-export function createReadinessCheck({ db, now }: Pick<Context, 'db' | 'now'>, deadlineMs = 2_000) {
+type Checked = Pick<Context, 'db' | 'now' | 'isListening'>;
+
+export function createReadinessCheck({ db, now, isListening }: Checked, deadlineMs = 2_000) {
   let pending: Promise<unknown> | undefined;
   let written = Number.NEGATIVE_INFINITY;
   const readAndWrite = async () => {
@@ -36,5 +39,6 @@ export function createReadinessCheck({ db, now }: Pick<Context, 'db' | 'now'>, d
     );
     const inTime = await Promise.race([answered, late]).finally(() => given.abort());
     if (!inTime) throw new Unavailable(`the database did not answer within ${deadlineMs / 1000} s`);
+    if (!isListening()) throw new Unavailable('listener lost: changes of other processes do not arrive');
   };
 }

@@ -19,6 +19,7 @@ export interface Context {
   readonly healthNotifier: ChangeNotifier;
   /** Does for the other processes on the database what the two notifiers do for this one. */
   readonly announce: Store['announce'];
+  readonly isListening: Store['isListening'];
   /** The events that the webhook receives; empty without one. */
   readonly webhookTypes: ReadonlySet<EventType>;
   /** How often peers may change themselves. */

@@ -8,6 +8,8 @@ export interface Store {
   close(): Promise<void>;
   /** Announces a change of a network to the other processes on this database when the transaction commits. */
   announce(transaction: Db, network: number, topic: Topic): Promise<void>;
+  /** False while changes of other processes do not arrive. */
+  isListening(): boolean;
 }
 
 /** What a store reports of the other processes on its database. */

@@ -27,7 +27,7 @@ export function addHealthRoutes(app: App, context: Context): void {
     schema: {
       operationId: 'checkReadiness',
       summary:
-        '200 while requests can be served: the database answers and can be written, and the control plane is not shutting down',
+        '200 while requests can be served: the database answers and can be written, changes of other processes arrive, and the control plane is not shutting down',
       response: { 200: z.object({ status: z.literal('ready') }), 503: Refusal },
     },
     handler: async ({ log }) => {

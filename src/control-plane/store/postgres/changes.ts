@@ -6,18 +6,24 @@ import type { Db } from '../tables.ts';
 import type { DatabaseTarget } from './database-url.ts';
 import { Client, connectionConfig } from './pool.ts';
 
-/** How a dead connection is detected. */
+/** How a connection without notifications is detected: the connection may be dead, or behind a pooler that shares it. */
 interface Keepalive {
-  /** The time between two queries. */
+  /** The time between two notifications of this process to itself. */
   readonly everyMs: number;
-  /** The timeout of a query. */
+  /** How long it may take to send one, and then until it arrives. */
   readonly patienceMs: number;
+  /** How long the first one on a connection may take. */
+  readonly firstPatienceMs: number;
 }
+
+/** Sends a notification by the connections that {@link announce} uses. */
+export type Notify = (channel: string, payload: string) => Promise<unknown>;
 
 interface Listening {
   readonly target: DatabaseTarget;
   readonly name: string;
   readonly events: StoreEvents;
+  readonly notify: Notify;
   readonly keepalive: Keepalive;
   readonly signal: AbortSignal;
 }
@@ -34,18 +40,30 @@ export async function announce(transaction: Db, from: string, network: number, t
   await sql`select pg_notify(${channels[topic]}, ${`${from} ${network}`})`.execute(transaction);
 }
 
+const usualKeepalive: Keepalive = { everyMs: 2_500, patienceMs: 2_500, firstPatienceMs: 5_000 };
+
+/** Each notification is a statement of its own. */
+export const notifyBy =
+  (db: Db): Notify =>
+  (channel, payload) =>
+    sql`select pg_notify(${channel}, ${payload})`.execute(db);
+
+/** What a pooler in transaction mode causes: LISTEN succeeds there, and nothing arrives. */
+const notDelivered = 'notifications do not arrive (LISTEN, NOTIFY), as behind a pooler in transaction mode';
+
 /**
  * Listens on its own connection, and reconnects when it is lost. After a reconnection it reports all networks as changed, because it may
- * have missed changes. It listens when this returns. The first connection is tried once.
+ * have missed changes. When this returns, a notification has arrived. The first connection is tried once.
  */
 export async function listen(
   target: DatabaseTarget,
   events: StoreEvents,
-  keepalive: Keepalive = { everyMs: 2_500, patienceMs: 2_500 },
+  notify: Notify,
+  keepalive: Keepalive = usualKeepalive,
 ): Promise<Listener> {
   const name = randomUUID();
   const end = new AbortController();
-  const listening = { target, name, events, keepalive, signal: end.signal };
+  const listening = { target, name, events, notify, keepalive, signal: end.signal };
   const running = keepListening(listening, await connect(listening));
   return {
     name,
@@ -66,9 +84,9 @@ async function keepListening(listening: Listening, first: Client): Promise<void>
   let client: Client | null = first;
   for (let failures = 0; !signal.aborted; ) {
     if (client !== null) {
-      await untilLost(client, listening);
+      const reason = await untilLost(client, listening);
       client = null;
-      if (!signal.aborted) events.lost('the connection ended');
+      if (!signal.aborted) events.lost(reason);
     }
     const pauseMs = Math.min(shortestPauseMs * 2 ** failures, longestPauseMs);
     await pause(pauseMs * (0.5 + Math.random() / 2), signal);
@@ -84,7 +102,8 @@ async function keepListening(listening: Listening, first: Client): Promise<void>
   }
 }
 
-async function connect({ target, name, events, keepalive }: Listening): Promise<Client> {
+async function connect(listening: Listening): Promise<Client> {
+  const { target, name, events, keepalive, signal } = listening;
   const client = new Client({ ...connectionConfig(target), query_timeout: keepalive.patienceMs });
   client.on('notification', ({ channel, payload = '' }) => {
     const [, from, network] = /^(\S+) ([1-9][0-9]{0,14})$/.exec(payload) ?? [];
@@ -93,7 +112,9 @@ async function connect({ target, name, events, keepalive }: Listening): Promise<
   });
   try {
     await client.connect();
-    for (const channel of Object.values(channels)) await client.query(`listen ${channel}`);
+    for (const channel of [...Object.values(channels), ownChannel(name)]) await client.query(`listen ${channel}`);
+    const { isSent, arrived } = await notifyOwn(client, listening, keepalive.firstPatienceMs, signal);
+    if (!arrived) throw isSent ? new Error(notDelivered) : new Error('no notification can be sent');
     return client;
   } catch (error) {
     client.drop();
@@ -101,20 +122,58 @@ async function connect({ target, name, events, keepalive }: Listening): Promise<
   }
 }
 
-/** Resolves when the connection is lost, or does not answer any more, or the signal aborts; by then it is closed. */
-async function untilLost(client: Client, { keepalive, signal }: Listening): Promise<void> {
+/** Resolves with the reason when notifications do not arrive any more, or the signal aborts; by then the connection is closed. */
+async function untilLost(client: Client, listening: Listening): Promise<string> {
+  const { keepalive, signal } = listening;
   const ended = new AbortController();
   client.once('end', () => ended.abort());
   const either = AbortSignal.any([ended.signal, signal]);
   try {
-    while (!either.aborted) {
+    for (;;) {
       await pause(keepalive.everyMs, either);
-      if (!either.aborted) await client.query('select 1');
+      if (either.aborted) return connectionEnded;
+      const { isSent, arrived } = await notifyOwn(client, listening, keepalive.patienceMs, either);
+      if (arrived) continue;
+      if (isSent) return either.aborted ? connectionEnded : notDelivered;
+      // The pool has a problem of its own, which requests report. This connection may well be in order.
+      await client.query('select 1');
     }
   } catch {
-    // No answer is the same as no connection.
+    return connectionEnded;
   } finally {
     client.drop();
+  }
+}
+
+const connectionEnded = 'the connection ended';
+
+/** Only this process listens to it. */
+const ownChannel = (name: string) => `cpn_listener_${name.replaceAll('-', '')}`;
+
+/**
+ * Notifies this process of a nonce, through the pool. Nothing else is sent on the listener's connection meanwhile: behind a pooler a query
+ * there may bring what would not come by itself.
+ */
+async function notifyOwn(client: Client, { name, notify }: Listening, patienceMs: number, signal: AbortSignal) {
+  const [channel, nonce] = [ownChannel(name), randomUUID()];
+  const arrival = Promise.withResolvers<true>();
+  const receive = (message: { readonly channel: string; readonly payload?: string | undefined }) => {
+    if (message.channel === channel && message.payload === nonce) arrival.resolve(true);
+  };
+  client.on('notification', receive);
+  const done = new AbortController();
+  const either = AbortSignal.any([done.signal, signal]);
+  const timeout = () => pause(patienceMs, either).then(() => false);
+  const sent = notify(channel, nonce).then(
+    () => true,
+    () => false,
+  );
+  try {
+    const isSent = await Promise.race([sent, timeout()]);
+    return { isSent, arrived: isSent && (await Promise.race([arrival.promise, timeout()])) };
+  } finally {
+    done.abort();
+    client.off('notification', receive);
   }
 }
 

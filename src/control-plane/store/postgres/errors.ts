@@ -62,6 +62,10 @@ const remedies: readonly {
   { state: '3D000', remedy: 'make it with createdb, or name another one in the URL' },
   { state: '42501', remedy: 'make USER the owner of the database' },
   { state: '42P07', remedy: 'give the control plane a database of its own' },
+  {
+    says: /^notifications do not arrive/,
+    remedy: 'connect to PostgreSQL itself, or through a pooler in session mode',
+  },
   { says: /which this cpn does not know$/, remedy: 'it was written by a newer cpn: run that one' },
   { state: '53300', remedy: 'raise max_connections there, or end other clients', passes: true },
   {

@@ -13,7 +13,7 @@ import { UnusableDatabase } from '../../errors.ts';
 import { migrate } from '../migrations/migrate.ts';
 import type { Store, StoreEvents } from '../store.ts';
 import type { Db, Tables } from '../tables.ts';
-import { announce, listen } from './changes.ts';
+import { announce, listen, notifyBy } from './changes.ts';
 import { type DatabaseTarget, parseDatabaseUrl } from './database-url.ts';
 import { explainStart } from './errors.ts';
 import { createPatientPool, createPool } from './pool.ts';
@@ -22,15 +22,33 @@ import { createPatientPool, createPool } from './pool.ts';
 export async function openPostgres(url: Secret, events: StoreEvents): Promise<Store> {
   const target = parseDatabaseUrl(url);
   await prepare(target);
-  const listener = await listen(target, events).catch((error) => {
+  const db = new Kysely<Tables>({ dialect: postgresDialect(createPool(target)) });
+  let isListening = true;
+  const noting: StoreEvents = {
+    ...events,
+    notifyAll: () => {
+      isListening = true;
+      events.notifyAll();
+    },
+    lost: (reason) => {
+      isListening = false;
+      events.lost(reason);
+    },
+  };
+  const listener = await listen(target, noting, notifyBy(db)).catch(async (error) => {
+    await db.destroy();
     throw explainStart(error, target);
   });
-  const db = new Kysely<Tables>({ dialect: postgresDialect(createPool(target)) });
   const close = async () => {
     await listener.close();
     await db.destroy();
   };
-  return { db, close, announce: (transaction, network, topic) => announce(transaction, listener.name, network, topic) };
+  return {
+    db,
+    close,
+    announce: (transaction, network, topic) => announce(transaction, listener.name, network, topic),
+    isListening: () => isListening,
+  };
 }
 
 /** Works on a PostgreSQL database with its tables as they are. */

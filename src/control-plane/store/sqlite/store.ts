@@ -21,7 +21,7 @@ export async function openStore(folder: string): Promise<Store> {
       await db.destroy();
       throw error;
     });
-    return { db, close, announce: async () => undefined };
+    return { db, close, announce: async () => undefined, isListening: () => true };
   } catch (error) {
     release();
     const cause = error instanceof Unavailable ? error.cause : error;

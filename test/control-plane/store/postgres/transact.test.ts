@@ -2,7 +2,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { Kysely, sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OutcomeUnknown, Unavailable } from '../../../../src/control-plane/errors.ts';
-import { announce, listen } from '../../../../src/control-plane/store/postgres/changes.ts';
+import { announce, listen, notifyBy } from '../../../../src/control-plane/store/postgres/changes.ts';
 import { type DatabaseTarget, parseDatabaseUrl } from '../../../../src/control-plane/store/postgres/database-url.ts';
 import { Client, createPool } from '../../../../src/control-plane/store/postgres/pool.ts';
 import { postgresDialect } from '../../../../src/control-plane/store/postgres/store.ts';
@@ -137,7 +137,11 @@ test('a listener notices a connection that is dead without an end, and listens o
     notifyAll: () => received.push('all'),
     lost: () => received.push('lost'),
   };
-  const listener = await listen({ ...target, host: '127.0.0.1', port }, events, { everyMs: 50, patienceMs: 500 });
+  const listener = await listen({ ...target, host: '127.0.0.1', port }, events, notifyBy(db), {
+    everyMs: 50,
+    patienceMs: 500,
+    firstPatienceMs: 5000,
+  });
   onTestFinished(listener.close);
   const other = 'another-process';
   await announce(db, other, 7, 'map');
