@@ -130,6 +130,8 @@ export interface ObserveOptions {
   readonly served?: readonly Prefix[];
   /** The packets that come out of the tunnel and are to be forwarded; absent on a host that serves nothing. */
   readonly forwarding?: ForwardedPackets;
+  /** Addresses of the control plane or its proxy: {@link Underlay.paths} has the path to each. */
+  readonly destinations?: readonly Address[];
   /**
    * The prefixes for which a route of another program matters: what the network takes, serves or must not take away. Of a host with large
    * routing tables no others are looked up, and changes of other routes are no events.
@@ -173,7 +175,7 @@ export interface HostEvent {
    */
   readonly link: string | null;
   readonly removed: boolean;
-  /** Set for an added default route: the host may have moved to another network. */
+  /** Set for a default route of any table: the host may have moved to another network. */
   readonly isDefault?: true;
 }
 

@@ -74,6 +74,62 @@ describe('in a network of two', () => {
   });
 });
 
+describe('a host that moves to another uplink while its old one is dead', () => {
+  let host: Host;
+  let daemon: Daemon | undefined;
+  let keyOfGuest: string;
+  const hasGuest = async () => (await peersOf(host)).includes(keyOfGuest);
+  /** TCP keepalive after 5 s, as ss(8) shows it. */
+  const probed = /timer:\(keepalive,(?:[0-5](?:\.\d+)?sec|\d+ms)/;
+  const ip = (...args: string[]) => host.exec(['ip', ...args]);
+
+  beforeAll(async () => {
+    const { lab } = office;
+    const router = await lab.addHost('router', { address: '203.0.113.254/24' });
+    await router.exec(['sysctl', '-w', 'net.ipv4.ip_forward=1', 'net.ipv4.conf.all.proxy_arp=1']);
+    const { host: service } = office.controlPlane;
+    await service.exec(['ip', 'route', 'add', '198.18.0.0/16', 'via', '203.0.113.254']);
+    const one = await lab.addLan(router, '198.18.1.1/24');
+    const two = await lab.addLan(router, '198.18.2.1/24');
+    host = await lab.addHost('roaming', { on: one.segment, address: '198.18.1.31/24' });
+    await host.plug(two.segment, { address: '198.18.2.31/24' });
+    const guest = await lab.addHost('guest', { address: '203.0.113.13/24' });
+    await join(office, guest, '--endpoint', '203.0.113.13:51820');
+    keyOfGuest = (await status(guest)).public_key;
+  }, 60_000);
+
+  const kinds: [string, readonly string[], readonly string[]][] = [
+    [
+      'by a policy rule and a table',
+      ['route add default via 198.18.1.1 table 100', 'rule add pref 100 lookup 100'],
+      ['route replace default via 198.18.2.1 table 100'],
+    ],
+    [
+      'by a default route without a gateway',
+      ['route add default dev eth0 metric 100', 'route add default dev eth1 metric 200'],
+      ['route add default dev eth0 metric 20100', 'route del default dev eth0 metric 100'],
+    ],
+  ];
+  it.each(kinds)('drops a suspended peer: %s', async (_, before, after) => {
+    for (const line of before) await ip(...line.split(' '));
+    if (daemon === undefined) await join(office, host, '--no-accept-routes');
+    daemon = await startDaemon(host, '--interval', '3600');
+    await admin('peer', 'resume', 'office', 'guest');
+    await eventually('it has the guest', hasGuest);
+    const sockets = ['ss', '-Htno', 'state', 'established', 'src', '198.18.1.31', 'dst', '203.0.113.1'];
+    await eventually('a request waits', async () => probed.test((await host.exec(sockets)).stdout));
+    await host.links[0]?.cut();
+    for (const line of after) await ip(...line.split(' '));
+    await admin('peer', 'suspend', 'office', 'guest', '--yes', '--wait', '0');
+    // A request that waits on the dead uplink ends after 50 s.
+    await eventually('it has dropped the guest', async () => !(await hasGuest()), { timeoutMs: 25_000 });
+    await daemon.stop();
+    await host.links[0]?.restore();
+    const undo = 'ip rule del pref 100; ip route flush table 100; while ip route del default; do :; done';
+    await host.exec(['sh', '-c', undo], { allowFailure: true });
+  });
+});
+
 describe('a connector', () => {
   let edge: Host;
   let one: Host;

@@ -33,6 +33,11 @@ const connectTimeoutMs = 10_000;
  * default of 250, a service behind a slower link is never reached where its last address is dead.
  */
 const attemptTimeoutMs = 1_000;
+/**
+ * TCP keepalive: a connection whose path is gone without a reset ends after 10 s, also while a long poll waits. Node before 24 sends ten
+ * probes, one a second.
+ */
+const probes = { afterMs: 5_000, everyMs: 1_000, count: 5 };
 /** Milliseconds after which undici closes a connection without a request. */
 const spareMs = 4_000;
 
@@ -76,6 +81,7 @@ export class Connection {
         connect(options, (...[error, socket]) => {
           if (error) this.#unconnected.add(error);
           this.#peer = socket?.remoteAddress ?? null;
+          socket?.setKeepAlive(true, probes.afterMs, probes.everyMs, probes.count);
           if (socket) done(null, socket);
           else done(error as Error, null);
         }),

@@ -208,6 +208,7 @@ export function observeOptionsFor(state: State): ObserveOptions {
     sysctls: [...new Set(sysctls)],
     served: servedBy(state),
     concerns: concernsOf(state),
+    destinations: isJoined(state) ? locateApi(state) : [],
     hosts,
     ...forwardedBy(state),
   };

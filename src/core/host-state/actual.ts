@@ -140,6 +140,11 @@ export interface Underlay {
    * moment. A prefix is absent where the kernel was not asked, or where it has no say: forwarding is off, or the addresses are this host's.
    */
   readonly forwarded?: Readonly<Record<Prefix, ForwardedRoute>>;
+  /**
+   * How packets of this host to the control plane, or its proxy, leave: interface, gateway and source, by all policy rules and tables.
+   * Absent where the platform does not tell.
+   */
+  readonly paths?: Readonly<Record<Address, string>>;
   readonly gateways: readonly Address[];
   /** The interfaces of the IPv4 default routes. */
   readonly uplinks: readonly string[];

@@ -11,9 +11,9 @@ export function findOutward({ connected, uplinks }: Pick<Underlay, 'connected' |
 
 /** Names where this host is, as the peers outside see it: another name may mean another address in front of the same peer. */
 export function namePlace(surroundings: Underlay): string {
-  const { gateways, addresses } = surroundings;
+  const { gateways, addresses, paths = {} } = surroundings;
   const outward = findOutward(surroundings);
   const own = addresses.filter((address) => outward.some(({ prefix }) => covers(prefix, address)));
   const ways = outward.map(({ prefix, link }) => `${prefix} ${link}`);
-  return [...gateways, ...own, ...ways].toSorted().join(', ');
+  return [...gateways, ...own, ...ways, ...new Set(Object.values(paths))].toSorted().join(', ');
 }

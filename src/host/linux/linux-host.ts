@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { CommandFailed, CpnError, MissingTool } from '../../core/errors/index.ts';
-import type { ForwardedPackets } from '../../core/forward/forwarded-packets.ts';
 import { linkFinder } from '../../core/forward/links-toward.ts';
 import { unreadable, withoutTool } from '../../core/forward/nft-rules.ts';
 import type { Actual, Device } from '../../core/host-state/actual.ts';
@@ -28,6 +27,7 @@ import { findConflictingProcesses } from './conflicting-processes.ts';
 import { probeSize, raiseProbeMtu } from './echoes.ts';
 import { readForwarded, renderForwarded } from './ip/forwarded-routes.ts';
 import { listRoutes, readLarge } from './ip/large-tables.ts';
+import { readPaths, renderPaths } from './ip/own-paths.ts';
 import { getRoute } from './ip/route-get.ts';
 import { type Answer, runBatch } from './ip/route-lookups.ts';
 import { showInput } from './ip/show.ts';
@@ -153,15 +153,16 @@ async function readView(
   run: Run,
   { readView: read, large }: LinkCache,
   { shown, routes }: ObservationCache,
-  { link, concerns, forwarding }: ObserveOptions,
+  options: ObserveOptions,
 ): Promise<LinkView> {
+  const { link, concerns, forwarding, destinations = [] } = options;
   if (concerns !== undefined) routes.concern(link, concerns);
-  const more = forwarding ? renderForwarded(link, forwarding) : [];
+  const more = [...renderPaths(destinations), ...(forwarding ? renderForwarded(link, forwarding) : [])];
   if (!routes.isLarge) {
     try {
       const { text, answers } = await runBatch(run, showInput.trimEnd().split('\n'), more, shown);
       routes.noteSize(false);
-      return withForwarded(parseOutput('ip', text, read), link, forwarding, answers);
+      return withAnswers(parseOutput('ip', text, read), options, answers);
     } catch (error) {
       if (!isTooLong(error)) throw error;
       routes.noteSize(true);
@@ -170,20 +171,25 @@ async function readView(
   const listing = await routes.list(link, () => listRoutes(run, link));
   const asked = (concerns ?? []).filter((prefix) => !isDefaultRoute(prefix));
   const { text, refused, answers } = await readLarge(run, { asked, more }, listing, large);
-  const view = withForwarded(parseOutput('ip', text, read), link, forwarding, answers);
+  const view = withAnswers(parseOutput('ip', text, read), options, answers);
   if (listing.isWhole) return view;
   const refusing = [...(view.surroundings.refusing ?? []), ...refused];
   return { ...view, surroundings: { ...view.surroundings, refusing, isSampled: true } };
 }
 
-function withForwarded(
+/** Adds what the kernel answered: of packets of this host first, then of those that come out of the tunnel. */
+function withAnswers(
   view: LinkView,
-  link: string,
-  forwarding: ForwardedPackets | undefined,
+  { link, forwarding, destinations = [] }: ObserveOptions,
   answers: readonly Answer[],
 ): LinkView {
-  if (forwarding === undefined || !view.link?.up) return view;
-  return { ...view, surroundings: { ...view.surroundings, forwarded: readForwarded(link, forwarding, answers) } };
+  const isAsked = forwarding !== undefined && view.link?.up === true;
+  const surroundings = {
+    ...view.surroundings,
+    ...(destinations.length > 0 && { paths: readPaths(destinations, answers) }),
+    ...(isAsked && { forwarded: readForwarded(link, forwarding, answers.slice(destinations.length)) }),
+  };
+  return { ...view, surroundings };
 }
 
 /** ENODEV, and the errors for an interface that is not WireGuard: with the kernel module, and without it. */

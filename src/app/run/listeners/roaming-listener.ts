@@ -56,7 +56,7 @@ export class RoamingListener implements PassListener {
   onEvent({ isDefault, kind, link, removed }: HostEvent): boolean {
     const isUplink = link !== null && this.#evaluation?.actual.surroundings.uplinks.includes(link) === true;
     const isUrgent = isDefault === true || isUplink;
-    if (isDefault && link !== this.#link) this.#probeNext();
+    if (isDefault && !removed && link !== this.#link) this.#probeNext();
     else if ((removed || kind === 'link') && isUrgent) this.#onMove();
     return isUrgent;
   }

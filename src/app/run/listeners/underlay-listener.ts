@@ -4,18 +4,35 @@ import type { PassListener } from '../pass-listener.ts';
 /** Detects that the host is in another network: names may resolve differently there, and connections are dead. */
 export class UnderlayListener implements PassListener {
   readonly #onChange: () => void;
-  #last: string | null = null;
+  #last: Observed | null = null;
 
-  /** @param onChange called when subnets, gateways or resolvers of the host differ from the last pass */
+  /**
+   * @param onChange called when subnets, gateways or resolvers of the host differ from the last pass, or the path to the control plane,
+   *   which policy rules and other tables than the main one may change
+   */
   constructor(onChange: () => void) {
     this.#onChange = onChange;
   }
 
   onPass({ evaluation }: Pass): void {
     if (evaluation === null) return;
-    const { connected, gateways, resolvers } = evaluation.actual.surroundings;
+    const { connected, gateways, resolvers, paths = {} } = evaluation.actual.surroundings;
     const before = this.#last;
-    this.#last = JSON.stringify([connected, gateways, resolvers]);
-    if (before !== null && before !== this.#last) this.#onChange();
+    const now = { network: JSON.stringify([connected, gateways, resolvers]), paths: new Map(Object.entries(paths)) };
+    this.#last = now;
+    if (before !== null && isOther(before, now)) this.#onChange();
   }
+}
+
+interface Observed {
+  readonly network: string;
+  readonly paths: ReadonlyMap<string, string>;
+}
+
+/** A new address of the control plane has no path to compare, and does not count. */
+function isOther(before: Observed, now: Observed): boolean {
+  return (
+    before.network !== now.network ||
+    [...now.paths].some(([address, path]) => (before.paths.get(address) ?? path) !== path)
+  );
 }

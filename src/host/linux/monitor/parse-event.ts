@@ -19,7 +19,7 @@ export function parseEvent(line: string): HostEvent | null {
   if (owner) return { kind: 'address', link: printable(owner), removed: deleted };
   if (ruleLine.test(text)) return { kind: 'rule', link: null, removed: deleted };
   if (routeLine.test(text)) {
-    const isDefault = !deleted && text.startsWith('default ');
+    const isDefault = text.startsWith('default ');
     return { kind: 'route', link: findOnlyHop(text), removed: deleted, ...(isDefault && { isDefault }) };
   }
   return null;

@@ -103,6 +103,7 @@ it('probes again after a new default route with the same addresses, and after a 
   desk.alive.add(hub.address).add(edge.address);
   const added = { kind: 'route', removed: false, isDefault: true } as const;
   watch.onEvent({ ...added, link: 'cpn0' });
+  watch.onEvent({ ...added, link: 'eth0', removed: true });
   await pass();
   expect(await logged(0)).toHaveLength(0);
   watch.onEvent({ ...added, link: 'eth0' });

@@ -85,9 +85,12 @@ describe('parseEvent', () => {
     expect(parseEvent(line)).toMatchObject({ kind, link, removed });
   });
 
-  test('marks an added default route', () => {
+  test('marks a default route', () => {
     const known = recorded.filter(([line]) => parseEvent(line)?.isDefault);
-    expect(known.map(([line]) => line)).toEqual(['default dev v0 scope link ']);
+    expect(known.map(([line]) => line)).toEqual([
+      'default dev v0 scope link ',
+      'Deleted default dev v0 metric 1024 pref medium',
+    ]);
   });
 
   test('detects the report of a loss', () => {

@@ -1,0 +1,35 @@
+import type { Address } from '../../../core/net/cidr.ts';
+import { asList, type Entry, isEntry, readGateway } from './json-entry.ts';
+import type { Answer } from './route-lookups.ts';
+
+/** Looks up how the kernel sends packets of this host to each of these addresses: by all policy rules and tables. */
+export function renderPaths(addresses: readonly Address[]): readonly string[] {
+  return addresses.map((address) => `route get ${address}`);
+}
+
+/** Reads the answers to {@link renderPaths}, one for each address, as `interface gateway source`. */
+export function readPaths(
+  addresses: readonly Address[],
+  answers: readonly Answer[],
+): Readonly<Record<Address, string>> {
+  return Object.fromEntries(
+    addresses.flatMap((address, index) => {
+      const answer = answers[index];
+      return answer === undefined ? [] : [[address, describe(answer)]];
+    }),
+  );
+}
+
+function describe(answer: Answer): string {
+  if ('refusal' in answer) return answer.refusal;
+  const [entry = {}] = parse(answer.json);
+  return [entry.dev, readGateway(entry) ?? '-', entry.prefsrc ?? '-'].join(' ');
+}
+
+function parse(json: string): readonly Entry[] {
+  try {
+    return asList(JSON.parse(json)).filter(isEntry);
+  } catch {
+    return [];
+  }
+}
