@@ -15,10 +15,17 @@ export interface OpenFiles {
   readonly writePipes: ReadonlySet<string>;
 }
 
-/** Reads proc_pid_fd(5); nothing of a process that ended meanwhile, or that this one may not look into. */
-export function readOpenFiles(pid: string): OpenFiles {
+export const noFiles: OpenFiles = { sockets: new Set(), readPipes: new Set(), writePipes: new Set() };
+
+/**
+ * Reads proc_pid_fd(5); nothing of a process that ended meanwhile, or that this one may not look into.
+ *
+ * @param most how many files are read, those with the lowest numbers first
+ */
+export function readOpenFiles(pid: string, most = Number.POSITIVE_INFINITY): OpenFiles {
   const [sockets, readPipes, writePipes] = [new Set<string>(), new Set<string>(), new Set<string>()];
-  for (const fd of list(`/proc/${pid}/fd`)) {
+  const all = list(`/proc/${pid}/fd`);
+  for (const fd of all.length > most ? all.toSorted((a, b) => Number(a) - Number(b)).slice(0, most) : all) {
     const path = `/proc/${pid}/fd/${fd}`;
     const [, kind, inode] = /^(socket|pipe):\[(\d+)\]$/.exec(readLink(path)) ?? [];
     if (inode === undefined) continue;

@@ -1,13 +1,17 @@
 import type { OpenFiles } from './process-files.ts';
 
-/** A process of an SSH server. */
-export interface SshProcess extends OpenFiles {
+/** A process that runs an SSH server, as its executable is called. */
+export interface SshCandidate {
   readonly pid: string;
   readonly parent: string;
   /** True where its real and its effective user are root. */
   readonly isRoot: boolean;
   /** The name of its executable. */
   readonly program: string;
+}
+
+/** A process of an SSH server. */
+export interface SshProcess extends SshCandidate, OpenFiles {
   /** Its command line, which OpenSSH uses to report its state (setproctitle(3)). */
   readonly title: string;
 }
@@ -16,7 +20,7 @@ export interface SshProcess extends OpenFiles {
 export interface SshConnections {
   /** Those of root's servers whose clients logged in. */
   readonly loggedIn: ReadonlySet<string>;
-  /** All sockets of the processes that were looked into. */
+  /** All sockets of root's servers. */
   readonly known: ReadonlySet<string>;
 }
 
@@ -28,6 +32,19 @@ export const sshPrograms: ReadonlySet<string> = new Set([
   'dropbear',
   'dropbearmulti',
 ]);
+
+/**
+ * Drops the processes without a part in a connection of root's servers: those that are neither root's nor a child of one. Any user may call
+ * a program sshd, and open thousands of files in it.
+ */
+export function selectServers(
+  candidates: readonly SshCandidate[],
+): readonly (SshCandidate & { readonly holds: boolean })[] {
+  const byPid = new Map(candidates.map((each) => [each.pid, each]));
+  return candidates
+    .filter(({ isRoot, parent }) => isRoot || byPid.get(parent)?.isRoot === true)
+    .map((each) => ({ ...each, holds: isOfRoot(each, byPid) }));
+}
 
 /** Finds the connections whose clients logged in. */
 export function judgeConnections(processes: readonly SshProcess[]): SshConnections {
@@ -49,11 +66,11 @@ export function judgeConnections(processes: readonly SshProcess[]): SshConnectio
  * The process that has the connection of a login is root's: OpenSSH's monitor, also while a child serves the user. Newer versions of
  * Dropbear become the user, below a server that is root's.
  */
-function isOfRoot(process: SshProcess, byPid: ReadonlyMap<string, SshProcess>): boolean {
+function isOfRoot(process: SshCandidate, byPid: ReadonlyMap<string, SshCandidate>): boolean {
   return process.isRoot || (isDropbear(process) && byPid.get(process.parent)?.isRoot === true);
 }
 
-function isDropbear({ program }: SshProcess): boolean {
+function isDropbear({ program }: SshCandidate): boolean {
   return program.startsWith('dropbear');
 }
 
@@ -67,10 +84,10 @@ function isDropbearLoggedIn({ writePipes }: SshProcess, server: SshProcess | und
 }
 
 /**
- * Before a login the monitor has the title `sshd: [accepted]`, or a child without rights that speaks to the client: `[net]`, since 10.0 a
+ * Before a login the monitor has the title `sshd: [rexeced]` or `sshd: [accepted]`, without a name, or a child without rights that speaks to the client: `[net]`, since 10.0 a
  * sshd-auth (privsep_preauth in sshd.c and sshd-session.c). The child ends with the login.
  */
 function isOpenSshLoggedIn({ title }: SshProcess, children: readonly SshProcess[]): boolean {
-  if (!/^sshd(-session)?: /.test(title) || /\[(accepted|listener)\]/.test(title)) return false;
+  if (!/^sshd(-session)?: [^[]/.test(title) || title.includes('[listener]')) return false;
   return !children.some((child) => child.program === 'sshd-auth' || /\[(net|session-auth[^\]]*)\]/.test(child.title));
 }

@@ -1,21 +1,29 @@
-import { listProcesses, readOpenFiles, readOwner, readProgram } from './process-files.ts';
-import { judgeConnections, type SshConnections, type SshProcess, sshPrograms } from './ssh-servers.ts';
+import { listProcesses, noFiles, readOpenFiles, readOwner, readProgram } from './process-files.ts';
+import { judgeConnections, type SshCandidate, type SshConnections, selectServers, sshPrograms } from './ssh-servers.ts';
 import { readIfThere } from './underlay.ts';
 
 /** Looks into the processes of SSH servers. Those of other network namespaces have sockets that are in no table of ours. */
 export function readSshConnections(): SshConnections {
-  return judgeConnections(listProcesses().flatMap(readSshProcess));
+  const servers = selectServers(listProcesses().flatMap(readCandidate));
+  return judgeConnections(
+    servers.map(({ holds, ...each }) => {
+      const title = readIfThere(`/proc/${each.pid}/cmdline`).replaceAll('\0', ' ').trim();
+      return { ...each, title, ...(holds ? readOpenFiles(each.pid, each.isRoot ? undefined : mostOfUser) : noFiles) };
+    }),
+  );
 }
 
+/** Open files of a Dropbear that became the user: it has the connection among the first, and users choose how many follow. */
+const mostOfUser = 1024;
+
 /** The name of a process is quick to read; it proves nothing, as any process may choose it. */
-function readSshProcess(pid: string): SshProcess[] {
+function readCandidate(pid: string): SshCandidate[] {
   if (!sshPrograms.has(readIfThere(`/proc/${pid}/comm`).trim())) return [];
-  const title = readIfThere(`/proc/${pid}/cmdline`).replaceAll('\0', ' ').trim();
   const program = readProgram(pid);
+  if (!sshPrograms.has(program)) return [];
   const owner = readOwner(pid);
-  if (owner === null || !sshPrograms.has(program)) return [];
-  const isRoot = owner.user === 0 && owner.acts === 0;
-  return [{ pid, parent: owner.parent, isRoot, program, title, ...readOpenFiles(pid) }];
+  if (owner === null) return [];
+  return [{ pid, parent: owner.parent, isRoot: owner.user === 0 && owner.acts === 0, program }];
 }
 
 /** Of these sockets, those that only processes of other users than root have. Without all that no visible process has. */
