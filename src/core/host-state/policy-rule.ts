@@ -1,5 +1,5 @@
 import type { Prefix } from '../net/cidr.ts';
-import { routeProtocol } from './marks.ts';
+import { kernelProtocol, mainPriority, routeProtocol } from './marks.ts';
 
 /** An IPv4 policy rule (ip-rule(8)): where the packets that it matches are routed. */
 export interface Rule {
@@ -33,6 +33,18 @@ export function makeRule(priority: number, given: Partial<Rule>): Rule {
   const all = { not: false, from: null, to: null, fwmark: null, mask: null };
   const nop = { table: null, goto: null, suppress: null };
   return { ...all, ...nop, more: [], ...given, priority, protocol: routeProtocol };
+}
+
+/** The tables `local`, `main` and `default`, with which the kernel begins (fib_default_rules_init in net/ipv4/fib_rules.c). */
+const kernelRules = [
+  makeRule(0, { table: '255' }),
+  makeRule(mainPriority, { table: 'main' }),
+  makeRule(mainPriority + 1, { table: '253' }),
+];
+
+/** True for a rule of the kernel, also for one that another program deleted and added again. */
+export function isKernelRule(rule: Rule): boolean {
+  return rule.protocol === kernelProtocol || kernelRules.some((each) => sameRule(each, rule));
 }
 
 /** True for a rule that does nothing, and is there as the target of others. */

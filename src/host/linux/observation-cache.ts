@@ -1,5 +1,5 @@
 import type { Actual, Device, Link, Underlay } from '../../core/host-state/actual.ts';
-import { kernelProtocol } from '../../core/host-state/marks.ts';
+import { isKernelRule } from '../../core/host-state/policy-rule.ts';
 import { memoizeLast } from '../../core/util/memo.ts';
 import { OutputCache } from '../process/output-cache.ts';
 import { dumpReader } from '../wireguard/dump.ts';
@@ -80,7 +80,7 @@ class LinkCache {
         routes: findRoutes(shown, name),
         onLink: findOnLink(shown, name),
         throwRoutes: shown.throwRoutes,
-        rules: shown.rules.filter(({ protocol }) => protocol !== kernelProtocol),
+        rules: shown.rules.filter((rule) => !isKernelRule(rule)),
         surroundings: gatherUnderlay(name, shown),
       };
     });

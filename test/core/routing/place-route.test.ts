@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Actual } from '../../../src/core/host-state/actual.ts';
-import { formatRule, makeRule, type Rule } from '../../../src/core/host-state/policy-rule.ts';
+import { formatRule, isKernelRule, makeRule, type Rule } from '../../../src/core/host-state/policy-rule.ts';
 import type { Receipt } from '../../../src/core/host-state/receipt.ts';
 import { plan } from '../../../src/core/reconcile/plan.ts';
 import { planCleanup } from '../../../src/core/reconcile/plan-cleanup.ts';
@@ -63,6 +63,18 @@ describe('an accepted route', () => {
   it('is in the main table while there is a later network that has not stood back yet', () => {
     const earlier = { ...desired, later: ['cpn1'] };
     expect(placeRoutes(earlier, around({ connected: [way('192.168.0.0/16', 'cpn1')] }))(lan)).toEqual(inMain);
+  });
+
+  it.each([
+    ['local', 0, '255', true],
+    ['main', 32_766, 'main', true],
+    ['default', 32_767, '253', true],
+    ['main, by another priority', 32_765, 'main', false],
+    ['another one', 32_766, '100', false],
+  ])('is not moved by a rule of the kernel that a program restored: %s', (_, priority, table, isKernel) => {
+    for (const protocol of ['0', 'boot']) expect(isKernelRule(others({ priority, table, protocol }))).toBe(isKernel);
+    expect(isKernelRule(others({ priority, table, fwmark: 1 }))).toBe(false);
+    expect(isKernelRule(others({ priority, table, more: ['iif'] }))).toBe(false);
   });
 
   it('is in the main table if rules of other programs exist, and not if all rules are of our networks', () => {
