@@ -1,5 +1,6 @@
 import type { PeerService, ServiceDescription } from '../api/service.ts';
 import type { Feature } from '../core/map/features.ts';
+import type { Resolved } from '../core/names/resolved-names.ts';
 import type { ServiceAddress } from '../core/net/service-address.ts';
 import type { Host } from '../host/host.ts';
 import type { Store } from '../store/store.ts';
@@ -39,6 +40,8 @@ export interface Tools {
 export interface KnownService {
   readonly service: ServiceAddress;
   readonly features: readonly Feature[] | null;
+  /** The addresses of its name for when the resolver fails. */
+  readonly resolved?: Resolved;
 }
 
 /** How long a call to the control plane goes on before it is given up. */

@@ -194,7 +194,7 @@ function readNamedProxy(url: string, environment: Environment) {
 }
 
 async function connectService(
-  { service, features }: KnownService,
+  { service, features, resolved = {} }: KnownService,
   patience: ConnectOptions,
   { remark }: Reporter,
   instance: string | null,
@@ -202,7 +202,7 @@ async function connectService(
   const { connectPeerService } = await import('../api/peer-service.ts');
   return connectPeerService(service, features ?? [], {
     ...patience,
-    instance,
+    ...{ resolved, instance },
     onRetry: ({ problem, delayMs }) => remark(`${problem}; retrying in ${delayMs} ms`),
   });
 }

@@ -194,13 +194,17 @@ describe('an SSH session', () => {
 
 describe('a resolver behind the connector', () => {
   it('answers again after its route was gone', async () => {
-    await DnsServer.start(internal, { 'db.example': ['192.0.2.50'] });
+    await DnsServer.start(internal, { 'db.example': ['192.0.2.50'], 'cp.example': ['203.0.113.1'] });
     await setRoutes(lan);
     await reconcile();
     const file = path(host.etcDir, 'resolv.conf');
     await writeFile(file, `nameserver ${printer}\nnameserver 127.0.0.1\noptions timeout:1 attempts:1\n`);
     await reconcile();
     expect(await lookUp()).toBe('192.0.2.50');
+    // The control plane has a name that only this resolver knows.
+    const { port } = new URL(office.controlPlane.url);
+    await host.cpn(['set', '--api', `http://cp.example:${port}`, '--insecure-http']);
+    await dns.serve('silent');
     await setRoutes();
     await reconcile();
     expect(await routeTo(printer)).toMatch(/dev eth0/);

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Resolved } from '../../core/names/resolved-names.ts';
 import type { Remedies } from './error-reply.ts';
 
 /** An attempt brought no answer, and another one follows. */
@@ -29,6 +30,8 @@ export interface ClientOptions {
    * it again. By default it closes it.
    */
   readonly connection?: 'leave' | 'keep';
+  /** The addresses of names for when the resolver fails. */
+  readonly resolved?: Resolved;
   readonly clock?: Clock;
   /** In [0, 1). */
   readonly random?: () => number;
@@ -58,6 +61,7 @@ export function withDefaults(options: ClientOptions) {
     signal: new AbortController().signal,
     remedies: {},
     connection: null,
+    resolved: {},
     clock: systemClock,
     random: Math.random,
     ...options,

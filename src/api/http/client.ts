@@ -40,9 +40,10 @@ export class HttpClient {
     const signals = [this.#options.signal, ...(call.wait?.signal ? [call.wait.signal] : [])];
     for (const signal of signals) signal.throwIfAborted();
     const end = new AbortController();
-    const { connection: use } = this.#options;
+    const { connection: use, resolved } = this.#options;
     const { origin } = this.url;
-    const connection = (use === 'keep' && spare.take(origin, this.#proxy)) || new Connection(origin, this.#proxy);
+    const connection =
+      (use === 'keep' && spare.take(origin, this.#proxy)) || new Connection(origin, this.#proxy, resolved);
     const stop = () => {
       end.abort();
       connection.abort();

@@ -1,11 +1,11 @@
-import { lookup } from 'node:dns';
-import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
 import { buildConnector, Client, type Dispatcher, type FormData } from 'undici';
 import type { Secret } from '../../core/crypto/secret.ts';
+import type { Resolved } from '../../core/names/resolved-names.ts';
 import { isSameProxy } from '../../core/net/proxy.ts';
 import type { HttpProxy } from '../../core/net/service-address.ts';
 import { AttemptFailed } from './attempt-failed.ts';
+import { addressFinder } from './find-addresses.ts';
 import { type Forwarding, forwardBy, refusal, toProxy, tunnel } from './proxy.ts';
 
 /** The limits for reading a reply, and the secrets that no message may show. */
@@ -57,9 +57,11 @@ export class Connection {
   readonly #unconnected = new WeakSet<Error>();
   #peer: string | null = null;
 
-  constructor(origin: string, proxy: HttpProxy | null) {
+  /** @param resolved the addresses of names for when the resolver fails */
+  constructor(origin: string, proxy: HttpProxy | null, resolved: Resolved = {}) {
     this.origin = origin;
     this.proxy = proxy;
+    this.#isPlain = origin.startsWith('http:');
     const { signal } = this.#end;
     const dial = buildConnector({
       allowH2: false,
@@ -67,9 +69,8 @@ export class Connection {
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: attemptTimeoutMs,
       signal,
-      lookup: findAddresses,
+      lookup: addressFinder(resolved, this.#isPlain),
     });
-    this.#isPlain = origin.startsWith('http:');
     this.#forwarding = this.#isPlain && proxy !== null ? forwardBy(proxy, origin) : null;
     const connect = proxy === null ? dial : this.#isPlain ? toProxy(dial) : tunnel(proxy, dial, connectTimeoutMs);
     this.#client = new Client(this.#forwarding?.proxy ?? origin, {
@@ -136,18 +137,3 @@ export class Spare {
     return left;
   }
 }
-
-/**
- * Plain http to `localhost` is allowed because it stays on this host. So the name is the loopback addresses and no resolver is asked for
- * it (RFC 6761, section 6.3).
- */
-const findAddresses: LookupFunction = (name, options, done) => {
-  if (name !== 'localhost') lookup(name, options, done);
-  else if (options.all) done(null, loopback);
-  else done(null, '127.0.0.1', 4);
-};
-
-const loopback = [
-  { address: '127.0.0.1', family: 4 },
-  { address: '::1', family: 6 },
-];

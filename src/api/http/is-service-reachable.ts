@@ -1,4 +1,5 @@
 import { Intercepted, Unreachable } from '../../core/errors/index.ts';
+import type { Resolved } from '../../core/names/resolved-names.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
 import { parseServiceAddress, type ServiceAddress } from '../../core/net/service-address.ts';
 import type { ServiceProbe } from '../service.ts';
@@ -12,15 +13,20 @@ import { userAgent } from './user-agent.ts';
  * Checks once whether a service answers at a control plane's address, and reads its clock. Any answer counts, and the request has no
  * secret.
  *
+ * @param resolved the addresses of names for when the resolver fails
  * @throws Unreachable when nothing answers within `deadlineMs`, or its certificate is not trusted
  */
-export async function probeService(address: ServiceAddress, deadlineMs: number): Promise<ServiceProbe> {
+export async function probeService(
+  address: ServiceAddress,
+  deadlineMs: number,
+  resolved: Resolved = {},
+): Promise<ServiceProbe> {
   const { url, insecureHttp } = address;
   const proxy = proxyOf(address);
   const base = new URL(parseServiceAddress(url, insecureHttp).url);
   const end = new AbortController();
   const timer = setTimeout(() => end.abort(), deadlineMs);
-  const connection = new Connection(base.origin, proxy);
+  const connection = new Connection(base.origin, proxy, resolved);
   // The end of the signal alone ends a connection that is being made; one that is made is closed.
   end.signal.addEventListener('abort', () => {
     connection.abort();

@@ -27,7 +27,7 @@ async function examineService(tools: DoctorTools, state: Joined): Promise<Findin
   const transport = url.startsWith('https:') ? 'by TLS with a trusted certificate' : 'without TLS';
   try {
     const begun = tools.now().getTime() / 1000;
-    const { date, tookMs } = await tools.probeService(state.service, deadline);
+    const { date, tookMs } = await tools.probeService(state.service, deadline, state.resolved);
     const middle = begun + tookMs / 2000;
     return [
       okFinding('api', looked, `answers within ${Math.ceil(tookMs)} ms, ${transport}`),
@@ -118,7 +118,9 @@ async function examineNames(tools: DoctorTools, state: Joined): Promise<Finding[
       const addresses = await tools.host.resolve(name, resolveDeadline);
       if (addresses.length > 0) return okFinding('dns', looked, addresses.join(', '));
       const known = addressesOf(name, state.resolved);
-      const meanwhile = known.length === 0 ? '' : `; ${known.join(', ')} from before is used`;
+      const isPlain = new URL(state.service.url).hostname === name && state.service.url.startsWith('http:');
+      const used = isPlain ? 'is used while no resolver answers' : 'is used';
+      const meanwhile = known.length === 0 ? '' : `; ${known.join(', ')} from before ${used}`;
       return problemFinding(
         'dns',
         looked,

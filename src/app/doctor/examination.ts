@@ -1,6 +1,7 @@
 import type { ServiceProbe } from '../../api/service.ts';
 import type { Finding, Subject } from '../../core/doctor/finding.ts';
 import type { CpnError } from '../../core/errors/index.ts';
+import type { Resolved } from '../../core/names/resolved-names.ts';
 import type { HttpProxy, ServiceAddress } from '../../core/net/service-address.ts';
 import type { Inspector } from '../../host/inspector.ts';
 import type { Joined, State } from '../../store/state/state.ts';
@@ -13,7 +14,7 @@ export interface DoctorTools extends Tools {
   readonly inspector: Inspector;
   readonly folders: Folders;
   /** Reads the clock of the service. @throws Unreachable */
-  probeService(address: ServiceAddress, deadlineMs: number): Promise<ServiceProbe>;
+  probeService(address: ServiceAddress, deadlineMs: number, resolved: Resolved): Promise<ServiceProbe>;
   /** The proxy that this process's environment names for a service; null for none. @throws InvalidValue */
   environmentProxy(service: ServiceAddress): HttpProxy | null;
 }
