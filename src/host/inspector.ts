@@ -22,8 +22,6 @@ export interface Inspector {
   space(path: string): Promise<Space>;
   /** The process whose id is in this file; null without one. */
   holder(path: string): Promise<LockHolder | null>;
-  /** Whether iptables-legacy filters packets in this network namespace. nft does not show its rules. */
-  hasLegacyRules(): Promise<boolean>;
   /** The UDP ports of this network namespace that have a socket. */
   udpPorts(): Promise<ReadonlySet<number>>;
   /** Output of network tools, without keys, by file name; or the reason why a tool failed. */

@@ -48,7 +48,7 @@ export const networkChecks: readonly NetworkCheck[] = [
       if (seen.actual.link === null || !isDialled) return [];
       const drops = await findDrops(tools, seen).catch(expectCpnError);
       const [inbound, unread] = drops instanceof CpnError ? [drops, []] : [drops.inbound, drops.unread.inbound];
-      return checkInboundDrop(sceneOf(seen), inbound, await tools.inspector.hasLegacyRules(), unread);
+      return checkInboundDrop(sceneOf(seen), inbound, unread);
     },
   },
   {

@@ -1,6 +1,6 @@
 import { CpnError } from '../../core/errors/index.ts';
 import { describeDrop, describeInbound } from '../../core/forward/foreign/describe-drop.ts';
-import type { ForeignDrops, PacketPaths, UnreadSets } from '../../core/forward/foreign/foreign-drops.ts';
+import type { ForeignDrops, PacketPaths, UnreadRules } from '../../core/forward/foreign/foreign-drops.ts';
 import { inboundPaths } from '../../core/forward/foreign/inbound-path.ts';
 import { forwardPaths } from '../../core/forward/foreign/path.ts';
 import { findOwnPeer } from '../../core/map/own-peer.ts';
@@ -13,11 +13,11 @@ export interface Drops {
   readonly forward: readonly string[];
   /** What other hosts send to the listen port of this one. */
   readonly inbound: ForeignDrops['inbound'];
-  /** Sets of nft that are too large to read, and may drop more. */
-  readonly unread: UnreadSets;
+  /** Rules that could not be read, and may drop more. */
+  readonly unread: UnreadRules;
 }
 
-const nothingUnread: UnreadSets = { forward: [], inbound: [] };
+const nothingUnread: UnreadRules = { forward: [], inbound: [] };
 const noDrops: Drops = { forward: [], inbound: null, unread: nothingUnread };
 
 type Evaluated = Pick<Evaluation, 'state' | 'desired' | 'actual'>;

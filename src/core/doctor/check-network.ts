@@ -1,5 +1,5 @@
 import { CpnError, printable } from '../errors/index.ts';
-import type { NamedSet } from '../forward/foreign/chain.ts';
+import type { Unread } from '../forward/foreign/chain.ts';
 import { describeCause, describeRemedy, describeUnread } from '../forward/foreign/describe-drop.ts';
 import type { InboundDrop } from '../forward/foreign/find-inbound-drop.ts';
 import { isLoaded, tableOf } from '../forward/nft-rules.ts';
@@ -67,14 +67,12 @@ function checkEndpoint({ endpoint }: Peer, bound: number, own: readonly Address[
  * Judges what other packet rules of this host do with what peers that dial it send.
  *
  * @param drop an error where the rules could not be read
- * @param hasLegacy whether there are rules of iptables-legacy, which nft does not show
- * @param unread sets without which the effect of rules is not known
+ * @param unread rules whose effect is not known
  */
 export function checkInboundDrop(
   { desired }: ExaminedNetwork,
   drop: InboundDrop | CpnError | null,
-  hasLegacy: boolean,
-  unread: readonly NamedSet[] = [],
+  unread: readonly Unread[] = [],
 ): Finding[] {
   const looked = `what other packet rules do with UDP to the port of ${desired.link}`;
   if (drop instanceof CpnError) {
@@ -84,9 +82,7 @@ export function checkInboundDrop(
   if (drop !== null) return [problemFinding('ports', looked, describeCause(drop), describeRemedy(drop, desired.link))];
   const unknown = describeUnread(unread);
   if (unknown !== null) return [noteFinding('ports', looked, unknown.found, unknown.remedy)];
-  if (!hasLegacy) return [okFinding('ports', looked, 'none is seen to drop it')];
-  const found = 'nft shows none that drops it; it does not show the rules of iptables-legacy, and there are some';
-  return [noteFinding('ports', looked, found, 'see what they say: iptables-legacy -S INPUT')];
+  return [okFinding('ports', looked, 'none is seen to drop it')];
 }
 
 /** Judges the packet rules, which keep neighbours from the tunnel address. */
@@ -103,12 +99,12 @@ export function checkRules({ self, desired, actual }: ExaminedNetwork): Finding 
 /**
  * Judges what this host needs to forward; nothing where it forwards nothing.
  *
- * @param unread sets without which the effect of rules is not known
+ * @param unread rules whose effect is not known
  */
 export function checkForwarding(
   { desired, actual }: ExaminedNetwork,
   drops: readonly string[],
-  unread: readonly NamedSet[] = [],
+  unread: readonly Unread[] = [],
 ): Finding[] {
   const { link, forwards, ingress } = desired;
   if (!forwards) return [];

@@ -1,4 +1,4 @@
-import { describeUnread } from '../forward/foreign/describe-drop.ts';
+import { describeUnread, nameTable } from '../forward/foreign/describe-drop.ts';
 import type { ForwardDrop } from '../forward/foreign/find-drops.ts';
 import type { ForeignDrops } from '../forward/foreign/foreign-drops.ts';
 import type { ForwardPath } from '../forward/foreign/path.ts';
@@ -46,7 +46,8 @@ export function checkForwarding({ view: { desired, actual } }: Found, drops: For
 /** Where `nft` is missing or fails. */
 export const unreadRules = 'the packet rules of others could not be read; "nft list ruleset" as root shows them';
 
-function describeDrop({ family, table, author, reason }: ForwardDrop): string {
+function describeDrop(drop: ForwardDrop): string {
+  const { author, reason } = drop;
   const by = author === null ? '' : `, probably made by ${author}`;
-  return `what the peers send there, or the answer, does not get through nft table ${family} ${table}${by} (${reason})`;
+  return `what the peers send there, or the answer, does not get through ${nameTable(drop)}${by} (${reason})`;
 }

@@ -28,7 +28,6 @@ export function linuxInspector(run: Run = runHere): Inspector {
     file: readFileFacts,
     space: readDiskSpace,
     holder: readHolder,
-    hasLegacyRules: async () => /^filter$/m.test(await readIfThere('/proc/net/ip_tables_names')),
     udpPorts: async () =>
       parseUdpPorts(`${await readIfThere('/proc/net/udp')}\n${await readIfThere('/proc/net/udp6')}`),
     diagnostics: () => collectDiagnostics(run),

@@ -22,6 +22,7 @@ export const remedies = {
   wireguard: 'install WireGuard for Windows',
   ip: 'install it: apt install iproute2',
   nft: 'install it: apt install nftables',
+  'iptables-legacy-save': 'install it: apt install iptables',
   ping: 'install it: apt install iputils-ping',
   ufw: 'install it: apt install ufw',
   'firewall-cmd': 'install it: apt install firewalld',

@@ -25,7 +25,6 @@ export function portableInspector({ run, manager }: PortableContext): Inspector 
       const [, pid] = /^(\d{1,10})\s*$/.exec(await readFile(path, 'utf8').catch(() => '')) ?? [];
       return pid === undefined ? null : { pid: Number(pid), alive: isAlive(Number(pid)) };
     },
-    hasLegacyRules: async () => false,
     udpPorts: async () => new Set(),
     async diagnostics() {
       // Without `dump`, it hides private and preshared keys.

@@ -47,7 +47,6 @@ async function startDesk(listed: NetworkMap = map, changes: Partial<Joined> = {}
     file: async () => null,
     space: async (path) => ({ path, bytes: 1e12, files: null }),
     holder: async () => ({ pid: 7, alive: true }),
-    hasLegacyRules: async () => false,
     udpPorts: async () => new Set([desk.actual.device?.listenPort ?? 0]),
     diagnostics: unused,
     ...inspects,

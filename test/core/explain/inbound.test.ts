@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkInboundDrop } from '../../../src/core/doctor/check-network.ts';
 import { CommandFailed, type CpnError } from '../../../src/core/errors/index.ts';
+import type { Unread } from '../../../src/core/forward/foreign/chain.ts';
 import type { InboundDrop } from '../../../src/core/forward/foreign/find-inbound-drop.ts';
 import type { ForeignDrops } from '../../../src/core/forward/foreign/foreign-drops.ts';
 import { bare } from '../samples.ts';
@@ -67,24 +68,22 @@ describe('packet rules of others that drop what peers send to the listen port', 
   });
 
   it('are a problem for doctor, and rules that nft does not show are worth a note', () => {
-    const judge = (...given: [InboundDrop | CpnError | null, boolean]) =>
+    const judge = (...given: [InboundDrop | CpnError | null, (readonly Unread[])?]) =>
       checkInboundDrop({ ...view, self: connector }, ...given).map(({ verdict, found, remedy: to }) => [
         verdict,
         found,
         to,
       ]);
-    expect(judge(inbound, true)).toEqual([['problem', cause, remedy]]);
-    expect(judge(new CommandFailed('nft', 1, 'no'), false)).toEqual([
+    expect(judge(inbound, [{ kind: 'legacy' }])).toEqual([['problem', cause, remedy]]);
+    expect(judge(new CommandFailed('nft', 1, 'no'))).toEqual([
       ['note', expect.stringMatching(/^they cannot be read: nft /), 'sudo cpn doctor, with nft installed'],
     ]);
-    expect(judge(null, false)).toEqual([['ok', 'none is seen to drop it', null]]);
+    expect(judge(null)).toEqual([['ok', 'none is seen to drop it', null]]);
     expect(
-      checkInboundDrop({ ...view, self: connector }, null, false, [
-        { kind: 'set', family: 'ip', table: 'geo', name: 'bad' },
-      ]),
+      checkInboundDrop({ ...view, self: connector }, null, [{ kind: 'set', family: 'ip', table: 'geo', name: 'bad' }]),
     ).toMatchObject([{ verdict: 'note', found: expect.stringMatching(/^whether rules with the nft set ip geo bad /) }]);
-    expect(judge(null, true)).toEqual([
-      ['note', expect.stringMatching(/iptables-legacy/), 'see what they say: iptables-legacy -S INPUT'],
+    expect(judge(null, [{ kind: 'legacy' }])).toEqual([
+      ['note', expect.stringMatching(/iptables-legacy/), 'see what they drop: iptables-legacy -S'],
     ]);
   });
 });

@@ -356,6 +356,10 @@ describe('a real Linux host', () => {
     expect((await look()).inbound).toMatchObject({ table: 'c', reason: 'policy drop of chain i', port: 51820 });
     await machine.sh('nft add rule inet c i iifname eth0 udp dport 51000-52000 accept');
     expect((await look()).inbound).toBeNull();
+    await machine.sh('iptables-legacy -P FORWARD DROP');
+    expect((await look()).forward).toMatchObject([{ table: 'filter', isLegacy: true }]);
+    await machine.sh('iptables-legacy -P INPUT DROP');
+    expect((await look()).inbound).toMatchObject({ table: 'filter', isLegacy: true });
   });
 
   test('reads of the named sets of other programs only those that decide, and none that is large', async () => {

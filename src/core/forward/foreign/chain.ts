@@ -6,6 +6,8 @@ export interface FilterTable {
   readonly family: 'ip' | 'inet';
   readonly name: string;
   readonly chains: ReadonlyMap<string, FilterChain>;
+  /** A table of iptables-legacy, which nft does not show. */
+  readonly isLegacy?: true;
 }
 
 export interface FilterChain {
@@ -50,6 +52,9 @@ export type Condition =
   /** True of no IPv4 packet. */
   | { readonly on: 'nothing' }
   | { readonly on: 'unknown' };
+
+/** Rules whose verdict is not known: those with a set that is too large, and those of iptables-legacy where it cannot be read. */
+export type Unread = NamedSet | { readonly kind: 'legacy' };
 
 /** A set or map with a name, as `nft list set` takes it. */
 export interface NamedSet {

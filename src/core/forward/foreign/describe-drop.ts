@@ -1,6 +1,6 @@
 import { printable } from '../../errors/index.ts';
 import { addressAt, type Prefix } from '../../net/cidr.ts';
-import type { AddressRange, NamedSet } from './chain.ts';
+import type { AddressRange, NamedSet, Unread } from './chain.ts';
 import type { ForwardDrop } from './find-drops.ts';
 import type { InboundDrop } from './find-inbound-drop.ts';
 
@@ -8,11 +8,17 @@ import type { InboundDrop } from './find-inbound-drop.ts';
 const mostNamed = 5;
 
 /** A drop as a sentence for a person: what is dropped, by whom, why, and what to type. */
-export function describeDrop({ family, table, author, reason, remedy, paths, some }: ForwardDrop): string {
+export function describeDrop(drop: ForwardDrop): string {
+  const { author, reason, remedy, paths, some } = drop;
   const by = author === null ? '' : `, probably made by ${author}`;
   const whole = describePaths(paths);
   const which = some.length === 0 ? whole : `to some of ${whole.replace(/^to /, '')} (${listRanges(some)})`;
-  return `packets ${which} do not get through nft table ${family} ${table}${by} (${reason}); ${remedy}`;
+  return `packets ${which} do not get through ${nameTable(drop)}${by} (${reason}); ${remedy}`;
+}
+
+/** The table of a drop, in words. */
+export function nameTable({ family, table, isLegacy }: Pick<ForwardDrop, 'family' | 'table' | 'isLegacy'>): string {
+  return isLegacy ? `table ${table} of iptables-legacy` : `nft table ${family} ${table}`;
 }
 
 function listRanges(ranges: readonly AddressRange[]): string {
@@ -43,16 +49,21 @@ function list(prefixes: readonly Prefix[]): string {
   return `${all.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-/** Rules whose verdict is not known, and what shows it; null without any. */
-export function describeUnread(sets: readonly NamedSet[]): { readonly found: string; readonly remedy: string } | null {
-  const [first] = sets;
-  if (first === undefined) return null;
-  const [name, ...others] = sets.map((set) => printable(`${set.kind} ${set.family} ${set.table} ${set.name}`));
-  const more = others.length === 0 ? '' : ` and ${others.length} more`;
-  return {
-    found: `whether rules with the nft ${name}${more} drop packets is unknown: it is too large to read here`,
-    remedy: `see whether it has their addresses: nft list ${name}`,
-  };
+/** What is not known of rules that could not be read, and what shows it; null without any. */
+export function describeUnread(rules: readonly Unread[]): { readonly found: string; readonly remedy: string } | null {
+  const [set, ...others] = rules.filter((each): each is NamedSet => each.kind !== 'legacy');
+  if (set !== undefined) {
+    const name = printable(`${set.kind} ${set.family} ${set.table} ${set.name}`);
+    const more = others.length === 0 ? '' : ` and ${others.length} more`;
+    return {
+      found: `whether rules with the nft ${name}${more} drop packets is unknown: it is too large to read here`,
+      remedy: `see whether it has their addresses: nft list ${name}`,
+    };
+  }
+  if (rules.length === 0) return null;
+  const found =
+    'nft shows none that drops packets; the rules of iptables-legacy, which it does not show, cannot be read';
+  return { found, remedy: 'see what they drop: iptables-legacy -S' };
 }
 
 /** A drop as a sentence for a person: what is dropped, by which rules, what follows, and what to type. */
@@ -61,8 +72,9 @@ export function describeInbound(drop: InboundDrop, link: string): string {
 }
 
 /** What is dropped, and by which rules. */
-export function describeCause({ author, rejects, port, family, table, reason }: InboundDrop): string {
-  const place = `nft table ${family} ${table}`;
+export function describeCause(drop: InboundDrop): string {
+  const { author, rejects, port, reason } = drop;
+  const place = nameTable(drop);
   const by = author === null || author === 'iptables' ? place : author;
   const where = by === place ? reason : `${place}, ${reason}`;
   return `${by} ${rejects ? 'rejects' : 'drops'} UDP to port ${port} (${where})`;

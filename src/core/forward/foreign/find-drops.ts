@@ -22,6 +22,7 @@ export interface ForwardDrop {
   /** The table, and its chain at the hook; fit to be printed, like the reason. */
   readonly table: string;
   readonly chain: string;
+  readonly isLegacy?: true;
   readonly reason: string;
   /** The program that probably made the table; null where it is unknown. */
   readonly author: FirewallProgram | null;
@@ -93,6 +94,7 @@ function findInChain(table: FilterTable, base: FilterChain, question: Question):
       family: table.family,
       table: printable(table.name),
       chain: printable(base.name),
+      ...(table.isLegacy && { isLegacy: true }),
       reason:
         culprit === null
           ? `policy drop of chain ${printable(base.name)}`

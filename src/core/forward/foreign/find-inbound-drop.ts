@@ -21,6 +21,7 @@ export interface InboundDrop {
   readonly family: FilterTable['family'];
   /** The table; fit to be printed, like the reason. */
   readonly table: string;
+  readonly isLegacy?: true;
   readonly reason: string;
   readonly rejects: boolean;
   /** Which program probably made the table; null where its names do not tell. */
@@ -67,6 +68,7 @@ function describe(table: FilterTable, base: FilterChain, { mayPass, drops }: End
     port,
     family: table.family,
     table: printable(table.name),
+    ...(table.isLegacy && { isLegacy: true }),
     reason: culprit === null ? `policy drop of chain ${printable(base.name)}` : `chain ${printable(chain.name)}`,
     rejects: culprit?.rejects ?? false,
     author,

@@ -1,8 +1,9 @@
-import type { FilterTable, NamedSet } from './chain.ts';
+import type { FilterTable, NamedSet, Unread } from './chain.ts';
 import { type ForwardDrop, findForwardDrops } from './find-drops.ts';
 import { findInboundDrop, type InboundDrop } from './find-inbound-drop.ts';
 import type { InboundPath } from './inbound-path.ts';
 import type { ForwardPath } from './path.ts';
+import { isReloading } from './remedy.ts';
 
 /** The ways of packets that a network needs on this host, and that packet rules of other programs may close. */
 export interface PacketPaths {
@@ -15,21 +16,31 @@ export interface PacketPaths {
 export interface ForeignDrops {
   readonly forward: readonly ForwardDrop[];
   readonly inbound: InboundDrop | null;
-  /** Sets of nft that were not read, and without which nothing is known of other drops; absent where there are none. */
-  readonly unread?: UnreadSets;
+  /** Rules that could not be read, and may drop more; absent where there are none. */
+  readonly unread?: UnreadRules;
 }
 
-/** The sets by the paths for which they count. */
-export interface UnreadSets {
-  readonly forward: readonly NamedSet[];
-  readonly inbound: readonly NamedSet[];
+/** By the paths for which they count. */
+export interface UnreadRules {
+  readonly forward: readonly Unread[];
+  readonly inbound: readonly Unread[];
 }
 
-/** Finds what the tables of other programs drop; `link` is the interface of the tunnel. */
-export function findForeignDrops(tables: readonly FilterTable[], link: string, ways: PacketPaths): ForeignDrops {
-  const unread = { forward: new Set<NamedSet>(), inbound: new Set<NamedSet>() };
-  const forward = findForwardDrops(tables, link, ways.forward, (set) => unread.forward.add(set));
-  const inbound = findInboundDrop(tables, ways.inbound, (set) => unread.inbound.add(set));
-  if (unread.forward.size + unread.inbound.size === 0) return { forward, inbound };
-  return { forward, inbound, unread: { forward: [...unread.forward], inbound: [...unread.inbound] } };
+/**
+ * Finds what the tables of other programs drop; `link` is the interface of the tunnel.
+ *
+ * @param tables null for those of iptables-legacy that could not be read
+ */
+export function findForeignDrops(
+  tables: readonly (FilterTable | null)[],
+  link: string,
+  ways: PacketPaths,
+): ForeignDrops {
+  const lasting = tables.filter((table) => table !== null).filter((table) => !isReloading(table));
+  const [forwardSets, inboundSets] = [new Set<NamedSet>(), new Set<NamedSet>()];
+  const forward = findForwardDrops(lasting, link, ways.forward, (set) => forwardSets.add(set));
+  const inbound = findInboundDrop(lasting, ways.inbound, (set) => inboundSets.add(set));
+  const legacy: readonly Unread[] = tables.includes(null) ? [{ kind: 'legacy' }] : [];
+  const unread = { forward: [...forwardSets, ...legacy], inbound: [...inboundSets, ...legacy] };
+  return unread.forward.length + unread.inbound.length === 0 ? { forward, inbound } : { forward, inbound, unread };
 }

@@ -1,5 +1,5 @@
 import type { FilterChain, FilterTable } from './chain.ts';
-import type { FirewallProgram } from './remedy.ts';
+import { endPanicMode, type FirewallProgram, iptablesOf, isPanicking, panicMode } from './remedy.ts';
 
 /** The chains by which packets met their end. */
 interface Place {
@@ -11,10 +11,9 @@ interface Place {
 }
 
 /** Which program probably made a table, seen from the chain in it that drops what comes in. Docker filters nothing there. */
-export function nameInboundProgram(
-  { family, name, chains }: FilterTable,
-  culprit: FilterChain,
-): FirewallProgram | null {
+export function nameInboundProgram(table: FilterTable, culprit: FilterChain): FirewallProgram | null {
+  const { family, name, chains } = table;
+  if (isPanicking(table)) return panicMode;
   if (name === 'firewalld') return 'firewalld';
   if (family !== 'ip') return null;
   if ((name === 'raw' || name === 'mangle') && chains.has('PREROUTING')) return 'iptables';
@@ -38,11 +37,13 @@ export function adviseAdmission(
       const add = `${zone ? `--zone=${zone} ` : ''}--add-port=${port}/udp`;
       return `firewall-cmd ${add} && firewall-cmd --permanent ${add}`;
     }
+    case panicMode:
+      return endPanicMode;
     case 'iptables':
       if (base.hook === 'prerouting') {
-        return `iptables -t ${table.name} -I ${base.name} -p udp --dport ${port} -j ACCEPT`;
+        return `${iptablesOf(table)} -t ${table.name} -I ${base.name} -p udp --dport ${port} -j ACCEPT`;
       }
-      return `iptables -I INPUT -p udp --dport ${port} -j ACCEPT`;
+      return `${iptablesOf(table)} -I INPUT -p udp --dport ${port} -j ACCEPT`;
     default: {
       const isPlain = [table.name, base.name].every((name) => /^[a-zA-Z_][\w.-]*$/.test(name));
       return isPlain ? `nft insert rule ${table.family} ${table.name} ${base.name} udp dport ${port} accept` : null;

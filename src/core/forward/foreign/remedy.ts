@@ -3,7 +3,29 @@ import type { FilterChain, FilterTable } from './chain.ts';
 import type { ForwardPath } from './path.ts';
 
 /** A program that makes tables of packet rules, known by the names in them. */
-export type FirewallProgram = 'docker' | 'firewalld' | 'ufw' | 'iptables';
+export type FirewallProgram = 'docker' | 'firewalld' | typeof panicMode | 'ufw' | 'iptables';
+
+export const panicMode = 'firewalld in panic mode';
+/** The command that ends it; a rule in its table would not: firewalld has another chain for what leaves. */
+export const endPanicMode = 'firewall-cmd --panic-off';
+
+/** A table that firewalld has in panic mode, and with other chains for the time of a reload (its core/nftables.py). */
+const firewalldTable = 'firewalld_policy_drop';
+
+/** True of a table with which firewalld closes the host while it reloads. */
+export function isReloading({ name, chains }: FilterTable): boolean {
+  return name === firewalldTable && !chains.has('raw_prerouting');
+}
+
+/** True of the table with which firewalld closes the host in panic mode. */
+export function isPanicking(table: FilterTable): boolean {
+  return table.name === firewalldTable && !isReloading(table);
+}
+
+/** The tool with which an operator changes a table of iptables. */
+export function iptablesOf({ isLegacy }: FilterTable): string {
+  return isLegacy ? 'iptables-legacy' : 'iptables';
+}
 
 /** The table of docker's own nftables backend (Docker 29), which no other program may change. */
 const dockerTable = 'docker-bridges';
@@ -24,11 +46,9 @@ export function isDockerChain(table: FilterTable, { name, hook }: FilterChain): 
  *
  * @param closesBridge docker is here, and the packets were dropped for the interface that they came in by
  */
-export function nameProgram(
-  { family, name, chains }: FilterTable,
-  culprit: FilterChain,
-  closesBridge = false,
-): FirewallProgram | null {
+export function nameProgram(table: FilterTable, culprit: FilterChain, closesBridge = false): FirewallProgram | null {
+  const { family, name, chains } = table;
+  if (isPanicking(table)) return panicMode;
   if (name === 'firewalld') return 'firewalld';
   if (family !== 'ip') return null;
   if (name === dockerTable) return 'docker';
@@ -56,20 +76,23 @@ interface Place {
 export function adviseRemedy(author: FirewallProgram | null, place: Place): string {
   const { table, base, link } = place;
   const { family, name } = table;
+  const iptables = iptablesOf(table);
   switch (author) {
     case 'docker':
       if (name === dockerTable) return `${allowDirect}; docker's own tables are not to be changed`;
       if (base.hook === 'prerouting') {
         return `"${insertAll(place, 'iptables')}" lets them through until this host starts again, ${allowDirect} for good`;
       }
-      return `"iptables -I DOCKER-USER -i ${link} -j ACCEPT && iptables -I DOCKER-USER -o ${link} -j ACCEPT" lets them through`;
+      return `"${iptables} -I DOCKER-USER -i ${link} -j ACCEPT && ${iptables} -I DOCKER-USER -o ${link} -j ACCEPT" lets them through`;
     case 'firewalld':
       return `"firewall-cmd --permanent --zone=trusted --add-interface=${link} && firewall-cmd --reload" lets them through`;
+    case panicMode:
+      return `"${endPanicMode}" ends it`;
     case 'ufw':
       return `"ufw route allow in on ${link}" lets them through`;
     case 'iptables':
       if (base.hook !== 'forward' || name !== 'filter') return `"${insertAll(place, 'iptables')}" lets them through`;
-      return `"iptables -I FORWARD -i ${link} -j ACCEPT && iptables -I FORWARD -o ${link} -j ACCEPT" lets them through`;
+      return `"${iptables} -I FORWARD -i ${link} -j ACCEPT && ${iptables} -I FORWARD -o ${link} -j ACCEPT" lets them through`;
     case null: {
       // A name that a shell would read otherwise is none to type.
       if (![name, base.name].every((each) => /^[a-zA-Z_][\w.-]*$/.test(each))) return `let ${link} through there`;
@@ -101,7 +124,7 @@ function insertOne(path: ForwardPath, { table, base }: Place, tool: 'iptables' |
   };
   return tool === 'nft'
     ? `nft insert rule ${table.family} ${table.name} ${base.name} ${nftMatch(match)} accept`
-    : `iptables -t ${table.name} -I ${base.name} ${iptablesMatch(match)} -j ACCEPT`;
+    : `${iptablesOf(table)} -t ${table.name} -I ${base.name} ${iptablesMatch(match)} -j ACCEPT`;
 }
 
 interface Match {

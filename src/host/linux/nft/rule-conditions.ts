@@ -86,7 +86,7 @@ function readProtocol(values: readonly unknown[], not: boolean): Condition {
 }
 
 /** Protocols that some versions of nft print as numbers. */
-const protocolNames: Readonly<Record<string, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'ipv6-icmp' };
+export const protocolNames: Readonly<Record<string, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'ipv6-icmp' };
 
 function readPorts(values: readonly unknown[], not: boolean): Condition {
   const ranges = values.map(readPortRange);
@@ -130,7 +130,7 @@ function withoutTimeout(element: unknown): unknown {
   return isEntry(element) && isEntry(element.elem) ? element.elem.val : element;
 }
 
-function readAddressRange(value: unknown): AddressRange | null {
+export function readAddressRange(value: unknown): AddressRange | null {
   const { prefix, range } = isEntry(value) ? value : {};
   const [first, last] = isEntry(prefix) ? [`${prefix.addr}/${prefix.len}`] : Array.isArray(range) ? range : [value];
   const [low, high] = [readAddressOrPrefix(first), last === undefined ? undefined : readAddressOrPrefix(last)];

@@ -44,7 +44,7 @@ function readVerdict(statement: Entry): Verdict | null {
 }
 
 /** Targets of iptables that continue with the next rule (iptables-extensions(8)). */
-const nonTerminalTargets = new Set(
+export const nonTerminalTargets = new Set(
   'LOG NFLOG TRACE MARK CONNMARK CT NOTRACK TCPMSS CLASSIFY DSCP TOS TTL SET AUDIT CHECKSUM SECMARK CONNSECMARK LED RATEEST TEE'.split(
     ' ',
   ),

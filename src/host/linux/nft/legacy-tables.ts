@@ -1,0 +1,133 @@
+import type {
+  AddressRange,
+  Condition,
+  FilterChain,
+  FilterRule,
+  FilterTable,
+  Hook,
+  PortRange,
+  Verdict,
+} from '../../../core/forward/foreign/chain.ts';
+import { protocolNames, readAddressRange } from './rule-conditions.ts';
+import { nonTerminalTargets } from './rule-statements.ts';
+
+/** The priority of the chains of each table that filters (linux/netfilter_ipv4.h). */
+const priorities: Readonly<Record<string, number>> = { raw: -300, mangle: -150, filter: 0, security: 50 };
+
+const hooks: Readonly<Record<string, Hook>> = {
+  PREROUTING: 'prerouting',
+  FORWARD: 'forward',
+  POSTROUTING: 'postrouting',
+  INPUT: 'input',
+};
+
+/** True where a line of /proc/net/ip_tables_names is a table that filters: nft does not show the rules of iptables-legacy. */
+export function hasLegacyTables(names: string): boolean {
+  return names.split('\n').some((name) => Object.hasOwn(priorities, name));
+}
+
+/**
+ * Parses the output of `iptables-legacy-save` (iptables-save(8), iptables-extensions(8)) into the tables that filter. A match that is not supported
+ * becomes an unknown condition, and is never left out.
+ */
+export function parseLegacyTables(text: string): FilterTable[] {
+  const tables: FilterTable[] = [];
+  let chains: Map<string, FilterChain & { readonly rules: FilterRule[] }> | null = null;
+  let table = '';
+  for (const line of text.split('\n')) {
+    if (line.startsWith('*')) {
+      table = line.slice(1).trim();
+      chains = Object.hasOwn(priorities, table) ? new Map() : null;
+      if (chains !== null) tables.push({ family: 'ip', name: table, chains, isLegacy: true });
+    }
+    const [, name, policy] = /^:(\S+) (\S+)/.exec(line) ?? [];
+    if (name !== undefined) {
+      const hook = policy === '-' ? null : (hooks[name] ?? null);
+      const priority = hook === null ? 0 : (priorities[table] ?? 0);
+      chains?.set(name, { name, hook, priority, policy: policy === 'DROP' ? 'drop' : 'accept', rules: [] });
+    }
+    const [, chain = '', rest] = /^-A (\S+)(.*)$/.exec(line) ?? [];
+    if (rest !== undefined) chains?.get(chain)?.rules.push(...readRule(rest.match(/"(?:[^"\\]|\\.)*"|\S+/g) ?? []));
+  }
+  return tables;
+}
+
+/** None for a rule that leaves packets to the next one. */
+function readRule(words: readonly string[]): FilterRule[] {
+  const conditions: Condition[] = [];
+  let not = false;
+  for (let at = 0; at < words.length; ) {
+    const [option = '', ...rest] = words.slice(at);
+    if (option === '!') {
+      not = true;
+      at += 1;
+      continue;
+    }
+    const next = rest.findIndex((word) => word === '!' || word.startsWith('-'));
+    const values = next === -1 ? rest : rest.slice(0, next);
+    if (option === '-j' || option === '-g') {
+      const verdict = readTarget(values[0] ?? '', option === '-g');
+      return verdict === null ? [] : [{ conditions, verdict }];
+    }
+    conditions.push(...readOption(option, values, not));
+    not = false;
+    at += 1 + values.length;
+  }
+  return [];
+}
+
+function readTarget(target: string, isGoto: boolean): Verdict | null {
+  if (isGoto) return { does: 'goto', chain: target };
+  for (const does of ['accept', 'drop', 'reject', 'return'] as const)
+    if (target === does.toUpperCase()) return { does };
+  if (nonTerminalTargets.has(target)) return null;
+  // The targets of extensions have names in capitals, and so may chains of a user: a chain that is missing has an unknown end.
+  return { does: 'jump', chain: target };
+}
+
+const unknown: Condition = { on: 'unknown' };
+
+function readOption(option: string, values: readonly string[], not: boolean): Condition[] {
+  const [value = ''] = values;
+  const list = value.split(',');
+  switch (option) {
+    case '-i':
+    case '-o':
+      return [{ on: option === '-i' ? 'iif' : 'oif', not, names: [value.replace(/\+$/, '*')] }];
+    case '-s':
+    case '-d': {
+      const range = readAddressRange(value);
+      return [
+        range === null
+          ? unknown
+          : { on: option === '-s' ? 'from' : 'to', not, ranges: [range] satisfies AddressRange[] },
+      ];
+    }
+    case '-p':
+      return [{ on: 'protocol', not, names: [protocolNames[value] ?? value] }];
+    case '-m':
+      // Its options follow; other matches may have none.
+      return ['tcp', 'udp', 'multiport', 'conntrack', 'state', 'comment'].includes(value) ? [] : [unknown];
+    case '--comment':
+      return [];
+    case '--ctstate':
+    case '--state': {
+      const states = list.map((state) => state.toLowerCase());
+      return [states.every((state) => knownStates.has(state)) ? { on: 'state', not, states } : unknown];
+    }
+    case '--dport':
+    case '--dports': {
+      const ranges = list.map(readPorts);
+      return [ranges.every((range) => range !== null) ? { on: 'port', not, ranges } : unknown];
+    }
+    default:
+      return [unknown];
+  }
+}
+
+const knownStates = new Set(['new', 'established', 'related', 'invalid', 'untracked']);
+
+function readPorts(text: string): PortRange | null {
+  const [, first, last = first] = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(text) ?? [];
+  return first === undefined ? null : { first: Number(first), last: Number(last) };
+}
