@@ -85,6 +85,16 @@ const send = (from: Host, source: string, text: string) =>
     `const s = require('dgram').createSocket('udp4'); s.bind(0, '${source}', () => s.send('${text}', 9000, '${own}', () => s.close()))`,
   ]);
 
+/** Sends a datagram with a source route to that address: the option LSRR (RFC 791), after a no-operation. */
+const sendBySourceRoute = (from: Host, source: string, text: string) =>
+  from.exec([
+    'python3',
+    '-c',
+    `import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('${source}', 0))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_OPTIONS, bytes([1, 131, 7, 4]) + socket.inet_aton('${wan}'))
+s.sendto(b'${text}', ('${own}', 9000))`,
+  ]);
+
 /** The forged datagrams that came in before one of the member did. */
 async function forgedUntil(text: string): Promise<string[]> {
   await send(member, memberAddress, text);
@@ -94,14 +104,19 @@ async function forgedUntil(text: string): Promise<string[]> {
 
 describe('a neighbour of a host', () => {
   let session: SshSession;
+  const forged = ['first', 'route'].map((text) => `${memberAddress} forged ${text}`);
 
   it('reaches the tunnel address where there are no packet rules', async () => {
     await sh(server, 'nft delete table inet cpn_cpn0');
     expect(await reach(neighbour, own, 8080)).toBe('server');
     await sh(server, 'echo 0 >/proc/sys/net/ipv4/conf/eth0/rp_filter');
+    await sh(server, 'echo 1 >/proc/sys/net/ipv4/conf/all/accept_source_route');
     await send(neighbour, memberAddress, 'forged first');
-    expect(await forgedUntil('open')).toEqual([`${memberAddress} forged first`]);
-    expect(await plan(server)).toMatchObject({ exitCode: 3, changes: [{ kind: 'firewall', action: 'add' }] });
+    await sendBySourceRoute(neighbour, memberAddress, 'forged route');
+    expect(await forgedUntil('open')).toEqual(forged);
+    // The second network gets the rules against source routes.
+    const changes = ['add', 'update'].map((action) => ({ kind: 'firewall', action }));
+    expect(await plan(server)).toMatchObject({ exitCode: 3, changes });
   });
 
   it('reaches nothing there with them, also with the address of a peer and in connections that are known', async () => {
@@ -124,7 +139,8 @@ describe('a neighbour of a host', () => {
     for (const value of [0, 2]) {
       await sh(server, `for each in all eth0; do echo ${value} >/proc/sys/net/ipv4/conf/$each/rp_filter; done`);
       await send(neighbour, memberAddress, `forged ${value}`);
-      expect(await forgedUntil(`closed ${value}`)).toEqual([`${memberAddress} forged first`]);
+      await sendBySourceRoute(neighbour, memberAddress, `forged route ${value}`);
+      expect(await forgedUntil(`closed ${value}`)).toEqual(forged);
     }
     known.writeInput('two\n');
     speak(member).writeInput('three\n');
@@ -221,6 +237,14 @@ describe('containers', () => {
     expect(await reach(member, '10.96.0.1', 443)).toBeNull();
     await sh(server, 'nft delete table ip nat');
     await aim(own, management, second, gateway);
+  });
+
+  it('are not behind a network card that has no address yet', async () => {
+    const card = await server.plug(await office.lab.addSegment('waiting'), { address: [] });
+    await server.cpn(['reconcile']);
+    expect(await plan(server)).toEqual({ exitCode: 0, changes: [] });
+    const rules = await sh(server, 'nft list chain inet cpn_cpn0 arriving');
+    expect([rules.includes('"docker0"'), rules.includes(`"${card.name}"`)]).toEqual([true, false]);
   });
 
   it('are not behind a bridge that has a network card', async () => {

@@ -9,6 +9,7 @@ import {
   forwardingKey,
   ipv6Key,
   sourceFilterKey,
+  sourceRouteKey,
 } from '../../core/host-state/sysctl-keys.ts';
 import { findExpired, hasDeadlines } from '../../core/map/expiry.ts';
 import { comparePeerIds, type Id, type PeerId } from '../../core/map/model.ts';
@@ -196,6 +197,7 @@ export function observeOptionsFor(state: State): ObserveOptions {
   const sysctls = [
     allForwardingKey,
     forwardingKey(link),
+    sourceRouteKey,
     ...(isConnector ? [commonFilterKey, sourceFilterKey(link)] : []),
     ...(mayTunnel ? [markedSourceKey, ipv6Key] : []),
     ...made,

@@ -16,6 +16,8 @@ import { widest } from './nft-words.ts';
 
 /** Rules for packets as they arrive, for this host or for another one. Connections that are known are judged like new ones. */
 export type ArrivalRule =
+  /** Refuses packets with a source route: the kernel gives them their next destination after all rules for arriving packets. */
+  | { readonly rule: 'refuse-source-routes'; readonly option: 'lsrr' | 'ssrr' }
   /** Lets an SSH session go on that the next rules would end; it begins no connection. */
   | ({ readonly rule: 'accept-session' } & KeptSession)
   /** Refuses what other interfaces than these bring for the tunnel address. */
@@ -64,6 +66,8 @@ export interface Arrival {
   /** The addresses of this host outside its tunnels. */
   readonly addresses: readonly Address[];
   readonly kept: readonly KeptSession[];
+  /** Whether the kernel takes the source routes of IPv4. */
+  readonly takesSourceRoutes: boolean;
 }
 
 /**
@@ -80,6 +84,7 @@ export function arrivalRules(arrival: Arrival, link: string): readonly ArrivalRu
   const byLan = entrances.flatMap(({ by }) => by);
   const except = [link, 'lo', ...(vrf === null ? [] : [vrf]), ...twins, ...internal, ...byLan].filter(isPlainLinkName);
   return [
+    ...(arrival.takesSourceRoutes ? sourceRoutes : []),
     ...arrival.kept.map((session) => ({ rule: 'accept-session', ...session }) as const),
     { rule: 'refuse-neighbours', at, except: [...new Set(except)] },
     ...mergeEntrances(entrances)
@@ -89,6 +94,8 @@ export function arrivalRules(arrival: Arrival, link: string): readonly ArrivalRu
     ...familyRules(arrival),
   ];
 }
+
+const sourceRoutes = (['lsrr', 'ssrr'] as const).map((option) => ({ rule: 'refuse-source-routes', option }) as const);
 
 /** A host that forwards nothing takes from the tunnel what is for its address, for a group, or for all. */
 function tunnelRulesOfHost({ at, range }: Arrival): ArrivalRule[] {

@@ -37,6 +37,8 @@ export interface HostRulesInputs {
   /** SSH sessions to this host, where rules are to be loaded that could end some. */
   readonly sessions: readonly SshClient[];
   readonly deadlines: readonly DeadlineRule[];
+  /** Whether the kernel takes the source routes of IPv4. */
+  readonly takesSourceRoutes: boolean;
 }
 
 /** The packet rules, and the sessions for which they have exceptions. */
@@ -79,10 +81,12 @@ export function hostRules(inputs: HostRulesInputs): HostRules {
       hasOtherFamily: inputs.routes.some((route) => familyOf(route) !== familyOf(map.cidr)),
       addresses: surroundings.addresses,
       kept,
+      takesSourceRoutes: inputs.takesSourceRoutes,
     },
     link,
   );
   const returning = inputs.routes.some(isDefaultRoute) ? returnPathRules(self.address, map.cidr) : [];
   const outside = inputs.ipv6 === null ? [] : ipv6Rules(inputs.ipv6);
-  return { rules: [...arrival, ...entering, ...returning, ...outside, ...forwarding], kept };
+  // An SSH session that is kept ends when its peer expires.
+  return { rules: [...entering, ...arrival, ...returning, ...outside, ...forwarding], kept };
 }

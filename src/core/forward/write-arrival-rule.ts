@@ -4,6 +4,7 @@ import type { FirewallRule } from './firewall-rule.ts';
 import { protocolOf, writeEnds, writeLinks, writeOne } from './nft-words.ts';
 
 const chainsOf = {
+  'refuse-source-routes': 'arriving',
   'accept-session': 'arriving',
   'refuse-neighbours': 'arriving',
   'refuse-outside-lan': 'arriving',
@@ -31,6 +32,8 @@ export function arrivalChainOf({ rule }: ArrivalRule): 'arriving' | 'redirected'
 export function writeArrivalRule(link: string, rule: ArrivalRule): string {
   const outOf = `iifname "${link}"`;
   switch (rule.rule) {
+    case 'refuse-source-routes':
+      return `ip option ${rule.option} exists drop`;
     case 'accept-session':
       return `${writeEnds({ from: [hostPrefix(rule.address)], to: [hostPrefix(rule.local)] })} tcp flags & (fin|syn|rst|ack) != syn accept`;
     case 'refuse-neighbours':

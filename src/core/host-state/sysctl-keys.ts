@@ -42,3 +42,6 @@ export function isStrict(key: string, sysctls: Readonly<Record<string, string>>)
 
 /** Any way to the source will do: peers that two connectors forward for come and go by different ways. */
 export const looseFilter = '2';
+
+/** Whether any interface may take source routes, of packets with the IPv4 options LSRR and SSRR (`accept_source_route`, ip-sysctl.rst). */
+export const sourceRouteKey = 'net.ipv4.conf.all.accept_source_route';

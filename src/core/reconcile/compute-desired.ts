@@ -8,7 +8,7 @@ import { isReturnPathRule } from '../forward/write-return-path-rule.ts';
 import { findLimit } from '../health/path-mtu.ts';
 import { tunnelMark } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
-import { allForwardingKey, ipv6Key, looseFilter, sourceFilterKey } from '../host-state/sysctl-keys.ts';
+import { allForwardingKey, ipv6Key, looseFilter, sourceFilterKey, sourceRouteKey } from '../host-state/sysctl-keys.ts';
 import { withoutRemoved } from '../map/map-validation.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import { usableFirst } from '../names/address-order.ts';
@@ -102,7 +102,8 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
   const { sessions } = intent;
   // The rules for a peer that has expired stay: another connector may still relay what it sends.
   const deadlines = [...expiryRules(listed, self, tunnel), ...(isConnector ? ageRules(intent.mapEnd ?? null) : [])];
-  const passing = { ingress, routes, forwards, vrf, others, ipv6, sessions, deadlines };
+  const takesSourceRoutes = intent.forwarding.sysctls[sourceRouteKey] === '1';
+  const passing = { ingress, routes, forwards, vrf, others, ipv6, sessions, deadlines, takesSourceRoutes };
   const given = { link, map, self, options, detours, surroundings, ...passing };
   const packetRules = isConnector || hasNft ? hostRules(given) : null;
   const fittedMtu = fitMtu(surroundings.underlayMtu);

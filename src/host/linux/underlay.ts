@@ -21,6 +21,7 @@ export function gatherUnderlay(
   const internal = findInternalLinks(
     others,
     defaults.flatMap((route) => route.links),
+    routes,
   );
   return {
     addresses: others

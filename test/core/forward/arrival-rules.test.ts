@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { expiryRules } from '../../../src/core/forward/deadline-rules.ts';
 import { type HostRulesInputs, hostRules } from '../../../src/core/forward/host-rules.ts';
 import { packetRules } from '../../../src/core/forward/nft-rules.ts';
 import type { SshClient, Underlay } from '../../../src/core/host-state/actual.ts';
@@ -29,7 +30,7 @@ function textsOf(changes: Partial<HostRulesInputs> = {}): string[] {
   const options = { masquerade: true, acceptRoutes: true };
   const forwards = self.type === 'connector';
   const given = { link: 'cpn0', map, self, options, detours: [], surroundings: around, ingress: [], routes: [] };
-  const none = { vrf: undefined, others: [], ipv6: null, sessions: [], deadlines: [] };
+  const none = { vrf: undefined, others: [], ipv6: null, sessions: [], deadlines: [], takesSourceRoutes: false };
   const { rules } = hostRules({ ...given, forwards, ...none, ...changes });
   return packetRules({ link: 'cpn0', rules })
     .filter(({ chain }) => chain === 'arriving' || chain === 'redirected')
@@ -46,6 +47,13 @@ describe('the rules for arriving packets', () => {
       'iifname "cpn0" ip6 daddr != ff00::/8 drop',
     ]);
     expect(textsOf().join()).not.toContain('ct ');
+  });
+
+  it('refuse source routes where the kernel takes them, before all others', () => {
+    expect(textsOf({ takesSourceRoutes: true }).slice(0, 2)).toEqual([
+      'ip option lsrr exists drop',
+      'ip option ssrr exists drop',
+    ]);
   });
 
   it('of a connector let in what it serves, by the interface of its route, and answers', () => {
@@ -126,6 +134,15 @@ describe('an SSH session', () => {
 
   it('goes on that came through the tunnel to another address of the host', () => {
     expect(kept(server, session('10.77.0.1', '203.0.113.22'))).toEqual([exception('10.77.0.1', '203.0.113.22')]);
+  });
+
+  it('ends with the expiry of its peer, by a rule before its own', () => {
+    const deadlines = expiryRules(network([peer(1, { expiresAt: 5_000 }), server]), server, []);
+    const texts = textsOf({ deadlines, sessions: [session('10.77.0.1', '203.0.113.22')] });
+    expect(texts.slice(0, 2)).toEqual([
+      'iifname "cpn0" ip saddr @expiring ip saddr != @unexpired drop',
+      exception('10.77.0.1', '203.0.113.22'),
+    ]);
   });
 
   it('needs no exception where new ones get through too', () => {
