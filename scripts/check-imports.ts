@@ -133,9 +133,17 @@ const TABLE: readonly Rule[] = [
   { files: 'src/host/wireguard/', may: HOST },
   {
     files: 'src/host/linux/*',
-    may: [...HOST, 'src/host/linux/ip/', 'src/host/linux/nft/', 'src/host/linux/monitor/', 'src/host/wireguard/'],
+    may: [
+      ...HOST,
+      'src/host/linux/ip/',
+      'src/host/linux/nft/',
+      'src/host/linux/monitor/',
+      'src/host/linux/stubs/',
+      'src/host/wireguard/',
+    ],
   },
   { files: 'src/host/linux/ip/', may: HOST },
+  { files: 'src/host/linux/stubs/', may: HOST },
   { files: 'src/host/linux/nft/', may: [...HOST, 'src/host/linux/*', 'src/host/linux/ip/'] },
   { files: 'src/host/linux/monitor/', may: HOST },
   { files: 'src/host/wg-quick/', may: [...HOST, 'src/host/wireguard/'] },

@@ -16,7 +16,7 @@ import { parseFilterTables } from '../../src/host/linux/nft/filter-tables.ts';
 import { parseRules } from '../../src/host/linux/nft/own-table.ts';
 import { mayAdminister } from '../../src/host/linux/privilege.ts';
 import { parseSshClients } from '../../src/host/linux/ssh-clients.ts';
-import { parseResolvers } from '../../src/host/linux/stub-settings.ts';
+import { parseResolvers } from '../../src/host/linux/stubs/settings.ts';
 import { gatherUnderlay } from '../../src/host/linux/underlay.ts';
 import { splitLines } from '../../src/host/process/lines.ts';
 import { readAddress } from '../../src/host/read-address.ts';

@@ -3,13 +3,8 @@ import type { ResolverStub, Underlay } from '../../core/host-state/actual.ts';
 import { type Address, covers, parsePrefix } from '../../core/net/cidr.ts';
 import { listProcesses, readOpenFiles, readProgram } from './process-files.ts';
 import { parseSockets, type SocketRow } from './socket-table.ts';
-import {
-  type Forwarder,
-  parseResolvers,
-  readStubSettings,
-  readUsualSettings,
-  type SettingsFiles,
-} from './stub-settings.ts';
+import { readStubSettings, readUsualSettings } from './stub-settings.ts';
+import { type Forwarder, parseResolvers, type SettingsFiles } from './stubs/settings.ts';
 import { readIfThere } from './underlay.ts';
 
 /** What systemd-resolved publishes: the servers that its own stub queries. */
@@ -184,6 +179,8 @@ const mostBytes = 1 << 20;
 function readOfRoot(path: string): string {
   let file: number | undefined;
   try {
+    // A relative path begins in the folder of the other program.
+    if (!path.startsWith('/')) return '';
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     const stats = fstatSync(file);
     return stats.isFile() && stats.uid === 0 && stats.size <= mostBytes ? readFileSync(file, 'utf8') : '';

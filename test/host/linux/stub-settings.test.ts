@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readStubSettings, readUsualSettings, type SettingsFiles } from '../../../src/host/linux/stub-settings.ts';
+import { readStubSettings, readUsualSettings } from '../../../src/host/linux/stub-settings.ts';
+import type { SettingsFiles } from '../../../src/host/linux/stubs/settings.ts';
 
 const filesOf = (texts: Readonly<Record<string, string>>): SettingsFiles => ({
   read: (path) => texts[path] ?? '',
@@ -55,8 +56,43 @@ describe('the settings of dnsmasq', () => {
       { '/a': 'conf-file=/b\nserver=192.0.2.1', '/b': 'conf-file=/a' },
       ['192.0.2.1#53'],
     ],
+    ['local=, as server=', ['--local=/b.example/192.0.2.1', '--local=/lan/'], {}, ['192.0.2.1#53']],
+    [
+      'rev-server=',
+      ['--rev-server=192.0.2.0/24,192.0.2.1#5353@eth0', '--rev-server=192.0.2.0/24'],
+      {},
+      ['192.0.2.1#5353'],
+    ],
+    [
+      'servers-file=',
+      ['--servers-file=/etc/servers'],
+      { '/etc/servers': 'server=/d.example/192.0.2.1\nrev-server=192.0.2.0/24,192.0.2.2\n' },
+      ['192.0.2.1#53', '192.0.2.2#53'],
+    ],
+    [
+      'quotes',
+      [],
+      { '/etc/dnsmasq.conf': 'server="/c.example/192.0.2.1" # "x"\nserver = "192.0.2.2#53"\ntxt-record="a #b"\n' },
+      ['192.0.2.1#53', '192.0.2.2#53'],
+    ],
+    [
+      'several letters in a word',
+      ['-kC/a', '-kRr', '/b'],
+      { '/a': 'server=192.0.2.1', '/b': 'nameserver 192.0.2.9' },
+      ['192.0.2.1#53'],
+    ],
+    ['a server of the usual ones', ['--server=/internal.example/#'], {}, []],
   ])('are read from %s', (_, argv, texts, expected) => {
     expect(serversOf('dnsmasq', ['/usr/sbin/dnsmasq', ...argv], texts)).toEqual([true, ...expected]);
+  });
+
+  test.each([
+    ['a name', ['--server=dns.example']],
+    ['a file that cannot be read', ['--conf-file=/home/user/dnsmasq.conf']],
+    ['a file of servers that cannot be read', ['--servers-file=/run/servers']],
+    ['a script', ['--conf-script=/usr/bin/make-config']],
+  ])('are not complete with %s', (_, argv) => {
+    expect(serversOf('dnsmasq', ['dnsmasq', ...argv])).toEqual([false]);
   });
 
   test('that NetworkManager tells it over D-Bus are those that it publishes', () => {
@@ -78,6 +114,46 @@ test('the settings of unbound are its forwarders, in all files that it includes'
   };
   expect(serversOf('unbound', ['unbound', '-d'], texts)).toEqual([true, '192.0.2.1#853']);
   expect(serversOf('unbound', ['unbound', '-c', '/elsewhere'], texts)).toEqual([false]);
+});
+
+describe('the settings of unbound', () => {
+  test.each<[what: string, text: string, expected: (string | boolean)[]]>([
+    ['several options in a line', 'forward-zone: name: "b.example" forward-addr: 192.0.2.1', [true, '192.0.2.1#53']],
+    [
+      'no blanks',
+      'forward-zone:name:"."forward-addr:192.0.2.1@5353#x\nstub-addr:fd00::53',
+      [true, '192.0.2.1#5353', 'fd00::53#53'],
+    ],
+    ['quotes', `forward-addr: "192.0.2.1"\nstub-addr: '192.0.2.2'`, [true, '192.0.2.1#53', '192.0.2.2#53']],
+    [
+      'comments',
+      '# forward-addr: 192.0.2.8\nname: a#b forward-addr: 192.0.2.1 # stub-addr: 192.0.2.9',
+      [true, '192.0.2.1#53'],
+    ],
+    ['text in quotes', 'identity: "forward-addr: 192.0.2.9 # x" forward-addr: 192.0.2.1', [true, '192.0.2.1#53']],
+    [
+      'the server of a zone that is transferred',
+      'auth-zone: name: b.example primary: 192.0.2.1',
+      [true, '192.0.2.1#53'],
+    ],
+    ['a server by its name', 'forward-host: dns.example', [false]],
+    ['a file that cannot be read', 'include: /etc/unbound/other.conf', [false]],
+    ['a pattern that is not understood', 'include: "/etc/*/[ab].conf"', [false]],
+  ])('are read with %s', (_, text, expected) => {
+    expect(
+      serversOf('unbound', ['unbound'], { '/etc/unbound/unbound.conf': `server: verbosity: 1\n${text}\n` }),
+    ).toEqual(expected);
+  });
+
+  test.each([[['-c/x']], [['-dc', '/x']], [['-dpc/x']], [['-d', '-c', '/x']]])(
+    'are in the file that %j names',
+    (argv) => {
+      expect(serversOf('unbound', ['unbound', ...argv], { '/x': 'forward-addr: 192.0.2.1' })).toEqual([
+        true,
+        '192.0.2.1#53',
+      ]);
+    },
+  );
 });
 
 test('a program whose settings are not known has none', () => {

@@ -7,7 +7,7 @@ import { parseLinkName } from '../../../src/core/net/link-name.ts';
 import type { Shown, ShownLink, ShownRoute } from '../../../src/host/linux/ip/show.ts';
 import { mayAdminister } from '../../../src/host/linux/privilege.ts';
 import { parseSshClients } from '../../../src/host/linux/ssh-clients.ts';
-import { parseResolvers } from '../../../src/host/linux/stub-settings.ts';
+import { parseResolvers } from '../../../src/host/linux/stubs/settings.ts';
 import { gatherUnderlay } from '../../../src/host/linux/underlay.ts';
 import { readAddress } from '../../../src/host/read-address.ts';
 

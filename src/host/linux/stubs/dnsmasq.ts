@@ -1,0 +1,115 @@
+import { join } from 'node:path';
+import { mostFiles, readForwarder, readNameservers, type SettingsFiles, type StubSettings } from './settings.ts';
+
+/** An option of the command line or of a file. */
+type Setting = readonly [name: string, value: string];
+
+/** The options that matter, by the letters that stand for them on the command line. */
+const letters: Readonly<Record<string, string>> = {
+  S: 'server',
+  r: 'resolv-file',
+  C: 'conf-file',
+  7: 'conf-dir',
+  R: 'no-resolv',
+  1: 'enable-dbus',
+};
+
+/** The letters without a value (OPTSTRING in option.c of dnsmasq), which one word may have several of. */
+const flags: ReadonlySet<string> = new Set('951yZDNLERKzowefnbvhdkq');
+
+/** The servers of NetworkManager, which tells them to its dnsmasq over D-Bus. */
+export const networkManagerFile = '/run/NetworkManager/no-stub-resolv.conf';
+
+const usualFile = '/etc/dnsmasq.conf';
+
+/** Reads the settings of dnsmasq(8) from its command line and its files. */
+export function readDnsmasq(argv: readonly string[], files: SettingsFiles): StubSettings {
+  const { settings, isWhole } = readSettings(argv, files);
+  const valuesOf = (wanted: string) => settings.flatMap(([name, value]) => (name === wanted ? [value] : []));
+  const usesBus = settings.some(([name]) => name === 'enable-dbus');
+  const published = [
+    ...(settings.some(([name]) => name === 'no-resolv') ? [] : valuesOf('resolv-file')),
+    ...(usesBus && argv.some((word) => word.includes('NetworkManager')) ? [networkManagerFile] : []),
+  ].map(files.read);
+  const servers = [
+    ...[...valuesOf('server'), ...valuesOf('local')].map((value) => value.replace(/^.*\//s, '')),
+    ...valuesOf('rev-server').map((value) => value.replace(/^[^,]*,?/, '')),
+  ]
+    .map((value) => value.replace(/@.*$/s, ''))
+    // A domain without a server is answered here, and one with `#` by the usual servers.
+    .filter((value) => value !== '' && value !== '#');
+  const named = servers.map((value) => readForwarder(value, '#'));
+  const isBusKnown = !usesBus || published.some((text) => text !== '');
+  return {
+    forwarders: [...named.filter((each) => each !== null), ...published.flatMap(readNameservers)],
+    isComplete: isWhole && isBusKnown && !named.includes(null),
+  };
+}
+
+/** All options; not whole where a file or the output of a script is missing. */
+function readSettings(argv: readonly string[], files: SettingsFiles) {
+  const given = readOptions(argv.slice(1));
+  const pending: Setting[] = [...given];
+  if (!given.some(([name]) => name === 'conf-file')) pending.push(['conf-file', usualFile]);
+  const settings: Setting[] = [];
+  const seen = new Set<string>();
+  let isWhole = true;
+  for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
+    const [name, value] = next;
+    settings.push(next);
+    if (name === 'conf-script') isWhole = false;
+    for (const path of listFiles(next, files)) {
+      if (seen.has(path)) continue;
+      if (seen.size >= mostFiles) return { settings, isWhole: false };
+      seen.add(path);
+      const text = files.read(path);
+      if (text === '' && name !== 'conf-dir' && ![usualFile, '/dev/null'].includes(value)) isWhole = false;
+      pending.push(...text.split('\n').flatMap(readLine));
+    }
+  }
+  return { settings, isWhole };
+}
+
+function listFiles([name, value]: Setting, files: SettingsFiles): string[] {
+  if (name === 'conf-dir') return listFolder(value, files);
+  return name === 'conf-file' || name === 'servers-file' ? [value] : [];
+}
+
+function readOptions(words: readonly string[]): Setting[] {
+  return words.flatMap((word, at): Setting[] => {
+    const following = words[at + 1] ?? '';
+    const [, name, , inline] = /^--([a-z0-9-]+)(=(.*))?$/s.exec(word) ?? [];
+    if (name !== undefined) return [[name, inline ?? following]];
+    if (!/^-[^-]/.test(word)) return [];
+    const begin = [...word].findIndex((letter, index) => index > 0 && !flags.has(letter));
+    const grouped = word.slice(1, begin < 0 ? undefined : begin);
+    const single = [...grouped].flatMap((letter): Setting[] => nameOf(letter, ''));
+    return begin < 0 ? single : [...single, ...nameOf(word[begin] ?? '', word.slice(begin + 1) || following)];
+  });
+}
+
+function nameOf(letter: string, value: string): Setting[] {
+  const name = letters[letter];
+  return name === undefined ? [] : [[name, value]];
+}
+
+/** A line of dnsmasq.conf: `server="192.0.2.53" # comment`. Within quotes `#` begins no comment. */
+function readLine(line: string): Setting[] {
+  const text = line.replace(/"([^"]*)"|(?:^|\s)#.*$/g, (_, quoted: string | undefined) => quoted ?? '');
+  const [, name, value = ''] = /^\s*([a-z0-9-]+)\s*(?:=\s*(.*?))?\s*$/.exec(text) ?? [];
+  return name === undefined ? [] : [[name, value]];
+}
+
+/** `/etc/dnsmasq.d,.bak` leaves out names that end so; `/etc/dnsmasq.d,*.conf` takes only names that do. */
+function listFolder(value: string, { list }: SettingsFiles): string[] {
+  const [folder = '', ...ends] = value.split(',');
+  const taken = ends.filter((end) => end.startsWith('*')).map((end) => end.slice(1));
+  const left = ends.filter((end) => !end.startsWith('*'));
+  const isTaken = (name: string) =>
+    !/^[.#]|~$/.test(name) &&
+    (taken.length === 0 || taken.some((end) => name.endsWith(end))) &&
+    !left.some((end) => name.endsWith(end));
+  return list(folder)
+    .filter(isTaken)
+    .map((name) => join(folder, name));
+}

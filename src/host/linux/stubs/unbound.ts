@@ -1,0 +1,58 @@
+import { basename, dirname, join } from 'node:path';
+import { type Forwarder, mostFiles, readForwarder, type SettingsFiles, type StubSettings } from './settings.ts';
+
+/**
+ * The words of unbound.conf(5), of which a line may have several: a comment, an option that matters with its value, a quoted text, the
+ * name of another option, and anything else.
+ */
+const words =
+  /#[^\n]*|(forward-addr|forward-host|stub-addr|stub-host|primary|master|include|include-toplevel):[ \t]*("[^"\n]*"|'[^'\n]*'|[^\s"']+)?|"[^"\n]*"|'[^'\n]*'|[a-z0-9-]+:|[^\s"']+/g;
+
+/** Reads the settings of unbound(8) from the files that its command line names. */
+export function readUnbound(argv: readonly string[], files: SettingsFiles): StubSettings {
+  const pending = [findMain(argv)];
+  const seen = new Set<string>();
+  /** Files that a pattern found, which may be empty. */
+  const matched = new Set<string>();
+  const forwarders: Forwarder[] = [];
+  let isComplete = true;
+  for (let path = pending.shift(); path !== undefined; path = pending.shift()) {
+    if (seen.has(path)) continue;
+    if (seen.size >= mostFiles) return { forwarders, isComplete: false };
+    seen.add(path);
+    const text = files.read(path);
+    if (text === '' && !matched.has(path)) isComplete = false;
+    for (const [, name, quoted = ''] of text.matchAll(words)) {
+      if (name === undefined) continue;
+      const value = quoted.replace(/^(["'])(.*)\1$/s, '$2');
+      if (name.startsWith('include')) {
+        const paths = expand(value, files);
+        if (paths === null) isComplete = false;
+        pending.push(...(paths ?? []));
+        for (const each of paths ?? []) if (each !== value) matched.add(each);
+      } else {
+        const forwarder = readForwarder(value.replace(/#.*$/s, ''), '@');
+        if (forwarder === null) isComplete = false;
+        else forwarders.push(forwarder);
+      }
+    }
+  }
+  return { forwarders, isComplete };
+}
+
+/** The file after `-c`, which may follow other letters and have its value in the same word. */
+function findMain(argv: readonly string[]): string {
+  const at = argv.findIndex((word, index) => index > 0 && /^-[dhpvV]*c/.test(word));
+  if (at < 0) return '/etc/unbound/unbound.conf';
+  return argv[at]?.replace(/^-[dhpvV]*c/, '') || (argv[at + 1] ?? '');
+}
+
+/** An absolute path whose last part may have one `*`; null for any other. */
+function expand(path: string, { list }: SettingsFiles): string[] | null {
+  const [before = '', after, ...more] = basename(path).split('*');
+  const folder = dirname(path);
+  if (!folder.startsWith('/') || more.length > 0 || /[?[*]/.test(folder + before + (after ?? ''))) return null;
+  if (after === undefined) return [path];
+  const names = list(folder).filter((name) => name.startsWith(before) && name.endsWith(after));
+  return names.filter((name) => !name.startsWith('.') || before !== '').map((name) => join(folder, name));
+}
