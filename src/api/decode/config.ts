@@ -6,6 +6,7 @@ import {
   addressAt,
   covers,
   hostPrefix,
+  isDefaultRoute,
   lengthOf,
   maskPrefix,
   type Prefix,
@@ -44,18 +45,12 @@ export interface Place {
 export function readGivenPeers(
   field: Field,
   config: ProvidedConfig,
-  publicKey: PublicKey,
   place: Place,
 ): { peers: Peer[]; routes: Prefix[]; skipped: SkippedPeer[] } {
   const peers = config.peers.filter(hasAddress);
   if (peers.length > maxPeers) throw field.wrong(`has more than ${maxPeers} peers`);
-  const keys = new Set(peers.map((peer) => peer.publicKey));
-  if (keys.has(publicKey)) throw field.wrong('lists this host among its own peers');
-  if (keys.size < peers.length) throw field.wrong('lists a peer twice');
   const given = peers.flatMap((peer) => peer.allowedIps);
   if (given.length > maxPeers + maxRoutes) throw field.wrong(`has more than ${maxPeers + maxRoutes} AllowedIPs`);
-  if (given.includes(hostPrefix(place.address))) throw field.wrong("gives this host's address to a peer");
-  if (new Set(given).size < given.length) throw field.wrong('gives the same AllowedIPs to two peers');
   const taken = new Set<Address>([place.address]);
   const withOwn = peers.map((peer) => ({ peer, own: ownAddress(peer, place) }));
   for (const { own } of withOwn) if (own !== null) taken.add(own);
@@ -63,9 +58,10 @@ export function readGivenPeers(
     const address = own ?? presumeAddress(field, peer, place, taken);
     taken.add(address);
     const beyond = peer.allowedIps.filter((prefix) => prefix !== hostPrefix(address) && !covers(place.cidr, prefix));
-    if (!config.isTableOff) return { routes: beyond, peer: toPeer(peer, address, beyond) };
+    const name = own === null && peer.allowedIps.some(isDefaultRoute) ? (peer.endpoint?.host ?? address) : address;
+    if (!config.isTableOff) return { routes: beyond, peer: toPeer({ ...peer, name }, address, beyond) };
     const allowedIps = peer.allowedIps.filter((prefix) => !beyond.includes(prefix));
-    return { routes: [], peer: toPeer({ ...peer, allowedIps }, address, []) };
+    return { routes: [], peer: toPeer({ ...peer, name, allowedIps }, address, []) };
   });
   const routes = read.flatMap((each) => each.routes);
   if (routes.length > maxRoutes) throw field.wrong(`has more than ${maxRoutes} routes`);
@@ -96,13 +92,13 @@ export function rangeOfConfig({ address }: ProvidedConfig): Prefix | null {
 }
 
 function toPeer(
-  { publicKey, endpoint, allowedIps, presharedKey, keepalive }: ProvidedPeer,
+  { name, publicKey, endpoint, allowedIps, presharedKey, keepalive }: ProvidedPeer & { readonly name: string },
   address: Address,
   routes: Prefix[],
 ): Peer {
   return {
     id: publicKey,
-    name: address,
+    name,
     // Who carries routes is what others call a connector.
     type: routes.length > 0 ? 'connector' : 'origin',
     publicKey,

@@ -3,6 +3,7 @@ import type { NetworkMap, Peer } from '../../core/map/model.ts';
 import { findOwnSkipped } from '../../core/map/skipped-peers.ts';
 import { covers, hostPrefix, type Prefix } from '../../core/net/cidr.ts';
 import type { ProvidedConfig } from '../../core/wg-quick/provided-config.ts';
+import { settlePeers } from '../../core/wg-quick/settle-peers.ts';
 import { aliases } from '../aliases.ts';
 import type { Enrolled, EnrollmentRequest } from '../service.ts';
 import { decodeConfig, type Place, rangeOfConfig, readGivenPeers, readRemarks } from './config.ts';
@@ -38,7 +39,8 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Asked): E
   refuseOtherTunnels(network);
   const { own, place } = findPlace(parts);
   const listed = parts.list && { ...decodePeers(parts.list, place.cidr), routes: [] };
-  const given = config && readGivenPeers(config.field, config.text, asked.publicKey, place);
+  const settled = config && settlePeers(config.text, { publicKey: asked.publicKey, address: place.address });
+  const given = config && settled && readGivenPeers(config.field, settled, place);
   const { peers, routes, skipped } = listed ?? given ?? { peers: [], routes: [], skipped: [] };
   const advertised = decodeNetworkRoutes(network);
   const isFlat = network.value === reply.value && (own === null || own.value === reply.value);
@@ -61,7 +63,7 @@ export function decodeEnrollment(body: unknown, source: Source, asked: Asked): E
   refuseOwnSkipped(map, peer, asked, own ?? reply);
   const token = reply.find(names.accessToken);
   const served = config && asked.type === 'connector' ? advertised.filter((route) => !routes.includes(route)) : null;
-  const text = config && readRemarks(config.text);
+  const text = settled && readRemarks(settled);
   const hasRemarks = text !== null && text.dns.length + text.remarks.length > 0;
   return {
     ...{ peer, map: withSelf(map, peer, asked, served), accessToken: token && decodeToken(token) },

@@ -1,6 +1,7 @@
-import { type CpnError, HostsFileNotUpdated, Interrupted } from '../../core/errors/index.ts';
+import { type CpnError, HostsFileNotUpdated, Interrupted, NoUsablePeer } from '../../core/errors/index.ts';
 import type { SecretMismatch } from '../../core/health/compare-secrets.ts';
 import { sameFeatures } from '../../core/map/features.ts';
+import { ownKeys } from '../../core/map/own-peer.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { isDefaultRoute } from '../../core/net/cidr.ts';
 import { isSameProxy, proxyOf } from '../../core/net/proxy.ts';
@@ -191,8 +192,17 @@ async function verify(
     awaitHandshake(tools, state, request.handshakeTimeoutMs),
     checkInbound(tools, { ...planned, state }),
   ]);
+  refuseUnusable(state);
   const secretMismatches = result.handshake === true ? [] : await checkSecrets(tools, state);
   return { state, unloaded, ...result, secretMismatches };
+}
+
+/** @throws NoUsablePeer where peers were listed, and all of them are skipped */
+function refuseUnusable({ interface: link, membership: { map, peer }, ...keys }: Joined): void {
+  const own = ownKeys(keys);
+  const isAlone = map.peers.every((each) => each.id === peer.id || own.includes(each.publicKey));
+  const reasons = (map.skipped ?? []).slice(0, 3).map(({ reason }) => reason);
+  if (isAlone && reasons.length > 0) throw new NoUsablePeer(map.name, link, reasons);
 }
 
 interface AppliedJoin extends Pick<JoinReport, 'state' | 'unloaded'> {

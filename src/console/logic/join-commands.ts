@@ -84,13 +84,13 @@ export function readServiceAddress(typed: string): string | null {
 
 /** As in core/net/endpoint.ts. */
 const namePattern =
-  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*(?!\d+$|0x[0-9a-f]*$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
+  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*(?!\d+$|0x[0-9a-f]*$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/i;
 
 /** True for `HOST:PORT`, `IPv4:PORT` and `[IPv6]:PORT`. */
 export function isEndpoint(text: string): boolean {
   const [, host = '', port = ''] = /^(\[[0-9a-f:]+\]|[\w.-]+):([1-9]\d{0,4})$/i.exec(text) ?? [];
   if (Number(port) > 65535) return false;
-  if (!/^\[|^[\d.]+$/.test(host)) return namePattern.test(host);
+  if (!/^\[|^[\d.]+$/.test(host)) return namePattern.test(host.replace(/\.$/, ''));
   const url = `http://${host}`;
   return URL.canParse(url) && (host.startsWith('[') || new URL(url).hostname === host);
 }

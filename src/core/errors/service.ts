@@ -172,3 +172,15 @@ export class CannotRotate extends CpnError {
     });
   }
 }
+
+/** Of the peers that the control plane listed, none can be used: the host is joined, and reaches none. */
+export class NoUsablePeer extends CpnError {
+  override readonly name = 'NoUsablePeer';
+
+  constructor(network: string, networkInterface: string, reasons: readonly string[]) {
+    const joined = `joined network ${network} as ${networkInterface}, where no peer can be used: ${reasons.join('; ')}`;
+    super(`${joined}; have its operator correct that, and join again after "cpn leave ${networkInterface}"`, {
+      facts: { network, interface: networkInterface, reasons },
+    });
+  }
+}

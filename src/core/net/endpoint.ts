@@ -12,9 +12,18 @@ export interface SocketEndpoint extends Endpoint {
   readonly host: Address;
 }
 
-/** RFC 1123 labels; a last label of digits only is refused, because `inet_aton` would take the name for an address. */
+/**
+ * RFC 1123 labels, and underscores, which resolvers take. A last label of digits only is refused, because `inet_aton` would take the
+ * name for an address.
+ */
 const namePattern =
-  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)*(?!\d+$|0x[0-9a-f]*$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i;
+  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*(?!\d+$|0x[0-9a-f]*$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/i;
+
+/** A name without the dot that ends an absolute one; null for what is no name. */
+function readHostName(text: string): string | null {
+  const name = text.replace(/\.$/, '');
+  return namePattern.test(name) ? name.toLowerCase() : null;
+}
 
 /** Parses `HOST:PORT`, `IPv4:PORT` or `[IPv6]:PORT`. */
 export function parseEndpoint(text: string, field = 'endpoint'): Endpoint {
@@ -25,16 +34,17 @@ export function parseEndpoint(text: string, field = 'endpoint'): Endpoint {
     if (!bracketed.includes(':') || tryParseAddress(bracketed) === null) throw notAnEndpoint(field, text);
     return { host: parseAddress(bracketed, field), port };
   }
-  const host = tryParseAddress(plain ?? '');
-  if (host === null && !namePattern.test(plain ?? '')) throw notAnEndpoint(field, text);
-  return { host: host ?? (plain ?? '').toLowerCase(), port };
+  const host = tryParseAddress(plain ?? '') ?? readHostName(plain ?? '');
+  if (host === null) throw notAnEndpoint(field, text);
+  return { host, port };
 }
 
 /** Parses a DNS name, or an address without brackets. */
 export function parseHost(text: string, field = 'host'): string {
   if (text.includes(':') || tryParseAddress(text) !== null) return parseAddress(text, field);
-  if (!namePattern.test(text)) throw new InvalidValue(field, text, 'is neither a name nor an address');
-  return text.toLowerCase();
+  const name = readHostName(text);
+  if (name === null) throw new InvalidValue(field, text, 'is neither a name nor an address');
+  return name;
 }
 
 /** `HOST:PORT`, with an IPv6 address in brackets: what {@link parseEndpoint} reads and `wg` prints. */

@@ -122,11 +122,21 @@ function addValue(section: Section | undefined, raw: string, line: number, remar
     remarks.add(describeUnused(key, line));
     return;
   }
-  // What else JavaScript takes for a space is none for wg-quick; and a NUL, which its bash drops, joins what is around it.
-  if (!/^[\t\v\f\r\x20-\x7e]*$/.test(raw) || !/^[\x20-\x7e]*$/.test(text)) throw wrong(`line ${line}`, notALine);
+  if (!isPlain(raw, text, allowed)) throw wrong(`line ${line}`, notALine);
+  // wg drops every blank of a line (config_read_line in config.c).
+  const value = section.name === 'Peer' ? text.replace(/[\t ]/g, '') : text;
   const before = section.values.get(allowed);
   if (before && !lists.includes(allowed)) throw wrong(`line ${line}`, `has ${allowed} once more`);
-  section.values.set(allowed, before ? { ...before, text: `${before.text},${text}` } : { text, line });
+  section.values.set(allowed, before ? { ...before, text: `${before.text},${value}` } : { text: value, line });
+}
+
+/**
+ * What else JavaScript takes for a space is none for wg-quick; and a NUL, which its bash drops, joins what is around it. The name in an
+ * endpoint may have letters of any language.
+ */
+function isPlain(raw: string, text: string, key: string): boolean {
+  const isAscii = /^[\t\v\f\r\x20-\x7e]*$/.test(raw) && /^[\t\x20-\x7e]*$/.test(text);
+  return isAscii || (key === 'Endpoint' && /^[\t\x20-\x7e\p{L}\p{M}\p{N}]*$/u.test(raw));
 }
 
 function describeUnused(key: string, line: number): string {
@@ -152,7 +162,7 @@ function tryPeer(section: Section): ProvidedPeer | { readonly publicKey: string 
 /** The name servers and search domains; what is neither is left out. */
 function readDns({ values }: Section, remarks: Remarks): readonly string[] {
   const given = values.get('DNS');
-  const names = given === undefined ? [] : split(given.text);
+  const names = given === undefined ? [] : splitWords(given.text);
   const usable = names.filter((name) => name.length <= 253 && /^[A-Za-z0-9_.:-]+$/.test(name)).slice(0, mostNames);
   if (given && usable.length < names.length)
     remarks.add(`DNS of line ${given.line} has more than addresses and domains`);
@@ -178,7 +188,7 @@ function readPeer(section: Section): ProvidedPeer {
     publicKey: read(section, 'PublicKey', (text) => parsePeerKey(text)) as PublicKey,
     presharedKey: read(section, 'PresharedKey', (text) => parseSecretKey(text)),
     allowedIps: [...new Set(read(section, 'AllowedIPs', (text) => split(text).map(readPrefix)) ?? [])],
-    endpoint: read(section, 'Endpoint', (text) => parseEndpoint(text)),
+    endpoint: read(section, 'Endpoint', (text) => parseEndpoint(spellInAscii(text))),
     keepalive: read(section, 'PersistentKeepalive', readKeepalive),
   };
 }
@@ -186,11 +196,12 @@ function readPeer(section: Section): ProvidedPeer {
 /** The address with the range that it is in. A bare one is alone in its range, as wg-quick has it. */
 function readAddress(section: Section, remarks: Remarks): InterfaceAddress | null {
   return read(section, 'Address', (text) => {
-    const all = split(text);
+    const all = splitWords(text);
     const isIpv4 = (address: string) => !address.includes(':');
     const [first, second] = all.some(isIpv4) ? all.filter(isIpv4) : all;
     if (all.some(isIpv4) && !all.every(isIpv4)) remarks.add('the IPv6 address is not used');
-    if (first === undefined || second !== undefined) throw wrong('Address', 'is not one address');
+    if (first === undefined) throw wrong('Address', 'is not an address');
+    if (second !== undefined) remarks.add('the first of the addresses is used alone');
     const [address = '', length = '32', more] = first.split('/');
     const parsed: Address = parseAddress(address);
     const number = more === undefined && /^(0|[1-9]\d?)$/.test(length) ? Number(length) : Number.NaN;
@@ -222,14 +233,28 @@ function readPrefix(text: string): Prefix {
   return parseRange(text.includes('/') ? text : `${text}/${text.includes(':') ? 128 : 32}`);
 }
 
+/** An endpoint whose name has letters of any language, with the name as resolvers take it (IDNA). */
+function spellInAscii(endpoint: string): string {
+  const port = endpoint.lastIndexOf(':');
+  if (port < 0 || /^[\x20-\x7e]*$/.test(endpoint)) return endpoint;
+  const name = URL.parse(`http://${endpoint.slice(0, port)}`)?.hostname;
+  return name === undefined ? endpoint : `${name}${endpoint.slice(port)}`;
+}
+
 /** Seconds; `off` and 0 are none. */
 function readKeepalive(text: string): number | null {
-  if (text === 'off') return null;
+  if (text.toLowerCase() === 'off') return null;
   const seconds = /^(0|[1-9][0-9]{0,4})$/.test(text) ? Number(text) : Number.NaN;
   if (!(seconds <= 65535)) throw wrong('PersistentKeepalive', 'is not a number of seconds up to 65535');
   return seconds === 0 ? null : seconds;
 }
 
+/** wg-quick separates addresses and name servers by commas and blanks. */
+function splitWords(text: string): string[] {
+  return text.split(/[,\t ]+/).filter((word) => word !== '');
+}
+
+/** wg separates by commas alone. */
 function split(text: string): string[] {
   return text
     .split(',')

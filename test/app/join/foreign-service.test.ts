@@ -126,6 +126,17 @@ describe('a service that describes nothing', () => {
     expect(warnings.join()).not.toContain('further use');
   });
 
+  it('gives a text with no peer that can be used: the join says why, and what to do', async () => {
+    const config = ['[Interface]', 'Address = 10.77.0.5/24', '[Peer]', 'PublicKey = x', 'AllowedIPs = 0.0.0.0/0'].join(
+      '\n',
+    );
+    const { join, desk } = await arrive({ answers: { [enrolment]: (response) => json(response, 201, { config }) } });
+    await expect(join()).rejects.toThrow(
+      /^joined network network as cpn0, where no peer can be used: PublicKey of line 4 is not .*; have its operator .*"cpn leave cpn0"$/,
+    );
+    expect((await desk.tools.store.list()).states).toHaveLength(1);
+  });
+
   it('receives a retry where nothing can have been done', async () => {
     const { service, join } = await arrive();
     service.answers[enrolment] = (response) => {

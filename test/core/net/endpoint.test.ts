@@ -16,6 +16,7 @@ describe('endpoints', () => {
     ['[2001:DB8::1]:1', '2001:db8::1', 1],
     ['edge-1.Example.net:65535', 'edge-1.example.net', 65535],
     ['localhost:80', 'localhost', 80],
+    ['my_gate.example.net.:80', 'my_gate.example.net', 80],
   ])('reads %s', (text, host, port) => {
     expect(parseEndpoint(text)).toEqual({ host, port });
   });
