@@ -105,7 +105,9 @@ async function forget(...routes: string[]): Promise<void> {
 async function diagnose() {
   const { stdout } = await laptop.cpn(['doctor', '--json'], { allowFailure: true });
   const { findings } = JSON.parse(stdout);
-  return findings.filter(({ looked_at }: { looked_at: string }) => looked_at.startsWith('routes that lead past'));
+  return findings.filter(({ looked_at }: { looked_at: string }) =>
+    looked_at.startsWith('routes that lead past the full'),
+  );
 }
 
 const remedy = 'cpn set cpn0 --strict-tunnel';
