@@ -4,7 +4,7 @@ import { type Address, covers, parsePrefix } from '../../core/net/cidr.ts';
 import { listProcesses, readOpenFiles, readProgram } from './process-files.ts';
 import { parseSockets, type SocketRow } from './socket-table.ts';
 import { readStubSettings, readUsualSettings } from './stub-settings.ts';
-import { type Forwarder, parseResolvers, type SettingsFiles } from './stubs/settings.ts';
+import { type Forwarder, mostOfStub, parseResolvers, type SettingsFiles } from './stubs/settings.ts';
 import { readIfThere } from './underlay.ts';
 
 /** What systemd-resolved publishes: the servers that its own stub queries. */
@@ -38,7 +38,8 @@ const mostOwners = 64;
  */
 export function readResolvers(own: readonly Address[], owners: OwnerCache): Pick<Underlay, 'resolvers' | 'stubs'> {
   const published = readIfThere(resolvedFile);
-  const named = [...new Set([readIfThere('/etc/resolv.conf'), published].flatMap(parseResolvers))];
+  const ofGlibc = parseResolvers(readIfThere('/etc/resolv.conf'));
+  const named = [...new Set([...ofGlibc, ...parseResolvers(published, mostOfStub)])];
   const isPublished = (address: Address) => published !== '' && resolvedStubs.includes(address);
   const first = named.filter((address) => isHere(address, own) && !isPublished(address));
   if (first.length === 0) return { resolvers: named };
@@ -105,7 +106,7 @@ function describeStub(
     address,
     isListening: inodes.length > 0,
     program: program === '' ? null : program,
-    isStated: settings?.isComplete ?? false,
+    isStated: settings?.isComplete === true && named.size <= mostServers,
     stated: [...new Set(stated)],
     seen: [...new Set(seen)]
       .filter((each) => !isHere(each, own))

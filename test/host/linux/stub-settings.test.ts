@@ -39,6 +39,12 @@ describe('the settings of dnsmasq', () => {
       { '/run/dnsmasq/resolv.conf': 'nameserver 192.0.2.1\n' },
       ['192.0.2.1#53'],
     ],
+    [
+      'no more than eight lines of such a file, which DHCP writes',
+      ['-r', '/run/x'],
+      { '/run/x': Array.from({ length: 60 }, (_, at) => `nameserver 192.0.2.${at}\n`).join('') },
+      Array.from({ length: 8 }, (_, at) => `192.0.2.${at}#53`),
+    ],
     ['no such file with no-resolv', ['-R', '-r', '/run/x'], { '/run/x': 'nameserver 192.0.2.1\n' }, []],
     [
       'a folder, but for its exceptions',

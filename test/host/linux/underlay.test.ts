@@ -38,9 +38,10 @@ options edns0
   expect(parseResolvers(text)).toEqual(['192.0.2.53', 'fe80::53']);
 });
 
-test('the first three resolvers count, as in glibc: each stays outside a tunnel, and a DHCP server may name many', () => {
+test('the first three resolvers count, as in glibc, unless a program queries more: a DHCP server may name many', () => {
   const lines = Array.from({ length: 60 }, (_, at) => `nameserver 93.184.216.${at}\n`);
   expect(parseResolvers(lines.join(''))).toEqual(['93.184.216.0', '93.184.216.1', '93.184.216.2']);
+  expect(parseResolvers(lines.join(''), 8)).toHaveLength(8);
 });
 
 describe('parseSshClients', () => {

@@ -34,14 +34,22 @@ export function readForwarder(text: string, mark: '#' | '@'): Forwarder | null {
 
 /** The servers of a resolv.conf(5). */
 export function readNameservers(text: string): Forwarder[] {
-  return parseResolvers(text).map((address) => ({ address, port: 53 }));
+  return parseResolvers(text, mostOfStub).map((address) => ({ address, port: 53 }));
 }
 
-/** MAXNS of glibc: it ignores further ones. A DHCP server chooses them, and each address would stay outside the tunnel. */
-const mostNameservers = 3;
+/** MAXNS of glibc, which ignores further ones. */
+const mostOfGlibc = 3;
 
-/** The servers of a resolv.conf(5), without those that are no addresses: the first three. */
-export function parseResolvers(text: string): Address[] {
+/** systemd-resolved and dnsmasq query all: with two network cards there may be two of each family for each. */
+export const mostOfStub = 8;
+
+/**
+ * The servers of a resolv.conf(5), without those that are no addresses. Each of them stays outside the tunnel, and a DHCP server chooses
+ * how many there are.
+ *
+ * @param most how many the program queries that reads the file
+ */
+export function parseResolvers(text: string, most = mostOfGlibc): Address[] {
   const names = text.split('\n').map((line) => /^nameserver\s+(\S+)/.exec(line)?.[1] ?? '');
-  return [...new Set(names.flatMap((name) => readAddress(name) ?? []))].slice(0, mostNameservers);
+  return [...new Set(names.flatMap((name) => readAddress(name) ?? []))].slice(0, most);
 }
