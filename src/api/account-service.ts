@@ -6,12 +6,14 @@ import { checkRequest } from './check-request.ts';
 import {
   decodeAudit,
   decodeNewToken,
+  decodePasswordChange,
   decodeSessions,
   decodeTokens,
   decodeUser,
   decodeUsers,
 } from './decode/account.ts';
 import type { Answer, Call } from './http/attempt.ts';
+import { readOptional } from './http/body.ts';
 import type { List } from './pages.ts';
 import type { AdminService, AuditEntry } from './service.ts';
 
@@ -92,19 +94,25 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
       return decodeUser(body, reading);
     },
 
-    async changePassword(current, next) {
-      const json = checkRequest(ChangePassword, { current_password: current.reveal(), new_password: next.reveal() });
+    async changePassword(current, next, { keepsTokens } = { keepsTokens: false }) {
+      const json = checkRequest(ChangePassword, {
+        current_password: current.reveal(),
+        new_password: next.reveal(),
+        ...(keepsTokens && { keep_tokens: true }),
+      });
       // After a lost reply, a second request would be refused for a current password that is so no more.
-      await call({
+      const { body, reading } = await call({
         method: 'PUT',
         repeatable: false,
-        answered: false,
+        answered: true,
+        receive: readOptional,
         what: 'changing the password',
         path: '/api/auth/password',
         json,
         secrets: [current, next],
         remedies: { ...absent('change of passwords'), 403: 'correct it, and try again' },
       });
+      return decodePasswordChange(body, reading);
     },
 
     async listSessions() {
@@ -126,13 +134,14 @@ export function accountService(call: (request: Call) => Promise<Answer>, list: L
       return list({ ...read, what: 'listing the tokens', path: '/api/auth/tokens', remedies }, decodeTokens);
     },
 
-    async createToken(token) {
-      const json = checkRequest(CreatePersonalToken, token);
+    async createToken(token, password) {
+      const json = checkRequest(CreatePersonalToken, { ...token, ...(password && { password: password.reveal() }) });
       const { body, reading } = await call({
         ...create,
         what: 'making the token',
         path: '/api/auth/tokens',
         json,
+        ...(password && { secrets: [password] }),
         remedies: absent('personal tokens'),
       });
       return decodeNewToken(body, reading);

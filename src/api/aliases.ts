@@ -89,6 +89,10 @@ export const aliases = {
     role: ['role'],
     createdAt: ['created_at', 'createdAt'],
   },
+  passwordChange: {
+    sessionsEnded: ['sessions_ended'],
+    tokensRevoked: ['tokens_revoked'],
+  },
   token: {
     id: ['id', 'token_id'],
     name: ['name'],

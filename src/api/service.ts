@@ -201,6 +201,12 @@ export interface ServiceProbe {
   readonly tookMs: number;
 }
 
+/** What a change of a password made useless; null where the service does not report it. */
+export interface PasswordChange {
+  readonly sessionsEnded: number | null;
+  readonly tokensRevoked: readonly Token[] | null;
+}
+
 /** The operations of an administrator on the service. All but `login` need its token. */
 export interface AdminService {
   login(email: string, password: Secret, device: string): Promise<Session>;
@@ -231,14 +237,18 @@ export interface AdminService {
   deleteUser(user: Id): Promise<void>;
   /** Sets the fields given; the others stay as they are. */
   updateUser(user: Id, changes: ChangeUser): Promise<User>;
-  /** Changes the caller's own password, and ends its other sessions. */
-  changePassword(current: Secret, next: Secret): Promise<void>;
+  /**
+   * Changes the caller's own password, and ends its other sessions. `keepsTokens` is sent only if set: a service of before it keeps them
+   * in any case.
+   */
+  changePassword(current: Secret, next: Secret, options?: { readonly keepsTokens: boolean }): Promise<PasswordChange>;
   /** The sessions of the caller; null from a service that does not list them. */
   listSessions(): Promise<OpenSession[] | null>;
   deleteSession(session: Id): Promise<void>;
   /** The personal tokens of the caller. */
   listTokens(): Promise<Token[]>;
-  createToken(token: CreatePersonalToken): Promise<NewToken>;
+  /** Makes a personal token; `password` proves the caller where its login is not recent. */
+  createToken(token: Omit<CreatePersonalToken, 'password'>, password?: Secret): Promise<NewToken>;
   deleteToken(token: Id): Promise<void>;
   /** What was done in the organisation, newest first: up to `limit` entries, or as many as the service gives. */
   readAudit(page?: AuditPage): Promise<AuditEntry[]>;

@@ -3,7 +3,14 @@ import { identifier, instant, nameShown, requiredText, tokenShown } from './text
 
 /** Without `expires_in_days` the token holds until it is revoked. */
 export const CreatePersonalToken = z
-  .object({ name: requiredText(120), expires_in_days: z.int().min(1).max(365).optional() })
+  .object({
+    name: requiredText(120),
+    expires_in_days: z.int().min(1).max(365).optional(),
+    password: z.string().min(1).optional().meta({
+      format: 'password',
+      description: 'The password of the caller. Required where the login of the session is more than 5 minutes ago.',
+    }),
+  })
   .meta({ id: 'CreatePersonalToken' });
 export type CreatePersonalToken = z.infer<typeof CreatePersonalToken>;
 

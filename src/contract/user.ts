@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { Role } from './auth.ts';
+import { PersonalToken } from './personal-token.ts';
 import { email, identifier, instant } from './text.ts';
 
 /** A password that is set. It is long rather than of many kinds of characters (NIST SP 800-63B, 3.1.1). */
@@ -19,9 +20,19 @@ export const ChangeUser = z.object({ role: Role.optional() }).meta({ id: 'Change
 export type ChangeUser = z.infer<typeof ChangeUser>;
 
 export const ChangePassword = z
-  .object({ current_password: z.string().min(1).meta({ format: 'password' }), new_password: NewPassword })
+  .object({
+    current_password: z.string().min(1).meta({ format: 'password' }),
+    new_password: NewPassword,
+    keep_tokens: z.boolean().optional().meta({ description: 'True keeps the personal tokens of the caller valid.' }),
+  })
   .meta({ id: 'ChangePassword' });
 export type ChangePassword = z.infer<typeof ChangePassword>;
+
+/** What a change of a password made useless. */
+export const PasswordChange = z
+  .object({ sessions_ended: z.int().nonnegative(), tokens_revoked: z.array(PersonalToken) })
+  .meta({ id: 'PasswordChange' });
+export type PasswordChange = z.infer<typeof PasswordChange>;
 
 export const User = z
   .object({

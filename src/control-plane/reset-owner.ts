@@ -10,9 +10,10 @@ import type { Db } from './store/tables.ts';
 export async function resetOwner(
   where: Pick<ServeOptions, 'dataDir' | 'database' | 'passwordCost'>,
   owner: Owner,
+  options: { readonly keepsTokens: boolean },
 ): Promise<OwnerReset & { readonly database: string }> {
   const { passwordCost = usualPasswordCost } = where;
-  const work = (db: Db) => reset({ db, readTime: readDatabaseTime, random: randomBytes, passwordCost }, owner);
+  const work = (db: Db) => reset({ db, readTime: readDatabaseTime, random: randomBytes, passwordCost }, owner, options);
   if (!where.database) return { ...(await withExistingDatabase(where.dataDir, work)), database: where.dataDir };
   const { withExistingPostgres } = await import('./store/postgres/store.ts');
   const { parseDatabaseUrl } = await import('./store/postgres/database-url.ts');

@@ -86,6 +86,19 @@ describe('users', () => {
     }
   });
 
+  test('are reported the tokens that a new password revoked, by services that report them', async () => {
+    const [current, next] = [new Secret('current-canary'), new Secret('new-password-canary')];
+    const token = { id: 4, name: 'ci', created_at, expires_at: null, last_used_at: null };
+    const reply = json(200, { data: { sessions_ended: 2, tokens_revoked: [token] } });
+    const { value, request } = await ask(reply, (it) => it.changePassword(current, next, { keepsTokens: true }));
+    expect(value).toEqual({ sessionsEnded: 2, tokensRevoked: [token] });
+    expect(JSON.parse(request?.body ?? '')).toMatchObject({ keep_tokens: true });
+    for (const older of [json(200, { data: null }), json(200, { data: [] }), json(200, {})]) {
+      const { value: none } = await ask(older, (it) => it.changePassword(current, next));
+      expect(none).toEqual({ sessionsEnded: null, tokensRevoked: null });
+    }
+  });
+
   test.each([
     [without(user, 'id'), 'lacks users[0].id'],
     [without(user, 'email'), 'lacks users[0].email'],
@@ -136,6 +149,15 @@ describe('personal tokens', () => {
       '/api/auth/tokens',
       wanted,
     ]);
+  });
+
+  test('are made with a password, which a refusal does not show; it names the fields', async () => {
+    const password = new Secret('password-canary');
+    const reply = json(422, { message: 'password-canary', errors: { password: ['password-canary is wrong'] } });
+    const { failure, request } = await ask(reply, (it) => it.createToken({ name: 'ci' }, password));
+    expect(JSON.parse(request?.body ?? '')).toEqual({ name: 'ci', password: 'password-canary' });
+    expect(failure).toMatchObject({ name: 'Refused', fields: ['password'] });
+    expect(failure?.message).not.toContain('canary');
   });
 
   test('are revoked', async () => {

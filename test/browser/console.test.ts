@@ -313,6 +313,14 @@ test('a user changes the password, and makes and revokes a token', async () => {
   await page.getByRole('button', { name: 'Revoke deploy' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await page.getByText('There is no token.').waitFor();
+  const created_at = new Date(Date.now() - 6 * 60_000).toISOString();
+  await withDatabase(plane.dataDir, (db) => db.updateTable('sessions').set({ created_at }).execute());
+  await page.getByLabel('Name').fill('ci');
+  await page.getByRole('button', { name: 'Make a token' }).click();
+  await page.getByText(/^✕ Your password is required/).waitFor();
+  await page.getByLabel('Your password').fill(user.password);
+  await page.getByRole('button', { name: 'Make a token' }).click();
+  await row(page, 'ci').waitFor();
   await page.getByLabel('Current password').fill('not this one');
   await page.getByLabel('New password').fill('short');
   await page.getByRole('button', { name: 'Change the password' }).click();
@@ -321,6 +329,7 @@ test('a user changes the password, and makes and revokes a token', async () => {
   await page.getByLabel('New password').fill('another password that is long');
   await page.getByRole('button', { name: 'Change the password' }).click();
   await page.getByText('The password is changed.').waitFor();
+  await page.getByText('Revoked tokens: ci.').waitFor();
   // Sooner than the next poll.
   await row(page, 'laptop').waitFor({ state: 'detached', timeout: 5000 });
   await page.getByRole('button', { name: 'Log out' }).click();

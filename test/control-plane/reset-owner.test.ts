@@ -6,20 +6,22 @@ import { databaseFor } from './databases.ts';
 import { makeFolder, openPlane, owner, type Plane, startPlane } from './harness.ts';
 
 const password = 'another long password';
-const reset = async (dataDir: string, email = owner.email, word = password) =>
+const reset = async (dataDir: string, email = owner.email, word = password, keepsTokens = false) =>
   resetOwner(
     { dataDir, database: await databaseFor(dataDir), passwordCost: { N: 16, r: 1, p: 1 } },
     { email, password: new Secret(word) },
+    { keepsTokens },
   );
 const login = (plane: Plane, word: string) =>
   plane.call('POST', '/api/auth/login', { body: { email: owner.email, password: word } });
 
-test('an owner gets a new password while the control plane serves; its sessions end, its tokens stay', async () => {
+test('an owner gets a new password while the control plane serves; its sessions end, its tokens are revoked', async () => {
   const plane = await startPlane();
   const token = (await login(plane, owner.password)).body.data.access_token;
   const other = await plane.signIn('owner');
-  const personal = (await plane.call('POST', '/api/auth/tokens', { token, body: { name: 'ci' } })).body.data
-    .access_token;
+  const made = (await plane.call('POST', '/api/auth/tokens', { token, body: { name: 'ci' } })).body.data;
+  const personal = made.access_token;
+  const revoked = [{ id: made.id, name: 'ci' }];
   // Others write meanwhile.
   const writes = Array.from({ length: 20 }, (_, index) =>
     plane.call('POST', '/api/networks', { token: other, body: { name: 'n', private_cidr: `10.${index}.0.0/24` } }),
@@ -27,20 +29,31 @@ test('an owner gets a new password while the control plane serves; its sessions 
   expect(await reset(plane.dataDir, owner.email.toUpperCase())).toEqual({
     email: owner.email,
     sessionsEnded: 1,
-    personalTokens: 1,
+    tokensRevoked: revoked,
+    personalTokens: 0,
     database: expect.any(String),
   });
   expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(Array(20).fill(201));
   const status = async (as: string) => (await plane.call('GET', '/api/auth/me', { token: as })).status;
-  expect([await status(token), await status(personal), await status(other)]).toEqual([401, 200, 200]);
+  expect([await status(token), await status(personal), await status(other)]).toEqual([401, 401, 200]);
   expect([(await login(plane, owner.password)).status, (await login(plane, password)).status]).toEqual([401, 200]);
   const audit = (await plane.call('GET', '/api/audit', { token: other })).body.data;
   expect(audit.find(({ action }: { action: string }) => action === 'password.reset')).toMatchObject({
     actor: { kind: 'system', id: null, name: null },
     target: { kind: 'user', name: owner.email },
     address: null,
-    details: { sessions_ended: 1 },
+    details: { sessions_ended: 1, tokens_revoked: revoked },
   });
+});
+
+test('tokens stay valid on request', async () => {
+  const plane = await startPlane();
+  const token = (await login(plane, owner.password)).body.data.access_token;
+  const body = { name: 'ci' };
+  const personal = (await plane.call('POST', '/api/auth/tokens', { token, body })).body.data.access_token;
+  const done = await reset(plane.dataDir, owner.email, password, true);
+  expect(done).toMatchObject({ tokensRevoked: [], personalTokens: 1 });
+  expect((await plane.call('GET', '/api/auth/me', { token: personal })).status).toBe(200);
 });
 
 test('and while none serves', async () => {

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Desk, startPlane } from './desk.ts';
 
@@ -89,8 +90,12 @@ describe('user', () => {
       desk.json(['login', '--api', plane.url, '--email', email, '--password-file', file], { env: { ...env } });
     for (const env of homes) await login(env, old);
 
+    const token = await desk.json(['token', 'create', '--name', 'ci'], { env: one });
     const passwd = ['user', 'passwd', '--password-file', old, '--new-password-file', next];
-    expect((await desk.cpn(passwd, { env: one })).stderr).toMatch(/^changed your password; your other sessions ended/);
+    const { stderr: changed } = await desk.cpn(passwd, { env: one });
+    expect(changed).toBe(
+      `changed your password; your other sessions ended\nrevoked personal tokens: ci (${token.id})\n`,
+    );
     expect(await desk.json(['whoami'], { env: one })).toMatchObject({ email });
     expect((await desk.fail(['whoami'], other)).exitCode).toBe(4);
     expect(await desk.fail(passwd, one)).toMatchObject({ exitCode: 4, stderr: expect.stringContaining('is wrong') });
@@ -133,6 +138,14 @@ describe('user', () => {
   });
 });
 
+/** Moves the logins of all sessions six minutes back. */
+function age(): void {
+  const database = new DatabaseSync(join(desk.folder, 'data', 'control-plane.db'), { timeout: 10_000 });
+  const start = new Date(Date.now() - 6 * 60_000).toISOString();
+  database.prepare('UPDATE sessions SET created_at = ?').run(start);
+  database.close();
+}
+
 describe('token', () => {
   it('is made, used, listed and revoked', async () => {
     expect((await desk.cpn(['token', 'list'])).stderr).toContain('there is no personal token');
@@ -154,6 +167,18 @@ describe('token', () => {
       exitCode: 2,
       stderr: expect.stringContaining('cpn login'),
     });
+
+    age();
+    const old = ['token', 'create', '--name', 'later'];
+    expect(await desk.fail(old)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringMatching(/your login is more than 5 minutes ago; give --password-file, or run "cpn login"/),
+    });
+    const file = await desk.write('password', plane.password);
+    const typed = await desk.type(old, [[/Password/, `${plane.password}\r`]]);
+    expect([typed.exitCode, typed.stdout]).toEqual([0, expect.stringMatching(/cpt_[\w-]{43}/)]);
+    await desk.output(['token', 'create', '--name', 'last', '--password-file', file]);
+    for (const name of ['later', 'last']) await desk.output(['token', 'revoke', name, ...yes]);
 
     const listed = await desk.output(['token', 'list']);
     expect(listed).toMatch(/^id +name +since +until +last used\n\d+ +ci +20/);

@@ -2,7 +2,7 @@ import { AuditActor, AuditTarget } from '../../contract/audit.ts';
 import { Role } from '../../contract/auth.ts';
 import type { Id } from '../../core/map/model.ts';
 import { aliases } from '../aliases.ts';
-import type { AuditEntry, NewToken, OpenSession, Token, User } from '../service.ts';
+import type { AuditEntry, NewToken, OpenSession, PasswordChange, Token, User } from '../service.ts';
 import { Field, type Source } from './field.ts';
 import { decodeId } from './id.ts';
 import { decodeToken } from './map.ts';
@@ -30,6 +30,18 @@ export function decodeSessions(body: unknown, source: Source): OpenSession[] {
 export function decodeNewToken(body: unknown, source: Source): NewToken {
   const token = Field.ofReply(body, source);
   return { ...toToken(token), access_token: decodeToken(token.need(aliases.token.value)) };
+}
+
+/** Services without these extensions reply without a body, or with `null`. */
+export function decodePasswordChange(body: unknown, source: Source): PasswordChange {
+  const none = { sessionsEnded: null, tokensRevoked: null };
+  const data = (body as { readonly data?: unknown } | null | undefined)?.data;
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return none;
+  const change = Field.ofReply(body, source);
+  return {
+    sessionsEnded: change.find(aliases.passwordChange.sessionsEnded)?.integer() ?? null,
+    tokensRevoked: change.find(aliases.passwordChange.tokensRevoked)?.items(maxListed).map(toToken) ?? null,
+  };
 }
 
 export function decodeAudit(body: unknown, source: Source): AuditEntry[] {

@@ -59,6 +59,14 @@ export async function readNothing(response: Response, reading: Reading): Promise
   if (bytes.length > 0 || hasPageType(response) || type === 'text/plain') parseJson(response, bytes, reading);
 }
 
+/** Reads JSON that older services leave out: null without it. Anything else is refused as by {@link readNothing}. */
+export async function readOptional(response: Response, reading: Reading): Promise<unknown> {
+  if (isJson(mediaType(response))) return readIfJson(response, reading);
+  await readNothing(response, reading);
+  discard(response);
+  return null;
+}
+
 /** Without its parameters; empty where a reply has none. */
 function mediaType(response: Response): string {
   return header(response, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? '';

@@ -64,7 +64,7 @@ export async function refusedReply(
     ? null
     : (asked.remedies?.[status] ?? usualRemedy(status, reason, reading.url));
   const what = asked.repeated ? `${asked.what}, sent again because the first reply was lost,` : asked.what;
-  const circumstances = { repeated: asked.repeated, reasoned: reason !== null };
+  const circumstances = { repeated: asked.repeated, reasoned: reason !== null, fields: fieldsIn(body, reading) };
   return new Refused(status, what, reason ?? statusName(status), remedy, circumstances);
 }
 
@@ -124,6 +124,11 @@ function reasonIn(body: unknown, { secrets }: Reading): string | null {
   if (rules.length > 0 && fields.every(([field]) => message.includes(field))) return rules.join('; ');
   const details = rules.length === 0 ? '' : `(${rules.join('; ')})`;
   return [message, details].filter((part) => part !== '').join(' ') || null;
+}
+
+function fieldsIn(body: unknown, { secrets }: Reading): string[] {
+  const fields = isRecord(body) && isRecord(body.errors) ? Object.keys(body.errors) : [];
+  return fields.slice(0, 20).map((field) => sanitizeForMessage(field, secrets, 40));
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

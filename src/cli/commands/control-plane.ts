@@ -7,6 +7,7 @@ import { untilStopped } from '../daemon/stop-signals.ts';
 import { exitCodes } from '../exit-code.ts';
 import { type Flag, jsonFlag } from '../input/flags.ts';
 import type { Input } from '../input/input.ts';
+import { describeRevoked, keepTokensFlag } from '../input/keep-tokens.ts';
 import { parseListenAddress } from '../input/listen-address.ts';
 import { readSecret, readSecretFile } from '../input/secrets.ts';
 import { green, note, print, printJson, warn } from '../output/output.ts';
@@ -106,12 +107,13 @@ export const backUpControlPlane: Command = {
 
 export const resetOwner: Command = {
   name: 'control-plane reset-owner',
-  summary: 'Set a new password for an owner and end its sessions; the control plane may be running',
+  summary: 'Set a new password for an owner, end its sessions and revoke its tokens; the control plane may be running',
   flags: {
     data: dataFlag,
     database: databaseFlag,
     email: { kind: 'text', value: 'EMAIL', summary: 'e-mail address of the owner' },
     'password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the new password' },
+    ...keepTokensFlag,
     ...jsonFlag,
   },
   examples: ['cpn control-plane reset-owner --email me@example.net --password-file ./password'],
@@ -120,14 +122,20 @@ export const resetOwner: Command = {
     const password = await readSecretFile(input.need('password-file'), 'the new password');
     const where = { dataDir: input.text('data') ?? defaultData, database: await readDatabase(input) };
     const { resetOwner: reset } = await import('../../control-plane/reset-owner.ts');
-    const { sessionsEnded, personalTokens, database, ...owner } = await reset(where, { email, password });
+    const keepsTokens = input.switch('keep-tokens');
+    const done = await reset(where, { email, password }, { keepsTokens });
+    const { sessionsEnded, tokensRevoked, personalTokens, database, ...owner } = done;
     if (input.switch('json')) {
-      printJson({ email: owner.email, sessions_ended: sessionsEnded, personal_tokens: personalTokens });
+      printJson({
+        ...{ email: owner.email, sessions_ended: sessionsEnded },
+        ...{ tokens_revoked: tokensRevoked, personal_tokens: personalTokens },
+      });
       return exitCodes.done;
     }
     print(
       `${green('reset')} the password of ${printable(owner.email)} in ${printable(database)}; sessions ended: ${sessionsEnded}`,
     );
+    if (tokensRevoked.length > 0) note(describeRevoked(tokensRevoked));
     if (personalTokens > 0) {
       note(
         `personal tokens still valid: ${personalTokens}; list them with "cpn token list", revoke with "cpn token revoke"`,

@@ -6,6 +6,7 @@ import { exitCodes } from '../exit-code.ts';
 import { confirm } from '../input/confirm.ts';
 import { apiFlags, jsonFlag, yesFlag } from '../input/flags.ts';
 import { type Input, parseChoice } from '../input/input.ts';
+import { describeRevoked, keepTokensFlag } from '../input/keep-tokens.ts';
 import { obtainPassword } from '../input/password.ts';
 import { bold, green, note, print, printJson, table } from '../output/output.ts';
 import type { Command } from '../parse/command.ts';
@@ -77,9 +78,11 @@ export const updateUser: Command = {
 
 export const changePassword: Command = {
   name: 'user passwd',
-  summary: 'Change your password; ends your other sessions; prompts on a terminal',
+  summary: 'Change your password, end your other sessions and revoke your tokens; prompts on a terminal',
   flags: {
     ...apiFlags,
+    ...jsonFlag,
+    ...keepTokensFlag,
     'password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the current password' },
     'new-password-file': { kind: 'text', value: 'PATH', summary: 'file that holds only the new password' },
   },
@@ -88,8 +91,15 @@ export const changePassword: Command = {
     const service = await openAdmin(input);
     const current = await obtainPassword(input, { message: 'Current password' });
     const next = await obtainPassword(input, { flag: 'new-password-file', message: 'New password', isNew: true });
-    await service.changePassword(current, next);
-    note('changed your password; your other sessions ended, your personal tokens are still valid');
+    const keepsTokens = input.switch('keep-tokens');
+    const { sessionsEnded, tokensRevoked } = await service.changePassword(current, next, { keepsTokens });
+    if (input.switch('json')) {
+      printJson({ sessions_ended: sessionsEnded, tokens_revoked: tokensRevoked });
+      return exitCodes.done;
+    }
+    note('changed your password; your other sessions ended');
+    if (tokensRevoked === null) note('the control plane does not report revoked tokens; check with "cpn token list"');
+    else if (tokensRevoked.length > 0) note(describeRevoked(tokensRevoked));
     return exitCodes.done;
   },
 };

@@ -2,12 +2,13 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { OpenSession } from '../../contract/auth.ts';
 import type { NewPersonalToken, PersonalToken } from '../../contract/personal-token.ts';
+import type { PasswordChange } from '../../contract/user.ts';
 import { announce } from '../announcer.ts';
 import { call } from '../client.ts';
 import { formatTime } from '../logic/time.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Confirm } from '../parts/dialog.tsx';
-import { Field, Form } from '../parts/form.tsx';
+import { Check, Field, Form } from '../parts/form.tsx';
 import { List } from '../parts/list.tsx';
 import { PageTitle } from '../parts/page-title.tsx';
 import { type Column, Table } from '../parts/table.tsx';
@@ -17,6 +18,10 @@ import { profile } from '../session.ts';
 export function AccountPage(): JSX.Element {
   const user = profile.value;
   const sessions = usePolled<OpenSession>('api/auth/sessions');
+  const tokens = usePolled<PersonalToken>('api/auth/tokens');
+  const refresh = async () => {
+    await Promise.all([sessions.refresh(), tokens.refresh()]);
+  };
   return (
     <>
       <PageTitle>Account</PageTitle>
@@ -24,8 +29,8 @@ export function AccountPage(): JSX.Element {
         {user?.email}, {user?.role} of {user?.organization.name}
       </p>
       <Sessions sessions={sessions} />
-      <Tokens />
-      <Password onChanged={sessions.refresh} />
+      <Tokens tokens={tokens} />
+      <Password onChanged={refresh} />
     </>
   );
 }
@@ -65,17 +70,19 @@ function Sessions({ sessions }: { readonly sessions: Polled<OpenSession> }): JSX
   );
 }
 
-function Tokens(): JSX.Element {
-  const tokens = usePolled<PersonalToken>('api/auth/tokens');
+function Tokens({ tokens }: { readonly tokens: Polled<PersonalToken> }): JSX.Element {
   const [name, setName] = useState('');
   const [days, setDays] = useState('90');
+  const [password, setPassword] = useState('');
   const [made, setMade] = useState<NewPersonalToken | null>(null);
   const [revoked, setRevoked] = useState<PersonalToken | null>(null);
   const create = async () => {
     setMade(null);
     const expiry = days.trim() === '' ? {} : { expires_in_days: Number(days) };
-    setMade(await call<NewPersonalToken>('POST', 'api/auth/tokens', { name, ...expiry }));
+    const proof = password === '' ? {} : { password };
+    setMade(await call<NewPersonalToken>('POST', 'api/auth/tokens', { name, ...expiry, ...proof }));
     setName('');
+    setPassword('');
     await tokens.refresh();
   };
   const revoke = async ({ id, name: shown }: PersonalToken) => {
@@ -124,6 +131,15 @@ function Tokens(): JSX.Element {
             onChange={setDays}
             hint="1 to 365, or empty for never."
           />
+          <Field
+            label="Your password"
+            name="password"
+            type="password"
+            autocomplete="current-password"
+            value={password}
+            onChange={setPassword}
+            hint="Not needed within 5 minutes of your login."
+          />
         </div>
       </Form>
       {made !== null && (
@@ -146,9 +162,17 @@ function Tokens(): JSX.Element {
 function Password({ onChanged }: { readonly onChanged: () => Promise<void> }): JSX.Element {
   const [current, setCurrent] = useState('');
   const [next, setNext] = useState('');
+  const [keepsTokens, setKeepsTokens] = useState(false);
+  const [revoked, setRevoked] = useState<PasswordChange['tokens_revoked']>([]);
   const change = async () => {
-    await call('PUT', 'api/auth/password', { current_password: current, new_password: next });
+    setRevoked([]);
+    const { tokens_revoked } = await call<PasswordChange>('PUT', 'api/auth/password', {
+      current_password: current,
+      new_password: next,
+      keep_tokens: keepsTokens,
+    });
     announce('The password is changed. Your other sessions ended.');
+    setRevoked(tokens_revoked);
     setCurrent('');
     setNext('');
     await onChanged();
@@ -156,7 +180,7 @@ function Password({ onChanged }: { readonly onChanged: () => Promise<void> }): J
   return (
     <>
       <h2>Password</h2>
-      <p>A new password ends your other sessions. Personal tokens stay.</p>
+      <p>A new password ends your other sessions and revokes your personal tokens.</p>
       <Form submit="Change the password" onSubmit={change}>
         <Field
           label="Current password"
@@ -175,7 +199,9 @@ function Password({ onChanged }: { readonly onChanged: () => Promise<void> }): J
           onChange={setNext}
           hint="At least 12 characters."
         />
+        <Check label="Keep my personal tokens valid" isChecked={keepsTokens} onChange={setKeepsTokens} />
       </Form>
+      {revoked.length > 0 && <p role="status">Revoked tokens: {revoked.map(({ name }) => name).join(', ')}.</p>}
     </>
   );
 }

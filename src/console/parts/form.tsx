@@ -112,6 +112,20 @@ export function Field(props: FieldProps): JSX.Element {
   );
 }
 
+interface CheckProps {
+  readonly label: string;
+  readonly isChecked: boolean;
+  readonly onChange: (isChecked: boolean) => void;
+}
+
+export function Check({ label, isChecked, onChange }: CheckProps): JSX.Element {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={isChecked} onChange={(event) => onChange(event.currentTarget.checked)} /> {label}
+    </label>
+  );
+}
+
 interface ChoiceProps<Value extends string> {
   readonly label: string;
   readonly name: string;

@@ -7,7 +7,7 @@ import { ApiError, call } from '../client.ts';
 import { formatTime, inDays } from '../logic/time.ts';
 import { splitWords } from '../logic/words.ts';
 import { Confirm, Dialog } from './dialog.tsx';
-import { Field, Form } from './form.tsx';
+import { Check, Field, Form } from './form.tsx';
 
 /** What the user is about to do with a peer. */
 export interface OpenedPeer {
@@ -140,20 +140,6 @@ function ChangePeerDialog({ network, peer, close, done }: DialogProps): JSX.Elem
         )}
       </Form>
     </Dialog>
-  );
-}
-
-interface CheckProps {
-  readonly label: string;
-  readonly isChecked: boolean;
-  readonly onChange: (isChecked: boolean) => void;
-}
-
-function Check({ label, isChecked, onChange }: CheckProps): JSX.Element {
-  return (
-    <label class="check">
-      <input type="checkbox" checked={isChecked} onChange={(event) => onChange(event.currentTarget.checked)} /> {label}
-    </label>
   );
 }
 

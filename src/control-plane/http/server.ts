@@ -97,7 +97,8 @@ export async function createServer(context: Context, surroundings: ServerContext
   await describeRoutes(app);
   addHealthRoutes(app, context);
   addMetricsRoute(app, metrics, !surroundings.metricsElsewhere && proxies.length === 0);
-  addSessionRoutes(app, context, limitFailures(app, limits.failedLogins, 'failed logins from this address'));
+  const limitLogins = limitFailures(app, limits.failedLogins, 'failed logins from this address');
+  addSessionRoutes(app, context, limitLogins);
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();
   addNetworkRoutes(app, context, { maps, sendPage, acknowledgements: surroundings.acknowledgements });
@@ -112,7 +113,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   );
   addPeerRoutes(app, context, sendPage);
   addUserRoutes(app, context, sendPage);
-  addPersonalTokenRoutes(app, context);
+  addPersonalTokenRoutes(app, context, limitLogins);
   addAuditRoute(app, context);
   addEventRoute(app, context);
   await app.ready();

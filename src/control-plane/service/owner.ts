@@ -4,7 +4,7 @@ import type { Secret } from '../../core/crypto/secret.ts';
 import { quote, WrongUsage } from '../../core/errors/index.ts';
 import { hashPassword } from '../domain/passwords.ts';
 import { lockTable } from '../store/database.ts';
-import { countTokens } from '../store/personal-tokens.ts';
+import { countTokens, deleteTokens } from '../store/personal-tokens.ts';
 import { endSessions } from '../store/sessions.ts';
 import { transact } from '../store/transact.ts';
 import { insertOrganization, insertUser, isAnyUser, listOwners, setPasswordOfOwner } from '../store/users.ts';
@@ -71,11 +71,17 @@ type Tools = Pick<Context, 'db' | 'readTime' | 'random' | 'passwordCost'>;
 export interface OwnerReset {
   readonly email: string;
   readonly sessionsEnded: number;
+  readonly tokensRevoked: readonly { readonly id: number; readonly name: string }[];
+  /** How many personal tokens are still valid. */
   readonly personalTokens: number;
 }
 
-/** Gives an owner a new password and ends its sessions. Its personal tokens stay, as after each change of a password. */
-export async function resetOwner({ db, readTime, random, passwordCost }: Tools, owner: Owner): Promise<OwnerReset> {
+/** Gives an owner a new password, ends its sessions, and revokes its personal tokens unless they are to be kept. */
+export async function resetOwner(
+  { db, readTime, random, passwordCost }: Tools,
+  owner: Owner,
+  { keepsTokens }: { readonly keepsTokens: boolean },
+): Promise<OwnerReset> {
   checkPassword(owner.password, '--password-file');
   const passwordHash = await hashPassword(owner.password, random, passwordCost, null);
   const email = owner.email.toLowerCase();
@@ -84,10 +90,14 @@ export async function resetOwner({ db, readTime, random, passwordCost }: Tools, 
     const user = await setPasswordOfOwner(transaction, email, passwordHash);
     if (!user) throw new WrongUsage(describeNoOwner(email, await listOwners(transaction)));
     const sessionsEnded = await endSessions(transaction, user.id, null);
+    const now = (await readTime(transaction)).toISOString();
+    const revoked = keepsTokens ? [] : await deleteTokens(transaction, user.id, now);
+    const tokensRevoked = revoked.map(({ id, name }) => ({ id, name }));
     const author = { organizationId: user.organization_id, actor: system, address: null, readTime };
     const target = { kind: 'user', id: user.id, name: email } as const;
-    await record(transaction, author, { action: 'password.reset', target, details: { sessions_ended: sessionsEnded } });
-    return { email, sessionsEnded, personalTokens: await countTokens(transaction, user.id) };
+    const details = { sessions_ended: sessionsEnded, tokens_revoked: tokensRevoked };
+    await record(transaction, author, { action: 'password.reset', target, details });
+    return { email, sessionsEnded, tokensRevoked, personalTokens: await countTokens(transaction, user.id) };
   });
 }
 

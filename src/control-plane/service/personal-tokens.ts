@@ -1,19 +1,23 @@
 import type { CreatePersonalToken, PersonalToken } from '../../contract/personal-token.ts';
-import type { Secret } from '../../core/crypto/secret.ts';
+import { Secret } from '../../core/crypto/secret.ts';
 import type { UserCaller } from '../domain/caller.ts';
 import { hashToken, mintToken, tokenPrefixes } from '../domain/tokens.ts';
 import { InvalidRequest, NotFound, TooManyRequests, Unauthenticated } from '../errors.ts';
 import { countActionsOfActor } from '../store/audit.ts';
 import type { Page, Slice } from '../store/page.ts';
 import * as store from '../store/personal-tokens.ts';
+import { findSessionStart } from '../store/sessions.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
-import { lockUser } from '../store/users.ts';
+import { lockUser, lockUserWithPassword } from '../store/users.ts';
 import { authorOf, record } from './audit.ts';
 import type { Context } from './context.ts';
+import { provePassword, wrongPassword } from './prove-password.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const maxTokens = 100;
+/** How long a login proves the password. */
+const freshLoginMs = 5 * 60 * 1000;
 /** Tokens that one user may make in a day (UTC), however many are revoked: each leaves two entries in the audit. */
 const mostADay = 200;
 
@@ -22,19 +26,27 @@ export async function listTokens({ db }: Context, caller: UserCaller, slice: Sli
   return store.listTokens(db, caller.userId, slice);
 }
 
-/** Makes a personal token for the caller. Its value is shown this once: only its hash is kept. */
+/**
+ * Makes a personal token for the caller, who gives the password or logged in a moment ago: a stolen session alone makes no token that
+ * outlives it. Its value is shown this once: only its hash is kept.
+ *
+ * @throws Forbidden for a wrong password, InvalidRequest where one is required
+ */
 export async function createToken(
   context: Context,
   caller: UserCaller,
-  { name, expires_in_days: days }: CreatePersonalToken,
+  { name, expires_in_days: days, password }: CreatePersonalToken,
 ): Promise<{ token: PersonalToken; value: Secret }> {
+  const proven = password === undefined ? null : await provePassword(context, caller, new Secret(password));
   const value = mintToken(tokenPrefixes.personal, context.random);
   const at = context.now();
   const now = at.toISOString();
   return transact(context.db, async (transaction) => {
-    // One who is being removed makes no token, and two requests at once do not both take the last place.
+    // A user who is being removed makes no token, and two requests at once do not both take the last place.
     const user = await lockUser(transaction, caller.organizationId, caller.userId);
     if (!user) throw new Unauthenticated('the user is no more');
+    if (proven !== null && !(await lockUserWithPassword(transaction, user.id, proven))) throw wrongPassword();
+    await requireSession(transaction, caller, proven === null ? at : null);
     await limitMaking(transaction, caller, await context.readTime(transaction));
     await store.deleteExpiredTokens(transaction, user.id, now);
     const most = { after: null, skip: 0, limit: maxTokens };
@@ -54,6 +66,18 @@ export async function createToken(
     await record(transaction, authorOf(context, caller), { action: 'token.create', target, details });
     return { token, value };
   });
+}
+
+/**
+ * Refuses a session that ended, as by a change of the password while this request came in. With `at`, also one whose login is more than
+ * a moment from that instant; the clocks of replicas may differ.
+ */
+async function requireSession(db: Db, { userId, credential }: UserCaller, at: Date | null): Promise<void> {
+  if (credential.kind !== 'session') throw new Error('a personal token asked for another one');
+  const start = await findSessionStart(db, userId, credential.id);
+  if (start === undefined) throw new Unauthenticated('the session has ended');
+  if (at === null || Math.abs(at.getTime() - Date.parse(start)) <= freshLoginMs) return;
+  throw new InvalidRequest({ password: ['is required, because the login of this session is more than 5 minutes ago'] });
 }
 
 async function limitMaking(db: Db, { userId }: UserCaller, now: Date): Promise<void> {

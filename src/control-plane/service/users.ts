@@ -1,16 +1,18 @@
 import type { Role } from '../../contract/auth.ts';
-import type { ChangeUser, CreateUser, User } from '../../contract/user.ts';
+import type { ChangeUser, CreateUser, PasswordChange, User } from '../../contract/user.ts';
 import type { Secret } from '../../core/crypto/secret.ts';
 import { type Access, administrators, checkAccess, owners, type UserCaller } from '../domain/caller.ts';
-import { hashPassword, verifyPassword } from '../domain/passwords.ts';
+import { hashPassword } from '../domain/passwords.ts';
 import { Forbidden, InvalidRequest, NotFound, Unauthenticated } from '../errors.ts';
 import type { Page, Slice } from '../store/page.ts';
+import { deleteTokens } from '../store/personal-tokens.ts';
 import { endSessions } from '../store/sessions.ts';
 import type { Db } from '../store/tables.ts';
 import { transact } from '../store/transact.ts';
 import * as store from '../store/users.ts';
 import { authorOf, record } from './audit.ts';
 import type { Context } from './context.ts';
+import { provePassword, wrongPassword } from './prove-password.ts';
 
 /** The users of the caller's organization. */
 export async function listUsers({ db }: Context, caller: UserCaller, slice: Slice): Promise<Page<User>> {
@@ -77,36 +79,32 @@ export async function changeUser(
 }
 
 /**
- * Changes the password of the caller, who proves the current one, and ends its other sessions. Personal tokens stay: programs use them,
- * and they are revoked one by one.
+ * Changes the password of the caller, who proves the current one. Its other sessions end, and its personal tokens are revoked unless
+ * `keepsTokens` is set: a holder of the former password may have made them.
  */
 export async function changePassword(
   context: Context,
   caller: UserCaller,
-  { current, next }: { current: Secret; next: Secret },
-): Promise<void> {
-  const { db, random, passwordCost } = context;
+  { current, next, keepsTokens }: { current: Secret; next: Secret; keepsTokens: boolean },
+): Promise<PasswordChange> {
+  const { db, now, random, passwordCost } = context;
   const { address, credential, email, userId } = caller;
-  const before = (await store.findUserByEmail(db, email))?.password_hash ?? null;
-  const target = { kind: 'user', id: userId, name: email } as const;
-  if (before === null || !(await verifyPassword(current, before, passwordCost, address))) {
-    await transact(db, (transaction) =>
-      record(transaction, authorOf(context, caller), { action: 'password.refused', target }),
-    );
-    throw new Forbidden(wrongPassword);
-  }
+  const before = await provePassword(context, caller, current);
   const passwordHash = await hashPassword(next, random, passwordCost, address);
-  await transact(db, async (transaction) => {
+  return transact(db, async (transaction) => {
     // Another change may have come first.
-    if (!(await store.lockUserWithPassword(transaction, userId, before))) throw new Forbidden(wrongPassword);
+    if (!(await store.lockUserWithPassword(transaction, userId, before))) throw wrongPassword();
     await store.setPassword(transaction, userId, passwordHash);
     const ended = await endSessions(transaction, userId, credential.kind === 'session' ? credential.id : null);
-    const details = { sessions_ended: ended };
-    await record(transaction, authorOf(context, caller), { action: 'password.change', target, details });
+    const revoked = keepsTokens ? [] : await deleteTokens(transaction, userId, now().toISOString());
+    await record(transaction, authorOf(context, caller), {
+      action: 'password.change',
+      target: { kind: 'user', id: userId, name: email },
+      details: { sessions_ended: ended, tokens_revoked: revoked.map(({ id, name }) => ({ id, name })) },
+    });
+    return { sessions_ended: ended, tokens_revoked: revoked };
   });
 }
-
-const wrongPassword = 'the current password is wrong';
 
 /**
  * Removes a user; its sessions and tokens are void from then on. Only an owner may remove an owner, and no user

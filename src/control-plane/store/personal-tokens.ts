@@ -33,6 +33,14 @@ export async function deleteToken(db: Db, userId: number, id: number): Promise<S
     .executeTakeFirst();
 }
 
+/** Revokes all tokens of a user, and returns those that were valid at that instant, oldest first. */
+export async function deleteTokens(db: Db, userId: number, now: string): Promise<StoredToken[]> {
+  const tokens = await db.deleteFrom('personal_tokens').where('user_id', '=', userId).returning(columns).execute();
+  return tokens
+    .filter(({ expires_at }) => expires_at === null || expires_at > now)
+    .toSorted((left, right) => left.id - right.id);
+}
+
 /** Forgets the tokens of a user that are past their end at that instant. */
 export async function deleteExpiredTokens(db: Db, userId: number, now: string): Promise<void> {
   await db.deleteFrom('personal_tokens').where('user_id', '=', userId).where('expires_at', '<=', now).execute();

@@ -39,6 +39,17 @@ export async function listSessions(db: Db, userId: number, now: string): Promise
     .execute();
 }
 
+/** When a session of a user was opened; undefined after its end. */
+export async function findSessionStart(db: Db, userId: number, id: number): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('sessions')
+    .select('created_at')
+    .where('id', '=', id)
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
+  return row?.created_at;
+}
+
 /** Ends a session of a user and gives its name; undefined when it had ended already. */
 export async function deleteSession(db: Db, userId: number, id: number): Promise<{ name: string } | undefined> {
   return db

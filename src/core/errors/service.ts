@@ -8,6 +8,8 @@ export class Refused extends CpnError {
   readonly repeated: boolean;
   /** False where the reply has no reason in the contract's form: a proxy may have sent it. */
   readonly reasoned: boolean;
+  /** The fields of the request that the reason names. */
+  readonly fields: readonly string[];
   /** The message without its hint. */
   readonly problem: string;
   /** The hint, which the reason may have after a semicolon. */
@@ -19,7 +21,7 @@ export class Refused extends CpnError {
     what: string,
     reason: string,
     remedy: string | null,
-    { repeated = false, reasoned = true }: { readonly repeated?: boolean; readonly reasoned?: boolean } = {},
+    { repeated = false, reasoned = true, fields = [] }: Circumstances = {},
   ) {
     const [cause, ...hints] = remedy === null ? reason.split('; ') : [reason, remedy];
     const problem = `${what} was refused (${status}): ${cause}`;
@@ -29,7 +31,15 @@ export class Refused extends CpnError {
     this.status = status;
     this.repeated = repeated;
     this.reasoned = reasoned;
+    this.fields = fields;
   }
+}
+
+/** How a refusal came about. */
+interface Circumstances {
+  readonly repeated?: boolean;
+  readonly reasoned?: boolean;
+  readonly fields?: readonly string[];
 }
 
 /** The attempts that ended in {@link Unreachable}. */

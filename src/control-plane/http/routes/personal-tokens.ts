@@ -4,10 +4,11 @@ import { readers, readersInSession } from '../../domain/caller.ts';
 import type { Context } from '../../service/context.ts';
 import { createToken, listTokens, revokeToken } from '../../service/personal-tokens.ts';
 import { type App, userOf } from '../app.ts';
+import type { FailureLimit } from '../limits.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
 import { done, Nothing, TokenPath } from './parts.ts';
 
-export function addPersonalTokenRoutes(app: App, context: Context): void {
+export function addPersonalTokenRoutes(app: App, context: Context, limitFailures: FailureLimit): void {
   app.route({
     method: 'GET',
     url: '/api/auth/tokens',
@@ -31,13 +32,14 @@ export function addPersonalTokenRoutes(app: App, context: Context): void {
       operationId: 'createPersonalToken',
       summary: 'Make a personal token; the only time that its value is shown',
       description:
-        'A personal token is a bearer with the role that its user has at the time of each request. It takes a session to make one: ' +
-        'a token that ends makes none that outlives it.',
+        'A personal token is a bearer with the role that its user has at the time of each request. It takes a session to make one, and ' +
+        'the password where the login of that session is more than 5 minutes ago: neither a token nor a stolen session makes one that ' +
+        'outlives it. A wrong password is a 403, and counts as a failed login.',
       body: CreatePersonalToken,
       response: { 201: reply(NewPersonalToken) },
     },
     handler: async (request, response) => {
-      const { token, value } = await createToken(context, userOf(request), request.body);
+      const { token, value } = await limitFailures(request, () => createToken(context, userOf(request), request.body));
       return response.code(201).send({ data: { ...token, access_token: value.reveal() } });
     },
   });

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CookieSession, LoginRequest, LogoutRequest, OpenSession, Profile, Session } from '../../../contract/auth.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
-import { ChangePassword } from '../../../contract/user.ts';
+import { ChangePassword, PasswordChange } from '../../../contract/user.ts';
 import { Secret } from '../../../core/crypto/secret.ts';
 import { readers, readersInSession } from '../../domain/caller.ts';
 import type { Context } from '../../service/context.ts';
@@ -97,14 +97,14 @@ export function addSessionRoutes(app: App, context: Context, limitFailures: Fail
       operationId: 'changePassword',
       summary: "Change the caller's own password",
       description:
-        'All other sessions of the caller end; its personal tokens stay. A wrong current password is a 403, and counts as a failed login.',
+        'All other sessions of the caller end, and its personal tokens are revoked unless `keep_tokens` is set. A wrong current password is a 403, and counts as a failed login.',
       body: ChangePassword,
-      response: { 200: Nothing },
+      response: { 200: reply(PasswordChange) },
     },
     handler: async (request) => {
-      const { current_password, new_password } = request.body;
-      const passwords = { current: new Secret(current_password), next: new Secret(new_password) };
-      return done(limitFailures(request, () => changePassword(context, userOf(request), passwords)));
+      const { current_password, new_password, keep_tokens: keepsTokens = false } = request.body;
+      const change = { current: new Secret(current_password), next: new Secret(new_password), keepsTokens };
+      return { data: await limitFailures(request, () => changePassword(context, userOf(request), change)) };
     },
   });
 }

@@ -37,21 +37,46 @@ const status = async (as: string) => (await plane.call('GET', '/api/auth/me', { 
 const newest = async () => (await plane.call('GET', '/api/audit?limit=1', { token })).body.data[0];
 
 describe('the own password', () => {
-  test('is changed with the current one; the other sessions end, this one and personal tokens stay', async () => {
+  test('is changed with the current one; the other sessions end, the personal tokens are revoked, this one stays', async () => {
     const { id, email, tokens } = await makeUser('viewer', 3);
     const [own = '', ...others] = tokens;
     const body = { name: 'ci' };
-    const personal = (await plane.call('POST', '/api/auth/tokens', { token: own, body })).body.data.access_token;
-    expect(await passwd(own, first)).toMatchObject({ status: 200, body: { data: null } });
+    const made = (await plane.call('POST', '/api/auth/tokens', { token: own, body })).body.data;
+    const { access_token: personal, ...listed } = made;
+    expect((await passwd(own, first)).body).toEqual({ data: { sessions_ended: 2, tokens_revoked: [listed] } });
     expect(await newest()).toMatchObject({
       actor: { kind: 'user', id, name: email },
       action: 'password.change',
       target: { kind: 'user', id, name: email },
-      details: { sessions_ended: 2 },
+      details: { sessions_ended: 2, tokens_revoked: [{ id: made.id, name: 'ci' }] },
     });
-    expect(await Promise.all([own, personal, ...others].map(status))).toEqual([200, 200, 401, 401]);
+    expect(await Promise.all([own, personal, ...others].map(status))).toEqual([200, 401, 401, 401]);
     expect([(await login(email, first)).status, (await login(email, second)).status]).toEqual([401, 200]);
     expect(plane.log()).not.toMatch(/long password/);
+  });
+
+  test('keeps personal tokens valid on request', async () => {
+    const { session } = await makeUser('viewer');
+    const made = await plane.call('POST', '/api/auth/tokens', { token: session, body: { name: 'ci' } });
+    const body = { current_password: first, new_password: second, keep_tokens: true };
+    const changed = await plane.call('PUT', '/api/auth/password', { token: session, body });
+    expect(changed.body.data).toEqual({ sessions_ended: 0, tokens_revoked: [] });
+    expect(await status(made.body.data.access_token)).toBe(200);
+  });
+
+  test('leaves no token that a session which it ends makes at the same time', async () => {
+    for (let round = 0; round < 4; round += 1) {
+      const { tokens } = await makeUser('viewer', 2);
+      const [own = '', stolen = ''] = tokens;
+      const making = Array.from({ length: 6 }, () =>
+        plane.call('POST', '/api/auth/tokens', { token: stolen, body: { name: 'late' } }),
+      );
+      expect((await passwd(own, first)).status).toBe(200);
+      const replies = await Promise.all(making);
+      expect(replies.map(({ status: each }) => each).filter((each) => each !== 201 && each !== 401)).toEqual([]);
+      const made = replies.flatMap(({ body }) => body.data?.access_token ?? []);
+      expect((await Promise.all(made.map(status))).filter((each) => each !== 401)).toEqual([]);
+    }
   });
 
   test('stays with a wrong current one, which is a 403 and in the audit', async () => {

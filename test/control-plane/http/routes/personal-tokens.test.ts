@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { closePlane, hour, openPlane, type Plane, withDatabase } from '../../harness.ts';
+import { closePlane, hour, openPlane, owner, type Plane, startPlane, withDatabase } from '../../harness.ts';
 
 let plane: Plane;
 beforeAll(async () => {
@@ -106,6 +106,43 @@ test('a user makes 200 tokens a day at the most, so that no user fills the audit
   const untilMidnight = (24 * hour - (at.getTime() % (24 * hour))) / 1000;
   expect(headers.get('retry-after')).toBe(String(Math.ceil(untilMidnight)));
   expect((await create(await plane.signIn('viewer'))).status).toBe(201);
+});
+
+test('a login more than 5 minutes ago makes no token without the password', async () => {
+  const [first, second] = ['the first long password', 'the second long password'];
+  const email = 'fresh@example.net';
+  const body = { email, password: first, role: 'member' };
+  await plane.call('POST', '/api/users', { token: await plane.signIn('owner'), body });
+  const session = (await plane.call('POST', '/api/auth/login', { body: { email, password: first } })).body.data;
+  const { access_token: old } = session;
+  plane.clock.advance(5 * 60_000);
+  expect((await create(old)).status).toBe(201);
+  plane.clock.advance(1);
+  const refused = await create(old);
+  expect([refused.status, refused.body.errors]).toEqual([
+    422,
+    { password: ['is required, because the login of this session is more than 5 minutes ago'] },
+  ]);
+  const wrong = await create(old, { password: second });
+  expect([wrong.status, wrong.body.message]).toEqual([403, 'the current password is wrong']);
+  const audit = (await plane.call('GET', '/api/audit?limit=1', { token: await plane.signIn('owner') })).body.data;
+  expect(audit[0]).toMatchObject({ action: 'password.refused', target: { name: email } });
+  const made = await create(old, { password: first });
+  expect(made.status).toBe(201);
+  // The password makes no token out of a token.
+  expect((await create(made.body.data.access_token, { password: first })).status).toBe(403);
+  expect(plane.log()).not.toMatch(/long password/);
+});
+
+test('passwords cannot be guessed with a session faster than by logging in', async () => {
+  const strict = await startPlane({ limits: { failedLogins: 2 } });
+  const session = (await strict.call('POST', '/api/auth/login', { body: owner })).body.data.access_token;
+  const statuses = [];
+  for (let times = 0; times < 3; times += 1) {
+    const body = { name: 'ci', password: 'wrong' };
+    statuses.push((await strict.call('POST', tokens, { token: session, body })).status);
+  }
+  expect(statuses).toEqual([403, 403, 429]);
 });
 
 test('a token makes no token, and sees and revokes those of its user', async () => {
