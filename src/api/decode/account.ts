@@ -35,7 +35,7 @@ export function decodeNewToken(body: unknown, source: Source): NewToken {
 /** Services without these extensions reply without a body, or with `null`. */
 export function decodePasswordChange(body: unknown, source: Source): PasswordChange {
   const none = { sessionsEnded: null, tokensRevoked: null };
-  const data = (body as { readonly data?: unknown } | null | undefined)?.data;
+  const { data = body } = (body ?? {}) as { readonly data?: unknown };
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return none;
   const change = Field.ofReply(body, source);
   return {

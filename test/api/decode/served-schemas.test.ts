@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import {
   decodeAudit,
   decodeNewToken,
+  decodePasswordChange,
   decodeSessions,
   decodeTokens,
   decodeUser,
@@ -103,6 +104,12 @@ const readings: Readonly<Record<string, Reading>> = {
       'network.etag',
       'network.peers.0.created_at',
     ],
+  },
+  'a changed password': {
+    of: 'PasswordChange',
+    decode: (body) => decodePasswordChange(body, source),
+    mayLack: ['sessions_ended', 'tokens_revoked', 'tokens_revoked.0.expires_at', 'tokens_revoked.0.last_used_at'],
+    ignores: [],
   },
   'a key just made': {
     of: 'NewEnrollmentKey',
