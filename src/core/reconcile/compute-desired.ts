@@ -13,17 +13,19 @@ import { withoutRemoved } from '../map/map-validation.ts';
 import type { NetworkMap, Peer } from '../map/model.ts';
 import { usableFirst } from '../names/address-order.ts';
 import { renderBlock } from '../names/hosts-block.ts';
-import { familyOf, hostPrefix, isDefaultRoute, lengthOf, type Prefix } from '../net/cidr.ts';
-import type { InterfaceAddress } from '../net/interface-address.ts';
+import { familyOf, hostPrefix, isDefaultRoute, lengthOf, maskPrefix, type Prefix } from '../net/cidr.ts';
+import { formatInterfaceAddress, type InterfaceAddress } from '../net/interface-address.ts';
+import { isLoopback } from '../net/loopback.ts';
 import { findRangeOverlap, judgeRoutes, type RouteConstraints } from '../routing/guard.ts';
 import { describeOutside, type KeptOutside, outsideOf } from '../routing/kept-outside.ts';
 import { checkEndpoints, insideFinder, withoutLost } from '../routing/lost-endpoints.ts';
 import { locateOutside } from '../routing/reach-outside.ts';
 import { assignedRoutes } from '../routing/route-owner.ts';
-import { type RouteReport, reportRefused, reportRoute } from '../routing/route-report.ts';
+import { explainFullTunnel, type RouteReport, reportRefused, reportRoute } from '../routing/route-report.ts';
 import { type StrictExceptions, strictRules } from '../routing/strict-rules.ts';
 import { reachPeers } from '../routing/topology.ts';
 import { markedSourceKey, tunnelRules } from '../routing/tunnel-rules.ts';
+import { findOuterResolvers } from '../routing/tunnelled-resolvers.ts';
 import { aliasOf, type Desired, type DesiredInputs, findRoutes } from './desired.ts';
 
 /** Works out what the host should be: who is reached how, without what the guard refuses. */
@@ -57,7 +59,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
   const isConnector = self.type === 'connector';
   const rejectsIpv6 = canRejectIpv6(intent) && !options.allowIpv6Outside;
   const judged = topology.routes.flatMap((route) =>
-    reportRoute(route, { map, failed, trapped: verdicts.trapped, rejectsIpv6 }, refuse),
+    reportRoute(route, { map, failed, trapped: verdicts.trapped }, refuse),
   );
   const outside = judged.filter(({ state }) => state === 'taken').flatMap(({ prefix }) => findOutside(prefix));
   const keptOutside = [...new Map(outside.map((each) => [each.address, each])).values()];
@@ -83,6 +85,13 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
   const routes = findRoutes({ address, peers });
   const isFull = routes.some(isDefaultRoute);
   const { surroundings } = ground;
+  const outer = findOuterResolvers(surroundings, [...routes, maskPrefix(formatInterfaceAddress(address))], keptOutside);
+  const isDnsInside = outer.length < surroundings.resolvers.length && outer.every(isLoopback);
+  const explained = reports.map((each) =>
+    each.state === 'taken' && isDefaultRoute(each.prefix)
+      ? { ...each, reason: explainFullTunnel(rejectsIpv6, isDnsInside) }
+      : each,
+  );
   const served = assignedRoutes(map, self).filter((route) => familyOf(route) === familyOf(map.cidr));
   const ingresses = findIngresses(served, surroundings, intent.forwarding);
   const { ingress } = ingresses;
@@ -126,7 +135,13 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
     routeTable: intent.routeTable,
     keptOutside,
     later: ground.later,
-    rules: isFull ? rulesOf(intent.strict, ground, packetRules?.rules.some(isReturnPathRule) ?? false) : [],
+    rules: isFull
+      ? rulesOf(
+          intent.strict,
+          { ...ground, surroundings: { ...surroundings, resolvers: outer } },
+          packetRules?.rules.some(isReturnPathRule) ?? false,
+        )
+      : [],
     isConnector,
     forwards,
     firewall: packetRules && { link, rules: packetRules.rules },
@@ -140,7 +155,7 @@ export function computeDesired(intent: DesiredInputs, ground: RouteConstraints):
       ...(isFull && { [markedSourceKey]: '1' }),
     },
     hosts: intent.label === null ? null : renderBlock(link, map, intent.label, intent.labels),
-    report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...reports],
+    report: [...(rangeRefused === null ? [] : [reportRefused(map.cidr, rangeRefused)]), ...inside, ...explained],
     detours: detours.flatMap((peer) => (topology.relay ? [{ peer, via: topology.relay }] : [])),
     lostEndpoints: verdicts.lost,
     resolved,

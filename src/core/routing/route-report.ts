@@ -17,14 +17,12 @@ interface Network {
   readonly failed: readonly PeerFailure[];
   /** Why routes are refused that the guard lets through, because of where their connectors are reached. */
   readonly trapped: ReadonlyMap<Prefix, string>;
-  /** Whether this host rejects IPv6 outside a full tunnel. */
-  readonly rejectsIpv6: boolean;
 }
 
 /** Tells what became of a route: one entry for what is done with it, and one for each connector that would take over. */
 export function reportRoute(
   { prefix, via, hop, standby, note }: RouteOwner,
-  { map, failed, trapped, rejectsIpv6 }: Network,
+  { map, failed, trapped }: Network,
   refuse: RouteGuard,
 ): RouteReport[] {
   const name = via?.name ?? null;
@@ -42,7 +40,7 @@ export function reportRoute(
     prefix,
     via: name,
     state: 'taken',
-    reason: isDefaultRoute(prefix) ? (rejectsIpv6 ? outsideTunnel : outsideWithIpv6) : health(via),
+    reason: isDefaultRoute(prefix) ? null : health(via),
   };
   return [
     taken,
@@ -55,9 +53,17 @@ function explainMissing(prefix: Prefix, map: NetworkMap): string {
   return withdrawn.length === 0 ? 'no connector' : `no connector; out of service at ${withdrawn.join(', ')}`;
 }
 
-/** Reported with every full tunnel: not all traffic goes through it. */
-const outsideTunnel = 'DNS queries to the resolver go outside the tunnel; IPv6 is rejected';
-const outsideWithIpv6 = 'IPv6 and DNS queries to the resolver go outside the tunnel';
+/**
+ * Says with a full tunnel what does not go through it.
+ *
+ * @param isDnsInside true where accepted routes lead to all resolvers
+ */
+export function explainFullTunnel(rejectsIpv6: boolean, isDnsInside: boolean): string {
+  if (isDnsInside) return rejectsIpv6 ? 'IPv6 is rejected' : 'IPv6 goes outside the tunnel';
+  return rejectsIpv6
+    ? 'DNS queries to the resolver go outside the tunnel; IPv6 is rejected'
+    : 'IPv6 and DNS queries to the resolver go outside the tunnel';
+}
 
 /** What a person does about a route that is refused; null where nothing on this host lets it through. */
 export function remedyOfRefused(

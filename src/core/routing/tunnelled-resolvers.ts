@@ -1,6 +1,14 @@
 import type { Underlay } from '../host-state/actual.ts';
-import { type Address, comparePrefixes, covers, hostPrefix, lengthOf } from '../net/cidr.ts';
-import { areResolversUnknown } from './kept-outside.ts';
+import {
+  type Address,
+  comparePrefixes,
+  covers,
+  hostPrefix,
+  isDefaultRoute,
+  lengthOf,
+  type Prefix,
+} from '../net/cidr.ts';
+import { areResolversUnknown, type KeptOutside } from './kept-outside.ts';
 import { leadsInto, type TunnelledResolver, type TunnelPrefixes } from './nested-prefixes.ts';
 
 /** A local resolver may have any number of servers. */
@@ -28,4 +36,15 @@ export function findTunnelledResolvers(
   }
   const all = [...found.values()].filter(({ address }) => !outside.includes(address));
   return all.toSorted((a, b) => comparePrefixes(hostPrefix(a.address), hostPrefix(b.address))).slice(0, most);
+}
+
+/** The resolvers to which no route but the default one leads into the tunnel. */
+export function findOuterResolvers(
+  surroundings: Underlay,
+  routes: readonly Prefix[],
+  keptOutside: readonly KeptOutside[],
+): readonly Address[] {
+  const taken = routes.filter((prefix) => !isDefaultRoute(prefix));
+  const kept = new Set(keptOutside.map(({ address }) => address));
+  return surroundings.resolvers.filter((each) => kept.has(each) || !leadsInto(taken, each, surroundings));
 }

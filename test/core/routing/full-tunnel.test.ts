@@ -8,6 +8,7 @@ import { planCleanup } from '../../../src/core/reconcile/plan-cleanup.ts';
 import { recordSteps } from '../../../src/core/reconcile/record-receipt.ts';
 import type { Step } from '../../../src/core/reconcile/step.ts';
 import type { RouteConstraints } from '../../../src/core/routing/guard.ts';
+import { reportOutside } from '../../../src/core/routing/outside-report.ts';
 import { isOfPair } from '../../../src/core/routing/route-table.ts';
 import { findOurRules, mainRule, tunnelRule, tunnelRules } from '../../../src/core/routing/tunnel-rules.ts';
 import { address, bare, desireFor, dialled, ground, network, peer, prefix, surroundings } from '../samples.ts';
@@ -53,6 +54,27 @@ function findLost({ rules }: Actual): Rule[] {
 const quick = [by(mainRule, 32764), by(tunnelRule, 32765)];
 
 describe('a full tunnel', () => {
+  it('has no rule for a resolver to which an accepted route leads, and does not report it outside', () => {
+    const [inner, outer] = [address('192.168.50.53'), address('198.51.100.53')];
+    const lan = prefix('192.168.50.0/24');
+    const both = network([connector, laptop], { routes: [everything, lan] });
+    const desire = (...resolvers: (typeof inner)[]) => {
+      const around = { ...allowing('0.0.0.0/0'), surroundings: { ...surroundings, resolvers } };
+      return desireFor(laptop, both, {}, { ...around, inside: { ...ground.inside, present: [lan] } });
+    };
+    const listed = (desired: typeof full) =>
+      reportOutside('cpn0', desired, surroundings).entries.flatMap(({ prefix: each, why }) =>
+        why === 'a resolver' ? [each] : [],
+      );
+    const reasonOf = ({ report }: typeof full) => report.find(({ prefix: each }) => each === everything)?.reason;
+    const alone = desire(inner, address('127.0.0.1'));
+    expect([listed(alone), reasonOf(alone)]).toEqual([[], 'IPv6 goes outside the tunnel']);
+    const mixed = desire(inner, outer);
+    expect(listed(mixed)).toEqual(['198.51.100.53/32']);
+    expect(reasonOf(mixed)).toBe('IPv6 and DNS queries to the resolver go outside the tunnel');
+    expect(mixed.rules.map(({ to }) => to)).not.toContain('192.168.50.53/32');
+  });
+
   it('is marked, has its route in a table of its own, and sends nothing in before everything is ready', () => {
     expect(full.config).toMatchObject({ fwmark: 0x209d });
     expect(full.report).toEqual([
