@@ -3,10 +3,11 @@ import { type Finding, noteFinding, okFinding, problemFinding } from '../../core
 import { CpnError, Intercepted, ProxyFailed, Refused, Unreachable } from '../../core/errors/index.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
+import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf, explainNoAccess } from '../access.ts';
 import type { Evaluation } from '../reconcile/evaluate-network.ts';
-import { namesOf, resolveDeadline } from '../reconcile/resolve-names.ts';
+import { locateApi, namesOf, resolveDeadline } from '../reconcile/resolve-names.ts';
 import { secondsNow } from '../tools.ts';
 import type { DoctorTools, NetworkCheck } from './examination.ts';
 
@@ -17,6 +18,7 @@ const deadline = 5_000;
 export const serviceChecks: readonly NetworkCheck[] = [
   { subject: 'api', examine: (tools, { state }) => examineService(tools, state) },
   { subject: 'api', examine: async (tools, { state }) => examineProxy(tools, state) },
+  { subject: 'api', examine: async (_, seen) => examinePath(seen) },
   { subject: 'clock', examine: async (tools, seen) => [await examineOwnClock(tools, seen)] },
   { subject: 'dns', examine: (tools, { state }) => examineNames(tools, state) },
 ];
@@ -55,6 +57,15 @@ function examineProxy(tools: DoctorTools, { interface: link, service }: Joined):
   if (named === null) return [];
   const found = `${named.from} names ${named.url}, which is not saved and not used: the connection is direct`;
   return [noteFinding('api', looked, found, `cpn set ${link} --proxy ${named.url}, or --proxy none`)];
+}
+
+/** A control plane, or the proxy to it, must not depend on a route of the network. */
+function examinePath({ state, desired }: Evaluation): Finding[] {
+  const route = findServiceRoute(desired, locateApi(state));
+  if (!state.enabled || route === null) return [];
+  const { interface: link, service } = state;
+  const remedy = `cpn set ${link} --proxy URL or --api URL, with an address outside the routes of the network`;
+  return [problemFinding('api', (proxyOf(service) ?? service).url, describeServiceRoute(route), remedy)];
 }
 
 /** Of what answers and is no control plane, TLS alone has its advice in the problem. */

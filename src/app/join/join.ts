@@ -8,6 +8,7 @@ import { isSameProxy, proxyOf } from '../../core/net/proxy.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import { remedyOfRefused } from '../../core/routing/route-report.ts';
+import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
 import type { Joined, State } from '../../store/state/state.ts';
 import { explainNoAccess, withPersonalToken } from '../access.ts';
 import { reportLoading } from '../drain/withdraw.ts';
@@ -19,6 +20,7 @@ import { type Evaluation, evaluateNetwork } from '../reconcile/evaluate-network.
 import { syncPorts } from '../reconcile/open-ports.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
 import { reportSecret } from '../reconcile/report-secret.ts';
+import { locateApi } from '../reconcile/resolve-names.ts';
 import { isJoined, refuseUnreadable } from '../select.ts';
 import { readFeatures } from '../service-features.ts';
 import { describePinMismatches } from '../status/describe-pin-mismatches.ts';
@@ -137,6 +139,9 @@ async function plan(
     const remedy = remedyOfRefused(route, link);
     tools.warn(`${route.prefix} does not lead into ${link}: it ${route.reason}${remedy === null ? '' : `; ${remedy}`}`);
   }
+  const route = findServiceRoute(planned.desired, locateApi(planned.state));
+  const { service } = planned.state;
+  if (route !== null) tools.warn(`${(proxyOf(service) ?? service).url} ${describeServiceRoute(route)}`);
   const hostsProblem = explainHosts(planned.desired, planned.actual);
   if (hostsProblem !== null) tools.warn(new HostsFileNotUpdated(link, hostsProblem).message);
   return planned;

@@ -1,9 +1,10 @@
-import { CannotReport, expectCpnError, NotJoined, NotKept, WrongUsage } from '../../core/errors/index.ts';
+import { CannotMove, CannotReport, expectCpnError, NotJoined, NotKept, WrongUsage } from '../../core/errors/index.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
 import { proxyOf } from '../../core/net/proxy.ts';
 import type { ServiceAddress } from '../../core/net/service-address.ts';
 import { type Change, updated } from '../../core/reconcile/change.ts';
 import type { Step } from '../../core/reconcile/step.ts';
+import { describeServiceRoute, findServiceRoute } from '../../core/routing/tunnelled-service.ts';
 import type { Joined } from '../../store/state/state.ts';
 import { accessOf } from '../access.ts';
 import { applyEvaluation, findUnloaded, save, withoutRules } from '../reconcile/apply.ts';
@@ -14,7 +15,7 @@ import { preparePorts, syncPorts } from '../reconcile/open-ports.ts';
 import { defaultConfirmMs } from '../reconcile/pass.ts';
 import { explainChanges, type PassReport, readReported } from '../reconcile/reconcile.ts';
 import { reportSecret } from '../reconcile/report-secret.ts';
-import { resolveNames } from '../reconcile/resolve-names.ts';
+import { locateApi, resolveNames } from '../reconcile/resolve-names.ts';
 import { refuseUnreadable, selectJoined } from '../select.ts';
 import { withExtensions } from '../service-features.ts';
 import { checkInbound } from '../status/foreign-drops.ts';
@@ -80,6 +81,7 @@ function describeProxy(service: ServiceAddress): string {
 async function evaluateOptions(tools: Tools, next: Joined, known: Joined): Promise<Evaluation> {
   const planned = await evaluateNetwork(tools, next, { disallowed: findDisallowed(known, next) });
   const { desired, actual, steps, changes } = planned;
+  if (next.service !== known.service) refuseTunnelled(planned);
   const before = actual.device?.listenPort ?? null;
   const isReleased = next.options.listenPort === null && before !== null && before === known.options.listenPort;
   if (!isReleased) return planned;
@@ -89,13 +91,22 @@ async function evaluateOptions(tools: Tools, next: Joined, known: Joined): Promi
   return { ...planned, steps: [...steps, release], changes: [...changes, change] };
 }
 
+/** Refuses a control plane or a proxy that is reached only through a route of the network. @throws CannotMove */
+function refuseTunnelled({ state, desired }: Evaluation): void {
+  const { interface: link, service } = state;
+  const route = findServiceRoute(desired, locateApi(state));
+  if (route === null) return;
+  const remedy = `name one that is outside the tunnel, or accept this with "cpn set ${link} --allow-route ${route}"`;
+  throw new CannotMove(link, (proxyOf(service) ?? service).url, describeServiceRoute(route), remedy);
+}
+
 /**
  * Changes what was decided for this host when it joined. Reports to the control plane come first: a refusal
  * changes nothing here. A change of the host that could cut it off is taken back unless it is confirmed within `confirmMs`, and after a
  * signal; the control plane gets the former values again. A move of the control plane is checked before anything changes, and is kept only where the new
  * one sends the map again afterwards.
  *
- * @throws NotKept and Interrupted when it was taken back
+ * @throws NotKept and Interrupted when it was taken back, CannotMove for a control plane in a route of the network
  */
 export async function setOptions(
   tools: Tools,

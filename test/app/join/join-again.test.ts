@@ -9,6 +9,7 @@ import { noUpdate } from '../../../src/app/reconcile/state-update.ts';
 import { Secret } from '../../../src/core/crypto/secret.ts';
 import { Refused, Unreachable, WrongUsage } from '../../../src/core/errors/index.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import { parseProxy } from '../../../src/core/net/proxy.ts';
 import type { Joined, State } from '../../../src/store/state/state.ts';
 import { dialled, keyPair, options, peer, prefix } from '../../core/samples.ts';
 import { answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
@@ -54,6 +55,17 @@ describe('a join that is repeated with the same key', () => {
     await joinAgain();
     expect(await known(desk)).toEqual(before);
     expect([desk.actual.link?.mtu, desk.actual.device?.listenPort]).toEqual([1300, 51_999]);
+  });
+
+  it('warns of a proxy that only a route of the network leads to', async () => {
+    const lan = prefix('192.168.50.0/24');
+    const withRoute = mapAt('"1"', [peer(2, { type: 'connector', endpoint: dialled(2) })], { routes: [lan] });
+    const { membership } = joinedTo(withRoute);
+    const { desk, warnings, joinAgain } = await startDesk({ membership, options });
+    desk.answers = [answerWith(withRoute)];
+    const proxy = parseProxy('http://192.168.50.9:3128', '--proxy');
+    await joinAgain(['proxy'], { service: { ...joinedTo(map).service, proxy } });
+    expect(warnings).toContainEqual(expect.stringContaining('is reached through the route 192.168.50.0/24'));
   });
 
   it('changes the options that are given, and those alone', async () => {

@@ -5,7 +5,10 @@ import { reconcileNetworks } from '../../../src/app/reconcile/reconcile.ts';
 import { readStatus } from '../../../src/app/status/status.ts';
 import { CannotReport, NotKept, Refused, Unreachable, WrongUsage } from '../../../src/core/errors/index.ts';
 import { features } from '../../../src/core/map/features.ts';
+import { parsePrefix } from '../../../src/core/net/cidr.ts';
 import { parseEndpoint } from '../../../src/core/net/endpoint.ts';
+import { parseProxy } from '../../../src/core/net/proxy.ts';
+import type { Joined } from '../../../src/store/state/state.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { dialled, options, peer } from '../../core/samples.ts';
 import { answerWith, Desk, fail, joinedTo, mapAt } from '../desk.ts';
@@ -43,6 +46,35 @@ describe('setting options', () => {
     expect(options.allowRoutes).toEqual([one]);
     expect(await desk.tools.store.readConfig('cpn0')).toContain('MTU = 1300');
     expect(desk.described).toEqual([]);
+  });
+
+  it('refuses a proxy or a control plane that only a route of the network leads to, and changes nothing', async () => {
+    const lanRoute = parsePrefix('192.168.50.0/24');
+    const withRoute = mapAt('"1"', [peer(2, { type: 'connector', endpoint: dialled(2) })], { routes: [lanRoute] });
+    const start = async (changes: Partial<Joined> = {}) => {
+      const desk = await Desk.with(joinedTo(withRoute, changes));
+      desk.answers = [answerWith(withRoute)];
+      return settle(desk);
+    };
+    const proxy = parseProxy('http://192.168.50.9:3128', '--proxy');
+    const refused = {
+      name: 'CannotMove',
+      message: expect.stringMatching(/http:\/\/192\.168\.50\.9:3128 is reached through the route 192\.168\.50\.0\/24/),
+    };
+    const desk = await start();
+    const before = await desk.state();
+    await expect(setOptions(desk.tools, undefined, { ...none, proxy })).rejects.toMatchObject(refused);
+    await expect(planOptions(desk.tools, undefined, { ...none, proxy })).rejects.toMatchObject(refused);
+    const service = { url: 'https://192.168.50.9', insecureHttp: false };
+    await expect(setOptions(desk.tools, undefined, { ...none, service })).rejects.toMatchObject({ name: 'CannotMove' });
+    expect([await desk.state(), desk.steps]).toEqual([before, []]);
+    // One outside, and one in a route that a person lets through, are taken.
+    const outside = parseProxy('http://198.51.100.9:3128', '--proxy');
+    await setOptions(desk.tools, undefined, { ...none, proxy: outside });
+    expect((await desk.state()).service.proxy).toEqual(outside);
+    const allowing = await start({ options: { ...options, allowRoutes: [lanRoute] } });
+    await setOptions(allowing.tools, undefined, { ...none, proxy });
+    expect((await allowing.state()).service.proxy).toEqual(proxy);
   });
 
   it('warns of flags for connectors on another host, and of a probe that is not there', async () => {
