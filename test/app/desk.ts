@@ -82,7 +82,7 @@ export class Desk {
   /** The addresses in the tunnel that accept TCP connections. */
   readonly alive = new Set<string>();
   /** Whether an echo of this size, headers included, gets a reply. */
-  echoes: (address: Address, bytes: number) => boolean | Promise<boolean> = () => false;
+  echoes: (address: Address, bytes: number, mark?: number) => boolean | Promise<boolean> = () => false;
   /** The MTU for echoes to an address, where it exceeds that of the interface. */
   readonly wide = new Map<Address, number>();
   /** Whether the probe of a host in the LAN succeeds. */
@@ -213,11 +213,11 @@ export class Desk {
       isTcpReachable: async (address) => this.alive.has(address),
       answersQuery: async (resolver) => this.alive.has(resolver),
       probe: async (target) => this.reaches(target),
-      probeSize: async (address, { bytes, count }) => {
+      probeSize: async (address, { bytes, count, mark }) => {
         const own = address.startsWith('10.77.') ? (this.actual.link?.mtu ?? 0) : 1500;
         const largest = this.wide.get(address) ?? own;
         for (let sent = 0; sent < count; sent += 1) {
-          if ((await this.echoes(address, bytes)) && bytes <= largest) return true;
+          if ((await this.echoes(address, bytes, mark)) && bytes <= largest) return true;
         }
         return false;
       },

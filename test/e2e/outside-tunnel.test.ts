@@ -144,7 +144,7 @@ describe('a full tunnel next to a DHCP server that hands out routes', () => {
     ]);
     const explained = JSON.parse((await laptop.cpn(['explain', visitor.address, '--json'])).stdout);
     expect(explained.checks[0].detail).toContain(
-      `because of the route 128.0.0.0/1 by 192.168.7.66 on eth0 (boot); "${remedy}" sends them into it`,
+      `because of the route 128.0.0.0/1 by 192.168.7.66 on eth0 (boot); "${remedy}" sends these addresses into the tunnel`,
     );
     await forget(...halves);
     expect((await status(laptop)).state).toBe('up');

@@ -37,14 +37,20 @@ async function examineMtu(tools: DoctorTools, { state, desired, actual }: Evalua
   const heard = device.peers.filter(({ latestHandshake }) => isFresh(latestHandshake, now)).slice(0, mostPeers);
   const names = new Map(state.membership.map.peers.map((peer) => [peer.publicKey, peer]));
   const isAdaptive = state.options.mtu === null;
-  const tryOut = async (address: Address, target: string, full: number): Promise<Echoes> => {
-    return { target, full, passed: await measurePath(tools.host, address, full, guessSizes(null)) };
+  const tryOut = async (
+    address: Address,
+    target: string,
+    full: number,
+    mark: number | null = null,
+  ): Promise<Echoes> => {
+    return { target, full, passed: await measurePath(tools.host, address, full, guessSizes(null), { mark }) };
   };
   const findings = heard.map(async ({ publicKey, endpoint }) => {
     const peer = names.get(publicKey);
     const through = peer && (await tryOut(peer.address, `${peer.name} (${peer.address})`, link.mtu));
     const around = familyOf(endpoint?.host ?? peer?.address ?? ('0.0.0.0' as Address)) === 4 ? overhead : overheadV6;
-    const outside = endpoint && (await tryOut(endpoint.host, endpoint.host, link.mtu + around));
+    // With the mark of WireGuard's own packets, because a full tunnel carries all others.
+    const outside = endpoint && (await tryOut(endpoint.host, endpoint.host, link.mtu + around, device.fwmark));
     return [
       ...(through ? [checkTunnelEchoes(through, link.name, isAdaptive)] : []),
       ...(outside ? [checkOuterEchoes(outside, link.name)] : []),

@@ -10,19 +10,21 @@ const echoDeadline = 1_000;
  * Throws MissingTool without `ping`.
  *
  * @param guesses sizes to try first
+ * @param mark the firewall mark of the packets; null without one
  */
 export async function measurePath(
   prober: Prober,
   address: Address,
   full: number,
   guesses: readonly number[],
-  signal?: AbortSignal,
+  { signal, mark = null }: { readonly signal?: AbortSignal | undefined; readonly mark?: number | null } = {},
 ): Promise<number | null> {
   if (!prober.probeSize) return null;
+  const marked = mark === null ? {} : { mark };
   const search = searchSize(full, guesses);
   let step = search.next();
   while (!step.done && !signal?.aborted) {
-    step = search.next(await prober.probeSize(address, step.value, echoDeadline));
+    step = search.next(await prober.probeSize(address, { ...step.value, ...marked }, echoDeadline));
   }
   return step.done ? step.value : null;
 }

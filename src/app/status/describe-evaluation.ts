@@ -13,6 +13,7 @@ import { describeUnlisted, ownKeys } from '../../core/map/own-peer.ts';
 import { describeAllSkipped } from '../../core/map/skipped-peers.ts';
 import { addressesOf } from '../../core/names/resolved-names.ts';
 import { formatEndpoint } from '../../core/net/endpoint.ts';
+import { proxyOf } from '../../core/net/proxy.ts';
 import { explainHosts } from '../../core/reconcile/plan-hosts.ts';
 import {
   type BypassRoute,
@@ -69,7 +70,8 @@ export function describeEvaluation(
     remedy: route.state === 'refused' ? remedyOfRefused(route, state.interface) : null,
   }));
   const foreignRoutes = findForeignRoutes(desired, actual);
-  const outside = state.enabled ? reportOutside(state.interface, desired, actual.surroundings) : noOutside;
+  const isProxied = proxyOf(state.service) !== null;
+  const outside = state.enabled ? reportOutside(state.interface, desired, actual.surroundings, isProxied) : noOutside;
   const withoutWay = describeLanRoutes(state, notes.ways);
   const age = desired.isConnector ? describeMapAge(state, seen.serviceTime) : null;
   const troubled =

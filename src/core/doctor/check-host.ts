@@ -30,7 +30,7 @@ export function checkTools(tools: readonly ToolFound[], { forwards, pings }: Nee
       if (needed.includes(tool)) return problemFinding('tools', tool, 'is not there', remedy);
       const use =
         tool === 'nft'
-          ? 'a connector needs it, and a host whose containers are to be reached through the tunnel'
+          ? 'a connector needs it, and a host whose containers are to be reached through the tunnel; without it neighbours may reach the tunnel address'
           : 'without it the MTU cannot be tried out';
       return noteFinding('tools', tool, `is not there; ${use}`, remedy);
     });

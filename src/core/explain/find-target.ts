@@ -81,6 +81,7 @@ function explainIpv6(address: Address, { map, enabled, desired: { ipv6 } }: View
 /** What sends an address into the full tunnel that an unexpected route of this host leads past it; null where none does. */
 export function remedyOutside(address: Address, views: readonly View[]): string | null {
   for (const { desired, actual } of views) {
+    if (desired.rules.length === 0) continue;
     const route = findOutsideRoute(address, desired.rules, actual.surroundings);
     if (route !== null && !route.isExpected) return remedyOf(desired.link);
   }

@@ -31,6 +31,8 @@ const confirmations = 2;
 export interface EchoRequest {
   readonly bytes: number;
   readonly count: number;
+  /** The firewall mark of the packets; absent without one. */
+  readonly mark?: number;
 }
 
 /**

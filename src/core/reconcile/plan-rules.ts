@@ -81,7 +81,7 @@ function reasonOf(rule: Rule): string {
     case rulePriority.source:
       return 'what comes in at this address is answered from it';
     case rulePriority.service:
-      return 'the control plane is reached outside the tunnel';
+      return 'the control plane, or the proxy to it, is reached outside the tunnel';
     case rulePriority.resolver:
       return 'a resolver is reached outside the tunnel';
     case rulePriority.main:

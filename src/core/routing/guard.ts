@@ -12,7 +12,7 @@ import {
 } from '../net/cidr.ts';
 import { PrefixIndex } from '../net/prefix-index.ts';
 import { memoizeByString } from '../util/memo.ts';
-import { type KeptOutside, outsideOf, resolver, sshClient, staysLocal } from './kept-outside.ts';
+import { type KeptOutside, nameService, outsideOf, resolver, sshClient, staysLocal } from './kept-outside.ts';
 import { isServerInside, isSessionInside, type TunnelPrefixes } from './nested-prefixes.ts';
 import { guardShare, type RouteGuard } from './public-prefixes.ts';
 
@@ -192,7 +192,7 @@ function protectedAddresses(
   needed: Pick<RouteConstraints, 'api' | 'isProxied' | 'sshClients'> & Pick<Underlay, 'gateways' | 'resolvers'>,
 ): ProtectedAddresses {
   return [
-    [needed.isProxied ? 'the proxy to the control plane' : 'the control plane', needed.api],
+    [nameService(needed.isProxied ?? false), needed.api],
     ['the default gateway', needed.gateways],
     [resolver, needed.resolvers],
     [sshClient, needed.sshClients.map(({ address }: SshClient) => address)],

@@ -11,6 +11,9 @@ export interface KeptOutside {
 /** What such an address is, as people read it and as the state remembers it. */
 export const resolver = 'a resolver';
 export const sshClient = 'an SSH client';
+/** The address by which this host reaches the control plane. */
+export const nameService = (isProxied: boolean): string =>
+  isProxied ? 'the proxy to the control plane' : 'the control plane';
 
 /** True where the host may have more resolvers than can be seen: none is named during boot, and a stub's sockets last for a query. */
 export function areResolversUnknown({ stubs = [], resolvers }: Pick<Underlay, 'stubs' | 'resolvers'>): boolean {

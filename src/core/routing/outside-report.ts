@@ -2,7 +2,7 @@ import type { Underlay } from '../host-state/actual.ts';
 import { rulePriority } from '../host-state/marks.ts';
 import type { Rule } from '../host-state/policy-rule.ts';
 import { type Address, addressOf, covers, hostPrefix, lengthOf, type Prefix, restorePrefix } from '../net/cidr.ts';
-import { resolver } from './kept-outside.ts';
+import { nameService, resolver } from './kept-outside.ts';
 import { findHollowing, isPublic, listOutside, type OutsideRoute } from './outside.ts';
 import { areStrict, usualPriority } from './strict-rules.ts';
 
@@ -34,12 +34,18 @@ export const noOutside: OutsideReport = { entries: [], omitted: 0 };
  * Reports what a host reaches outside the full tunnel `link`; nothing where it has none.
  *
  * @param tunnel its policy rules, and what becomes of IPv6
+ * @param isProxied whether this host reaches the control plane by a proxy
  */
-export function reportOutside(link: string, { rules, ipv6 }: FullTunnel, underlay: Underlay): OutsideReport {
+export function reportOutside(
+  link: string,
+  { rules, ipv6 }: FullTunnel,
+  underlay: Underlay,
+  isProxied = false,
+): OutsideReport {
   if (rules.length === 0) return noOutside;
   const routes = routesOutside(rules, underlay);
   const hollowing = findHollowing(routes);
-  const named = rules.flatMap((rule) => describeRule(rule) ?? []);
+  const named = rules.flatMap((rule) => describeRule(rule, isProxied) ?? []);
   const isNamed = new Set([...named.map(({ prefix }) => prefix), ...underlay.gateways.map(hostPrefix)]);
   const entries = routes.map((route): OutsideEntry => {
     const { prefix, gateway } = route;
@@ -96,7 +102,7 @@ export function comparePublicFirst(a: Prefix, b: Prefix): number {
 
 /** What sends such a route's addresses into the tunnel. */
 export function remedyOf(link: string): string {
-  return `"cpn set ${link} --strict-tunnel" sends them into it`;
+  return `"cpn set ${link} --strict-tunnel" sends these addresses into the tunnel`;
 }
 
 /** `0.0.0.0/1 by 192.0.2.66 on eth0 (dhcp)`. */
@@ -117,9 +123,9 @@ export function listPublicResolvers({ rules, ipv6 }: FullTunnel): Address[] {
   return all.filter(({ prefix, why }) => why === resolver && isPublic(prefix)).map(({ prefix }) => addressOf(prefix));
 }
 
-function describeRule({ priority, to }: Rule): OutsideEntry | null {
+function describeRule({ priority, to }: Rule, isProxied = false): OutsideEntry | null {
   const place = usualPriority(priority);
-  const why = place === rulePriority.service ? 'the control plane' : resolver;
+  const why = place === rulePriority.service ? nameService(isProxied) : resolver;
   if (to === null || (place !== rulePriority.service && place !== rulePriority.resolver)) return null;
   return { prefix: hostPrefix(addressOf(to)), link: null, gateway: null, why, problem: null };
 }

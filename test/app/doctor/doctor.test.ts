@@ -231,6 +231,15 @@ describe('the MTU', () => {
     },
   );
 
+  it('is measured outside the tunnel with the mark of its own packets: a full tunnel carries all others', async () => {
+    const { desk, tools } = await startDesk();
+    const { device } = desk.actual;
+    if (device !== null) desk.actual = { ...desk.actual, device: { ...device, fwmark: 0xca6c } };
+    desk.echoes = (to, bytes, mark) => to.startsWith('10.77.') || mark === 0xca6c || bytes <= 1420;
+    const outside = (await examine(tools)).filter(({ looked }) => looked.includes('largest travel'));
+    expect(outside.map(({ verdict }) => verdict)).toEqual(['ok']);
+  });
+
   it('is said to be measured where it is, and not to be too large when the daemon can lower it', async () => {
     const { desk, tools } = await startDesk();
     desk.echoes = (_, bytes) => bytes <= 1300;

@@ -104,6 +104,12 @@ describe('tools', () => {
     expect(checkTools([tool(name, null)], needs)).toMatchObject([{ verdict, remedy: `apt install ${name}` }]);
   });
 
+  it('without nft may leave the tunnel address open to neighbours', () => {
+    expect(checkTools([tool('nft', null)], ready)).toMatchObject([
+      { found: expect.stringMatching(/; without it neighbours may reach the tunnel address$/) },
+    ]);
+  });
+
   it('that are installed are reported with their versions', () => {
     expect(checkTools([tool('wg')], ready)).toMatchObject([{ verdict: 'ok', found: '/usr/bin/wg, 1.0' }]);
   });

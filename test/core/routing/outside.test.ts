@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { remedyOutside } from '../../../src/core/explain/find-target.ts';
 import type { RoutedPrefix, Underlay } from '../../../src/core/host-state/actual.ts';
 import { rulePriority } from '../../../src/core/host-state/marks.ts';
 import { formatRule } from '../../../src/core/host-state/policy-rule.ts';
@@ -156,6 +157,29 @@ describe('the rules of a strict tunnel', () => {
     expect(findOutsideRoute(address('8.8.8.8'), rules, underlay)?.prefix).toBe('0.0.0.0/1');
     expect(findOutsideRoute(address('8.8.8.8'), strict, underlay)).toBeNull();
   });
+});
+
+it('a report names the proxy to the control plane where there is one', () => {
+  const rules = tunnelRules(
+    { surroundings: { ...surroundings, resolvers: [] }, api: [address('198.51.100.80')] },
+    false,
+  );
+  const why = (isProxied?: boolean) =>
+    reportOutside('cpn0', { rules, ipv6: null }, laptop([]), isProxied).entries.find(
+      (entry) => entry.prefix === '198.51.100.80/32',
+    )?.why;
+  expect([why(), why(true)]).toEqual(['the control plane', 'the proxy to the control plane']);
+});
+
+it('a strict tunnel is suggested for an address outside a full tunnel, and nowhere else', () => {
+  const rules = tunnelRules({ surroundings, api: [] }, false);
+  const on = (given: typeof rules) =>
+    ({ desired: { link: 'cpn0', rules: given }, actual: { surroundings: laptop([], ['203.0.113.0/24']) } }) as never;
+  const wan = address('203.0.113.9');
+  expect(remedyOutside(wan, [on([]), on(rules)])).toBe(
+    '"cpn set cpn0 --strict-tunnel" sends these addresses into the tunnel',
+  );
+  expect(remedyOutside(wan, [on([])])).toBeNull();
 });
 
 it('a report of very many routes lists the widest, and counts the others', () => {

@@ -10,7 +10,20 @@ it('sends echoes that must not be fragmented', async () => {
   expect(await host.probeSize(here, { bytes: 1400, count: 2 }, 1_000)).toBe(true);
   // As large as loopback's MTU allows.
   expect(await host.probeSize(here, { bytes: 65_535, count: 1 }, 1_000)).toBe(true);
+  expect(await host.probeSize(here, { bytes: 1400, count: 1, mark: 0xca6c }, 1_000)).toBe(true);
   expect(await host.probeSize(parseAddress('::1'), { bytes: 65_535 + 40, count: 1 }, 200)).toBe(false);
+});
+
+it('gives echoes the mark of WireGuard packets, where there is one', async () => {
+  const args: (readonly string[])[] = [];
+  const host = linuxHost(async (_, given) => {
+    args.push(given);
+    return '';
+  });
+  for (const mark of [{}, { mark: 0xca6c }]) {
+    await host.probeSize(parseAddress('192.0.2.1'), { bytes: 1400, count: 1, ...mark }, 1_000);
+  }
+  expect(args.map((given) => given.join(' ').match(/ -m \d+/)?.[0])).toEqual([undefined, ' -m 51820']);
 });
 
 it('allows only echoes to exceed the MTU of the interface, and removes their routes', async () => {

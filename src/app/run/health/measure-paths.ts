@@ -46,7 +46,7 @@ export async function measurePaths(
   const restore = isNarrow ? await tools.host.raiseProbeMtu?.(state.interface, addresses, full) : null;
   try {
     const measured = due.map(async ({ peer }): Promise<[PeerId, number | null]> => {
-      return [peer.id, await measurePath(tools.host, peer.address, full, guessSizes(pathMtu), signal)];
+      return [peer.id, await measurePath(tools.host, peer.address, full, guessSizes(pathMtu), { signal })];
     });
     return new Map(await Promise.all(measured));
   } finally {
