@@ -18,6 +18,7 @@ export const aliases = {
     etag: ['etag'],
     peers: ['peers', 'members', 'nodes'],
     removed: ['removed'],
+    messages: ['messages'],
   },
   peer: {
     id: ['id', 'peer_id', 'uuid'],

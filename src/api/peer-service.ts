@@ -93,6 +93,7 @@ export function connectPeerService(
         listsRemoved: has('map-revision') && has('map-removed'),
         hasOwnTag: has('map-etag'),
         instance: has('map-instance') ? instance : null,
+        takesMessages: has('map-messages') && instance !== null,
         // The signal of a wait holds for any call.
         wait: has('map-revision') && has('map-wait') ? wait : wait?.signal && { seconds: null, signal: wait.signal },
         onRefused: ({ message }) => options.onRetry?.({ attempt: 1, delayMs: 0, problem: message }),

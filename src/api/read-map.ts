@@ -3,9 +3,11 @@ import type { Secret } from '../core/crypto/secret.ts';
 import { BadReply } from '../core/errors/index.ts';
 import { deltaManipulation } from '../core/map/apply-delta.ts';
 import type { Id, NetworkMap } from '../core/map/model.ts';
+import { messageKinds } from '../core/map/peer-message.ts';
 import { tryParseAddress } from '../core/net/cidr.ts';
 import { decodeDelta, isBase } from './decode/delta.ts';
 import { decodeMap, decodeRemoved } from './decode/map.ts';
+import { decodeMessages } from './decode/messages.ts';
 import type { Answer } from './http/attempt.ts';
 import type { HttpClient } from './http/client.ts';
 import type { Remedies } from './http/error-reply.ts';
@@ -24,6 +26,8 @@ export interface MapRequest {
   readonly hasOwnTag: boolean;
   /** The id of this start of the daemon; null for a command, and where the service takes none. */
   readonly instance?: string | null;
+  /** The host takes messages, and the service sends them. */
+  readonly takesMessages: boolean;
   readonly wait?: Wait | undefined;
   readonly remedies: Remedies;
   /** Called with the refusal of a delta, before the whole map is read. */
@@ -38,6 +42,7 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
   const answer = await ask(http, request, wait, {
     ...(revision !== null && { 'if-none-match': revision }),
     ...(base && { 'a-im': deltaManipulation }),
+    ...(base && request.takesMessages && { 'peer-messages': messageKinds.join(', ') }),
     ...(request.instance != null && { 'peer-instance': request.instance }),
   });
   const { status } = answer;
@@ -56,6 +61,8 @@ export async function readMap(http: HttpClient, request: MapRequest): Promise<Ma
     };
   }
   try {
+    const messages = request.takesMessages ? decodeMessages(answer) : [];
+    if (messages.length > 0) return { map: null, messages, ...rest };
     return { ...decodeDelta(answer, base, request.hasOwnTag), ...rest };
   } catch (error) {
     if (!(error instanceof BadReply)) throw error;

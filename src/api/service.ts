@@ -3,6 +3,7 @@ import type { OpenSession as OpenSessionReply } from '../contract/auth.ts';
 import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey } from '../contract/enrollment-key.ts';
 import type { Event as EventReply } from '../contract/event.ts';
 import type { PathState, PeerHealth as PeerHealthReply, Report } from '../contract/health.ts';
+import type { PeerMessage } from '../contract/message.ts';
 import type { ChangeNetwork, CreateNetwork, NetworkSummary as NetworkSummaryReply } from '../contract/network.ts';
 import type { ChangePeer, Peer as PeerReply, PeerType } from '../contract/peer.ts';
 import type { CreatePersonalToken, PersonalToken } from '../contract/personal-token.ts';
@@ -70,6 +71,8 @@ export interface MapReading {
   readonly waited: boolean;
   /** The reply is a whole map, and the one that the request named: a service that compares ETags replies with a 304. */
   readonly isRepeated?: true;
+  /** Messages for this host, which came instead of a map; absent for none. */
+  readonly messages?: readonly PeerMessage[];
   /** The Date of the reply, in milliseconds since 1970; absent where it has none. */
   readonly servedAt?: number;
   /** The address at which the service answered, where it is known. */

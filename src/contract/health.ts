@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { mostProbed } from './message.ts';
 import { identifier, instant, nameShown, text } from './text.ts';
 
 /** How a host reaches a peer, from its own measurements. */
@@ -42,6 +43,10 @@ export type RoutePath = z.infer<typeof RoutePath>;
 export const mostPaths = 500;
 export const mostRoutes = 51;
 
+/** Whether a peer answered a probe that the control plane asked for. */
+export const ProbeResult = z.object({ peer: identifier, answered: z.boolean() }).meta({ id: 'ProbeResult' });
+export type ProbeResult = z.infer<typeof ProbeResult>;
+
 /** What a host observes. Fields that are left out stay as they were reported before. */
 export const Report = z
   .object({
@@ -54,6 +59,10 @@ export const Report = z
     drift: z.int().min(0).optional().meta({ description: 'Changes that are pending at the host.' }),
     pin_mismatches: z.array(identifier).max(mostPaths).optional().meta({
       description: 'Peers whose key or address is not the one that the host knows.',
+    }),
+    probes: z.array(ProbeResult).max(mostProbed).optional().meta({
+      description:
+        'The reply to a message of kind `probe`. A peer that the host never reached directly, and that does not answer, is left out.',
     }),
     problem: text(300)
       .nullable()

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { mostMessages, PeerMessage } from './message.ts';
 import { Peer } from './peer.ts';
 import { identifier, nameShown, requiredText, text, tokenShown } from './text.ts';
 
@@ -89,6 +90,9 @@ export const NetworkDelta = NetworkHead.extend({
   peers: z.array(Peer).meta({ description: 'Peers that are new, or not as they were; each whole.' }),
   removed: z.array(z.int()).meta({
     description: 'The ids of peers that are in the map no longer: removed, suspended or expired.',
+  }),
+  messages: z.array(PeerMessage).max(mostMessages).optional().meta({
+    description: 'Messages for the caller alone, of the kinds in Peer-Messages; the map is unchanged. Absent for none.',
   }),
 }).meta({ id: 'NetworkDelta' });
 export type NetworkDelta = z.infer<typeof NetworkDelta>;

@@ -110,3 +110,24 @@ export function createKeyedMutex(): KeyedMutex {
     return current;
   };
 }
+
+/**
+ * Runs `work` for one key after another; it must not throw. A key that is added again before its turn has one turn. Beyond `most` keys that
+ * wait, others are dropped.
+ */
+export function createTurns<Key>(work: (key: Key) => Promise<void>, most = 10_000): (key: Key) => void {
+  const waiting = new Set<Key>();
+  let isRunning = false;
+  const run = async () => {
+    isRunning = true;
+    for (const key of waiting) {
+      waiting.delete(key);
+      await work(key);
+    }
+    isRunning = false;
+  };
+  return (key) => {
+    if (waiting.size < most) waiting.add(key);
+    if (!isRunning) void run();
+  };
+}

@@ -5,12 +5,14 @@ import type { EventType } from '../contract/event.ts';
 import type { Secret } from '../core/crypto/secret.ts';
 import type { Prefix } from '../core/net/cidr.ts';
 import { isLoopback } from '../core/net/loopback.ts';
+import { createTurns } from './concurrency.ts';
 import { type PasswordCost, usualPasswordCost } from './domain/passwords.ts';
 import type { Random } from './domain/tokens.ts';
 import { CannotListen, failureFields } from './errors.ts';
 import { Acknowledgements } from './health/acknowledgements.ts';
 import { Evaluator } from './health/evaluate.ts';
 import { FailureLog } from './health/failure-log.ts';
+import { LostConnections } from './health/lost-connections.ts';
 import { Presence } from './health/presence.ts';
 import type { Webhook } from './health/webhook-settings.ts';
 import type { App } from './http/app.ts';
@@ -20,6 +22,7 @@ import { createServer } from './http/server.ts';
 import type { TlsFiles } from './http/tls-files.ts';
 import { createTransport, type Deadlines, defaultDeadlines, type Transport } from './http/transport.ts';
 import { ChangeNotifier } from './push/change-notifier.ts';
+import { PeerMessages } from './push/peer-messages.ts';
 import type { Context } from './service/context.ts';
 import { type Expiry, expirePeers, startExpiry } from './service/expiry.ts';
 import { checkFirstOwner, isForeignOwner, makeFirstOwner, type Owner } from './service/owner.ts';
@@ -95,10 +98,11 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
     proxies = [],
     passwordCost = usualPasswordCost,
   } = options;
+  const messageNotifier = new ChangeNotifier();
   const transport = createTransport(options.tls ?? null, { ...defaultDeadlines, ...options.deadlines });
   // A wrong owner leaves no empty folder behind.
   if (!options.database && !existsSync(options.dataDir)) checkFirstOwner(owner);
-  const store = await open(options, { map: notifier, health: healthNotifier });
+  const store = await open(options, { map: notifier, health: healthNotifier, messages: messageNotifier });
   // Whom a proxy on this machine brings may be anywhere.
   const onLoopback = isLoopback(options.host) && proxies.length === 0;
   const timely: { expiry?: Expiry; health?: ReturnType<typeof startHealth> } = {};
@@ -127,7 +131,7 @@ export async function serve(options: ServeOptions): Promise<ControlPlane> {
       logger.warn({ email: owner.email }, 'first owner not made: the database has users, and this is no owner of it');
     const metrics = createMetrics(context);
     const metricsElsewhere = Boolean(options.metrics);
-    const health = startHealth(context, options);
+    const health = startHealth(context, messageNotifier, options);
     timely.health = health;
     const served = { metrics, metricsElsewhere, console: options.console ?? null, ...health };
     const app = await createServer(context, { transport, limits, proxies, ...served, logger });
@@ -175,23 +179,42 @@ async function startWebhook(context: Context, webhook: Webhook | null, logger: L
 
 /** Readers of the health of a network are woken twice a second at most. */
 const healthIntervalMs = 500;
-const usualHealthTimes = { flushMs: 5000, tickMs: 5000, settleMs: 300 };
+const usualHealthTimes = {
+  ...{ flushMs: 5000, tickMs: 5000, settleMs: 300 },
+  ...{ closedMs: 1000, repliedMs: 6000, repeatMs: 15_000 },
+};
 
 /** Follows which hosts are in touch, and judges the networks whose observations change. */
-function startHealth(context: Context, { presenceDays = 30, healthTimes, logger }: ServeOptions) {
+function startHealth(
+  context: Context,
+  messageNotifier: ChangeNotifier,
+  { presenceDays = 30, healthTimes, logger }: ServeOptions,
+) {
   const failures = new FailureLog(logger);
   const options = { ...usualHealthTimes, ...healthTimes, failures };
   const onReturn = (network: number) => evaluator.schedule(network);
   const presence = new Presence(context, { ...options, days: presenceDays, onReturn });
-  const evaluator = new Evaluator(context, presence, { ...options, keepsPresence: presenceDays > 0 });
+  const messages = new PeerMessages(context);
+  const losses = new LostConnections(context, presence, messages, options);
+  const onSilent = (network: number, peers: readonly number[]) => losses.ask(network, peers);
+  const evaluator = new Evaluator(context, presence, { ...options, onSilent, keepsPresence: presenceDays > 0 });
   const acknowledgements = new Acknowledgements(context, options);
   context.notifier.subscribe(onReturn);
+  const onMessages = createTurns(async (network: number) => {
+    const note = (error: unknown) => failures.note('messages', error);
+    await messages
+      .deliver(network)
+      .then(() => losses.noteAsked(network))
+      .then(() => note(null), note);
+  });
+  messageNotifier.subscribe(onMessages);
   const stop = () =>
-    evaluator
+    losses
       .stop()
+      .finally(() => evaluator.stop())
       .finally(() => presence.stop())
       .finally(() => acknowledgements.stop());
-  return { presence, evaluator, acknowledgements, stop };
+  return { presence, evaluator, acknowledgements, losses, messages, stop };
 }
 
 /** PostgreSQL's driver is loaded only where it is used. */

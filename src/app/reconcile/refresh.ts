@@ -1,4 +1,5 @@
 import type { Wait } from '../../api/service.ts';
+import type { PeerMessage } from '../../contract/message.ts';
 import type { PublicKey } from '../../core/crypto/keys.ts';
 import { BadReply, type CpnError, expectCpnError, Unconfirmed } from '../../core/errors/index.ts';
 import { emptiesTunnel, movesRange, withoutRemoved, withoutUnlisted } from '../../core/map/map-validation.ts';
@@ -39,6 +40,8 @@ export interface RefreshResult {
   readonly notes: Pick<Notes, 'sync' | 'held'>;
   /** The service held its answer back until there was one. */
   readonly waited: boolean;
+  /** What the service sent to this host alone; absent for nothing. */
+  readonly messages?: readonly PeerMessage[];
   /** What kept the newest map away; the last known one stands in its place. */
   readonly failure: CpnError | null;
   /** The map that `failure` is about, where it is held until a second answer says the same and can be named; else null. */
@@ -134,6 +137,7 @@ export async function refresh(
       update: { ...news, isRepeated: isDoubted, removed, ...(isConfirmed && { confirmedAt }) },
       notes,
       waited,
+      ...(answer.messages && { messages: answer.messages }),
       failure: null,
       heldMap: null,
     };

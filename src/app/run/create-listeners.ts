@@ -3,6 +3,7 @@ import { FeatureFollower } from './feature-follower.ts';
 import { FailureTracker } from './health/failure-tracker.ts';
 import { LanProber } from './health/lan-prober.ts';
 import { MtuProber } from './health/mtu-prober.ts';
+import { PeerProber } from './health/peer-prober.ts';
 import { CloneListener } from './listeners/clone-listener.ts';
 import type { DriftDamper } from './listeners/drift-damper.ts';
 import { DropListener } from './listeners/drop-listener.ts';
@@ -42,12 +43,14 @@ export function createListeners(context: ListenerContext): readonly PassListener
   const { tools, link, interval, confirmMs, update, damper, reset } = context;
   const failures = new FailureTracker(tools, link, update);
   const reports = new ReportListener(tools, link, () => failures.rtts);
+  const prober = new PeerProber(tools, link);
   const map = new MapFollower(
     tools,
     link,
     interval,
     (news) => update.addMap(news),
     () => reports.reportIdle(),
+    (messages) => prober.receive(messages),
   );
   return [
     new PassLogger(tools.log, link),
@@ -72,6 +75,7 @@ export function createListeners(context: ListenerContext): readonly PassListener
     // After the two that note which LANs and routes are dead.
     new ServiceListener(tools, link),
     reports,
+    prober,
     map,
     new FeatureFollower(tools, link, () => map.reset()),
     new UnderlayListener(() => reset('underlay')),

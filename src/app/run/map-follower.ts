@@ -1,3 +1,4 @@
+import type { PeerMessage } from '../../contract/message.ts';
 import { Refused, Unreachable } from '../../core/errors/index.ts';
 import { isConfirmationDue } from '../../core/map/map-age.ts';
 import { type Backoff, backoffDelay, pauseFor, type RateLimit } from '../../core/util/backoff.ts';
@@ -36,6 +37,7 @@ export class MapFollower implements PassListener {
   readonly #interval: number;
   readonly #apply: ApplyUpdate;
   readonly #onIdle: () => Promise<void>;
+  readonly #onMessages: (messages: readonly PeerMessage[]) => void;
   readonly #backoff: Backoff;
   readonly #transitions: TransitionLogger;
   #round = new AbortController();
@@ -57,13 +59,24 @@ export class MapFollower implements PassListener {
   /** The revision that the request under way names; undefined while there is none. */
   #polled: string | null | undefined;
 
-  /** @param onIdle called between two long polls, whose connection it may use; the second one begins when it is done */
-  constructor(tools: Tools, link: string, interval: number, apply: ApplyUpdate, onIdle = async () => {}) {
+  /**
+   * @param onIdle called between two long polls, whose connection it may use; the second one begins when it is done
+   * @param onMessages receives what the service sends to this host alone; it does not delay the next request
+   */
+  constructor(
+    tools: Tools,
+    link: string,
+    interval: number,
+    apply: ApplyUpdate,
+    onIdle = async () => {},
+    onMessages: (messages: readonly PeerMessage[]) => void = () => {},
+  ) {
     this.#tools = tools;
     this.#link = link;
     this.#interval = interval;
     this.#apply = apply;
     this.#onIdle = onIdle;
+    this.#onMessages = onMessages;
     this.#backoff = { baseMs: 1_000, capMs: interval * 1000 };
     this.#transitions = new TransitionLogger(
       tools.log,
@@ -138,9 +151,11 @@ export class MapFollower implements PassListener {
       const wait = { seconds, signal: round, onGatewayTimeout: this.#halveHold(seconds) };
       const options = { holdSeconds: this.#interval, wait, heldMap: this.#doubt };
       this.#polled = state.membership.map.revision;
-      const { update: news, notes, waited, failure, heldMap: doubt } = await refresh(tools, state, options);
+      const refreshed = await refresh(tools, state, options);
+      const { update: news, notes, waited, failure, heldMap: doubt, messages = [] } = refreshed;
       this.#polled = undefined;
       this.#doubt = doubt;
+      this.#onMessages(messages);
       this.#isRefused = failure instanceof Refused;
       if (failure instanceof Refused && this.#failures === 0 && (await this.#isLeft())) return this.#pause();
       const isNew = this.#transitions.update(failure);
@@ -155,7 +170,7 @@ export class MapFollower implements PassListener {
         this.#failures = 0;
         // Without a revision there is nothing to wait for: only the next answer tells whether the service waits.
         if (!waited && (seconds > 0 || state.membership.map.revision !== null)) return this.#pause();
-        if (news.map === null) await untilAborted(round, this.#onIdle());
+        if (news.map === null && messages.length === 0) await untilAborted(round, this.#onIdle());
       }
       const now = tools.monotonic() * 1000;
       this.#answers = [...this.#answers, now].slice(-pace.most);

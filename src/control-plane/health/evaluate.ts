@@ -9,7 +9,7 @@ import { appendEvents } from './append-events.ts';
 import { createEventLimits, type EventLimits } from './event-limits.ts';
 import type { FailureLog } from './failure-log.ts';
 import { Judge } from './judge.ts';
-import { type JudgedNetwork, type Observation, observeNetwork } from './observe.ts';
+import { type JudgedNetwork, lostAtOf, type Observation, observeNetwork } from './observe.ts';
 import type { Presence } from './presence.ts';
 import { findTransitions, type Subject, type Transitions } from './transitions.ts';
 
@@ -27,6 +27,8 @@ export interface EvaluatorOptions {
   readonly tickMs: number;
   readonly settleMs: number;
   readonly failures: Pick<FailureLog, 'note'>;
+  /** Peers of a network are silent, and stated to be online. */
+  readonly onSilent?: (network: number, peers: readonly number[]) => void;
 }
 
 interface NetworkState {
@@ -199,8 +201,9 @@ export class Evaluator {
     const { observation, judged } = await this.evaluate(network);
     // What was read before a write ended is older than what that set.
     for (const { peer, health } of state.writes === writes ? observation.peers : []) {
-      this.#presence.setOnline(peer.id, health?.announced === 'online');
+      this.#presence.setOnline(peer.id, health?.announced === 'online' && lostAtOf(health) === null);
     }
+    this.#options.onSilent?.(network, findSilent(observation, judged));
     const transitions = findTransitions(observation, judged, this.#mayState(network));
     state.isHeldBack = transitions.isHeldBack;
     if (!isAny(transitions)) return false;
@@ -226,7 +229,8 @@ export class Evaluator {
       const judged = await this.#judge.judge(transaction, observation);
       const transitions = findTransitions(observation, judged, this.#mayState(network));
       if (!isAny(transitions)) return null;
-      const forgotten = this.#options.keepsPresence ? {} : { last_seen: null, report: null, reported_at: null };
+      const nothing = { last_seen: null, report: null, reported_at: null, lost_at: null };
+      const forgotten = this.#options.keepsPresence ? {} : nothing;
       for (const [peer, announced] of transitions.peers) {
         await savePeerHealth(transaction, peer, { announced, ...(announced !== 'online' && forgotten) });
       }
@@ -260,6 +264,14 @@ export class Evaluator {
     this.#networks.set(network, state);
     return state;
   }
+}
+
+function findSilent({ peers }: Observation, judged: JudgedNetwork): number[] {
+  return peers.flatMap(({ peer, health }) => {
+    const verdict = judged.peers.get(peer.id);
+    const isSilent = verdict !== undefined && (!verdict.isHeard || verdict.isLost);
+    return health?.announced === 'online' && isSilent ? peer.id : [];
+  });
 }
 
 function isAny({ peers, routes, events }: Transitions): boolean {

@@ -1,4 +1,11 @@
-import { mostPaths, mostRoutes, type PeerPath, type Report, type RoutePath } from '../../contract/health.ts';
+import {
+  mostPaths,
+  mostRoutes,
+  type PeerPath,
+  type ProbeResult,
+  type Report,
+  type RoutePath,
+} from '../../contract/health.ts';
 
 /** What the reports of a host say together. */
 export interface MergedReport {
@@ -7,12 +14,20 @@ export interface MergedReport {
   readonly drift: number | null;
   readonly pin_mismatches: readonly number[];
   readonly problem: string | null;
+  /** The latest result of each peer that it was asked to probe. */
+  readonly probes: readonly StoredProbe[];
 }
 
-const nothing: MergedReport = { paths: [], routes: [], drift: null, pin_mismatches: [], problem: null };
+interface StoredProbe extends ProbeResult {
+  /** When it was reported, ISO 8601. */
+  readonly at: string;
+}
 
+const nothing: MergedReport = { paths: [], routes: [], drift: null, pin_mismatches: [], problem: null, probes: [] };
+
+/** Reports by which earlier versions replaced those of this one have no probes. */
 export function readReport(stored: string | null): MergedReport {
-  return stored === null ? nothing : (JSON.parse(stored) as MergedReport);
+  return stored === null ? nothing : { ...nothing, ...(JSON.parse(stored) as Partial<MergedReport>) };
 }
 
 /** What a report may be about. */
@@ -20,7 +35,12 @@ export interface ReportScope {
   readonly sender: number;
   readonly peers: ReadonlySet<number>;
   readonly prefixes: ReadonlySet<string>;
+  /** When it is reported, ISO 8601. */
+  readonly at: string;
 }
+
+/** Probes of so many peers are kept. */
+const mostProbes = 64;
 
 /** Adds a report to the earlier ones, without what is not in the network. The latest entries stay where there are too many. */
 export function mergeReport(before: MergedReport, report: Report, scope: ReportScope): MergedReport {
@@ -31,8 +51,20 @@ export function mergeReport(before: MergedReport, report: Report, scope: ReportS
   const routes = (report.routes ?? []).filter(
     ({ route, connector }) => scope.prefixes.has(route) && isConnector(connector),
   );
+  const probes = (report.probes ?? []).filter(({ peer }) => isPeer(peer));
+  const merged = replaceBy(({ peer }) => peer, base.paths, paths);
+  // The host notices a dead peer on its own only where it sends to it.
+  const probed = probes.map(({ peer, answered }): PeerPath => {
+    const known = merged.find((path) => path.peer === peer);
+    return { ...(known?.via === undefined ? known : null), peer, path: answered ? 'direct' : 'down' };
+  });
   return {
-    paths: replaceBy(({ peer }) => peer, base.paths, paths).slice(-mostPaths),
+    paths: replaceBy(({ peer }) => peer, merged, probed).slice(-mostPaths),
+    probes: replaceBy(
+      ({ peer }) => peer,
+      before.probes,
+      probes.map((probe) => ({ ...probe, at: scope.at })),
+    ).slice(-mostProbes),
     routes: replaceBy(({ route }) => route, base.routes, routes).slice(-mostRoutes),
     drift: report.drift ?? base.drift,
     pin_mismatches: report.pin_mismatches ? [...new Set(report.pin_mismatches.filter(isPeer))] : base.pin_mismatches,

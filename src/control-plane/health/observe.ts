@@ -46,6 +46,12 @@ export async function observeNetwork(transaction: Db, id: number): Promise<Obser
   return { network, revision, routes, peers, unlisted };
 }
 
+/** When the connection of a peer was lost, as it is stored; null where it made a stored request since. */
+export function lostAtOf(health: StoredHealth | undefined): string | null {
+  const { lost_at = null, last_seen = null } = health ?? {};
+  return lost_at !== null && last_seen !== null && last_seen > lost_at ? null : lost_at;
+}
+
 /** When a peer made its last request, in milliseconds; null for never. */
 export type LastSeen = (peer: ObservedPeer) => number | null;
 
@@ -65,10 +71,16 @@ export function judgeNetwork(
   const facts = observed.map((each) => {
     const seen = lastSeen(each);
     const paths = each.report.paths.filter(({ peer }) => listed.has(peer));
+    const lost = each.health?.lost_at ?? null;
+    const lostAt = lost === null || (seen !== null && seen > Date.parse(lost)) ? null : Date.parse(lost) / 1000;
     return {
       id: each.peer.id,
       lastSeen: seen === null ? null : seen / 1000,
       announced: each.health?.announced ?? null,
+      lostAt,
+      probes: new Map(
+        each.report.probes.map(({ peer, answered, at }) => [peer, { answered, at: Date.parse(at) / 1000 }]),
+      ),
       paths: new Map(paths.map(({ peer, path }) => [peer, path])),
     };
   });

@@ -37,6 +37,7 @@ interface Seen {
   instance: string | null;
   /** Since when it is cloned, as far as this process knows. */
   clonedSince: number | null;
+  requests: number;
 }
 
 /**
@@ -81,6 +82,7 @@ export class Presence {
       seen.instance = instance;
     }
     Object.assign(seen, { at, address, version: version ?? seen.version, platform: platform ?? seen.platform });
+    seen.requests += 1;
     this.#seen.set(peerId, seen);
     // What is written already brings no news, as the requests of a peer that is suspended.
     if (seen.isOnline || (seen.writtenAt !== null && at - seen.writtenAt < this.#options.flushMs)) return;
@@ -99,6 +101,21 @@ export class Presence {
   silenceOf(peer: number): number | null {
     const seen = this.#seen.get(peer);
     return seen === undefined || seen.writtenAt === null ? null : this.#now() - seen.at;
+  }
+
+  /** How many requests of a peer this process received; it forgets silent peers. */
+  requestsOf(peer: number): number {
+    return this.#seen.get(peer)?.requests ?? 0;
+  }
+
+  /** The connection of a peer was lost at this instant: its requests since then, and its next one, are written at once. */
+  expect(peer: number, lostAt: number): void {
+    const seen = this.#seen.get(peer);
+    if (!seen) return;
+    // As if nothing was written lately: then the next request is.
+    const before = lostAt - this.#options.flushMs;
+    Object.assign(seen, { isOnline: false, writtenAt: seen.writtenAt && Math.min(seen.writtenAt, before) });
+    if (seen.at > lostAt) this.#writeSoon(peer);
   }
 
   /** Since when a peer is cloned, in milliseconds; null where it is not. */
@@ -176,7 +193,7 @@ export class Presence {
   }
 }
 
-const unwritten = { writtenAt: null, isOnline: false, instance: null, clonedSince: null };
+const unwritten = { writtenAt: null, isOnline: false, instance: null, clonedSince: null, requests: 0 };
 
 /** What a host chooses as the id of a start of its daemon. */
 const instanceForm = /^[0-9a-f]{16}$/;

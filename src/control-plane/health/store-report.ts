@@ -29,19 +29,21 @@ export async function storeReport(
     ...(report.paths ?? []).flatMap(({ peer, via }) => [peer, via ?? peer]),
     ...(report.routes ?? []).flatMap(({ connector }) => connector ?? []),
     ...(report.pin_mismatches ?? []),
+    ...(report.probes ?? []).map(({ peer }) => peer),
   ];
   const isNews = await transact(db, async (transaction) => {
     await reviseHealth(transaction, network, makeNonce(random));
     const stored = await findPeerHealth(transaction, peer);
     const present = await listPeersAmong(transaction, network, { ids: [...new Set(named)], withOwnRoutes: false });
+    const reported_at = (await readTime(transaction)).toISOString();
     const scope = {
       sender: peer,
+      at: reported_at,
       peers: new Set(present.map(({ id }) => id)),
       prefixes: new Set<string>([range, ...routes]),
     };
     const before = readReport(stored?.report ?? null);
     const merged = mergeReport(before, report, scope);
-    const reported_at = (await readTime(transaction)).toISOString();
     await savePeerHealth(transaction, peer, { report: JSON.stringify(merged), reported_at });
     const events = findEvents(before, merged, caller, present).filter(() => {
       const isWithin = context.reportEventLimit.hasRoom(peer);
@@ -57,8 +59,8 @@ export async function storeReport(
 }
 
 /** What of a report verdicts follow from. */
-function decisive({ paths, routes }: MergedReport): string {
-  return JSON.stringify([paths.map(({ peer, path }) => `${peer} ${path}`).sort(), routes]);
+function decisive({ paths, routes, probes }: MergedReport): string {
+  return JSON.stringify([paths.map(({ peer, path }) => `${peer} ${path}`).sort(), routes, probes]);
 }
 
 /** What happened by a report that did not by those before. */

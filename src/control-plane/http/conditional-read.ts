@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import type { PeerMessage } from '../../contract/message.ts';
 import { formatETag } from '../push/etag.ts';
 import type { LongPoll } from '../push/long-poll.ts';
+import type { Inbox } from '../push/peer-messages.ts';
 import type { ObservedRevision } from '../push/snapshot.ts';
 import type { Context } from '../service/context.ts';
 import type { Revision } from '../store/changes.ts';
@@ -22,15 +24,22 @@ export const conditionalHeaders = z.looseObject({
     }),
 });
 
+export interface ConditionalResult {
+  readonly revision: ObservedRevision;
+  /** For the caller alone, which has this revision; empty where it has another one. */
+  readonly messages: readonly PeerMessage[];
+}
+
 /**
- * Waits for a revision that the caller does not have, and returns it for the reply. Null where there is nothing left to reply: the
- * caller has the revision and got a 304, or has disconnected.
+ * Waits for a revision that the caller does not have, or for messages in the inbox, and returns it for the reply. Null where there is
+ * nothing left to reply: the caller has the revision and got a 304, or has disconnected.
  */
 export type ConditionalRead = (
   request: FastifyRequest,
   response: FastifyReply,
   network: number,
-) => Promise<ObservedRevision | null>;
+  inbox?: Inbox | null,
+) => Promise<ConditionalResult | null>;
 
 /** @param onCurrent called for a request that names the current revision, before it waits */
 export function createConditionalRead(
@@ -39,11 +48,12 @@ export function createConditionalRead(
   onCurrent: (request: FastifyRequest, revision: Revision) => void = () => {},
 ): ConditionalRead {
   const wait = createWaiting();
-  return async (request, response, network) => {
+  return async (request, response, network, inbox = null) => {
     const named = request.headers['if-none-match'];
     const seconds = named === undefined ? null : readWait([request.headers.prefer].flat().join(', '));
-    const found = await wait(request, response, seconds, ({ signal, isDisconnected }) =>
-      poll(callerOf(request), network, {
+    const found = await wait(request, response, seconds, ({ signal, isDisconnected, end }) => {
+      const unsubscribe = inbox?.subscribe(end);
+      return poll(callerOf(request), network, {
         isCurrent: (revision) => {
           const etag = formatETag(revision);
           const base = baseOf(named);
@@ -53,14 +63,16 @@ export function createConditionalRead(
         signal,
         isDisconnected,
         authenticate: () => authenticateRequest(context, request),
-      }),
-    );
+      }).finally(unsubscribe);
+    });
     if (found === null) {
       response.hijack();
       return null;
     }
-    if (!found.isUnchanged) return found.revision;
-    response.header('etag', formatETag(found.revision));
+    const { revision, isUnchanged } = found;
+    const messages = isUnchanged && inbox ? await inbox.take() : [];
+    if (!isUnchanged || messages.length > 0) return { revision, messages };
+    response.header('etag', formatETag(revision));
     response.code(304).send();
     return null;
   };

@@ -6,8 +6,10 @@ import { covers, type Prefix, tryParseAddress } from '../../core/net/cidr.ts';
 import { InvalidRequest, MethodNotAllowed, NotFound, UnsupportedEncoding } from '../errors.ts';
 import type { Acknowledgements } from '../health/acknowledgements.ts';
 import type { Evaluator } from '../health/evaluate.ts';
+import type { LostConnections } from '../health/lost-connections.ts';
 import type { Presence } from '../health/presence.ts';
 import { createMapCache } from '../push/map-cache.ts';
+import type { PeerMessages } from '../push/peer-messages.ts';
 import type { Context } from '../service/context.ts';
 import type { App } from './app.ts';
 import { authenticate } from './authenticate.ts';
@@ -44,6 +46,8 @@ export interface ServerContext {
   readonly metrics: Metrics;
   readonly presence: Presence;
   readonly acknowledgements: Acknowledgements;
+  readonly losses: LostConnections;
+  readonly messages: PeerMessages;
   readonly evaluator: Evaluator;
   /** The metrics have an address of their own. */
   readonly metricsElsewhere: boolean;
@@ -101,7 +105,7 @@ export async function createServer(context: Context, surroundings: ServerContext
   addSessionRoutes(app, context, limitLogins);
   const maps = createMapCache(context.db);
   const sendPage = createPageSender();
-  addNetworkRoutes(app, context, { maps, sendPage, acknowledgements: surroundings.acknowledgements });
+  addNetworkRoutes(app, context, { ...surroundings, maps, sendPage });
   addRemovalsRoute(app, context);
   addNetworkHealthRoutes(app, context, surroundings.evaluator);
   addEnrollmentKeyRoutes(app, context, sendPage);

@@ -17,6 +17,8 @@ export interface Deadlines {
   readonly keepAlive: number;
   /** Without traffic on a connection; longer than the longest long poll, which has none. */
   readonly idle: number;
+  /** Before TCP probes a connection without traffic; ten unanswered probes, one a second, close it. */
+  readonly tcpProbe: number;
   /** How often the first two are checked. */
   readonly checkInterval: number;
   /** To finish what is under way when the control plane is closed. */
@@ -28,6 +30,7 @@ export const defaultDeadlines: Deadlines = {
   request: 30_000,
   keepAlive: 72_000,
   idle: 120_000,
+  tcpProbe: 4_000,
   checkInterval: 2_000,
   closing: 10_000,
 };
@@ -58,6 +61,9 @@ export function createTransport(tls: TlsFiles | null, deadlines: Deadlines): Tra
     headersTimeout: deadlines.headers,
     requestTimeout: deadlines.request,
     connectionsCheckingInterval: deadlines.checkInterval,
+    // A connection whose other end has lost power is closed, although nothing is sent on it.
+    keepAlive: true,
+    keepAliveInitialDelay: deadlines.tcpProbe,
   };
   const readIdentity = () => tls && { ...readTlsFiles(tls), minVersion: 'TLSv1.2' as const };
   let identity = readIdentity();

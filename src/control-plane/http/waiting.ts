@@ -8,6 +8,8 @@ export interface Wait {
   /** Ends the wait. A request that does not wait has an aborted one. */
   readonly signal: AbortSignal;
   readonly isDisconnected: () => boolean;
+  /** Ends it. */
+  readonly end: () => void;
 }
 
 /**
@@ -29,7 +31,7 @@ export function createWaiting() {
       end();
     };
     const removeWait = signal.aborted ? () => {} : addWait(callerOf(request), endEarly);
-    const result = await work({ signal, isDisconnected }).finally(release).finally(removeWait);
+    const result = await work({ signal, isDisconnected, end }).finally(release).finally(removeWait);
     if (result === null) return null;
     if (isApplied) response.header('preference-applied', `wait=${seconds}`);
     // A client that keeps the connection could wait again on it.

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { PeerMessage } from '../../contract/message.ts';
 import { NetworkHead } from '../../contract/network.ts';
 import { Peer } from '../../contract/peer.ts';
 
@@ -78,7 +79,16 @@ const end = '}}';
 
 /** The bytes of a serialized network with the ids of peers that are gone. */
 export function addRemoved(bytes: Buffer, removed: readonly number[]): Buffer {
-  return Buffer.concat([bytes.subarray(0, -end.length), Buffer.from(`,"removed":${JSON.stringify(removed)}${end}`)]);
+  return addField(bytes, 'removed', removed);
+}
+
+/** The bytes of a serialized delta with the messages for one host. */
+export function addMessages(bytes: Buffer, messages: readonly PeerMessage[]): Buffer {
+  return messages.length === 0 ? bytes : addField(bytes, 'messages', messages);
+}
+
+function addField(bytes: Buffer, name: string, value: unknown): Buffer {
+  return Buffer.concat([bytes.subarray(0, -end.length), Buffer.from(`,"${name}":${JSON.stringify(value)}${end}`)]);
 }
 
 function bytesOf(chunk: Chunk): Buffer {

@@ -32,6 +32,29 @@ export async function findPeerHealth(db: Db, peer: number): Promise<StoredHealth
   return db.selectFrom('peer_health').selectAll().where('peer_id', '=', peer).executeTakeFirst();
 }
 
+/** The peers of a network that are stated to be online, and have made no stored request since their connections were lost. */
+export async function listLost(
+  db: Db,
+  network: number,
+): Promise<readonly { readonly peer_id: number; readonly lost_at: string }[]> {
+  const rows = await db
+    .selectFrom('peer_health')
+    .select(['peer_id', 'lost_at'])
+    .where('network_id', '=', network)
+    .where('announced', '=', 'online')
+    .where(isLost)
+    .execute();
+  return rows.flatMap(({ peer_id, lost_at }) => (lost_at === null ? [] : [{ peer_id, lost_at }]));
+}
+
+/** True of a peer that has made no stored request since its connection was lost. */
+function isLost(eb: ExpressionBuilder<Tables, 'peer_health'>) {
+  return eb.and([
+    eb('lost_at', 'is not', null),
+    eb.or([eb('last_seen', 'is', null), eb('last_seen', '<=', eb.ref('lost_at'))]),
+  ]);
+}
+
 /** The starts of their daemons that are stored of peers, by their ids. */
 export async function listInstances(db: Db, peers: readonly number[]): Promise<ReadonlyMap<number, Instances>> {
   const rows = await db
@@ -86,8 +109,8 @@ export async function prunePresence(db: Db, before: string | null): Promise<void
 }
 
 /**
- * The networks with a peer that was online and has made no request since, or was not and has. Requests of suspended and expired peers
- * do not count.
+ * The networks with a peer that was online and has made no request since, or since its connection was lost, or was not online and has.
+ * Requests of suspended and expired peers do not count.
  */
 export async function listNetworksToJudge(db: Db, since: string): Promise<number[]> {
   const rows = await db
@@ -97,8 +120,8 @@ export async function listNetworksToJudge(db: Db, since: string): Promise<number
     .distinct()
     .where((eb) =>
       eb.or([
-        eb.and([eb('announced', '=', 'online'), eb('last_seen', '<', since)]),
-        eb.and([eb('announced', '=', 'offline'), eb('last_seen', '>=', since)]),
+        eb.and([eb('announced', '=', 'online'), eb.or([eb('last_seen', '<', since), isLost(eb)])]),
+        eb.and([eb('announced', '=', 'offline'), eb('last_seen', '>=', since), eb.not(isLost(eb))]),
         eb.and([eb('announced', 'is', null), eb('last_seen', '>=', since)]),
       ]),
     )

@@ -1,7 +1,7 @@
 import type { Db } from './tables.ts';
 
-/** What of a network changed: what hosts read, or its health and events. */
-export type Topic = 'map' | 'health';
+/** What of a network changed: what hosts read, its health and events, or the messages for its hosts. */
+export type Topic = 'map' | 'health' | 'messages';
 
 export interface Store {
   readonly db: Db;

@@ -2,6 +2,7 @@ import type { Generated, Kysely } from 'kysely';
 import type { AuditEntry } from '../../contract/audit.ts';
 import type { Role } from '../../contract/auth.ts';
 import type { EventType } from '../../contract/event.ts';
+import type { PeerMessageKind } from '../../contract/message.ts';
 import type { PeerType } from '../../contract/peer.ts';
 
 /** The database, or a transaction in it. All SQL goes through it, in the part that SQLite and PostgreSQL share. */
@@ -156,6 +157,18 @@ export interface Tables {
     acknowledged_revision: number | null;
     /** The JSON of the starts of its daemon; null where none is known. */
     instances: string | null;
+    /** When its last connection was lost; it counts until a later request. */
+    lost_at: string | null;
+  };
+  /** Messages that hosts have not received yet. */
+  peer_messages: {
+    id: Generated<number>;
+    network_id: number;
+    peer_id: number;
+    kind: PeerMessageKind;
+    /** In JSON. */
+    data: string;
+    created_at: string;
   };
   /** What happened in a network. It outlives the peers in it, and so it has their names. */
   events: {

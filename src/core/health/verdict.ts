@@ -2,6 +2,10 @@ import type { PathState } from '../../contract/health.ts';
 
 /** Seconds after which a host is silent: a long poll takes up to 60 s, and the next request may need some tries. */
 const silentAfter = 90;
+/** Seconds for which the result of a probe counts. While a connection stays lost, hosts probe again three times as often. */
+const probeLasts = 60;
+/** Seconds that a probe takes until it is unanswered. A host that reports that earlier has not probed. */
+const shortestProbe = 3;
 
 /** What is observed of a peer. Times are in seconds. */
 export interface ObservedPeer {
@@ -12,12 +16,18 @@ export interface ObservedPeer {
   readonly announced: 'online' | 'offline' | null;
   /** How it reaches other peers, from its own report. */
   readonly paths: ReadonlyMap<number, PathState>;
+  /** When its connection to the control plane was lost; null where it made a request since. */
+  readonly lostAt?: number | null;
+  /** What it found when it was asked to probe other peers, and when it reported that. */
+  readonly probes?: ReadonlyMap<number, { readonly answered: boolean; readonly at: number }>;
 }
 
 export interface PeerVerdict {
   readonly state: 'online' | 'offline' | 'unknown';
   /** True for a host that is in touch with the control plane. */
   readonly isHeard: boolean;
+  /** True where its connection to the control plane was lost, and it made no request since. */
+  readonly isLost: boolean;
   /** Hosts that the peer answers. */
   readonly reachableBy: number;
   /** Hosts that can tell. */
@@ -28,6 +38,7 @@ export interface PeerVerdict {
 /**
  * Judges the peers of one network. A peer is offline when it is silent to the control plane and to each host that can tell. Only a
  * host that is in touch with the control plane is a witness: from the others it does not receive what changes.
+ * A peer whose connection is lost is silent at once where no host that probed it got an answer, and some did not.
  *
  * @param now seconds
  * @param listeningSince seconds; since when the control plane takes requests. Before, every peer was silent to it.
@@ -38,10 +49,13 @@ export function judgePeers(
   listeningSince: number,
 ): ReadonlyMap<number, PeerVerdict> {
   const isJustStarted = now - listeningSince <= silentAfter;
-  const isHeard = ({ lastSeen, announced }: ObservedPeer) =>
+  const isRecent = ({ lastSeen, announced }: ObservedPeer) =>
     (lastSeen !== null && now - lastSeen <= silentAfter) || (isJustStarted && announced === 'online');
-  const heard = new Set(peers.filter(isHeard).map(({ id }) => id));
-  const opinions = countOpinions(peers.filter(({ id }) => heard.has(id)));
+  const recent = peers.filter(isRecent);
+  const probed = countProbes(peers, recent.filter(isConnected), now);
+  const isDead = ({ id }: ObservedPeer) => probed.get(id)?.reachableBy === 0;
+  const heard = new Set(recent.filter((peer) => !isDead(peer)).map(({ id }) => id));
+  const opinions = new Map([...countOpinions(recent.filter((peer) => !isDead(peer))), ...probed]);
   const fellSilent = peers.filter(({ id, announced }) => announced === 'online' && !heard.has(id));
   // The control plane cannot distinguish many dead hosts from a dead uplink of its own.
   const isDeaf = heard.size === 0 && fellSilent.length > 1;
@@ -54,7 +68,10 @@ export function judgePeers(
           : countHosts(reachableBy, witnesses, ['reaches', 'reach']);
       const judge = (): Pick<PeerVerdict, 'state' | 'why'> => {
         const { lastSeen } = peer;
-        if (heard.has(peer.id)) return { state: 'online', why: `it reaches the control plane; ${of}` };
+        if (heard.has(peer.id)) {
+          const contact = isConnected(peer) ? 'it reaches the control plane;' : 'its connection was lost, but';
+          return { state: 'online', why: `${contact} ${of}` };
+        }
         // It may have reached the control plane: to join is no request of its own, and old requests are forgotten.
         const silence =
           lastSeen === null ? 'no request on record since it joined' : `not seen for ${formatSilence(now - lastSeen)}`;
@@ -63,14 +80,41 @@ export function judgePeers(
         if (lastSeen === null && peer.announced === null) return { state: 'unknown', why: `${silence}; ${of}` };
         return { state: 'offline', why: `${silence}; ${of}` };
       };
-      return [peer.id, { ...judge(), isHeard: heard.has(peer.id), reachableBy, witnesses }];
+      return [peer.id, { ...judge(), isHeard: heard.has(peer.id), isLost: !isConnected(peer), reachableBy, witnesses }];
     }),
   );
 }
 
-function countOpinions(
+function isConnected({ lostAt = null }: ObservedPeer): boolean {
+  return lostAt === null;
+}
+
+/** Counts the probes of each peer since its connection was lost; a peer that no host probed is not among them. */
+function countProbes(
+  peers: readonly ObservedPeer[],
   witnesses: readonly ObservedPeer[],
-): ReadonlyMap<number, { reachableBy: number; witnesses: number }> {
+  now: number,
+): ReadonlyMap<number, Opinions> {
+  return new Map(
+    peers.flatMap(({ id, lostAt = null }) => {
+      if (lostAt === null) return [];
+      const counted = witnesses.flatMap(({ probes }) => {
+        const probe = probes?.get(id);
+        const isCurrent = probe !== undefined && now - probe.at <= probeLasts;
+        return isCurrent && probe.at >= lostAt + (probe.answered ? 0 : shortestProbe) ? [probe.answered] : [];
+      });
+      if (counted.length === 0) return [];
+      return [[id, { reachableBy: counted.filter(Boolean).length, witnesses: counted.length }] as const];
+    }),
+  );
+}
+
+interface Opinions {
+  readonly reachableBy: number;
+  readonly witnesses: number;
+}
+
+function countOpinions(witnesses: readonly ObservedPeer[]): ReadonlyMap<number, Opinions> {
   const counts = new Map<number, { reachableBy: number; witnesses: number }>();
   for (const witness of witnesses) {
     for (const [peer, path] of witness.paths) {

@@ -10,11 +10,20 @@ interface Facts {
   readonly silent?: number | null;
   readonly announced?: 'online' | 'offline' | null;
   readonly paths?: Readonly<Record<number, PathState>>;
+  /** Seconds since its connection was lost. */
+  readonly lost?: number | null;
+  /** Of each peer that it probed: whether it answered, and how many seconds ago. */
+  readonly probes?: Readonly<Record<number, readonly [answered: boolean, ago: number]>>;
 }
 
-function peer(id: number, { silent = 10, announced = 'online', paths = {} }: Facts = {}): ObservedPeer {
+function peer(
+  id: number,
+  { silent = 10, announced = 'online', paths = {}, lost = null, probes = {} }: Facts = {},
+): ObservedPeer {
   return {
     id,
+    lostAt: lost === null ? null : now - lost,
+    probes: new Map(Object.entries(probes).map(([to, [answered, ago]]) => [Number(to), { answered, at: now - ago }])),
     lastSeen: silent === null ? null : now - silent,
     announced,
     paths: new Map(Object.entries(paths).map(([to, path]) => [Number(to), path])),
@@ -51,6 +60,52 @@ describe('judgePeers', () => {
     ],
   ] as const)('a peer that %s', (_, peers, state) => {
     expect(judge(peers, 1)?.state).toBe(state);
+  });
+
+  const lost = { silent: 30, lost: 20 };
+  const silence = { 1: [false, 10] } as const;
+  const answer = { 1: [true, 10] } as const;
+  it.each([
+    ['no host was asked', [peer(1, lost), peer(2)], 'online'],
+    [
+      'no host answered the question, and one had an old session',
+      [peer(1, lost), peer(2, { paths: { 1: 'down' } })],
+      'online',
+    ],
+    ['a host got no answer', [peer(1, lost), peer(2, { probes: silence })], 'offline'],
+    ['a host got an answer', [peer(1, lost), peer(2, { probes: answer })], 'online'],
+    [
+      'one of two hosts got an answer',
+      [peer(1, lost), peer(2, { probes: silence }), peer(3, { probes: answer })],
+      'online',
+    ],
+    [
+      'a host got no answer, and another one reports a session from before',
+      [peer(1, lost), peer(2, { probes: silence }), peer(3, { paths: { 1: 'direct' } })],
+      'offline',
+    ],
+    ['the probe was before that', [peer(1, lost), peer(2, { probes: { 1: [false, 25] } })], 'online'],
+    ['a host answered before it can have probed', [peer(1, lost), peer(2, { probes: { 1: [false, 19] } })], 'online'],
+    ['the host that got no answer lost its own', [peer(1, lost), peer(2, { ...lost, probes: silence })], 'online'],
+    [
+      'a host got an answer, and the control plane none for minutes',
+      [peer(1, { silent: 300, lost: 290 }), peer(2, { probes: answer })],
+      'online',
+    ],
+    [
+      'the last answer is older than a minute',
+      [peer(1, { silent: 300, lost: 290 }), peer(2, { probes: { 1: [true, 61] } })],
+      'offline',
+    ],
+  ] as const)('a peer that lost its connection, where %s', (_, peers, state) => {
+    expect(judge(peers, 1)?.state).toBe(state);
+  });
+
+  it('a peer that made a request since it lost its connection is online, whatever hosts found', () => {
+    expect(judge([peer(1, { silent: 1 }), peer(2, { probes: silence })], 1)).toMatchObject({
+      state: 'online',
+      why: 'it reaches the control plane; no host can tell whether it answers',
+    });
   });
 
   it('a witness that is cut off alone changes nothing', () => {

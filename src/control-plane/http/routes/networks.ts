@@ -1,8 +1,6 @@
 import { ChangeNetwork, CreateNetwork, Network, NetworkSummary } from '../../../contract/network.ts';
 import { page, Refusal, reply } from '../../../contract/reply.ts';
 import { editors, readers } from '../../domain/caller.ts';
-import type { Acknowledgements } from '../../health/acknowledgements.ts';
-import type { MapCache } from '../../push/map-cache.ts';
 import type { Context } from '../../service/context.ts';
 import {
   changeNetwork,
@@ -16,20 +14,15 @@ import { type App, callerOf } from '../app.ts';
 import type { SendPage } from '../send-page.ts';
 import { PageQuery, paging, readSlice, toPageReply } from './paging.ts';
 import { done, NetworkPath, Nothing } from './parts.ts';
-import { addReadNetworkRoute } from './read-network.ts';
+import { addReadNetworkRoute, type MapReads } from './read-network.ts';
 
 /** What the routes of networks have in common with others. */
-interface NetworkRoutesContext {
-  readonly maps: MapCache;
+interface NetworkRoutesContext extends MapReads {
   readonly sendPage: SendPage;
-  readonly acknowledgements: Pick<Acknowledgements, 'note'>;
 }
 
-export function addNetworkRoutes(
-  app: App,
-  context: Context,
-  { maps, sendPage, acknowledgements }: NetworkRoutesContext,
-): void {
+export function addNetworkRoutes(app: App, context: Context, surroundings: NetworkRoutesContext): void {
+  const { sendPage } = surroundings;
   app.route({
     method: 'GET',
     url: '/api/networks',
@@ -65,7 +58,7 @@ export function addNetworkRoutes(
     },
   });
 
-  addReadNetworkRoute(app, context, maps, acknowledgements);
+  addReadNetworkRoute(app, context, surroundings);
 
   app.route({
     method: 'PATCH',

@@ -1,21 +1,28 @@
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import type { PeerMessageKind } from '../../../contract/message.ts';
 import { NetworkDelta, NetworkReading } from '../../../contract/network.ts';
 import { Refusal, reply } from '../../../contract/reply.ts';
 import { deltaManipulation } from '../../../core/map/apply-delta.ts';
 import { readersAndPeer } from '../../domain/caller.ts';
 import type { Acknowledgements } from '../../health/acknowledgements.ts';
+import type { LostConnections } from '../../health/lost-connections.ts';
 import { formatETag } from '../../push/etag.ts';
 import { createLongPoll } from '../../push/long-poll.ts';
 import type { MapCache } from '../../push/map-cache.ts';
+import type { Inbox, PeerMessages } from '../../push/peer-messages.ts';
+import { addMessages } from '../../push/serialized-network.ts';
 import type { Context } from '../../service/context.ts';
 import type { Revision } from '../../store/changes.ts';
 import { type App, callerOf } from '../app.ts';
 import { instanceHeader } from '../authenticate.ts';
 import { conditionalHeaders, createConditionalRead } from '../conditional-read.ts';
-import { accepts, baseOf } from '../conditional-requests.ts';
+import { accepts, baseOf, readWait } from '../conditional-requests.ts';
 import { maxWaits } from '../waiting.ts';
 import { NetworkPath } from './parts.ts';
+
+/** The kinds of messages that there are. */
+const kinds: readonly PeerMessageKind[] = ['probe'];
 
 const headers = conditionalHeaders.extend({
   'a-im': z.string().optional().meta({
@@ -27,20 +34,39 @@ const headers = conditionalHeaders.extend({
       'By the daemon of a host: 16 hexadecimal digits, chosen at random at each of its starts. Where an earlier one comes back, two hosts have the identity of the peer.',
     example: '0f1e2d3c4b5a6978',
   }),
+  'peer-messages': z
+    .string()
+    .optional()
+    .meta({
+      description: 'By the peer itself, with A-IM: cpn-delta: the kinds of messages that it takes.',
+      example: kinds.join(', '),
+    }),
 });
+
+/** What reads of maps take part in. */
+export interface MapReads {
+  readonly maps: MapCache;
+  readonly acknowledgements: Pick<Acknowledgements, 'note'>;
+  readonly messages: Pick<PeerMessages, 'open'>;
+  readonly losses: Pick<LostConnections, 'watch'>;
+}
 
 /** Adds the route that reads a network, with long polls. */
 export function addReadNetworkRoute(
   app: App,
   context: Context,
-  maps: MapCache,
-  acknowledgements: Pick<Acknowledgements, 'note'>,
+  { maps, acknowledgements, messages, losses }: MapReads,
 ): void {
   /** A host that takes changes since a revision has applied that revision; one that names it alone may have refused it. */
   const acknowledge = (request: FastifyRequest, revision: Revision) => {
     const caller = callerOf(request);
     const isApplied = accepts([request.headers['a-im']].flat().join(), deltaManipulation);
     if (caller.kind === 'peer' && isApplied) acknowledgements.note(caller, revision.revision);
+  };
+  const openInbox = (request: FastifyRequest): Inbox | null => {
+    const caller = callerOf(request);
+    const taken = kinds.filter((kind) => accepts([request.headers['peer-messages']].flat().join(), kind));
+    return caller.kind === 'peer' && taken.length > 0 ? messages.open(caller, taken) : null;
   };
   const readConditionally = createConditionalRead(context, createLongPoll(context), acknowledge);
 
@@ -65,6 +91,7 @@ export function addReadNetworkRoute(
         'unchanged. Delta-Base is the ETag of If-None-Match, as it came; ETag is the new one.',
         'A whole map in reply to If-None-Match lists in removed which peers are gone since the revision named, as long as the changes',
         'are recorded.',
+        'With Peer-Messages in addition, a 226 may come before the wait is over: without changes, and with messages for the caller alone.',
         'A reply to a peer of which several hosts make requests has Peer-Cloned-Since, until ten minutes after the last sign of that.',
       ].join('\n'),
       params: NetworkPath,
@@ -78,12 +105,13 @@ export function addReadNetworkRoute(
     },
     handler: async (request, response) => {
       const id = request.params.network;
-      const found = await readConditionally(request, response, id);
-      if (found === null) return response;
-      const wanted = { id, revision: found };
       const named = request.headers['if-none-match'];
       const since = baseOf(named);
       const takesDelta = since !== null && accepts(request.headers['a-im'], deltaManipulation);
+      if (mayWait(request)) losses.watch(callerOf(request), response.raw);
+      const found = await readConditionally(request, response, id, takesDelta ? openInbox(request) : null);
+      if (found === null) return response;
+      const wanted = { id, revision: found.revision };
       const delta = takesDelta ? await maps.delta(wanted, since) : null;
       const { revision, base, bytes } = delta ?? (await maps.whole(wanted, since));
       if (base !== null) acknowledge(request, base);
@@ -92,7 +120,13 @@ export function addReadNetworkRoute(
       response.headers({ etag: formatETag(revision), 'cache-control': 'no-store, no-transform' });
       response.type('application/json; charset=utf-8');
       // The map cache serialized it by the schema of this status.
-      return response.code(base === null ? 200 : 226).send(bytes as never);
+      if (base === null) return response.code(200).send(bytes as never);
+      return response.code(226).send(addMessages(bytes, found.messages) as never);
     },
   });
+}
+
+/** True of a request of a host that follows the map: the end of its wait without another request is a sign. */
+function mayWait({ headers }: FastifyRequest): boolean {
+  return headers['if-none-match'] !== undefined && (readWait([headers.prefer].flat().join(', ')) ?? 0) > 0;
 }

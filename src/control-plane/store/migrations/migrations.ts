@@ -257,6 +257,18 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0020-map-age': async (db) => {
     await db.schema.alterTable('networks').addColumn('map_max_age_seconds', 'integer').execute();
   },
+  '0021-lost-connections': async (db) => {
+    await db.schema.alterTable('peer_health').addColumn('lost_at', 'text').execute();
+    await table(db, 'peer_messages')
+      .addColumn('network_id', 'integer', referring('networks'))
+      .addColumn('peer_id', 'integer', referring('peers'))
+      .addColumn('kind', 'text', required)
+      .addColumn('data', 'text', required)
+      .addColumn('created_at', 'text', required)
+      .execute();
+    await db.schema.createIndex('peer_messages_network').on('peer_messages').column('network_id').execute();
+    await db.schema.createIndex('peer_messages_peer').on('peer_messages').column('peer_id').execute();
+  },
 };
 
 /** The tables whose lists are read in pages, with the column that says whose list it is. */

@@ -74,8 +74,13 @@ export async function listen(
   };
 }
 
-/** A process of an earlier version listens to the first one alone. */
-const channels: Readonly<Record<Topic, string>> = { map: 'cpn_network_changed', health: 'cpn_health_changed' };
+/** A process of an earlier version listens to some of them alone. */
+const channels: Readonly<Record<Topic, string>> = {
+  map: 'cpn_network_changed',
+  health: 'cpn_health_changed',
+  messages: 'cpn_peer_messages',
+};
+const topics = new Map(Object.entries(channels).map(([topic, channel]) => [channel, topic as Topic]));
 const shortestPauseMs = 100;
 const longestPauseMs = 5_000;
 
@@ -107,8 +112,8 @@ async function connect(listening: Listening): Promise<Client> {
   const client = new Client({ ...connectionConfig(target), query_timeout: keepalive.patienceMs });
   client.on('notification', ({ channel, payload = '' }) => {
     const [, from, network] = /^(\S+) ([1-9][0-9]{0,14})$/.exec(payload) ?? [];
-    if (network !== undefined && from !== name)
-      events.notify(Number(network), channel === channels.health ? 'health' : 'map');
+    const topic = topics.get(channel);
+    if (network !== undefined && topic !== undefined && from !== name) events.notify(Number(network), topic);
   });
   try {
     await client.connect();

@@ -1,0 +1,24 @@
+import * as z from 'zod';
+import { identifier } from './text.ts';
+
+/** The peers of one question to a host. */
+export const mostProbed = 32;
+
+/** A message for one host, in reply to its request for the map. */
+export const PeerMessage = z
+  .object({
+    kind: z.literal('probe'),
+    data: z.object({
+      peers: z.array(identifier).min(1).max(mostProbed).meta({ description: 'The peers to probe once.' }),
+    }),
+  })
+  .meta({
+    id: 'PeerMessage',
+    description:
+      'probe: the control plane lost the connections of these peers. The host reports in `probes` whether they answer it.',
+  });
+export type PeerMessage = z.infer<typeof PeerMessage>;
+export type PeerMessageKind = PeerMessage['kind'];
+
+/** Messages of one reply. */
+export const mostMessages = 8;

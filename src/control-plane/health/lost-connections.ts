@@ -1,0 +1,198 @@
+import type { ServerResponse } from 'node:http';
+import { mostProbed, type PeerMessage } from '../../contract/message.ts';
+import { chooseWitnesses } from '../../core/health/choose-witnesses.ts';
+import type { Caller } from '../domain/caller.ts';
+import { NotFound } from '../errors.ts';
+import type { PeerMessages } from '../push/peer-messages.ts';
+import type { Context } from '../service/context.ts';
+import { listLost, type StoredHealth, savePeerHealth } from '../store/health.ts';
+import { readSnapshot, transact } from '../store/transact.ts';
+import type { FailureLog } from './failure-log.ts';
+import { lostAtOf, type Observation, observeNetwork } from './observe.ts';
+import type { Presence } from './presence.ts';
+
+export interface LossTimes {
+  /** Milliseconds that a host has for a request after its connection was closed. */
+  readonly closedMs: number;
+  /** The same after a reply to a request that waited: a proxy keeps a connection although the host behind it is gone. */
+  readonly repliedMs: number;
+  /** Between two questions about one peer. */
+  readonly repeatMs: number;
+}
+
+interface LossOptions extends LossTimes {
+  readonly settleMs: number;
+  readonly failures: Pick<FailureLog, 'note'>;
+}
+
+interface Following {
+  readonly network: number;
+  /** Its requests that wait. */
+  waiting: number;
+  timer?: NodeJS.Timeout;
+}
+
+/** A host whose wait ended, and which made no request in time. */
+interface Loss {
+  /** An instant between the end of its wait and the end of its time for a request, by the clock of this process. */
+  readonly at: number;
+  readonly requests: number;
+}
+
+/** Seconds after which a host is no witness. */
+const inTouchMs = 90_000;
+
+/**
+ * Notices hosts whose waiting requests end without another one, and has other hosts probe them. What these report decides: a lost
+ * connection alone is no verdict.
+ */
+export class LostConnections {
+  readonly #context: Context;
+  readonly #presence: Pick<Presence, 'requestsOf' | 'expect'>;
+  readonly #messages: Pick<PeerMessages, 'send'>;
+  readonly #options: LossOptions;
+  readonly #following = new Map<number, Following>();
+  /** Those to ask about, by network. */
+  readonly #due = new Map<number, Map<number, Loss | null>>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  /** When each peer was last asked about, in milliseconds of the monotonic clock. */
+  readonly #askedAt = new Map<number, number>();
+  #asking: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(
+    context: Context,
+    presence: Pick<Presence, 'requestsOf' | 'expect'>,
+    messages: Pick<PeerMessages, 'send'>,
+    options: LossOptions,
+  ) {
+    this.#context = context;
+    this.#presence = presence;
+    this.#messages = messages;
+    this.#options = options;
+  }
+
+  /** Follows a request that waits, until its reply has ended. */
+  watch(caller: Caller, response: ServerResponse): void {
+    if (caller.kind !== 'peer' || response.destroyed) return;
+    const { peerId, networkId } = caller;
+    const following = this.#following.get(peerId) ?? { network: networkId, waiting: 0 };
+    this.#following.set(peerId, following);
+    clearTimeout(following.timer);
+    following.waiting += 1;
+    response.once('close', () => {
+      following.waiting -= 1;
+      if (following.waiting > 0 || this.#isStopped) return;
+      const { closedMs, repliedMs } = this.#options;
+      const loss = { at: this.#now(), requests: this.#presence.requestsOf(peerId) };
+      following.timer = setTimeout(
+        () => this.#onOverdue(peerId, following, loss),
+        response.writableFinished ? repliedMs : closedMs,
+      );
+      following.timer.unref();
+    });
+  }
+
+  /** Has other hosts probe these peers, unless they did so lately: peers that are silent, and stated to be online. */
+  ask(network: number, peers: readonly number[]): void {
+    for (const peer of peers) {
+      const age = performance.now() - (this.#askedAt.get(peer) ?? Number.NEGATIVE_INFINITY);
+      if (age >= this.#options.repeatMs) this.#schedule(network, peer, null);
+    }
+  }
+
+  /** Another process asked about hosts of this network. Their requests here are stored at once, and this process need not ask. */
+  async noteAsked(network: number): Promise<void> {
+    const { db, readTime } = this.#context;
+    const lost = await listLost(db, network);
+    if (lost.length === 0) return;
+    const [storeNow, now] = [(await readTime(db)).getTime(), this.#now()];
+    for (const { peer_id, lost_at } of lost) {
+      this.#askedAt.set(peer_id, performance.now());
+      this.#presence.expect(peer_id, Date.parse(lost_at) - storeNow + now);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const { timer } of this.#following.values()) clearTimeout(timer);
+    for (const timer of this.#timers) clearTimeout(timer);
+    await this.#asking;
+  }
+
+  #onOverdue(peer: number, following: Following, { at, requests }: Loss): void {
+    if (following.waiting > 0) return;
+    this.#following.delete(peer);
+    // Midway, so that neither the last request nor a late one is near it: clocks of two processes compare it with these.
+    if (requests === this.#presence.requestsOf(peer))
+      this.#schedule(following.network, peer, { at: (at + this.#now()) / 2, requests });
+  }
+
+  #schedule(network: number, peer: number, loss: Loss | null): void {
+    if (this.#isStopped) return;
+    const due = this.#due.get(network) ?? new Map<number, Loss | null>();
+    due.set(peer, loss ?? due.get(peer) ?? null);
+    if (this.#due.has(network)) return;
+    this.#due.set(network, due);
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.#due.delete(network);
+      const note = (error: unknown) =>
+        this.#options.failures.note('lost connections', error instanceof NotFound ? null : error);
+      this.#asking = this.#asking.then(() => this.#ask(network, due)).then(() => note(null), note);
+    }, this.#options.settleMs);
+    timer.unref();
+    this.#timers.add(timer);
+  }
+
+  async #ask(network: number, due: ReadonlyMap<number, Loss | null>): Promise<void> {
+    const { db, readTime } = this.#context;
+    const observation = await readSnapshot(db, (transaction) => observeNetwork(transaction, network));
+    const storeNow = (await readTime(db)).getTime();
+    const now = this.#now();
+    const announced = new Map(observation.peers.map(({ peer, health }) => [peer.id, health]));
+    const peers = [...due].flatMap(([peer, loss]) => {
+      const health = announced.get(peer);
+      const isBack = loss !== null && loss.requests !== this.#presence.requestsOf(peer);
+      return health?.announced !== 'online' || isBack ? [] : [{ peer, health, lostAt: loss?.at ?? now }];
+    });
+    const ids = peers.map(({ peer }) => peer);
+    const questions = chooseWitnesses(ids, findCandidates(observation, new Set(ids), storeNow), mostProbed);
+    const asked = peers.filter(({ peer }) => [...questions.values()].some((some) => some.includes(peer)));
+    if (asked.length === 0) return;
+    await transact(db, async (transaction) => {
+      for (const { peer, health, lostAt } of asked.toSorted((one, other) => one.peer - other.peer)) {
+        // What was answered since the connection was lost still counts.
+        if (lostAtOf(health) !== null) continue;
+        await savePeerHealth(transaction, peer, { lost_at: new Date(storeNow - (now - lostAt)).toISOString() });
+      }
+    });
+    for (const { peer, lostAt } of asked) {
+      this.#askedAt.set(peer, performance.now());
+      this.#presence.expect(peer, lostAt);
+    }
+    const messages = [...questions].map(([witness, some]): [number, PeerMessage] => [
+      witness,
+      { kind: 'probe', data: { peers: [...some] } },
+    ]);
+    await this.#messages.send(network, new Map(messages));
+    const oldest = performance.now() - this.#options.repeatMs;
+    for (const [peer, at] of this.#askedAt) if (at < oldest) this.#askedAt.delete(peer);
+  }
+
+  #now(): number {
+    return this.#context.now().getTime();
+  }
+}
+
+/** Hosts whose connection works, as far as the database has it. */
+function findCandidates({ peers }: Observation, lost: ReadonlySet<number>, now: number) {
+  const isInTouch = (health: StoredHealth | undefined) =>
+    health?.last_seen != null && now - Date.parse(health.last_seen) <= inTouchMs && lostAtOf(health) === null;
+  return peers
+    .filter(({ peer, health }) => !lost.has(peer.id) && isInTouch(health))
+    .map(({ peer, report }) => ({
+      id: peer.id,
+      paths: new Map(report.paths.map(({ peer, path }) => [peer, path])),
+    }));
+}

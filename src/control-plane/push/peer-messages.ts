@@ -1,0 +1,89 @@
+import { mostMessages, type PeerMessage, type PeerMessageKind } from '../../contract/message.ts';
+import type { PeerCaller } from '../domain/caller.ts';
+import { insertMessages, listAddressees, takeMessages } from '../store/peer-messages.ts';
+import type { Store } from '../store/store.ts';
+import type { Db } from '../store/tables.ts';
+import { transact } from '../store/transact.ts';
+
+/** Milliseconds after which a message that its host did not fetch is void. */
+const lifetimeMs = 15_000;
+
+/** What messages are stored with. */
+interface MessageContext extends Pick<Store, 'db' | 'announce'> {
+  readonly readTime: (db: Db) => Promise<Date>;
+}
+
+/** The messages for the caller of one request. */
+export interface Inbox {
+  /** Calls `end` once there is a message, at once where there is one. Returns a function that stops it. */
+  subscribe(end: () => void): () => void;
+  /** The messages, which no other request gets. */
+  take(): Promise<readonly PeerMessage[]>;
+}
+
+/**
+ * Messages for single hosts, which end the hosts' waits for a map. They are in the database, so each process on it can send to a host, and
+ * the process that holds the host's request delivers. A message is delivered once at most.
+ */
+export class PeerMessages {
+  readonly #context: MessageContext;
+  /** What ends the waits of a peer here. */
+  readonly #waits = new Map<number, Set<() => void>>();
+  /** Peers that may have messages, until then by the clock of this process. */
+  readonly #addressees = new Map<number, number>();
+
+  constructor(context: MessageContext) {
+    this.#context = context;
+  }
+
+  /** Sends to peers of a network, by their ids. */
+  async send(network: number, messages: ReadonlyMap<number, PeerMessage>): Promise<void> {
+    if (messages.size === 0) return;
+    const { db, announce } = this.#context;
+    await transact(db, async (transaction) => {
+      const at = await this.#context.readTime(transaction);
+      const instants = { at: at.toISOString(), since: new Date(at.getTime() - lifetimeMs).toISOString() };
+      await insertMessages(transaction, network, messages, instants);
+      await announce(transaction, network, 'messages');
+    });
+    await this.deliver(network);
+  }
+
+  /** Ends the waits here of the peers of a network that have messages. */
+  async deliver(network: number): Promise<void> {
+    const { db } = this.#context;
+    const since = new Date((await this.#context.readTime(db)).getTime() - lifetimeMs).toISOString();
+    const now = performance.now();
+    for (const peer of await listAddressees(db, network, since)) {
+      this.#addressees.set(peer, now + lifetimeMs);
+      for (const end of this.#waits.get(peer) ?? []) end();
+    }
+    for (const [peer, until] of this.#addressees) if (until < now) this.#addressees.delete(peer);
+  }
+
+  /** The inbox of a request of a peer that takes messages of these kinds. */
+  open({ peerId }: PeerCaller, kinds: readonly PeerMessageKind[]): Inbox {
+    return {
+      subscribe: (end) => {
+        if (this.#isAddressee(peerId)) end();
+        const ends = this.#waits.get(peerId) ?? new Set();
+        this.#waits.set(peerId, ends.add(end));
+        return () => {
+          ends.delete(end);
+          if (ends.size === 0 && this.#waits.get(peerId) === ends) this.#waits.delete(peerId);
+        };
+      },
+      take: async () => {
+        if (!this.#isAddressee(peerId)) return [];
+        this.#addressees.delete(peerId);
+        const { db } = this.#context;
+        const since = new Date((await this.#context.readTime(db)).getTime() - lifetimeMs).toISOString();
+        return (await takeMessages(db, peerId, kinds, since)).slice(-mostMessages);
+      },
+    };
+  }
+
+  #isAddressee(peer: number): boolean {
+    return (this.#addressees.get(peer) ?? 0) > performance.now();
+  }
+}

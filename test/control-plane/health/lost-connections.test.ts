@@ -1,0 +1,159 @@
+import { expect, test } from 'vitest';
+import type { PeerMessage } from '../../../src/contract/message.ts';
+import { eventually } from '../../lab/eventually.ts';
+import { postgres } from '../databases.ts';
+import { makeFolder, type Plane, startPlane, withDatabase } from '../harness.ts';
+import { actions, type OfficePeer, soon, startOffice } from './office.ts';
+
+const times = { ...soon, closedMs: 300, repliedMs: 600, repeatMs: 60_000 };
+
+/** A long poll as the daemon of a host makes it. */
+async function wait(
+  { plane, network }: { readonly plane: Plane; readonly network: number },
+  peer: OfficePeer,
+  { kinds = 'probe', end = new AbortController() } = {},
+) {
+  const url = `${plane.url}/api/networks/${network}`;
+  const authorization = `Bearer ${peer.token}`;
+  const first = await fetch(url, { headers: { authorization } });
+  const etag = first.headers.get('etag') ?? '';
+  const headers = {
+    authorization,
+    'if-none-match': etag,
+    'a-im': 'cpn-delta',
+    prefer: 'wait=30',
+    'peer-messages': kinds,
+  };
+  const reply = fetch(url, { headers, signal: end.signal });
+  reply.catch(() => {});
+  return { end, etag, reply };
+}
+
+/** Two hosts that wait, are online, and reach each other directly. */
+async function startWaiting(options?: { readonly kinds?: string }) {
+  const office = await startOffice({ healthTimes: times });
+  const { one, two, report, events } = office;
+  const direct = ({ id }: OfficePeer) => ({ paths: [{ peer: id, path: 'direct' }] });
+  const waits = { one: await wait(office, one), two: await wait(office, two, options) };
+  await report(one, direct(two));
+  await report(two, direct(one));
+  await eventually('both are online', async () => (await events()).length === 2);
+  return { office, waits };
+}
+
+const readMessages = async ({ reply }: Awaited<ReturnType<typeof wait>>): Promise<PeerMessage[]> => {
+  const response = await reply;
+  return response.status === 304
+    ? []
+    : (((await response.json()) as { data: { messages?: PeerMessage[] } }).data.messages ?? []);
+};
+
+test('a host whose connection closes is probed by another one, in reply to its request for the map', async () => {
+  const { office, waits } = await startWaiting();
+  const { one, two, plane, report, events } = office;
+  waits.one.end.abort();
+  const response = await waits.two.reply;
+  expect([response.status, response.headers.get('etag'), response.headers.get('delta-base')]).toEqual([
+    226,
+    waits.two.etag,
+    waits.two.etag,
+  ]);
+  expect(((await response.json()) as { data: object }).data).toMatchObject({
+    peers: [],
+    removed: [],
+    messages: [{ kind: 'probe', data: { peers: [one.id] } }],
+  });
+  expect(await events()).toHaveLength(2);
+  plane.clock.advance(4_000);
+  await report(two, { probes: [{ peer: one.id, answered: false }] });
+  await eventually('it is offline', async () => (await events()).at(-1) === 'peer.offline one');
+  const { paths } = (await office.health()).peers.find(({ id }) => id === two.id) ?? { paths: [] };
+  expect(paths.find(({ peer }) => peer === one.id)?.path).toBe('down');
+  plane.clock.advance(1_000);
+  await office.call(one);
+  await eventually('it is back', async () => (await events()).at(-1) === 'peer.online one');
+});
+
+test('a host that another one reaches stays online, and is probed again', async () => {
+  const { office, waits } = await startWaiting();
+  const { one, two, plane, report, events, health } = office;
+  waits.one.end.abort();
+  await readMessages(waits.two);
+  await report(two, { probes: [{ peer: one.id, answered: true }] });
+  const whyOf = async () => (await health()).peers.find(({ id }) => id === one.id)?.why;
+  await eventually('why', async () => (await whyOf()) === 'its connection was lost, but 1 of 1 host reaches it');
+  plane.clock.advance(4_000);
+  await report(two, { probes: [{ peer: one.id, answered: false }] });
+  await eventually('it is offline', async () => (await events()).at(-1) === 'peer.offline one');
+});
+
+test('a host that reconnects in time is asked about by no one', async () => {
+  const { office, waits } = await startWaiting();
+  waits.one.end.abort();
+  await wait(office, office.one);
+  // The same question about another host comes alone.
+  const third = await wait(office, office.three);
+  await eventually('it is online', async () => (await office.events()).length === 3);
+  third.end.abort();
+  expect(await readMessages(waits.two)).toEqual([{ kind: 'probe', data: { peers: [office.three.id] } }]);
+});
+
+test('a host that makes no request after a reply is asked about too', async () => {
+  const { office, waits } = await startWaiting();
+  const { plane, token, network, one } = office;
+  await plane.call('PATCH', `/api/networks/${network}`, { token, body: { description: 'another' } });
+  expect([(await waits.one.reply).status, (await waits.two.reply).status]).toEqual([226, 226]);
+  const again = await wait(office, office.two);
+  expect(await readMessages(again)).toEqual([{ kind: 'probe', data: { peers: [one.id] } }]);
+});
+
+test('a host that takes no messages gets none, and its wait goes on', async () => {
+  const { office, waits } = await startWaiting({ kinds: 'later' });
+  const { one, plane, token, network } = office;
+  waits.one.end.abort();
+  await eventually('the question is stored', () =>
+    withDatabase(
+      plane.dataDir,
+      async (db) => (await db.selectFrom('peer_messages').selectAll().execute()).length === 1,
+    ),
+  );
+  await plane.call('PATCH', `/api/networks/${network}`, { token, body: { description: 'another' } });
+  const response = await waits.two.reply;
+  expect(((await response.json()) as { data: object }).data).not.toHaveProperty('messages');
+  expect(await office.stateOf(one)).toBe('online');
+});
+
+test.runIf(postgres)(
+  'of two replicas, one has a host probe that waits at the other, and a host that goes there is no loss',
+  async () => {
+    const dataDir = makeFolder();
+    const office = await startOffice({ dataDir, healthTimes: times });
+    const { one, two, three, plane, network, token, report, events } = office;
+    const other = await startPlane({ dataDir, healthTimes: times, now: plane.clock.now });
+    const there = actions(other, network, token);
+    const waits = await wait(office, one);
+    const witness = await wait({ plane: other, network }, two);
+    const third = await wait(office, three);
+    await report(one, { paths: [{ peer: two.id, path: 'direct' }] });
+    await there.report(two, { paths: [one, three].map(({ id }) => ({ peer: id, path: 'direct' })) });
+    await eventually('all are online', async () => (await events()).length === 3);
+    waits.end.abort();
+    expect(await readMessages(witness)).toEqual([{ kind: 'probe', data: { peers: [one.id] } }]);
+    const again = await wait({ plane: other, network }, two);
+    third.end.abort();
+    expect(await readMessages(again)).toEqual([{ kind: 'probe', data: { peers: [three.id] } }]);
+    plane.clock.advance(4_000);
+    await there.call(three);
+    const at = plane.clock.now().toISOString();
+    await eventually('its request is stored', () =>
+      withDatabase(dataDir, async (db) => {
+        const rows = await db.selectFrom('peer_health').select('last_seen').where('peer_id', '=', three.id).execute();
+        return rows[0]?.last_seen === at;
+      }),
+    );
+    await there.report(two, { probes: [one, three].map(({ id }) => ({ peer: id, answered: false })) });
+    await eventually('the first is offline', async () => (await events()).at(-1) === 'peer.offline one');
+    await new Promise((resolve) => setTimeout(resolve, 6 * soon.tickMs));
+    expect((await events()).filter((event) => event.startsWith('peer.offline'))).toEqual(['peer.offline one']);
+  },
+);
